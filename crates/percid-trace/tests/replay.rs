@@ -377,9 +377,7 @@ fn a_process_that_is_known_by_another_thread_has_that_ones_name() {
             if next == "worker" { 71 } else { 0 },
         )
     };
-    let text = line(10, "worker", "swapper")
-        + &line(20, "swapper", "worker")
-        + &line(30, "worker", "swapper");
+    let text = line(20, "swapper", "worker") + &line(30, "worker", "swapper");
     let trace = percid_trace::read::read_bytes(text.as_bytes()).expect("a trace");
     let summaries = percid_trace::replay::summaries(&trace);
     let names: Vec<_> =
