@@ -38,7 +38,7 @@ pub(crate) fn load(path: &Path, interrupt: &Interrupt) -> Result<Trace, Failure>
 fn read_unless(path: &Path, stop: &AtomicBool) -> Option<Result<Trace, Error>> {
     let (to, from) = mpsc::channel();
     let path = path.to_owned();
-    thread::spawn(move || to.send(read::read(&path)));
+    thread::spawn(move || drop(to.send(read::read(&path))));
     loop {
         match from.recv_timeout(LOOK) {
             Ok(trace) => return Some(trace),

@@ -481,6 +481,21 @@ fn ctrl_c_while_a_trace_is_read_ends_with_nothing_printed() {
     assert_eq!(stdout(&output), "");
 }
 
+/// Waits until a process listens for a signal.
+fn wait_for_handler(process: u32, signal: i32) {
+    let listens = || {
+        let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"))?;
+        let caught = u64::from_str_radix(caught.trim(), 16).ok()?;
+        Some(caught >> (signal - 1) & 1 == 1)
+    };
+    let began = Instant::now();
+    while listens() != Some(true) {
+        assert!(began.elapsed() < Duration::from_secs(20), "it listens for no signal");
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
 /// Nobody ever writes to the pipe, or opens it for that.
 #[test]
 fn a_signal_ends_the_wait_for_a_pipe_to_which_nobody_writes() {
@@ -492,7 +507,7 @@ fn a_signal_ends_the_wait_for_a_pipe_to_which_nobody_writes() {
         let reading = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
         let mut reading = reading.expect("the program starts");
         let end = is_open.then(|| fs::File::options().write(true).open(&pipe).expect("a reader"));
-        thread::sleep(Duration::from_millis(300));
+        wait_for_handler(reading.id(), signal);
         // SAFETY: sends a signal to a child that has not been waited for, so the number is still its
         // own.
         assert_eq!(unsafe { libc::kill(reading.id() as libc::pid_t, signal) }, 0);
