@@ -74,6 +74,8 @@ pub struct Trustworthiness {
     pub lost: u64,
     /// The CPUs on which something happened, as a list: `0-3,8`.
     pub cpus: String,
+    /// How many CPUs there were: at least those.
+    pub online: u32,
 }
 
 /// Above one in this number, what is missing makes conclusions doubtful; above one in that, it
@@ -89,6 +91,7 @@ impl Trustworthiness {
         let all = || completed(&trace.events, &missing);
         let switches = all().filter(|event| is_switch(event)).count() as u64;
         let events = all().count() as u64;
+        let cpus = cpus(&trace.events);
         let mut judged = Trustworthiness {
             grade: Grade::Good,
             shortcomings: Vec::new(),
@@ -96,7 +99,8 @@ impl Trustworthiness {
             inferred,
             unbegun: unbegun(&trace.events, all()),
             lost: trace.origin.lost,
-            cpus: cpus(&trace.events),
+            online: trace.origin.online_cpus.unwrap_or(0).max(cpu_list::count(&cpus).unwrap_or(0)),
+            cpus,
         };
         judged.shortcomings = judged.find_shortcomings(&trace.origin.coverage, events);
         let worst = judged.shortcomings.iter().map(|found| found.leaves).min();
@@ -259,7 +263,7 @@ impl fmt::Display for Reason {
 /// A sentence: the grade, what it rests on, and why it is not better.
 impl fmt::Display for Trustworthiness {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Trustworthiness { switches, inferred, lost, cpus, .. } = self;
+        let Trustworthiness { switches, inferred, lost, cpus, online, .. } = self;
         let grade = match self.grade {
             Grade::Good => "good",
             Grade::Limited => "limited",
@@ -269,6 +273,9 @@ impl fmt::Display for Trustworthiness {
         write!(f, "Trustworthiness: {grade}. {switches} switches")?;
         if !cpus.is_empty() {
             write!(f, " on CPU{plural} {cpus}")?;
+        }
+        if cpu_list::count(cpus).is_some_and(|seen| seen < *online) {
+            write!(f, " of {online}")?;
         }
         write!(f, ", {inferred} inferred; {lost} events known to be lost.")?;
         for Shortcoming { reason, .. } in &self.shortcomings {
@@ -377,6 +384,15 @@ mod tests {
         assert_eq!(grade(Coverage { some_cpus: true, ..all() }), Grade::Limited);
         assert_eq!(grade(Coverage { inferred: 100, ..all() }), Grade::Limited);
         assert_eq!(grade(Coverage { inferred: 2, ..all() }), Grade::Good);
+    }
+
+    #[test]
+    fn cpus_without_events_are_counted_beside_the_others() {
+        let origin = Origin { online_cpus: Some(8), ..Origin::default() };
+        let of_more = Trace { origin, events: whole(), ..Trace::default() };
+        let said = Trustworthiness::of(&of_more).to_string();
+        assert!(said.contains("on CPUs 0-1 of 8,"), "{said}");
+        assert!(judged(whole()).to_string().contains("on CPUs 0-1,"));
     }
 
     #[test]

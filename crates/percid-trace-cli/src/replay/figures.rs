@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use percid_sim::cpu_list;
 use percid_sim::machine::Machine;
 use percid_sim::policies::Entry;
 use percid_trace::Trace;
@@ -122,7 +121,7 @@ impl Results {
         let whole_trace = replays.iter().all(|replay| replay.is_whole);
         let recorded = Recorded {
             cpus: &trustworthiness.cpus,
-            online: online(trace, &trustworthiness.cpus),
+            online: trustworthiness.online,
             machine: machine.topology.cpus(),
         };
         let mut processes = processes(policies, &replays, recorded, arguments.area_bytes);
@@ -170,12 +169,6 @@ impl Results {
     pub(super) fn process(&self, space: replay::SpaceNumber) -> Option<usize> {
         self.processes.iter().position(|process| process.number == space)
     }
-}
-
-/// How many CPUs there were: at least those on which something happened.
-fn online(trace: &Trace, cpus: &str) -> u32 {
-    let seen = cpu_list::count(cpus).unwrap_or(0);
-    trace.origin.online_cpus.unwrap_or(0).max(seen)
 }
 
 /// The processes that are in all replays: an interrupted one has fewer.
