@@ -24,7 +24,7 @@ pub struct Settings {
     pub area_bytes: u64,
     /// The number of turns that are kept, the first ones. 0 if none are wanted.
     pub turns_kept: usize,
-    /// The number of address spaces that are kept, those with most turns: 344 bytes each, and the
+    /// The number of address spaces that are kept, those with most turns: 350 bytes each, and the
     /// name.
     pub spaces_kept: usize,
     /// What the policies of all living address spaces may take together, in bytes. Those that are
