@@ -72,6 +72,7 @@ fuzz_target!(|schedule: Schedule| {
     let replayed = replay(&trace, machine, policy, &settings, &RunControl::default());
     let replayed = replayed.expect("as many CPUs as the machine has");
     assert!(replayed.is_whole, "nobody stopped it");
+    assert_eq!(replayed.spaces_stuck, 0, "every policy is told what a kernel would have told it");
 });
 
 fn trace(schedule: &Schedule) -> Trace {

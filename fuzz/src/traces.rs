@@ -1,6 +1,7 @@
 //! What must hold of every trace that a reader accepts, whatever the file said.
 
 use percid_trace::event::{Event, What};
+use percid_trace::trustworthiness::Trustworthiness;
 use percid_trace::{Trace, gaps, kernel_ids, replay};
 
 /// Longer traces are checked for what costs little only: a file of some kilobytes can have a
@@ -21,9 +22,11 @@ pub fn check(trace: &Trace) {
         return;
     }
     replay::summaries(trace);
+    let judged = Trustworthiness::of(trace);
     let mut whole = trace.clone();
     let added = gaps::close(&mut whole);
     assert_eq!(whole.events.len(), trace.events.len() + added);
+    assert_eq!(Trustworthiness::of(&whole), judged, "also with the switches that were missing");
     let processes: Vec<u32> = trace.events.iter().filter_map(process).take(4).collect();
     kernel_ids::compare_all(trace, &processes, &Default::default());
 }

@@ -168,8 +168,12 @@ on CPUs, and how far its threads were moved. For each policy, in JSON the keys o
 A thread acquires an ID when a CPU begins to run it, and when a timer tick finds that its ID has
 changed. Where a trace has no ticks they are supposed, as often as on the machine.
 In JSON also: `first_uses`, acquisitions of an ID that had never been used; `scans` and
-`slow_paths` of the policy; `inferred_switches`, which the trace lacked and which showed by what
-followed; `whole_trace`, false after Ctrl-C.
+`slow_paths` of the policy; `left_out`, policies that could not go on with a process, because the
+trace shows what no kernel does; `whole_trace`, false after Ctrl-C.
+
+First comes what may be concluded from the trace, in JSON `trustworthiness`: `grade` is good,
+limited or insufficient, `shortcomings` says why. An insufficient one, such as of sampled switches
+or of switches away from threads only, gets no advice.
 
 Of a trace with NUMA balancing (`record --numa-scan`) also what each set of rules for the
 kernel's scan would have scanned and left out: of the same regions, at the same passes, with the

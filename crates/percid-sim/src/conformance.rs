@@ -41,7 +41,7 @@ use std::fmt;
 
 use percid_rules::Generation;
 
-use crate::policies::{Entry, Id, Policy, Process, Thread, of_generation};
+use crate::policies::{Entry, Id, Impossible, Policy, Process, Thread, of_generation};
 use crate::time::{MS, Ns, US};
 use crate::topology::{Cpu, Place, Topology};
 
@@ -293,7 +293,8 @@ impl Recording {
         }
     }
 
-    /// Replays with all durations at `percent` of what they are.
+    /// Replays with all durations at `percent` of what they are, up to where the policy cannot go
+    /// on.
     fn replay(&self, entry: &Entry, percent: u64) -> PolicyRun {
         let place = |core| Place { core, l3: 0, socket: 0, node: 0 };
         let topology = Topology::new((0..self.possible).map(place).collect());
@@ -310,10 +311,10 @@ impl Recording {
             let process = state.process(&topology, landed / 100 * percent);
             if let Event::Id(thread, found) = event {
                 let Some(cpu) = state.cpu_of(thread) else { continue };
-                let expected = policy.id(&process, cpu, thread);
+                let Ok(expected) = policy.id(&process, cpu, thread) else { break };
                 ids.push(Difference { time, cpu, thread, expected, found });
-            } else {
-                tell(&mut *policy, &process, event);
+            } else if tell(&mut *policy, &process, event).is_err() {
+                break;
             }
         }
         PolicyRun { ids, work: policy.work() }
@@ -326,17 +327,18 @@ struct PolicyRun {
     work: crate::policies::Work,
 }
 
-fn tell(policy: &mut dyn Policy, process: &Process<'_>, event: Event) {
+fn tell(policy: &mut dyn Policy, process: &Process<'_>, event: Event) -> Result<(), Impossible> {
     match event {
-        Event::Exec(cpu, thread) => policy.exec(process, cpu, thread),
+        Event::Exec(cpu, thread) => return policy.exec(process, cpu, thread),
         Event::Spawn(thread, _) => policy.spawn(process, thread),
         Event::Affinity(thread, _) => policy.affinity(process, thread),
         Event::Migrate(thread, from, to) => policy.migrate(process, thread, from, to),
-        Event::Switch(cpu, prev, next) => policy.switch(process, cpu, prev, next),
+        Event::Switch(cpu, prev, next) => return policy.switch(process, cpu, prev, next),
         Event::Tick(cpu, thread, _) => policy.tick(process, cpu, thread),
         Event::Exit(cpu, thread) | Event::Leave(cpu, thread) => policy.exit(process, thread, cpu),
         Event::Gone(_) | Event::Id(..) => {}
     }
+    Ok(())
 }
 
 /// More CPUs than Linux can be built for, so that a number in a recording cannot exhaust the

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use percid_sim::cost::Class;
 use percid_sim::engine::{Outcome, Simulation};
 use percid_sim::machine::Machine;
-use percid_sim::policies::{self, Entry, Id, Policy, Process, Thread, Work};
+use percid_sim::policies::{self, Entry, Id, Impossible, Policy, Process, Thread, Work};
 use percid_sim::topology::Cpu;
 use percid_sim::workload::Workload;
 use percid_sim::{MS, Ns, SECOND};
@@ -32,11 +32,12 @@ impl Policy for Scribe {
         cpu: Cpu,
         prev: Option<Thread>,
         next: Option<Thread>,
-    ) {
+    ) -> Result<(), Impossible> {
         assert_eq!(process.running[cpu as usize], next);
         let name =
             |thread: Option<Thread>| thread.map_or("-".to_owned(), |thread| thread.to_string());
         Scribe::note(process, format!("cpu {cpu}: {} > {}", name(prev), name(next)));
+        Ok(())
     }
 
     fn migrate(&mut self, process: &Process<'_>, thread: Thread, from: Cpu, to: Cpu) {
@@ -62,13 +63,14 @@ impl Policy for Scribe {
         Scribe::note(process, format!("affinity {thread} {own} of {all}"));
     }
 
-    fn exec(&mut self, process: &Process<'_>, cpu: Cpu, thread: Thread) {
+    fn exec(&mut self, process: &Process<'_>, cpu: Cpu, thread: Thread) -> Result<(), Impossible> {
         let (users, allowed) = (process.users, process.nr_cpus_allowed);
         Scribe::note(process, format!("exec {thread} on {cpu} users {users} allowed {allowed}"));
+        Ok(())
     }
 
-    fn id(&mut self, _: &Process<'_>, cpu: Cpu, _: Thread) -> Id {
-        cpu
+    fn id(&mut self, _: &Process<'_>, cpu: Cpu, _: Thread) -> Result<Id, Impossible> {
+        Ok(cpu)
     }
 
     fn work(&self) -> Work {

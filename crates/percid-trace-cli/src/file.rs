@@ -3,19 +3,27 @@
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
 
 use percid_command::exit::Failure;
 use percid_command::interrupt::Interrupt;
 use percid_command::watch::watched;
+use percid_trace::trustworthiness::Trustworthiness;
 use percid_trace::{Error, Trace, gaps, parquet, read};
+
+/// How often it is looked whether to stop.
+const LOOK: Duration = Duration::from_millis(10);
 
 /// Reads a trace in any format.
 pub(crate) fn load(path: &Path, interrupt: &Interrupt) -> Result<Trace, Failure> {
     let label = format!("reading {}", path.display());
-    let trace = watched(&label, None, interrupt, |_| read::read(path));
-    if interrupt.pressed() {
+    let trace = watched(&label, None, interrupt, |control| read_unless(path, &control.stop));
+    let Some(trace) = trace.filter(|_| !interrupt.pressed()) else {
         return Err(Failure::Interrupted);
-    }
+    };
     trace.map_err(|error| match error {
         Error::Io(cause) if cause.kind() == io::ErrorKind::NotFound => {
             Failure::Usage(format!("{}: {cause}", path.display()))
@@ -25,12 +33,35 @@ pub(crate) fn load(path: &Path, interrupt: &Interrupt) -> Result<Trace, Failure>
     })
 }
 
+/// Reads a trace until it is stopped. A pipe that nobody writes to lets a read of it wait for ever, so
+/// that is done on a thread which is not waited for: it ends with the program.
+fn read_unless(path: &Path, stop: &AtomicBool) -> Option<Result<Trace, Error>> {
+    let (to, from) = mpsc::channel();
+    let path = path.to_owned();
+    thread::spawn(move || drop(to.send(read::read(&path))));
+    loop {
+        match from.recv_timeout(LOOK) {
+            Ok(trace) => return Some(trace),
+            Err(RecvTimeoutError::Timeout) if stop.load(Relaxed) => return None,
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                let ended = io::Error::other("the thread that reads it has ended");
+                return Some(Err(Error::Io(ended)));
+            }
+        }
+    }
+}
+
 /// The same for a replay: with the switches that the kernel did not trace, as far as they show.
-/// Also how many these are.
-pub(crate) fn load_closed(path: &Path, interrupt: &Interrupt) -> Result<(Trace, usize), Failure> {
+/// Also what may be concluded from it.
+pub(crate) fn load_closed(
+    path: &Path,
+    interrupt: &Interrupt,
+) -> Result<(Trace, Trustworthiness), Failure> {
     let mut trace = load(path, interrupt)?;
-    let inferred = gaps::close(&mut trace);
-    Ok((trace, inferred))
+    gaps::close(&mut trace);
+    let trustworthiness = Trustworthiness::of(&trace);
+    Ok((trace, trustworthiness))
 }
 
 /// Refuses what cannot be written before minutes of work.

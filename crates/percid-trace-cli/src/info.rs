@@ -11,6 +11,7 @@ use percid_command::text_table::{Align, TextTable};
 use percid_command::trace::InfoArguments;
 use percid_trace::event::{Event, Tid};
 use percid_trace::replay::{self, SpaceSummary};
+use percid_trace::trustworthiness::Trustworthiness;
 use percid_trace::{Origin, Trace};
 use serde::Serialize;
 
@@ -81,10 +82,6 @@ impl fmt::Display for About {
         let seconds = self.duration_ns as f64 / 1e9;
         let (file, events, cpus) = (&self.file, self.events, self.cpus);
         write!(f, "{file}: {events} events on {cpus} CPUs in {seconds:.3} s")?;
-        match self.lost {
-            0 => write!(f, ", none known to be lost")?,
-            lost => write!(f, ", {lost} more were lost: what follows is not exact")?,
-        }
         if let Some(release) = &self.release {
             write!(f, "; Linux {}", printable(release))?;
         }
@@ -98,6 +95,7 @@ impl fmt::Display for About {
 /// The JSON document.
 #[derive(Debug, Serialize)]
 struct Contents {
+    trustworthiness: Trustworthiness,
     #[serde(flatten)]
     about: About,
     /// How long it took to read the file.
@@ -163,13 +161,15 @@ impl Contents {
         processes.sort_by_key(|summary| std::cmp::Reverse(summary.turns));
         let processes = processes.into_iter().map(Process::from).collect();
         let read_ns = read.as_nanos() as u64;
-        Contents { about: About::of(trace, file), read_ns, kinds, processes }
+        let trustworthiness = Trustworthiness::of(trace);
+        let about = About::of(trace, file);
+        Contents { trustworthiness, about, read_ns, kinds, processes }
     }
 }
 
 impl fmt::Display for Contents {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.about)?;
+        write!(f, "{}\n{}", self.trustworthiness, self.about)?;
         let seconds = self.read_ns as f64 / 1e9;
         let rate = self.about.events as f64 / seconds / 1e6;
         writeln!(f, "Read in {seconds:.3} s, {rate:.1} million events a second.\n")?;

@@ -14,6 +14,7 @@ use percid_trace::Trace;
 use percid_trace::event::{Tid, What};
 use percid_trace::kernel_ids::{self, Insufficient};
 use percid_trace::replay;
+use percid_trace::trustworthiness::Trustworthiness;
 use serde::Serialize;
 
 use crate::file;
@@ -21,8 +22,8 @@ use crate::printable::printable;
 
 pub(crate) fn run(arguments: &KernelIdsArguments, json: bool) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen()?;
-    let (trace, _) = file::load_closed(&arguments.file, &interrupt)?;
-    let answer = Answer::of(&trace, arguments.process, &interrupt);
+    let (trace, trustworthiness) = file::load_closed(&arguments.file, &interrupt)?;
+    let answer = Answer::of(&trace, trustworthiness, arguments.process, &interrupt);
     if json {
         output::print_json(&answer)?
     } else {
@@ -38,6 +39,7 @@ pub(crate) fn run(arguments: &KernelIdsArguments, json: bool) -> Result<Exit, Fa
 /// The JSON document.
 #[derive(Debug, Serialize)]
 struct Answer {
+    trustworthiness: Trustworthiness,
     release: Option<String>,
     /// The policy that explains the IDs best, with which they were compared.
     policy: Option<&'static str>,
@@ -79,7 +81,12 @@ struct Process {
 const NAMED: usize = 5;
 
 impl Answer {
-    fn of(trace: &Trace, only: Option<Tid>, interrupt: &Interrupt) -> Answer {
+    fn of(
+        trace: &Trace,
+        trustworthiness: Trustworthiness,
+        only: Option<Tid>,
+        interrupt: &Interrupt,
+    ) -> Answer {
         let candidates = candidates(trace, only);
         let numbers: Vec<Tid> = candidates.iter().map(|(process, _)| *process).collect();
         let found = watched("compare", Some(trace.events.len() as u64), interrupt, |progress| {
@@ -91,6 +98,7 @@ impl Answer {
             compared.map(|((process, name), found)| Process::of(process, name, found)).collect();
         let release = trace.origin.release.clone();
         Answer {
+            trustworthiness,
             policy: found.behaviour.map(|behaviour| behaviour.policy().name),
             hinted: release.as_deref().and_then(generation).map(|entry| entry.name),
             evidence: found.explanation.evidence.iter().map(Evidence::of).collect(),
@@ -151,6 +159,7 @@ impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let release = self.release.as_deref().unwrap_or("of unknown release");
         let policy = self.policy.unwrap_or("none that is known");
+        writeln!(f, "{}", self.trustworthiness)?;
         write!(f, "Linux {release}, its policy: {policy}")?;
         match self.hinted {
             hinted if hinted == self.policy => writeln!(f)?,

@@ -14,6 +14,7 @@ use percid_command::progress::Progress as Meter;
 use percid_command::trace::{RecordArguments, WayChoice};
 use percid_trace::parquet;
 use percid_trace::record::{self, Extra, Options, Progress, Recorded, Refusal, Target, Way};
+use percid_trace::trustworthiness::Trustworthiness;
 use serde::Serialize;
 
 use crate::file;
@@ -38,7 +39,8 @@ pub(crate) fn run(arguments: &RecordArguments, json: bool) -> Result<Exit, Failu
     if json {
         output::print_json(&summary)?
     } else {
-        complain(format_args!("{summary}"))
+        complain(format_args!("{summary}"));
+        complain(format_args!("{}", summary.trustworthiness))
     }
     Ok(exit(&recorded, &interrupt))
 }
@@ -123,13 +125,13 @@ fn signal(_: ExitStatus) -> Option<i32> {
 /// What was recorded.
 #[derive(Debug, Serialize)]
 struct Summary {
+    /// What may be concluded from it.
+    trustworthiness: Trustworthiness,
     file: String,
     events: usize,
     /// Of NUMA balancing.
     numa_events: usize,
     lost: u64,
-    /// Switches of which the kernel did not tell.
-    inferred_switches: usize,
     duration_ns: u64,
     way: String,
     /// What this kernel does not have.
@@ -147,11 +149,11 @@ impl Summary {
         let events = &recorded.trace.events;
         let ends = events.first().zip(events.last());
         Summary {
+            trustworthiness: Trustworthiness::of(&recorded.trace),
             file: arguments.output.display().to_string(),
             events: events.len(),
             numa_events: recorded.trace.numa.len(),
             lost: recorded.trace.origin.lost,
-            inferred_switches: recorded.inferred,
             duration_ns: ends.map_or(0, |(first, last)| last.time - first.time),
             way: recorded.way.to_string(),
             without: recorded.without.clone(),

@@ -118,6 +118,8 @@ fn a_trace_without_processes_is_called_so() {
     assert!(stdout(&output).contains(said), "{}", stdout(&output));
     let page = fs::read_to_string(&page).expect("the page");
     assert!(page.contains(said) && !page.contains("Time line"));
+    let output = run(&["replay", path(&trace), "--process", "nobody"]);
+    assert!(stderr(&output).trim_end().ends_with("; none runs in it"), "{}", stderr(&output));
 }
 
 #[test]
@@ -171,6 +173,29 @@ fn a_replay_says_the_same_as_text_and_as_json() {
         assert!(text.contains(&format!("({})", process["process"])), "{process}");
         let advice = list(process, "advice")[0].as_str().expect("a sentence");
         assert!(text.contains(advice), "{advice}");
+    }
+}
+
+/// What `perf record -F 10 -- CMD` has: samples, and of switches away from the command's threads only.
+const SAMPLED: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../percid-trace/tests/fixtures/forks.data");
+
+#[test]
+fn what_may_be_concluded_comes_first_and_nothing_is_advised_without_it() {
+    for (trace, grade) in [(SAMPLED, "insufficient"), (TRACE, "limited")] {
+        let arguments = ["replay", trace, "--machine", "epyc-9654", "--policy", "per-cpu"];
+        let document = json(&arguments);
+        assert_eq!(document["trustworthiness"]["grade"], grade);
+        let advice = list(&document, "processes").iter().map(|process| list(process, "advice"));
+        let advises = advice.into_iter().any(|advice| !advice.is_empty());
+        assert_eq!(advises, grade == "limited", "{document}");
+        for arguments in [&arguments[..], &["info", trace]] {
+            let text = stdout(&run(arguments));
+            let first = text.lines().next().unwrap_or("");
+            assert!(first.starts_with("Trustworthiness: "), "{first}");
+            assert_eq!(first.contains("perf record -F 10"), grade == "insufficient", "{first}");
+        }
+        assert_eq!(json(&["info", trace])["trustworthiness"], document["trustworthiness"]);
     }
 }
 
@@ -456,6 +481,58 @@ fn ctrl_c_while_a_trace_is_read_ends_with_nothing_printed() {
     assert_eq!(stdout(&output), "");
 }
 
+/// Waits until a process listens for a signal.
+fn wait_for_handler(process: u32, signal: i32) {
+    let listens = || {
+        let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"))?;
+        let caught = u64::from_str_radix(caught.trim(), 16).ok()?;
+        Some(caught >> (signal - 1) & 1 == 1)
+    };
+    let began = Instant::now();
+    while listens() != Some(true) {
+        assert!(began.elapsed() < Duration::from_secs(20), "it listens for no signal");
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Nobody ever writes to the pipe, or opens it for that.
+#[test]
+fn a_signal_ends_the_wait_for_a_pipe_to_which_nobody_writes() {
+    let folder = folder("silent");
+    for (signal, is_open) in [(libc::SIGINT, true), (libc::SIGTERM, true), (libc::SIGINT, false)] {
+        let pipe = folder.join(format!("pipe-{signal}-{is_open}"));
+        assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
+        let mut command = command(&["replay", path(&pipe)]);
+        let reading = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+        let mut reading = reading.expect("the program starts");
+        let end = is_open.then(|| fs::File::options().write(true).open(&pipe).expect("a reader"));
+        wait_for_handler(reading.id(), signal);
+        // SAFETY: sends a signal to a child that has not been waited for, so the number is still its
+        // own.
+        assert_eq!(unsafe { libc::kill(reading.id() as libc::pid_t, signal) }, 0);
+        let began = Instant::now();
+        let status = loop {
+            match reading.try_wait().expect("a child") {
+                Some(status) => break status.code(),
+                None if began.elapsed() > Duration::from_secs(20) => break None,
+                None => thread::sleep(Duration::from_millis(10)),
+            }
+        };
+        drop(end);
+        // For the case that it still runs.
+        let _ = reading.kill();
+        assert_eq!(status, Some(130), "signal {signal}, open for writing: {is_open}");
+    }
+}
+
+#[test]
+fn a_device_that_never_ends_is_refused() {
+    let output = run(&["info", "/dev/zero"]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("nothing that anybody records"), "{}", stderr(&output));
+}
+
 /// The figures that the README tells of a recorded web server's load.
 #[test]
 fn advice_says_what_the_figures_mean() {
@@ -466,8 +543,8 @@ fn advice_says_what_the_figures_mean() {
     let wrk = &list(&answer, "processes")[0];
     let figures = (&wrk["name"], &wrk["turns"], &wrk["most_running"]);
     assert_eq!(figures, (&"wrk".into(), &11083.into(), &2.into()));
-    let said = "2 copies suffice instead of 384 (32 KiB instead of 6144 KiB).";
-    assert!(list(wrk, "advice")[0].as_str().is_some_and(|advice| advice.ends_with(said)));
+    let said = "On CPUs 0-1 it ran on all 2 CPUs that it had at once";
+    assert!(list(wrk, "advice")[0].as_str().is_some_and(|advice| advice.starts_with(said)));
     let same_core = |at: usize| list(wrk, "policies")[at]["same_core"].as_f64();
     assert!(same_core(0).is_some_and(|share| (0.87..0.89).contains(&share)), "Linux 6.3");
     assert!(same_core(1).is_some_and(|share| share > 0.999), "percid's table");

@@ -127,6 +127,12 @@ impl Formats {
         self.names.contains(&event)
     }
 
+    /// Whether the event with this number is the one of this name.
+    pub(crate) fn is(&self, id: u64, event: &str) -> bool {
+        let layout = usize::try_from(id).ok().and_then(|id| self.layouts.get(id)?.as_ref());
+        layout.is_some_and(|layout| layout.event == event)
+    }
+
     /// Takes in the kernel's symbols (text of `/proc/kallsyms`), by which the timer tick is
     /// distinguished from other timers. Without them, or where the kernel hides the addresses,
     /// there are no ticks.

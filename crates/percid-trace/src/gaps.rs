@@ -14,14 +14,24 @@ use crate::trace::Trace;
 /// [`What::Id`] for a few microseconds.
 ///
 /// Where a trace is of some processes only, gaps between switches of other threads belong to it,
-/// and are left. Returns how many switches were added.
+/// and are left. Returns how many switches were added, and counts them in the trace's [`Coverage`].
+///
+/// [`Coverage`]: crate::trace::Coverage
 pub fn close(trace: &mut Trace) -> usize {
-    let known = known(&trace.events);
+    let added = missing(&trace.events);
+    insert(&mut trace.events, &added);
+    trace.origin.coverage.inferred += added.len() as u64;
+    added.len()
+}
+
+/// The switches that are missing, each with the place of the event that shows it.
+pub(crate) fn missing(events: &[Event]) -> Vec<(usize, Event)> {
+    let known = known(events);
     let mut running: HashMap<Cpu, Tid> = HashMap::new();
     // The threads that cannot have run on a CPU since before the trace began.
     let mut seen = HashSet::new();
     let mut added = Vec::new();
-    for (place, event) in trace.events.iter().enumerate() {
+    for (place, event) in events.iter().enumerate() {
         if let What::Fork { child, .. } = event.what {
             seen.insert(child);
         }
@@ -37,8 +47,7 @@ pub fn close(trace: &mut Trace) -> usize {
             added.push((place, Event { what, ..*event }));
         }
     }
-    insert(&mut trace.events, &added);
-    added.len()
+    added
 }
 
 /// The thread that ran where an event happened.
@@ -54,7 +63,7 @@ fn current(event: &Event) -> Option<Tid> {
 }
 
 /// The threads of which the trace tells more than that they were switched to and woken.
-fn known(events: &[Event]) -> HashSet<Tid> {
+pub(crate) fn known(events: &[Event]) -> HashSet<Tid> {
     let mut known = HashSet::new();
     for event in events {
         match event.what {

@@ -29,6 +29,7 @@ pub mod scan_walk;
 
 pub mod task_state;
 pub mod trace;
+pub mod trustworthiness;
 
 pub use error::Error;
-pub use trace::{Origin, Trace};
+pub use trace::{Coverage, Origin, Trace};

@@ -37,6 +37,32 @@ pub struct Origin {
     pub scan: Option<ScanSettings>,
     /// The node of each CPU; empty if that is not known.
     pub nodes: Vec<u32>,
+    /// What of the schedule was recorded.
+    pub coverage: Coverage,
+}
+
+/// What of the schedule was recorded, as far as the format says: by default all of it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Coverage {
+    /// Which switches, if not all.
+    pub sampling: Option<Sampling>,
+    /// Only switches away from the threads of a command, none to them.
+    pub away_only: bool,
+    /// Of some processes, without the threads that were created later.
+    pub not_inherited: bool,
+    /// Only what happened on some CPUs.
+    pub some_cpus: bool,
+    /// Switches that were not recorded, and added: see [`crate::gaps`].
+    pub inferred: u64,
+}
+
+/// Which switches a sampled recording has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sampling {
+    /// About as many a second.
+    Frequency(u64),
+    /// One in this number.
+    Period(u64),
 }
 
 impl Trace {

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use percid_sim::random::Random;
 use percid_trace::error::{Error, Malformed, Position};
-use percid_trace::event::{Event, IDLE, Shares, UNKNOWN, What};
+use percid_trace::event::{Event, IDLE, Shares, State, UNKNOWN, What};
 use percid_trace::perfetto;
 use percid_trace::{Origin, Trace};
 
@@ -68,6 +68,26 @@ fn every_value_that_perfetto_carries_comes_back() {
         let back = perfetto::read(&exported(&trace)[..]).expect("our own file");
         assert_eq!(carried(trace).first_difference(&back), None, "seed {seed}");
     }
+}
+
+/// Two turns of thread 7 of a process that was recorded alone, and 20 and 30 between them.
+#[test]
+fn another_thread_runs_where_nothing_was_recorded() {
+    let switch = |time, prev, next| Event {
+        time,
+        cpu: 0,
+        what: What::Switch { prev, state: State(1), next },
+    };
+    let member = Event { time: 1, cpu: 0, what: What::Member { thread: 7, process: 7 } };
+    let events = vec![member, switch(2, 20, 7), switch(5, 7, 20), switch(8, 30, 7)];
+    let trace = Trace { events, ..Trace::default() };
+    let file = exported(&trace);
+    let others = file.windows(5).filter(|window| window == b"other").count();
+    assert_eq!(others, 2, "it begins to run at 5, and stops at 8");
+    let back = perfetto::read(&file[..]).expect("our own file");
+    assert_eq!(trace.first_difference(&back), None, "it is none of the trace's");
+    let whole = Trace { events: trace.events[..3].to_vec(), ..Trace::default() };
+    assert!(!exported(&whole).windows(5).any(|window| window == b"other"));
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use percid_sim::conformance::{Event as Step, Recording};
 use percid_sim::cost::{Found, Idle, Prices};
 use percid_sim::machine::Machine;
-use percid_sim::policies::{ALL, find};
+use percid_sim::policies::{ALL, Entry, Impossible, Policy, Process, Work, find};
 use percid_sim::random::Random;
 use percid_sim::run_control::RunControl;
 use percid_sim::topology::{Place, Topology};
@@ -12,7 +12,7 @@ use percid_sim::workload::Memory;
 use percid_trace::Trace;
 use percid_trace::event::{Event, IDLE, Shares, Stage, State, Tid, UNKNOWN, What};
 use percid_trace::interner::Interner;
-use percid_trace::replay::{Replay, Settings, advice, replay};
+use percid_trace::replay::{Recorded, Replay, Settings, SpaceReplay, advice, replay};
 
 /// Two nodes of two caches of two cores of one thread: CPUs 0 to 7.
 fn machine(cpus: u32) -> Machine {
@@ -66,6 +66,74 @@ fn play(trace: &Trace, policy: &str) -> Replay {
     let settings = Settings { turns_kept: usize::MAX, ..Settings::default() };
     let policy = find(policy).expect("a policy");
     replay(trace, &machine(8), policy, &settings, &RunControl::default()).expect("it fits")
+}
+
+/// `taskset -a -cp 0,1 PID` on a process that began under `taskset -c 0`: nothing in the trace tells of
+/// it before a thread is moved to CPU 1.
+#[test]
+fn an_affinity_that_was_widened_from_outside_is_seen_by_where_threads_go() {
+    let mut script = Script::default();
+    script.process([20], 20);
+    let zero = script.trace.texts.intern(b"0");
+    script.event(0, What::Affinity { thread: 20, cpus: zero }).switch(0, IDLE, 20);
+    script.event(0, What::Exec { thread: 20, old: 20 }).at(1);
+    script.event(0, What::Fork { parent: 20, child: 21, shares: Shares::Process });
+    script.at(2).switch(0, 20, IDLE);
+    script.event(0, What::Migrate { thread: 20, from: 0, to: 1 }).at(3);
+    script.switch(0, IDLE, 21).at(4).switch(1, IDLE, 20).at(5);
+    // Where nothing else happens.
+    script.switch(1, 20, IDLE).event(0, What::Migrate { thread: 20, from: 1, to: 5 });
+    script.at(6).switch(1, IDLE, 21).at(7).switch(1, 21, IDLE);
+    for policy in ALL {
+        let replay = script.play(policy.name);
+        let [_, space] = &replay.spaces[..] else { panic!("{}: {replay:?}", policy.name) };
+        assert_eq!((space.stuck, replay.spaces_stuck), (None, 0), "{}", policy.name);
+        assert_eq!(space.summary.allowed_cpus, 6, "{}", policy.name);
+    }
+}
+
+/// Finds the second turn of any thread impossible.
+#[derive(Default)]
+struct OneTurn(u32);
+
+impl Policy for OneTurn {
+    fn exec(&mut self, _: &Process<'_>, _: u32, _: u32) -> Result<(), Impossible> {
+        Ok(())
+    }
+
+    fn switch(
+        &mut self,
+        _: &Process<'_>,
+        _: u32,
+        _: Option<u32>,
+        next: Option<u32>,
+    ) -> Result<(), Impossible> {
+        self.0 += u32::from(next.is_some());
+        if self.0 > 1 { Err(Impossible("it had its turn")) } else { Ok(()) }
+    }
+
+    fn id(&mut self, _: &Process<'_>, _: u32, _: u32) -> Result<u32, Impossible> {
+        Ok(0)
+    }
+
+    fn work(&self) -> Work {
+        Work::default()
+    }
+}
+
+#[test]
+fn a_policy_that_cannot_go_on_with_one_process_goes_on_with_the_others() {
+    let entry = Entry { name: "one-turn", about: "", create: |_| Box::new(OneTurn::default()) };
+    let mut script = Script::default();
+    script.process([30], 30).process([40], 40).at(1).switch(0, IDLE, 30).switch(1, IDLE, 40);
+    script.at(2).switch(0, 30, IDLE).at(3).switch(0, IDLE, 30).at(4).switch(1, 40, IDLE);
+    let settings = Settings { turns_kept: usize::MAX, ..Settings::default() };
+    let replay = replay(&script.trace, &machine(8), &entry, &settings, &RunControl::default());
+    let replay = replay.expect("it fits");
+    let stuck: Vec<_> = replay.spaces.iter().map(|space| space.stuck.map(|s| s.why.0)).collect();
+    assert_eq!(stuck, [Some("it had its turn"), None]);
+    assert_eq!(replay.spaces_stuck, 1);
+    assert!(replay.is_whole && replay.spaces[0].summary.turns == 2, "{replay:?}");
 }
 
 #[test]
@@ -221,11 +289,107 @@ fn what_a_trace_leaves_out_is_made_up_for() {
     }
 }
 
+/// A recording on these CPUs, of as many as there were, that is replayed on a large machine.
+fn recorded(cpus: &str, online: u32) -> Recorded<'_> {
+    Recorded { cpus, online, machine: 384 }
+}
+
+/// What is said of the last process of a schedule, under two policies.
+fn said(script: &Script, recorded: Recorded<'_>) -> Vec<String> {
+    let replays = ["per-cpu", "percid-table"].map(|policy| (policy, script.play(policy)));
+    let spaces = replays
+        .each_ref()
+        .map(|(policy, replay)| (*policy, replay.spaces.last().expect("a process")));
+    let said = advice(&spaces, recorded, 16384);
+    let begins = if recorded.cpus.contains('-') { "On CPUs " } else { "On CPU " };
+    assert!(said.iter().all(|sentence| sentence.starts_with(begins)), "{said:?}");
+    said
+}
+
+#[test]
+fn advice_tells_of_the_cpus_that_were_recorded_and_not_of_those_of_the_machine() {
+    let mut busy = Script::default();
+    busy.process([11, 12, 13], 11).at(1).switch(0, IDLE, 11).switch(1, IDLE, 12).at(2);
+    busy.switch(0, 11, 13).at(3).switch(0, 13, IDLE).switch(1, 12, IDLE);
+    let all = &said(&busy, recorded("0-1", 2))[0];
+    assert!(all.contains("all 2 CPUs") && all.contains("a recording there says how many"), "{all}");
+    assert!(!all.contains("384"), "{all}");
+    busy.trace.origin.online_cpus = Some(8);
+    let some = &said(&busy, recorded("0-1", 8))[0];
+    assert!(some.starts_with("On CPUs 0-1 of 8 it never ran more than 2 threads"), "{some}");
+    assert!(some.contains("2 copies sufficed instead of 8 (32 KiB instead of 128 KiB)"), "{some}");
+    let mut alone = Script::default();
+    alone.process([11, 12], 11).at(1).switch(0, IDLE, 11).at(2).switch(0, 11, 12);
+    alone.at(3).switch(0, 12, IDLE);
+    let only = &said(&alone, recorded("0", 1))[0];
+    assert!(only.contains("the only CPU") && only.contains("2 threads"), "{only}");
+}
+
+/// One thread that goes round: its memory stays where numbers of CPUs are the IDs.
+#[test]
+fn advice_does_not_contradict_itself() {
+    let mut script = Script::default();
+    script.process([20], 20);
+    for turn in 0..120_u64 {
+        let cpu = (turn * 3 % 8) as u32;
+        script.at(10 * turn + 1).switch(cpu, IDLE, 20).at(10 * turn + 2).switch(cpu, 20, IDLE);
+    }
+    let said = said(&script, recorded("0-7", 8)).join("\n");
+    assert!(said.contains("one copy of the data served it"), "{said}");
+    assert!(said.contains("times as dear") && !said.contains("nothing nearer"), "{said}");
+}
+
+#[test]
+fn one_id_is_no_ids() {
+    let mut script = Script::default();
+    script.process([20, 21], 20);
+    for turn in 0..120_u64 {
+        let cpu = (turn % 2) as u32;
+        script.at(10 * turn + 1).switch(cpu, IDLE, 20).at(10 * turn + 2).switch(cpu, 20, IDLE);
+    }
+    let spaces = [script.play("per-cpu"), script.play("percid-table")]
+        .map(|mut replay| replay.spaces.pop().expect("a process"));
+    let mut dear = spaces[0].clone();
+    dear.tally.burst_ns *= 3;
+    let cheap = replay_of_one_id(&spaces[1]);
+    let said = advice(&[("dear", &dear), ("cheap", &cheap)], recorded("0-1", 2), 16384).join("\n");
+    assert!(said.contains("under cheap, with 1 ID;") && !said.contains("1 IDs"), "{said}");
+}
+
+/// The same with a single ID.
+fn replay_of_one_id(space: &SpaceReplay) -> SpaceReplay {
+    let mut space = space.clone();
+    space.tally.ids_used = 1;
+    space.tally.burst_ns = 1000;
+    space
+}
+
+/// Text of ftrace with the option record-tgid, of a process whose first thread does not run.
+#[test]
+fn a_process_that_is_known_by_another_thread_has_that_ones_name() {
+    let line = |time, prev: &str, next: &str| {
+        format!(
+            "{prev:>16}-{} ({}) [000] d..2.     1.{time:06}: sched_switch: prev_comm={prev} prev_pid={} \
+             prev_prio=120 prev_state=S ==> next_comm={next} next_pid={} next_prio=120\n",
+            if prev == "worker" { 71 } else { 0 },
+            if prev == "worker" { "     70" } else { "-------" },
+            if prev == "worker" { 71 } else { 0 },
+            if next == "worker" { 71 } else { 0 },
+        )
+    };
+    let text = line(20, "swapper", "worker") + &line(30, "worker", "swapper");
+    let trace = percid_trace::read::read_bytes(text.as_bytes()).expect("a trace");
+    let summaries = percid_trace::replay::summaries(&trace);
+    let names: Vec<_> =
+        summaries.iter().map(|space| (space.process, space.name.as_str())).collect();
+    assert_eq!(names, [(70, "worker")]);
+}
+
 #[test]
 fn advice_on_a_process_whose_threads_are_not_told_says_so() {
     let hints = |script: &Script| {
         let replay = script.play("per-cpu");
-        let advice = advice(&[("per-cpu", &replay.spaces[0])], 8, 16384);
+        let advice = advice(&[("per-cpu", &replay.spaces[0])], recorded("0", 8), 16384);
         advice.iter().filter(|sentence| sentence.contains("task:task_newtask")).count()
     };
     let (mut unknown, mut known) = (Script::default(), Script::default());
@@ -394,6 +558,7 @@ fn nonsense(random: &mut Random, events: usize) -> Trace {
 
 /// What holds of any schedule, however absurd.
 fn check(replay: &Replay, policy: &str) {
+    assert_eq!(replay.spaces_stuck, 0, "{policy} is told what a kernel would have told it");
     for space in &replay.spaces {
         let (summary, tally) = (&space.summary, &space.tally);
         assert!(

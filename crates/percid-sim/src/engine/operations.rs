@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::index::{FIRST_PROCESS, ProcessIndex, ThreadIndex};
 use super::outcome::Span;
-use super::process::{ProcessState, Together, Touch};
+use super::process::{POSSIBLE, ProcessState, Together, Touch};
 use super::queue::MAX_WHO;
 use super::simulation::{AREA_BYTES, Simulation};
 use super::thread::{State, ThreadState, Turn};
@@ -196,7 +196,7 @@ impl<'a> Simulation<'a> {
         let index = state.process;
         let process = &mut self.processes[index];
         let (policy, view) = process.parts(self.now, &self.cpus.topology);
-        let id = policy.id(&view, cpu, state.number);
+        let id = policy.id(&view, cpu, state.number).expect(POSSIBLE);
         let last = process.last_touch(id);
         let found = self.found(cpu, last);
         let seen = last.map(|touch| touch.seen);
@@ -357,7 +357,7 @@ impl<'a> Simulation<'a> {
         let (state, process) = (&self.threads[thread], &mut self.processes[index]);
         process.exec(&state.affinity);
         let (policy, view) = process.parts(self.now, &self.cpus.topology);
-        policy.exec(&view, cpu, state.number);
+        policy.exec(&view, cpu, state.number).expect(POSSIBLE);
     }
 
     /// Ends a thread because another one replaces the program. The policy is told of that, not of

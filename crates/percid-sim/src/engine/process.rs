@@ -10,6 +10,9 @@ use crate::time::Ns;
 use crate::topology::{Cpu, Topology};
 use crate::workload::GroupIndex;
 
+/// Why no policy of the engine finds that it cannot go on.
+pub(super) const POSSIBLE: &str = "the engine does what a kernel does";
+
 /// The CPU that touched an area last, and when.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Touch {
@@ -125,7 +128,7 @@ impl ProcessState {
         }
     }
 
-    /// The policy, and what it may see.
+    /// The policy, and what it may see. It is told of what a kernel does: see [`POSSIBLE`].
     pub(super) fn parts<'a>(
         &'a mut self,
         now: Ns,

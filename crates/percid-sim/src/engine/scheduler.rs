@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use super::index::{ProcessIndex, ThreadIndex};
+use super::process::POSSIBLE;
 use super::queue::Event;
 use super::simulation::Simulation;
 use super::thread::State;
@@ -183,7 +184,7 @@ impl Simulation<'_> {
         let process = &mut self.processes[process];
         process.set_running(cpu, next);
         let (policy, view) = process.parts(self.now, &self.cpus.topology);
-        policy.switch(&view, cpu, prev, next);
+        policy.switch(&view, cpu, prev, next).expect(POSSIBLE);
     }
 
     /// Keeps a CPU busy for a time, or until its next tick.

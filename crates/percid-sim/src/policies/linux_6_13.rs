@@ -2,7 +2,7 @@
 //! its ID (R1), and IDs are spread within the bound before any is shared (R3 to R5).
 
 use super::slots::{CpuSlot, Generation, Ids, Slot, Slots};
-use super::{Entry, Id, Process, Thread};
+use super::{Entry, Id, Impossible, Process, Thread};
 
 pub(super) const ENTRY: Entry = Entry {
     name: "linux-6.13",
@@ -13,9 +13,13 @@ pub(super) const ENTRY: Entry = Entry {
 struct Linux613;
 
 impl Generation for Linux613 {
-    fn allocate(ids: &mut Ids, process: &Process<'_>, recent: Option<Id>) -> Id {
+    fn allocate(
+        ids: &mut Ids,
+        process: &Process<'_>,
+        recent: Option<Id>,
+    ) -> Result<Id, Impossible> {
         if let Some(id) = recent.filter(|&id| ids.taken.take(id)) {
-            return id;
+            return Ok(id);
         }
         expand_or_first_free(ids, process)
     }
@@ -30,15 +34,15 @@ impl Generation for Linux613 {
 }
 
 /// R4 and R5: a new ID while the bound allows it, then the first free one.
-pub(super) fn expand_or_first_free(ids: &mut Ids, process: &Process<'_>) -> Id {
+pub(super) fn expand_or_first_free(ids: &mut Ids, process: &Process<'_>) -> Result<Id, Impossible> {
     while ids.max_nr_cid < process.nr_cpus_allowed.min(process.users) {
         ids.max_nr_cid += 1;
         if ids.taken.take(ids.max_nr_cid - 1) {
-            return ids.max_nr_cid - 1;
+            return Ok(ids.max_nr_cid - 1);
         }
     }
     let first = ids.taken.take_first_below(process.nr_cpus_allowed);
-    first.expect("only the slots of other allowed CPUs hold IDs")
+    first.ok_or(Impossible("CPUs that the process is not allowed hold its IDs"))
 }
 
 /// R6: a CPU that remembers an ID needs none.

@@ -3,7 +3,7 @@
 
 use super::linux_6_13::{expand_or_first_free, is_full, is_settled};
 use super::slots::{CpuSlot, Generation, Ids, Slots};
-use super::{Entry, Id, Process, Thread};
+use super::{Entry, Id, Impossible, Process, Thread};
 
 pub(super) const ENTRY: Entry = Entry {
     name: "linux-6.14",
@@ -14,11 +14,15 @@ pub(super) const ENTRY: Entry = Entry {
 struct Linux614;
 
 impl Generation for Linux614 {
-    fn allocate(ids: &mut Ids, process: &Process<'_>, recent: Option<Id>) -> Id {
+    fn allocate(
+        ids: &mut Ids,
+        process: &Process<'_>,
+        recent: Option<Id>,
+    ) -> Result<Id, Impossible> {
         ids.max_nr_cid = ids.max_nr_cid.min(process.nr_cpus_allowed.min(process.users));
         let below = ids.max_nr_cid;
         if let Some(id) = recent.filter(|&id| id < below && ids.taken.take(id)) {
-            return id;
+            return Ok(id);
         }
         expand_or_first_free(ids, process)
     }

@@ -8,7 +8,7 @@
 
 use super::bitmap::Bitmap;
 use super::threads::Threads;
-use super::{Entry, Id, Policy, Process, Thread, Work};
+use super::{Entry, Id, Impossible, Policy, Process, Thread, Work};
 use crate::topology::Cpu;
 
 pub(super) const ENTRY: Entry = Entry {
@@ -134,7 +134,12 @@ impl Linux619 {
         }
     }
 
-    fn schedule_in(&mut self, process: &Process<'_>, cpu: usize, thread: Thread) -> Id {
+    fn schedule_in(
+        &mut self,
+        process: &Process<'_>,
+        cpu: usize,
+        thread: Thread,
+    ) -> Result<Id, Impossible> {
         if self.max_cids == 0 {
             self.update(process);
         }
@@ -144,23 +149,23 @@ impl Linux619 {
                     Holding::Own(id) | Holding::Transit(id) => Some(id),
                     Holding::None => None,
                 };
-                let id = self.obtain_or_converge(own);
+                let id = self.obtain_or_converge(own)?;
                 self.threads.of(thread).holding = Holding::Own(id);
-                id
+                Ok(id)
             }
             Mode::PerCpu { .. } => {
-                let id = self.obtain_or_converge(self.slots[cpu]);
+                let id = self.obtain_or_converge(self.slots[cpu])?;
                 self.slots[cpu] = Some(id);
-                id
+                Ok(id)
             }
         }
     }
 
     /// The owner's ID, or a free one in its place if it is above the bound and that one is not.
-    fn obtain_or_converge(&mut self, owned: Option<Id>) -> Id {
+    fn obtain_or_converge(&mut self, owned: Option<Id>) -> Result<Id, Impossible> {
         match owned {
-            Some(id) if id < self.max_cids => id,
-            Some(id) => self.converge(id),
+            Some(id) if id < self.max_cids => Ok(id),
+            Some(id) => Ok(self.converge(id)),
             None => self.obtain(),
         }
     }
@@ -172,11 +177,11 @@ impl Linux619 {
         lower
     }
 
-    fn obtain(&mut self) -> Id {
+    fn obtain(&mut self) -> Result<Id, Impossible> {
         self.work.slow_paths += 1;
         let dense = self.taken.take_first_below(self.max_cids);
         let any = dense.or_else(|| self.taken.take_first_below(self.possible()));
-        any.expect("no more owners than possible CPUs")
+        any.ok_or(Impossible("more IDs are owned than there are CPUs"))
     }
 }
 
@@ -187,15 +192,16 @@ impl Policy for Linux619 {
         cpu: Cpu,
         prev: Option<Thread>,
         next: Option<Thread>,
-    ) {
+    ) -> Result<(), Impossible> {
         if let Some(prev) = prev {
             self.schedule_out(cpu as usize, prev);
         }
         // One that has ended is switched to again if it was preempted on its last steps, and takes
         // no ID.
         if let Some(next) = next.filter(|&next| !self.threads.of(next).exited) {
-            self.schedule_in(process, cpu as usize, next);
+            self.schedule_in(process, cpu as usize, next)?;
         }
+        Ok(())
     }
 
     fn spawn(&mut self, process: &Process<'_>, _: Thread) {
@@ -224,14 +230,14 @@ impl Policy for Linux619 {
         self.update(process);
     }
 
-    fn exec(&mut self, process: &Process<'_>, cpu: Cpu, thread: Thread) {
+    fn exec(&mut self, process: &Process<'_>, cpu: Cpu, thread: Thread) -> Result<(), Impossible> {
         *self = Linux619 { work: self.work, ..Linux619::new(self.possible()) };
-        self.schedule_in(process, cpu as usize, thread);
+        self.schedule_in(process, cpu as usize, thread).map(drop)
     }
 
-    fn id(&mut self, process: &Process<'_>, cpu: Cpu, thread: Thread) -> Id {
+    fn id(&mut self, process: &Process<'_>, cpu: Cpu, thread: Thread) -> Result<Id, Impossible> {
         match (self.threads.of(thread).holding, self.slots[cpu as usize]) {
-            (Holding::Own(id) | Holding::Transit(id), _) | (Holding::None, Some(id)) => id,
+            (Holding::Own(id) | Holding::Transit(id), _) | (Holding::None, Some(id)) => Ok(id),
             (Holding::None, None) => self.schedule_in(process, cpu as usize, thread),
         }
     }

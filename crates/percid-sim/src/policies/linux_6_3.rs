@@ -2,7 +2,7 @@
 
 use super::bitmap::Bitmap;
 use super::threads::Threads;
-use super::{Entry, Id, Policy, Process, Thread, Work};
+use super::{Entry, Id, Impossible, Policy, Process, Thread, Work};
 use crate::topology::Cpu;
 
 pub(super) const ENTRY: Entry = Entry {
@@ -36,14 +36,21 @@ impl Linux63 {
         }
     }
 
-    fn obtain(&mut self) -> Id {
+    fn obtain(&mut self) -> Result<Id, Impossible> {
         self.work.slow_paths += 1;
-        self.taken.take_first_below(self.cpus).expect("at most one ID for each CPU is held")
+        let first = self.taken.take_first_below(self.cpus);
+        first.ok_or(Impossible("more threads run than there are CPUs"))
     }
 }
 
 impl Policy for Linux63 {
-    fn switch(&mut self, _: &Process<'_>, _: Cpu, prev: Option<Thread>, next: Option<Thread>) {
+    fn switch(
+        &mut self,
+        _: &Process<'_>,
+        _: Cpu,
+        prev: Option<Thread>,
+        next: Option<Thread>,
+    ) -> Result<(), Impossible> {
         let released = prev.and_then(|prev| self.threads.of(prev).held.take());
         let next = next.filter(|&next| !self.threads.of(next).exited);
         let id = match (released, next) {
@@ -53,12 +60,13 @@ impl Policy for Linux63 {
                 self.taken.free(id);
                 None
             }
-            (None, Some(_)) => Some(self.obtain()),
+            (None, Some(_)) => Some(self.obtain()?),
             (None, None) => None,
         };
         if let Some(next) = next {
             self.threads.of(next).held = id;
         }
+        Ok(())
     }
 
     fn exit(&mut self, _: &Process<'_>, thread: Thread, _: Cpu) {
@@ -68,19 +76,20 @@ impl Policy for Linux63 {
         }
     }
 
-    fn exec(&mut self, _: &Process<'_>, _: Cpu, thread: Thread) {
+    fn exec(&mut self, _: &Process<'_>, _: Cpu, thread: Thread) -> Result<(), Impossible> {
         self.taken.clear();
         self.threads.clear();
-        self.threads.of(thread).held = Some(self.obtain());
+        self.threads.of(thread).held = Some(self.obtain()?);
+        Ok(())
     }
 
-    fn id(&mut self, _: &Process<'_>, _: Cpu, thread: Thread) -> Id {
+    fn id(&mut self, _: &Process<'_>, _: Cpu, thread: Thread) -> Result<Id, Impossible> {
         if let Some(id) = self.threads.of(thread).held {
-            return id;
+            return Ok(id);
         }
-        let id = self.obtain();
+        let id = self.obtain()?;
         self.threads.of(thread).held = Some(id);
-        id
+        Ok(id)
     }
 
     fn work(&self) -> Work {

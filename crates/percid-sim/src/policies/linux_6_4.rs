@@ -2,7 +2,7 @@
 //! A CPU whose slot was cleared gets whatever is free then, so its memory is another CPU's.
 
 use super::slots::{CpuSlot, Generation, Ids, Slot, Slots};
-use super::{Entry, Id, Process, Thread};
+use super::{Entry, Id, Impossible, Process, Thread};
 
 pub(super) const ENTRY: Entry = Entry {
     name: "linux-6.4",
@@ -13,9 +13,9 @@ pub(super) const ENTRY: Entry = Entry {
 struct Linux64;
 
 impl Generation for Linux64 {
-    fn allocate(ids: &mut Ids, process: &Process<'_>, _: Option<Id>) -> Id {
+    fn allocate(ids: &mut Ids, process: &Process<'_>, _: Option<Id>) -> Result<Id, Impossible> {
         let first = ids.taken.take_first_below(process.running.len() as u32);
-        first.expect("only the slots of other CPUs hold IDs")
+        first.ok_or(Impossible("more IDs are held than there are CPUs"))
     }
 
     fn is_settled(to: &CpuSlot) -> bool {

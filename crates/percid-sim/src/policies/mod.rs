@@ -5,6 +5,7 @@
 //! kernel would notice, and asks for the ID when a running thread uses its per-ID data.
 
 mod bitmap;
+mod impossible;
 mod linux_6_13;
 mod linux_6_14;
 mod linux_6_19;
@@ -23,6 +24,8 @@ mod threads;
 
 use percid_rules::Generation;
 use serde::Serialize;
+
+pub use impossible::Impossible;
 
 use crate::time::Ns;
 use crate::topology::{Cpu, Topology};
@@ -89,6 +92,9 @@ pub struct Overhead {
 ///
 /// In all methods the thread belongs to the process, and `process` describes it after the change
 /// that the method tells of.
+///
+/// Where an ID is needed, the answer may be that there can be none: see [`Impossible`]. A policy
+/// that said so is not asked again.
 pub trait Policy: Send {
     /// On `cpu` the kernel switches from `prev` to `next`. `None` is idle or a thread of another
     /// process.
@@ -98,7 +104,8 @@ pub trait Policy: Send {
         _cpu: Cpu,
         _prev: Option<Thread>,
         _next: Option<Thread>,
-    ) {
+    ) -> Result<(), Impossible> {
+        Ok(())
     }
 
     /// A thread that last ran on `from` is queued on `to`, and does not run yet.
@@ -118,10 +125,10 @@ pub trait Policy: Send {
 
     /// `thread`, running on `cpu`, replaces the program: it is the only thread of a new address
     /// space (R10).
-    fn exec(&mut self, process: &Process<'_>, cpu: Cpu, thread: Thread);
+    fn exec(&mut self, process: &Process<'_>, cpu: Cpu, thread: Thread) -> Result<(), Impossible>;
 
     /// The ID by which `thread`, running on `cpu`, selects its data now.
-    fn id(&mut self, process: &Process<'_>, cpu: Cpu, thread: Thread) -> Id;
+    fn id(&mut self, process: &Process<'_>, cpu: Cpu, thread: Thread) -> Result<Id, Impossible>;
 
     /// What it did so far.
     fn work(&self) -> Work;

@@ -1,7 +1,7 @@
 //! The number of the CPU. What programs use that have no concurrency IDs: always at home, never
 //! dense.
 
-use super::{Entry, Id, Policy, Process, Thread, Work};
+use super::{Entry, Id, Impossible, Policy, Process, Thread, Work};
 use crate::topology::Cpu;
 
 pub(super) const ENTRY: Entry = Entry {
@@ -13,10 +13,12 @@ pub(super) const ENTRY: Entry = Entry {
 struct PerCpu;
 
 impl Policy for PerCpu {
-    fn exec(&mut self, _: &Process<'_>, _: Cpu, _: Thread) {}
+    fn exec(&mut self, _: &Process<'_>, _: Cpu, _: Thread) -> Result<(), Impossible> {
+        Ok(())
+    }
 
-    fn id(&mut self, _: &Process<'_>, cpu: Cpu, _: Thread) -> Id {
-        cpu
+    fn id(&mut self, _: &Process<'_>, cpu: Cpu, _: Thread) -> Result<Id, Impossible> {
+        Ok(cpu)
     }
 
     fn work(&self) -> Work {

@@ -1,7 +1,7 @@
 //! The number of the thread, the lowest that no living thread has: what `thread_local!` registries
 //! hand out. It wanders over the CPUs with its thread.
 
-use super::{Entry, Id, Policy, Process, Thread, Work};
+use super::{Entry, Id, Impossible, Policy, Process, Thread, Work};
 use crate::topology::{Cpu, Topology};
 
 pub(super) const ENTRY: Entry = Entry {
@@ -26,23 +26,25 @@ impl Policy for PerThread {
         }
     }
 
-    fn exec(&mut self, _: &Process<'_>, _: Cpu, _: Thread) {
+    fn exec(&mut self, _: &Process<'_>, _: Cpu, _: Thread) -> Result<(), Impossible> {
         self.owners.clear();
         self.ids.clear();
+        Ok(())
     }
 
-    fn id(&mut self, _: &Process<'_>, _: Cpu, thread: Thread) -> Id {
+    fn id(&mut self, _: &Process<'_>, _: Cpu, thread: Thread) -> Result<Id, Impossible> {
         let thread_index = thread as usize;
         if self.ids.len() <= thread_index {
             self.ids.resize(thread_index + 1, None);
         }
-        *self.ids[thread_index].get_or_insert_with(|| {
+        let id = *self.ids[thread_index].get_or_insert_with(|| {
             self.work.slow_paths += 1;
             let free = self.owners.iter().position(Option::is_none).unwrap_or(self.owners.len());
             self.owners.resize(self.owners.len().max(free + 1), None);
             self.owners[free] = Some(thread);
             free as Id
-        })
+        });
+        Ok(id)
     }
 
     fn work(&self) -> Work {

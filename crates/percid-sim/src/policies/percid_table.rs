@@ -5,7 +5,7 @@
 use percid_rules::space::{Counts, CpuState, Eviction, Grant, IdState, Limits, Request, Space};
 
 use super::threads::Threads;
-use super::{Entry, Id, Overhead, Policy, Process, Thread, Work};
+use super::{Entry, Id, Impossible, Overhead, Policy, Process, Thread, Work};
 use crate::time::MS;
 use crate::topology::Cpu;
 
@@ -52,7 +52,7 @@ impl PercidTable {
     }
 
     /// Finds an ID for a CPU without one.
-    fn enter(&mut self, process: &Process<'_>, cpu: Cpu, thread: Thread) -> Id {
+    fn enter(&mut self, process: &Process<'_>, cpu: Cpu, thread: Thread) -> Result<Id, Impossible> {
         self.work.slow_paths += 1;
         self.overhead.slow_paths += 1;
         let limits =
@@ -62,14 +62,19 @@ impl PercidTable {
         self.evict(eviction, now_ms);
         let request =
             Request { cpu, thread: u64::from(thread), came_from: *self.came_from.of(thread) };
-        let id = self.obtain(process, request, limits);
+        let id = self.obtain(process, request, limits)?;
         self.space().give(cpu, id, u64::from(thread), now_ms);
         *self.came_from.of(thread) = Some(cpu);
-        id
+        Ok(id)
     }
 
     /// Takes an ID for the request out of the space: it is free or in transit afterwards.
-    fn obtain(&mut self, process: &Process<'_>, request: Request, limits: Limits) -> Id {
+    fn obtain(
+        &mut self,
+        process: &Process<'_>,
+        request: Request,
+        limits: Limits,
+    ) -> Result<Id, Impossible> {
         match self.choose(process, request, limits) {
             Grant::Steal { from, .. } if Some(from) != request.came_from => {}
             grant => return self.carry_out(grant),
@@ -88,17 +93,17 @@ impl PercidTable {
         self.space().choose(request, limits, |a, b| process.topology.distance(a, b))
     }
 
-    fn carry_out(&mut self, grant: Grant) -> Id {
+    fn carry_out(&mut self, grant: Grant) -> Result<Id, Impossible> {
         match grant {
-            Grant::Free(id) => id,
+            Grant::Free(id) => Ok(id),
             Grant::Steal { from, id } => {
                 self.work.steals += 1;
                 self.overhead.fenced = Some(from);
                 self.space().take(from, true);
-                id
+                Ok(id)
             }
             // No ID stays in transit here, so each is free or held by a CPU to steal from.
-            Grant::Nothing => unreachable!("an ID is free or held"),
+            Grant::Nothing => Err(Impossible("no ID is free or held")),
         }
     }
 
@@ -127,14 +132,15 @@ impl PercidTable {
 }
 
 impl Policy for PercidTable {
-    fn exec(&mut self, process: &Process<'_>, _: Cpu, _: Thread) {
+    fn exec(&mut self, process: &Process<'_>, _: Cpu, _: Thread) -> Result<(), Impossible> {
         let fresh = PercidTable::new(process.topology.cpus(), self.most);
         *self = PercidTable { work: self.work, ..fresh };
+        Ok(())
     }
 
-    fn id(&mut self, process: &Process<'_>, cpu: Cpu, thread: Thread) -> Id {
+    fn id(&mut self, process: &Process<'_>, cpu: Cpu, thread: Thread) -> Result<Id, Impossible> {
         match self.space().held(cpu) {
-            Some(id) => id,
+            Some(id) => Ok(id),
             None => self.enter(process, cpu, thread),
         }
     }

@@ -1,6 +1,6 @@
 //! A process in a test: it does what the test says, and tells the policy as a scheduler would.
 
-use super::{Entry, Id, Policy, Process, Thread, Work};
+use super::{Entry, Id, Impossible, Policy, Process, Thread, Work};
 use crate::time::{MS, Ns};
 use crate::topology::{Cpu, Place, Topology};
 
@@ -17,6 +17,9 @@ pub(super) struct Scenario {
     /// For each thread the CPU on which it ran last.
     last_cpu: Vec<Option<Cpu>>,
 }
+
+/// What tests tell a policy, but for those that are about the impossible.
+const POSSIBLE: &str = "something that a kernel does";
 
 /// Calls a method of the policy with the process's present state.
 macro_rules! tell {
@@ -83,17 +86,22 @@ impl Scenario {
     /// Lets `thread` run on `cpu` and returns its ID. It is taken from where it runs, and the
     /// thread that runs on `cpu` is switched away from.
     pub(super) fn run(&mut self, cpu: Cpu, thread: Thread) -> Id {
+        self.try_run(cpu, thread).expect(POSSIBLE)
+    }
+
+    /// The same where the policy may find that this cannot be.
+    pub(super) fn try_run(&mut self, cpu: Cpu, thread: Thread) -> Result<Id, Impossible> {
         match self.last_cpu[thread as usize] {
             Some(last) if last != cpu => {
                 if self.running[last as usize] == Some(thread) {
-                    self.switch(last, None);
+                    self.switch(last, None)?;
                 }
                 self.migrate(thread, cpu);
             }
             _ => {}
         }
-        self.switch(cpu, Some(thread));
-        self.id(cpu)
+        self.switch(cpu, Some(thread))?;
+        self.try_id(cpu)
     }
 
     /// Queues `thread`, which does not run, on `to`.
@@ -104,17 +112,18 @@ impl Scenario {
     }
 
     pub(super) fn idle(&mut self, cpu: Cpu) {
-        self.switch(cpu, None);
+        self.switch(cpu, None).expect(POSSIBLE);
     }
 
-    fn switch(&mut self, cpu: Cpu, next: Option<Thread>) {
+    fn switch(&mut self, cpu: Cpu, next: Option<Thread>) -> Result<(), Impossible> {
         let prev = std::mem::replace(&mut self.running[cpu as usize], next);
         if let Some(next) = next {
             self.last_cpu[next as usize] = Some(cpu);
         }
         if prev != next {
-            tell!(self, switch, cpu, prev, next);
+            tell!(self, switch, cpu, prev, next)?;
         }
+        Ok(())
     }
 
     /// A timer tick on `cpu`.
@@ -129,7 +138,7 @@ impl Scenario {
         let thread = self.running[cpu as usize].expect("a thread to end");
         self.users -= 1;
         tell!(self, exit, thread, cpu);
-        self.switch(cpu, None);
+        self.idle(cpu);
     }
 
     /// The same, but it is preempted before its last step.
@@ -137,9 +146,9 @@ impl Scenario {
         let thread = self.running[cpu as usize].expect("a thread to end");
         self.users -= 1;
         tell!(self, exit, thread, cpu);
-        self.switch(cpu, None);
-        self.switch(cpu, Some(thread));
-        self.switch(cpu, None);
+        self.idle(cpu);
+        self.switch(cpu, Some(thread)).expect(POSSIBLE);
+        self.idle(cpu);
     }
 
     /// The thread that runs on `cpu` replaces the program; all others are gone before.
@@ -151,11 +160,15 @@ impl Scenario {
         }
         let thread = self.running[cpu as usize].expect("a thread to call exec");
         self.users = 1;
-        tell!(self, exec, cpu, thread);
+        tell!(self, exec, cpu, thread).expect(POSSIBLE);
     }
 
     /// The ID of the thread that runs on `cpu`.
     pub(super) fn id(&mut self, cpu: Cpu) -> Id {
+        self.try_id(cpu).expect(POSSIBLE)
+    }
+
+    fn try_id(&mut self, cpu: Cpu) -> Result<Id, Impossible> {
         let thread = self.running[cpu as usize].expect("a running thread");
         tell!(self, id, cpu, thread)
     }

@@ -11,7 +11,7 @@
 
 use super::bitmap::Bitmap;
 use super::threads::Threads;
-use super::{Id, Overhead, Policy, Process, Thread, Work};
+use super::{Id, Impossible, Overhead, Policy, Process, Thread, Work};
 use crate::time::{MS, Ns};
 use crate::topology::Cpu;
 
@@ -73,7 +73,8 @@ pub(super) struct Ids {
 /// In what the generations differ.
 pub(super) trait Generation: Send {
     /// Takes an ID for a CPU whose slot is unset.
-    fn allocate(ids: &mut Ids, process: &Process<'_>, recent: Option<Id>) -> Id;
+    fn allocate(ids: &mut Ids, process: &Process<'_>, recent: Option<Id>)
+    -> Result<Id, Impossible>;
 
     /// Whether the destination of a migration needs no ID.
     fn is_settled(to: &CpuSlot) -> bool;
@@ -126,27 +127,32 @@ impl<G: Generation> Slots<G> {
         }
     }
 
-    fn switch_in(&mut self, process: &Process<'_>, cpu: usize, thread: Thread) -> Id {
-        let id = self.get(process, cpu);
+    fn switch_in(
+        &mut self,
+        process: &Process<'_>,
+        cpu: usize,
+        thread: Thread,
+    ) -> Result<Id, Impossible> {
+        let id = self.get(process, cpu)?;
         let note = self.threads.of(thread);
         (note.id, note.last) = (Some(id), Some(id));
-        id
+        Ok(id)
     }
 
-    fn get(&mut self, process: &Process<'_>, cpu: usize) -> Id {
+    fn get(&mut self, process: &Process<'_>, cpu: usize) -> Result<Id, Impossible> {
         self.next_scan.get_or_insert(process.now + PERIOD);
         let ours = &mut self.cpus[cpu];
         ours.time = process.now;
         match ours.slot {
-            Slot::Valid(id) => return id,
+            Slot::Valid(id) => return Ok(id),
             Slot::Lazy(id) => self.ids.taken.free(id),
             Slot::Unset => {}
         }
-        let id = G::allocate(&mut self.ids, process, ours.recent);
+        let id = G::allocate(&mut self.ids, process, ours.recent)?;
         ours.slot = Slot::Valid(id);
         ours.recent = Some(id);
         self.work.slow_paths += 1;
-        id
+        Ok(id)
     }
 
     /// The ID that `thread` used last on `from`, if that CPU still has it and does not need it.
@@ -200,15 +206,16 @@ impl<G: Generation> Policy for Slots<G> {
         cpu: Cpu,
         prev: Option<Thread>,
         next: Option<Thread>,
-    ) {
+    ) -> Result<(), Impossible> {
         if let Some(prev) = prev.filter(|&prev| !self.has_exited(prev)) {
             self.switch_out(process.now, cpu as usize, prev);
         }
         // One that has ended is switched to again if it was preempted on its last steps, and takes
         // no ID.
         if let Some(next) = next.filter(|&next| !self.has_exited(next)) {
-            self.switch_in(process, cpu as usize, next);
+            self.switch_in(process, cpu as usize, next)?;
         }
+        Ok(())
     }
 
     fn migrate(&mut self, process: &Process<'_>, thread: Thread, from: Cpu, to: Cpu) {
@@ -247,18 +254,18 @@ impl<G: Generation> Policy for Slots<G> {
         }
     }
 
-    fn exec(&mut self, process: &Process<'_>, cpu: Cpu, thread: Thread) {
+    fn exec(&mut self, process: &Process<'_>, cpu: Cpu, thread: Thread) -> Result<(), Impossible> {
         self.cpus.fill(CpuSlot::default());
         self.ids.taken.clear();
         self.ids.max_nr_cid = 0;
         self.threads.clear();
         self.next_scan = None;
-        self.switch_in(process, cpu as usize, thread);
+        self.switch_in(process, cpu as usize, thread).map(drop)
     }
 
-    fn id(&mut self, process: &Process<'_>, cpu: Cpu, thread: Thread) -> Id {
+    fn id(&mut self, process: &Process<'_>, cpu: Cpu, thread: Thread) -> Result<Id, Impossible> {
         match self.threads.get(thread).and_then(|note| note.id) {
-            Some(id) => id,
+            Some(id) => Ok(id),
             None => self.switch_in(process, cpu as usize, thread),
         }
     }

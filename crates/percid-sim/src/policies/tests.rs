@@ -1,7 +1,7 @@
 //! What must hold for every policy, whatever the scheduler does.
 
 use super::scenario::Scenario;
-use super::{ALL, Entry, Id, Policy, Process, Thread, Work};
+use super::{ALL, Entry, Id, Impossible, Policy, Process, Thread, Work};
 use crate::random::Random;
 use crate::topology::{Cpu, Topology};
 
@@ -147,10 +147,12 @@ fn a_thread_that_has_ended_takes_no_id() {
 struct Shares;
 
 impl Policy for Shares {
-    fn exec(&mut self, _: &Process<'_>, _: Cpu, _: Thread) {}
+    fn exec(&mut self, _: &Process<'_>, _: Cpu, _: Thread) -> Result<(), Impossible> {
+        Ok(())
+    }
 
-    fn id(&mut self, _: &Process<'_>, cpu: Cpu, _: Thread) -> Id {
-        cpu / 2
+    fn id(&mut self, _: &Process<'_>, cpu: Cpu, _: Thread) -> Result<Id, Impossible> {
+        Ok(cpu / 2)
     }
 
     fn work(&self) -> Work {
@@ -168,6 +170,22 @@ fn a_broken_policy_is_caught() {
     let dense = Promise { bound: |_, _, _| 2, ..promise(per_cpu) };
     let fault = live(&dense, 0).expect_err("CPU numbers are not dense");
     assert!(fault.contains("is not below 2"), "{fault}");
+}
+
+/// A thread goes where it is not allowed and takes its ID along: the allowed CPU has none to give.
+#[test]
+fn a_move_that_no_kernel_makes_is_an_error_where_ids_are_bound_by_allowed_cpus() {
+    for entry in ALL {
+        let mut s = Scenario::new(entry, 2);
+        s.allow(1);
+        s.spawn(1);
+        s.run(0, 0);
+        s.idle(0);
+        s.migrate(0, 1);
+        let impossible = s.try_run(0, 1).is_err();
+        let is_bound = matches!(entry.name, "linux-6.13" | "linux-6.14");
+        assert_eq!(impossible, is_bound, "{}", entry.name);
+    }
 }
 
 #[test]

@@ -1,9 +1,12 @@
 //! What a replay found, as text, page and JSON document show it.
 
+use std::fmt;
+
 use percid_sim::machine::Machine;
 use percid_sim::policies::Entry;
 use percid_trace::Trace;
-use percid_trace::replay::{self, Replay, SpaceReplay, SpaceSummary, Turn};
+use percid_trace::replay::{self, Recorded, Replay, SpaceReplay, SpaceSummary, Turn};
+use percid_trace::trustworthiness::Trustworthiness;
 use serde::Serialize;
 
 use super::scan::ScanFigures;
@@ -13,11 +16,11 @@ use percid_command::trace::ReplayArguments;
 /// The JSON document.
 #[derive(Debug, Serialize)]
 pub(super) struct Results {
+    /// What may be concluded from the trace.
+    pub(super) trustworthiness: Trustworthiness,
     pub(super) trace: About,
     pub(super) machine: MachineFigures,
     pub(super) area_bytes: u64,
-    /// Switches that the trace lacks, and that show by what happened afterwards.
-    pub(super) inferred_switches: usize,
     /// Whether Ctrl-C came first. The policies are those that saw the whole trace by then; if none
     /// did, those that saw its beginning.
     pub(super) interrupted: bool,
@@ -53,7 +56,17 @@ pub(super) struct ProcessFigures {
     #[serde(flatten)]
     pub(super) summary: SpaceSummary,
     pub(super) policies: Vec<PolicyFigures>,
+    /// The policies that could not go on.
+    pub(super) left_out: Vec<LeftOut>,
     pub(super) advice: Vec<String>,
+}
+
+/// A policy that could not go on.
+#[derive(Debug, Serialize)]
+pub(super) struct LeftOut {
+    pub(super) policy: &'static str,
+    pub(super) at_ns: u64,
+    pub(super) why: &'static str,
 }
 
 /// What one policy made of one address space.
@@ -86,20 +99,35 @@ pub(super) struct TimeLine {
     pub(super) left_out: u64,
 }
 
+/// What was replayed, and on what.
+pub(super) struct Setting<'a> {
+    pub(super) trace: &'a Trace,
+    pub(super) arguments: &'a ReplayArguments,
+    pub(super) machine: &'a Machine,
+    pub(super) trustworthiness: Trustworthiness,
+}
+
 impl Results {
     pub(super) fn new(
-        trace: &Trace,
-        arguments: &ReplayArguments,
-        machine: &Machine,
+        setting: Setting<'_>,
         policies: &[&'static Entry],
         replays: Vec<Replay>,
         interrupted: bool,
     ) -> Results {
+        let Setting { trace, arguments, machine, trustworthiness } = setting;
         let most = |count: fn(&Replay) -> u64| replays.iter().map(count).max().unwrap_or(0);
         let processes_left_out = most(|replay| replay.spaces_left_out);
         let processes_refused = most(|replay| replay.spaces_refused);
         let whole_trace = replays.iter().all(|replay| replay.is_whole);
-        let mut processes = processes(policies, &replays, machine, arguments.area_bytes);
+        let recorded = Recorded {
+            cpus: &trustworthiness.cpus,
+            online: trustworthiness.online,
+            machine: machine.topology.cpus(),
+        };
+        let mut processes = processes(policies, &replays, recorded, arguments.area_bytes);
+        if !trustworthiness.permits_advice() {
+            processes.iter_mut().for_each(|process| process.advice.clear());
+        }
         processes.sort_by_key(|process| std::cmp::Reverse(process.summary.turns));
         let time_lines = policies.iter().zip(replays).map(|(entry, replay)| TimeLine {
             policy: entry.name,
@@ -108,6 +136,7 @@ impl Results {
         });
         let topology = &machine.topology;
         Results {
+            trustworthiness,
             trace: About::of(trace, &arguments.file),
             machine: MachineFigures {
                 name: machine.name.clone(),
@@ -117,7 +146,6 @@ impl Results {
                 nodes: topology.nodes(),
             },
             area_bytes: arguments.area_bytes,
-            inferred_switches: 0,
             numa_scan: None,
             interrupted,
             whole_trace,
@@ -147,7 +175,7 @@ impl Results {
 fn processes(
     policies: &[&'static Entry],
     replays: &[Replay],
-    machine: &Machine,
+    recorded: Recorded<'_>,
     area_bytes: u64,
 ) -> Vec<ProcessFigures> {
     let Some((first, others)) = replays.split_first() else { return Vec::new() };
@@ -162,15 +190,32 @@ fn processes(
             spaces.push(&replay.spaces[same(replay)?]);
         }
         let named = policies.iter().map(|entry| entry.name).zip(spaces);
-        let named: Vec<(&'static str, &SpaceReplay)> = named.collect();
+        let (stuck, named): (Vec<_>, Vec<(&'static str, &SpaceReplay)>) =
+            named.partition(|(_, space)| space.stuck.is_some());
         Some(ProcessFigures {
             number,
             summary: space.summary.clone(),
-            advice: replay::advice(&named, machine.topology.cpus(), area_bytes),
+            advice: replay::advice(&named, recorded, area_bytes),
+            left_out: stuck.iter().filter_map(|(name, space)| LeftOut::of(name, space)).collect(),
             policies: named.iter().map(|(name, space)| PolicyFigures::of(name, space)).collect(),
         })
     });
     all.collect()
+}
+
+impl LeftOut {
+    fn of(policy: &'static str, space: &SpaceReplay) -> Option<LeftOut> {
+        let stuck = space.stuck?;
+        Some(LeftOut { policy, at_ns: stuck.at, why: stuck.why.0 })
+    }
+}
+
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let LeftOut { policy, at_ns, why } = self;
+        let seconds = *at_ns as f64 / 1e9;
+        write!(f, "{policy} is left out: it could not go on at {seconds:.3} s, where {why}.")
+    }
 }
 
 impl PolicyFigures {
@@ -197,5 +242,31 @@ impl PolicyFigures {
             memory_bytes: tally.memory_bytes,
             ns_per_turn: tally.burst_ns as f64 / acquisitions.max(1) as f64,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use percid_sim::policies::{ALL, Impossible};
+    use percid_trace::replay::Stuck;
+
+    use super::*;
+
+    #[test]
+    fn a_policy_that_could_not_go_on_is_left_out_and_the_others_are_not() {
+        let recorded = Recorded { cpus: "0-1", online: 2, machine: 2 };
+        let policies: Vec<&'static Entry> = ALL.iter().take(2).collect();
+        let space = |stuck| SpaceReplay { stuck, ..SpaceReplay::default() };
+        let replay = |stuck| Replay { spaces: vec![space(stuck)], ..Replay::default() };
+        let stuck =
+            Stuck { at: 1_500_000_000, why: Impossible("CPUs that are not there have IDs") };
+        let found = processes(&policies, &[replay(Some(stuck)), replay(None)], recorded, 16384);
+        let [process] = &found[..] else { panic!("one process: {found:?}") };
+        let names: Vec<&str> = process.policies.iter().map(|figures| figures.policy).collect();
+        assert_eq!(names, [policies[1].name]);
+        assert!(!process.advice.is_empty());
+        let [left_out] = &process.left_out[..] else { panic!("one policy: {process:?}") };
+        let said = left_out.to_string();
+        assert!(said.contains(policies[0].name) && said.contains("1.500 s"), "{said}");
     }
 }

@@ -29,7 +29,7 @@ use percid_trace::replay::{self, Misfit, Replay, Settings};
 
 use crate::file;
 use crate::printable::printable;
-use figures::Results;
+use figures::{Results, Setting};
 use scan::ScanFigures;
 
 /// Turns that a page's time line shows: some hundred bytes each.
@@ -44,7 +44,7 @@ pub(crate) fn run(arguments: &ReplayArguments, json: bool) -> Result<Exit, Failu
     let report = Report::to(arguments.html.as_deref())?;
     spare_trace(arguments)?;
     let interrupt = Interrupt::listen()?;
-    let (trace, inferred) = file::load_closed(&arguments.file, &interrupt)?;
+    let (trace, trustworthiness) = file::load_closed(&arguments.file, &interrupt)?;
     let settings = Settings {
         processes: wanted(&trace, &arguments.process)?,
         area_bytes: arguments.area_bytes,
@@ -56,8 +56,8 @@ pub(crate) fn run(arguments: &ReplayArguments, json: bool) -> Result<Exit, Failu
     let stopped = replays.iter().any(|replay| !replay.is_whole);
     let (policies, replays) = most_complete(&policies, replays);
     let top = arguments.top as usize;
-    let mut results = Results::new(&trace, arguments, &machine, &policies, replays, stopped);
-    results.inferred_switches = inferred;
+    let setting = Setting { trace: &trace, arguments, machine: &machine, trustworthiness };
+    let mut results = Results::new(setting, &policies, replays, stopped);
     results.numa_scan = ScanFigures::of(&trace, &settings.processes);
     let printed = if json {
         output::print_json(&results)
@@ -111,28 +111,38 @@ fn wanted(trace: &Trace, names: &[String]) -> Result<Vec<Tid>, Failure> {
         let before = wanted.len();
         wanted.extend(found.map(|summary| summary.process));
         if wanted.len() == before {
-            let most: Vec<String> = most_active(&summaries).into_iter().map(printable).collect();
-            let expected = format!(
-                "--process {name}: no process of the trace has this number or name; it has {}",
-                most.join(", ")
-            );
-            return Err(Failure::Usage(expected));
+            let none = "no process of the trace has this number or name";
+            let there = there(&most_active(&summaries));
+            return Err(Failure::Usage(format!("--process {name}: {none}; {there}")));
         }
     }
     Ok(wanted)
 }
 
-/// Names of the processes with most turns, for a message that suggests them.
-fn most_active(summaries: &[replay::SpaceSummary]) -> Vec<&str> {
+/// Which processes there are.
+fn there(processes: &[String]) -> String {
+    match processes {
+        [] => "none runs in it".to_owned(),
+        some => format!("it has {}", some.join(", ")),
+    }
+}
+
+/// The processes with most turns, for a message that suggests them: names, and numbers of those
+/// without.
+fn most_active(summaries: &[replay::SpaceSummary]) -> Vec<String> {
     let mut summaries: Vec<&replay::SpaceSummary> = summaries.iter().collect();
     summaries.sort_by_key(|summary| std::cmp::Reverse(summary.turns));
-    let mut names: Vec<&str> = Vec::new();
+    let mut suggested: Vec<String> = Vec::new();
     for summary in summaries {
-        if !summary.name.is_empty() && !names.contains(&summary.name.as_str()) && names.len() < 10 {
-            names.push(&summary.name);
+        let known = match summary.name.as_str() {
+            "" => summary.process.to_string(),
+            name => printable(name),
+        };
+        if suggested.len() < 10 && !suggested.contains(&known) {
+            suggested.push(known);
         }
     }
-    names
+    suggested
 }
 
 /// Replays under each policy, as many at once as there are CPUs. Says if there was not room for all
@@ -160,7 +170,20 @@ pub(crate) fn replay_all(
             settings.policy_bytes >> 20
         ));
     }
+    tell_stuck(policies, &replays);
     Ok(replays)
+}
+
+/// Says which policies could not go on with a process.
+fn tell_stuck(policies: &[&'static Entry], replays: &[Replay]) {
+    for (policy, replay) in policies.iter().zip(replays) {
+        if replay.spaces_stuck > 0 {
+            complain(format_args!(
+                "{} could not go on with some processes ({}), and is left out there: the trace shows what no kernel does",
+                policy.name, replay.spaces_stuck
+            ));
+        }
+    }
 }
 
 fn misfit(misfit: Misfit) -> Failure {

@@ -10,7 +10,8 @@ use super::text;
 const MS: f64 = 1e6;
 
 pub(super) fn page(results: &Results, top: usize) -> Page {
-    let what = format!("{}\n\nReplayed on {}.", results.trace, text::machine(results));
+    let Results { trustworthiness, trace, .. } = results;
+    let what = format!("{trustworthiness}\n\n{trace}\n\nReplayed on {}.", text::machine(results));
     let mut page = Page::new("percid trace replay", lead(&what, results.interrupted));
     if results.processes.is_empty() && !results.interrupted {
         page.section(text::NOBODY, "");
@@ -27,7 +28,8 @@ pub(super) fn page(results: &Results, top: usize) -> Page {
 }
 
 fn show(process: &ProcessFigures, page: &mut Page) {
-    let advice: Vec<&str> = process.advice.iter().map(String::as_str).collect();
+    let left_out = process.left_out.iter().map(ToString::to_string);
+    let advice: Vec<String> = left_out.chain(process.advice.iter().cloned()).collect();
     page.section(
         text::title(process),
         format!("{}.\n\n{}", text::summary(process), advice.join("\n\n")),

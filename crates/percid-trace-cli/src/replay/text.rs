@@ -19,14 +19,8 @@ pub(super) struct Text<'a> {
 
 impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Results { trace, processes, area_bytes, inferred_switches, .. } = self.results;
-        write!(f, "{trace}")?;
-        if *inferred_switches > 0 {
-            writeln!(
-                f,
-                "{inferred_switches} switches that the trace lacks were inferred from what follows."
-            )?;
-        }
+        let Results { trustworthiness, trace, processes, area_bytes, .. } = self.results;
+        write!(f, "{trustworthiness}\n{trace}")?;
         writeln!(f, "Replayed on {}, {area_bytes} bytes behind each ID.", machine(self.results))?;
         if processes.is_empty() && !self.results.interrupted {
             writeln!(f, "{NOBODY}")?;
@@ -35,6 +29,9 @@ impl fmt::Display for Text<'_> {
             writeln!(f, "\n{}", title(process))?;
             writeln!(f, "  {}", summary(process))?;
             write!(f, "{}", table(process))?;
+            for left_out in &process.left_out {
+                writeln!(f, "  {left_out}")?;
+            }
             for sentence in &process.advice {
                 writeln!(f, "  - {sentence}")?;
             }

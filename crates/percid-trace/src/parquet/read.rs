@@ -23,7 +23,7 @@ use crate::error::Error;
 use crate::event::{Cpu, Event};
 use crate::interner::Interner;
 use crate::numa::{self, ScanSettings};
-use crate::trace::{Origin, Trace};
+use crate::trace::{Coverage, Origin, Sampling, Trace};
 
 /// Rows that are turned into events at once.
 const BATCH: usize = 1 << 14;
@@ -168,6 +168,21 @@ fn origin(metadata: &ParquetMetaData) -> Result<Origin, Error> {
             number(key::SCAN_SIZE_MB, text(key::SCAN_SIZE_MB))?,
         ),
         nodes: nodes(text(key::NODES))?,
+        coverage: coverage(text)?,
+    })
+}
+
+/// What of the schedule was recorded.
+fn coverage(text: impl Fn(&str) -> Option<String>) -> Result<Coverage, Error> {
+    let read = |key: &str| number::<u64>(key, text(key));
+    let is_set = |key: &str| read(key).map(|number| number.is_some_and(|number| number != 0));
+    let frequency = read(key::SAMPLE_FREQUENCY)?.map(Sampling::Frequency);
+    Ok(Coverage {
+        sampling: frequency.or(read(key::SAMPLE_PERIOD)?.map(Sampling::Period)),
+        away_only: is_set(key::AWAY_ONLY)?,
+        not_inherited: is_set(key::NOT_INHERITED)?,
+        some_cpus: is_set(key::SOME_CPUS)?,
+        inferred: read(key::INFERRED)?.unwrap_or(0),
     })
 }
 

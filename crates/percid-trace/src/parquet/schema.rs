@@ -26,6 +26,12 @@ pub(super) mod key {
     pub(crate) const SCAN_DELAY_MS: &str = "percid.numa_scan_delay_ms";
     pub(crate) const SCAN_SIZE_MB: &str = "percid.numa_scan_size_mb";
     pub(crate) const NODES: &str = "percid.cpu_nodes";
+    pub(crate) const SAMPLE_FREQUENCY: &str = "percid.sample_frequency";
+    pub(crate) const SAMPLE_PERIOD: &str = "percid.sample_period";
+    pub(crate) const AWAY_ONLY: &str = "percid.switches_away_only";
+    pub(crate) const NOT_INHERITED: &str = "percid.not_inherited";
+    pub(crate) const SOME_CPUS: &str = "percid.some_cpus";
+    pub(crate) const INFERRED: &str = "percid.inferred_switches";
 }
 
 /// A column.

@@ -21,7 +21,7 @@ use crate::error::Error;
 use crate::event::{Cpu, Event, Tid, UNKNOWN, What};
 use crate::interner::Text;
 use crate::numa::{self, MIGRATE_REASONS, Place, words_of_traits};
-use crate::trace::{Origin, Trace};
+use crate::trace::{Coverage, Origin, Sampling, Trace};
 
 /// Rows of a row group, which readers read or leave out as a whole.
 const ROW_GROUP: usize = 1 << 20;
@@ -109,7 +109,8 @@ fn properties(origin: &Origin, numa: bool) -> WriterProperties {
 }
 
 fn metadata(origin: &Origin, numa: bool) -> Vec<KeyValue> {
-    let Origin { release, clock, possible_cpus, online_cpus, lost, command, scan, nodes } = origin;
+    let Origin { release, clock, possible_cpus, online_cpus, lost, command, scan, nodes, coverage } =
+        origin;
     let nodes: Vec<String> = nodes.iter().map(u32::to_string).collect();
     let version = if numa { VERSION } else { VERSION_OF_SCHEDULES };
     let pairs = [
@@ -124,8 +125,30 @@ fn metadata(origin: &Origin, numa: bool) -> Vec<KeyValue> {
         (key::SCAN_SIZE_MB, scan.map(|scan| scan.size_mb.to_string())),
         (key::NODES, (!nodes.is_empty()).then(|| nodes.join(","))),
     ];
-    let said = pairs.into_iter().filter(|(_, value)| value.is_some());
+    let said = pairs
+        .into_iter()
+        .chain(metadata_of_coverage(coverage))
+        .filter(|(_, value)| value.is_some());
     said.map(|(key, value)| KeyValue { key: key.to_string(), value }).collect()
+}
+
+/// What of the schedule was recorded, where that is not all.
+fn metadata_of_coverage(coverage: &Coverage) -> [(&'static str, Option<String>); 6] {
+    let Coverage { sampling, away_only, not_inherited, some_cpus, inferred } = *coverage;
+    let (frequency, period) = match sampling {
+        Some(Sampling::Frequency(hz)) => (Some(hz), None),
+        Some(Sampling::Period(nth)) => (None, Some(nth)),
+        None => (None, None),
+    };
+    let set = |is_set: bool| is_set.then(|| "1".to_owned());
+    [
+        (key::SAMPLE_FREQUENCY, frequency.map(|hz| hz.to_string())),
+        (key::SAMPLE_PERIOD, period.map(|nth| nth.to_string())),
+        (key::AWAY_ONLY, set(away_only)),
+        (key::NOT_INHERITED, set(not_inherited)),
+        (key::SOME_CPUS, set(some_cpus)),
+        (key::INFERRED, (inferred > 0).then(|| inferred.to_string())),
+    ]
 }
 
 /// The columns of some events, the first of which is in the row `first`.

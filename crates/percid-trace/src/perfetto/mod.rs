@@ -14,6 +14,8 @@
 //!   process a track for each of its IDs, on it a slice for each time that a thread held it, and an
 //!   arrow from the last holder before a steal to the first one after it.
 //!
+//! Where something else ran than what was recorded, a thread `other` runs.
+//!
 //! Read back, such a file gives the same events, apart from what Perfetto has no place for:
 //!
 //! - names longer than 15 bytes, empty ones, and those of the idle thread;
@@ -29,6 +31,7 @@ mod compact;
 mod generic;
 mod ids;
 mod messages;
+mod other;
 mod packets;
 mod read;
 mod write;

@@ -10,6 +10,7 @@ use prost::Message;
 use super::compact::{self, Compact};
 use super::generic;
 use super::messages::*;
+use super::other::OTHER;
 use super::packets::{OURS, Packets};
 use crate::collector::{Collector, Tracepoint};
 use crate::error::Error;
@@ -161,6 +162,12 @@ impl Reading {
             }
         };
         match tracepoint {
+            // Of our own export.
+            Tracepoint::SchedSwitch { prev_pid, next_pid, .. }
+                if [prev_pid, next_pid].contains(&OTHER) =>
+            {
+                return Ok(());
+            }
             Tracepoint::SchedSwitch { next_pid, .. } => {
                 self.running.insert(cpu, next_pid);
             }

@@ -1,7 +1,7 @@
 //! From a trace to Perfetto's packets.
 
 use std::collections::BTreeMap;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::Write;
 
 use bytes::Bytes;
@@ -10,6 +10,7 @@ use prost::Message;
 use super::generic;
 use super::ids::{self, IdTracks};
 use super::messages::*;
+use super::other::{self, OTHER};
 use super::packets::{self, packet};
 use crate::error::Error;
 use crate::event::{Cpu, Event, IDLE, Shares, Stage, State, Tid, UNKNOWN, What};
@@ -71,6 +72,8 @@ struct Schedule<'a, W> {
     tree: (u64, ProcessTree),
     names: HashMap<Tid, Bytes>,
     running: HashMap<Cpu, Tid>,
+    /// The CPUs on which [`OTHER`] runs.
+    unknown: HashSet<Cpu>,
 }
 
 impl<'a, W: Write> Schedule<'a, W> {
@@ -83,17 +86,29 @@ impl<'a, W: Write> Schedule<'a, W> {
             tree: Default::default(),
             names: HashMap::new(),
             running: HashMap::new(),
+            unknown: HashSet::new(),
         }
     }
 
     fn write(mut self) -> Result<(), Error> {
-        let mut events = self.trace.events.iter().peekable();
-        while let Some(event) = events.next() {
+        let begins = other::begins(&self.trace.events);
+        let mut events = self.trace.events.iter().enumerate().peekable();
+        while let Some((place, event)) = events.next() {
             match event.what {
                 What::Fork { parent, child, shares } => {
-                    let named = |next: &&Event| names(next, event, child);
-                    let comm = events.next_if(named).map(|next| self.renamed(next));
+                    let named = |(_, next): &(usize, &Event)| names(next, event, child);
+                    let comm = events.next_if(named).map(|(_, next)| self.renamed(next));
                     self.fork(event, parent, child, shares, comm.flatten())?;
+                }
+                What::Switch { prev, next, .. } => {
+                    if self.unknown.remove(&event.cpu) {
+                        self.unrecorded(event, OTHER, prev)?;
+                    }
+                    self.event(event)?;
+                    if begins.contains(&place) {
+                        self.unknown.insert(event.cpu);
+                        self.unrecorded(event, next, OTHER)?;
+                    }
                 }
                 _ => self.event(event)?,
             }
@@ -134,6 +149,12 @@ impl<'a, W: Write> Schedule<'a, W> {
             What::Fork { .. } => return Ok(()),
         };
         self.push(event, current, hit)
+    }
+
+    /// A switch that was not recorded, at the time of one that was.
+    fn unrecorded(&mut self, event: &Event, prev: Tid, next: Tid) -> Result<(), Error> {
+        let switch = self.switch(event.cpu, prev, State::SLEEPING, next);
+        self.push(event, prev, Hit::SchedSwitch(switch))
     }
 
     fn switch(&mut self, cpu: Cpu, prev: Tid, state: State, next: Tid) -> SchedSwitch {
@@ -263,6 +284,7 @@ impl<'a, W: Write> Schedule<'a, W> {
     fn comm(&self, cpu: Cpu, thread: Tid) -> Option<Bytes> {
         match thread {
             IDLE => Some(format!("swapper/{cpu}").into()),
+            OTHER => Some(Bytes::from_static(other::NAME.as_bytes())),
             _ => self.names.get(&thread).cloned(),
         }
     }

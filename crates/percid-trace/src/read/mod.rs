@@ -1,6 +1,7 @@
 //! Reads traces that others recorded.
 
-use std::fs;
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use crate::error::Error;
@@ -10,6 +11,7 @@ use crate::{parquet, perfetto};
 
 mod ftrace_text;
 mod perf_data;
+mod stream;
 
 /// A format of traces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,7 +63,8 @@ impl Format {
 pub const MOST_CPUS: u32 = 8192;
 
 /// Reads a file in any of the known formats into memory: the file as it is, and 32 bytes for each
-/// event.
+/// event. What is no file, such as a pipe or a device, may have 4 GiB, and is refused early where it does
+/// not look like a trace.
 ///
 /// # Errors
 ///
@@ -71,10 +74,25 @@ pub fn read(path: &Path) -> Result<Trace, Error> {
         let what = "this is a directory, a file was expected (perf record without --threads)";
         return Err(Error::in_file(what));
     }
-    let bytes = fs::read(path)?;
+    let mut file = File::open(path)?;
+    let bytes = if file.metadata()?.is_file() {
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        bytes
+    } else {
+        stream::read(file, may_be_trace)?
+    };
     match Format::detect(&bytes) {
         Format::Parquet => parquet::read_bytes(bytes).and_then(checked),
         _ => read_bytes(&bytes),
+    }
+}
+
+/// Whether what begins like this can be a trace. Everything but text begins with bytes of its own.
+fn may_be_trace(beginning: &[u8]) -> bool {
+    match Format::detect(beginning) {
+        Format::Text => ftrace_text::has_event(beginning),
+        Format::PerfData | Format::Parquet | Format::Perfetto => true,
     }
 }
 

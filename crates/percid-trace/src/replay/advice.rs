@@ -1,5 +1,7 @@
 //! What a replay means, in words.
 
+use percid_sim::cpu_list;
+
 use super::outcome::SpaceReplay;
 use super::space::SpaceSummary;
 use super::tally::Tally;
@@ -11,45 +13,104 @@ const ENOUGH_TURNS: u64 = 100;
 /// Policies that differ by less than this share of time cost the same.
 const WORTH_IT: f64 = 0.05;
 
-/// Sentences about one process: `results` are its replays under each policy, by name, on a machine
-/// with `cpus` CPUs.
-pub fn advice(results: &[(&str, &SpaceReplay)], cpus: u32, area_bytes: u64) -> Vec<String> {
+/// Where a schedule was recorded, and where it is replayed.
+#[derive(Debug, Clone, Copy)]
+pub struct Recorded<'a> {
+    /// The CPUs on which something was recorded, as a list: `0-3,8`.
+    pub cpus: &'a str,
+    /// How many CPUs there were.
+    pub online: u32,
+    /// How many the machine has on which it is replayed.
+    pub machine: u32,
+}
+
+impl Recorded<'_> {
+    /// How sentences begin: what they tell was so there, and may be otherwise elsewhere.
+    fn on(&self) -> String {
+        let plural = if self.cpus.contains(['-', ',']) { "s" } else { "" };
+        let all = cpu_list::count(self.cpus) == Some(self.online);
+        let of = if all { String::new() } else { format!(" of {}", self.online) };
+        format!("On CPU{plural} {}{of}", self.cpus)
+    }
+}
+
+/// Sentences about one process: `results` are its replays under each policy, by name.
+pub fn advice(
+    results: &[(&str, &SpaceReplay)],
+    recorded: Recorded<'_>,
+    area_bytes: u64,
+) -> Vec<String> {
     let Some((_, first)) = results.first() else { return Vec::new() };
     let summary = &first.summary;
-    let mut said = vec![copies(summary, cpus, area_bytes)];
+    let mut said = vec![copies(summary, recorded, area_bytes)];
     said.extend(summary.guessed.then(alone));
-    if summary.turns < ENOUGH_TURNS {
-        return said;
+    if summary.turns >= ENOUGH_TURNS {
+        said.extend(sparse(results, summary));
+        said.extend(wandering(results));
+        said.extend(cheapest(results));
+        said.extend(far_moves(summary));
     }
-    said.extend(sparse(results, summary));
-    said.extend(wandering(results));
-    said.extend(cheapest(results));
-    said.extend(far_moves(summary));
+    let on = recorded.on();
+    said.into_iter().map(|sentence| format!("{on} {sentence}")).collect()
+}
+
+/// How many copies of the data it needed there, and whether that says something about other
+/// machines.
+fn copies(summary: &SpaceSummary, recorded: Recorded<'_>, area_bytes: u64) -> String {
+    let most = summary.most_running;
+    let limit = recorded.online.min(summary.allowed_cpus).max(1);
+    if most >= limit && summary.most_threads > limit {
+        return at_the_limit(summary, limit, recorded.machine);
+    }
+    if most <= 1 {
+        return "its threads never ran at once: one copy of the data served it, which moved with them."
+            .to_owned();
+    }
+    if most >= recorded.online {
+        return format!("it ran on all {most} CPUs at once: it needed a copy for each.");
+    }
+    let memory = |copies: u32| amount(u64::from(copies).saturating_mul(area_bytes));
+    format!(
+        "it never ran more than {most} threads at once: {most} copies sufficed instead of {} ({} instead of {}).",
+        recorded.online,
+        memory(most),
+        memory(recorded.online)
+    )
+}
+
+/// A process that has more threads than it had CPUs, and used them all.
+fn at_the_limit(summary: &SpaceSummary, limit: u32, machine: u32) -> String {
+    let (copies, it) = match limit {
+        1 => ("one copy".to_owned(), "the only CPU that it had".to_owned()),
+        _ => (format!("{limit} copies"), format!("all {limit} CPUs that it had at once")),
+    };
+    let mut said = format!("it ran on {it}, and needed {copies} there.");
+    if machine > limit {
+        let threads = summary.most_threads;
+        said += &format!(
+            " With more CPUs it may run more of its {threads} threads at once: a recording there says how many."
+        );
+    }
     said
 }
 
-fn copies(summary: &SpaceSummary, cpus: u32, area_bytes: u64) -> String {
-    let most = summary.most_running;
-    if most <= 1 {
-        return "Its threads never run at once: one copy of the data serves it, and per-CPU data would keep nothing \
-                nearer."
-            .to_owned();
+/// Bytes, in KiB where that is a whole number of them.
+fn amount(bytes: u64) -> String {
+    match bytes {
+        0..1024 => format!("{bytes} bytes"),
+        _ => format!("{} KiB", bytes / 1024),
     }
-    let kib = |copies: u32| u64::from(copies) * area_bytes / 1024;
-    if most >= cpus {
-        return format!("It runs on all {cpus} CPUs at once: it needs a copy for each.");
-    }
-    format!(
-        "It never runs more than {most} threads at once: {most} copies suffice instead of {cpus} ({} KiB instead of {} KiB).",
-        kib(most),
-        kib(cpus)
-    )
+}
+
+/// A number of IDs.
+fn ids(number: u32) -> String {
+    if number == 1 { "1 ID".to_owned() } else { format!("{number} IDs") }
 }
 
 /// A process that may only look as if it had so few threads.
 fn alone() -> String {
-    "The trace does not say whether other threads belong to it: recorded with task:task_newtask, or as text of ftrace with the \
-     option record-tgid, it would."
+    "nothing was recorded that says whether other threads belong to it: with task:task_newtask, or as text of ftrace with the \
+     option record-tgid, it would say so."
         .to_owned()
 }
 
@@ -62,8 +123,12 @@ fn sparse(results: &[(&str, &SpaceReplay)], summary: &SpaceSummary) -> Option<St
         .filter(|(_, space)| is_sparse(&space.tally))
         .map(|(name, space)| format!("{name} ({})", space.tally.ids_used))
         .collect();
-    (!sparse.is_empty())
-        .then(|| format!("More than twice as many copies as needed: {}.", sparse.join(", ")))
+    (!sparse.is_empty()).then(|| {
+        format!(
+            "there would be over twice as many copies as it needed under: {}.",
+            sparse.join(", ")
+        )
+    })
 }
 
 /// Policies under which the memory of an ID leaves its core often.
@@ -76,7 +141,7 @@ fn wandering(results: &[(&str, &SpaceReplay)]) -> Option<String> {
         .collect();
     (!wandering.is_empty()).then(|| {
         format!(
-            "Memory that another core used last is what threads find often under: {}.",
+            "its threads would often find memory that another core used last under: {}.",
             wandering.join(", ")
         )
     })
@@ -89,9 +154,9 @@ fn cheapest(results: &[(&str, &SpaceReplay)]) -> Option<String> {
     let (cheap, dear) = (best.1.tally.burst_ns as f64, worst.1.tally.burst_ns as f64);
     (cheap > 0.0 && dear > cheap * (1.0 + WORTH_IT)).then(|| {
         format!(
-            "After acquisitions, memory is cheapest under {}, with {} IDs; {} makes it {:.1} times as dear.",
+            "its memory would be cheapest after acquisitions under {}, with {}; {} would make it {:.1} times as dear.",
             best.0,
-            best.1.tally.ids_used,
+            ids(best.1.tally.ids_used),
             worst.0,
             dear / cheap
         )

@@ -20,8 +20,8 @@ use percid_sim::policies::Entry;
 use percid_sim::run_control::RunControl;
 use percid_sim::topology::{Cpu, Place, Topology};
 
-pub use advice::advice;
-pub use outcome::{Replay, SpaceReplay, Turn};
+pub use advice::{Recorded, advice};
+pub use outcome::{Replay, SpaceReplay, Stuck, Turn};
 pub use player::Settings;
 pub use space::{Moves, SpaceNumber, SpaceSummary};
 pub use tally::{Acquisitions, LastUse, Tally};

@@ -1,7 +1,7 @@
 //! What a replay found.
 
 use percid_sim::Ns;
-use percid_sim::policies::{Id, Thread};
+use percid_sim::policies::{Id, Impossible, Thread};
 use percid_sim::topology::Cpu;
 
 use super::space::{SpaceNumber, SpaceSummary};
@@ -19,6 +19,8 @@ pub struct Replay {
     /// Address spaces that were not replayed, because too many lived at once: see
     /// [`Settings::policy_bytes`](super::Settings::policy_bytes).
     pub spaces_refused: u64,
+    /// Address spaces in which the policy could not go on.
+    pub spaces_stuck: u64,
     /// From the first event to the last, in nanoseconds.
     pub duration_ns: Ns,
     /// Whether the whole trace was replayed, and not only its beginning.
@@ -36,8 +38,19 @@ pub struct SpaceReplay {
     pub number: SpaceNumber,
     /// What is so under all policies.
     pub summary: SpaceSummary,
-    /// What the policy made of it.
+    /// What the policy made of it; of its beginning, if it could not go on.
     pub tally: Tally,
+    /// Where the policy could not go on.
+    pub stuck: Option<Stuck>,
+}
+
+/// A policy could not go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stuck {
+    /// When, in nanoseconds since the first event.
+    pub at: Ns,
+    /// Why.
+    pub why: Impossible,
 }
 
 /// A thread used an ID on a CPU.

@@ -4,11 +4,11 @@ use percid_sim::Ns;
 use percid_sim::cost::{Found, Prices};
 use percid_sim::idle_history::Idleness;
 use percid_sim::machine::Machine;
-use percid_sim::policies::{Entry, Id, Policy, Thread};
+use percid_sim::policies::{Entry, Id, Impossible, Policy, Thread};
 use percid_sim::topology::{Cpu, Topology};
 use percid_sim::workload::Memory;
 
-use super::outcome::{Replay, SpaceReplay, Turn};
+use super::outcome::{Replay, SpaceReplay, Stuck, Turn};
 use super::schedule::{Listener, Moment};
 use super::space::{SpaceNumber, SpaceSummary};
 use super::tally::{LastUse, Tally};
@@ -24,7 +24,7 @@ pub struct Settings {
     pub area_bytes: u64,
     /// The number of turns that are kept, the first ones. 0 if none are wanted.
     pub turns_kept: usize,
-    /// The number of address spaces that are kept, those with most turns: 320 bytes each, and the
+    /// The number of address spaces that are kept, those with most turns: 350 bytes each, and the
     /// name.
     pub spaces_kept: usize,
     /// What the policies of all living address spaces may take together, in bytes. Those that are
@@ -59,6 +59,8 @@ enum SpaceState {
     Unseen,
     /// It is replayed.
     Replayed(Box<SpaceReplayer>),
+    /// Its policy could not go on.
+    Stuck(Box<SpaceReplayer>, Stuck),
     /// It is not wanted, has ended, or found the memory for policies used up.
     Ignored,
 }
@@ -80,6 +82,7 @@ pub(super) struct Player<'a> {
     /// How many more spaces may be replayed at the same time.
     space_budget: usize,
     refused: u64,
+    stuck: u64,
     top_spaces: TopSpaces,
     /// For each CPU the turn that goes on there.
     current: Vec<Option<Turn>>,
@@ -104,6 +107,7 @@ impl<'a> Player<'a> {
             space_budget: settings.policy_bytes
                 / (BASE_BYTES + topology.cpus() as usize * CPU_BYTES),
             refused: 0,
+            stuck: 0,
             top_spaces: TopSpaces::new(settings.spaces_kept),
             current: vec![None; topology.cpus() as usize],
             turns: Vec::new(),
@@ -115,6 +119,7 @@ impl<'a> Player<'a> {
         Replay {
             spaces_left_out: self.top_spaces.left_out,
             spaces_refused: self.refused,
+            spaces_stuck: self.stuck,
             spaces: self.top_spaces.into_spaces(),
             duration_ns,
             is_whole,
@@ -134,8 +139,22 @@ impl<'a> Player<'a> {
         }
         match &mut self.spaces[index] {
             SpaceState::Replayed(space) => Some(space),
-            SpaceState::Unseen | SpaceState::Ignored => None,
+            SpaceState::Unseen | SpaceState::Stuck(..) | SpaceState::Ignored => None,
         }
+    }
+
+    /// What a policy answered. If that is that it cannot go on, it is told nothing more.
+    fn answer<T>(&mut self, at: Moment<'_>, answer: Result<T, Impossible>) -> Option<T> {
+        let why = match answer {
+            Ok(answer) => return Some(answer),
+            Err(why) => why,
+        };
+        let state = &mut self.spaces[at.number as usize];
+        if let SpaceState::Replayed(space) = std::mem::replace(state, SpaceState::Ignored) {
+            self.stuck += 1;
+            *state = SpaceState::Stuck(space, Stuck { at: at.now, why });
+        }
+        None
     }
 
     /// Begins a space of a process, if it is wanted and its policy may take more memory.
@@ -156,7 +175,8 @@ impl<'a> Player<'a> {
     fn acquire(&mut self, at: Moment<'_>, cpu: Cpu, thread: Thread) {
         let topology = self.topology;
         let Some(space) = self.space(at) else { return };
-        let id = space.policy.id(&at.view(), cpu, thread);
+        let answer = space.policy.id(&at.view(), cpu, thread);
+        let Some(id) = self.answer(at, answer) else { return self.end_turn(at, cpu) };
         let is_same = |turn: Turn| (turn.space, turn.thread, turn.id) == (at.number, thread, id);
         if self.current[cpu as usize].is_some_and(is_same) {
             return;
@@ -248,9 +268,9 @@ impl Listener for Player<'_> {
     }
 
     fn exec(&mut self, at: Moment<'_>, cpu: Cpu, thread: Thread) {
-        if let Some(space) = self.space(at) {
-            space.policy.exec(&at.view(), cpu, thread);
-        }
+        let Some(space) = self.space(at) else { return };
+        let answer = space.policy.exec(&at.view(), cpu, thread);
+        self.answer(at, answer);
         self.acquire(at, cpu, thread);
     }
 
@@ -268,7 +288,8 @@ impl Listener for Player<'_> {
 
     fn switch(&mut self, at: Moment<'_>, cpu: Cpu, prev: Option<Thread>, next: Option<Thread>) {
         let Some(space) = self.space(at) else { return };
-        space.policy.switch(&at.view(), cpu, prev, next);
+        let answer = space.policy.switch(&at.view(), cpu, prev, next);
+        self.answer(at, answer);
         self.end_turn(at, cpu);
         if let Some(next) = next {
             self.acquire(at, cpu, next);
@@ -289,15 +310,17 @@ impl Listener for Player<'_> {
 
     fn end(&mut self, number: SpaceNumber, summary: SpaceSummary) {
         let Some(state) = self.spaces.get_mut(number as usize) else { return };
-        let SpaceState::Replayed(space) = std::mem::replace(state, SpaceState::Ignored) else {
-            return;
+        let (space, stuck) = match std::mem::replace(state, SpaceState::Ignored) {
+            SpaceState::Replayed(space) => (space, None),
+            SpaceState::Stuck(space, stuck) => (space, Some(stuck)),
+            SpaceState::Unseen | SpaceState::Ignored => return,
         };
         self.space_budget += 1;
         let SpaceReplayer { policy, mut tally, .. } = *space;
         tally.work = policy.work();
         tally.memory_bytes = u64::from(tally.ids_used) * self.settings.area_bytes;
         if summary.turns > 0 {
-            self.top_spaces.take(SpaceReplay { number, summary, tally });
+            self.top_spaces.take(SpaceReplay { number, summary, tally, stuck });
         }
     }
 

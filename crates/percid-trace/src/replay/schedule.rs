@@ -4,8 +4,8 @@
 //! A trace is never whole: it begins in the middle, and events may be lost. What must have happened
 //! between two events is made up for where the second of them shows it: a thread that is switched
 //! away from was running; one that begins to run on a CPU does not run on another one any more; one
-//! that runs elsewhere than before was moved; one that runs where it was not allowed to may run
-//! anywhere by now.
+//! that runs elsewhere than before was moved; one that runs or is queued where it was not
+//! allowed to may run anywhere by now.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -284,7 +284,14 @@ impl<'t> Schedule<'t> {
             }
             self.migrate(thread, cpu, listener);
         }
-        let runner = &self.threads[&thread];
+        self.widen(thread, cpu, listener);
+    }
+
+    /// A thread that is on a CPU outside of its affinity was given another one, of which no event
+    /// tells: by another process, or by its cpuset. Policies must hear of that first, as the
+    /// kernel's do.
+    fn widen(&mut self, thread: Tid, cpu: Cpu, listener: &mut impl Listener) {
+        let Some(runner) = self.threads.get(&thread) else { return };
         if runner.place.is_some() && !self.affinities[runner.affinity].contains(cpu) {
             self.confine(thread, ANYWHERE, listener);
         }
@@ -362,6 +369,7 @@ impl<'t> Schedule<'t> {
                 self.threads.entry(thread).and_modify(|runner| runner.cpu = Some(from));
                 return;
             }
+            self.widen(thread, to, listener);
             if let Some((number, at)) = self.at(thread) {
                 listener.migrate(at, number, from, to);
             }
@@ -586,6 +594,12 @@ impl<'t> Schedule<'t> {
     fn admit(&mut self, thread: Tid, space: SpaceNumber, affinity: usize) -> Thread {
         let Some(open) = &mut self.spaces[space as usize] else { return 0 };
         let number = open.join(thread, &self.affinities[affinity]);
+        if number == 0 && open.summary.name.is_empty() {
+            // Its first thread, as the kernel counts, may never be seen.
+            if let Some(&name) = self.names.get(&thread) {
+                open.summary.name = self.trace.texts.get(name).to_owned();
+            }
+        }
         self.threads
             .insert(thread, Runner { place: Some((space, number)), affinity, ..Runner::kernel() });
         number
@@ -633,9 +647,14 @@ fn is_named(thread: Tid) -> bool {
     thread != IDLE && thread != UNKNOWN
 }
 
-/// How many CPUs there were. All of them had events, unless the trace says that there were more.
+/// How many CPUs there were. All of them had events or threads in their queues, unless the trace says
+/// that there were more.
 fn present(trace: &Trace, cpus: u32) -> u32 {
-    let seen = trace.largest_cpu().map_or(0, |cpu| cpu + 1);
+    let largest = |event: &Event| match event.what {
+        What::Migrate { to, .. } if to < cpus => event.cpu.max(to),
+        _ => event.cpu,
+    };
+    let seen = trace.events.iter().map(largest).max().map_or(0, |cpu| cpu + 1);
     trace.origin.online_cpus.map_or(seen, |online| online.clamp(seen, cpus.max(seen)))
 }
 

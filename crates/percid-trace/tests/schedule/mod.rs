@@ -6,7 +6,7 @@ use percid_sim::random::Random;
 use percid_trace::collector::{Collector, Tracepoint};
 use percid_trace::event::{Event, IDLE, Shares, Stage, State, UNKNOWN, What};
 use percid_trace::interner::Text;
-use percid_trace::{Origin, Trace};
+use percid_trace::trace::{Coverage, Origin, Sampling, Trace};
 
 /// Where the made-up schedules come from.
 pub(crate) fn origin() -> Origin {
@@ -19,6 +19,13 @@ pub(crate) fn origin() -> Origin {
         command: Some("make -j8 \"it's ü\"".into()),
         scan: None,
         nodes: Vec::new(),
+        coverage: Coverage {
+            sampling: Some(Sampling::Period(7)),
+            away_only: true,
+            not_inherited: true,
+            some_cpus: true,
+            inferred: 5,
+        },
     }
 }
 

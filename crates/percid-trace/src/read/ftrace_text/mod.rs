@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use crate::collector::Collector;
 use crate::error::Error;
-use crate::event::Tid;
+use crate::event::{Cpu, Tid};
 use crate::trace::{Origin, Trace};
 
 mod fields;
@@ -39,16 +39,57 @@ pub(super) fn read(bytes: &[u8]) -> Result<Trace, Error> {
         processes: HashMap::new(),
         origin: Origin::default(),
         recognised: false,
+        order: TimeOrder::default(),
     };
     for (line, number) in bytes.split(|&byte| byte == b'\n').zip(1..) {
-        reader.line(line).map_err(|what| Error::at_line(number, what))?;
+        reader.line(number, line).map_err(|what| Error::at_line(number, what))?;
     }
     if !reader.recognised {
         let what = "no line is that of an event: text of tracefs, trace-cmd report or perf script, \
                     perf.data, Perfetto or Parquet was expected";
         return Err(Error::at_line(1, what));
     }
+    reader.order.check()?;
     Ok(reader.collector.finish(reader.origin))
+}
+
+/// Whether the times of each CPU ascend, as those of a clock do.
+#[derive(Default)]
+struct TimeOrder {
+    last: HashMap<Cpu, u64>,
+    events: u64,
+    backwards: u64,
+    /// The first line whose time is before that of its CPU's line before.
+    first: Option<u64>,
+}
+
+/// Clocks of CPUs have been seen to step back a little, now and then. Differences of times do in every
+/// other line.
+const SELDOM: u64 = 20;
+
+impl TimeOrder {
+    fn note(&mut self, line: u64, cpu: Cpu, time: u64) {
+        self.events += 1;
+        if self.last.insert(cpu, time).is_some_and(|last| last > time) {
+            self.backwards += 1;
+            self.first.get_or_insert(line);
+        }
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        let Some(line) = self.first.filter(|_| self.backwards > self.events / SELDOM) else {
+            return Ok(());
+        };
+        let what = "the times of a CPU go back: expected were times since one moment, as perf script writes them \
+                    without --deltatime";
+        Err(Error::at_line(line, what))
+    }
+}
+
+/// Whether any line of a beginning of a text is that of an event.
+pub(super) fn has_event(beginning: &[u8]) -> bool {
+    let lines = beginning.split(|&byte| byte == b'\n');
+    lines.filter(|line| line.len() <= LONGEST_LINE).any(|line| Head::read(line).is_some())
 }
 
 struct Reader {
@@ -58,10 +99,11 @@ struct Reader {
     origin: Origin,
     /// Whether any line was that of an event.
     recognised: bool,
+    order: TimeOrder,
 }
 
 impl Reader {
-    fn line(&mut self, line: &[u8]) -> Result<(), String> {
+    fn line(&mut self, number: u64, line: &[u8]) -> Result<(), String> {
         if line.len() > LONGEST_LINE {
             return Err(format!("the line is longer than {LONGEST_LINE} bytes"));
         }
@@ -70,6 +112,7 @@ impl Reader {
             return self.remark(line);
         };
         self.recognised = true;
+        self.order.note(number, cpu, time);
         if let Some(process) = process {
             if self.processes.insert(thread, process) != Some(process) {
                 self.collector.member(time, cpu, thread, process);

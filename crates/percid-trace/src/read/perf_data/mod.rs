@@ -13,7 +13,7 @@ use crate::collector::{Collector, Tracepoint};
 use crate::error::Error;
 use crate::event::{Cpu, KTHREADD, Shares, State, Tid, UNKNOWN};
 use crate::formats::{ByteOrder, Formats};
-use crate::trace::{Origin, Trace};
+use crate::trace::{Coverage, Origin, Trace};
 
 mod bytes;
 mod compressed;
@@ -50,6 +50,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Trace, Error> {
     }
     let mut origin = origin(&container)?;
     origin.lost = lost;
+    origin.coverage = coverage(&container, &formats)?;
     Ok(reader.collector.finish(origin))
 }
 
@@ -321,6 +322,13 @@ impl Reader<'_> {
         if known && !misc.switch_out() {
             return Ok(());
         }
+        if other == UNKNOWN {
+            match misc.switch_out() {
+                true => self.collector.switch_from(time, place.cpu, prev_pid, state, next_pid),
+                false => self.collector.switch_to(time, place.cpu, prev_pid, next_pid),
+            }
+            return Ok(());
+        }
         let switch = Tracepoint::SchedSwitch {
             prev_comm: b"",
             prev_pid,
@@ -359,14 +367,48 @@ fn origin(container: &Container<'_>) -> Result<Origin, Error> {
     Ok(origin)
 }
 
+/// What of the schedule was recorded, by what was asked for.
+fn coverage(container: &Container<'_>, formats: &Formats) -> Result<Coverage, Error> {
+    let all = || container.events.iter().map(|event| &event.attributes);
+    let is_switch = |id: u64| formats.is(id, "sched_switch");
+    let switches = || all().filter(|event| event.tracepoint().is_some_and(is_switch));
+    let asked = match container.feature(feature::CMDLINE) {
+        Some(mut data) => words(&mut data)?,
+        None => Vec::new(),
+    };
+    let asked: Vec<String> = asked.into_iter().take_while(|word| word != "--").collect();
+    let has = |options: &[&str]| asked.iter().any(|word| is_option(word, options));
+    let of_threads = has(&["-p", "--pid", "-t", "--tid"]) && !has(&["-a", "--all-cpus"]);
+    let of_some = of_threads || all().any(|event| event.begins_with_command());
+    Ok(Coverage {
+        sampling: switches().find_map(|event| event.sampling()),
+        // A tracepoint that belongs to a thread is hit while it runs, so not by the switch to it.
+        away_only: of_some && switches().next().is_some(),
+        not_inherited: of_some && !all().any(|event| event.is_inherited()),
+        some_cpus: has(&["-C", "--cpu"]),
+        inferred: 0,
+    })
+}
+
+/// Whether a word is one of these options, with or without its value.
+fn is_option(word: &str, options: &[&str]) -> bool {
+    options.iter().any(|option| match word.strip_prefix(option) {
+        Some(value) if option.starts_with("--") => value.is_empty() || value.starts_with('='),
+        Some(value) => value.is_empty() || value.starts_with(|first: char| first.is_ascii_digit()),
+        None => false,
+    })
+}
+
 /// The command that was recorded: what stands behind `--`, or all of `perf`'s own.
 fn command(data: &mut Bytes<'_>) -> Result<String, Error> {
-    let mut words = Vec::new();
-    for _ in 0..data.u32("the number of words of the command")? {
-        words.push(string(data)?);
-    }
+    let words = words(data)?;
     let recorded = words.iter().position(|word| word == "--").map_or(0, |dashes| dashes + 1);
     Ok(words[recorded..].join(" "))
+}
+
+fn words(data: &mut Bytes<'_>) -> Result<Vec<String>, Error> {
+    let number = data.u32("the number of words of the command")?;
+    (0..number).map(|_| string(data)).collect()
 }
 
 fn string(data: &mut Bytes<'_>) -> Result<String, Error> {

@@ -9,11 +9,16 @@ use super::bytes::Bytes;
 use crate::error::Error;
 use crate::event::{Cpu, Tid};
 use crate::formats::ByteOrder;
+use crate::trace::Sampling;
 
 /// The attributes of an event, as far as its records depend on them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Attributes {
     kind: EventType,
+    /// Of a tracepoint, its number.
+    config: u64,
+    /// One event in how many, or about how many a second, is recorded.
+    period: u64,
     sample_type: SampleType,
     read_format: ReadFormat,
     options: Options,
@@ -28,13 +33,38 @@ impl Attributes {
         let all = attr;
         let kind = EventType(attr.u32(WHAT)?);
         let size = attr.u32(WHAT)?;
-        attr.take(16, WHAT)?;
+        let config = attr.u64(WHAT)?;
+        let period = attr.u64(WHAT)?;
         let sample_type = SampleType(attr.u64(WHAT)?);
         let read_format = ReadFormat(attr.u64(WHAT)?);
         let options = Options(attr.u64(WHAT)?);
         let has_clock = size >= PerfEventAttrSize::Ver3.0 && options.has_flag(Options::UseClockId);
         let clock = has_clock.then(|| clock(all)).transpose()?;
-        Ok(Attributes { kind, sample_type, read_format, options, clock })
+        Ok(Attributes { kind, config, period, sample_type, read_format, options, clock })
+    }
+
+    /// The number of the tracepoint, if it is one.
+    pub(super) fn tracepoint(&self) -> Option<u64> {
+        (self.kind == EventType::Tracepoint).then_some(self.config)
+    }
+
+    /// Which of its hits are recorded, if not all.
+    pub(super) fn sampling(&self) -> Option<Sampling> {
+        match (self.options.has_flag(Options::Freq), self.period) {
+            (true, hz) => Some(Sampling::Frequency(hz)),
+            (false, 0 | 1) => None,
+            (false, nth) => Some(Sampling::Period(nth)),
+        }
+    }
+
+    /// Whether it is one of a command, and so of its threads.
+    pub(super) fn begins_with_command(&self) -> bool {
+        self.options.has_flag(Options::EnableOnExec)
+    }
+
+    /// Whether threads that are created later have it too.
+    pub(super) fn is_inherited(&self) -> bool {
+        self.options.has_flag(Options::Inherit)
     }
 }
 

@@ -263,13 +263,11 @@ fn origin(target: &Target) -> Origin {
         clock: Some("mono".to_owned()),
         possible_cpus: cpus::count_of("possible"),
         online_cpus: cpus::count_of("online"),
-        lost: 0,
         command: match target {
             Target::Command(words) => Some(command(words)),
             Target::System | Target::Process(_) => None,
         },
-        scan: None,
-        nodes: Vec::new(),
+        ..Origin::default()
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::snapshot::Snapshot;
 use crate::collector::{Collector, Tracepoint};
-use crate::event::{Cpu, Shares, Tid};
+use crate::event::{Cpu, IDLE, Shares, State, Tid};
 use crate::numa;
 use crate::trace::{Origin, Trace};
 
@@ -54,6 +54,18 @@ impl Stream {
     /// Takes in an event of which another one of its CPU may have been taken in before.
     pub(super) fn late(&mut self, time: u64, cpu: Cpu, current: Tid, event: Tracepoint<'_>) {
         self.collector.tracepoint(time, cpu, current, event);
+    }
+
+    /// Takes in the end of a turn: see [`Collector::switch_from`].
+    pub(super) fn switch_from(&mut self, time: u64, cpu: Cpu, prev: Tid, state: State) {
+        let time = self.forward(time, cpu);
+        self.collector.switch_from(time, cpu, prev, state, IDLE);
+    }
+
+    /// Takes in the beginning of a turn: see [`Collector::switch_to`].
+    pub(super) fn switch_to(&mut self, time: u64, cpu: Cpu, next: Tid) {
+        let time = self.forward(time, cpu);
+        self.collector.switch_to(time, cpu, IDLE, next);
     }
 
     /// Takes in a new thread of which no tracepoint tells.

@@ -153,7 +153,9 @@ impl Moment {
                 match system {
                     Some(system) => drop(system.ending.insert(pid)),
                     // No record follows of the switch away from it.
-                    None if pid == self.current => self.switched(pid, State::DEAD, IDLE, stream),
+                    None if pid == self.current => {
+                        stream.switch_from(self.time, self.cpu, pid, State::DEAD);
+                    }
                     None => {}
                 }
             }
@@ -173,7 +175,7 @@ impl Moment {
     fn switch(self, switch: ContextSwitchRecord, system: Option<&mut System>, stream: &mut Stream) {
         match switch {
             ContextSwitchRecord::In { prev_tid: None, .. } => {
-                self.switched(IDLE, State::RUNNABLE, self.current, stream);
+                stream.switch_to(self.time, self.cpu, self.current);
             }
             ContextSwitchRecord::In { .. } => {}
             ContextSwitchRecord::Out { next_tid, preempted, .. } => {
@@ -188,7 +190,10 @@ impl Moment {
                     (false, true) => State::DEAD,
                     (false, false) => State::SLEEPING,
                 };
-                self.switched(self.current, state, next, stream);
+                match next_tid {
+                    Some(_) => self.switched(self.current, state, next, stream),
+                    None => stream.switch_from(self.time, self.cpu, self.current, state),
+                }
             }
         }
     }
@@ -262,6 +267,24 @@ mod tests {
             switch(IDLE, State::RUNNABLE, 8),
             switch(8, State::RUNNABLE, IDLE),
             switch(9, State::SLEEPING, IDLE),
+        ];
+        assert_eq!(events, expected);
+    }
+
+    /// The first two records are of one switch, from 8 to 9; before the fourth something else ran.
+    #[test]
+    fn two_threads_of_a_process_are_switched_between_once() {
+        let (events, _) = events(&[
+            record(SWITCH, OUT, &[], 8, 10_000),
+            record(SWITCH, 0, &[], 9, 10_900),
+            record(SWITCH, OUT, &[], 9, 20_000),
+            record(SWITCH, 0, &[], 8, 29_000),
+        ]);
+        let switch = |prev, state, next| What::Switch { prev, state, next };
+        let expected = [
+            switch(8, State::SLEEPING, 9),
+            switch(9, State::SLEEPING, IDLE),
+            switch(IDLE, State::RUNNABLE, 8),
         ];
         assert_eq!(events, expected);
     }

@@ -1,0 +1,409 @@
+//! Whether conclusions may be drawn from a recording.
+//!
+//! Advice rests on when each thread ran beside which other ones. A recording that does not tell that
+//! looks like one of a program whose threads never meet. What a format says of how it was recorded
+//! is in its [`Coverage`]; whatever that says, switches that do not fit together show that others are
+//! missing.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+
+use percid_sim::cpu_list;
+use serde::{Serialize, Serializer};
+
+use crate::event::{Cpu, Event, IDLE, Tid, UNKNOWN, What};
+use crate::gaps;
+use crate::trace::{Coverage, Sampling, Trace};
+
+/// How much may be concluded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Grade {
+    /// Nothing about threads that run at once.
+    Insufficient,
+    /// What rests on many turns.
+    Limited,
+    /// All that the schedule shows.
+    Good,
+}
+
+/// What a recording lacks, and how much may be concluded in spite of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Shortcoming {
+    /// How much, at most.
+    pub leaves: Grade,
+    /// What it is.
+    pub reason: Reason,
+}
+
+/// Why a recording is not good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// It has no switch.
+    NoSwitch,
+    /// Switches were sampled.
+    Sampled(Sampling),
+    /// Only switches away from the threads of a command were recorded.
+    AwayOnly,
+    /// Threads that were created later are missing.
+    NotInherited,
+    /// This number of turns have no beginning.
+    Unbegun(u64),
+    /// This number of events were lost.
+    Lost(u64),
+    /// This number of switches were inferred.
+    Inferred(u64),
+    /// Threads were recorded on some CPUs only.
+    SomeCpus,
+}
+
+/// What may be concluded from a recording, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Trustworthiness {
+    /// How much.
+    pub grade: Grade,
+    /// Why not more.
+    pub shortcomings: Vec<Shortcoming>,
+    /// The switches that it has, with those that were inferred.
+    pub switches: u64,
+    /// Of these, the ones that the kernel did not tell of.
+    pub inferred: u64,
+    /// Turns of threads of which only the end shows.
+    pub unbegun: u64,
+    /// Events that were lost.
+    pub lost: u64,
+    /// The CPUs on which something happened, as a list: `0-3,8`.
+    pub cpus: String,
+    /// How many CPUs there were: at least those.
+    pub online: u32,
+}
+
+/// Above one in this number, what is missing makes conclusions doubtful; above one in that, it
+/// forbids them.
+const DOUBTFUL_OF: u64 = 100;
+const TOO_MANY_OF: u64 = 10;
+
+impl Trustworthiness {
+    /// Judges a trace as it was read, or with its gaps closed.
+    pub fn of(trace: &Trace) -> Trustworthiness {
+        let missing = gaps::missing(&trace.events);
+        let inferred = trace.origin.coverage.inferred.saturating_add(missing.len() as u64);
+        let all = || completed(&trace.events, &missing);
+        let switches = all().filter(|event| is_switch(event)).count() as u64;
+        let events = all().count() as u64;
+        let cpus = cpus(&trace.events);
+        let mut judged = Trustworthiness {
+            grade: Grade::Good,
+            shortcomings: Vec::new(),
+            switches,
+            inferred,
+            unbegun: unbegun(&trace.events, all()),
+            lost: trace.origin.lost,
+            online: trace.origin.online_cpus.unwrap_or(0).max(cpu_list::count(&cpus).unwrap_or(0)),
+            cpus,
+        };
+        judged.shortcomings = judged.find_shortcomings(&trace.origin.coverage, events);
+        let worst = judged.shortcomings.iter().map(|found| found.leaves).min();
+        judged.grade = worst.unwrap_or(Grade::Good);
+        judged
+    }
+
+    /// Whether advice may be given.
+    pub fn permits_advice(&self) -> bool {
+        self.grade > Grade::Insufficient
+    }
+
+    fn find_shortcomings(&self, coverage: &Coverage, events: u64) -> Vec<Shortcoming> {
+        use Grade::{Insufficient, Limited};
+        let share = |part: u64, all: u64| match part {
+            0 => None,
+            _ if part > all / TOO_MANY_OF => Some(Insufficient),
+            _ if part > all / DOUBTFUL_OF => Some(Limited),
+            _ => None,
+        };
+        let Coverage { sampling, away_only, not_inherited, some_cpus, .. } = *coverage;
+        let lost = share(self.lost, self.lost.saturating_add(events));
+        let found = [
+            (self.switches == 0).then_some((Insufficient, Reason::NoSwitch)),
+            sampling.map(|sampling| (Insufficient, Reason::Sampled(sampling))),
+            away_only.then_some((Insufficient, Reason::AwayOnly)),
+            not_inherited.then_some((Insufficient, Reason::NotInherited)),
+            share(self.unbegun, self.switches).map(|grade| (grade, Reason::Unbegun(self.unbegun))),
+            (self.lost > 0).then_some((lost.unwrap_or(Limited), Reason::Lost(self.lost))),
+            // When they happened is known well enough, or else they count as unbegun turns.
+            share(self.inferred, self.switches).map(|_| (Limited, Reason::Inferred(self.inferred))),
+            some_cpus.then_some((Limited, Reason::SomeCpus)),
+        ];
+        let shortcoming = |(leaves, reason)| Shortcoming { leaves, reason };
+        found.into_iter().flatten().map(shortcoming).collect()
+    }
+}
+
+impl Serialize for Reason {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+fn is_switch(event: &Event) -> bool {
+    matches!(event.what, What::Switch { .. })
+}
+
+fn cpus(events: &[Event]) -> String {
+    let mut seen: Vec<Cpu> = Vec::new();
+    for event in events {
+        if let Err(place) = seen.binary_search(&event.cpu) {
+            seen.insert(place, event.cpu);
+        }
+    }
+    cpu_list::write(seen)
+}
+
+/// What ran on a CPU, by the trace.
+#[derive(Clone, Copy)]
+struct Running {
+    thread: Tid,
+    since: u64,
+    /// The thread before it, whose turn showed its end only.
+    unbegun_before: Option<Tid>,
+}
+
+/// How many turns of threads show their end only: they began at no time, or in the moment in which
+/// they ended.
+///
+/// Where the threads of some processes are recorded, others between them have no beginning either. They
+/// are told by the members of processes, where a trace has these. Else none of their turns is whole.
+fn unbegun<'a>(events: &[Event], completed: impl Iterator<Item = &'a Event>) -> u64 {
+    let mut running: HashMap<Cpu, Running> = HashMap::new();
+    let mut whole: HashSet<Tid> = HashSet::new();
+    let mut candidates: HashMap<Tid, u64> = HashMap::new();
+    let mut unbegun = 0;
+    for event in completed {
+        let What::Switch { prev, next, .. } = event.what else { continue };
+        let before = running.get(&event.cpu).copied();
+        let fits = before.is_none_or(|before| {
+            before.thread == prev || before.thread == UNKNOWN || prev == UNKNOWN
+        });
+        let is_named = prev != IDLE && prev != UNKNOWN;
+        let took_time = before.is_none_or(|before| before.since < event.time);
+        let mut unbegun_before = None;
+        match (fits, took_time) {
+            (true, true) if before.is_some() => drop(whole.insert(prev)),
+            (true, true) => {}
+            (true, false) if is_named => unbegun += 1,
+            (false, _) if is_named => unbegun_before = Some(prev),
+            _ => {}
+        }
+        // The one that came with the switch before this one.
+        if let Some(doubted) = before.and_then(|before| before.unbegun_before) {
+            match fits {
+                true => *candidates.entry(doubted).or_default() += 1,
+                false => unbegun += 1,
+            }
+        }
+        let now = Running { thread: next, since: event.time, unbegun_before };
+        running.insert(event.cpu, now);
+    }
+    let last = running.values().filter_map(|last| last.unbegun_before);
+    last.for_each(|thread| *candidates.entry(thread).or_default() += 1);
+    let has_members = events.iter().any(|event| matches!(event.what, What::Member { .. }));
+    let followed = if has_members { gaps::known(events) } else { whole };
+    let of_followed = candidates.iter().filter(|(thread, _)| followed.contains(thread));
+    unbegun + of_followed.map(|(_, turns)| turns).sum::<u64>()
+}
+
+/// The events of a trace with those that are missing, each before the one that shows it.
+fn completed<'a>(
+    events: &'a [Event],
+    missing: &'a [(usize, Event)],
+) -> impl Iterator<Item = &'a Event> {
+    let mut missing = missing.iter().peekable();
+    events.iter().enumerate().flat_map(move |(place, event)| {
+        let before = missing.next_if(|(at, _)| *at == place).map(|(_, missing)| missing);
+        before.into_iter().chain([event])
+    })
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Reason::NoSwitch => write!(f, "it has no switch, so it does not say who ran when"),
+            Reason::Sampled(Sampling::Frequency(hz)) => {
+                write!(f, "its switches are samples (perf record -F {hz}): most are missing")
+            }
+            Reason::Sampled(Sampling::Period(nth)) => {
+                write!(
+                    f,
+                    "its switches are every {nth}th (perf record -c {nth}): the others are missing"
+                )
+            }
+            Reason::AwayOnly => write!(
+                f,
+                "it has the switches away from the command's threads and none to them (perf record -a has both)"
+            ),
+            Reason::NotInherited => {
+                write!(f, "threads that were created later are missing (perf record --no-inherit)")
+            }
+            Reason::Unbegun(turns) => write!(
+                f,
+                "{turns} {} an end and no beginning: switches are missing",
+                if turns == 1 { "turn has" } else { "turns have" }
+            ),
+            Reason::Lost(lost) => write!(f, "{lost} more events were lost"),
+            Reason::Inferred(inferred) => write!(
+                f,
+                "{inferred} of its switches {} not recorded, but inferred from what followed",
+                if inferred == 1 { "was" } else { "were" }
+            ),
+            Reason::SomeCpus => write!(f, "what ran on other CPUs than were asked for is missing"),
+        }
+    }
+}
+
+/// A sentence: the grade, what it rests on, and why it is not better.
+impl fmt::Display for Trustworthiness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Trustworthiness { switches, inferred, lost, cpus, online, .. } = self;
+        let grade = match self.grade {
+            Grade::Good => "good",
+            Grade::Limited => "limited",
+            Grade::Insufficient => "INSUFFICIENT, so no advice is given",
+        };
+        let plural = if cpus.contains(['-', ',']) { "s" } else { "" };
+        write!(f, "Trustworthiness: {grade}. {switches} switches")?;
+        if !cpus.is_empty() {
+            write!(f, " on CPU{plural} {cpus}")?;
+        }
+        if cpu_list::count(cpus).is_some_and(|seen| seen < *online) {
+            write!(f, " of {online}")?;
+        }
+        write!(f, ", {inferred} inferred; {lost} events known to be lost.")?;
+        for Shortcoming { reason, .. } in &self.shortcomings {
+            write!(f, " Note: {reason}.")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::State;
+    use crate::trace::Origin;
+
+    fn switch(time: u64, cpu: Cpu, prev: Tid, next: Tid) -> Event {
+        Event { time, cpu, what: What::Switch { prev, state: State(1), next } }
+    }
+
+    fn judged(events: Vec<Event>) -> Trustworthiness {
+        Trustworthiness::of(&Trace { events, ..Trace::default() })
+    }
+
+    fn with(coverage: Coverage) -> Trustworthiness {
+        let origin = Origin { coverage, ..Origin::default() };
+        Trustworthiness::of(&Trace { origin, events: whole(), ..Trace::default() })
+    }
+
+    /// Two threads take turns with the idle thread and with each other, on two CPUs.
+    fn whole() -> Vec<Event> {
+        let round = |n: u64| {
+            let at = 100 * n;
+            [
+                switch(at, 0, IDLE, 7),
+                switch(at + 5, 1, IDLE, 8),
+                switch(at + 10, 0, 7, IDLE),
+                switch(at + 20, 1, 8, 7),
+                switch(at + 30, 1, 7, IDLE),
+            ]
+        };
+        (0..50).flat_map(round).collect()
+    }
+
+    #[test]
+    fn a_whole_recording_is_good() {
+        let judged = judged(whole());
+        assert_eq!((judged.grade, judged.unbegun, judged.switches), (Grade::Good, 0, 250));
+        assert_eq!((judged.cpus.as_str(), &judged.shortcomings[..]), ("0-1", &[][..]));
+        assert!(judged.to_string().contains("good. 250 switches on CPUs 0-1"), "{judged}");
+    }
+
+    /// What `perf record -e sched:sched_switch -- CMD` has of it.
+    #[test]
+    fn switches_away_alone_permit_nothing() {
+        let is_away = |event: &Event| !matches!(event.what, What::Switch { prev: IDLE, .. });
+        let judged = judged(whole().into_iter().filter(is_away).collect());
+        assert_eq!((judged.grade, judged.permits_advice()), (Grade::Insufficient, false));
+        assert_eq!(judged.unbegun, 49, "{judged}");
+    }
+
+    #[test]
+    fn other_threads_between_those_of_the_recorded_process_are_no_gaps() {
+        let round = |n: u64| {
+            let (at, other) = (100 * n, 1000 + n as Tid);
+            [switch(at, 0, 20 + other, 7), switch(at + 10, 0, 7, other)]
+        };
+        let judged = judged((0..50).flat_map(round).collect());
+        assert_eq!((judged.grade, judged.unbegun), (Grade::Good, 0), "{judged}");
+    }
+
+    #[test]
+    fn half_of_the_switches_at_random_permit_nothing() {
+        let mut random = percid_sim::random::Random::new(3);
+        let judged = judged(whole().into_iter().filter(|_| random.below(2) == 0).collect());
+        assert_eq!(judged.grade, Grade::Insufficient, "{judged}");
+    }
+
+    #[test]
+    fn a_turn_that_was_inferred_from_its_end_has_no_beginning() {
+        let round = |n: u64| [switch(10 * n, 0, IDLE, 7), switch(10 * n, 0, 7, IDLE)];
+        let judged = judged((0..50).flat_map(round).collect());
+        assert_eq!((judged.unbegun, judged.grade), (50, Grade::Insufficient));
+    }
+
+    #[test]
+    fn a_recording_without_switches_permits_nothing() {
+        let name = What::Member { thread: 7, process: 7 };
+        let judged = judged(vec![Event { time: 1, cpu: 3, what: name }]);
+        let none = Shortcoming { leaves: Grade::Insufficient, reason: Reason::NoSwitch };
+        assert_eq!(judged.shortcomings, [none]);
+        assert!(judged.to_string().contains("no advice is given. 0 switches on CPU 3"), "{judged}");
+    }
+
+    #[test]
+    fn what_the_format_says_of_the_recording_counts() {
+        let grade = |coverage| with(coverage).grade;
+        let all = Coverage::default;
+        assert_eq!(grade(all()), Grade::Good);
+        let sampling = Some(Sampling::Frequency(100));
+        assert_eq!(grade(Coverage { sampling, ..all() }), Grade::Insufficient);
+        let sampling = Some(Sampling::Period(7));
+        let judged = with(Coverage { sampling, ..all() });
+        assert!(judged.to_string().contains("every 7th"), "{judged}");
+        assert_eq!(grade(Coverage { away_only: true, ..all() }), Grade::Insufficient);
+        assert_eq!(grade(Coverage { not_inherited: true, ..all() }), Grade::Insufficient);
+        assert_eq!(grade(Coverage { some_cpus: true, ..all() }), Grade::Limited);
+        assert_eq!(grade(Coverage { inferred: 100, ..all() }), Grade::Limited);
+        assert_eq!(grade(Coverage { inferred: 2, ..all() }), Grade::Good);
+    }
+
+    #[test]
+    fn cpus_without_events_are_counted_beside_the_others() {
+        let origin = Origin { online_cpus: Some(8), ..Origin::default() };
+        let of_more = Trace { origin, events: whole(), ..Trace::default() };
+        let said = Trustworthiness::of(&of_more).to_string();
+        assert!(said.contains("on CPUs 0-1 of 8,"), "{said}");
+        assert!(judged(whole()).to_string().contains("on CPUs 0-1,"));
+    }
+
+    #[test]
+    fn lost_events_limit_and_many_forbid() {
+        let grade = |lost| {
+            let origin = Origin { lost, ..Origin::default() };
+            Trustworthiness::of(&Trace { origin, events: whole(), ..Trace::default() }).grade
+        };
+        assert_eq!(
+            [grade(0), grade(1), grade(100), grade(u64::MAX)],
+            [Grade::Good, Grade::Limited, Grade::Insufficient, Grade::Insufficient]
+        );
+    }
+}
