@@ -10,21 +10,46 @@ use super::Snapshot;
 /// have to guess.
 const FEW: usize = 24;
 
+/// Upper limits of buckets, which histograms share. Clones are the same limits.
+///
+/// ```
+/// use percid_metrics::Histogram;
+/// use percid_metrics::histogram::Limits;
+///
+/// let limits = Limits::new([0.01, 0.1, 1.0]);
+/// let (reads, writes) = (Histogram::with_limits(&limits), Histogram::with_limits(&limits));
+/// reads.observe(0.05);
+/// assert_eq!((reads.count(), writes.count()), (1, 0));
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Limits {
+    /// In ascending order. The last bucket is beyond them.
+    ascending: Arc<[f64]>,
+}
+
+impl Limits {
+    /// Limits are sorted; those that are equal, infinite or no numbers are left out, and of more than 2047
+    /// the largest.
+    pub fn new(limits: impl IntoIterator<Item = f64>) -> Limits {
+        let mut limits: Vec<f64> = limits.into_iter().filter(|limit| limit.is_finite()).collect();
+        limits.sort_by(f64::total_cmp);
+        limits.dedup();
+        limits.truncate(Buckets::MAX - 1);
+        Limits { ascending: limits.into() }
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Classic {
-    /// In ascending order. The last bucket is beyond them.
     limits: Arc<[f64]>,
     buckets: Buckets,
 }
 
 impl Classic {
-    pub(super) fn new(limits: impl IntoIterator<Item = f64>) -> Classic {
-        let mut limits: Vec<f64> = limits.into_iter().filter(|limit| limit.is_finite()).collect();
-        limits.sort_by(f64::total_cmp);
-        limits.dedup();
-        limits.truncate(Buckets::MAX - 1);
+    pub(super) fn new(limits: &Limits) -> Classic {
+        let limits = Arc::clone(&limits.ascending);
         let buckets = Buckets::new(limits.len() + 1);
-        Classic { limits: limits.into(), buckets }
+        Classic { limits, buckets }
     }
 
     #[inline]
@@ -65,7 +90,7 @@ mod tests {
 
     #[test]
     fn a_limit_belongs_to_its_bucket() {
-        let classic = Classic::new([2.0, 1.0, 1.0, f64::NAN, f64::INFINITY]);
+        let classic = Classic::new(&Limits::new([2.0, 1.0, 1.0, f64::NAN, f64::INFINITY]));
         for value in [f64::NEG_INFINITY, 1.0, 1.0000000000000002, 2.0, 2.5, f64::INFINITY] {
             classic.record(value, 1);
         }
@@ -78,7 +103,7 @@ mod tests {
     #[test]
     fn many_limits_are_found_as_few_are() {
         for limits in [1, 5, FEW, FEW + 1, 300] {
-            let classic = Classic::new((0..limits).map(|limit| limit as f64));
+            let classic = Classic::new(&Limits::new((0..limits).map(|limit| limit as f64)));
             for value in 0..2 * limits {
                 for value in [value as f64, value as f64 - 0.5] {
                     let expected = (0..limits).filter(|&limit| (limit as f64) < value).count();
@@ -91,14 +116,14 @@ mod tests {
 
     #[test]
     fn without_limits_there_is_one_bucket() {
-        let classic = Classic::new([]);
+        let classic = Classic::new(&Limits::new([]));
         classic.record(-7.0, 2);
         assert_eq!((counts(&classic), classic.snapshot().sum), (vec![2], -14.0));
     }
 
     #[test]
     fn of_too_many_limits_the_smallest_are_kept() {
-        let classic = Classic::new((0..5000).map(f64::from));
+        let classic = Classic::new(&Limits::new((0..5000).map(f64::from)));
         assert_eq!(classic.snapshot().buckets.len(), Buckets::MAX);
     }
 }

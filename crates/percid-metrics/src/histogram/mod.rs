@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use classic::Classic;
+pub use classic::Limits;
 use native::Native;
 pub use native::{BadSchema, NativeSnapshot};
 
@@ -75,11 +76,13 @@ pub const DEFAULT_LIMITS: [f64; 11] =
 pub const DEFAULT_SCHEMA: i32 = 3;
 
 impl Histogram {
-    /// A histogram with these upper limits, and infinity behind the last.
-    ///
-    /// Limits are sorted; those that are equal, infinite or no numbers are left out, and of more than 2047
-    /// the largest.
+    /// A histogram with these upper limits, as [`Limits::new`] takes them, and infinity behind the last.
     pub fn new(limits: impl IntoIterator<Item = f64>) -> Histogram {
+        Histogram::with_limits(&Limits::new(limits))
+    }
+
+    /// A histogram with limits that it shares with others.
+    pub fn with_limits(limits: &Limits) -> Histogram {
         Histogram { shape: Arc::new(Shape::Classic(Classic::new(limits))) }
     }
 

@@ -12,7 +12,7 @@ use super::idle::Idle;
 use super::shapes::{Matcher, Shape};
 use super::store::{Settings, Store};
 use super::{PrometheusHandle, PrometheusRecorder};
-use crate::histogram::BadSchema;
+use crate::histogram::{BadSchema, Limits};
 use crate::page::label_name;
 
 /// Makes a [`PrometheusRecorder`], and installs it.
@@ -280,7 +280,7 @@ fn checked(limits: &[f64]) -> Result<Shape, BuildError> {
     if let Some(pair) = limits.windows(2).find(|pair| pair[0] >= pair[1]) {
         return Err(BuildError::BadLimit(pair[1]));
     }
-    Ok(Shape::Limits(limits.to_vec()))
+    Ok(Shape::Limits(Limits::new(limits.iter().copied())))
 }
 
 impl Default for PrometheusBuilder {

@@ -1,6 +1,6 @@
 //! Which buckets a histogram has.
 
-use crate::histogram::DEFAULT_SCHEMA;
+use crate::histogram::{DEFAULT_SCHEMA, Limits};
 use crate::{Histogram, page};
 
 /// Matches names of metrics.
@@ -46,7 +46,7 @@ pub(super) enum Shape {
     /// Quantiles of native buckets.
     Summary,
     /// These limits.
-    Limits(Vec<f64>),
+    Limits(Limits),
 }
 
 /// The buckets of all histograms.
@@ -77,7 +77,7 @@ impl Shapes {
     /// A histogram for a metric of this name.
     pub(super) fn histogram(&self, name: &str) -> Histogram {
         match self.of(name) {
-            Shape::Limits(limits) => Histogram::new(limits.iter().copied()),
+            Shape::Limits(limits) => Histogram::with_limits(limits),
             Shape::Summary => match Histogram::native(DEFAULT_SCHEMA) {
                 Ok(histogram) => histogram,
                 Err(_) => unreachable!("the schema is a constant, and a good one"),
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn the_most_exact_match_counts() {
         let mut shapes = Shapes::default();
-        let limits = |limit: f64| Shape::Limits(vec![limit]);
+        let limits = |limit: f64| Shape::Limits(Limits::new([limit]));
         shapes.add(Matcher::Suffix("seconds".to_owned()), limits(1.0));
         shapes.add(Matcher::Prefix("http.".to_owned()), limits(2.0));
         shapes.add(Matcher::Full("http_seconds".to_owned()), limits(3.0));

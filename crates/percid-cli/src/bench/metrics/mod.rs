@@ -1,9 +1,13 @@
 //! `percid bench metrics`: one update of a metric, through the interfaces that programs use.
 
+mod sizes;
+
 use std::fmt;
 use std::time::Duration;
 
 use serde::Serialize;
+
+use sizes::Size;
 
 use super::accounts::AccountReport;
 use super::benchmark::Benchmark;
@@ -23,6 +27,7 @@ pub(crate) struct MetricsReport {
     /// Every update that can be counted was.
     pub(crate) metrics_exact: bool,
     pub(crate) results: Vec<Row>,
+    pub(crate) sizes: Vec<Size>,
 }
 
 /// One operation of one peer with one team. Times in nanoseconds per operation.
@@ -47,13 +52,14 @@ pub(crate) fn measure(
     let mut placements =
         vec![Placement::Anywhere(1), Placement::one_on_each(two), Placement::Anywhere(MANY)];
     placements.dedup();
+    let sizes = sizes::measure(cpus);
     let mut benchmark = Benchmark::new(placements, cpus, |_| loops::metrics_operations())?;
     benchmark.run("bench metrics", length, interrupt);
-    Ok(MetricsReport::of(&benchmark))
+    Ok(MetricsReport::of(&benchmark, sizes))
 }
 
 impl MetricsReport {
-    fn of(benchmark: &Benchmark) -> MetricsReport {
+    fn of(benchmark: &Benchmark, sizes: Vec<Size>) -> MetricsReport {
         let row = |figure: figures::Figure| {
             // `plain_add`, the measure of the others, has no peer.
             let (op, peer) = figure.op.split_once(' ').unwrap_or((figure.op, "none"));
@@ -63,6 +69,7 @@ impl MetricsReport {
         MetricsReport {
             metrics_exact: AccountReport::all(benchmark).iter().all(AccountReport::is_exact),
             results: figures::figures(benchmark).into_iter().map(row).collect(),
+            sizes,
         }
     }
 
@@ -100,6 +107,7 @@ impl fmt::Display for MetricsReport {
         writeln!(f, "One update of a metric, in nanoseconds")?;
         write!(f, "{}", self.table())?;
         let verdict = if self.metrics_exact { "every count is exact" } else { "A COUNT IS WRONG" };
-        writeln!(f, "  {verdict}")
+        writeln!(f, "  {verdict}\n")?;
+        write!(f, "{}", sizes::table(&self.sizes))
     }
 }
