@@ -4,12 +4,14 @@
 use std::collections::HashSet;
 use std::fmt;
 use std::hash::{BuildHasher, Hash};
+use std::mem::MaybeUninit;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
+use percid::Local;
 
 use crate::per_id_cache::PerIdCache;
 
@@ -66,6 +68,7 @@ struct Shared<S, M, C> {
     hasher: RandomState,
     entries: RwLock<HashTable<Arc<Entry<S, M>>>>,
     cache: PerIdCache<Arc<OfId<S, M>>>,
+    rooms: Local<Vec<Room<S, M>>>,
     limit: Option<Limit<S>>,
 }
 
@@ -76,21 +79,21 @@ struct Entry<S, M> {
 }
 
 /// An entry as the table of one ID has it. Its count of references is that ID's, so that CPUs which look
-/// up the same entry do not write to one word. Without an entry it is a spare one.
-pub(crate) struct OfId<S, M>(Option<Arc<Entry<S, M>>>);
+/// up the same entry do not write to one word.
+pub(crate) struct OfId<S, M>(Arc<Entry<S, M>>);
 
+/// Room for one, which has no entry yet.
+type Room<S, M> = Arc<MaybeUninit<OfId<S, M>>>;
+
+/// How many rooms an ID gets together: so what it counts references with does not lie between what others
+/// do.
+const TOGETHER: usize = 16;
+
+#[cfg(feature = "recorder")]
 impl<S, M> OfId<S, M> {
     #[inline(always)]
-    fn entry(&self) -> &Arc<Entry<S, M>> {
-        match &self.0 {
-            Some(entry) => entry,
-            None => unreachable!("a spare one gets its entry before anybody else sees it"),
-        }
-    }
-
-    #[inline(always)]
     pub(crate) fn metric(&self) -> &M {
-        &self.entry().metric
+        &self.0.metric
     }
 }
 
@@ -107,7 +110,7 @@ impl<S, M> Deref for Cached<S, M> {
     type Target = M;
 
     fn deref(&self) -> &M {
-        self.0.metric()
+        &self.0.0.metric
     }
 }
 
@@ -158,8 +161,8 @@ where
 
     fn made(new_metric: C, limit: Option<Limit<S>>) -> Family<S, M, C> {
         let (hasher, entries) = (RandomState::default(), RwLock::default());
-        let cache = PerIdCache::new();
-        Family { shared: Arc::new(Shared { new_metric, hasher, entries, cache, limit }) }
+        let (cache, rooms) = (PerIdCache::new(), Local::new(Vec::new));
+        Family { shared: Arc::new(Shared { new_metric, hasher, entries, cache, rooms, limit }) }
     }
 
     /// Hands the metric of `labels` to `use_it`; a new one, if there is none.
@@ -168,12 +171,12 @@ where
         let hash = self.shared.hasher.hash_one(labels);
         let mut use_it = Some(use_it);
         let mut take_and_use = |metric: &M| use_it.take().map(|use_it| use_it(metric));
-        let is_it = |cached: &Arc<OfId<S, M>>| cached.entry().labels == *labels;
+        let is_it = |cached: &Arc<OfId<S, M>>| cached.0.labels == *labels;
         let found =
-            self.shared.cache.find(hash, is_it, |cached| take_and_use(cached.metric())).flatten();
+            self.shared.cache.find(hash, is_it, |cached| take_and_use(&cached.0.metric)).flatten();
         match found {
             Some(result) => result,
-            None => match take_and_use(self.look_up(hash, labels, &self.constructor()).metric()) {
+            None => match take_and_use(&self.look_up(hash, labels, &self.constructor()).0.metric) {
                 Some(result) => result,
                 None => unreachable!("it is used once: by what was found, or else here"),
             },
@@ -184,7 +187,7 @@ where
     /// reference.
     pub fn get_or_create(&self, labels: &S) -> Cached<S, M> {
         let hash = self.shared.hasher.hash_one(labels);
-        let is_it = |cached: &Arc<OfId<S, M>>| cached.entry().labels == *labels;
+        let is_it = |cached: &Arc<OfId<S, M>>| cached.0.labels == *labels;
         let found = self.shared.cache.find(hash, is_it, Arc::clone);
         Cached(found.unwrap_or_else(|| self.look_up(hash, labels, &self.constructor())))
     }
@@ -199,7 +202,7 @@ where
     #[cfg(feature = "recorder")]
     pub(crate) fn handle_or(&self, labels: &S, new: impl Fn() -> M) -> Arc<OfId<S, M>> {
         let hash = self.shared.hasher.hash_one(labels);
-        let is_it = |cached: &Arc<OfId<S, M>>| cached.entry().labels == *labels;
+        let is_it = |cached: &Arc<OfId<S, M>>| cached.0.labels == *labels;
         let found = self.shared.cache.find(hash, is_it, Arc::clone);
         found.unwrap_or_else(|| self.look_up(hash, labels, &new))
     }
@@ -220,7 +223,7 @@ where
             return 0;
         }
         let addresses: HashSet<*const Entry<S, M>> = found.iter().map(Arc::as_ptr).collect();
-        let is_kept = |cached: &Arc<OfId<S, M>>| !addresses.contains(&Arc::as_ptr(cached.entry()));
+        let is_kept = |cached: &Arc<OfId<S, M>>| !addresses.contains(&Arc::as_ptr(&cached.0));
         self.shared.cache.retain(is_kept);
         let mut entries = self.shared.entries.write().unwrap_or_else(PoisonError::into_inner);
         let mut forgotten = 0;
@@ -239,15 +242,28 @@ where
     #[cold]
     fn look_up(&self, hash: u64, labels: &S, new: &dyn Fn() -> M) -> Arc<OfId<S, M>> {
         let entry = self.entry(hash, labels, new);
-        let mut of_id = self.shared.cache.spare(|| Arc::new(OfId(None)));
-        match Arc::get_mut(&mut of_id) {
-            Some(spare) => spare.0 = Some(entry),
-            None => of_id = Arc::new(OfId(Some(entry))),
-        }
-        if of_id.entry().labels == *labels {
+        let of_id = self.of_id(entry);
+        if of_id.0.labels == *labels {
             self.shared.cache.insert(hash, Arc::clone(&of_id));
         }
         of_id
+    }
+
+    /// A reference of this ID's to an entry.
+    fn of_id(&self, entry: Arc<Entry<S, M>>) -> Arc<OfId<S, M>> {
+        let room = self.shared.rooms.with(|rooms| {
+            if rooms.is_empty() {
+                rooms.extend(std::iter::repeat_with(Arc::new_uninit).take(TOGETHER));
+            }
+            rooms.pop()
+        });
+        let mut room = room.unwrap_or_else(Arc::new_uninit);
+        match Arc::get_mut(&mut room) {
+            Some(place) => _ = place.write(OfId(entry)),
+            None => unreachable!("nobody else has seen it"),
+        }
+        // SAFETY: it was written just now.
+        unsafe { room.assume_init() }
     }
 
     fn constructor(&self) -> impl Fn() -> M + '_ {
@@ -288,7 +304,7 @@ where
         let found = entries.find_entry(hash, |entry| entry.labels == *labels);
         let is_there = found.map(|found| found.remove().0).is_ok();
         drop(entries);
-        self.shared.cache.retain(|cached| cached.entry().labels != *labels);
+        self.shared.cache.retain(|cached| cached.0.labels != *labels);
         is_there
     }
 

@@ -20,15 +20,10 @@ struct Table<V> {
     places: Box<[Option<(u64, V)>]>,
     /// How many values were put in since the table has this size.
     filled: usize,
-    /// Made together, so that what one ID gets does not lie between what others get.
-    spare: Vec<V>,
 }
 
 /// At how many places a value may be.
 const NEAR: usize = 8;
-
-/// How many values are made together.
-const TOGETHER: usize = 16;
 
 impl<V: Send> PerIdCache<V> {
     pub(crate) fn new() -> PerIdCache<V> {
@@ -44,17 +39,6 @@ impl<V: Send> PerIdCache<V> {
         use_it: impl FnOnce(&V) -> R,
     ) -> Option<R> {
         self.tables.with(|table| table.find(hash).filter(|value| is_it(value)).map(use_it))
-    }
-
-    /// A value for this CPU, by `make`, which is called for several at once.
-    pub(crate) fn spare(&self, make: impl Fn() -> V) -> V {
-        let spare = self.tables.with(|table| {
-            if table.spare.is_empty() {
-                table.spare.extend(std::iter::repeat_with(&make).take(TOGETHER));
-            }
-            table.spare.pop()
-        });
-        spare.unwrap_or_else(make)
     }
 
     /// Has this CPU find `value` from now on.
@@ -77,7 +61,7 @@ impl<V: Send> PerIdCache<V> {
 
 impl<V> Table<V> {
     fn new() -> Table<V> {
-        Table { places: empty(FEWEST), filled: 0, spare: Vec::new() }
+        Table { places: empty(FEWEST), filled: 0 }
     }
 
     /// The places where a value may be, the likeliest first.

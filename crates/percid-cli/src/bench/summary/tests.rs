@@ -49,6 +49,8 @@ fn document() -> Document {
         ops: Some(OpsReport::fixed(figures.collect(), 2_591_607_703)),
         increments: None,
         mask: None,
+        #[cfg(feature = "metrics-peers")]
+        metrics: None,
         wander: None,
         intermittent: Some(IntermittentReport::fixed(rows)),
         published: None,
