@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
+use crate::buckets::Buckets;
 use crate::counter::Counter;
 use crate::histogram::Histogram;
 use crate::id::table::{self, hooks};
@@ -48,6 +49,11 @@ impl Stolen {
         if let Some(word) = histogram.word_of_id(value, self.id) {
             word.store(word.load(Relaxed).wrapping_add(times as i64), Relaxed);
         }
+    }
+
+    /// As [`add_unprotected`](Stolen::add_unprotected), for a value of some buckets.
+    pub fn tally_unprotected(&self, buckets: &Buckets, bucket: usize, value: f64) {
+        buckets.tally_unprotected(self.id, bucket, 1, value);
     }
 
     /// Pushes to the stolen ID's own shard of a stack as if no other thread used it.

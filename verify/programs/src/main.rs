@@ -161,6 +161,7 @@ limit=60 stress --structure pool --seconds 3
 limit=60 stress --structure local --seconds 3
 limit=60 stress --structure ring --seconds 3
 limit=60 stress --structure histogram --seconds 2
+limit=60 stress --structure buckets --seconds 3
 limit=60 stress --structure mask --seconds 2
 mask-order
 limit=120 on=multi on=aborts control stress --seconds 5 --source table --skip-fence

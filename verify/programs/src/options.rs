@@ -9,7 +9,7 @@ use percid_numa::AccessMethod;
 use crate::numa::{Contender, Scene};
 
 /// What may be given.
-pub(crate) const HELP: &str = "--structure counter|histogram|local|stack|pool|ring|mask --source kernel|table|atomic --seconds N --threads N --cpus N --possible N --skip-fence --evict --unregister --watch --clobber \
+pub(crate) const HELP: &str = "--structure counter|buckets|histogram|local|stack|pool|ring|mask --source kernel|table|atomic --seconds N --threads N --cpus N --possible N --skip-fence --evict --unregister --watch --clobber \
                                --deny rseq|membarrier|both --errno EPERM|ENOSYS --confined --access reported|trapped|written --huge --idle --owners --relaxed --starts N --expect good|bad \
                                --probe skipped|always|wrong-descriptor --scenes first-touch+slices+growing+shared+mixed --contender kernel|percid|both|nobody --runs N --per-node N --lasting --percid PATH --json";
 

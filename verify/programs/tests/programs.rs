@@ -107,8 +107,15 @@ fn the_stress_sees_a_missing_fence() {
 
 #[test]
 fn structures_keep_what_they_promise_with_any_source() {
-    let seconds =
-        [("stack", 20), ("pool", 20), ("local", 20), ("ring", 20), ("histogram", 5), ("mask", 5)];
+    let seconds = [
+        ("stack", 20),
+        ("pool", 20),
+        ("local", 20),
+        ("ring", 20),
+        ("histogram", 5),
+        ("buckets", 10),
+        ("mask", 5),
+    ];
     for (structure, seconds) in seconds {
         for source in sources() {
             let lasting = lasting(seconds);
@@ -134,6 +141,8 @@ fn the_stress_of_structures_sees_a_missing_fence() {
             assert_fails(&format!("stress {structure} --seconds 1 --skip-fence --source {source}"));
         }
     }
+    // Of buckets nobody takes anything but their IDs, which are the table's alone to take.
+    assert_fails("stress --structure buckets --seconds 1 --skip-fence --source table");
     assert_fails("mask-order --seconds 2 --skip-fence");
 }
 

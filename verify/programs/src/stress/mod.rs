@@ -1,6 +1,7 @@
 //! The stress of every structure: nothing is lost, doubled, torn or handed to two, whatever happens
 //! around it. What that means is said by each subject.
 
+mod buckets;
 mod counter;
 mod histogram;
 mod items;
@@ -20,7 +21,8 @@ use crate::verdict::Verdict;
 /// A subject that uses a source.
 type Make = fn(Source) -> Result<Box<dyn Subject>, Unavailable>;
 
-const STRUCTURES: [(&str, Make); 7] = [
+const STRUCTURES: [(&str, Make); 8] = [
+    ("buckets", buckets::make),
     ("counter", counter::make),
     ("histogram", histogram::make),
     ("local", local::make),

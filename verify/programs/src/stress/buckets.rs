@@ -1,0 +1,111 @@
+//! Buckets and float counters: every value is counted once and is once in the sum, and what is read
+//! only grows.
+//!
+//! The thief counts through the stolen ID itself, by loads and stores without any protection.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use percid::id::Unavailable;
+use percid::testing::Stolen;
+use percid::{Buckets, FloatCounter, Source};
+
+use super::verdict;
+use crate::chaos::Subject;
+use crate::random::Random;
+use crate::verdict::Verdict;
+
+/// Records of a batch, and by the thief through each stolen ID.
+const BATCH: usize = 500;
+const LOOT: usize = 20;
+
+const BUCKETS: usize = 8;
+
+struct Values {
+    buckets: Buckets,
+    float: FloatCounter,
+    recorded: [AtomicU64; BUCKETS],
+    last: Mutex<Read>,
+    shrunk: AtomicU64,
+}
+
+/// What was read.
+#[derive(Clone, Copy, Default)]
+struct Read {
+    counts: [u64; BUCKETS],
+    sum: f64,
+}
+
+pub(super) fn make(source: Source) -> Result<Box<dyn Subject>, Unavailable> {
+    Ok(Box::new(Values {
+        buckets: Buckets::with_source(BUCKETS, source)?,
+        float: FloatCounter::with_source(source)?,
+        recorded: [const { AtomicU64::new(0) }; BUCKETS],
+        last: Mutex::default(),
+        shrunk: AtomicU64::new(0),
+    }))
+}
+
+/// Of a bucket: integers, so that sums are exact.
+fn value(bucket: usize) -> f64 {
+    (bucket * bucket + 1) as f64
+}
+
+impl Values {
+    fn read(&self) -> Read {
+        let mut read = Read::default();
+        read.sum = self.buckets.read(&mut read.counts);
+        read
+    }
+}
+
+impl Subject for Values {
+    fn work(&self, random: &mut Random) {
+        for _ in 0..BATCH {
+            // Often the same again.
+            let bucket = random.below(3 * BUCKETS).saturating_sub(2 * BUCKETS);
+            self.buckets.record(bucket, value(bucket));
+            self.float.add(value(bucket));
+            self.recorded[bucket].fetch_add(1, Relaxed);
+        }
+    }
+
+    fn handle(&self) {
+        self.buckets.record_many(1, 3, 3.0 * value(1));
+        self.float.add(3.0 * value(1));
+        self.recorded[1].fetch_add(3, Relaxed);
+    }
+
+    fn visit(&self) {
+        let mut last = self.last.lock().expect("no panic");
+        let now = self.read();
+        let shrinks = now.sum < last.sum || last.counts.iter().zip(&now.counts).any(|(a, b)| a > b);
+        self.shrunk.fetch_add(u64::from(shrinks), Relaxed);
+        *last = now;
+    }
+
+    fn rob(&self, stolen: &Stolen) {
+        for number in 0..LOOT {
+            let bucket = number % BUCKETS;
+            stolen.tally_unprotected(&self.buckets, bucket, value(bucket));
+            self.float.add(value(bucket));
+            self.recorded[bucket].fetch_add(1, Relaxed);
+        }
+    }
+
+    fn account(&self) -> Verdict {
+        let recorded: Vec<u64> = self.recorded.iter().map(|count| count.load(Relaxed)).collect();
+        let added = |bucket: usize| recorded[bucket] as f64 * value(bucket);
+        let sum: f64 = (0..BUCKETS).map(added).sum();
+        let read = self.read();
+        let wrong = recorded.iter().zip(&read.counts).filter(|(a, b)| a != b).count();
+        let (lost, lost_floats) = (sum - read.sum, sum - self.float.sum());
+        let (records, shrunk) = (recorded.iter().sum::<u64>(), self.shrunk.load(Relaxed));
+        verdict(
+            wrong == 0 && lost == 0.0 && lost_floats == 0.0 && shrunk == 0,
+            format!(
+                "records={records} wrong_buckets={wrong} sum_lost={lost} float_counter_lost={lost_floats} shrunk={shrunk}"
+            ),
+        )
+    }
+}
