@@ -602,3 +602,31 @@ fn text_shows_every_row() {
         assert!(text.contains(word), "{word}:\n{text}");
     }
 }
+
+#[cfg(feature = "metrics-peers")]
+#[test]
+fn metrics_compares_percids_with_others() {
+    let document = json("bench metrics --seconds 0.5 --json");
+    assert_eq!(document["metrics_exact"], true);
+    let rows = list(&document, "results");
+    for op in ["counter_bound", "counter_macro", "histogram_bound", "family_lookup"] {
+        let of_op: Vec<&Value> = rows.iter().filter(|row| row["op"] == op).collect();
+        let is_percids =
+            |row: &&&Value| row["peer"].as_str().is_some_and(|it| it.starts_with("percid"));
+        let percids = of_op.iter().filter(is_percids).count();
+        assert!(percids >= 3 && of_op.len() > percids, "{op}");
+        let times = of_op.iter().filter(|row| row["ns_min"].as_f64() > Some(0.0)).count();
+        assert_eq!(times, of_op.len(), "{op}");
+    }
+    assert_eq!(list(&document, "sizes").len(), if cfg!(target_os = "linux") { 7 } else { 0 });
+}
+
+#[cfg(not(feature = "metrics-peers"))]
+#[test]
+fn metrics_says_how_to_build_what_it_needs() {
+    let output = command("bench metrics").output().expect("it runs");
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("--features metrics-peers") && said.lines().count() == 1, "{said}");
+    assert!(output.stdout.is_empty());
+}
