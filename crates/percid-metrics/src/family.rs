@@ -59,6 +59,8 @@ impl<M, F: Fn() -> M> NewMetric<M> for F {
 /// * **Threads**: every method may be called by any number of threads at once. Two threads that come with
 ///   the same new label set get the same metric.
 /// * **Signals**: none may be called in a signal handler.
+/// * **Fork**: in the child of a process with several threads a lock that another one held stays taken, so
+///   that looking for a label set that is new there may wait for ever.
 pub struct Family<S, M, C = fn() -> M> {
     shared: Arc<Shared<S, M, C>>,
 }
@@ -166,6 +168,9 @@ where
     }
 
     /// Hands the metric of `labels` to `use_it`; a new one, if there is none.
+    ///
+    /// This CPU's table is held meanwhile, so `use_it` must not take label sets out of this family: that
+    /// would have to wait for it, and panics.
     #[inline]
     pub fn with<R>(&self, labels: &S, use_it: impl FnOnce(&M) -> R) -> R {
         let hash = self.shared.hasher.hash_one(labels);

@@ -201,13 +201,16 @@ struct Scale {
 const FRACTION_BITS: u32 = f64::MANTISSA_DIGITS - 1;
 const FRACTION: u64 = (1 << FRACTION_BITS) - 1;
 
+/// Above all limits, and not so far that a difference would have the sign of a smaller one.
+const NO_LIMIT: u64 = 1 << 62;
+
 static SCALES: LazyLock<Vec<Scale>> = LazyLock::new(|| (0..=FINEST).map(Scale::new).collect());
 
 impl Scale {
     fn new(schema: i32) -> Scale {
         let buckets = 1usize << schema;
         let limit = |bucket: usize| (bucket as f64 / buckets as f64).exp2().to_bits() & FRACTION;
-        let limits: Box<[u64]> = (0..buckets).map(limit).chain([u64::MAX, u64::MAX]).collect();
+        let limits: Box<[u64]> = (0..buckets).map(limit).chain([NO_LIMIT; 2]).collect();
         let first = |cell: usize| (cell as u64) << (FRACTION_BITS - schema as u32);
         let below = |cell: usize| limits.partition_point(|&limit| limit < first(cell)) as u16;
         let below = (0..buckets).map(below).collect();
@@ -232,8 +235,9 @@ impl Scale {
         // cells at the beginning of an octave: there are two in a cell at the most.
         let cell = (fraction >> (FRACTION_BITS - self.schema as u32)) as usize;
         let mut below = usize::from(self.below[cell]);
-        below += usize::from(self.limits[below] < fraction);
-        below += usize::from(self.limits[below] < fraction);
+        // One if the limit is less, by the sign: a branch would be guessed wrong every other time.
+        below += (self.limits[below].wrapping_sub(fraction) >> 63) as usize;
+        below += (self.limits[below].wrapping_sub(fraction) >> 63) as usize;
         // How many limits are below the amount, counted from the lowest octave on; less one, since the
         // first one of an octave is the last one of the octave before.
         let index = ((exponent - LOWEST) as usize) * self.buckets() + below - 1;
