@@ -252,6 +252,18 @@ impl Buckets {
 
 #[cfg(feature = "testing")]
 impl Buckets {
+    /// What the shard of an ID has counted in a bucket.
+    pub(crate) fn count_of_id(&self, id: u32, bucket: usize) -> u64 {
+        let mut counts = vec![0; self.len()];
+        match self.handle.state() {
+            State::Claimed(block, Some(source)) if id < source.ids_seen() => {
+                add_shard(&mut counts, |offset| block.at(offset).word_of_id(id));
+                counts[bucket]
+            }
+            _ => 0,
+        }
+    }
+
     /// Does to the shard of an ID what the section does, by loads and stores without any protection.
     pub(crate) fn tally_unprotected(&self, id: u32, bucket: usize, times: u64, sum: f64) {
         let State::Claimed(block, Some(_)) = self.handle.state() else { return };

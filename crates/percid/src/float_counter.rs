@@ -144,6 +144,19 @@ fn shards(block: Block, source: Option<Source>) -> impl Iterator<Item = &'static
     (0..ids).map(move |id| block.word_of_id(id))
 }
 
+#[cfg(feature = "testing")]
+impl FloatCounter {
+    /// The word of an ID, which holds the bits of a float.
+    pub(crate) fn word_of_id(&self, id: u32) -> Option<&'static AtomicI64> {
+        match self.handle.state() {
+            State::Claimed(block, Some(source)) if id < source.ids_seen() => {
+                Some(block.word_of_id(id))
+            }
+            _ => None,
+        }
+    }
+}
+
 impl Default for FloatCounter {
     fn default() -> Self {
         FloatCounter::new()

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 use crate::buckets::Buckets;
 use crate::counter::Counter;
+use crate::float_counter::FloatCounter;
 use crate::histogram::Histogram;
 use crate::id::table::{self, hooks};
 use crate::id::{fence, spoilt};
@@ -51,9 +52,17 @@ impl Stolen {
         }
     }
 
-    /// As [`add_unprotected`](Stolen::add_unprotected), for a value of some buckets.
-    pub fn tally_unprotected(&self, buckets: &Buckets, bucket: usize, value: f64) {
-        buckets.tally_unprotected(self.id, bucket, 1, value);
+    /// As [`add_unprotected`](Stolen::add_unprotected), for values of some buckets.
+    pub fn tally_unprotected(&self, buckets: &Buckets, bucket: usize, times: u64, sum: f64) {
+        buckets.tally_unprotected(self.id, bucket, times, sum);
+    }
+
+    /// As [`add_unprotected`](Stolen::add_unprotected), for a counter of floats.
+    pub fn add_float_unprotected(&self, counter: &FloatCounter, n: f64) {
+        if let Some(word) = counter.word_of_id(self.id) {
+            let sum = f64::from_bits(word.load(Relaxed) as u64) + n;
+            word.store(sum.to_bits() as i64, Relaxed);
+        }
     }
 
     /// Pushes to the stolen ID's own shard of a stack as if no other thread used it.
@@ -130,6 +139,16 @@ pub fn fence(cpu: u32) -> bool {
 /// What an ID has counted for a value's bucket of a histogram.
 pub fn recorded_by_id(histogram: &Histogram, value: u64, id: u32) -> i64 {
     histogram.word_of_id(value, id).map_or(0, |word| word.load(Relaxed))
+}
+
+/// What an ID has counted in a bucket.
+pub fn tallied_by_id(buckets: &Buckets, bucket: usize, id: u32) -> u64 {
+    buckets.count_of_id(id, bucket)
+}
+
+/// What an ID has added to a counter of floats.
+pub fn float_by_id(counter: &FloatCounter, id: u32) -> f64 {
+    counter.word_of_id(id).map_or(0.0, |word| f64::from_bits(word.load(Relaxed) as u64))
 }
 
 /// The items that lie in an ID's shard of a stack, the top first; `None` if the shard is inactive.

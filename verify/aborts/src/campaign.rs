@@ -474,6 +474,7 @@ fn handler_of(operation: Operation) -> Option<Operation> {
         Operation::Static | Operation::Reference | Operation::Twice => Some(Operation::Handler),
         Operation::Handler => None,
         Operation::Record => Some(Operation::RecordMany),
+        Operation::Tally => Some(Operation::TallyMany),
         // The handler appends a short record by the function that is not for a known length.
         Operation::Append => Some(Operation::AppendShort),
         own if own.is_own() => None,

@@ -46,7 +46,7 @@ impl Effect<'_> {
             Operation::Static => STATIC_AMOUNT,
             Operation::Handler => HANDLER_AMOUNT,
             Operation::Twice => 2 * AMOUNT,
-            Operation::Record => RECORD_AMOUNT,
+            Operation::Record | Operation::Tally => RECORD_AMOUNT,
             _ => AMOUNT,
         };
         let Change { copies, shared, handled, stolen, .. } = self.change;

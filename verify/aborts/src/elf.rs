@@ -29,7 +29,7 @@ pub fn faults(image: &Image) -> Vec<String> {
 }
 
 /// The kinds of sections that percid has: every operation for either source.
-pub const KINDS: usize = 2 * 6;
+pub const KINDS: usize = 2 * 8;
 
 /// How many kinds of sections a file has: those of one kind have the same instructions, whatever
 /// registers and displacements they were given.

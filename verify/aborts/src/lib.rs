@@ -16,13 +16,15 @@
 //!
 //! # What is interrupted
 //!
-//! All six operations of either source, wherever the compiler has put their sections: in the fast
+//! All eight operations of either source, wherever the compiler has put their sections: in the fast
 //! paths and out of line. The subject's operations come through all of them, and the suite says
 //! which instruction none of them came to.
 //!
 //! | section | operations of the subject that come through it |
 //! |---|---|
 //! | add | counters: `Static`, `Reference`, `Twice`, `Handler`; histograms: `Record`, `RecordMany`; `AppendLost` (a ring's count of what it lost) |
+//! | add a float | `AddFloat` |
+//! | tally | `Tally`, `TallyMany` |
 //! | acquire | `With`, `WithFirst`; activation of a stack's part: `PushFirst`, `PopFirst` |
 //! | push | `Push`, `PushFull`, `PushFirst`, and the batches of `PopEmpty`, `PopFirst` |
 //! | pop | `Pop`, `PopEmpty`, `PopFirst`, and the batch of `PushFull` |
@@ -45,7 +47,7 @@
 //! of all items of the round (`ledger.rs`): everything that was pushed has come out once or is
 //! inside once; records come out whole, once, with numbers that leave out exactly as many as the
 //! ring counts as lost; a value that is lent out has one owner, and its lock comes free; a
-//! histogram's other buckets stay empty. Thieves use the copy of the ID that they have stolen as a
+//! histogram's other buckets stay empty, and so do those of buckets, whose sum is that of their values. Thieves use the copy of the ID that they have stolen as a
 //! CPU with that ID would: they push, pop and append there, and take a local's lock and keep it
 //! until the round is over.
 //!

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::Ordering::SeqCst;
 
+use percid::Histogram;
 use percid::testing::{self, Stolen};
-use percid::{Buckets, Histogram};
 use percid_subject::board::Board;
 use percid_subject::{Fault, Operation, Party};
 
@@ -14,14 +14,12 @@ use crate::structure::Structure;
 const VALUE: u64 = 1_000_003;
 
 static HISTOGRAM: Histogram = Histogram::new();
-static BUCKETS: Buckets = Buckets::new(8);
 
 pub(crate) struct Histograms;
 
 impl Structure for Histograms {
     fn prepare(&self, _: Operation, _: &Board) {
         record_many(0);
-        percid_buckets_record(&BUCKETS, 1, 0.5);
     }
 
     fn perform(&self, operation: Operation, amount: i64) {
@@ -68,11 +66,4 @@ fn record_many(times: u64) {
 #[inline(never)]
 fn percid_histogram_record(histogram: &Histogram, value: u64) {
     histogram.record(value);
-}
-
-/// Golden disassembly.
-#[unsafe(no_mangle)]
-#[inline(never)]
-fn percid_buckets_record(buckets: &Buckets, bucket: usize, value: f64) {
-    buckets.record(bucket, value);
 }

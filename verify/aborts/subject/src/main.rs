@@ -11,6 +11,7 @@ mod cells;
 mod counters;
 #[cfg(target_arch = "x86_64")]
 mod findings;
+mod floats;
 #[cfg(target_arch = "x86_64")]
 mod handler;
 #[cfg(target_arch = "x86_64")]
@@ -29,6 +30,7 @@ mod rings;
 mod stacks;
 #[cfg(target_arch = "x86_64")]
 mod structure;
+mod tallies;
 #[cfg(target_arch = "x86_64")]
 mod worker;
 

@@ -16,6 +16,12 @@ pub enum Operation {
     Record,
     /// `Histogram::record_many`, which the signal handler uses.
     RecordMany,
+    /// `Buckets::record`.
+    Tally,
+    /// `Buckets::record_many`, which the signal handler uses.
+    TallyMany,
+    /// `FloatCounter::add`.
+    AddFloat,
     /// `Local::with` where the ID has a value.
     With,
     /// `Local::with` where it has none yet.
@@ -76,13 +82,16 @@ use Operation::*;
 
 impl Operation {
     /// The operations of percid.
-    pub const PERCID: [Operation; 19] = [
+    pub const PERCID: [Operation; 22] = [
         Static,
         Reference,
         Twice,
         Handler,
         Record,
         RecordMany,
+        Tally,
+        TallyMany,
+        AddFloat,
         With,
         WithFirst,
         Push,

@@ -6,7 +6,8 @@ pub const AMOUNT: i64 = 5;
 /// What the operation [`Operation::Static`](crate::Operation::Static) adds.
 pub const STATIC_AMOUNT: i64 = 3;
 
-/// What the operation [`Operation::Record`](crate::Operation::Record) adds.
+/// What the operations [`Operation::Record`](crate::Operation::Record) and
+/// [`Operation::Tally`](crate::Operation::Tally) add.
 pub const RECORD_AMOUNT: i64 = 1;
 
 /// What the signal handler adds each time.

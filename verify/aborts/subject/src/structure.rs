@@ -6,7 +6,7 @@ use percid::testing::Stolen;
 use percid_subject::Operation;
 use percid_subject::board::{Answer, Board};
 
-use crate::{cells, counters, histograms, lists, locals, rings, stacks};
+use crate::{cells, counters, floats, histograms, lists, locals, rings, stacks, tallies};
 
 /// A structure under examination.
 pub(crate) trait Structure: Sync {
@@ -45,6 +45,8 @@ pub(crate) fn of(operation: Operation) -> &'static dyn Structure {
     match operation {
         Static | Reference | Twice | Handler => &counters::Counters,
         Record | RecordMany => &histograms::Histograms,
+        Tally | TallyMany => &tallies::Tallies,
+        AddFloat => &floats::Floats,
         With | WithFirst => &locals::Locals,
         Push | PushFull | PushFirst | Pop | PopEmpty | PopFirst => &stacks::Stacks,
         Append | AppendWrapping | AppendShort | AppendFull | AppendLost => &rings::Rings,

@@ -87,8 +87,8 @@ impl Subject for Values {
     fn rob(&self, stolen: &Stolen) {
         for number in 0..LOOT {
             let bucket = number % BUCKETS;
-            stolen.tally_unprotected(&self.buckets, bucket, value(bucket));
-            self.float.add(value(bucket));
+            stolen.tally_unprotected(&self.buckets, bucket, 1, value(bucket));
+            stolen.add_float_unprotected(&self.float, value(bucket));
             self.recorded[bucket].fetch_add(1, Relaxed);
         }
     }
