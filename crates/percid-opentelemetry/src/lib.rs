@@ -17,6 +17,9 @@ mod meaning;
 mod meter;
 mod numeric;
 mod observable;
+#[cfg(feature = "otlp")]
+#[cfg_attr(docsrs, doc(cfg(feature = "otlp")))]
+pub mod otlp;
 mod provider;
 mod report;
 mod resource;

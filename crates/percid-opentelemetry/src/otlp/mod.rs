@@ -1,0 +1,11 @@
+//! Export by OTLP over HTTP.
+
+mod backoff;
+mod builder;
+mod encode;
+mod exporter;
+mod receiver;
+
+pub use builder::OtlpBuilder;
+pub use encode::request;
+pub use exporter::OtlpExporter;
