@@ -95,7 +95,7 @@ fn a_lossy_counter_is_noticed() {
     impl SyncInstrument<u64> for Lossy {
         fn measure(&self, measurement: u64, _: &[KeyValue]) {
             let before = self.0.load(SeqCst);
-            if before % 1000 == 0 {
+            if before.is_multiple_of(1000) {
                 std::thread::yield_now();
             }
             // Never falls, as far as readers see.
