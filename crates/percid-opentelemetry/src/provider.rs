@@ -199,7 +199,8 @@ impl Builder {
     }
 
     /// Who is told what goes wrong; without this, standard error. `handler` is called in the thread in
-    /// which it was noticed.
+    /// which it was noticed, without a lock of the provider's. What it panics with comes out of the call that
+    /// noticed it.
     ///
     /// ```
     /// use opentelemetry::metrics::MeterProvider;

@@ -82,6 +82,17 @@ impl OtlpExporter {
     /// Sends what there is now, and waits until that is done: twice the
     /// [timeout](super::OtlpBuilder::with_timeout) at most, since another export may be under way.
     ///
+    /// ```
+    /// use percid_opentelemetry::PercidMeterProvider;
+    /// use percid_opentelemetry::otlp::OtlpBuilder;
+    ///
+    /// let provider = PercidMeterProvider::builder().build();
+    /// let exporter = OtlpBuilder::new().start(&provider)?;
+    /// // Nothing was recorded, so nothing is sent.
+    /// assert_eq!(exporter.force_flush(), Ok(()));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// What has gone wrong at last.
@@ -96,6 +107,17 @@ impl OtlpExporter {
     /// Sends what there is now, for the last time, and ends the thread. Waits as long as
     /// [`force_flush`](OtlpExporter::force_flush) does at most; an export that is under way is given up
     /// rather than tried again. Instruments may be used on.
+    ///
+    /// ```
+    /// use percid_opentelemetry::otlp::OtlpBuilder;
+    /// use percid_opentelemetry::{Error, PercidMeterProvider};
+    ///
+    /// let provider = PercidMeterProvider::builder().build();
+    /// let exporter = OtlpBuilder::new().start(&provider)?;
+    /// assert_eq!(exporter.shutdown(), Ok(()));
+    /// assert_eq!(exporter.force_flush(), Err(Error::Stopped));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
