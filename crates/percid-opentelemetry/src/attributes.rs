@@ -27,14 +27,14 @@ pub(crate) fn are_same<'a>(
 
 #[inline]
 fn is_same(one: &KeyValue, other: &KeyValue) -> bool {
-    one.key == other.key && is_same_value(&one.value, &other.value)
+    is_same_text(one.key.as_str(), other.key.as_str()) && is_same_value(&one.value, &other.value)
 }
 
 /// Floats are the same if their bits are: a NaN that equals nothing would have a new series each time.
 #[inline]
 fn is_same_value(one: &Value, other: &Value) -> bool {
     match (one, other) {
-        (Value::String(one), Value::String(other)) => one.as_str() == other.as_str(),
+        (Value::String(one), Value::String(other)) => is_same_text(one.as_str(), other.as_str()),
         (Value::F64(one), Value::F64(other)) => one.to_bits() == other.to_bits(),
         (Value::Array(Array::F64(one)), Value::Array(Array::F64(other))) => {
             let bits = |floats: &[f64]| floats.iter().map(|float| float.to_bits()).collect();
@@ -43,6 +43,12 @@ fn is_same_value(one: &Value, other: &Value) -> bool {
         }
         (one, other) => one == other,
     }
+}
+
+/// Constants and shared strings lie at one place: the copy that was kept need not be read.
+#[inline(always)]
+fn is_same_text(one: &str, other: &str) -> bool {
+    std::ptr::eq(one, other) || one == other
 }
 
 /// The set that attributes stand for: sorted by key, and of those with one key the last.

@@ -423,3 +423,31 @@ fn what_cannot_be_an_endpoint_is_an_error() {
     let error = OtlpBuilder::new().with_endpoint("localhost:4318").start(&provider).map(|_| ());
     assert_eq!(error.expect_err("no URL").kind(), std::io::ErrorKind::InvalidInput);
 }
+
+/// The receiver is no TLS server, but sees that the exporter is a TLS client.
+#[cfg(feature = "otlp-tls")]
+#[test]
+fn https_is_not_sent_in_the_clear() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let endpoint = format!("https://{}/v1/metrics", listener.local_addr().expect("an address"));
+    let first = std::thread::spawn(move || {
+        let (mut connection, _) = listener.accept().expect("a connection");
+        let mut first = [0];
+        std::io::Read::read_exact(&mut connection, &mut first).expect("a byte");
+        first
+    });
+    let provider = PercidMeterProvider::builder().with_error_handler(|_| ()).build();
+    provider.meter("m").u64_counter("c").build().add(1, &[]);
+    let builder = OtlpBuilder::new().with_timeout(Duration::from_millis(500));
+    let exporter = match builder.with_endpoint(endpoint).start(&provider) {
+        Ok(exporter) => exporter,
+        Err(error) => {
+            println!("not tested: {error}");
+            return;
+        }
+    };
+    let result = exporter.force_flush();
+    assert!(matches!(result, Err(Error::Unreachable(_))), "{result:?}");
+    // A handshake's record.
+    assert_eq!(first.join().expect("no panic"), [22]);
+}

@@ -81,7 +81,7 @@ impl OtlpBuilder {
     /// # Errors
     ///
     /// [`InvalidInput`](io::ErrorKind::InvalidInput) for an endpoint or a header that cannot be; otherwise
-    /// why there is no thread.
+    /// why there is no thread, or for `https` no certificate that the system trusts.
     pub fn start(self, provider: &PercidMeterProvider) -> io::Result<OtlpExporter> {
         let receiver = Receiver::new(&self.endpoint, &self.headers)?;
         OtlpExporter::start(provider.clone(), receiver, self.interval, self.timeout)

@@ -5,6 +5,8 @@ mod builder;
 mod encode;
 mod exporter;
 mod receiver;
+#[cfg(feature = "otlp-tls")]
+mod tls;
 
 pub use builder::OtlpBuilder;
 pub use encode::request;

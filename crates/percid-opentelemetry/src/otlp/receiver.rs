@@ -44,17 +44,20 @@ pub(crate) enum Again {
 
 impl Receiver {
     pub(crate) fn new(endpoint: &str, headers: &[(String, String)]) -> io::Result<Receiver> {
+        let endpoint = valid(endpoint)?;
+        let headers = headers.iter().map(|(name, value)| header(name, value));
+        let headers = headers.collect::<io::Result<_>>()?;
         let config = Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0)
             .proxy(None)
             .user_agent(USER_AGENT);
-        let headers = headers.iter().map(|(name, value)| header(name, value));
-        Ok(Receiver {
-            agent: config.build().into(),
-            endpoint: valid(endpoint)?,
-            headers: headers.collect::<io::Result<_>>()?,
-        })
+        #[cfg(feature = "otlp-tls")]
+        let config = match endpoint.scheme_str() {
+            Some("https") => config.tls_config(super::tls::config()?),
+            _ => config,
+        };
+        Ok(Receiver { agent: config.build().into(), endpoint, headers })
     }
 
     pub(crate) fn post(&self, message: &[u8], timeout: Duration) -> Attempt {
@@ -156,7 +159,8 @@ mod tests {
         }
         let local = "http://localhost:4318/v1/metrics";
         assert!(Receiver::new(local, &[]).is_ok());
-        assert_eq!(Receiver::new("https://localhost", &[]).is_ok(), cfg!(feature = "otlp-tls"));
+        let refused = valid("https://localhost").is_err();
+        assert_eq!(refused, cfg!(not(feature = "otlp-tls")));
         let with = |name: &str, value: &str| {
             Receiver::new(local, &[(name.to_owned(), value.to_owned())]).map(|_| ())
         };
