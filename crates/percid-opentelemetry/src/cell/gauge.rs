@@ -6,7 +6,7 @@ use std::sync::atomic::{
     Ordering::{Acquire, Relaxed, Release},
 };
 
-use super::{Cell, Record};
+use super::record::{Cell, Record};
 use crate::data::{Data, Number, Point};
 use crate::meaning::{Level, Meaning};
 use crate::numeric::Numeric;

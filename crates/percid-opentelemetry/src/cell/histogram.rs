@@ -8,7 +8,7 @@ use std::sync::atomic::{
 use percid_metrics::Histogram;
 use percid_metrics::histogram::Limits;
 
-use super::{Cell, Record};
+use super::record::{Cell, Record};
 use crate::data::{Buckets, Data, Distribution, Point};
 use crate::exponential;
 

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use super::{Cell, Record};
+use super::record::{Cell, Record};
 use crate::data::{Data, Number, Point};
 use crate::meaning::{Balance, Counted, Meaning};
 

@@ -80,7 +80,8 @@ impl OtlpExporter {
     }
 
     /// Sends what there is now, and waits until that is done: twice the
-    /// [timeout](super::OtlpBuilder::with_timeout) at most, since another export may be under way.
+    /// [timeout](super::OtlpBuilder::with_timeout) and two seconds at most, since another export may be
+    /// under way.
     ///
     /// ```
     /// use percid_opentelemetry::PercidMeterProvider;
