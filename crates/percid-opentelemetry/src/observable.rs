@@ -1,0 +1,141 @@
+//! Instruments that ask the program when a collection is made.
+
+use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use opentelemetry::KeyValue;
+use opentelemetry::metrics::{AsyncInstrument, Callback};
+
+use crate::attribute_map::AttributeMap;
+use crate::attributes;
+use crate::collected::Collected;
+use crate::data::{Data, Number, Point};
+use crate::error::{Error, Errors};
+use crate::identity::Identity;
+use crate::meaning::Meaning;
+use crate::numeric::Numeric;
+use crate::series::{is_overflow, overflow_attributes};
+
+pub(crate) struct Observable<T, M> {
+    identity: Identity,
+    limit: usize,
+    has_told: AtomicBool,
+    callbacks: Mutex<Vec<Arc<Callback<T>>>>,
+    known: Mutex<Known>,
+    meaning: PhantomData<M>,
+}
+
+/// When each series began that was there at the last collection, and when that was.
+struct Known {
+    collected: SystemTime,
+    starts: AttributeMap<SystemTime>,
+}
+
+impl<T: Numeric, M: Meaning> Observable<T, M> {
+    pub(crate) fn new(identity: Identity, limit: usize) -> Observable<T, M> {
+        let known = Known { collected: SystemTime::now(), starts: AttributeMap::new() };
+        Observable {
+            identity,
+            limit,
+            has_told: AtomicBool::new(false),
+            callbacks: Mutex::default(),
+            known: Mutex::new(known),
+            meaning: PhantomData,
+        }
+    }
+
+    pub(crate) fn ask_also(&self, callbacks: Vec<Callback<T>>) {
+        let mut all = self.callbacks.lock().unwrap_or_else(PoisonError::into_inner);
+        all.extend(callbacks.into_iter().map(Arc::new));
+    }
+
+    /// Calls the callbacks, without a lock of the instrument's: they may use any instrument.
+    fn ask(&self, errors: &Errors) -> Observed<T> {
+        let callbacks = self.callbacks.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let observer = Observer::<T, M> {
+            limit: self.limit,
+            observed: Mutex::new(Observed { series: AttributeMap::new(), overflow: None }),
+            meaning: PhantomData,
+        };
+        for callback in callbacks {
+            if catch_unwind(AssertUnwindSafe(|| callback(&observer))).is_err() {
+                errors.tell(&Error::Callback(self.identity.name.to_string()));
+            }
+        }
+        observer.observed.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T: Numeric, M: Meaning> Collected for Observable<T, M> {
+    fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    fn read(&self, time: SystemTime, errors: &Errors) -> Data {
+        let observed = self.ask(errors);
+        if observed.overflow.is_some() && !self.has_told.swap(true, Relaxed) {
+            let name = self.identity.name.to_string();
+            errors.tell(&Error::Overflow { name, limit: self.limit });
+        }
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        M::data(known.points(observed, time))
+    }
+}
+
+impl Known {
+    /// The series, with the times since when they are there: since the collection before the one that
+    /// saw them first.
+    fn points<T: Numeric>(
+        &mut self,
+        observed: Observed<T>,
+        time: SystemTime,
+    ) -> Vec<Point<Number>> {
+        let overflow = observed.overflow.map(|value| (overflow_attributes(), value));
+        let series = observed.series.iter();
+        let series = series.map(|(attributes, value)| (Arc::clone(attributes), *value));
+        let mut starts = AttributeMap::new();
+        let point = |(attributes, value): (Arc<[KeyValue]>, T)| {
+            let set: Vec<&KeyValue> = attributes.iter().collect();
+            let start = *self.starts.get(&set).unwrap_or(&self.collected);
+            starts.add(Arc::clone(&attributes), start);
+            Point { attributes, start: start.min(time), value: value.number() }
+        };
+        let points = series.chain(overflow).map(point).collect();
+        *self = Known { collected: time, starts };
+        points
+    }
+}
+
+/// What the callbacks of one instrument report to.
+struct Observer<T, M> {
+    limit: usize,
+    observed: Mutex<Observed<T>>,
+    meaning: PhantomData<M>,
+}
+
+struct Observed<T> {
+    series: AttributeMap<T>,
+    overflow: Option<T>,
+}
+
+impl<T: Numeric, M: Meaning> AsyncInstrument<T> for Observer<T, M> {
+    fn observe(&self, measurement: T, attributes: &[KeyValue]) {
+        if !M::is_possible(measurement.float()) {
+            return;
+        }
+        let set = attributes::canonical(attributes);
+        let mut observed = self.observed.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(value) = observed.series.get_mut(&set) {
+            *value = measurement;
+        } else if !is_overflow(&set) && observed.series.len() < self.limit {
+            let attributes = set.into_iter().cloned().collect();
+            observed.series.add(attributes, measurement);
+        } else {
+            let before = observed.overflow.filter(|_| M::ADDS_UP);
+            observed.overflow = Some(before.map_or(measurement, |sum| sum.plus(measurement)));
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! What an exporter is to be like.
+
+use std::fmt;
+use std::io;
+use std::time::Duration;
+
+use super::exporter::OtlpExporter;
+use super::receiver::Receiver;
+use crate::provider::PercidMeterProvider;
+
+/// The specification's defaults.
+const ENDPOINT: &str = "http://localhost:4318/v1/metrics";
+const INTERVAL: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// No time is zero, or so long that it could not be added to another.
+const SHORTEST: Duration = Duration::from_millis(1);
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+/// What an [`OtlpExporter`] is to be like.
+///
+/// ```no_run
+/// use std::time::Duration;
+/// use percid_opentelemetry::PercidMeterProvider;
+/// use percid_opentelemetry::otlp::OtlpBuilder;
+///
+/// let provider = PercidMeterProvider::builder().build();
+/// let exporter = OtlpBuilder::new()
+///     .with_endpoint("http://collector:4318/v1/metrics")
+///     .with_interval(Duration::from_secs(10))
+///     .start(&provider)?;
+/// // ...
+/// if let Err(error) = exporter.shutdown() {
+///     eprintln!("the last metrics were lost: {error}");
+/// }
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Clone)]
+#[must_use]
+pub struct OtlpBuilder {
+    endpoint: String,
+    headers: Vec<(String, String)>,
+    interval: Duration,
+    timeout: Duration,
+}
+
+impl OtlpBuilder {
+    /// An exporter to `http://localhost:4318/v1/metrics`, every 60 seconds, with a timeout of 10 seconds.
+    pub fn new() -> OtlpBuilder {
+        let (endpoint, headers) = (ENDPOINT.to_owned(), Vec::new());
+        OtlpBuilder { endpoint, headers, interval: INTERVAL, timeout: TIMEOUT }
+    }
+
+    /// To where, as a whole URL: nothing is appended. `https` needs the feature `otlp-tls`. Proxies are
+    /// not used, and redirections not followed.
+    pub fn with_endpoint(mut self, url: impl Into<String>) -> OtlpBuilder {
+        self.endpoint = url.into();
+        self
+    }
+
+    /// Adds a header to each request, such as a key.
+    pub fn with_header(mut self, name: impl Into<String>, value: impl Into<String>) -> OtlpBuilder {
+        self.headers.push((name.into(), value.into()));
+        self
+    }
+
+    /// How often, from 1 ms to a year.
+    pub fn with_interval(mut self, interval: Duration) -> OtlpBuilder {
+        self.interval = interval.clamp(SHORTEST, LONGEST);
+        self
+    }
+
+    /// How long the attempts to send a collection may take together, from 1 ms to a year.
+    pub fn with_timeout(mut self, timeout: Duration) -> OtlpBuilder {
+        self.timeout = timeout.clamp(SHORTEST, LONGEST);
+        self
+    }
+
+    /// Starts a thread that exports what `provider` has. The first collection is made after one interval.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for an endpoint or a header that cannot be; otherwise
+    /// why there is no thread, or for `https` no certificate that the system trusts.
+    pub fn start(self, provider: &PercidMeterProvider) -> io::Result<OtlpExporter> {
+        let receiver = Receiver::new(&self.endpoint, &self.headers)?;
+        OtlpExporter::start(provider.clone(), receiver, self.interval, self.timeout)
+    }
+}
+
+impl Default for OtlpBuilder {
+    fn default() -> Self {
+        OtlpBuilder::new()
+    }
+}
+
+impl fmt::Debug for OtlpBuilder {
+    /// Without the values of headers, which may be secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let headers: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
+        f.debug_struct("OtlpBuilder")
+            .field("endpoint", &self.endpoint)
+            .field("headers", &headers)
+            .field("interval", &self.interval)
+            .field("timeout", &self.timeout)
+            .finish()
+    }
+}

@@ -1,0 +1,267 @@
+//! The exporter: its thread, and the handle to it.
+
+use std::fmt;
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use prost::Message;
+
+use super::backoff::Backoff;
+use super::encode::request;
+use super::receiver::{Again, Attempt, Receiver};
+use crate::error::Error;
+use crate::provider::PercidMeterProvider;
+
+/// A thread that sends what a provider has, at regular intervals, by OTLP over HTTP. See
+/// [`OtlpBuilder`](super::OtlpBuilder) for how it is started.
+///
+/// # Contract
+///
+/// * **Attempts**: what cannot be sent, or is answered with the status 429, 502, 503 or 504, is tried again
+///   after some 1, 2, 4, ... seconds, or as long as the header `Retry-After` says, until the
+///   [timeout](super::OtlpBuilder::with_timeout) is over. Then it is given up; the next collection has the
+///   sums of all before it.
+/// * **Errors** are told by the provider (see [`Error`]), once for each collection that was given up, and
+///   returned by who has asked for it.
+/// * **Threads**: any number of them may use it. The callbacks of observable instruments are called in the
+///   exporter's thread; they must not flush or shut down.
+/// * **Dropping** it is a [`shutdown`](OtlpExporter::shutdown).
+/// * **Signals**: nothing of it may be called in a signal handler.
+/// * **Fork**: the child has no such thread. There [`force_flush`](OtlpExporter::force_flush) and
+///   [`shutdown`](OtlpExporter::shutdown), and dropping, wait until their time is over; a child that goes
+///   on should [`forget`](std::mem::forget) the exporter and start its own.
+/// * **Cost**: a collection in the exporter's thread, a message in memory, and a request. The connection
+///   is kept.
+pub struct OtlpExporter {
+    shared: Arc<Shared>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+struct Shared {
+    provider: PercidMeterProvider,
+    receiver: Receiver,
+    timeout: Duration,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// How many exports were asked for, and how many of these have been answered.
+    asked: u64,
+    answered: u64,
+    answer: Option<Error>,
+    is_stopping: bool,
+    has_stopped: bool,
+}
+
+impl State {
+    fn is_asked(&self) -> bool {
+        self.asked > self.answered || self.is_stopping
+    }
+}
+
+impl OtlpExporter {
+    pub(crate) fn start(
+        provider: PercidMeterProvider,
+        receiver: Receiver,
+        interval: Duration,
+        timeout: Duration,
+    ) -> io::Result<OtlpExporter> {
+        let (state, changed) = (Mutex::default(), Condvar::new());
+        let shared = Arc::new(Shared { provider, receiver, timeout, state, changed });
+        let of_thread = Arc::clone(&shared);
+        let thread = std::thread::Builder::new()
+            .name("percid-otlp".to_owned())
+            .spawn(move || of_thread.run(interval))?;
+        Ok(OtlpExporter { shared, thread: Mutex::new(Some(thread)) })
+    }
+
+    /// Sends what there is now, and waits until that is done: twice the
+    /// [timeout](super::OtlpBuilder::with_timeout) and two seconds at most, since another export may be
+    /// under way.
+    ///
+    /// ```
+    /// use percid_opentelemetry::PercidMeterProvider;
+    /// use percid_opentelemetry::otlp::OtlpBuilder;
+    ///
+    /// let provider = PercidMeterProvider::builder().build();
+    /// let exporter = OtlpBuilder::new().start(&provider)?;
+    /// // Nothing was recorded, so nothing is sent.
+    /// assert_eq!(exporter.force_flush(), Ok(()));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// What has gone wrong at last.
+    pub fn force_flush(&self) -> Result<(), Error> {
+        let state = self.shared.state();
+        if state.is_stopping || state.has_stopped {
+            return Err(Error::Stopped);
+        }
+        self.shared.ask(state)
+    }
+
+    /// Sends what there is now, for the last time, and ends the thread. Waits as long as
+    /// [`force_flush`](OtlpExporter::force_flush) does at most; an export that is under way is given up
+    /// rather than tried again. Instruments may be used on.
+    ///
+    /// ```
+    /// use percid_opentelemetry::otlp::OtlpBuilder;
+    /// use percid_opentelemetry::{Error, PercidMeterProvider};
+    ///
+    /// let provider = PercidMeterProvider::builder().build();
+    /// let exporter = OtlpBuilder::new().start(&provider)?;
+    /// assert_eq!(exporter.shutdown(), Ok(()));
+    /// assert_eq!(exporter.force_flush(), Err(Error::Stopped));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// What has gone wrong at last. [`Error::Stopped`], if it was shut down before.
+    pub fn shutdown(&self) -> Result<(), Error> {
+        let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(thread) = thread.take() else { return Err(Error::Stopped) };
+        let mut state = self.shared.state();
+        state.is_stopping = true;
+        let result = self.shared.ask(state);
+        // A thread that has not stopped in time is left to itself.
+        if self.shared.state().has_stopped && thread.join().is_err() {
+            return Err(Error::Stopped);
+        }
+        result
+    }
+}
+
+impl Drop for OtlpExporter {
+    fn drop(&mut self) {
+        // The error was told.
+        _ = self.shutdown();
+    }
+}
+
+impl fmt::Debug for OtlpExporter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let has_stopped = self.shared.state().has_stopped;
+        f.debug_struct("OtlpExporter").field("has_stopped", &has_stopped).finish_non_exhaustive()
+    }
+}
+
+/// What a collection may take beside the request.
+const COLLECTING: Duration = Duration::from_secs(1);
+
+impl Shared {
+    fn run(&self, interval: Duration) {
+        let _stops = Stops(self);
+        let mut next = Instant::now() + interval;
+        loop {
+            let state = self.wait(self.state(), next, |state| !state.is_asked());
+            let (asked, is_last) = (state.asked, state.is_stopping);
+            drop(state);
+            let answer = self.export(is_last).err();
+            if let Some(error) = &answer {
+                self.provider.tell(error);
+            }
+            self.answer(asked, answer, is_last);
+            if is_last {
+                return;
+            }
+            let now = Instant::now();
+            if now >= next {
+                // What was missed is not made up for.
+                next = (next + interval).max(now);
+            }
+        }
+    }
+
+    fn answer(&self, asked: u64, answer: Option<Error>, is_last: bool) {
+        let mut state = self.state();
+        state.answered = asked;
+        state.answer = answer;
+        state.has_stopped = is_last;
+        self.changed.notify_all();
+    }
+
+    /// Sends what there is now, again and again if need be.
+    fn export(&self, is_last: bool) -> Result<(), Error> {
+        let collection = self.provider.collect();
+        if collection.scopes.is_empty() {
+            return Ok(());
+        }
+        let message = request(&collection).encode_to_vec();
+        let (end, mut backoff) = (Instant::now() + self.timeout, Backoff::new());
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            let (error, asked_for) = match self.receiver.post(&message, left) {
+                Attempt::Received(complaint) => return complaint.map_or(Ok(()), Err),
+                Attempt::Failed { error, again: Again::Never } => return Err(error),
+                Attempt::Failed { error, again: Again::After(asked_for) } => (error, asked_for),
+            };
+            let wait = backoff.wait(asked_for);
+            if !self.rest(wait, end, is_last) {
+                return Err(error);
+            }
+        }
+    }
+
+    /// Waits before another attempt; `false`, if there is no time for one, or the last collection is to
+    /// be sent instead, which contains this one.
+    fn rest(&self, wait: Duration, end: Instant, is_last: bool) -> bool {
+        let now = Instant::now();
+        if wait >= end.saturating_duration_since(now) {
+            return false;
+        }
+        let may_go_on = |state: &State| is_last || !state.is_stopping;
+        let state = self.wait(self.state(), now + wait, may_go_on);
+        may_go_on(&state)
+    }
+
+    /// Has the thread export, and waits for that.
+    fn ask(&self, mut state: MutexGuard<'_, State>) -> Result<(), Error> {
+        state.asked += 1;
+        let asked = state.asked;
+        self.changed.notify_all();
+        let end = Instant::now() + (self.timeout + COLLECTING) * 2;
+        let is_waiting = |state: &State| state.answered < asked && !state.has_stopped;
+        let state = self.wait(state, end, is_waiting);
+        if state.answered < asked {
+            return Err(Error::Stopped);
+        }
+        state.answer.clone().map_or(Ok(()), Err)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits on `state` while `is_to_wait` says so, but not beyond `end`.
+    fn wait<'a>(
+        &self,
+        mut state: MutexGuard<'a, State>,
+        end: Instant,
+        is_to_wait: impl Fn(&State) -> bool,
+    ) -> MutexGuard<'a, State> {
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() || !is_to_wait(&state) {
+                return state;
+            }
+            let woken = self.changed.wait_timeout(state, left);
+            state = woken.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+/// Nobody waits for a thread that has ended, even if the program's error handler has panicked in it.
+struct Stops<'a>(&'a Shared);
+
+impl Drop for Stops<'_> {
+    fn drop(&mut self) {
+        self.0.state().has_stopped = true;
+        self.0.changed.notify_all();
+    }
+}

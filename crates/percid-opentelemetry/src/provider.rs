@@ -1,0 +1,246 @@
+//! The meter provider.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use opentelemetry::metrics::{Meter, MeterProvider};
+use opentelemetry::{InstrumentationScope, KeyValue};
+
+use crate::data::Collection;
+use crate::error::{Error, Errors, Handler};
+use crate::meter::{Options, PercidMeter};
+use crate::resource;
+
+/// The specification's limit of series.
+const DEFAULT_LIMIT: usize = 2000;
+
+/// The largest scale of exponential histograms that percid has.
+const FINEST: u8 = 8;
+
+/// Instruments of the OpenTelemetry API that record on their CPU. Clones are the same provider.
+///
+/// ```
+/// use opentelemetry::KeyValue;
+/// use opentelemetry::metrics::MeterProvider;
+/// use percid_opentelemetry::PercidMeterProvider;
+///
+/// let provider = PercidMeterProvider::builder()
+///     .with_resource([KeyValue::new("service.name", "shop")])
+///     .build();
+/// let meter = provider.meter("checkout");
+///
+/// let orders = meter.u64_counter("orders").with_unit("{order}").build();
+/// orders.add(1, &[KeyValue::new("country", "fr")]);
+///
+/// // Where the attributes are known beforehand, nothing is looked up.
+/// let french = orders.bind(&[KeyValue::new("country", "fr")]);
+/// french.add(2);
+///
+/// assert_eq!(provider.collect().scopes[0].metrics[0].name, "orders");
+/// ```
+///
+/// [`opentelemetry::global::set_meter_provider`] takes a clone of it.
+///
+/// # Contract
+///
+/// * **Series**: attributes are a set. Their order does not matter, and of those with one key the last
+///   one counts. An instrument has at most as many series as the
+///   [limit](Builder::with_cardinality_limit) says; the series without attributes is not among these. What
+///   comes with others is recorded in the series with the attribute `otel.metric.overflow` = `true`.
+/// * **Values**: counters ignore what is negative; sums and histograms ignore NaN and infinities, which
+///   would stay in a sum for ever. A gauge has what was recorded last, whatever it is. Histograms take
+///   negative values, and have no sum from then on.
+/// * **Exactness**: no value is lost or counted twice, whoever collects at the same time. Sums of integers
+///   are exact modulo 2^64, those of floats and of histograms are rounded as floats are. Count and sum of
+///   a histogram change in one step.
+/// * **Instruments**: those of a scope with the same name (whatever the capitals), kind, unit and
+///   description are one. For histograms of `u64` and `f64` this holds, too, and the boundaries are those
+///   of the first.
+/// * **Threads**: everything may be used by any number of threads at once.
+/// * **Signals**: a bound counter or up-down counter may be used in a signal handler, and so may a bound
+///   gauge, and a bound histogram with explicit boundaries. Nothing else may.
+/// * **Fork**: a child goes on with the counts of its parent, on memory of its own; series keep the time
+///   at which they began. It has no exporter.
+/// * **Cost**: what is bound costs what `percid::Counter` and `percid::Buckets` cost, and a call by a
+///   table. With attributes, their hash, a `percid::Local` and a comparison come on top, if this CPU has
+///   found them in this order before; else they are sorted and looked for in a map under a lock, which
+///   allocates. So does everything beyond the limit. A gauge's value is one word that all threads write.
+/// * **Memory**: series are never forgotten. Each takes what percid takes for each ID that used it, and
+///   its attributes are kept once, and once more for each ID and each order in which they came.
+#[derive(Clone)]
+pub struct PercidMeterProvider {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    resource: Arc<[KeyValue]>,
+    options: Arc<Options>,
+    errors: Arc<Errors>,
+    meters: Mutex<Vec<Arc<PercidMeter>>>,
+}
+
+impl PercidMeterProvider {
+    /// A provider with the specification's defaults, of which some may be changed first.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// What all instruments have. Callbacks of observable instruments are called in this thread.
+    ///
+    /// A collection reads a word for each series and ID (for histograms, one for each bucket). Nobody who
+    /// records waits for it; who adds a series to an instrument waits while that one is read. A callback
+    /// must not collect.
+    ///
+    /// ```
+    /// use opentelemetry::metrics::MeterProvider;
+    ///
+    /// let provider = percid_opentelemetry::PercidMeterProvider::builder().build();
+    /// let meter = provider.meter("pool");
+    /// meter.u64_observable_gauge("size").with_callback(|size| size.observe(4, &[])).build();
+    /// assert_eq!(provider.collect().scopes[0].metrics[0].name, "size");
+    /// ```
+    pub fn collect(&self) -> Collection {
+        let time = SystemTime::now();
+        let meters = self.shared.meters.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let scopes = meters.iter().filter_map(|meter| meter.collect(time)).collect();
+        Collection { time, resource: Arc::clone(&self.shared.resource), scopes }
+    }
+
+    /// How often something has gone wrong, see [`Error`].
+    ///
+    /// ```
+    /// use opentelemetry::metrics::MeterProvider;
+    ///
+    /// let provider = percid_opentelemetry::PercidMeterProvider::builder().build();
+    /// provider.meter("shop").u64_counter("no name").build().add(1, &[]);
+    /// assert_eq!(provider.errors(), 1);
+    /// ```
+    pub fn errors(&self) -> u64 {
+        self.shared.errors.count()
+    }
+
+    #[cfg(feature = "otlp")]
+    pub(crate) fn tell(&self, error: &Error) {
+        self.shared.errors.tell(error);
+    }
+}
+
+impl MeterProvider for PercidMeterProvider {
+    /// The meter of a scope. Those of the same name, version, schema URL and attributes are one.
+    fn meter_with_scope(&self, scope: InstrumentationScope) -> Meter {
+        let shared = &self.shared;
+        let mut meters = shared.meters.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = meters.iter().find(|meter| meter.scope == scope) {
+            return Meter::new(Arc::clone(known) as _);
+        }
+        let (options, errors) = (Arc::clone(&shared.options), Arc::clone(&shared.errors));
+        let meter = Arc::new(PercidMeter::new(scope, options, errors));
+        meters.push(Arc::clone(&meter));
+        Meter::new(meter)
+    }
+}
+
+impl fmt::Debug for PercidMeterProvider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let meters = self.shared.meters.lock().unwrap_or_else(PoisonError::into_inner);
+        let scopes: Vec<&str> = meters.iter().map(|meter| meter.scope.name()).collect();
+        f.debug_struct("PercidMeterProvider").field("meters", &scopes).finish_non_exhaustive()
+    }
+}
+
+/// What a [`PercidMeterProvider`] is to be like.
+#[derive(Default)]
+#[must_use]
+pub struct Builder {
+    resource: Vec<KeyValue>,
+    cardinality_limit: Option<usize>,
+    exponential: Option<i32>,
+    handler: Option<Handler>,
+}
+
+impl Builder {
+    /// Adds attributes of the resource: what the program is. Without `service.name` it is called
+    /// `unknown_service:` and the name of its file. Environment variables are not read.
+    pub fn with_resource(mut self, attributes: impl IntoIterator<Item = KeyValue>) -> Builder {
+        self.resource.extend(attributes);
+        self
+    }
+
+    /// How many series an instrument may have, 2000 if nothing is said.
+    pub fn with_cardinality_limit(mut self, limit: usize) -> Builder {
+        self.cardinality_limit = Some(limit);
+        self
+    }
+
+    /// Has histograms without boundaries of their own distribute their values exponentially, by 2^`scale`
+    /// buckets between two powers of two. The finest scale is 8; what is finer is taken for 8. What is
+    /// reported has a coarser scale where more than 160 buckets would be in use.
+    ///
+    /// Values of at most 2^-128 count as zero, those beyond 2^128 as 2^128.
+    ///
+    /// ```
+    /// use opentelemetry::metrics::MeterProvider;
+    /// use percid_opentelemetry::data::{Buckets, Data};
+    ///
+    /// let builder = percid_opentelemetry::PercidMeterProvider::builder();
+    /// let provider = builder.with_exponential_histograms(3).build();
+    /// provider.meter("shop").f64_histogram("price").build().record(4.0, &[]);
+    ///
+    /// let collection = provider.collect();
+    /// let Data::Histogram { points } = &collection.scopes[0].metrics[0].data else { panic!() };
+    /// let Buckets::Exponential { scale, positive, .. } = &points[0].value.buckets else { panic!() };
+    /// // Up to 2^(16/8).
+    /// assert_eq!((*scale, positive.offset), (3, 15));
+    /// ```
+    pub fn with_exponential_histograms(mut self, scale: u8) -> Builder {
+        self.exponential = Some(scale.min(FINEST).into());
+        self
+    }
+
+    /// Who is told what goes wrong; without this, standard error. `handler` is called in the thread in
+    /// which it was noticed, without a lock of the provider's. What it panics with comes out of the call that
+    /// noticed it.
+    ///
+    /// ```
+    /// use opentelemetry::metrics::MeterProvider;
+    /// use percid_opentelemetry::{Error, PercidMeterProvider};
+    ///
+    /// let provider = PercidMeterProvider::builder()
+    ///     .with_error_handler(|error| assert_eq!(*error, Error::Name("no name".into())))
+    ///     .build();
+    /// provider.meter("shop").u64_counter("no name").build();
+    /// ```
+    pub fn with_error_handler(
+        mut self,
+        handler: impl Fn(&Error) + Send + Sync + 'static,
+    ) -> Builder {
+        self.handler = Some(Box::new(handler));
+        self
+    }
+
+    /// The provider.
+    pub fn build(self) -> PercidMeterProvider {
+        let options = Options {
+            cardinality_limit: self.cardinality_limit.unwrap_or(DEFAULT_LIMIT),
+            exponential: self.exponential,
+        };
+        let shared = Shared {
+            resource: resource::with_defaults(self.resource).into(),
+            options: Arc::new(options),
+            errors: Arc::new(Errors::new(self.handler)),
+            meters: Mutex::default(),
+        };
+        PercidMeterProvider { shared: Arc::new(shared) }
+    }
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder")
+            .field("resource", &self.resource)
+            .field("cardinality_limit", &self.cardinality_limit)
+            .field("exponential", &self.exponential)
+            .finish_non_exhaustive()
+    }
+}

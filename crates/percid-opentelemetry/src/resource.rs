@@ -1,0 +1,41 @@
+//! What the program is: the attributes of its resource.
+
+use opentelemetry::KeyValue;
+
+use crate::attributes;
+
+/// What the specification wants a resource to have, and what the program says itself, which counts more.
+pub(crate) fn with_defaults(own: Vec<KeyValue>) -> Vec<KeyValue> {
+    let defaults = [
+        KeyValue::new("service.name", unknown_service()),
+        KeyValue::new("telemetry.sdk.language", "rust"),
+        KeyValue::new("telemetry.sdk.name", env!("CARGO_PKG_NAME")),
+        KeyValue::new("telemetry.sdk.version", env!("CARGO_PKG_VERSION")),
+    ];
+    let all: Vec<KeyValue> = defaults.into_iter().chain(own).collect();
+    attributes::canonical(&all).into_iter().cloned().collect()
+}
+
+fn unknown_service() -> String {
+    let program = std::env::current_exe().ok();
+    match program.as_deref().and_then(std::path::Path::file_name) {
+        Some(name) => format!("unknown_service:{}", name.to_string_lossy()),
+        None => "unknown_service".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_program_says_counts_more() {
+        let own = vec![KeyValue::new("service.name", "shop"), KeyValue::new("zone", 7)];
+        let all = with_defaults(own);
+        assert_eq!(all.len(), 5);
+        assert!(all.contains(&KeyValue::new("service.name", "shop")));
+        assert!(all.contains(&KeyValue::new("zone", 7)));
+        let [service, ..] = &with_defaults(Vec::new())[..] else { panic!("defaults") };
+        assert!(service.value.as_str().starts_with("unknown_service:"), "{service:?}");
+    }
+}
