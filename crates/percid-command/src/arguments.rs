@@ -71,12 +71,15 @@ pub fn whole<const MIN: u64, const MAX: u64>(text: &str) -> Result<u64, String> 
 /// What is allowed.
 pub fn size<const MIN: u64, const MAX: u64>(text: &str) -> Result<u64, String> {
     let units = [('K', 10), ('M', 20), ('G', 30), ('T', 40)];
-    let unit = units.into_iter().find_map(|(letter, bits)| Some((text.strip_suffix(letter)?, bits)));
+    let unit =
+        units.into_iter().find_map(|(letter, bits)| Some((text.strip_suffix(letter)?, bits)));
     let (digits, bits) = unit.unwrap_or((text, 0));
     let bytes = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(1 << bits));
     match bytes {
         Some(bytes) if (MIN..=MAX).contains(&bytes) => Ok(bytes),
-        _ => Err(format!("allowed are sizes from {} to {}, such as 64M", spelled(MIN), spelled(MAX))),
+        _ => {
+            Err(format!("allowed are sizes from {} to {}, such as 64M", spelled(MIN), spelled(MAX)))
+        }
     }
 }
 

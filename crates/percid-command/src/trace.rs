@@ -120,11 +120,12 @@ missing. When the recording is over, also after Ctrl-C, the Parquet file FILE is
 FILE.partial, which is removed then. Both are there for a moment, so the disk needs room for both.
 All of `percid trace` reads a FILE.partial as it is, and `percid trace recover` finishes it.
 
-  --max-size SIZE  ends the recording before FILE.partial is larger, and says so; what is there is
-                   whole. FILE has about the same size, as a rule a little less. If the disk is full
-                   earlier, the recording ends as well, and FILE.partial has all that was written
+  --max-size SIZE  ends the recording before FILE is larger, and says so; what is there is whole.
+                   FILE.partial stays below three quarters of SIZE, because FILE may be up to a third
+                   larger. If the disk is full earlier, the recording ends as well, and
+                   FILE.partial has all that was written
   --ring SIZE      a flight recorder: nothing is written while it records. The last events are
-                   kept in SIZE of memory (some 5 bytes an event), and written to FILE at Ctrl-C, SIGTERM, when the
+                   kept in SIZE of memory (1 to 5 bytes each), and written to FILE at Ctrl-C, SIGTERM, when the
                    command ends or --seconds are over. At SIGUSR1 they are written at once to a
                    file of their own, trace.1.parquet, trace.2.parquet ... for trace.parquet: the
                    first name that is free; recording goes on meanwhile. If the recorder is killed,
@@ -283,12 +284,12 @@ pub struct RecordArguments {
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub seconds: Option<Duration>,
 
-    /// Stop before what is written while recording is larger: a number of bytes, or 100M, 2G, ...
+    /// Stop before the file is larger: a number of bytes, or 100M, 2G, ...
     #[arg(long, value_name = "SIZE", value_parser = size::<{ 1 << 16 }, { 1 << 50 }>)]
     pub max_size: Option<u64>,
 
     /// Keep only the last events, in this much memory, and write them at the end or at SIGUSR1
-    #[arg(long, value_name = "SIZE", value_parser = size::<{ 1 << 20 }, { 1 << 36 }>, conflicts_with = "max_size")]
+    #[arg(long, value_name = "SIZE", value_parser = size::<{ 1 << 18 }, { 1 << 36 }>, conflicts_with = "max_size")]
     pub ring: Option<u64>,
 
     /// Memory for events that have not been read yet, in KiB for each CPU

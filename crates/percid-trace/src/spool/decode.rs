@@ -4,8 +4,8 @@ use super::layout::*;
 use super::numbers::{signed, take};
 use crate::event::{Event, State, What};
 use crate::interner::{Interner, Text};
-use crate::numa::{self, MigrateReason, Place, traits_from_words};
 use crate::limits::{LAST_TIME, MOST_CPUS};
+use crate::numa::{self, MigrateReason, Place, traits_from_words};
 use crate::trace::Trace;
 
 /// Adds the events of a frame to those of a trace, which has lost what the frame says. `None` if this
@@ -164,5 +164,93 @@ impl Reader<'_> {
     fn word(&mut self) -> Option<&str> {
         let text = self.text()?;
         Some(self.texts.get(text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::numa::words_of_traits;
+    use crate::spool::encode::Content;
+    use percid_rules::scan::{Reason, Traits};
+
+    fn content(trace: &Trace) -> Vec<u8> {
+        let mut content = Content::default();
+        trace.events.iter().for_each(|event| content.push(event, &trace.texts));
+        trace.numa.iter().for_each(|event| content.push_numa(event));
+        content.take(trace.origin.lost)
+    }
+
+    /// One event of each kind of NUMA balancing; the fixtures have those of the schedule.
+    fn every_kind() -> Trace {
+        let place = Place { from_cpu: 1, from_node: u32::MAX, to_cpu: 300, to_node: 0 };
+        let reason = MigrateReason::NUMA_MISPLACED;
+        let all = [
+            numa::What::Pass { ticks: u64::MAX, took: None },
+            numa::What::Pass { ticks: 1, took: Some(0) },
+            numa::What::Skip { offset: 1, start: 2, end: u64::MAX, reason: None },
+            numa::What::Skip { offset: 1, start: 2, end: 3, reason: Some(Reason::ALL[2]) },
+            numa::What::Arm { start: 1, end: 2, changed: Some(512) },
+            numa::What::Hint { address: 1 << 47, took: Some(5), node: Some(u32::MAX) },
+            numa::What::Hint { address: 0, took: None, node: None },
+            numa::What::Process { process: 7, threads: 3 },
+            numa::What::Region { process: 7, start: 0, end: 1, traits: Traits::ANONYMOUS },
+            numa::What::Move(place),
+            numa::What::Stick(place),
+            numa::What::Swap(place, 9),
+            numa::What::MigrateStart { reason },
+            numa::What::Migrated { moved: 1, failed: 2, reason: MigrateReason::OTHER },
+        ];
+        let numa = (0..).zip(all).map(|(nr, what)| numa::Event {
+            time: 1000 - 10 * nr,
+            cpu: nr as u32,
+            thread: 70 + nr as u32,
+            what,
+        });
+        Trace { numa: numa.collect(), ..Trace::default() }
+    }
+
+    #[test]
+    fn every_kind_of_numa_balancing_comes_back() {
+        let (trace, mut back) = (every_kind(), Trace::default());
+        assert_eq!(decode(&content(&trace), &mut back), Some(()));
+        assert_eq!(back.numa, trace.numa);
+        let words = words_of_traits(Traits::ANONYMOUS);
+        assert_eq!(traits_from_words(&words), Some(Traits::ANONYMOUS));
+    }
+
+    /// Whoever makes the checksum right may write anything.
+    #[test]
+    fn any_content_is_events_or_none() {
+        let good = content(&every_kind());
+        let mut random = percid_sim::random::Random::new(11);
+        let mut read = 0;
+        for round in 0..200_000 {
+            let mut bytes = good.clone();
+            for _ in 0..=random.below(4) {
+                let at = random.below(bytes.len() as u64) as usize;
+                bytes[at] = random.below(256) as u8;
+            }
+            if round % 4 == 0 {
+                bytes.truncate(random.below(bytes.len() as u64) as usize);
+            }
+            let mut trace = Trace::default();
+            read += u64::from(decode(&bytes, &mut trace).is_some());
+            assert!(trace.events.len() + trace.numa.len() <= bytes.len());
+        }
+        assert!((1000..199_000).contains(&read), "{read}");
+    }
+
+    #[test]
+    fn what_no_trace_has_is_refused() {
+        let tick = |time, cpu| Event { time, cpu, what: What::Tick { thread: 1 } };
+        for (event, is_read) in [
+            (tick(LAST_TIME, MOST_CPUS - 1), true),
+            (tick(LAST_TIME + 1, 0), false),
+            (tick(0, MOST_CPUS), false),
+        ] {
+            let trace = Trace { events: vec![event], ..Trace::default() };
+            assert_eq!(decode(&content(&trace), &mut Trace::default()).is_some(), is_read);
+        }
     }
 }

@@ -69,6 +69,10 @@ impl Spool {
     }
 }
 
+fn cannot_write(cause: io::Error) -> String {
+    format!("cannot write what is recorded: {cause}")
+}
+
 impl Sink for Spool {
     fn begin(&mut self, origin: &Origin) -> Result<(), String> {
         let mut bytes = MAGIC.to_vec();
@@ -78,7 +82,7 @@ impl Sink for Spool {
         });
         let lines: String = lines.collect();
         self.frames.framer.put(&mut bytes, Frame::Origin(lines.as_bytes()));
-        self.append(&bytes).map_err(|error| error.to_string())
+        self.append(&bytes).map_err(cannot_write)
     }
 
     fn take(&mut self, piece: &Piece<'_>) -> Result<ControlFlow<()>, String> {
@@ -91,7 +95,7 @@ impl Sink for Spool {
             self.is_full = true;
             return Ok(ControlFlow::Break(()));
         }
-        self.append(&bytes).map_err(|error| error.to_string())?;
+        self.append(&bytes).map_err(cannot_write)?;
         self.lost = piece.lost;
         Ok(ControlFlow::Continue(()))
     }
