@@ -121,16 +121,16 @@ FILE.partial, which is removed then. Both are there for a moment, so the disk ne
 All of `percid trace` reads a FILE.partial as it is, and `percid trace recover` finishes it.
 
   --max-size SIZE  ends the recording before FILE is larger, and says so; what is there is whole.
-                   FILE.partial stays below three quarters of SIZE, because FILE may be up to a third
-                   larger. If the disk is full earlier, the recording ends as well, and
+                   FILE.partial stays below three quarters of SIZE, because FILE may be up to a
+                   third larger. If the disk is full earlier, the recording ends as well, and
                    FILE.partial has all that was written
   --ring SIZE      a flight recorder: nothing is written while it records. The last events are
-                   kept in SIZE of memory (1 to 5 bytes each), and written to FILE at Ctrl-C, SIGTERM, when the
-                   command ends or --seconds are over. At SIGUSR1 they are written at once to a
-                   file of their own, trace.1.parquet, trace.2.parquet ... for trace.parquet: the
-                   first name that is free; recording goes on meanwhile. If the recorder is killed,
-                   what it had not written is gone. While a file is written it takes up to twice
-                   SIZE";
+                   kept in SIZE of memory (1 to 5 bytes each), and written to FILE at Ctrl-C,
+                   SIGTERM, when the command ends or --seconds are over. At SIGUSR1 they are
+                   written at once to a file of their own, trace.1.parquet, trace.2.parquet ...
+                   for trace.parquet: the first name that is free; recording goes on meanwhile.
+                   If the recorder is killed, what it had not written is gone. While a file is
+                   written it takes up to twice SIZE";
 
 const RECORD_EXAMPLES: &str = "\
 Examples:
@@ -139,7 +139,7 @@ Examples:
   percid trace record --way perf -- ./server
   percid trace record --max-size 2G            the whole system, until there are 2 GiB
   percid trace record --ring 64M -- ./server   only the end of it
-  pkill -USR1 -f 'trace record --ring'         what happened just now, in trace.1.parquet
+  kill -USR1 $(pgrep -nx percid-trace)         what happened just now, in trace.1.parquet
   percid trace record --numa-scan --pid $(pgrep -o postgres) --seconds 60";
 
 const RECOVER_ABOUT: &str = "\

@@ -34,9 +34,8 @@ pub(crate) fn create(file: &Path) -> Result<(PathBuf, File), Failure> {
     };
     let created = File::options().write(true).create_new(true).open(&path);
     let created = created.and_then(|made| {
-        match replaced.filter(|_| is_file) {
-            Some(replaced) => made.set_permissions(replaced.permissions())?,
-            None => {}
+        if let Some(replaced) = replaced.filter(|_| is_file) {
+            made.set_permissions(replaced.permissions())?;
         }
         Ok(made)
     });
