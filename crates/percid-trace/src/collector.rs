@@ -321,3 +321,63 @@ impl Collector {
         });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Turns of threads with names on three CPUs, which are read one after the other, ten at a time.
+    fn hits(mut take: impl FnMut(&mut Collector, u64), collector: &mut Collector) {
+        for round in 0..200u64 {
+            for cpu in 0..3 {
+                for nr in 0..10 {
+                    let time = 10_000 * (10 * round + nr) + 700 * u64::from(cpu);
+                    let thread = 7 + (nr as Tid + cpu) % 5;
+                    let name = format!("name {}", (round / 50 + u64::from(thread)) % 7);
+                    collector.name(time, cpu, thread, name.as_bytes());
+                    collector.switch_from(time, cpu, thread, State::SLEEPING, IDLE);
+                    collector.switch_to(time + 600 + 500 * nr, cpu, IDLE, thread + 1);
+                }
+            }
+            take(collector, 10_000 * 10 * (round + 1) - 35_000);
+        }
+    }
+
+    /// Also with texts and names that are forgotten on the way, but for names that are told again.
+    #[test]
+    fn what_is_handed_out_on_the_way_is_what_there_is_at_the_end() {
+        let mut whole = Collector::default();
+        hits(|_, _| {}, &mut whole);
+        let whole = whole.finish(Origin::default());
+        let (mut parts, mut pieces) = (Collector::default(), 0);
+        let mut events = Vec::new();
+        let take = |parts: &mut Collector, until| {
+            let (some, _) = parts.take_before(until);
+            assert!(some.iter().all(|event| event.time < until));
+            pieces += usize::from(!some.is_empty());
+            events.extend(some);
+        };
+        hits(take, &mut parts);
+        events.extend(parts.take_before(u64::MAX).0);
+        assert!(pieces > 190);
+        assert_eq!(events, whole.events);
+        let merged = |event: &&Event| matches!(event.what, What::Switch { prev, next, .. } if prev * next > 0);
+        assert!(events.iter().filter(merged).count() > 500, "two ends of one switch");
+    }
+
+    #[test]
+    fn texts_that_are_known_no_more_are_told_again() {
+        let mut collector = Collector::default();
+        let mut longest = 0;
+        for time in 0..200_000 {
+            collector.name(time, 0, 7, format!("thread {time}").as_bytes());
+            collector.take_before(time);
+            collector.forget();
+            longest = longest.max(collector.texts().bytes());
+        }
+        assert!(longest < KEPT_TEXT + 100, "{longest}");
+        let (last, _) = collector.take_before(u64::MAX);
+        let What::Name { name, .. } = last[0].what else { panic!("{last:?}") };
+        assert_eq!(collector.texts().get(name), "thread 199999");
+    }
+}

@@ -188,3 +188,81 @@ fn not_back(settled: &mut HashMap<Cpu, u64>, cpu: Cpu, time: u64) -> u64 {
     *last = time.max(*last);
     *last
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::linux::snapshot::Thread;
+
+    fn found(thread: Tid) -> Thread {
+        Thread { thread, process: 7, name: b"found".to_vec(), cpus: None }
+    }
+
+    fn whats(settled: &Settled) -> Vec<(u64, What)> {
+        settled.events.iter().map(|event| (event.time, event.what)).collect()
+    }
+
+    fn migrate(thread: Tid) -> Tracepoint<'static> {
+        Tracepoint::SchedMigrateTask { comm: &[], pid: thread, orig_cpu: 0, dest_cpu: 1 }
+    }
+
+    fn exit(thread: Tid) -> Tracepoint<'static> {
+        Tracepoint::SchedProcessExit { comm: &[], pid: thread }
+    }
+
+    #[test]
+    fn who_was_there_is_told_first_and_when_it_is_known_who_was_not() {
+        let mut stream = Stream::default();
+        let threads = vec![found(7), found(8)];
+        stream.begin(Snapshot { began: 10, taken: 30, threads });
+        stream.fork(20, 1, 7, 8, Shares::Process);
+        stream.tracepoint(40, 0, 7, exit(7));
+        assert!(stream.settle(30).events.is_empty(), "thread 8 may yet turn out to be new");
+        let settled = whats(&stream.settle(35));
+        let told = |what: &What| matches!(what, What::Member { .. } | What::Fork { .. });
+        let told: Vec<_> = settled.iter().filter(|(_, what)| told(what)).collect();
+        let member = What::Member { thread: 7, process: 7 };
+        let fork = What::Fork { parent: 7, child: 8, shares: Shares::Process };
+        assert_eq!(told, [&(10, member), &(20, fork)]);
+        assert_eq!(whats(&stream.settle(u64::MAX)), [(40, What::Exit { thread: 7 })]);
+    }
+
+    #[test]
+    fn what_was_held_back_too_long_comes_later_and_no_cpu_goes_back() {
+        let mut stream = Stream::default();
+        stream.tracepoint(50, 0, 7, exit(7));
+        stream.tracepoint(52, 1, 8, exit(8));
+        assert_eq!(stream.settle(60).events.len(), 2);
+        stream.late(40, 0, 9, exit(9));
+        stream.late(51, 2, 10, exit(10));
+        let late = whats(&stream.settle(70));
+        let [first, second] = [9, 10].map(|thread| What::Exit { thread });
+        assert_eq!(late, [(50, first), (51, second)]);
+    }
+
+    #[test]
+    fn migrations_are_those_of_the_targets_living_threads() {
+        let mut stream = Stream::default();
+        stream.keep_migrations_of(BTreeSet::from([7]));
+        let dead = |thread| Tracepoint::SchedSwitch {
+            prev_comm: &[],
+            prev_pid: thread,
+            prev_state: State::DEAD.0,
+            next_comm: &[],
+            next_pid: IDLE,
+        };
+        stream.tracepoint(20, 0, 8, dead(8));
+        for time in [5, 15, 25] {
+            for thread in [7, 8, 9] {
+                stream.late(time, 1, IDLE, migrate(thread));
+            }
+        }
+        stream.fork(10, 2, 7, 8, Shares::Process);
+        let settled = stream.settle(u64::MAX);
+        let moved = settled.events.iter().filter_map(|event| match event.what {
+            What::Migrate { thread, .. } => Some((event.time, thread)),
+            _ => None,
+        });
+        assert_eq!(moved.collect::<Vec<_>>(), [(5, 7), (15, 7), (15, 8), (25, 7)]);
+    }
+}
