@@ -101,7 +101,7 @@ fn wrong_arguments_get_one_line_that_says_what_is_allowed() {
         ("sim import no-such.xml", "no-such.xml: No such file"),
         ("--seconds 3 numa", "bench"),
         ("--seconds 3 trace info x", "bench"),
-        ("trace", "record, info, convert, replay, kernel-ids"),
+        ("trace", "record, recover, info, convert, replay, kernel-ids"),
         ("trace replay x --policy linux-7", "percid-table"),
         ("help nonsense", "info, bench, sim, numa, kernel-ids, trace, help, completions"),
         ("help bench nonsense", "ops, increments, mask, wander, intermittent"),

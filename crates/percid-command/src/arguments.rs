@@ -63,3 +63,46 @@ pub fn whole<const MIN: u64, const MAX: u64>(text: &str) -> Result<u64, String> 
         _ => Err(format!("allowed are whole numbers from {MIN} to {MAX}")),
     }
 }
+
+/// A number of bytes from `MIN` to `MAX`: a whole number, with K, M, G or T behind it for powers of 1024.
+///
+/// # Errors
+///
+/// What is allowed.
+pub fn size<const MIN: u64, const MAX: u64>(text: &str) -> Result<u64, String> {
+    let units = [('K', 10), ('M', 20), ('G', 30), ('T', 40)];
+    let unit =
+        units.into_iter().find_map(|(letter, bits)| Some((text.strip_suffix(letter)?, bits)));
+    let (digits, bits) = unit.unwrap_or((text, 0));
+    let bytes = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(1 << bits));
+    match bytes {
+        Some(bytes) if (MIN..=MAX).contains(&bytes) => Ok(bytes),
+        _ => {
+            Err(format!("allowed are sizes from {} to {}, such as 64M", spelled(MIN), spelled(MAX)))
+        }
+    }
+}
+
+/// A size as it is given.
+fn spelled(bytes: u64) -> String {
+    let units = [(40, "T"), (30, "G"), (20, "M"), (10, "K")];
+    let unit = units.into_iter().find(|(bits, _)| bytes != 0 && bytes.trailing_zeros() >= *bits);
+    let (bits, letter) = unit.unwrap_or((0, ""));
+    format!("{}{letter}", bytes >> bits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_units_and_bounds() {
+        let size = size::<{ 1 << 10 }, { 1 << 30 }>;
+        assert_eq!(size("1024"), Ok(1024));
+        assert_eq!(["64M", "1G", "2K"].map(size), [Ok(64 << 20), Ok(1 << 30), Ok(2048)]);
+        for wrong in ["", "M", "64m", "64MB", "-1", "1.5M", "1023", "2G", "99999999999T"] {
+            let said = size(wrong).expect_err(wrong);
+            assert_eq!(said, "allowed are sizes from 1K to 1G, such as 64M");
+        }
+    }
+}

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::arguments::{PolicyChoice, policy, seconds, whole};
+use crate::arguments::{PolicyChoice, policy, seconds, size, whole};
 
 const EXIT: &str = "\
 Output:
@@ -34,6 +34,7 @@ have done with my program?
 
 Formats that are read, by what is in the file, not by its name:
   Parquet        written by `percid trace`, or by anything else with the same columns
+  .partial       what `percid trace record` has written so far, or before it was killed
   perf.data      `perf sched record`, `perf record -e sched:...`, also compressed
   Perfetto       traces with ftrace events, compact scheduling events too
   text           `trace-cmd report`, the kernel's `trace` file, `perf script`";
@@ -55,6 +56,12 @@ pub enum TracePart {
     /// Record the schedule of a command, a process or the whole system
     #[command(long_about = RECORD_ABOUT, after_long_help = manual(RECORD_EXAMPLES))]
     Record(RecordArguments),
+    /// Finish a recording whose recorder was killed
+    #[command(
+        long_about = RECOVER_ABOUT,
+        after_long_help = manual("Examples:\n  percid trace recover trace.parquet.partial\n  percid trace recover trace.parquet.partial -o /other/disk/trace.parquet"),
+    )]
+    Recover(RecoverArguments),
     /// Show what is in a trace
     #[command(
         long_about = INFO_ABOUT,
@@ -105,15 +112,42 @@ Two ways, of which the first that is permitted is taken:
             kernel.perf_event_paranoid is at most 2; switches, new threads and exits only
 
 If neither is permitted, what is missing is named. Events that were lost because buffers
-were full are counted; a larger --buffer-kb helps. The file is Parquet, and written when
-the recording is over, also after Ctrl-C.";
+were full are counted; a larger --buffer-kb helps.
+
+Events are written while they are recorded, to FILE.partial. So memory does not grow with time,
+and what was written outlives the recorder: if that is killed, only about the last 0.25 s are
+missing. When the recording is over, also after Ctrl-C, the Parquet file FILE is made of
+FILE.partial, which is removed then. Both are there for a moment, so the disk needs room for both.
+All of `percid trace` reads a FILE.partial as it is, and `percid trace recover` finishes it.
+
+  --max-size SIZE  ends the recording before FILE is larger, and says so; what is there is whole.
+                   FILE.partial stays below three quarters of SIZE, because FILE may be up to a
+                   third larger. If the disk is full earlier, the recording ends as well, and
+                   FILE.partial has all that was written
+  --ring SIZE      a flight recorder: nothing is written while it records. The last events are
+                   kept in SIZE of memory (1 to 5 bytes each), and written to FILE at Ctrl-C,
+                   SIGTERM, when the command ends or --seconds are over. At SIGUSR1 they are
+                   written at once to a file of their own, trace.1.parquet, trace.2.parquet ...
+                   for trace.parquet: the first name that is free; recording goes on meanwhile.
+                   If the recorder is killed, what it had not written is gone. While a file is
+                   written it takes up to twice SIZE";
 
 const RECORD_EXAMPLES: &str = "\
 Examples:
   percid trace record -- make -j8
   percid trace record -o db.parquet --pid $(pgrep -o postgres) --seconds 5
   percid trace record --way perf -- ./server
+  percid trace record --max-size 2G            the whole system, until there are 2 GiB
+  percid trace record --ring 64M -- ./server   only the end of it
+  kill -USR1 $(pgrep -nx percid-trace)         what happened just now, in trace.1.parquet
   percid trace record --numa-scan --pid $(pgrep -o postgres) --seconds 60";
+
+const RECOVER_ABOUT: &str = "\
+Makes the Parquet file of a FILE.partial that `percid trace record` left behind: it was killed, or
+the disk was full. Says how much there is, and how much may be missing: what happened in about the
+last 0.25 s before the end, and what was being written then. The file appears under its name when
+it is complete, and FILE.partial is removed then. A recording that still goes on is refused.
+It takes little memory, however long the recording is.";
 
 const INFO_ABOUT: &str = "\
 Shows where a trace comes from, how many events of each kind it has, whether some were
@@ -250,6 +284,14 @@ pub struct RecordArguments {
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub seconds: Option<Duration>,
 
+    /// Stop before the file is larger: a number of bytes, or 100M, 2G, ...
+    #[arg(long, value_name = "SIZE", value_parser = size::<{ 1 << 16 }, { 1 << 50 }>)]
+    pub max_size: Option<u64>,
+
+    /// Keep only the last events, in this much memory, and write them at the end or at SIGUSR1
+    #[arg(long, value_name = "SIZE", value_parser = size::<{ 1 << 18 }, { 1 << 36 }>, conflicts_with = "max_size")]
+    pub ring: Option<u64>,
+
     /// Memory for events that have not been read yet, in KiB for each CPU
     #[arg(long, value_name = "KIB", default_value = "4096", value_parser = whole::<8, 4_194_304>)]
     pub buffer_kb: u64,
@@ -261,6 +303,18 @@ pub struct RecordArguments {
     /// The command to be recorded, and its arguments
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
+}
+
+/// What is finished
+#[derive(Clone, Debug, Args)]
+pub struct RecoverArguments {
+    /// What the recorder left behind
+    #[arg(value_name = "FILE.partial")]
+    pub file: PathBuf,
+
+    /// The file to be written [default: FILE.partial without its .partial]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
 }
 
 /// The ways to record.

@@ -14,6 +14,8 @@ use percid_command::watch::watched;
 use percid_trace::trustworthiness::Trustworthiness;
 use percid_trace::{Error, Trace, gaps, parquet, read};
 
+use crate::partial;
+
 /// How often it is looked whether to stop.
 const LOOK: Duration = Duration::from_millis(10);
 
@@ -26,11 +28,23 @@ pub(crate) fn load(path: &Path, interrupt: &Interrupt) -> Result<Trace, Failure>
     };
     trace.map_err(|error| match error {
         Error::Io(cause) if cause.kind() == io::ErrorKind::NotFound => {
-            Failure::Usage(format!("{}: {cause}", path.display()))
+            Failure::Usage(format!("{}: {cause}{}", path.display(), instead(path)))
         }
         Error::Io(cause) => Failure::new(format!("cannot read {}", path.display()), cause),
         Error::Malformed(malformed) => Failure::Usage(format!("{}: {malformed}", path.display())),
     })
+}
+
+/// What there is in place of a file that is not there.
+fn instead(path: &Path) -> String {
+    let partial = partial::path_of(path);
+    match partial.exists() {
+        true => format!(
+            ", but {} is: its recording goes on, or was cut off and `percid trace recover` finishes it",
+            partial.display()
+        ),
+        false => String::new(),
+    }
 }
 
 /// Reads a trace until it is stopped. A pipe that nobody writes to lets a read of it wait for ever, so
@@ -91,10 +105,10 @@ pub(crate) fn check_parquet() -> Result<(), Failure> {
 
 /// Writes a file under a temporary name beside `path` and renames it, so that no reader sees half
 /// of it. What is no file, such as a pipe or `/dev/stdout`, is written to as it is.
-pub(crate) fn replace(
+pub(crate) fn replace<T>(
     path: &Path,
-    write: impl FnOnce(&mut BufWriter<File>) -> Result<(), Error>,
-) -> Result<(), Failure> {
+    write: impl FnOnce(&mut BufWriter<File>) -> Result<T, Error>,
+) -> Result<T, Failure> {
     let target = target(path);
     let (to, half) = if is_no_file(path) {
         (File::options().write(true).open(path), None)
@@ -104,9 +118,10 @@ pub(crate) fn replace(
     };
     let written = to.map_err(Error::Io).and_then(|file| {
         let mut file = BufWriter::new(file);
-        write(&mut file)?;
+        let written = write(&mut file)?;
         file.flush()?;
-        Ok(half.as_ref().map_or(Ok(()), |half| fs::rename(half, &target))?)
+        half.as_ref().map_or(Ok(()), |half| fs::rename(half, &target))?;
+        Ok(written)
     });
     written.map_err(|error| {
         if let Some(half) = half {

@@ -6,10 +6,13 @@
 
 mod convert;
 mod file;
+mod finish;
 mod info;
 mod kernel_ids;
+mod partial;
 mod printable;
 mod record;
+mod recover;
 mod replay;
 
 use std::panic;
@@ -27,6 +30,7 @@ pub fn run(part: &TracePart, json: bool) -> Result<Exit, Failure> {
     keep_quiet_about_caught_panics();
     match part {
         TracePart::Record(arguments) => record::run(arguments, json),
+        TracePart::Recover(arguments) => recover::run(arguments, json),
         TracePart::Info(arguments) => info::run(arguments, json),
         TracePart::Convert(arguments) => convert::run(arguments, json),
         TracePart::Replay(arguments) => replay::run(arguments, json),

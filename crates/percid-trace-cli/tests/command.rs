@@ -64,9 +64,12 @@ fn wrong_arguments_and_files_get_one_line_that_says_what_is_expected() {
     let short = folder.join("short.data");
     fs::write(&short, &fs::read(TRACE).expect("the fixture")[..3000]).expect("a file");
     let (nonsense, short) = (path(&nonsense), path(&short));
-    let cases: [(&[&str], &str); 16] = [
-        (&[], "a subcommand is expected; allowed are record, info, convert, replay, kernel-ids"),
-        (&["nonsense"], "record, info, convert, replay, kernel-ids"),
+    let cases: [(&[&str], &str); 20] = [
+        (
+            &[],
+            "a subcommand is expected; allowed are record, recover, info, convert, replay, kernel-ids",
+        ),
+        (&["nonsense"], "record, recover, info, convert, replay, kernel-ids"),
         (&["replay"], "<FILE>"),
         (&["replay", TRACE, "--policy", "linux-7"], "percid-table"),
         (&["replay", TRACE, "--machine", "nowhere"], "epyc-9654"),
@@ -80,6 +83,10 @@ fn wrong_arguments_and_files_get_one_line_that_says_what_is_expected() {
         (&["convert", TRACE, "/no/folder/x.parquet"], "folder that exists"),
         (&["convert", TRACE, "x.parquet", "--policy", "per-cpu"], ".pftrace"),
         (&["record", "--pid", "0"], "1 to 4194304"),
+        (&["record", "--max-size", "5"], "sizes from 64K to 1024T"),
+        (&["record", "--ring", "64M", "--max-size", "1G"], "--max-size"),
+        (&["recover", TRACE], "ends in .partial"),
+        (&["recover", TRACE, "-o", "x.parquet"], "byte 0"),
         (&["record", "--pid", "1", "--", "true"], "--pid"),
     ];
     for (arguments, expected) in cases {
@@ -138,7 +145,7 @@ fn a_report_never_takes_the_place_of_the_trace() {
 
 #[test]
 fn help_is_a_manual() {
-    for part in ["", "record", "info", "convert", "replay", "kernel-ids"] {
+    for part in ["", "record", "recover", "info", "convert", "replay", "kernel-ids"] {
         let arguments: Vec<&str> = part.split_whitespace().chain(["--help"]).collect();
         let output = run(&arguments);
         let help = stdout(&output);

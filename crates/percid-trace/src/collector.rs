@@ -80,8 +80,14 @@ pub struct Collector {
     /// For each CPU, when it switched away from a thread last, and the place of that event, if it was
     /// told without the thread that came then.
     left: HashMap<Cpu, (u64, usize)>,
+    /// For each thread the name of the last event that tells one, of those that were handed out.
+    told: HashMap<Tid, Text>,
     numa: NumaEvents,
 }
+
+/// The most texts, in bytes, and names that are kept of what has been handed out.
+const KEPT_TEXT: usize = 1 << 20;
+const KEPT_NAMES: usize = 1 << 16;
 
 impl Collector {
     /// An empty collector with memory for this number of events; a hint, which may be wrong.
@@ -246,22 +252,132 @@ impl Collector {
         self.len() == 0
     }
 
+    /// The texts of the events.
+    pub fn texts(&self) -> &Interner {
+        &self.texts
+    }
+
+    /// Hands out what happened before a time, in the order of a trace: for what is longer than
+    /// memory. Everything earlier must have been taken in.
+    pub fn take_before(&mut self, until: u64) -> (Vec<Event>, Vec<numa::Event>) {
+        self.left.retain(|_, (time, _)| *time >= until);
+        let (mut ready, mut rest) = (Vec::new(), Vec::new());
+        for (place, event) in self.events.drain(..).enumerate() {
+            if event.time < until {
+                ready.push(event);
+                continue;
+            }
+            match self.left.get_mut(&event.cpu) {
+                Some((_, left)) if *left == place => *left = rest.len(),
+                _ => {}
+            }
+            rest.push(event);
+        }
+        self.events = rest;
+        self.order(&mut ready);
+        (ready, self.numa.take_before(until))
+    }
+
+    /// Forgets texts and names that are known from what was handed out, if they have become many.
+    /// The numbers of all texts change then.
+    pub fn forget(&mut self) {
+        let names = self.names.len().max(self.told.len());
+        if self.texts.bytes() < KEPT_TEXT && names < KEPT_NAMES {
+            return;
+        }
+        let old = std::mem::take(&mut self.texts);
+        self.names.clear();
+        self.told.clear();
+        for event in &mut self.events {
+            if let What::Name { name: text, .. } | What::Affinity { cpus: text, .. } =
+                &mut event.what
+            {
+                *text = self.texts.intern(old.get(*text).as_bytes());
+            }
+        }
+    }
+
     /// The trace.
-    pub fn finish(self, origin: Origin) -> Trace {
-        let mut events = self.events;
+    pub fn finish(mut self, origin: Origin) -> Trace {
+        let mut events = std::mem::take(&mut self.events);
+        self.order(&mut events);
+        Trace { origin, events, numa: self.numa.finish(), texts: self.texts }
+    }
+
+    /// Sorts events that follow those that were handed out, and leaves out names that were told.
+    fn order(&mut self, events: &mut Vec<Event>) {
         let key = |event: &Event| (event.time, event.cpu);
         if !events.is_sorted_by_key(key) {
             events.sort_by_key(key);
         }
-        let mut names: HashMap<Tid, Text> = HashMap::new();
+        let told = &mut self.told;
         events.retain(|event| match event.what {
-            What::Name { thread, name } => names.insert(thread, name) != Some(name),
+            What::Name { thread, name } => told.insert(thread, name) != Some(name),
             What::Fork { child, .. } => {
-                names.remove(&child);
+                told.remove(&child);
                 true
             }
             _ => true,
         });
-        Trace { origin, events, numa: self.numa.finish(), texts: self.texts }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Turns of threads with names on three CPUs, which are read one after the other, ten at a time.
+    fn hits(mut take: impl FnMut(&mut Collector, u64), collector: &mut Collector) {
+        for round in 0..200u64 {
+            for cpu in 0..3 {
+                for nr in 0..10 {
+                    let time = 10_000 * (10 * round + nr) + 700 * u64::from(cpu);
+                    let thread = 7 + (nr as Tid + cpu) % 5;
+                    let name = format!("name {}", (round / 50 + u64::from(thread)) % 7);
+                    collector.name(time, cpu, thread, name.as_bytes());
+                    collector.switch_from(time, cpu, thread, State::SLEEPING, IDLE);
+                    collector.switch_to(time + 600 + 500 * nr, cpu, IDLE, thread + 1);
+                }
+            }
+            take(collector, 10_000 * 10 * (round + 1) - 35_000);
+        }
+    }
+
+    /// Also with texts and names that are forgotten on the way, but for names that are told again.
+    #[test]
+    fn what_is_handed_out_on_the_way_is_what_there_is_at_the_end() {
+        let mut whole = Collector::default();
+        hits(|_, _| {}, &mut whole);
+        let whole = whole.finish(Origin::default());
+        let (mut parts, mut pieces) = (Collector::default(), 0);
+        let mut events = Vec::new();
+        let take = |parts: &mut Collector, until| {
+            let (some, _) = parts.take_before(until);
+            assert!(some.iter().all(|event| event.time < until));
+            pieces += usize::from(!some.is_empty());
+            events.extend(some);
+        };
+        hits(take, &mut parts);
+        events.extend(parts.take_before(u64::MAX).0);
+        assert!(pieces > 190);
+        assert_eq!(events, whole.events);
+        let merged = |event: &&Event| matches!(event.what, What::Switch { prev, next, .. } if prev * next > 0);
+        assert!(events.iter().filter(merged).count() > 500, "two ends of one switch");
+    }
+
+    #[test]
+    fn texts_that_are_known_no_more_are_told_again() {
+        let mut collector = Collector::default();
+        let mut longest = 0;
+        for time in 0..200_000 {
+            collector.name(time, 0, 7, format!("thread {time}").as_bytes());
+            collector.take_before(time);
+            collector.forget();
+            longest = longest.max(collector.texts().bytes());
+        }
+        assert!(longest < KEPT_TEXT + 100, "{longest}");
+        let (last, _) = collector.take_before(u64::MAX);
+        let What::Name { name, .. } = last[0].what else { panic!("{last:?}") };
+        assert_eq!(collector.texts().get(name), "thread 199999");
     }
 }

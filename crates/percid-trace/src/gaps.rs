@@ -27,27 +27,41 @@ pub fn close(trace: &mut Trace) -> usize {
 /// The switches that are missing, each with the place of the event that shows it.
 pub(crate) fn missing(events: &[Event]) -> Vec<(usize, Event)> {
     let known = known(events);
-    let mut running: HashMap<Cpu, Tid> = HashMap::new();
-    // The threads that cannot have run on a CPU since before the trace began.
-    let mut seen = HashSet::new();
-    let mut added = Vec::new();
-    for (place, event) in events.iter().enumerate() {
-        if let What::Fork { child, .. } = event.what {
-            seen.insert(child);
-        }
-        let Some(current) = current(event) else { continue };
-        let next = if let What::Switch { next, .. } = event.what { next } else { current };
-        let came = running.insert(event.cpu, next);
-        // At the beginning, the thread that runs on a CPU may have run there before.
-        let was_there = came.is_none() && !seen.contains(&current);
-        let prev = if was_there { current } else { came.unwrap_or(UNKNOWN) };
-        seen.extend([current, next]);
-        if prev != current && (known.contains(&prev) || known.contains(&current)) {
-            let what = What::Switch { prev, state: State::RUNNABLE, next: current };
-            added.push((place, Event { what, ..*event }));
-        }
+    let mut finder = Finder::new(&known);
+    let places = events.iter().enumerate();
+    places.filter_map(|(place, event)| Some((place, finder.missing_before(event)?))).collect()
+}
+
+/// Finds the switches that are missing, event by event.
+pub(crate) struct Finder<'a> {
+    known: &'a HashSet<Tid>,
+    running: HashMap<Cpu, Tid>,
+    /// The threads that cannot have run on a CPU since before the trace began.
+    seen: HashSet<Tid>,
+}
+
+impl Finder<'_> {
+    /// For a trace with these [known](learn) threads.
+    pub(crate) fn new(known: &HashSet<Tid>) -> Finder<'_> {
+        Finder { known, running: HashMap::new(), seen: HashSet::new() }
     }
-    added
+
+    /// The switch that is missing before the next event.
+    pub(crate) fn missing_before(&mut self, event: &Event) -> Option<Event> {
+        if let What::Fork { child, .. } = event.what {
+            self.seen.insert(child);
+        }
+        let current = current(event)?;
+        let next = if let What::Switch { next, .. } = event.what { next } else { current };
+        let came = self.running.insert(event.cpu, next);
+        // At the beginning, the thread that runs on a CPU may have run there before.
+        let was_there = came.is_none() && !self.seen.contains(&current);
+        let prev = if was_there { current } else { came.unwrap_or(UNKNOWN) };
+        self.seen.extend([current, next]);
+        let belongs = self.known.contains(&prev) || self.known.contains(&current);
+        let what = What::Switch { prev, state: State::RUNNABLE, next: current };
+        (prev != current && belongs).then_some(Event { what, ..*event })
+    }
 }
 
 /// The thread that ran where an event happened.
@@ -65,16 +79,19 @@ fn current(event: &Event) -> Option<Tid> {
 /// The threads of which the trace tells more than that they were switched to and woken.
 pub(crate) fn known(events: &[Event]) -> HashSet<Tid> {
     let mut known = HashSet::new();
-    for event in events {
-        match event.what {
-            What::Member { thread, .. } => drop(known.insert(thread)),
-            What::Fork { child, .. } => drop(known.insert(child)),
-            What::Switch { .. } => {}
-            _ => known.extend(current(event)),
-        }
-    }
-    known.remove(&IDLE);
+    events.iter().for_each(|event| learn(&mut known, event));
     known
+}
+
+/// Adds the thread of which an event tells more.
+pub(crate) fn learn(known: &mut HashSet<Tid>, event: &Event) {
+    let thread = match event.what {
+        What::Member { thread, .. } => Some(thread),
+        What::Fork { child, .. } => Some(child),
+        What::Switch { .. } => None,
+        _ => current(event),
+    };
+    known.extend(thread.filter(|&thread| thread != IDLE));
 }
 
 /// Inserts events, each before the one at its place; the places do not go back. What lies behind is

@@ -15,8 +15,12 @@ pub mod formats;
 pub mod gaps;
 pub mod interner;
 pub mod kernel_ids;
+#[cfg(feature = "files")]
+mod limits;
 pub mod numa;
 mod numa_events;
+#[cfg(feature = "files")]
+mod origin_pairs;
 #[cfg(feature = "files")]
 pub mod parquet;
 #[cfg(feature = "files")]
@@ -26,6 +30,8 @@ pub mod read;
 pub mod record;
 pub mod replay;
 pub mod scan_walk;
+#[cfg(feature = "files")]
+pub mod spool;
 
 pub mod task_state;
 pub mod trace;

@@ -79,11 +79,28 @@ impl NumaEvents {
     }
 
     /// The events in the order of a trace.
-    pub(crate) fn finish(self) -> Vec<Event> {
-        let NumaEvents { mut events, mut returned, .. } = self;
+    pub(crate) fn finish(mut self) -> Vec<Event> {
+        self.settle();
+        self.events
+    }
+
+    /// Hands out the events before a time, in the order of a trace. A call that has not returned, and
+    /// what follows it, waits for a while.
+    pub(crate) fn take_before(&mut self, until: u64) -> Vec<Event> {
+        let waits = self.settle().unwrap_or(u64::MAX).max(until.saturating_sub(PATIENCE));
+        let until = until.min(waits);
+        let ready = self.events.partition_point(|event| event.time < until);
+        self.returned.retain(|&(time, ..)| time >= until);
+        self.events.drain(..ready).collect()
+    }
+
+    /// Sorts the events, and finds what calls returned. Tells when the first one began that has not
+    /// returned.
+    fn settle(&mut self) -> Option<u64> {
+        let NumaEvents { events, returned, .. } = self;
         events.sort_by_key(|event| (event.time, event.cpu));
         returned.sort_by_key(|&(time, ..)| time);
-        let mut returned = returned.into_iter().peekable();
+        let mut returned = returned.iter().copied().peekable();
         // For each thread, the places of its calls that have not returned.
         let (mut arming, mut passing) = (HashMap::<Tid, usize>::new(), HashMap::new());
         for place in 0..=events.len() {
@@ -103,9 +120,13 @@ impl NumaEvents {
                 _ => None,
             };
         }
-        events
+        let first = arming.into_values().chain(passing.into_values()).min();
+        first.map(|place| events[place].time)
     }
 }
+
+/// For how long a call is waited for that has not returned, in nanoseconds.
+const PATIENCE: u64 = 1_000_000_000;
 
 impl Event {
     fn returns(&mut self, now: u64, how: Returned) {
@@ -162,6 +183,28 @@ mod tests {
             })
             .collect();
         assert_eq!(changed, [(1, Some(50)), (3, Some(30)), (2, None)]);
+    }
+
+    /// What is handed out on the way is what is there at the end.
+    #[test]
+    fn a_call_is_waited_for_until_it_returns_or_for_a_second() {
+        let pass = |ticks| Tracepoint::Pass { ticks };
+        let mut collected = NumaEvents::default();
+        collected.tracepoint(10, 0, 7, pass(1));
+        collected.tracepoint(20, 0, 8, Tracepoint::Arm { start: 1, end: 2 });
+        assert_eq!(collected.take_before(100), [], "neither has returned");
+        collected.tracepoint(30, 0, 8, Tracepoint::Armed { changed: 5 });
+        assert_eq!(collected.take_before(100), [], "what waits comes first");
+        collected.tracepoint(40, 1, 7, Tracepoint::Passed);
+        let what: Vec<What> = collected.take_before(100).iter().map(|event| event.what).collect();
+        let expected = [
+            What::Pass { ticks: 1, took: Some(30) },
+            What::Arm { start: 1, end: 2, changed: Some(5) },
+        ];
+        assert_eq!(what, expected);
+        collected.tracepoint(200, 0, 9, pass(2));
+        assert_eq!(collected.take_before(PATIENCE).len(), 0);
+        assert_eq!(collected.take_before(2 * PATIENCE).len(), 1, "it never returns");
     }
 
     /// What is armed in between returns for itself; a pass that does not end is not known.

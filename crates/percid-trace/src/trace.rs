@@ -52,6 +52,8 @@ pub struct Coverage {
     pub not_inherited: bool,
     /// Only what happened on some CPUs.
     pub some_cpus: bool,
+    /// Not the end: what recorded it was killed, or had no room any more.
+    pub cut_off: bool,
     /// Switches that were not recorded, and added: see [`crate::gaps`].
     pub inferred: u64,
 }

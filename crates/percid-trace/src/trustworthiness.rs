@@ -13,7 +13,8 @@ use serde::{Serialize, Serializer};
 
 use crate::event::{Cpu, Event, IDLE, Tid, UNKNOWN, What};
 use crate::gaps;
-use crate::trace::{Coverage, Sampling, Trace};
+use crate::record::UNWRITTEN;
+use crate::trace::{Coverage, Origin, Sampling, Trace};
 
 /// How much may be concluded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -55,6 +56,8 @@ pub enum Reason {
     Inferred(u64),
     /// Threads were recorded on some CPUs only.
     SomeCpus,
+    /// What recorded it was killed, or had no room any more.
+    CutOff,
 }
 
 /// What may be concluded from a recording, and why.
@@ -86,26 +89,17 @@ const TOO_MANY_OF: u64 = 10;
 impl Trustworthiness {
     /// Judges a trace as it was read, or with its gaps closed.
     pub fn of(trace: &Trace) -> Trustworthiness {
-        let missing = gaps::missing(&trace.events);
-        let inferred = trace.origin.coverage.inferred.saturating_add(missing.len() as u64);
-        let all = || completed(&trace.events, &missing);
-        let switches = all().filter(|event| is_switch(event)).count() as u64;
-        let events = all().count() as u64;
-        let cpus = cpus(&trace.events);
-        let mut judged = Trustworthiness {
-            grade: Grade::Good,
-            shortcomings: Vec::new(),
-            switches,
-            inferred,
-            unbegun: unbegun(&trace.events, all()),
-            lost: trace.origin.lost,
-            online: trace.origin.online_cpus.unwrap_or(0).max(cpu_list::count(&cpus).unwrap_or(0)),
-            cpus,
-        };
-        judged.shortcomings = judged.find_shortcomings(&trace.origin.coverage, events);
-        let worst = judged.shortcomings.iter().map(|found| found.leaves).min();
-        judged.grade = worst.unwrap_or(Grade::Good);
-        judged
+        let known = gaps::known(&trace.events);
+        let mut finder = gaps::Finder::new(&known);
+        let (mut judge, mut missing) = (Judge::default(), 0);
+        for event in &trace.events {
+            if let Some(before) = finder.missing_before(event) {
+                missing += 1;
+                judge.take(&before);
+            }
+            judge.take(event);
+        }
+        judge.judge(&trace.origin, missing, &known)
     }
 
     /// Whether advice may be given.
@@ -114,14 +108,14 @@ impl Trustworthiness {
     }
 
     fn find_shortcomings(&self, coverage: &Coverage, events: u64) -> Vec<Shortcoming> {
-        use Grade::{Insufficient, Limited};
+        use Grade::{Good, Insufficient, Limited};
         let share = |part: u64, all: u64| match part {
             0 => None,
             _ if part > all / TOO_MANY_OF => Some(Insufficient),
             _ if part > all / DOUBTFUL_OF => Some(Limited),
             _ => None,
         };
-        let Coverage { sampling, away_only, not_inherited, some_cpus, .. } = *coverage;
+        let Coverage { sampling, away_only, not_inherited, some_cpus, cut_off, .. } = *coverage;
         let lost = share(self.lost, self.lost.saturating_add(events));
         let found = [
             (self.switches == 0).then_some((Insufficient, Reason::NoSwitch)),
@@ -133,6 +127,8 @@ impl Trustworthiness {
             // When they happened is known well enough, or else they count as unbegun turns.
             share(self.inferred, self.switches).map(|_| (Limited, Reason::Inferred(self.inferred))),
             some_cpus.then_some((Limited, Reason::SomeCpus)),
+            // What is there is as good as if it had been stopped earlier.
+            cut_off.then_some((Good, Reason::CutOff)),
         ];
         let shortcoming = |(leaves, reason)| Shortcoming { leaves, reason };
         found.into_iter().flatten().map(shortcoming).collect()
@@ -149,14 +145,54 @@ fn is_switch(event: &Event) -> bool {
     matches!(event.what, What::Switch { .. })
 }
 
-fn cpus(events: &[Event]) -> String {
-    let mut seen: Vec<Cpu> = Vec::new();
-    for event in events {
-        if let Err(place) = seen.binary_search(&event.cpu) {
-            seen.insert(place, event.cpu);
+/// Judges a recording event by event, also one that is longer than memory.
+#[derive(Default)]
+pub(crate) struct Judge {
+    events: u64,
+    switches: u64,
+    /// Sorted.
+    cpus: Vec<Cpu>,
+    turns: Turns,
+    has_members: bool,
+}
+
+impl Judge {
+    /// Takes the next event; the switches that are missing are among them.
+    pub(crate) fn take(&mut self, event: &Event) {
+        self.events += 1;
+        self.switches += u64::from(is_switch(event));
+        self.has_members |= matches!(event.what, What::Member { .. });
+        if let Err(place) = self.cpus.binary_search(&event.cpu) {
+            self.cpus.insert(place, event.cpu);
         }
+        self.turns.take(event);
     }
-    cpu_list::write(seen)
+
+    /// What may be concluded, where `missing` switches were not in the trace but among the events, and
+    /// more is told of the `known` threads than that they ran.
+    pub(crate) fn judge(
+        self,
+        origin: &Origin,
+        missing: u64,
+        known: &HashSet<Tid>,
+    ) -> Trustworthiness {
+        let cpus = cpu_list::write(self.cpus);
+        let followed = self.has_members.then_some(known);
+        let mut judged = Trustworthiness {
+            grade: Grade::Good,
+            shortcomings: Vec::new(),
+            switches: self.switches,
+            inferred: origin.coverage.inferred.saturating_add(missing),
+            unbegun: self.turns.unbegun(followed),
+            lost: origin.lost,
+            online: origin.online_cpus.unwrap_or(0).max(cpu_list::count(&cpus).unwrap_or(0)),
+            cpus,
+        };
+        judged.shortcomings = judged.find_shortcomings(&origin.coverage, self.events);
+        let worst = judged.shortcomings.iter().map(|found| found.leaves).min();
+        judged.grade = worst.unwrap_or(Grade::Good);
+        judged
+    }
 }
 
 /// What ran on a CPU, by the trace.
@@ -168,19 +204,23 @@ struct Running {
     unbegun_before: Option<Tid>,
 }
 
-/// How many turns of threads show their end only: they began at no time, or in the moment in which
-/// they ended.
+/// Counts the turns of threads that show their end only: they began at no time, or in the moment in
+/// which they ended.
 ///
 /// Where the threads of some processes are recorded, others between them have no beginning either. They
 /// are told by the members of processes, where a trace has these. Else none of their turns is whole.
-fn unbegun<'a>(events: &[Event], completed: impl Iterator<Item = &'a Event>) -> u64 {
-    let mut running: HashMap<Cpu, Running> = HashMap::new();
-    let mut whole: HashSet<Tid> = HashSet::new();
-    let mut candidates: HashMap<Tid, u64> = HashMap::new();
-    let mut unbegun = 0;
-    for event in completed {
-        let What::Switch { prev, next, .. } = event.what else { continue };
-        let before = running.get(&event.cpu).copied();
+#[derive(Default)]
+struct Turns {
+    running: HashMap<Cpu, Running>,
+    whole: HashSet<Tid>,
+    candidates: HashMap<Tid, u64>,
+    unbegun: u64,
+}
+
+impl Turns {
+    fn take(&mut self, event: &Event) {
+        let What::Switch { prev, next, .. } = event.what else { return };
+        let before = self.running.get(&event.cpu).copied();
         let fits = before.is_none_or(|before| {
             before.thread == prev || before.thread == UNKNOWN || prev == UNKNOWN
         });
@@ -188,40 +228,31 @@ fn unbegun<'a>(events: &[Event], completed: impl Iterator<Item = &'a Event>) -> 
         let took_time = before.is_none_or(|before| before.since < event.time);
         let mut unbegun_before = None;
         match (fits, took_time) {
-            (true, true) if before.is_some() => drop(whole.insert(prev)),
+            (true, true) if before.is_some() => drop(self.whole.insert(prev)),
             (true, true) => {}
-            (true, false) if is_named => unbegun += 1,
+            (true, false) if is_named => self.unbegun += 1,
             (false, _) if is_named => unbegun_before = Some(prev),
             _ => {}
         }
         // The one that came with the switch before this one.
         if let Some(doubted) = before.and_then(|before| before.unbegun_before) {
             match fits {
-                true => *candidates.entry(doubted).or_default() += 1,
-                false => unbegun += 1,
+                true => *self.candidates.entry(doubted).or_default() += 1,
+                false => self.unbegun += 1,
             }
         }
         let now = Running { thread: next, since: event.time, unbegun_before };
-        running.insert(event.cpu, now);
+        self.running.insert(event.cpu, now);
     }
-    let last = running.values().filter_map(|last| last.unbegun_before);
-    last.for_each(|thread| *candidates.entry(thread).or_default() += 1);
-    let has_members = events.iter().any(|event| matches!(event.what, What::Member { .. }));
-    let followed = if has_members { gaps::known(events) } else { whole };
-    let of_followed = candidates.iter().filter(|(thread, _)| followed.contains(thread));
-    unbegun + of_followed.map(|(_, turns)| turns).sum::<u64>()
-}
 
-/// The events of a trace with those that are missing, each before the one that shows it.
-fn completed<'a>(
-    events: &'a [Event],
-    missing: &'a [(usize, Event)],
-) -> impl Iterator<Item = &'a Event> {
-    let mut missing = missing.iter().peekable();
-    events.iter().enumerate().flat_map(move |(place, event)| {
-        let before = missing.next_if(|(at, _)| *at == place).map(|(_, missing)| missing);
-        before.into_iter().chain([event])
-    })
+    /// How many there are, if these threads are followed; else those that have a whole turn are.
+    fn unbegun(mut self, followed: Option<&HashSet<Tid>>) -> u64 {
+        let last = self.running.values().filter_map(|last| last.unbegun_before);
+        last.for_each(|thread| *self.candidates.entry(thread).or_default() += 1);
+        let followed = followed.unwrap_or(&self.whole);
+        let of_followed = self.candidates.iter().filter(|(thread, _)| followed.contains(thread));
+        self.unbegun + of_followed.map(|(_, turns)| turns).sum::<u64>()
+    }
 }
 
 impl fmt::Display for Reason {
@@ -256,6 +287,12 @@ impl fmt::Display for Reason {
                 if inferred == 1 { "was" } else { "were" }
             ),
             Reason::SomeCpus => write!(f, "what ran on other CPUs than were asked for is missing"),
+            Reason::CutOff => write!(
+                f,
+                "its end is missing: what recorded it was killed or had no room left, and about the \
+                 last {} s before that had not been written yet",
+                UNWRITTEN.as_secs_f64()
+            ),
         }
     }
 }
@@ -289,7 +326,6 @@ impl fmt::Display for Trustworthiness {
 mod tests {
     use super::*;
     use crate::event::State;
-    use crate::trace::Origin;
 
     fn switch(time: u64, cpu: Cpu, prev: Tid, next: Tid) -> Event {
         Event { time, cpu, what: What::Switch { prev, state: State(1), next } }
@@ -382,6 +418,9 @@ mod tests {
         assert_eq!(grade(Coverage { away_only: true, ..all() }), Grade::Insufficient);
         assert_eq!(grade(Coverage { not_inherited: true, ..all() }), Grade::Insufficient);
         assert_eq!(grade(Coverage { some_cpus: true, ..all() }), Grade::Limited);
+        let judged = with(Coverage { cut_off: true, ..all() });
+        assert_eq!(judged.grade, Grade::Good);
+        assert!(judged.to_string().contains("its end is missing"), "{judged}");
         assert_eq!(grade(Coverage { inferred: 100, ..all() }), Grade::Limited);
         assert_eq!(grade(Coverage { inferred: 2, ..all() }), Grade::Good);
     }

@@ -34,7 +34,7 @@
 //! `percid.lost`, `percid.command`, `percid.numa_scan_delay_ms`, `percid.numa_scan_size_mb`,
 //! `percid.cpu_nodes` (the node of each CPU, with commas between them). Where not all of the schedule
 //! was recorded ([`Coverage`](crate::Coverage)), `percid.sample_frequency`, `percid.sample_period`,
-//! `percid.switches_away_only`, `percid.not_inherited`, `percid.some_cpus` and
+//! `percid.switches_away_only`, `percid.not_inherited`, `percid.some_cpus`, `percid.cut_off` and
 //! `percid.inferred_switches` say so.
 //!
 //! What other programs write after they filtered such a table is read too: columns in any order and
@@ -55,4 +55,5 @@ mod write;
 
 pub use byte_order::supported;
 pub use read::{catches_panics, read, read_bytes};
+pub(crate) use write::Writer;
 pub use write::write;

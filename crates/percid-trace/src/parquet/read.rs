@@ -18,12 +18,13 @@ use super::byte_order::supported;
 use super::columns::{expected, readable};
 use super::events::{Entry, Rows};
 use super::plausible::{check_description, check_pages, most_rows};
-use super::schema::{Column, VERSION, key, words};
+use super::schema::{Column, SCHEMA, VERSION, words};
 use crate::error::Error;
 use crate::event::{Cpu, Event};
 use crate::interner::Interner;
-use crate::numa::{self, ScanSettings};
-use crate::trace::{Coverage, Origin, Sampling, Trace};
+use crate::numa;
+use crate::origin_pairs::{from_pairs, number};
+use crate::trace::{Origin, Trace};
 
 /// Rows that are turned into events at once.
 const BATCH: usize = 1 << 14;
@@ -149,58 +150,14 @@ fn origin(metadata: &ParquetMetaData) -> Result<Origin, Error> {
         let pair = pairs.iter().find(|pair| pair.key == key);
         pair.and_then(|pair| pair.value.clone())
     };
-    let version = number::<u32>(key::SCHEMA, text(key::SCHEMA))?;
+    let version = number::<u32>(SCHEMA, text(SCHEMA))?;
     if version.is_some_and(|version| version > VERSION) {
         let version = version.unwrap_or_default();
         let what =
             format!("the trace has schema {version}; this program knows {VERSION} and older");
         return Err(Error::in_file(what));
     }
-    Ok(Origin {
-        release: text(key::RELEASE),
-        clock: text(key::CLOCK),
-        possible_cpus: number(key::POSSIBLE_CPUS, text(key::POSSIBLE_CPUS))?,
-        online_cpus: number(key::ONLINE_CPUS, text(key::ONLINE_CPUS))?,
-        lost: number(key::LOST, text(key::LOST))?.unwrap_or(0),
-        command: text(key::COMMAND),
-        scan: scan(
-            number(key::SCAN_DELAY_MS, text(key::SCAN_DELAY_MS))?,
-            number(key::SCAN_SIZE_MB, text(key::SCAN_SIZE_MB))?,
-        ),
-        nodes: nodes(text(key::NODES))?,
-        coverage: coverage(text)?,
-    })
-}
-
-/// What of the schedule was recorded.
-fn coverage(text: impl Fn(&str) -> Option<String>) -> Result<Coverage, Error> {
-    let read = |key: &str| number::<u64>(key, text(key));
-    let is_set = |key: &str| read(key).map(|number| number.is_some_and(|number| number != 0));
-    let frequency = read(key::SAMPLE_FREQUENCY)?.map(Sampling::Frequency);
-    Ok(Coverage {
-        sampling: frequency.or(read(key::SAMPLE_PERIOD)?.map(Sampling::Period)),
-        away_only: is_set(key::AWAY_ONLY)?,
-        not_inherited: is_set(key::NOT_INHERITED)?,
-        some_cpus: is_set(key::SOME_CPUS)?,
-        inferred: read(key::INFERRED)?.unwrap_or(0),
-    })
-}
-
-fn scan(delay_ms: Option<u64>, size_mb: Option<u64>) -> Option<ScanSettings> {
-    Some(ScanSettings { delay_ms: delay_ms?, size_mb: size_mb? })
-}
-
-/// A number for each CPU.
-fn nodes(text: Option<String>) -> Result<Vec<u32>, Error> {
-    let Some(text) = text else { return Ok(Vec::new()) };
-    let nodes = text.split(',').map(|node| number(key::NODES, Some(node.to_owned())));
-    Ok(nodes.collect::<Result<Vec<Option<u32>>, Error>>()?.into_iter().flatten().collect())
-}
-
-fn number<T: std::str::FromStr>(key: &str, text: Option<String>) -> Result<Option<T>, Error> {
-    let Some(text) = text else { return Ok(None) };
-    let no_number = |_| Error::in_file(format!("the metadata `{key}` is not a number"));
-    text.parse().map(Some).map_err(no_number)
+    from_pairs(text)
 }
 
 /// Events as they come.

@@ -14,25 +14,8 @@ pub(super) const VERSION: u32 = 2;
 /// The version for traces without events of NUMA balancing.
 pub(super) const VERSION_OF_SCHEDULES: u32 = 1;
 
-/// The keys of the metadata.
-pub(super) mod key {
-    pub(crate) const SCHEMA: &str = "percid.schema";
-    pub(crate) const RELEASE: &str = "percid.release";
-    pub(crate) const CLOCK: &str = "percid.clock";
-    pub(crate) const POSSIBLE_CPUS: &str = "percid.possible_cpus";
-    pub(crate) const ONLINE_CPUS: &str = "percid.online_cpus";
-    pub(crate) const LOST: &str = "percid.lost";
-    pub(crate) const COMMAND: &str = "percid.command";
-    pub(crate) const SCAN_DELAY_MS: &str = "percid.numa_scan_delay_ms";
-    pub(crate) const SCAN_SIZE_MB: &str = "percid.numa_scan_size_mb";
-    pub(crate) const NODES: &str = "percid.cpu_nodes";
-    pub(crate) const SAMPLE_FREQUENCY: &str = "percid.sample_frequency";
-    pub(crate) const SAMPLE_PERIOD: &str = "percid.sample_period";
-    pub(crate) const AWAY_ONLY: &str = "percid.switches_away_only";
-    pub(crate) const NOT_INHERITED: &str = "percid.not_inherited";
-    pub(crate) const SOME_CPUS: &str = "percid.some_cpus";
-    pub(crate) const INFERRED: &str = "percid.inferred_switches";
-}
+/// The key of the metadata under which the version stands.
+pub(super) const SCHEMA: &str = "percid.schema";
 
 /// A column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -16,12 +16,13 @@ use percid_rules::scan::{Policy, Reason, Traits};
 use arrow_array::{ArrayRef, DictionaryArray, Int32Array, Int64Array, RecordBatch, StringArray};
 
 use super::byte_order::supported;
-use super::schema::{Column, Kind, SHARES, VERSION, VERSION_OF_SCHEDULES, key, schema};
+use super::schema::{Column, Kind, SCHEMA, SHARES, VERSION, VERSION_OF_SCHEDULES, schema};
 use crate::error::Error;
 use crate::event::{Cpu, Event, Tid, UNKNOWN, What};
-use crate::interner::Text;
+use crate::interner::{Interner, Text};
 use crate::numa::{self, MIGRATE_REASONS, Place, words_of_traits};
-use crate::trace::{Coverage, Origin, Sampling, Trace};
+use crate::origin_pairs::pairs;
+use crate::trace::{Origin, Trace};
 
 /// Rows of a row group, which readers read or leave out as a whole.
 const ROW_GROUP: usize = 1 << 20;
@@ -34,22 +35,56 @@ const BATCH: usize = 1 << 15;
 /// Costs about as much memory as one row group of a million events takes in the file. A time beyond
 /// 2^63 - 1 ns, which no clock of the kernel reaches, is an error that names the event's row.
 pub fn write(trace: &Trace, to: impl Write + Send) -> Result<(), Error> {
-    supported()?;
-    let numa = !trace.numa.is_empty();
-    let properties = properties(&trace.origin, numa);
-    let mut writer = ArrowWriter::try_new(to, schema(numa), Some(properties)).map_err(refused)?;
-    let mut entries = Entries { events: &trace.events, numa: &trace.numa };
-    let mut first = 0;
-    loop {
-        let some: Vec<Entry<'_>> = entries.by_ref().take(BATCH).collect();
-        if some.is_empty() {
-            break;
-        }
-        writer.write(&batch(trace, &some, first)?).map_err(refused)?;
-        first += some.len() as u64;
+    let mut writer = Writer::new(to, !trace.numa.is_empty())?;
+    writer.write(&trace.events, &trace.numa, &trace.texts)?;
+    writer.finish(&trace.origin)
+}
+
+/// Writes a trace part by part, at the same cost.
+pub(crate) struct Writer<W: Write + Send> {
+    writer: ArrowWriter<W>,
+    /// With the columns of NUMA balancing.
+    numa: bool,
+    rows: u64,
+}
+
+impl<W: Write + Send> Writer<W> {
+    /// Begins a file, with the columns of NUMA balancing or without.
+    pub(crate) fn new(to: W, numa: bool) -> Result<Writer<W>, Error> {
+        supported()?;
+        let writer = ArrowWriter::try_new(to, schema(numa), Some(properties()));
+        Ok(Writer { writer: writer.map_err(refused)?, numa, rows: 0 })
     }
-    writer.close().map_err(refused)?;
-    Ok(())
+
+    /// Writes the next events.
+    pub(crate) fn write(
+        &mut self,
+        events: &[Event],
+        numa: &[numa::Event],
+        texts: &Interner,
+    ) -> Result<(), Error> {
+        let mut entries = Entries { events, numa };
+        loop {
+            let some: Vec<Entry<'_>> = entries.by_ref().take(BATCH).collect();
+            if some.is_empty() {
+                return Ok(());
+            }
+            self.writer.write(&batch(texts, &some, self.rows, self.numa)?).map_err(refused)?;
+            self.rows += some.len() as u64;
+        }
+    }
+
+    /// Ends the file, which says then where the trace comes from.
+    pub(crate) fn finish(mut self, origin: &Origin) -> Result<(), Error> {
+        let version = if self.numa { VERSION } else { VERSION_OF_SCHEDULES };
+        let all = [(SCHEMA, version.to_string())].into_iter().chain(pairs(origin));
+        for (key, value) in all {
+            let pair = KeyValue { key: key.to_owned(), value: Some(value) };
+            self.writer.append_key_value_metadata(pair);
+        }
+        self.writer.close().map_err(refused)?;
+        Ok(())
+    }
 }
 
 /// What a row says.
@@ -94,7 +129,7 @@ fn refused(error: ParquetError) -> Error {
     }
 }
 
-fn properties(origin: &Origin, numa: bool) -> WriterProperties {
+fn properties() -> WriterProperties {
     let time = ColumnPath::from(Column::Time.name());
     WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
@@ -103,56 +138,17 @@ fn properties(origin: &Origin, numa: bool) -> WriterProperties {
         // Every time is new, but close to the one before.
         .set_column_dictionary_enabled(time.clone(), false)
         .set_column_encoding(time, Encoding::DELTA_BINARY_PACKED)
-        .set_key_value_metadata(Some(metadata(origin, numa)))
         .set_created_by(concat!("percid-trace version ", env!("CARGO_PKG_VERSION")).to_string())
         .build()
 }
 
-fn metadata(origin: &Origin, numa: bool) -> Vec<KeyValue> {
-    let Origin { release, clock, possible_cpus, online_cpus, lost, command, scan, nodes, coverage } =
-        origin;
-    let nodes: Vec<String> = nodes.iter().map(u32::to_string).collect();
-    let version = if numa { VERSION } else { VERSION_OF_SCHEDULES };
-    let pairs = [
-        (key::SCHEMA, Some(version.to_string())),
-        (key::RELEASE, release.clone()),
-        (key::CLOCK, clock.clone()),
-        (key::POSSIBLE_CPUS, possible_cpus.map(|cpus| cpus.to_string())),
-        (key::ONLINE_CPUS, online_cpus.map(|cpus| cpus.to_string())),
-        (key::LOST, Some(lost.to_string())),
-        (key::COMMAND, command.clone()),
-        (key::SCAN_DELAY_MS, scan.map(|scan| scan.delay_ms.to_string())),
-        (key::SCAN_SIZE_MB, scan.map(|scan| scan.size_mb.to_string())),
-        (key::NODES, (!nodes.is_empty()).then(|| nodes.join(","))),
-    ];
-    let said = pairs
-        .into_iter()
-        .chain(metadata_of_coverage(coverage))
-        .filter(|(_, value)| value.is_some());
-    said.map(|(key, value)| KeyValue { key: key.to_string(), value }).collect()
-}
-
-/// What of the schedule was recorded, where that is not all.
-fn metadata_of_coverage(coverage: &Coverage) -> [(&'static str, Option<String>); 6] {
-    let Coverage { sampling, away_only, not_inherited, some_cpus, inferred } = *coverage;
-    let (frequency, period) = match sampling {
-        Some(Sampling::Frequency(hz)) => (Some(hz), None),
-        Some(Sampling::Period(nth)) => (None, Some(nth)),
-        None => (None, None),
-    };
-    let set = |is_set: bool| is_set.then(|| "1".to_owned());
-    [
-        (key::SAMPLE_FREQUENCY, frequency.map(|hz| hz.to_string())),
-        (key::SAMPLE_PERIOD, period.map(|nth| nth.to_string())),
-        (key::AWAY_ONLY, set(away_only)),
-        (key::NOT_INHERITED, set(not_inherited)),
-        (key::SOME_CPUS, set(some_cpus)),
-        (key::INFERRED, (inferred > 0).then(|| inferred.to_string())),
-    ]
-}
-
 /// The columns of some events, the first of which is in the row `first`.
-fn batch(trace: &Trace, entries: &[Entry<'_>], first: u64) -> Result<RecordBatch, Error> {
+fn batch(
+    texts: &Interner,
+    entries: &[Entry<'_>],
+    first: u64,
+    numa: bool,
+) -> Result<RecordBatch, Error> {
     let mut times = Vec::with_capacity(entries.len());
     let mut rows = Rows::default();
     for (entry, row) in entries.iter().zip(first..) {
@@ -165,15 +161,14 @@ fn batch(trace: &Trace, entries: &[Entry<'_>], first: u64) -> Result<RecordBatch
         match entry {
             Entry::Schedule(event) => {
                 let (thread, row) = row_of(&event.what);
-                rows.push(event.cpu, Kind::of(&event.what), thread, row, trace);
+                rows.push(event.cpu, Kind::of(&event.what), thread, row, texts);
             }
             Entry::Numa(event) => {
                 let (kind, row) = (Kind::Numa(event.what.kind()), row_of_numa(&event.what));
-                rows.push(event.cpu, kind, event.thread, row, trace);
+                rows.push(event.cpu, kind, event.thread, row, texts);
             }
         }
     }
-    let numa = !trace.numa.is_empty();
     let columns = rows.finish(times, numa);
     RecordBatch::try_new(schema(numa), columns).map_err(|error| Error::Io(io::Error::other(error)))
 }
@@ -238,7 +233,7 @@ struct Row {
 }
 
 impl Rows {
-    fn push(&mut self, cpu: Cpu, kind: Kind, thread: Tid, row: Row, trace: &Trace) {
+    fn push(&mut self, cpu: Cpu, kind: Kind, thread: Tid, row: Row, texts: &Interner) {
         self.cpu.append_value(cpu);
         self.event.push(Some(kind.place() as u32), || kind.word().to_string());
         self.thread.append_value(thread);
@@ -253,8 +248,8 @@ impl Rows {
         self.id.append_option(row.id);
         let shares = row.shares.unwrap_or_default();
         self.shares.push(row.shares, || SHARES[shares as usize].1.to_string());
-        self.cpus.push_text(row.cpus, trace);
-        self.name.push_text(row.name, trace);
+        self.cpus.push_text(row.cpus, texts);
+        self.name.push_text(row.name, texts);
         self.push_numa(row);
     }
 
@@ -429,8 +424,8 @@ impl Words {
         self.keys.push(key);
     }
 
-    fn push_text(&mut self, text: Option<Text>, trace: &Trace) {
-        let spell = || text.map_or(String::new(), |text| trace.texts.get(text).to_string());
+    fn push_text(&mut self, text: Option<Text>, texts: &Interner) {
+        let spell = || text.map_or(String::new(), |text| texts.get(text).to_string());
         self.push(text.map(|text| text.0), spell);
     }
 

@@ -7,11 +7,13 @@ use std::path::Path;
 use crate::error::Error;
 use crate::event::Event;
 use crate::trace::Trace;
-use crate::{parquet, perfetto};
+use crate::{parquet, perfetto, spool};
 
 mod ftrace_text;
 mod perf_data;
 mod stream;
+
+pub use crate::limits::{LAST_TIME, MOST_CPUS};
 
 /// A format of traces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,14 +24,16 @@ pub enum Format {
     Parquet,
     /// A trace of Perfetto.
     Perfetto,
+    /// What a recorder has written that has not ended: see [`spool`].
+    Spool,
     /// Text with a line for each event, as tracefs, `trace-cmd report` and `perf script` write it.
     Text,
 }
 
 impl Format {
     /// All that are known.
-    pub const ALL: [Format; 4] =
-        [Format::PerfData, Format::Parquet, Format::Perfetto, Format::Text];
+    pub const ALL: [Format; 5] =
+        [Format::PerfData, Format::Parquet, Format::Perfetto, Format::Spool, Format::Text];
 
     /// How many bytes [`Format::detect`] looks at.
     pub const MAGIC: usize = 8;
@@ -41,6 +45,7 @@ impl Format {
             [b'P', b'E', b'R', b'F', b'I', b'L', b'E', b'2', ..]
             | [b'2', b'E', b'L', b'I', b'F', b'R', b'E', b'P', ..] => Format::PerfData,
             [b'P', b'A', b'R', b'1', ..] => Format::Parquet,
+            _ if first_bytes.starts_with(&spool::MAGIC) => Format::Spool,
             // The first field of the message, which has a length: a packet. A text would begin with
             // an empty line.
             [b'\n', length, ..] if *length != b'\n' => Format::Perfetto,
@@ -54,13 +59,11 @@ impl Format {
             Format::PerfData => "perf.data",
             Format::Parquet => "Parquet",
             Format::Perfetto => "Perfetto",
+            Format::Spool => "a recording that has not ended",
             Format::Text => "text of tracefs, trace-cmd report or perf script",
         }
     }
 }
-
-/// The largest number of CPUs for which Linux can be built.
-pub const MOST_CPUS: u32 = 8192;
 
 /// Reads a file in any of the known formats into memory: the file as it is, and 32 bytes for each
 /// event. What is no file, such as a pipe or a device, may have 4 GiB, and is refused early where it does
@@ -92,7 +95,7 @@ pub fn read(path: &Path) -> Result<Trace, Error> {
 fn may_be_trace(beginning: &[u8]) -> bool {
     match Format::detect(beginning) {
         Format::Text => ftrace_text::has_event(beginning),
-        Format::PerfData | Format::Parquet | Format::Perfetto => true,
+        Format::PerfData | Format::Parquet | Format::Perfetto | Format::Spool => true,
     }
 }
 
@@ -106,14 +109,11 @@ pub fn read_bytes(bytes: &[u8]) -> Result<Trace, Error> {
         Format::PerfData => perf_data::read(bytes),
         Format::Text => ftrace_text::read(bytes),
         Format::Perfetto => perfetto::read(bytes),
+        Format::Spool => spool::read_bytes(bytes),
         Format::Parquet => parquet::read_bytes(bytes.to_vec()),
     };
     trace.and_then(checked)
 }
-
-/// The latest time that an event may have, in nanoseconds: some centuries, and what Parquet can
-/// say. So code that reckons with times has room above them.
-pub const LAST_TIME: u64 = i64::MAX as u64;
 
 /// Refuses CPUs that no kernel has, as every analysis of a trace keeps something for each CPU up to
 /// the largest; and times that no clock reaches.

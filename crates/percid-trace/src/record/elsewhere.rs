@@ -3,19 +3,21 @@
 use std::sync::atomic::AtomicBool;
 
 use super::options::Options;
-use super::recorded::{Progress, Recorded};
+use super::recorded::{Ended, Progress};
 use super::refusal::Refusal;
+use super::sink::Sink;
 
 /// Records nothing: that takes Linux.
 ///
 /// # Errors
 ///
 /// Always [`Refusal::NotSupported`].
-pub fn record(
+pub fn record_to(
     _options: &Options,
     _stop: &AtomicBool,
+    _sink: &mut dyn Sink,
     _progress: impl FnMut(Progress),
-) -> Result<Recorded, Refusal> {
+) -> Result<Ended, Refusal> {
     Err(Refusal::NotSupported)
 }
 
@@ -23,6 +25,7 @@ pub fn record(
 mod tests {
     use super::*;
     use crate::record::options::Target;
+    use crate::record::record;
 
     #[test]
     fn recording_is_refused_in_one_line() {

@@ -4,7 +4,9 @@
 //! hold, but only to users whom it lets into that file system: the superuser, as a rule. By perf
 //! events an ordinary user may watch the commands that they start, and learns less.
 //!
-//! On systems other than Linux nothing is recorded: [`record`] answers [`Refusal::NotSupported`].
+//! [`record`] keeps a trace in memory, [`record_to`] hands events on while they come.
+//!
+//! On systems other than Linux nothing is recorded: both answer [`Refusal::NotSupported`].
 //!
 //! | | tracefs | perf events |
 //! |---|---|---|
@@ -24,11 +26,15 @@ mod linux;
 mod options;
 mod recorded;
 mod refusal;
+mod sink;
+mod whole;
 
 #[cfg(not(target_os = "linux"))]
-pub use elsewhere::record;
+pub use elsewhere::record_to;
 #[cfg(target_os = "linux")]
-pub use linux::record;
+pub use linux::record_to;
 pub use options::{Extra, Options, Target, Way};
-pub use recorded::{Progress, Recorded};
+pub use recorded::{Ended, Progress, Recorded};
 pub use refusal::Refusal;
+pub use sink::{Piece, Sink, UNWRITTEN};
+pub use whole::record;

@@ -10,7 +10,7 @@ use crate::trace::Trace;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
     /// The events so far.
-    pub events: usize,
+    pub events: u64,
     /// How many were lost.
     pub lost: u64,
     /// For how long it has been recorded.
@@ -24,6 +24,21 @@ pub struct Recorded {
     pub trace: Trace,
     /// How many switches the kernel did not tell of: see [`crate::gaps`].
     pub inferred: usize,
+    /// How the command ended: see [`Ended`], as the following.
+    pub status: Option<ExitStatus>,
+    /// By which way it was recorded.
+    pub way: Way,
+    /// What was asked for and is not in the trace.
+    pub without: Vec<&'static str>,
+    /// Why the kernel scans nothing.
+    pub no_scan: Option<String>,
+    /// Why the recording ended early.
+    pub broken: Option<String>,
+}
+
+/// How something was recorded, and how that ended.
+#[derive(Debug)]
+pub struct Ended {
     /// How the command ended. `None` if there was none, or if it went on when the recording ended.
     pub status: Option<ExitStatus>,
     /// By which way it was recorded.
@@ -32,7 +47,7 @@ pub struct Recorded {
     pub without: Vec<&'static str>,
     /// Why the kernel scans nothing, if NUMA balancing was asked for and is off.
     pub no_scan: Option<String>,
-    /// Why the recording ended early, if something failed in the middle of it. The trace has what
-    /// came before.
+    /// Why the recording ended early, if something failed in the middle of it. What came before is
+    /// recorded.
     pub broken: Option<String>,
 }

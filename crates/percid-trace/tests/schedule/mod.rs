@@ -24,6 +24,7 @@ pub(crate) fn origin() -> Origin {
             away_only: true,
             not_inherited: true,
             some_cpus: true,
+            cut_off: true,
             inferred: 5,
         },
     }

@@ -12,8 +12,9 @@ pub(super) trait Buffers {
     /// What can be polled for a buffer that should be emptied.
     fn descriptors(&self) -> Vec<RawFd>;
 
-    /// Takes what is there.
-    fn drain(&mut self, stream: &mut Stream) -> Result<(), String>;
+    /// Takes what is there. Returns until when that is everything, but for what the kernel was just
+    /// writing.
+    fn drain(&mut self, stream: &mut Stream) -> Result<u64, String>;
 
     /// Ends the recording, takes the rest, and counts what was lost.
     fn end(&mut self, stream: &mut Stream) -> Result<(), String>;

@@ -1,6 +1,7 @@
 //! Recording as the Linux kernel offers it.
 
 mod buffers;
+mod clock;
 mod command;
 mod cpus;
 mod numa_balancing;
@@ -13,4 +14,4 @@ mod stream;
 mod testing;
 mod tracefs;
 
-pub use session::record;
+pub use session::record_to;

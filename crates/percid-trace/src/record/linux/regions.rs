@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use percid_rules::scan::{Policy, Traits};
 
-use super::session::now;
+use super::clock::now;
 use super::stream::Stream;
 use crate::event::Tid;
 use crate::numa::{Event, What};

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::ops::ControlFlow;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::path::Path;
 use std::process::Child;
@@ -10,16 +11,17 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::buffers::Buffers;
+use super::clock::now;
 use super::command::PausedCommand;
 use super::regions::Regions;
 use super::snapshot::{self, Snapshot};
-use super::stream::Stream;
+use super::stream::{Settled, Stream};
 use super::{cpus, numa_balancing, perf, tracefs};
 use crate::event::Tid;
-use crate::gaps;
 use crate::record::options::{Options, Target, Way};
-use crate::record::recorded::{Progress, Recorded};
+use crate::record::recorded::{Ended, Progress};
 use crate::record::refusal::Refusal;
+use crate::record::sink::{Piece, Sink};
 use crate::trace::Origin;
 
 /// The longest time between two emptyings of the buffers.
@@ -28,21 +30,23 @@ const INTERVAL: Duration = Duration::from_millis(100);
 /// How long to wait where something seemed to be there and was not.
 const IN_VAIN: Duration = Duration::from_millis(20);
 
-/// Records until the target ends, the limit is reached, or `stop` is true. `progress` is called
-/// several times a second, and `stop` looked at as often. A command that has not ended by then goes
-/// on.
-///
-/// All events are in memory: 32 bytes each.
+/// For how long the kernel may be at writing an event, of which later ones can already be read.
+const HELD: u64 = 50_000_000;
+
+/// Records until the target ends, the limit is reached, `stop` is true or the sink wants no more, which
+/// gets all events as they come. `progress` is called several times a second, and `stop` looked at as
+/// often. A command that has not ended by then goes on.
 ///
 /// # Errors
 ///
 /// Why nothing could be recorded: see [`Refusal`]. A failure in the middle is none: see
-/// [`Recorded::broken`].
-pub fn record(
+/// [`Ended::broken`].
+pub fn record_to(
     options: &Options,
     stop: &AtomicBool,
+    sink: &mut dyn Sink,
     progress: impl FnMut(Progress),
-) -> Result<Recorded, Refusal> {
+) -> Result<Ended, Refusal> {
     let subject = Subject::new(options)?;
     let ways = match &options.way {
         Some(way) => std::slice::from_ref(way),
@@ -55,7 +59,9 @@ pub fn record(
             Way::PerfEvents => perf::open(options, subject.pid()).map(|way| Box::new(way) as _),
         };
         match opened {
-            Ok(buffers) => return Session::new(way, buffers).run(options, subject, stop, progress),
+            Ok(buffers) => {
+                return Session::new(way, buffers, sink).run(options, subject, stop, progress);
+            }
             Err(why) => missing.push((way, why)),
         }
     }
@@ -104,17 +110,20 @@ impl Subject {
     }
 }
 
-struct Session {
+struct Session<'a> {
     way: Way,
     buffers: Box<dyn Buffers>,
     stream: Stream,
+    sink: &'a mut dyn Sink,
+    /// Whether it wants no more, or cannot take more.
+    is_over: bool,
     /// The regions of processes, if the NUMA scan is recorded.
     regions: Option<Regions>,
 }
 
-impl Session {
-    fn new(way: Way, buffers: Box<dyn Buffers>) -> Session {
-        Session { way, buffers, stream: Stream::default(), regions: None }
+impl<'a> Session<'a> {
+    fn new(way: Way, buffers: Box<dyn Buffers>, sink: &'a mut dyn Sink) -> Session<'a> {
+        Session { way, buffers, stream: Stream::default(), sink, is_over: false, regions: None }
     }
 
     fn run(
@@ -123,34 +132,50 @@ impl Session {
         subject: Subject,
         stop: &AtomicBool,
         progress: impl FnMut(Progress),
-    ) -> Result<Recorded, Refusal> {
+    ) -> Result<Ended, Refusal> {
         let end = subject.pid().map(End::of);
         self.prepare_scan(options, subject.pid());
+        self.sink.begin(&self.origin(&options.target)).map_err(|why| self.failed(why))?;
         let began = now();
         self.buffers.begin().map_err(|why| self.failed(why))?;
         let threads = subject.snapshot();
-        let snapshot = Snapshot { began, taken: now(), threads };
+        self.stream.begin(Snapshot { began, taken: now(), threads });
         let mut child = subject.begin()?;
         let followed = self.follow(end, options.limit, stop, progress);
         let ended = self.buffers.end(&mut self.stream);
-        let broken = followed.and(ended).err();
-        if let Some(why) = broken.as_ref().filter(|_| self.stream.len() == 0) {
+        let has_some = self.stream.len() > 0;
+        let rest = self.pass_on(now(), u64::MAX);
+        let broken = followed.and(ended).and(rest).err();
+        if let Some(why) = broken.as_ref().filter(|_| !has_some) {
             return Err(self.failed(why.clone()));
         }
-        let scan = self.regions.as_ref().and_then(|_| numa_balancing::settings());
-        let nodes = self.regions.as_ref().map(|_| numa_balancing::nodes()).unwrap_or_default();
-        let origin = Origin { scan, nodes, ..origin(&options.target) };
-        let mut trace = self.stream.finish(snapshot, origin);
-        let inferred = gaps::close(&mut trace);
-        Ok(Recorded {
-            trace,
-            inferred,
+        Ok(Ended {
             status: child.as_mut().and_then(|child| child.try_wait().ok().flatten()),
             way: self.way,
             without: self.buffers.without(),
             no_scan: if options.extra.numa { numa_balancing::missing() } else { None },
             broken,
         })
+    }
+
+    fn origin(&self, target: &Target) -> Origin {
+        let scan = self.regions.as_ref().and_then(|_| numa_balancing::settings());
+        let nodes = self.regions.as_ref().map(|_| numa_balancing::nodes()).unwrap_or_default();
+        Origin { scan, nodes, ..origin(target) }
+    }
+
+    /// Gives the sink what is settled of what was taken until a time.
+    fn pass_on(&mut self, asked: u64, until: u64) -> Result<(), String> {
+        if self.is_over {
+            return Ok(());
+        }
+        let Settled { events, numa } = self.stream.settle(until);
+        let (texts, lost) = (self.stream.texts(), self.stream.lost);
+        let piece = Piece { events: &events, numa: &numa, texts, lost, asked, until };
+        let flow = self.sink.take(&piece);
+        self.is_over = !matches!(flow, Ok(ControlFlow::Continue(())));
+        self.stream.forget();
+        flow.map(drop)
     }
 
     fn prepare_scan(&mut self, options: &Options, process: Option<Tid>) {
@@ -178,21 +203,23 @@ impl Session {
         loop {
             let elapsed = began.elapsed();
             let remaining = limit.map_or(INTERVAL, |limit| limit.saturating_sub(elapsed));
-            let over = remaining.is_zero() || stop.load(Ordering::Relaxed);
+            let over = remaining.is_zero() || self.is_over || stop.load(Ordering::Relaxed);
             if over || end.as_ref().is_some_and(End::has_come) {
                 return Ok(());
             }
             let waited = Instant::now();
             wait(&polled, remaining.min(INTERVAL));
             let before = self.stream.len();
-            self.buffers.drain(&mut self.stream)?;
+            let asked = now();
+            let until = self.buffers.drain(&mut self.stream)?.saturating_sub(HELD);
             if let Some(regions) = &mut self.regions {
                 regions.look(&mut self.stream);
             }
-            if self.stream.len() == before && waited.elapsed() < IN_VAIN {
+            let (events, lost) = (self.stream.len(), self.stream.lost);
+            self.pass_on(asked, until)?;
+            if events == before && waited.elapsed() < IN_VAIN {
                 thread::sleep(IN_VAIN);
             }
-            let (events, lost) = (self.stream.len(), self.stream.lost);
             progress(Progress { events, lost, elapsed: began.elapsed() });
         }
     }
@@ -244,14 +271,6 @@ fn wait(descriptors: &[RawFd], timeout: Duration) -> bool {
     unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, timeout) > 0 }
 }
 
-/// The time on the clock of the events, in nanoseconds.
-pub(super) fn now() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the call writes one time.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-}
-
 fn origin(target: &Target) -> Origin {
     let command = |words: &[OsString]| {
         let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
@@ -289,11 +308,11 @@ mod tests {
             Vec::new()
         }
 
-        fn drain(&mut self, stream: &mut Stream) -> Result<(), String> {
+        fn drain(&mut self, stream: &mut Stream) -> Result<u64, String> {
             self.0 = self.0.checked_sub(1).ok_or("the buffer is gone")?;
             let exit = Tracepoint::SchedProcessExit { pid: 7, comm: b"seven" };
             stream.tracepoint(now(), 0, 7, exit);
-            Ok(())
+            Ok(now())
         }
 
         fn end(&mut self, _: &mut Stream) -> Result<(), String> {
@@ -305,24 +324,62 @@ mod tests {
         }
     }
 
-    fn record_until_failure(events: u64) -> Result<Recorded, Refusal> {
-        let session = Session::new(Way::Tracefs, Box::new(Failing(events)));
+    /// Takes this number of pieces, and the exits in them.
+    struct Few {
+        pieces: usize,
+        /// What it says then.
+        answer: Result<ControlFlow<()>, String>,
+        exits: usize,
+    }
+
+    impl Sink for Few {
+        fn begin(&mut self, _: &Origin) -> Result<(), String> {
+            Ok(())
+        }
+
+        fn take(&mut self, piece: &Piece<'_>) -> Result<ControlFlow<()>, String> {
+            let Some(left) = self.pieces.checked_sub(1) else { return self.answer.clone() };
+            self.pieces = left;
+            let exits = piece.events.iter().filter(|e| e.what == What::Exit { thread: 7 });
+            self.exits += exits.count();
+            Ok(ControlFlow::Continue(()))
+        }
+    }
+
+    fn record_until_failure(events: u64, sink: &mut Few) -> Result<Ended, Refusal> {
+        let session = Session::new(Way::Tracefs, Box::new(Failing(events)), sink);
         let options = Options::new(Target::System);
         session.run(&options, Subject::System, &AtomicBool::new(false), |_| {})
     }
 
+    fn patient() -> Few {
+        Few { pieces: usize::MAX, answer: Ok(ControlFlow::Break(())), exits: 0 }
+    }
+
     #[test]
     fn what_was_recorded_before_a_failure_is_kept() {
-        let recorded = record_until_failure(3).expect("three events");
-        let exits = recorded.trace.events.iter();
-        let exits = exits.filter(|event| event.what == What::Exit { thread: 7 });
-        assert_eq!(exits.count(), 3);
-        assert_eq!(recorded.broken.as_deref(), Some("the buffer is gone"));
+        let mut sink = patient();
+        let ended = record_until_failure(3, &mut sink).expect("three events");
+        assert_eq!(sink.exits, 3);
+        assert_eq!(ended.broken.as_deref(), Some("the buffer is gone"));
     }
 
     #[test]
     fn a_failure_before_any_event_is_an_error() {
-        let refusal = record_until_failure(0).expect_err("nothing");
+        let refusal = record_until_failure(0, &mut patient()).expect_err("nothing");
         assert_eq!(refusal.to_string(), "tracefs: the buffer is gone");
+    }
+
+    #[test]
+    fn a_sink_that_has_enough_or_fails_ends_the_recording_and_gets_no_more() {
+        for (answer, broken) in [
+            (Ok(ControlFlow::Break(())), None),
+            (Err("no room".to_owned()), Some("no room".to_owned())),
+        ] {
+            let mut sink = Few { pieces: 30, answer, exits: 0 };
+            let ended = record_until_failure(1000, &mut sink).expect("some events");
+            assert!(sink.exits > 0 && sink.exits < 30, "{} of those that waited", sink.exits);
+            assert_eq!(ended.broken, broken);
+        }
     }
 }

@@ -1,31 +1,62 @@
 //! What is recorded, while it is recorded.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::snapshot::Snapshot;
 use crate::collector::{Collector, Tracepoint};
-use crate::event::{Cpu, IDLE, Shares, State, Tid};
+use crate::event::{Cpu, Event, IDLE, Shares, State, Tid, What};
+use crate::interner::Interner;
 use crate::numa;
-use crate::trace::{Origin, Trace};
 
-/// Events as they come out of the kernel's buffers, CPU by CPU.
+/// Events as they come out of the kernel's buffers, CPU by CPU, until they are settled: nothing that
+/// happened earlier is still to come.
 #[derive(Debug, Default)]
 pub(super) struct Stream {
     collector: Collector,
     /// For each CPU the time of its last event.
     last: HashMap<Cpu, u64>,
-    /// When each thread was created first, of those that were.
+    /// The threads that were there when the recording began, until they are told.
+    snapshot: Option<Snapshot>,
+    /// When each thread was created first, of those that were while the snapshot was taken.
     born: HashMap<Tid, u64>,
+    /// The living threads of the target, where migrations of others come too.
+    targets: Option<HashSet<Tid>>,
+    /// For each CPU the time of the last event that was settled.
+    settled: HashMap<Cpu, u64>,
+    /// How many those are.
+    count: u64,
     /// How many events were lost.
     pub(super) lost: u64,
     /// The threads that scanned their process's memory for NUMA balancing.
     pub(super) scanners: BTreeSet<Tid>,
 }
 
+/// Events in their order.
+#[derive(Debug, Default)]
+pub(super) struct Settled {
+    pub(super) events: Vec<Event>,
+    pub(super) numa: Vec<numa::Event>,
+}
+
 impl Stream {
-    /// How many events there are so far.
-    pub(super) fn len(&self) -> usize {
-        self.collector.len()
+    /// How many events there have been so far.
+    pub(super) fn len(&self) -> u64 {
+        self.count + self.collector.len() as u64
+    }
+
+    /// The texts of the events that were settled last.
+    pub(super) fn texts(&self) -> &Interner {
+        self.collector.texts()
+    }
+
+    /// The threads that were there when the recording began: their names and processes come first.
+    pub(super) fn begin(&mut self, snapshot: Snapshot) {
+        self.snapshot = Some(snapshot);
+    }
+
+    /// Leaves out the migrations of all threads but these and those that they create.
+    pub(super) fn keep_migrations_of(&mut self, targets: BTreeSet<Tid>) {
+        self.targets = Some(targets.into_iter().collect());
     }
 
     /// Takes in an event. A clock that steps back a little is taken to have stood still.
@@ -34,7 +65,7 @@ impl Stream {
         if let Tracepoint::TaskNewtask { pid, .. }
         | Tracepoint::SchedProcessFork { child_pid: pid, .. } = event
         {
-            self.born.entry(pid).or_insert(time);
+            self.note_birth(time, pid);
         }
         let scans = matches!(
             event,
@@ -71,7 +102,7 @@ impl Stream {
     /// Takes in a new thread of which no tracepoint tells.
     pub(super) fn fork(&mut self, time: u64, cpu: Cpu, parent: Tid, child: Tid, shares: Shares) {
         let time = self.forward(time, cpu);
-        self.born.entry(child).or_insert(time);
+        self.note_birth(time, child);
         self.collector.fork(time, cpu, parent, child, &[], shares);
     }
 
@@ -80,21 +111,47 @@ impl Stream {
         self.collector.affinity(time, cpu, thread, cpus);
     }
 
-    /// Whether a thread was created since the recording began.
-    pub(super) fn saw_birth_of(&self, thread: Tid) -> bool {
-        self.born.contains_key(&thread)
-    }
-
     fn forward(&mut self, time: u64, cpu: Cpu) -> u64 {
         let last = self.last.entry(cpu).or_insert(time);
         *last = time.max(*last);
         *last
     }
 
-    /// The trace, with the threads that were there when it began.
-    pub(super) fn finish(mut self, snapshot: Snapshot, origin: Origin) -> Trace {
+    fn note_birth(&mut self, time: u64, thread: Tid) {
+        if self.snapshot.is_some() {
+            self.born.entry(thread).or_insert(time);
+        }
+    }
+
+    /// Hands out what happened before a time, of which nothing is still to come. The threads that were
+    /// there at the beginning wait until it is known which of them were created meanwhile.
+    pub(super) fn settle(&mut self, until: u64) -> Settled {
+        if self.snapshot.as_ref().is_some_and(|snapshot| until <= snapshot.taken) {
+            return Settled::default();
+        }
+        if let Some(snapshot) = self.snapshot.take() {
+            self.tell(snapshot);
+        }
+        let (mut events, mut numa) = self.collector.take_before(until);
+        if let Some(targets) = &mut self.targets {
+            events.retain(|event| is_of(targets, event));
+        }
+        for (time, cpu) in events.iter_mut().map(|event| (&mut event.time, event.cpu)) {
+            *time = not_back(&mut self.settled, cpu, *time);
+        }
+        numa.sort_by_key(|event| (event.time, event.cpu));
+        self.count += (events.len() + numa.len()) as u64;
+        Settled { events, numa }
+    }
+
+    /// Forgets what only settled events needed.
+    pub(super) fn forget(&mut self) {
+        self.collector.forget();
+    }
+
+    fn tell(&mut self, snapshot: Snapshot) {
         let Snapshot { began, taken, threads } = snapshot;
-        let born = &self.born;
+        let born = std::mem::take(&mut self.born);
         let was_there = |thread: &Tid| born.get(thread).is_none_or(|&born| born > taken);
         for found in threads.into_iter().filter(|found| was_there(&found.thread)) {
             self.collector.member(began, FIRST_CPU, found.thread, found.process);
@@ -103,9 +160,109 @@ impl Stream {
                 self.collector.affinity(began, FIRST_CPU, found.thread, &cpus);
             }
         }
-        self.collector.finish(Origin { lost: self.lost, ..origin })
     }
 }
 
 /// The CPU of what did not happen on any.
 const FIRST_CPU: Cpu = 0;
+
+/// Whether an event is one of the target, whose threads begin and end by its events: any but a migration
+/// of another thread.
+fn is_of(targets: &mut HashSet<Tid>, event: &Event) -> bool {
+    match event.what {
+        What::Fork { child, .. } => drop(targets.insert(child)),
+        What::Exec { thread, old } => {
+            targets.remove(&old);
+            targets.insert(thread);
+        }
+        What::Switch { prev, state, .. } if state.is_dead() => drop(targets.remove(&prev)),
+        What::Migrate { thread, .. } => return targets.contains(&thread),
+        _ => {}
+    }
+    true
+}
+
+/// The time, or that of the last event of the CPU if it is later: what the kernel held back for long.
+fn not_back(settled: &mut HashMap<Cpu, u64>, cpu: Cpu, time: u64) -> u64 {
+    let last = settled.entry(cpu).or_insert(time);
+    *last = time.max(*last);
+    *last
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::linux::snapshot::Thread;
+
+    fn found(thread: Tid) -> Thread {
+        Thread { thread, process: 7, name: b"found".to_vec(), cpus: None }
+    }
+
+    fn whats(settled: &Settled) -> Vec<(u64, What)> {
+        settled.events.iter().map(|event| (event.time, event.what)).collect()
+    }
+
+    fn migrate(thread: Tid) -> Tracepoint<'static> {
+        Tracepoint::SchedMigrateTask { comm: &[], pid: thread, orig_cpu: 0, dest_cpu: 1 }
+    }
+
+    fn exit(thread: Tid) -> Tracepoint<'static> {
+        Tracepoint::SchedProcessExit { comm: &[], pid: thread }
+    }
+
+    #[test]
+    fn who_was_there_is_told_first_and_when_it_is_known_who_was_not() {
+        let mut stream = Stream::default();
+        let threads = vec![found(7), found(8)];
+        stream.begin(Snapshot { began: 10, taken: 30, threads });
+        stream.fork(20, 1, 7, 8, Shares::Process);
+        stream.tracepoint(40, 0, 7, exit(7));
+        assert!(stream.settle(30).events.is_empty(), "thread 8 may yet turn out to be new");
+        let settled = whats(&stream.settle(35));
+        let told = |what: &What| matches!(what, What::Member { .. } | What::Fork { .. });
+        let told: Vec<_> = settled.iter().filter(|(_, what)| told(what)).collect();
+        let member = What::Member { thread: 7, process: 7 };
+        let fork = What::Fork { parent: 7, child: 8, shares: Shares::Process };
+        assert_eq!(told, [&(10, member), &(20, fork)]);
+        assert_eq!(whats(&stream.settle(u64::MAX)), [(40, What::Exit { thread: 7 })]);
+    }
+
+    #[test]
+    fn what_was_held_back_too_long_comes_later_and_no_cpu_goes_back() {
+        let mut stream = Stream::default();
+        stream.tracepoint(50, 0, 7, exit(7));
+        stream.tracepoint(52, 1, 8, exit(8));
+        assert_eq!(stream.settle(60).events.len(), 2);
+        stream.late(40, 0, 9, exit(9));
+        stream.late(51, 2, 10, exit(10));
+        let late = whats(&stream.settle(70));
+        let [first, second] = [9, 10].map(|thread| What::Exit { thread });
+        assert_eq!(late, [(50, first), (51, second)]);
+    }
+
+    #[test]
+    fn migrations_are_those_of_the_targets_living_threads() {
+        let mut stream = Stream::default();
+        stream.keep_migrations_of(BTreeSet::from([7]));
+        let dead = |thread| Tracepoint::SchedSwitch {
+            prev_comm: &[],
+            prev_pid: thread,
+            prev_state: State::DEAD.0,
+            next_comm: &[],
+            next_pid: IDLE,
+        };
+        stream.tracepoint(20, 0, 8, dead(8));
+        for time in [5, 15, 25] {
+            for thread in [7, 8, 9] {
+                stream.late(time, 1, IDLE, migrate(thread));
+            }
+        }
+        stream.fork(10, 2, 7, 8, Shares::Process);
+        let settled = stream.settle(u64::MAX);
+        let moved = settled.events.iter().filter_map(|event| match event.what {
+            What::Migrate { thread, .. } => Some((event.time, thread)),
+            _ => None,
+        });
+        assert_eq!(moved.collect::<Vec<_>>(), [(5, 7), (15, 7), (15, 8), (25, 7)]);
+    }
+}

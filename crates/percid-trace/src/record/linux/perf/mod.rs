@@ -15,6 +15,7 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use self::records::Records;
 use self::ring::Ring;
 use super::buffers::Buffers;
+use super::clock::now;
 use super::stream::Stream;
 use super::{cpus, snapshot};
 use crate::event::{Cpu, Tid};
@@ -86,12 +87,13 @@ impl Buffers for Perf {
         self.rings.iter().map(|(_, ring)| ring.event().as_raw_fd()).collect()
     }
 
-    fn drain(&mut self, stream: &mut Stream) -> Result<(), String> {
+    fn drain(&mut self, stream: &mut Stream) -> Result<u64, String> {
+        let until = now();
         let records = &mut self.records;
         for (cpu, ring) in &mut self.rings {
             ring.drain(|record| records.take(record, *cpu, stream))?;
         }
-        Ok(())
+        Ok(until)
     }
 
     fn end(&mut self, stream: &mut Stream) -> Result<(), String> {

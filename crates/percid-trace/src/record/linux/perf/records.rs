@@ -218,8 +218,6 @@ impl Moment {
 mod tests {
     use super::*;
     use crate::event::What;
-    use crate::record::linux::snapshot::Snapshot;
-    use crate::trace::Origin;
 
     /// A record with a header and the trailer of all records.
     fn record(kind: u32, misc: u16, body: &[u32], tid: u32, time: u64) -> Vec<u8> {
@@ -251,8 +249,8 @@ mod tests {
         for record in records {
             reader.take(record, 3, &mut stream).expect("a good record");
         }
-        let trace = stream.finish(Snapshot::default(), Origin::default());
-        (trace.events.iter().map(|event| event.what).collect(), trace.origin.lost)
+        let settled = stream.settle(u64::MAX);
+        (settled.events.iter().map(|event| event.what).collect(), stream.lost)
     }
 
     #[test]

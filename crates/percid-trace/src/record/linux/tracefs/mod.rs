@@ -23,6 +23,7 @@ use self::instance::Instance;
 use self::pages::{Layout, Page};
 use self::probes::Probes;
 use super::buffers::Buffers;
+use super::clock::now;
 use super::stream::Stream;
 use super::{cpus, snapshot};
 use crate::collector::Tracepoint;
@@ -35,16 +36,16 @@ pub(super) fn open(options: &Options, process: Option<Tid>) -> Result<Tracefs, S
     let probes = options.extra.numa.then(|| Probes::set(&tracefs));
     let instance = new_instance(&tracefs, options)?;
     let mut others = None;
-    let mut targets = BTreeSet::new();
+    let mut targets = None;
     if let Some(process) = process {
-        targets = restrict(&instance, process)?;
+        targets = Some(restrict(&instance, process)?);
         let instance = new_instance(&tracefs, options)?;
         let events = Events::of_others(&instance)?;
         others = Some(Buffer::new(instance, events)?);
     }
     let events = Events::of_target(&instance, options.extra, process.is_none())?;
     let own = Buffer::new(instance, events)?;
-    Ok(Tracefs { own, others, targets, migrations: Vec::new(), _probes: probes })
+    Ok(Tracefs { own, others, targets, _probes: probes })
 }
 
 fn new_instance(tracefs: &Path, options: &Options) -> Result<Instance, String> {
@@ -82,22 +83,10 @@ pub(super) struct Tracefs {
     own: Buffer,
     /// The migrations of the whole system, among them those of the target's threads.
     others: Option<Buffer>,
-    /// The threads that were there when it began.
-    targets: BTreeSet<Tid>,
-    migrations: Vec<Migration>,
+    /// The threads that were there when it began, until they are passed on.
+    targets: Option<BTreeSet<Tid>>,
     /// Taken away when the instances that listen to them have gone.
     _probes: Option<Probes>,
-}
-
-/// A thread was moved, of the target or not.
-#[derive(Debug, Clone, Copy)]
-struct Migration {
-    time: u64,
-    cpu: Cpu,
-    current: Tid,
-    thread: Tid,
-    from: Cpu,
-    to: Cpu,
 }
 
 impl Buffers for Tracefs {
@@ -116,7 +105,7 @@ impl Buffers for Tracefs {
         ready.map(|(_, pipe)| pipe.as_raw_fd()).collect()
     }
 
-    fn drain(&mut self, stream: &mut Stream) -> Result<(), String> {
+    fn drain(&mut self, stream: &mut Stream) -> Result<u64, String> {
         self.take(stream, AT_ONCE)
     }
 
@@ -126,12 +115,6 @@ impl Buffers for Tracefs {
             others.instance.write("tracing_on", "0")?;
         }
         self.take(stream, usize::MAX)?;
-        for migration in std::mem::take(&mut self.migrations) {
-            let thread = migration.thread;
-            if self.targets.contains(&thread) || stream.saw_birth_of(thread) {
-                migration.tell(stream);
-            }
-        }
         let lost = self.own.instance.lost();
         stream.lost = stream.lost.max(lost);
         Ok(())
@@ -147,9 +130,12 @@ impl Buffers for Tracefs {
 const AT_ONCE: usize = 4096;
 
 impl Tracefs {
-    fn take(&mut self, stream: &mut Stream, pages: usize) -> Result<(), String> {
+    fn take(&mut self, stream: &mut Stream, pages: usize) -> Result<u64, String> {
+        if let Some(targets) = self.targets.take() {
+            stream.keep_migrations_of(targets);
+        }
         let mut calls = BTreeMap::new();
-        stream.lost += self.own.drain(pages, |events, time, cpu, record| {
+        let own = self.own.drain(pages, |events, time, cpu, record| {
             if let Some(thread) = events.affinity_call(record) {
                 calls.insert(thread, (time, cpu));
                 return Ok(());
@@ -158,34 +144,33 @@ impl Tracefs {
             stream.tracepoint(time, cpu, current, event);
             Ok(())
         })?;
+        stream.lost += own.lost;
         for (thread, (time, cpu)) in calls {
             if let Some(cpus) = cpus::allowed(thread) {
                 stream.affinity(time, cpu, thread, &cpus);
             }
         }
-        let Some(others) = &mut self.others else { return Ok(()) };
-        let migrations = &mut self.migrations;
-        stream.lost += others.drain(pages, |events, time, cpu, record| {
+        let Some(others) = &mut self.others else { return Ok(own.until) };
+        let others = others.drain(pages, |events, time, cpu, record| {
             let Some((current, event)) = events.formats.decode(record)? else { return Ok(()) };
-            if let Tracepoint::SchedMigrateTask {
-                pid: thread, orig_cpu: from, dest_cpu: to, ..
-            } = event
-            {
-                migrations.push(Migration { time, cpu, current, thread, from, to });
+            if let Tracepoint::SchedMigrateTask { pid, orig_cpu, dest_cpu, .. } = event {
+                let comm = &[];
+                let event = Tracepoint::SchedMigrateTask { comm, pid, orig_cpu, dest_cpu };
+                stream.late(time, cpu, current, event);
             }
             Ok(())
         })?;
-        Ok(())
+        stream.lost += others.lost;
+        Ok(own.until.min(others.until))
     }
 }
 
-impl Migration {
-    fn tell(self, stream: &mut Stream) {
-        let Migration { time, cpu, current, thread, from, to } = self;
-        let event =
-            Tracepoint::SchedMigrateTask { comm: &[], pid: thread, orig_cpu: from, dest_cpu: to };
-        stream.late(time, cpu, current, event);
-    }
+/// What was taken from a buffer.
+struct Drained {
+    /// Events that were lost on the way.
+    lost: u64,
+    /// Until when everything was taken.
+    until: u64,
 }
 
 /// An instance and its pipes.
@@ -208,26 +193,31 @@ impl Buffer {
     }
 
     /// Hands out the records of up to `pages` sub-buffers of each CPU: their times, CPUs and bytes.
-    /// Returns how many were lost on the way.
     fn drain(
         &mut self,
         pages: usize,
         mut take: impl FnMut(&Events, u64, Cpu, &[u8]) -> Result<(), String>,
-    ) -> Result<u64, String> {
-        let mut lost = 0;
+    ) -> Result<Drained, String> {
+        let mut drained = Drained { lost: 0, until: now() };
         for (cpu, pipe) in &mut self.pipes {
-            for _ in 0..pages {
+            let mut last = 0;
+            for nr in 0..pages {
                 let Some(length) = read(pipe, &mut self.page)? else { break };
                 let damaged = |error| format!("CPU {cpu}, a sub-buffer: {error}");
                 let page = self.page.get(..length).unwrap_or_default();
                 let mut page = Page::new(page, &self.layout).map_err(damaged)?;
-                lost += page.lost;
+                drained.lost += page.lost;
                 while let Some(record) = page.next().map_err(damaged)? {
                     take(&self.events, record.time, *cpu, record.data)?;
+                    last = record.time;
+                }
+                if nr + 1 == pages {
+                    // There may be more.
+                    drained.until = drained.until.min(last);
                 }
             }
         }
-        Ok(lost)
+        Ok(drained)
     }
 }
 
@@ -279,7 +269,7 @@ mod tests {
             }
             Ok(())
         });
-        assert_eq!(taken, Ok(0), "nothing is lost");
+        assert_eq!(taken.map(|drained| drained.lost), Ok(0), "nothing is lost");
         all
     }
 

@@ -1,0 +1,23 @@
+//! From what was recorded to the file that was asked for.
+
+use std::path::Path;
+use std::sync::atomic::Ordering::Relaxed;
+
+use percid_command::exit::Failure;
+use percid_command::interrupt::Interrupt;
+use percid_command::watch::watched;
+use percid_trace::spool::{Source, Stored, store};
+
+use crate::file;
+
+/// Writes the Parquet file, and tells how far that is.
+pub(crate) fn finish(
+    source: &(impl Source + Sync),
+    to: &Path,
+    interrupt: &Interrupt,
+) -> Result<Stored, Failure> {
+    let label = format!("writing {}", to.display());
+    watched(&label, None, interrupt, |control| {
+        file::replace(to, |to| store(source, to, &mut |done| control.done.store(done, Relaxed)))
+    })
+}

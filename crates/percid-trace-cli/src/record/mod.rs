@@ -1,0 +1,211 @@
+//! `percid trace record`: the schedule of a command, a process or the whole system.
+
+mod flight;
+mod signals;
+mod summary;
+
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
+use std::time::Duration;
+
+use percid_command::exit::{Exit, Failure, complain};
+use percid_command::interrupt::Interrupt;
+use percid_command::output;
+use percid_command::progress::Progress as Meter;
+use percid_command::trace::{RecordArguments, WayChoice};
+use percid_trace::Error;
+use percid_trace::record::{self, Ended, Extra, Options, Progress, Refusal, Sink, Target, Way};
+use percid_trace::spool::{Spool, Spooled, Stored};
+
+use self::flight::Flight;
+use self::signals::Signals;
+use self::summary::Summary;
+use crate::file;
+use crate::finish::finish;
+use crate::partial;
+
+pub(crate) fn run(arguments: &RecordArguments, json: bool) -> Result<Exit, Failure> {
+    file::check_parquet()?;
+    file::check_writable(&arguments.output)?;
+    let recording = Recording {
+        options: options(arguments, json),
+        output: &arguments.output,
+        interrupt: Interrupt::listen()?,
+        signals: Signals::listen()?,
+    };
+    let recorded = match arguments.ring {
+        Some(size) => recording.of_the_end(size),
+        None => recording.of_all(arguments.max_size),
+    };
+    let summary = match recorded {
+        Ok(summary) => summary,
+        Err(Unrecorded::Refused(refusal)) => return refused(&refusal),
+        Err(Unrecorded::Failed(failure)) => return Err(failure),
+    };
+    if let Some(why) = &summary.no_scan {
+        complain(format_args!("{why}"));
+    }
+    if json {
+        output::print_json(&summary)?
+    } else {
+        complain(format_args!("{summary}"));
+        complain(format_args!("{}", summary.trustworthiness))
+    }
+    Ok(summary.exit(&recording.interrupt))
+}
+
+/// Why there is no recording.
+enum Unrecorded {
+    Refused(Refusal),
+    Failed(Failure),
+}
+
+impl From<Refusal> for Unrecorded {
+    fn from(refusal: Refusal) -> Unrecorded {
+        Unrecorded::Refused(refusal)
+    }
+}
+
+impl From<Failure> for Unrecorded {
+    fn from(failure: Failure) -> Unrecorded {
+        Unrecorded::Failed(failure)
+    }
+}
+
+/// A command that is not there, or cannot be started, is told as shells do.
+fn refused(refusal: &Refusal) -> Result<Exit, Failure> {
+    match refusal {
+        Refusal::NoCommand(_) | Refusal::Unstartable(..) => {
+            complain(format_args!("{refusal}"));
+            Ok(Exit::Status(refusal.exit_code()))
+        }
+        _ => Err(Failure::new("cannot record", io::Error::other(refusal.to_string()))),
+    }
+}
+
+fn options(arguments: &RecordArguments, json: bool) -> Options {
+    let target = match (arguments.pid, &arguments.command[..]) {
+        (Some(pid), _) => Target::Process(pid),
+        (None, []) => Target::System,
+        (None, command) => Target::Command(command.to_vec()),
+    };
+    let way = arguments.way.map(|way| match way {
+        WayChoice::Tracefs => Way::Tracefs,
+        WayChoice::Perf => Way::PerfEvents,
+    });
+    let buffer_kb = arguments.buffer_kb as u32;
+    // Without a document the command's own output has standard output for itself.
+    let output_aside = json;
+    let extra = Extra { numa: arguments.numa_scan, ..Extra::default() };
+    let limit = arguments.seconds;
+    Options { buffer_kb, way, limit, output_aside, extra, ..Options::new(target) }
+}
+
+/// How often Ctrl-C is looked for.
+const LOOK: Duration = Duration::from_millis(50);
+
+struct Recording<'a> {
+    options: Options,
+    output: &'a Path,
+    interrupt: Interrupt,
+    signals: Signals,
+}
+
+impl Recording<'_> {
+    /// Writes everything while it is recorded, and the file of it then.
+    fn of_all(&self, max_size: Option<u64>) -> Result<Summary, Unrecorded> {
+        let (partial, file) = partial::create(self.output)?;
+        let cannot_write =
+            |cause| Failure::new(format!("cannot write {}", partial.display()), cause);
+        let mut spool = Spool::new(file, max_size.map(spool_size)).map_err(cannot_write)?;
+        let idle = || {
+            if self.signals.dump() {
+                complain(format_args!("SIGUSR1: only with --ring is something written at it"));
+            }
+        };
+        let ended =
+            self.record(&mut spool, idle).inspect_err(|_| drop(fs::remove_file(&partial)))?;
+        let is_full = spool.is_full();
+        spool.finish();
+        let stored = self.store(&partial).map_err(|failure| left(&partial, &ended, failure))?;
+        fs::remove_file(&partial)
+            .map_err(|cause| Failure::new(format!("cannot remove {}", partial.display()), cause))?;
+        let mut summary = Summary::of(stored, ended, self.output);
+        summary.max_size = max_size.filter(|_| is_full);
+        Ok(summary)
+    }
+
+    /// Keeps the last events, and writes them.
+    fn of_the_end(&self, size: u64) -> Result<Summary, Unrecorded> {
+        let mut flight = Flight::new(size, self.output, &self.signals)?;
+        let ended = self.record(&mut flight, || {})?;
+        let (last, dumps) = flight.finish();
+        let stored = finish(&last, self.output, &self.interrupt)?;
+        let mut summary = Summary::of(stored, ended, self.output);
+        summary.dumps = dumps.iter().map(|path| path.display().to_string()).collect();
+        Ok(summary)
+    }
+
+    /// Records until the target ends or Ctrl-C is pressed, and tells how far it is.
+    fn record(&self, sink: &mut dyn Sink, idle: impl Fn()) -> Result<Ended, Refusal> {
+        let (stop, over) = (AtomicBool::new(false), AtomicBool::new(false));
+        let meter = Meter::new("record", Duration::MAX);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !over.load(Relaxed) {
+                    self.interrupt.sleep(LOOK);
+                    if self.interrupt.pressed() {
+                        stop.store(true, Relaxed);
+                        thread::sleep(LOOK);
+                    }
+                }
+            });
+            let ended = record::record_to(&self.options, &stop, sink, |progress| {
+                idle();
+                tell(&meter, progress);
+            });
+            over.store(true, Relaxed);
+            ended
+        })
+    }
+
+    fn store(&self, partial: &Path) -> Result<Stored, Failure> {
+        let spooled = File::open(partial).map_err(Error::Io).and_then(Spooled::open);
+        let spooled = spooled.map_err(|error| {
+            let cause = io::Error::other(error.to_string());
+            Failure::new(format!("cannot read {}", partial.display()), cause)
+        })?;
+        finish(&spooled, self.output, &self.interrupt)
+    }
+}
+
+/// How much may be written while recording, so that the file of it stays below a size: of the schedules
+/// of a pipe's two ends, which compress best, it was 1.22 times as large, and less of others.
+fn spool_size(most: u64) -> u64 {
+    most / 4 * 3 - DESCRIPTION
+}
+
+/// What the file has besides, in bytes.
+const DESCRIPTION: u64 = 8 << 10;
+
+/// What was recorded is there all the same.
+fn left(partial: &Path, ended: &Ended, failure: Failure) -> Failure {
+    if let Some(why) = &ended.broken {
+        complain(format_args!("THE RECORDING ENDED EARLY: {why}"));
+    }
+    let partial = partial.display();
+    complain(format_args!(
+        "what was recorded is whole in {partial}: when there is room, `percid trace recover {partial}` \
+         finishes it, with -o elsewhere"
+    ));
+    failure
+}
+
+fn tell(meter: &Meter, progress: Progress) {
+    if progress.elapsed >= percid_command::progress::WORTH_TELLING {
+        meter.after(progress.elapsed);
+    }
+}

@@ -1,0 +1,110 @@
+//! What was recorded, for its user.
+
+use std::fmt;
+use std::path::Path;
+use std::process::ExitStatus;
+
+use percid_command::exit::Exit;
+use percid_command::interrupt::Interrupt;
+use percid_trace::record::Ended;
+use percid_trace::spool::Stored;
+use percid_trace::trustworthiness::Trustworthiness;
+use serde::Serialize;
+
+/// What was recorded.
+#[derive(Debug, Serialize)]
+pub(super) struct Summary {
+    /// What may be concluded from it.
+    pub(super) trustworthiness: Trustworthiness,
+    file: String,
+    events: u64,
+    /// Of NUMA balancing.
+    numa_events: u64,
+    lost: u64,
+    duration_ns: u64,
+    way: String,
+    /// What this kernel does not have.
+    without: Vec<&'static str>,
+    /// How the command ended.
+    status: Option<u8>,
+    /// The size at which it was stopped, if it was.
+    pub(super) max_size: Option<u64>,
+    /// What SIGUSR1 had written on the way.
+    pub(super) dumps: Vec<String>,
+    /// Why the recording ended early.
+    broken: Option<String>,
+    /// Why the kernel scans nothing, if NUMA balancing was asked for.
+    pub(super) no_scan: Option<String>,
+}
+
+impl Summary {
+    pub(super) fn of(stored: Stored, ended: Ended, output: &Path) -> Summary {
+        let Ended { status, way, without, no_scan, broken } = ended;
+        Summary {
+            trustworthiness: stored.trustworthiness,
+            file: output.display().to_string(),
+            events: stored.events,
+            numa_events: stored.numa_events,
+            lost: stored.origin.lost,
+            duration_ns: stored.duration_ns,
+            way: way.to_string(),
+            without,
+            status: status.map(status_code),
+            max_size: None,
+            dumps: Vec::new(),
+            broken,
+            no_scan,
+        }
+    }
+
+    /// The command's own status comes first, but for Ctrl-C without a command.
+    pub(super) fn exit(&self, interrupt: &Interrupt) -> Exit {
+        match self.status {
+            Some(status) if status != 0 => Exit::Status(status),
+            _ if self.broken.is_some() => Exit::Partial,
+            _ if interrupt.pressed() => Exit::Interrupted,
+            _ => Exit::Complete,
+        }
+    }
+}
+
+/// As shells have it: 128 and the number of the signal that ended it.
+fn status_code(status: ExitStatus) -> u8 {
+    let by_signal = signal(status).map(|signal| 128 + signal);
+    status.code().or(by_signal).and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
+}
+
+#[cfg(unix)]
+fn signal(status: ExitStatus) -> Option<i32> {
+    std::os::unix::process::ExitStatusExt::signal(&status)
+}
+
+#[cfg(not(unix))]
+fn signal(_: ExitStatus) -> Option<i32> {
+    None
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (file, events, way) = (&self.file, self.events, &self.way);
+        let seconds = self.duration_ns as f64 / 1e9;
+        write!(f, "{file}: {events} events in {seconds:.3} s by {way}, ")?;
+        if self.numa_events > 0 {
+            write!(f, "{} more of NUMA balancing, ", self.numa_events)?;
+        }
+        match self.lost {
+            0 => write!(f, "none lost")?,
+            lost => write!(f, "{lost} LOST because buffers were full: try a larger --buffer-kb")?,
+        }
+        if !self.without.is_empty() {
+            write!(f, "; without {}", self.without.join(", "))?;
+        }
+        if let Some(size) = self.max_size {
+            write!(f, "; STOPPED because more than the {size} bytes of --max-size were needed")?;
+        }
+        if let Some(why) = &self.broken {
+            write!(f, "; THE RECORDING ENDED EARLY: {why}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,8 @@
+//! What no trace exceeds.
+
+/// The largest number of CPUs for which Linux can be built.
+pub const MOST_CPUS: u32 = 8192;
+
+/// The latest time that an event may have, in nanoseconds: some centuries, and what Parquet can
+/// say. So code that reckons with times has room above them.
+pub const LAST_TIME: u64 = i64::MAX as u64;

@@ -1,0 +1,119 @@
+//! Where a trace comes from, as pairs of a key and a text: the metadata of files.
+
+use std::str::FromStr;
+
+use crate::error::Error;
+use crate::numa::ScanSettings;
+use crate::trace::{Coverage, Origin, Sampling};
+
+const RELEASE: &str = "percid.release";
+const CLOCK: &str = "percid.clock";
+const POSSIBLE_CPUS: &str = "percid.possible_cpus";
+const ONLINE_CPUS: &str = "percid.online_cpus";
+const LOST: &str = "percid.lost";
+const COMMAND: &str = "percid.command";
+const SCAN_DELAY_MS: &str = "percid.numa_scan_delay_ms";
+const SCAN_SIZE_MB: &str = "percid.numa_scan_size_mb";
+const NODES: &str = "percid.cpu_nodes";
+const SAMPLE_FREQUENCY: &str = "percid.sample_frequency";
+const SAMPLE_PERIOD: &str = "percid.sample_period";
+const AWAY_ONLY: &str = "percid.switches_away_only";
+const NOT_INHERITED: &str = "percid.not_inherited";
+const SOME_CPUS: &str = "percid.some_cpus";
+const CUT_OFF: &str = "percid.cut_off";
+const INFERRED: &str = "percid.inferred_switches";
+
+/// What is known.
+pub(crate) fn pairs(origin: &Origin) -> Vec<(&'static str, String)> {
+    let Origin { release, clock, possible_cpus, online_cpus, lost, command, scan, nodes, coverage } =
+        origin;
+    let nodes: Vec<String> = nodes.iter().map(u32::to_string).collect();
+    let pairs = [
+        (RELEASE, release.clone()),
+        (CLOCK, clock.clone()),
+        (POSSIBLE_CPUS, possible_cpus.map(|cpus| cpus.to_string())),
+        (ONLINE_CPUS, online_cpus.map(|cpus| cpus.to_string())),
+        (LOST, Some(lost.to_string())),
+        (COMMAND, command.clone()),
+        (SCAN_DELAY_MS, scan.map(|scan| scan.delay_ms.to_string())),
+        (SCAN_SIZE_MB, scan.map(|scan| scan.size_mb.to_string())),
+        (NODES, (!nodes.is_empty()).then(|| nodes.join(","))),
+    ];
+    let all = pairs.into_iter().chain(pairs_of_coverage(coverage));
+    all.filter_map(|(key, value)| Some((key, value?))).collect()
+}
+
+/// What of the schedule was recorded, where that is not all.
+fn pairs_of_coverage(coverage: &Coverage) -> [(&'static str, Option<String>); 7] {
+    let Coverage { sampling, away_only, not_inherited, some_cpus, cut_off, inferred } = *coverage;
+    let (frequency, period) = match sampling {
+        Some(Sampling::Frequency(hz)) => (Some(hz), None),
+        Some(Sampling::Period(nth)) => (None, Some(nth)),
+        None => (None, None),
+    };
+    let set = |is_set: bool| is_set.then(|| "1".to_owned());
+    [
+        (SAMPLE_FREQUENCY, frequency.map(|hz| hz.to_string())),
+        (SAMPLE_PERIOD, period.map(|nth| nth.to_string())),
+        (AWAY_ONLY, set(away_only)),
+        (NOT_INHERITED, set(not_inherited)),
+        (SOME_CPUS, set(some_cpus)),
+        (CUT_OFF, set(cut_off)),
+        (INFERRED, (inferred > 0).then(|| inferred.to_string())),
+    ]
+}
+
+/// Where a trace comes from, of which `text` has the pairs.
+///
+/// # Errors
+///
+/// Which one is no number and should be.
+pub(crate) fn from_pairs(text: impl Fn(&str) -> Option<String>) -> Result<Origin, Error> {
+    Ok(Origin {
+        release: text(RELEASE),
+        clock: text(CLOCK),
+        possible_cpus: number(POSSIBLE_CPUS, text(POSSIBLE_CPUS))?,
+        online_cpus: number(ONLINE_CPUS, text(ONLINE_CPUS))?,
+        lost: number(LOST, text(LOST))?.unwrap_or(0),
+        command: text(COMMAND),
+        scan: scan(
+            number(SCAN_DELAY_MS, text(SCAN_DELAY_MS))?,
+            number(SCAN_SIZE_MB, text(SCAN_SIZE_MB))?,
+        ),
+        nodes: nodes(text(NODES))?,
+        coverage: coverage(text)?,
+    })
+}
+
+/// What of the schedule was recorded.
+fn coverage(text: impl Fn(&str) -> Option<String>) -> Result<Coverage, Error> {
+    let read = |key: &str| number::<u64>(key, text(key));
+    let is_set = |key: &str| read(key).map(|number| number.is_some_and(|number| number != 0));
+    let frequency = read(SAMPLE_FREQUENCY)?.map(Sampling::Frequency);
+    Ok(Coverage {
+        sampling: frequency.or(read(SAMPLE_PERIOD)?.map(Sampling::Period)),
+        away_only: is_set(AWAY_ONLY)?,
+        not_inherited: is_set(NOT_INHERITED)?,
+        some_cpus: is_set(SOME_CPUS)?,
+        cut_off: is_set(CUT_OFF)?,
+        inferred: read(INFERRED)?.unwrap_or(0),
+    })
+}
+
+fn scan(delay_ms: Option<u64>, size_mb: Option<u64>) -> Option<ScanSettings> {
+    Some(ScanSettings { delay_ms: delay_ms?, size_mb: size_mb? })
+}
+
+/// A number for each CPU.
+fn nodes(text: Option<String>) -> Result<Vec<u32>, Error> {
+    let Some(text) = text else { return Ok(Vec::new()) };
+    let nodes = text.split(',').map(|node| number(NODES, Some(node.to_owned())));
+    Ok(nodes.collect::<Result<Vec<Option<u32>>, Error>>()?.into_iter().flatten().collect())
+}
+
+/// The number that stands under a key, if there is one.
+pub(crate) fn number<T: FromStr>(key: &str, text: Option<String>) -> Result<Option<T>, Error> {
+    let Some(text) = text else { return Ok(None) };
+    let no_number = |_| Error::in_file(format!("the metadata `{key}` is not a number"));
+    text.parse().map(Some).map_err(no_number)
+}

@@ -1,0 +1,35 @@
+//! The numbers that stand for kinds of events, and how much a frame holds.
+
+use crate::event::{Shares, Stage};
+
+pub(super) const SWITCH: u8 = 0;
+pub(super) const WAKEUP: u8 = 1;
+pub(super) const MIGRATE: u8 = 2;
+pub(super) const FORK: u8 = 3;
+pub(super) const EXEC: u8 = 4;
+pub(super) const EXIT: u8 = 5;
+pub(super) const AFFINITY: u8 = 6;
+pub(super) const ID: u8 = 7;
+pub(super) const TICK: u8 = 8;
+pub(super) const MEMBER: u8 = 9;
+pub(super) const NAME: u8 = 10;
+
+/// The stages of a wakeup, by number.
+pub(super) const STAGES: [Stage; 3] = [Stage::Waking, Stage::Woken, Stage::New];
+
+/// What a new thread shares, by number.
+pub(super) const SHARES: [Shares; 4] =
+    [Shares::Unknown, Shares::Nothing, Shares::Memory, Shares::Process];
+
+/// No frame gets further events when its content is as long as this, before it is compressed.
+pub(super) const ENOUGH: usize = 1 << 20;
+
+/// The longest content, before it is compressed: the last event may have a long text.
+pub(super) const MOST: usize = 2 << 20;
+
+/// What is compressed is at most as many times as long before. So a short file cannot claim to have
+/// more events than fit in memory.
+pub(super) const TIMES: usize = 64;
+
+/// The longest text of an event, in bytes: that of a list of every other CPU of 16384.
+pub(super) const LONGEST_TEXT: usize = 1 << 16;

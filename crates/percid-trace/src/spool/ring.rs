@@ -1,0 +1,111 @@
+//! The last events only, in memory: a flight recorder.
+
+use std::collections::VecDeque;
+use std::io;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use super::decode::decode;
+use super::frame::{Frame, Frames};
+use super::population::Population;
+use super::source::{Part, Source, Tail};
+use super::write;
+use crate::error::Error;
+use crate::record::{Piece, Sink};
+use crate::trace::{Origin, Trace};
+
+/// Keeps the last frames.
+#[derive(Debug)]
+pub struct Ring {
+    frames: write::Frames,
+    most: usize,
+    kept: usize,
+    state: Snapshot,
+}
+
+/// What a ring has at a time.
+#[derive(Debug, Clone, Default)]
+pub struct Snapshot {
+    origin: Origin,
+    frames: VecDeque<Arc<[u8]>>,
+    /// Who lives when those begin.
+    population: Population,
+    lost: u64,
+}
+
+impl Ring {
+    /// A ring of this many bytes.
+    ///
+    /// # Errors
+    ///
+    /// What the system refuses.
+    pub fn new(most: usize) -> io::Result<Ring> {
+        Ok(Ring { frames: write::Frames::new()?, most, kept: 0, state: Snapshot::default() })
+    }
+
+    /// What it has now. Later events do not change that, and cost no copy of what both have.
+    pub fn snapshot(&self) -> Snapshot {
+        self.state.clone()
+    }
+}
+
+impl Sink for Ring {
+    fn begin(&mut self, origin: &Origin) -> Result<(), String> {
+        self.state.origin = origin.clone();
+        Ok(())
+    }
+
+    fn take(&mut self, piece: &Piece<'_>) -> Result<ControlFlow<()>, String> {
+        let Ring { frames, most, kept, state } = self;
+        state.lost = piece.lost;
+        if !piece.events.is_empty() || !piece.numa.is_empty() {
+            frames.each(piece, |frame| {
+                *kept += frame.len();
+                state.frames.push_back(frame.into());
+            });
+        }
+        while *kept > *most && state.frames.len() > 1 {
+            *kept -= state.forget_first().map_err(|error| error.to_string())?;
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+}
+
+impl Snapshot {
+    /// Drops the oldest frame, but for who lives after it. Returns its length.
+    fn forget_first(&mut self) -> io::Result<usize> {
+        let Some(first) = self.frames.pop_front() else { return Ok(0) };
+        let mut forgotten = Trace::default();
+        add(&first, &mut forgotten)?;
+        for event in &forgotten.events {
+            self.population.take(event, &forgotten.texts);
+        }
+        Ok(first.len())
+    }
+}
+
+impl Source for Snapshot {
+    fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
+    fn each(&self, take: &mut dyn FnMut(&Trace) -> Result<(), Error>) -> Result<Tail, Error> {
+        let mut part = Part::default();
+        self.population.tell(&mut part.0);
+        for frame in &self.frames {
+            add(frame, &mut part.0)?;
+            part.pass_on(false, take)?;
+        }
+        part.pass_on(true, take)?;
+        Ok(Tail { lost: self.lost, ..Tail::default() })
+    }
+}
+
+/// Adds the events of a frame of our own.
+fn add(frame: &[u8], trace: &mut Trace) -> io::Result<()> {
+    let added = match Frames::new(frame, 0)?.next()? {
+        Some(Frame::Events(content)) => decode(content, trace),
+        _ => None,
+    };
+    added.ok_or_else(|| io::Error::other("the ring is damaged"))
+}

@@ -1,0 +1,55 @@
+//! What has recorded events and hands them out, as often as it is asked.
+
+use crate::error::Error;
+use crate::trace::{Origin, Trace};
+
+/// Recorded events.
+pub trait Source {
+    /// What was known at the beginning of where they come from.
+    fn origin(&self) -> &Origin;
+
+    /// Hands out all events in their order, as parts of a trace of some ten thousand events.
+    ///
+    /// # Errors
+    ///
+    /// What the system refuses, and what `take` answers.
+    fn each(&self, take: &mut dyn FnMut(&Trace) -> Result<(), Error>) -> Result<Tail, Error>;
+}
+
+/// The end of what was recorded.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tail {
+    /// How many events the kernel had lost.
+    pub lost: u64,
+    /// Whether the recording did not come to its end.
+    pub cut_off: bool,
+    /// How many bytes behind the last whole frame are left out.
+    pub left_out: u64,
+}
+
+/// A part of a trace that is handed out when it has grown.
+#[derive(Debug, Default)]
+pub(super) struct Part(pub(super) Trace);
+
+/// Events of a part.
+const ENOUGH: usize = 1 << 15;
+
+impl Part {
+    /// Hands it out if it has enough events, or at the end if it has any.
+    pub(super) fn pass_on(
+        &mut self,
+        is_end: bool,
+        take: &mut dyn FnMut(&Trace) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let count = self.0.events.len() + self.0.numa.len();
+        if count < ENOUGH && !(is_end && count > 0) {
+            return Ok(());
+        }
+        take(&self.0)?;
+        let Trace { events, numa, texts, .. } = &mut self.0;
+        events.clear();
+        numa.clear();
+        *texts = Default::default();
+        Ok(())
+    }
+}

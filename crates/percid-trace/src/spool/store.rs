@@ -1,0 +1,127 @@
+//! From what was recorded to a Parquet file, in the memory of one row group.
+
+use std::collections::HashSet;
+use std::io::Write;
+
+use super::source::{Source, Tail};
+use crate::error::Error;
+use crate::event::{Event, Tid};
+use crate::gaps::{self, Finder};
+use crate::parquet::Writer;
+use crate::trace::{Origin, Trace};
+use crate::trustworthiness::{Judge, Trustworthiness};
+
+/// What was written.
+#[derive(Debug)]
+pub struct Stored {
+    /// Events of the schedule.
+    pub events: u64,
+    /// Events of NUMA balancing.
+    pub numa_events: u64,
+    /// From the first event of the schedule to the last, in nanoseconds.
+    pub duration_ns: u64,
+    /// Where it comes from, as the file says.
+    pub origin: Origin,
+    /// What may be concluded from it.
+    pub trustworthiness: Trustworthiness,
+    /// How many bytes at the end of the source could not be read.
+    pub left_out: u64,
+}
+
+/// Writes a Parquet file with all events, and the switches that the kernel did not tell of
+/// ([`gaps`]). `progress` is told how many have been written.
+///
+/// The source is read twice: what shows that a switch is missing may come at the end.
+///
+/// # Errors
+///
+/// What the system refuses.
+pub fn store(
+    source: &dyn Source,
+    to: impl Write + Send,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Stored, Error> {
+    let survey = Survey::of(source)?;
+    let mut storing = Storing {
+        finder: Finder::new(&survey.known),
+        writer: Writer::new(to, survey.numa)?,
+        judge: Judge::default(),
+        completed: Vec::new(),
+        events: 0,
+        numa_events: 0,
+        inferred: 0,
+        ends: None,
+    };
+    source.each(&mut |part| {
+        storing.take(part)?;
+        progress(storing.events + storing.numa_events);
+        Ok(())
+    })?;
+    let Storing { writer, judge, events, numa_events, inferred, ends, .. } = storing;
+    let mut origin = Origin { lost: survey.tail.lost, ..source.origin().clone() };
+    origin.coverage.inferred += inferred;
+    origin.coverage.cut_off |= survey.tail.cut_off;
+    writer.finish(&origin)?;
+    Ok(Stored {
+        events,
+        numa_events,
+        duration_ns: ends.map_or(0, |(first, last): (u64, u64)| last.saturating_sub(first)),
+        trustworthiness: judge.judge(&origin, 0, &survey.known),
+        origin,
+        left_out: survey.tail.left_out,
+    })
+}
+
+/// What has to be known before the first event is written.
+struct Survey {
+    known: HashSet<Tid>,
+    /// Whether there are events of NUMA balancing.
+    numa: bool,
+    tail: Tail,
+}
+
+impl Survey {
+    fn of(source: &dyn Source) -> Result<Survey, Error> {
+        let (mut known, mut numa) = (HashSet::new(), false);
+        let tail = source.each(&mut |part| {
+            part.events.iter().for_each(|event| gaps::learn(&mut known, event));
+            numa |= !part.numa.is_empty();
+            Ok(())
+        })?;
+        Ok(Survey { known, numa, tail })
+    }
+}
+
+struct Storing<'a, W: Write + Send> {
+    finder: Finder<'a>,
+    writer: Writer<W>,
+    judge: Judge,
+    /// The events of a part, with the switches that are missing.
+    completed: Vec<Event>,
+    events: u64,
+    numa_events: u64,
+    inferred: u64,
+    /// The first time and the last.
+    ends: Option<(u64, u64)>,
+}
+
+impl<W: Write + Send> Storing<'_, W> {
+    fn take(&mut self, part: &Trace) -> Result<(), Error> {
+        self.completed.clear();
+        for event in &part.events {
+            if let Some(missing) = self.finder.missing_before(event) {
+                self.inferred += 1;
+                self.judge.take(&missing);
+                self.completed.push(missing);
+            }
+            self.judge.take(event);
+            self.completed.push(*event);
+        }
+        if let (Some(first), Some(last)) = (part.events.first(), part.events.last()) {
+            self.ends = Some((self.ends.map_or(first.time, |(first, _)| first), last.time));
+        }
+        self.events += self.completed.len() as u64;
+        self.numa_events += part.numa.len() as u64;
+        self.writer.write(&self.completed, &part.numa, &part.texts)
+    }
+}
