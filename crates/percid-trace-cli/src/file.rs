@@ -11,8 +11,7 @@ use std::time::Duration;
 use percid_command::exit::Failure;
 use percid_command::interrupt::Interrupt;
 use percid_command::watch::watched;
-use percid_trace::trustworthiness::Trustworthiness;
-use percid_trace::{Error, Trace, gaps, parquet, read};
+use percid_trace::{Error, Trace, parquet, read};
 
 /// How often it is looked whether to stop.
 const LOOK: Duration = Duration::from_millis(10);
@@ -50,18 +49,6 @@ fn read_unless(path: &Path, stop: &AtomicBool) -> Option<Result<Trace, Error>> {
             }
         }
     }
-}
-
-/// The same for a replay: with the switches that the kernel did not trace, as far as they show.
-/// Also what may be concluded from it.
-pub(crate) fn load_closed(
-    path: &Path,
-    interrupt: &Interrupt,
-) -> Result<(Trace, Trustworthiness), Failure> {
-    let mut trace = load(path, interrupt)?;
-    gaps::close(&mut trace);
-    let trustworthiness = Trustworthiness::of(&trace);
-    Ok((trace, trustworthiness))
 }
 
 /// Refuses what cannot be written before minutes of work.

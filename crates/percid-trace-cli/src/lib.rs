@@ -11,6 +11,7 @@ mod kernel_ids;
 mod printable;
 mod record;
 mod replay;
+mod window;
 
 use std::panic;
 

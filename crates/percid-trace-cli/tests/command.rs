@@ -64,7 +64,7 @@ fn wrong_arguments_and_files_get_one_line_that_says_what_is_expected() {
     let short = folder.join("short.data");
     fs::write(&short, &fs::read(TRACE).expect("the fixture")[..3000]).expect("a file");
     let (nonsense, short) = (path(&nonsense), path(&short));
-    let cases: [(&[&str], &str); 16] = [
+    let cases: [(&[&str], &str); 20] = [
         (&[], "a subcommand is expected; allowed are record, info, convert, replay, kernel-ids"),
         (&["nonsense"], "record, info, convert, replay, kernel-ids"),
         (&["replay"], "<FILE>"),
@@ -74,6 +74,10 @@ fn wrong_arguments_and_files_get_one_line_that_says_what_is_expected() {
         (&["replay", TRACE, "--area-bytes", "0"], "1 to"),
         (&["replay", TRACE, "--process", "nobody"], "--process nobody"),
         (&["replay", "no-such-file"], "no-such-file"),
+        (&["info", TRACE, "--from", "soon"], "0 to 1000000000"),
+        (&["info", TRACE, "--from", "99999"], "s long"),
+        (&["replay", TRACE, "--from", "0.002", "--to", "0.001"], "after --from"),
+        (&["info", TRACE, "--process", "nobody"], "--process nobody"),
         (&["replay", nonsense], "line 1"),
         (&["info", short], "byte"),
         (&["convert", TRACE, "trace.txt"], ".parquet, .pftrace"),
@@ -263,6 +267,44 @@ fn only_the_processes_that_were_asked_for_are_shown() {
     ]);
     assert!(list(&some, "processes").contains(&wanted), "the same figures as beside the others");
     assert!(list(&some, "processes").iter().all(|process| process["process"] == wanted["process"]));
+}
+
+#[test]
+fn a_window_has_the_switches_of_its_time_and_parts_add_up() {
+    let folder = folder("window");
+    let switches = |arguments: &[&str]| {
+        let document = json(arguments);
+        document["trustworthiness"]["switches"].as_u64().expect("a number")
+    };
+    let whole = json(&["info", TRACE]);
+    let length = whole["duration_ns"].as_u64().expect("a number") as f64 / 1e9;
+    let middle = format!("{:.9}", length / 2.0);
+    let part = folder.join("part.parquet");
+    let first = switches(&["info", TRACE, "--to", &middle]);
+    let second = switches(&["info", TRACE, "--from", &middle]);
+    assert!(first > 0 && second > 0, "{first} and {second}");
+    let inferred = whole["trustworthiness"]["inferred"].as_u64().expect("a number");
+    let all = switches(&["info", TRACE]);
+    assert!((first + second).abs_diff(all) <= inferred, "{first} + {second}, {all}");
+    json(&["convert", TRACE, path(&part), "--from", &middle]);
+    assert_eq!(switches(&["info", path(&part)]), second, "what is cut out says the same");
+    let replay = ["replay", "--machine", "epyc-9654", "--policy", "per-cpu"];
+    let turns = |more: &[&str]| {
+        let document = json(&[&replay, more].concat());
+        let turns = list(&document, "processes").iter().map(|process| process["turns"].as_u64());
+        turns.flatten().sum::<u64>()
+    };
+    assert_eq!(turns(&[TRACE, "--from", &middle]), turns(&[path(&part)]));
+    assert!(turns(&[TRACE]) > turns(&[path(&part)]), "the control");
+}
+
+#[test]
+fn info_shows_the_processes_that_were_asked_for() {
+    let all = json(&["info", TRACE]);
+    let wanted = list(&all, "processes")[1].clone();
+    let some = json(&["info", TRACE, "--process", &wanted["process"].to_string()]);
+    assert!(list(&some, "processes").contains(&wanted));
+    assert!(list(&some, "processes").len() < list(&all, "processes").len());
 }
 
 #[test]

@@ -28,8 +28,10 @@ pub mod replay;
 pub mod scan_walk;
 
 pub mod task_state;
+pub mod threads;
 pub mod trace;
 pub mod trustworthiness;
+pub mod window;
 
 pub use error::Error;
 pub use trace::{Coverage, Origin, Trace};

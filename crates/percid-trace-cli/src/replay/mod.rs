@@ -24,11 +24,9 @@ use percid_sim::machine::Machine;
 use percid_sim::policies::Entry;
 use percid_sim::run_control::RunControl;
 use percid_trace::Trace;
-use percid_trace::event::Tid;
 use percid_trace::replay::{self, Misfit, Replay, Settings};
 
-use crate::file;
-use crate::printable::printable;
+use crate::window;
 use figures::{Results, Setting};
 use scan::ScanFigures;
 
@@ -44,9 +42,10 @@ pub(crate) fn run(arguments: &ReplayArguments, json: bool) -> Result<Exit, Failu
     let report = Report::to(arguments.html.as_deref())?;
     spare_trace(arguments)?;
     let interrupt = Interrupt::listen()?;
-    let (trace, trustworthiness) = file::load_closed(&arguments.file, &interrupt)?;
+    let (trace, trustworthiness) =
+        window::load_closed(&arguments.file, &arguments.window.time, &interrupt)?;
     let settings = Settings {
-        processes: wanted(&trace, &arguments.process)?,
+        processes: window::wanted(&trace, &arguments.window.process)?,
         area_bytes: arguments.area_bytes,
         turns_kept: if report.is_wanted() { TURNS } else { 0 },
         spaces_kept: PROCESSES.max(arguments.top as usize),
@@ -94,55 +93,6 @@ fn most_complete(
     let all = policies.iter().copied().zip(replays);
     all.filter(|(_, replay)| replay.is_whole || !any_whole && (is_begun(replay) || !any_begun))
         .unzip()
-}
-
-/// The numbers of the processes that were asked for by number or name.
-fn wanted(trace: &Trace, names: &[String]) -> Result<Vec<Tid>, Failure> {
-    if names.is_empty() {
-        return Ok(Vec::new());
-    }
-    let summaries = replay::summaries(trace);
-    let mut wanted = Vec::new();
-    for name in names {
-        let number = name.parse().ok();
-        let found = summaries
-            .iter()
-            .filter(|summary| Some(summary.process) == number || summary.name == *name);
-        let before = wanted.len();
-        wanted.extend(found.map(|summary| summary.process));
-        if wanted.len() == before {
-            let none = "no process of the trace has this number or name";
-            let there = there(&most_active(&summaries));
-            return Err(Failure::Usage(format!("--process {name}: {none}; {there}")));
-        }
-    }
-    Ok(wanted)
-}
-
-/// Which processes there are.
-fn there(processes: &[String]) -> String {
-    match processes {
-        [] => "none runs in it".to_owned(),
-        some => format!("it has {}", some.join(", ")),
-    }
-}
-
-/// The processes with most turns, for a message that suggests them: names, and numbers of those
-/// without.
-fn most_active(summaries: &[replay::SpaceSummary]) -> Vec<String> {
-    let mut summaries: Vec<&replay::SpaceSummary> = summaries.iter().collect();
-    summaries.sort_by_key(|summary| std::cmp::Reverse(summary.turns));
-    let mut suggested: Vec<String> = Vec::new();
-    for summary in summaries {
-        let known = match summary.name.as_str() {
-            "" => summary.process.to_string(),
-            name => printable(name),
-        };
-        if suggested.len() < 10 && !suggested.contains(&known) {
-            suggested.push(known);
-        }
-    }
-    suggested
 }
 
 /// Replays under each policy, as many at once as there are CPUs. Says if there was not room for all
