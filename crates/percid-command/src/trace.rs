@@ -8,6 +8,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 
 use crate::arguments::{PolicyChoice, policy, seconds, whole};
+use crate::trace_questions::{self as questions, LatencyArguments};
 use crate::trace_window::{TimeArguments, WINDOW, WindowArguments};
 
 const EXIT: &str = "\
@@ -75,6 +76,12 @@ pub enum TracePart {
         after_long_help = manual("Examples:\n  percid trace record -o ids.parquet -- ./server --threads 8\n  percid trace kernel-ids ids.parquet"),
     )]
     KernelIds(KernelIdsArguments),
+    /// Tell how long threads wait for a CPU, and what runs instead
+    #[command(
+        long_about = questions::about(questions::LATENCY_ABOUT),
+        after_long_help = manual(questions::LATENCY_EXAMPLES),
+    )]
+    Latency(LatencyArguments),
 }
 
 const RECORD_ABOUT: &str = "\

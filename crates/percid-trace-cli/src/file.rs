@@ -68,6 +68,18 @@ pub(crate) fn check_writable(path: &Path) -> Result<(), Failure> {
     tried.map_err(|cause| cannot_write(path, cause))
 }
 
+/// Refuses to write a report in place of the trace, which may be all that there is of what was
+/// recorded.
+pub(crate) fn spare(report: Option<&Path>, trace: &Path) -> Result<(), Failure> {
+    let Some(page) = report else { return Ok(()) };
+    let there = |path: &Path| fs::canonicalize(path).ok().filter(|path| path.is_file());
+    if there(page).is_some() && there(page) == there(trace) {
+        let expected = "this is the trace, expected another file";
+        return Err(Failure::Usage(format!("--html {}: {expected}", page.display())));
+    }
+    Ok(())
+}
+
 /// Refuses Parquet where it cannot be written, before anything is recorded or read.
 pub(crate) fn check_parquet() -> Result<(), Failure> {
     parquet::supported().map_err(|error| match error {

@@ -9,6 +9,7 @@ mod file;
 mod info;
 mod kernel_ids;
 mod printable;
+mod questions;
 mod record;
 mod replay;
 mod window;
@@ -32,6 +33,7 @@ pub fn run(part: &TracePart, json: bool) -> Result<Exit, Failure> {
         TracePart::Convert(arguments) => convert::run(arguments, json),
         TracePart::Replay(arguments) => replay::run(arguments, json),
         TracePart::KernelIds(arguments) => kernel_ids::run(arguments, json),
+        TracePart::Latency(arguments) => questions::latency::run(arguments, json),
     }
 }
 

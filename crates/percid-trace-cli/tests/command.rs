@@ -142,7 +142,7 @@ fn a_report_never_takes_the_place_of_the_trace() {
 
 #[test]
 fn help_is_a_manual() {
-    for part in ["", "record", "info", "convert", "replay", "kernel-ids"] {
+    for part in ["", "record", "info", "convert", "replay", "kernel-ids", "latency"] {
         let arguments: Vec<&str> = part.split_whitespace().chain(["--help"]).collect();
         let output = run(&arguments);
         let help = stdout(&output);
@@ -201,6 +201,60 @@ fn what_may_be_concluded_comes_first_and_nothing_is_advised_without_it() {
         }
         assert_eq!(json(&["info", trace])["trustworthiness"], document["trustworthiness"]);
     }
+}
+
+/// The subcommands that ask questions, and what their documents have figures in.
+const QUESTIONS: [(&str, &str); 1] = [("latency", "processes")];
+
+#[test]
+fn questions_begin_with_what_may_be_concluded_and_have_no_figures_without_it() {
+    for (question, figures) in QUESTIONS {
+        for (trace, grade) in [(SAMPLED, "insufficient"), (TRACE, "limited")] {
+            let document = json(&[question, trace]);
+            assert_eq!(document["trustworthiness"]["grade"], grade, "{question}");
+            assert_eq!(document[figures].is_null(), grade == "insufficient", "{question}");
+            let text = stdout(&run(&[question, trace]));
+            assert!(text.starts_with("Trustworthiness: "), "{question}: {text}");
+            let refuses = text.contains("No figures are given.");
+            assert_eq!(refuses, grade == "insufficient", "{question}: {text}");
+        }
+        let output = run(&[question, TRACE, "--process", "nobody"]);
+        assert_eq!(output.status.code(), Some(2), "{question}");
+        let late = run(&[question, TRACE, "--from", "99999"]);
+        assert!(stderr(&late).contains("s long"), "{question}: {}", stderr(&late));
+    }
+}
+
+#[test]
+fn questions_have_pages() {
+    let folder = folder("questions");
+    for (question, _) in QUESTIONS {
+        let page = folder.join("report.html");
+        let output = run(&[question, TRACE, "--html", path(&page)]);
+        assert!(output.status.success(), "{question}: {}", stderr(&output));
+        let html = fs::read_to_string(&page).expect("the page");
+        assert!(html.contains("Trustworthiness: ") && html.contains("<table"), "{question}");
+    }
+}
+
+#[test]
+fn latencies_are_told_alike_as_text_and_as_json() {
+    let document = json(&["latency", TRACE]);
+    let processes = list(&document, "processes");
+    let sums = processes.iter().map(|process| process["run_queue"]["sum_ns"].as_u64());
+    let sums: Vec<u64> = sums.flatten().collect();
+    assert!(sums.len() > 3 && sums.is_sorted_by(|a, b| a >= b), "{sums:?}");
+    assert_eq!(document["all"]["run_queue"]["sum_ns"].as_u64(), Some(sums.iter().sum()));
+    let text = stdout(&run(&["latency", TRACE, "--top", "1000"]));
+    for process in processes {
+        assert!(text.contains(&format!("({})", process["process"])), "{process}");
+        let counts = list(process, "threads").iter().map(|thread| &thread["run_queue"]["count"]);
+        let counts: u64 = counts.filter_map(Value::as_u64).sum();
+        assert_eq!(process["run_queue"]["count"].as_u64(), Some(counts));
+    }
+    let longest = list(&document, "worst")[0]["ns"].as_u64();
+    assert_eq!(longest.is_some(), text.contains("The longest waits:"));
+    assert!(json(&["latency", TRACE, "--worst", "0"])["worst"] == Value::Array(Vec::new()));
 }
 
 /// A walk of the kernel's NUMA scan, of Linux 6.12.

@@ -21,6 +21,7 @@ mod numa_events;
 pub mod parquet;
 #[cfg(feature = "files")]
 pub mod perfetto;
+pub mod questions;
 #[cfg(feature = "files")]
 pub mod read;
 pub mod record;

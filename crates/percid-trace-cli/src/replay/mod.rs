@@ -5,8 +5,6 @@ mod page;
 mod scan;
 mod text;
 
-use std::fs;
-use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
@@ -26,6 +24,7 @@ use percid_sim::run_control::RunControl;
 use percid_trace::Trace;
 use percid_trace::replay::{self, Misfit, Replay, Settings};
 
+use crate::file;
 use crate::window;
 use figures::{Results, Setting};
 use scan::ScanFigures;
@@ -40,7 +39,7 @@ pub(crate) fn run(arguments: &ReplayArguments, json: bool) -> Result<Exit, Failu
     let machine = presets::machine(&arguments.machine, Numbering::Kernel)?;
     let policies = chosen(&arguments.policy);
     let report = Report::to(arguments.html.as_deref())?;
-    spare_trace(arguments)?;
+    file::spare(arguments.html.as_deref(), &arguments.file)?;
     let interrupt = Interrupt::listen()?;
     let (trace, trustworthiness) =
         window::load_closed(&arguments.file, &arguments.window.time, &interrupt)?;
@@ -68,18 +67,6 @@ pub(crate) fn run(arguments: &ReplayArguments, json: bool) -> Result<Exit, Failu
     }
     let exit = if stopped { Exit::Interrupted } else { Exit::Complete };
     report.write(printed, || page::page(&results, top), exit)
-}
-
-/// Refuses to write the report in place of the trace, which may be all that there is of what was
-/// recorded.
-fn spare_trace(arguments: &ReplayArguments) -> Result<(), Failure> {
-    let Some(page) = &arguments.html else { return Ok(()) };
-    let there = |path: &Path| fs::canonicalize(path).ok().filter(|path| path.is_file());
-    if there(page).is_some() && there(page) == there(&arguments.file) {
-        let expected = "this is the trace, expected another file";
-        return Err(Failure::Usage(format!("--html {}: {expected}", page.display())));
-    }
-    Ok(())
 }
 
 /// The policies that lived through the whole trace. If none did, those that saw most of it.
@@ -136,7 +123,7 @@ fn tell_stuck(policies: &[&'static Entry], replays: &[Replay]) {
     }
 }
 
-fn misfit(misfit: Misfit) -> Failure {
+pub(crate) fn misfit(misfit: Misfit) -> Failure {
     let fitting = Machine::presets().collect::<Vec<_>>().join(", ");
     Failure::Usage(format!("{misfit}; choose one by --machine: {fitting}, or a file"))
 }
