@@ -8,7 +8,9 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 
 use crate::arguments::{PolicyChoice, policy, seconds, whole};
-use crate::trace_questions::{self as questions, LatencyArguments};
+use crate::trace_questions::{
+    self as questions, LatencyArguments, MigrationsArguments, QuestionArguments, UsageArguments,
+};
 use crate::trace_window::{TimeArguments, WINDOW, WindowArguments};
 
 const EXIT: &str = "\
@@ -82,6 +84,24 @@ pub enum TracePart {
         after_long_help = manual(questions::LATENCY_EXAMPLES),
     )]
     Latency(LatencyArguments),
+    /// Tell who keeps whom from running
+    #[command(
+        long_about = questions::about(questions::PREEMPTIONS_ABOUT),
+        after_long_help = manual(questions::PREEMPTIONS_EXAMPLES),
+    )]
+    Preemptions(QuestionArguments),
+    /// Tell which threads move from CPU to CPU, how far, and what that would cost
+    #[command(
+        long_about = questions::about(questions::MIGRATIONS_ABOUT),
+        after_long_help = manual(questions::MIGRATIONS_EXAMPLES),
+    )]
+    Migrations(MigrationsArguments),
+    /// Tell what CPUs run over time, and when they idle while a thread waits elsewhere
+    #[command(
+        long_about = questions::about(questions::USAGE_ABOUT),
+        after_long_help = manual(questions::USAGE_EXAMPLES),
+    )]
+    Usage(UsageArguments),
 }
 
 const RECORD_ABOUT: &str = "\

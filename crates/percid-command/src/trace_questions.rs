@@ -81,3 +81,91 @@ pub struct LatencyArguments {
     #[arg(long, value_name = "N", default_value = "5", value_parser = whole::<0, 10_000>)]
     pub worst: u64,
 }
+
+pub(crate) const PREEMPTIONS_ABOUT: &str = "\
+Who keeps whom from running? While a thread is in the queue of a CPU, what that CPU runs delays
+it. For each pair, between processes and between threads, the longest first:
+
+  waited           victim      who was in the queue
+  for              by          what ran there; `idle` (null in JSON): the CPU did nothing yet
+  ms               ns          for how long altogether
+  waits            waits       in how many stays in a queue
+  longest          longest_ns  the longest time in one of them
+  preempted by it  preempted   how often it took the CPU from the one that waited
+
+Of a wait, what the last 64 turns of the CPU cover is told; the rest, what is not known, and pairs
+beyond the first million are in `unattributed_ns`. Delays of all pairs and that make `waited_ns`.
+Where threads of some processes only were recorded, others that delayed them may be unknown.";
+
+pub(crate) const PREEMPTIONS_EXAMPLES: &str = "\
+Examples:
+  percid trace preemptions trace.parquet
+  percid trace preemptions trace.parquet --process postgres --json | jq '.threads[0]'";
+
+pub(crate) const MIGRATIONS_ABOUT: &str = "\
+Which threads move from CPU to CPU, how far, and what would that cost? A move is a turn on another
+CPU than the turn before. For each thread, those that moved most first:
+
+  turns        turns          how often a CPU began to run it
+  moves, %     moves          turns on another CPU than before
+  waiting      while_waiting  of these, after it had been preempted: it was moved while it waited;
+                              the others are in JSON at_wake_up
+  core L3 node other node     how far: to another hardware thread of the core, another core behind
+                              the same last-level cache, another cache of the node, another node;
+                              in JSON same_core, same_l3, same_node, other_node
+  cost ms      cost_ns        what it costs more, by the machine's prices (docs/simulator.md), to
+                              touch 16 kB once after each move than if it had stayed
+
+The cost is a model's: what the thread touches is not in the recording. --machine must be the
+machine that was recorded, or one with as many CPUs.";
+
+pub(crate) const MIGRATIONS_EXAMPLES: &str = "\
+Examples:
+  percid trace migrations trace.parquet
+  percid trace migrations perf.data --machine epyc-9654 --process nginx";
+
+/// Whose moves are told, and on what machine
+#[derive(Clone, Debug, Args)]
+pub struct MigrationsArguments {
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "it would become help")]
+    pub question: QuestionArguments,
+
+    /// A machine's name from `percid sim list`, `this`, or a file
+    #[arg(long, value_name = "MACHINE", default_value = "this")]
+    pub machine: String,
+}
+
+pub(crate) const USAGE_ABOUT: &str = "\
+What do CPUs run over time, and when do they idle while a thread waits for another one?
+
+  CPUs       cpus      for each CPU, in percent of the time: busy, idle, and unknown, because
+                       switches are missing. Then for how long it idled while a thread that is not
+                       bound to one CPU was in the queue of another CPU, which ran something else
+                       (idle_while_waiting_ns), and when the worst such idle time began (`worst`)
+  threads    threads   how long each ran on each CPU; in JSON `cells`, also by slice of time
+  over time  slices    each slice: how busy each CPU was, what was lost on all of them together,
+                       and which thread ran longest
+
+A thread is taken to be bound if the recording says that it may use one CPU, or if it is one of the
+kernel's threads that each CPU has. Other affinities are not looked at: a thread that may use some
+CPUs only seems to wait while another one idles. --process chooses the threads that are told of;
+what CPUs do is what they do for all. Text shows the first 16 CPUs.";
+
+pub(crate) const USAGE_EXAMPLES: &str = "\
+Examples:
+  percid trace usage trace.parquet
+  percid trace usage trace.parquet --from 12 --to 12.1 --slices 100
+  percid trace usage trace.parquet --json | jq '.cpus[] | {cpu, idle_while_waiting_ns}'";
+
+/// What is shown, and in how many slices of time
+#[derive(Clone, Debug, Args)]
+pub struct UsageArguments {
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "it would become help")]
+    pub question: QuestionArguments,
+
+    /// Divide the time into this number of slices
+    #[arg(long, value_name = "N", default_value = "10", value_parser = whole::<1, 1000>)]
+    pub slices: u64,
+}

@@ -34,6 +34,9 @@ pub fn run(part: &TracePart, json: bool) -> Result<Exit, Failure> {
         TracePart::Replay(arguments) => replay::run(arguments, json),
         TracePart::KernelIds(arguments) => kernel_ids::run(arguments, json),
         TracePart::Latency(arguments) => questions::latency::run(arguments, json),
+        TracePart::Preemptions(arguments) => questions::preemptions::run(arguments, json),
+        TracePart::Migrations(arguments) => questions::migrations::run(arguments, json),
+        TracePart::Usage(arguments) => questions::usage::run(arguments, json),
     }
 }
 

@@ -142,7 +142,8 @@ fn a_report_never_takes_the_place_of_the_trace() {
 
 #[test]
 fn help_is_a_manual() {
-    for part in ["", "record", "info", "convert", "replay", "kernel-ids", "latency"] {
+    let parts = ["", "record", "info", "convert", "replay", "kernel-ids"];
+    for part in parts.into_iter().chain(QUESTIONS.map(|(question, _)| question)) {
         let arguments: Vec<&str> = part.split_whitespace().chain(["--help"]).collect();
         let output = run(&arguments);
         let help = stdout(&output);
@@ -204,7 +205,12 @@ fn what_may_be_concluded_comes_first_and_nothing_is_advised_without_it() {
 }
 
 /// The subcommands that ask questions, and what their documents have figures in.
-const QUESTIONS: [(&str, &str); 1] = [("latency", "processes")];
+const QUESTIONS: [(&str, &str); 4] = [
+    ("latency", "processes"),
+    ("preemptions", "threads"),
+    ("migrations", "threads"),
+    ("usage", "cpus"),
+];
 
 #[test]
 fn questions_begin_with_what_may_be_concluded_and_have_no_figures_without_it() {

@@ -17,7 +17,6 @@ pub(super) fn seconds(ns: u64) -> String {
 }
 
 /// A share in percent.
-#[allow(dead_code)]
 pub(super) fn percent(part: u64, whole: u64) -> String {
     format!("{:.1}", 100.0 * part as f64 / whole.max(1) as f64)
 }
