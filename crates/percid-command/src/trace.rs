@@ -9,7 +9,8 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use crate::arguments::{PolicyChoice, policy, seconds, whole};
 use crate::trace_questions::{
-    self as questions, LatencyArguments, MigrationsArguments, QuestionArguments, UsageArguments,
+    self as questions, CompareArguments, LatencyArguments, MigrationsArguments, QuestionArguments,
+    UsageArguments,
 };
 use crate::trace_window::{TimeArguments, WINDOW, WindowArguments};
 
@@ -102,6 +103,12 @@ pub enum TracePart {
         after_long_help = manual(questions::USAGE_EXAMPLES),
     )]
     Usage(UsageArguments),
+    /// Compare the waits of two recordings
+    #[command(
+        long_about = questions::COMPARE_ABOUT,
+        after_long_help = manual(questions::COMPARE_EXAMPLES),
+    )]
+    Compare(CompareArguments),
 }
 
 const RECORD_ABOUT: &str = "\

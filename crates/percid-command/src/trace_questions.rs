@@ -169,3 +169,42 @@ pub struct UsageArguments {
     #[arg(long, value_name = "N", default_value = "10", value_parser = whole::<1, 1000>)]
     pub slices: u64,
 }
+
+pub(crate) const COMPARE_ABOUT: &str = "\
+How do the processes of two recordings differ? Those with one name are taken together and compared
+with those that have this name in the other recording. Recordings may be of different lengths, so
+counts are for each second. For each name, those that ran longest first, with a line for each
+recording and one for the quotient, B by A:
+
+  CPU ms/s      run_ns          time on CPUs
+  waits/s       waits           waits for a CPU, as `percid trace latency` counts them
+  preempted/s   preempted       of these, after preemption
+  mean, median, 99 %, longest
+                mean_ns, median_ns, p99_ns, max_ns
+                                of the waits, in ms
+  wake-up 99 %  wake_up_p99_ns  from when it began to be woken until it ran, in ms
+
+In JSON `run_ns`, `waits` and `preempted` are of the whole recording, or of the part that
+--from and --to choose in both; `span_ns` is how long that is. A name that one recording has not
+has null there. --process takes names.
+
+First comes what may be concluded from either recording. If one is insufficient, no figures are
+given. There is one recording of each: of small differences, and of the longest waits, it cannot be
+said whether they are chance. Compare two recordings of the same thing first.";
+
+pub(crate) const COMPARE_EXAMPLES: &str = "\
+Examples:
+  percid trace compare before.parquet after.parquet
+  percid trace compare a.parquet b.parquet --process nginx,wrk --from 5";
+
+/// What is compared
+#[derive(Clone, Debug, Args)]
+pub struct CompareArguments {
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "it would become help")]
+    pub question: QuestionArguments,
+
+    /// The other recording
+    #[arg(value_name = "OTHER")]
+    pub other: PathBuf,
+}

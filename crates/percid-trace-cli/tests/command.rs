@@ -142,7 +142,7 @@ fn a_report_never_takes_the_place_of_the_trace() {
 
 #[test]
 fn help_is_a_manual() {
-    let parts = ["", "record", "info", "convert", "replay", "kernel-ids"];
+    let parts = ["", "record", "info", "convert", "replay", "kernel-ids", "compare"];
     for part in parts.into_iter().chain(QUESTIONS.map(|(question, _)| question)) {
         let arguments: Vec<&str> = part.split_whitespace().chain(["--help"]).collect();
         let output = run(&arguments);
@@ -261,6 +261,37 @@ fn latencies_are_told_alike_as_text_and_as_json() {
     let longest = list(&document, "worst")[0]["ns"].as_u64();
     assert_eq!(longest.is_some(), text.contains("The longest waits:"));
     assert!(json(&["latency", TRACE, "--worst", "0"])["worst"] == Value::Array(Vec::new()));
+}
+
+#[test]
+fn a_recording_compared_with_itself_does_not_differ_and_with_a_part_of_itself_it_does() {
+    let folder = folder("compare");
+    let part = folder.join("part.parquet");
+    json(&["convert", TRACE, path(&part), "--from", "0.03"]);
+    let same = json(&["compare", TRACE, TRACE]);
+    assert!(list(&same, "names").len() > 3, "{same}");
+    assert!(list(&same, "names").iter().all(|pair| pair["a"] == pair["b"]));
+    let other = json(&["compare", TRACE, path(&part)]);
+    assert!(list(&other, "names").iter().any(|pair| pair["a"] != pair["b"]), "the control");
+    let name = list(&same, "names")[0]["name"].as_str().expect("a name");
+    let one = json(&["compare", TRACE, path(&part), "--process", name]);
+    assert_eq!(list(&one, "names").len(), 1);
+    let page = folder.join("report.html");
+    let text = stdout(&run(&["compare", TRACE, TRACE, "--html", path(&page)]));
+    assert!(text.contains("x 1.00") && text.starts_with("A: Trustworthiness: "), "{text}");
+    assert!(fs::read_to_string(&page).is_ok_and(|page| page.contains("x 1.00")));
+    let nobody = run(&["compare", TRACE, TRACE, "--process", "nobody at all"]);
+    assert_eq!(nobody.status.code(), Some(2), "{}", stderr(&nobody));
+}
+
+#[test]
+fn nothing_is_compared_with_an_insufficient_recording() {
+    for arguments in [["compare", TRACE, SAMPLED], ["compare", SAMPLED, TRACE]] {
+        let document = json(&arguments);
+        assert_eq!(document["names"], Value::Null);
+        let text = stdout(&run(&arguments));
+        assert!(text.contains("No figures are given.") && !text.contains("B/A"), "{text}");
+    }
 }
 
 /// A walk of the kernel's NUMA scan, of Linux 6.12.

@@ -1,5 +1,6 @@
 //! What can be asked of a recorded schedule: a file for each question.
 
+pub(crate) mod compare;
 pub(crate) mod latency;
 pub(crate) mod migrations;
 mod names;

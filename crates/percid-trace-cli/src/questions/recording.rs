@@ -64,9 +64,16 @@ pub(super) trait Figures: Serialize {
 
 impl<'a> Recording<'a> {
     pub(super) fn load(arguments: &'a QuestionArguments) -> Result<Recording<'a>, Failure> {
+        Recording::load_unless(arguments, Interrupt::listen()?)
+    }
+
+    /// The same where Ctrl-C is listened for already.
+    pub(super) fn load_unless(
+        arguments: &'a QuestionArguments,
+        interrupt: Interrupt,
+    ) -> Result<Recording<'a>, Failure> {
         let report = Report::to(arguments.html.as_deref())?;
         file::spare(arguments.html.as_deref(), &arguments.file)?;
-        let interrupt = Interrupt::listen()?;
         let trace = file::load(&arguments.file, &interrupt)?;
         let window = window::within(&trace, &arguments.window.time)?;
         let processes = window::wanted(&trace, &arguments.window.process)?;
@@ -93,6 +100,19 @@ impl<'a> Recording<'a> {
         watched(label, Some(self.trace.events.len() as u64), &self.interrupt, answer)
     }
 
+    /// What an answer begins with, and where the page goes. What was recorded is given up.
+    pub(super) fn into_head(self, is_whole: bool) -> (Head, Report) {
+        let Recording { arguments, report, trace, window, trustworthiness, .. } = self;
+        let head = Head {
+            trace: About::of(&trace, &arguments.file),
+            trustworthiness,
+            from_ns: window.from,
+            to_ns: (window.to < u64::MAX).then_some(window.to),
+            interrupted: !is_whole,
+        };
+        (head, report)
+    }
+
     /// Prints the answer, and writes its page. `is_whole` is whether Ctrl-C did not come first.
     pub(super) fn tell<F: Figures>(
         self,
@@ -101,15 +121,8 @@ impl<'a> Recording<'a> {
         is_whole: bool,
         json: bool,
     ) -> Result<Exit, Failure> {
-        let Recording { arguments, report, trace, window, trustworthiness, .. } = self;
-        let top = arguments.top as usize;
-        let head = Head {
-            trace: About::of(&trace, &arguments.file),
-            trustworthiness,
-            from_ns: window.from,
-            to_ns: (window.to < u64::MAX).then_some(window.to),
-            interrupted: !is_whole,
-        };
+        let top = self.arguments.top as usize;
+        let (head, report) = self.into_head(is_whole);
         let answer = Answer { head, figures };
         let printed = match json {
             true => output::print_json(&answer),
@@ -139,6 +152,12 @@ impl<F: Figures> fmt::Display for Text<'_, F> {
             true => self.answer.figures.text(self.top, f),
             false => Ok(()),
         }
+    }
+}
+
+impl Head {
+    pub(super) fn is_interrupted(&self) -> bool {
+        self.interrupted
     }
 }
 
