@@ -51,7 +51,7 @@ pub(crate) fn missing(events: &[Event]) -> Vec<(usize, Event)> {
 }
 
 /// The thread that ran where an event happened.
-fn current(event: &Event) -> Option<Tid> {
+pub(crate) fn current(event: &Event) -> Option<Tid> {
     match event.what {
         What::Switch { prev, .. } => Some(prev),
         What::Id { thread, .. }

@@ -128,6 +128,37 @@ fn a_wait_without_its_beginning_does_not_count() {
     assert_eq!(told(&of(&found, A)), [(0, 0, 0); 2]);
 }
 
+/// What C did between two wake-ups was not recorded.
+#[test]
+fn a_thread_that_is_woken_again_has_not_waited_since_it_was_woken_first() {
+    let mut unseen = known();
+    unseen.retain(|(us, cpu, _)| *cpu == 0 || *us < 260);
+    unseen.push((6000, 1, switch(IDLE, State::RUNNABLE, C)));
+    let control = asked(&unseen, Window::default());
+    assert_eq!(told(&of(&control, C)), [(1, 5798, 5798), (1, 5800, 5800)], "the control");
+    unseen.push((5950, 0, wakeup(C, 1, Stage::Waking)));
+    unseen.push((5952, 0, wakeup(C, 1, Stage::Woken)));
+    let found = asked(&unseen, Window::default());
+    assert_eq!(told(&of(&found, C)), [(1, 48, 48), (1, 50, 50)]);
+}
+
+/// CPU 1 was seen to run C only when C got an ID; whoever recorded that has added the switch.
+#[test]
+fn a_wait_that_ends_with_a_switch_that_was_inferred_does_not_count() {
+    let mut inferred = known();
+    inferred.retain(|(us, cpu, _)| (*us, *cpu) != (260, 1));
+    inferred.push((300, 1, switch(IDLE, State::RUNNABLE, C)));
+    inferred.push((300, 1, What::Id { thread: C, node: 0, id: 0 }));
+    let mut trace = trace(&inferred);
+    let settings = LatencySettings::default();
+    let control = latency(&trace, &settings, &RunControl::default());
+    assert_eq!(told(&of(&control, C)), [(1, 98, 98), (1, 100, 100)], "the control");
+    trace.origin.coverage.inferred = 1;
+    let found = latency(&trace, &settings, &RunControl::default());
+    assert_eq!(told(&of(&found, C)), [(0, 0, 0); 2]);
+    assert_eq!(told(&of(&found, A)), told(&of(&control, A)), "the others do");
+}
+
 #[test]
 fn without_wake_ups_there_are_waits_after_preemption_only() {
     let mut lacking = known();

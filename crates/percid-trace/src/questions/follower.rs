@@ -1,7 +1,8 @@
 //! Follows a recording event by event: what each CPU runs, which threads wait for one, and since when.
 //!
 //! Nothing is made up: a wait counts only if its beginning and its end were recorded. Where switches
-//! do not fit together, what lies between them is not known.
+//! do not fit together, what lies between them is not known. The same holds where a switch was inferred
+//! when the recording was made (see [`crate::gaps`]).
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -11,6 +12,7 @@ use super::recent_turns::{Current, RecentTurns};
 use super::turn::{Cause, Stay, Turn, Wait, Who};
 use super::wakeups::Wakeups;
 use crate::event::{Cpu, Event, IDLE, Stage, State, Tid, UNKNOWN, What};
+use crate::gaps;
 use crate::threads::{ThreadNumber, Threads};
 use crate::trace::Trace;
 use crate::window::Window;
@@ -66,6 +68,8 @@ pub(super) struct Follower<'t> {
     doing: Vec<Doing>,
     /// Whether the recording tells when threads that are woken get into a queue.
     tells_queued: bool,
+    /// Whether some switches were inferred.
+    has_inferred: bool,
     /// When it ends.
     end: Option<u64>,
 }
@@ -87,6 +91,7 @@ impl<'t> Follower<'t> {
             scene: Scene { threads, recent: RecentTurns::default() },
             doing: Vec::new(),
             tells_queued: Wakeups::of(trace).woken,
+            has_inferred: trace.origin.coverage.inferred > 0,
             end: (events < trace.events.len()).then_some(window.to),
         }
     }
@@ -94,12 +99,15 @@ impl<'t> Follower<'t> {
     /// Follows it to the end, or until it is stopped. Returns whether it came to the end.
     pub(super) fn follow(&mut self, listener: &mut impl Listener, progress: &RunControl) -> bool {
         let events = self.events;
-        let is_whole = events.chunks(AT_ONCE).all(|events| {
+        let is_whole = (0..events.len()).step_by(AT_ONCE).all(|first| {
             if progress.stop.load(Relaxed) {
                 return false;
             }
-            events.iter().for_each(|event| self.advance(event, listener));
-            progress.done.fetch_add(events.len() as u64, Relaxed);
+            let last = events.len().min(first + AT_ONCE);
+            for place in first..last {
+                self.advance(&events[place], events.get(place + 1), listener);
+            }
+            progress.done.fetch_add((last - first) as u64, Relaxed);
             true
         });
         if !is_whole {
@@ -114,9 +122,12 @@ impl<'t> Follower<'t> {
         self.scene.threads
     }
 
-    fn advance(&mut self, event: &Event, listener: &mut impl Listener) {
+    fn advance(&mut self, event: &Event, after: Option<&Event>, listener: &mut impl Listener) {
         self.now = event.time.saturating_sub(self.begin).max(self.now);
         match event.what {
+            What::Switch { next, .. } if self.is_inferred(event, after) => {
+                self.find_running(event.cpu, next, listener);
+            }
             What::Switch { prev, state, next } => self.switch(event, (prev, state), next, listener),
             What::Wakeup { thread, target, stage } => self.wake(thread, target, stage, listener),
             What::Migrate { thread, to, .. } => self.migrate(thread, to, listener),
@@ -147,6 +158,32 @@ impl<'t> Follower<'t> {
         }
         self.leave(cpu, prev, (state, next), listener);
         self.arrive(cpu, next, listener);
+        listener.begin(&self.scene, self.now, cpu, next);
+    }
+
+    /// Whether a switch was inferred from the event after it: it stands right before that one, which
+    /// shows what runs.
+    fn is_inferred(&self, event: &Event, after: Option<&Event>) -> bool {
+        let What::Switch { next, state: State::RUNNABLE, .. } = event.what else { return false };
+        let shows = |after: &Event| {
+            (after.time, after.cpu) == (event.time, event.cpu) && gaps::current(after) == Some(next)
+        };
+        self.has_inferred && after.is_some_and(shows)
+    }
+
+    /// A CPU runs something, and it is not known since when.
+    fn find_running(&mut self, cpu: Cpu, next: Tid, listener: &mut impl Listener) {
+        let next = self.who(next);
+        if let Some(before) = self.scene.recent.current(cpu) {
+            self.lose_sight(cpu, before.who);
+        }
+        self.scene.recent.switch(cpu, None, Current { who: next, since: self.now });
+        if let Who::Thread(thread) = next {
+            if let Doing::Ready(ready) = self.doing(next) {
+                self.end_stay(thread, ready, listener);
+            }
+            self.set_doing(thread, Doing::Running(cpu));
+        }
         listener.begin(&self.scene, self.now, cpu, next);
     }
 
@@ -247,8 +284,16 @@ impl<'t> Follower<'t> {
                 let ready = Ready { queued, queue: target, since: now, ..ready };
                 self.begin_stay(thread, ready, listener);
             }
+            // Who waits for a CPU cannot be woken again: it has run in between, which was not
+            // recorded. Or it had to stop when it was about to sleep, and is woken now.
+            (Doing::Ready(ready), _) => {
+                self.end_stay(thread, ready, listener);
+                let cause = Cause::Woken;
+                let ready = Ready { cause, waking, queued, queue: target, since: now };
+                self.begin_stay(thread, ready, listener);
+            }
             // It need not be woken.
-            _ => {}
+            (Doing::Running(_), _) => {}
         }
     }
 
