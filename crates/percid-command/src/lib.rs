@@ -16,6 +16,8 @@ pub mod table;
 pub mod text_table;
 pub mod this_machine;
 pub mod trace;
+pub mod trace_questions;
+pub mod trace_window;
 pub mod usage_error;
 pub mod version;
 pub mod watch;

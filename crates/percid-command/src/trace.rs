@@ -8,6 +8,11 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 
 use crate::arguments::{PolicyChoice, policy, seconds, size, whole};
+use crate::trace_questions::{
+    self as questions, CompareArguments, LatencyArguments, MigrationsArguments, QuestionArguments,
+    UsageArguments,
+};
+use crate::trace_window::{TimeArguments, WINDOW, WindowArguments};
 
 const EXIT: &str = "\
 Output:
@@ -64,15 +69,15 @@ pub enum TracePart {
     Recover(RecoverArguments),
     /// Show what is in a trace
     #[command(
-        long_about = INFO_ABOUT,
-        after_long_help = manual("Examples:\n  percid trace info perf.data\n  percid trace info trace.parquet --json | jq .processes"),
+        long_about = format!("{INFO_ABOUT}\n\n{WINDOW}"),
+        after_long_help = manual("Examples:\n  percid trace info perf.data\n  percid trace info trace.parquet --from 12 --to 12.5\n  percid trace info trace.parquet --json | jq .processes"),
     )]
     Info(InfoArguments),
     /// Write a trace in another format
-    #[command(long_about = CONVERT_ABOUT, after_long_help = manual(CONVERT_EXAMPLES))]
+    #[command(long_about = format!("{CONVERT_ABOUT}\n\n{CUT}"), after_long_help = manual(CONVERT_EXAMPLES))]
     Convert(ConvertArguments),
     /// Replay a trace under policies for concurrency IDs
-    #[command(long_about = REPLAY_ABOUT, after_long_help = manual(REPLAY_EXAMPLES))]
+    #[command(long_about = format!("{REPLAY_ABOUT}\n\n{WINDOW}"), after_long_help = manual(REPLAY_EXAMPLES))]
     Replay(ReplayArguments),
     /// Compare the IDs that the kernel gave with those of its policy
     #[command(
@@ -81,6 +86,36 @@ pub enum TracePart {
         after_long_help = manual("Examples:\n  percid trace record -o ids.parquet -- ./server --threads 8\n  percid trace kernel-ids ids.parquet"),
     )]
     KernelIds(KernelIdsArguments),
+    /// Tell how long threads wait for a CPU, and what runs instead
+    #[command(
+        long_about = questions::about(questions::LATENCY_ABOUT),
+        after_long_help = manual(questions::LATENCY_EXAMPLES),
+    )]
+    Latency(LatencyArguments),
+    /// Tell who keeps whom from running
+    #[command(
+        long_about = questions::about(questions::PREEMPTIONS_ABOUT),
+        after_long_help = manual(questions::PREEMPTIONS_EXAMPLES),
+    )]
+    Preemptions(QuestionArguments),
+    /// Tell which threads move from CPU to CPU, how far, and what that would cost
+    #[command(
+        long_about = questions::about(questions::MIGRATIONS_ABOUT),
+        after_long_help = manual(questions::MIGRATIONS_EXAMPLES),
+    )]
+    Migrations(MigrationsArguments),
+    /// Tell what CPUs run over time, and when they idle while a thread waits elsewhere
+    #[command(
+        long_about = questions::about(questions::USAGE_ABOUT),
+        after_long_help = manual(questions::USAGE_EXAMPLES),
+    )]
+    Usage(UsageArguments),
+    /// Compare the waits of two recordings
+    #[command(
+        long_about = questions::COMPARE_ABOUT,
+        after_long_help = manual(questions::COMPARE_EXAMPLES),
+    )]
+    Compare(CompareArguments),
 }
 
 const RECORD_ABOUT: &str = "\
@@ -164,9 +199,14 @@ Writes a trace in another format, by the name of the file that is written:
 
 The file appears under its name when it is complete.";
 
+const CUT: &str = "\
+With --from and --to, in seconds since the first event, only that part is written. It begins with
+what was known by then: names, processes and affinities of the threads that lived.";
+
 const CONVERT_EXAMPLES: &str = "\
 Examples:
   percid trace convert perf.data trace.parquet
+  percid trace convert trace.parquet part.parquet --from 12 --to 12.5
   percid trace convert trace.parquet trace.pftrace --policy percid-table
   duckdb -c \"select event, count(*) from 'trace.parquet' group by 1\"";
 
@@ -263,6 +303,10 @@ pub struct InfoArguments {
     /// The trace, in any format that is read
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
+
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "it would become help")]
+    pub window: WindowArguments,
 }
 
 /// What is recorded, how, and for how long
@@ -337,6 +381,10 @@ pub struct ConvertArguments {
     #[arg(value_name = "TO")]
     pub to: PathBuf,
 
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "it would become help")]
+    pub time: TimeArguments,
+
     /// For Perfetto: also the IDs under this policy
     #[arg(long, value_name = "POLICY", value_parser = policy)]
     pub policy: Option<PolicyChoice>,
@@ -361,9 +409,9 @@ pub struct ReplayArguments {
     #[arg(long, value_name = "MACHINE", default_value = "this")]
     pub machine: String,
 
-    /// Only these processes: numbers or names, separated by commas
-    #[arg(long, value_name = "PROCESSES", value_delimiter = ',')]
-    pub process: Vec<String>,
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "it would become help")]
+    pub window: WindowArguments,
 
     /// Show this number of processes; --json has 10000, or this number if it is more
     #[arg(long, value_name = "N", default_value = "5", value_parser = whole::<1, 1_000_000>)]

@@ -20,6 +20,7 @@ use serde::Serialize;
 
 use crate::file;
 use crate::replay::replay_all;
+use crate::window;
 
 pub(crate) fn run(arguments: &ConvertArguments, json: bool) -> Result<Exit, Failure> {
     let target = Target::of(&arguments.to)?;
@@ -29,7 +30,7 @@ pub(crate) fn run(arguments: &ConvertArguments, json: bool) -> Result<Exit, Fail
     file::check_writable(&arguments.to)?;
     let policy = policy(arguments, target)?;
     let interrupt = Interrupt::listen()?;
-    let mut trace = file::load(&arguments.file, &interrupt)?;
+    let mut trace = window::load(&arguments.file, &arguments.time, &interrupt)?;
     let tracks = match policy {
         Some(policy) => {
             gaps::close(&mut trace);

@@ -11,8 +11,7 @@ use std::time::Duration;
 use percid_command::exit::Failure;
 use percid_command::interrupt::Interrupt;
 use percid_command::watch::watched;
-use percid_trace::trustworthiness::Trustworthiness;
-use percid_trace::{Error, Trace, gaps, parquet, read};
+use percid_trace::{Error, Trace, parquet, read};
 
 use crate::partial;
 
@@ -66,18 +65,6 @@ fn read_unless(path: &Path, stop: &AtomicBool) -> Option<Result<Trace, Error>> {
     }
 }
 
-/// The same for a replay: with the switches that the kernel did not trace, as far as they show.
-/// Also what may be concluded from it.
-pub(crate) fn load_closed(
-    path: &Path,
-    interrupt: &Interrupt,
-) -> Result<(Trace, Trustworthiness), Failure> {
-    let mut trace = load(path, interrupt)?;
-    gaps::close(&mut trace);
-    let trustworthiness = Trustworthiness::of(&trace);
-    Ok((trace, trustworthiness))
-}
-
 /// Refuses what cannot be written before minutes of work.
 pub(crate) fn check_writable(path: &Path) -> Result<(), Failure> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -93,6 +80,18 @@ pub(crate) fn check_writable(path: &Path) -> Result<(), Failure> {
     let half = half(&target);
     let tried = create(&half, &target).and_then(|_| fs::remove_file(&half));
     tried.map_err(|cause| cannot_write(path, cause))
+}
+
+/// Refuses to write a report in place of the trace, which may be all that there is of what was
+/// recorded.
+pub(crate) fn spare(report: Option<&Path>, trace: &Path) -> Result<(), Failure> {
+    let Some(page) = report else { return Ok(()) };
+    let there = |path: &Path| fs::canonicalize(path).ok().filter(|path| path.is_file());
+    if there(page).is_some() && there(page) == there(trace) {
+        let expected = "this is the trace, expected another file";
+        return Err(Failure::Usage(format!("--html {}: {expected}", page.display())));
+    }
+    Ok(())
 }
 
 /// Refuses Parquet where it cannot be written, before anything is recorded or read.

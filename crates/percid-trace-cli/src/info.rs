@@ -15,8 +15,8 @@ use percid_trace::trustworthiness::Trustworthiness;
 use percid_trace::{Origin, Trace};
 use serde::Serialize;
 
-use crate::file;
 use crate::printable::printable;
+use crate::window;
 
 /// The number of processes shown as text.
 const SHOWN: usize = 20;
@@ -24,8 +24,10 @@ const SHOWN: usize = 20;
 pub(crate) fn run(arguments: &InfoArguments, json: bool) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen()?;
     let began = Instant::now();
-    let trace = file::load(&arguments.file, &interrupt)?;
-    let contents = Contents::of(&trace, &arguments.file, began.elapsed());
+    let trace = window::load(&arguments.file, &arguments.window.time, &interrupt)?;
+    let read = began.elapsed();
+    let wanted = window::wanted(&trace, &arguments.window.process)?;
+    let contents = Contents::of(&trace, &arguments.file, read, &wanted);
     if json {
         output::print_json(&contents)?
     } else {
@@ -147,7 +149,7 @@ struct Kind {
 }
 
 impl Contents {
-    fn of(trace: &Trace, file: &Path, read: Duration) -> Contents {
+    fn of(trace: &Trace, file: &Path, read: Duration, wanted: &[Tid]) -> Contents {
         let mut kinds: Vec<Kind> = Vec::new();
         let schedule = trace.events.iter().map(|event| event.what.name());
         for name in schedule.chain(trace.numa.iter().map(|event| event.what.name())) {
@@ -158,6 +160,7 @@ impl Contents {
         }
         kinds.sort_by_key(|kind| std::cmp::Reverse(kind.count));
         let mut processes = replay::summaries(trace);
+        processes.retain(|summary| wanted.is_empty() || wanted.contains(&summary.process));
         processes.sort_by_key(|summary| std::cmp::Reverse(summary.turns));
         let processes = processes.into_iter().map(Process::from).collect();
         let read_ns = read.as_nanos() as u64;

@@ -7,6 +7,7 @@ use percid_command::exit::{Exit, Failure};
 use percid_command::interrupt::Interrupt;
 use percid_command::output;
 use percid_command::trace::KernelIdsArguments;
+use percid_command::trace_window::TimeArguments;
 use percid_command::watch::watched;
 use percid_sim::conformance::{Conformance, generation};
 use percid_sim::explanation;
@@ -17,12 +18,13 @@ use percid_trace::replay;
 use percid_trace::trustworthiness::Trustworthiness;
 use serde::Serialize;
 
-use crate::file;
 use crate::printable::printable;
+use crate::window;
 
 pub(crate) fn run(arguments: &KernelIdsArguments, json: bool) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen()?;
-    let (trace, trustworthiness) = file::load_closed(&arguments.file, &interrupt)?;
+    let (trace, trustworthiness) =
+        window::load_closed(&arguments.file, &TimeArguments::default(), &interrupt)?;
     let answer = Answer::of(&trace, trustworthiness, arguments.process, &interrupt);
     if json {
         output::print_json(&answer)?

@@ -11,9 +11,11 @@ mod info;
 mod kernel_ids;
 mod partial;
 mod printable;
+mod questions;
 mod record;
 mod recover;
 mod replay;
+mod window;
 
 use std::panic;
 
@@ -35,6 +37,11 @@ pub fn run(part: &TracePart, json: bool) -> Result<Exit, Failure> {
         TracePart::Convert(arguments) => convert::run(arguments, json),
         TracePart::Replay(arguments) => replay::run(arguments, json),
         TracePart::KernelIds(arguments) => kernel_ids::run(arguments, json),
+        TracePart::Latency(arguments) => questions::latency::run(arguments, json),
+        TracePart::Preemptions(arguments) => questions::preemptions::run(arguments, json),
+        TracePart::Migrations(arguments) => questions::migrations::run(arguments, json),
+        TracePart::Usage(arguments) => questions::usage::run(arguments, json),
+        TracePart::Compare(arguments) => questions::compare::run(arguments, json),
     }
 }
 

@@ -64,7 +64,7 @@ fn wrong_arguments_and_files_get_one_line_that_says_what_is_expected() {
     let short = folder.join("short.data");
     fs::write(&short, &fs::read(TRACE).expect("the fixture")[..3000]).expect("a file");
     let (nonsense, short) = (path(&nonsense), path(&short));
-    let cases: [(&[&str], &str); 20] = [
+    let cases: [(&[&str], &str); 24] = [
         (
             &[],
             "a subcommand is expected; allowed are record, recover, info, convert, replay, kernel-ids",
@@ -77,6 +77,10 @@ fn wrong_arguments_and_files_get_one_line_that_says_what_is_expected() {
         (&["replay", TRACE, "--area-bytes", "0"], "1 to"),
         (&["replay", TRACE, "--process", "nobody"], "--process nobody"),
         (&["replay", "no-such-file"], "no-such-file"),
+        (&["info", TRACE, "--from", "soon"], "0 to 1000000000"),
+        (&["info", TRACE, "--from", "99999"], "s long"),
+        (&["replay", TRACE, "--from", "0.002", "--to", "0.001"], "after --from"),
+        (&["info", TRACE, "--process", "nobody"], "--process nobody"),
         (&["replay", nonsense], "line 1"),
         (&["info", short], "byte"),
         (&["convert", TRACE, "trace.txt"], ".parquet, .pftrace"),
@@ -145,7 +149,8 @@ fn a_report_never_takes_the_place_of_the_trace() {
 
 #[test]
 fn help_is_a_manual() {
-    for part in ["", "record", "recover", "info", "convert", "replay", "kernel-ids"] {
+    let parts = ["", "record", "recover", "info", "convert", "replay", "kernel-ids", "compare"];
+    for part in parts.into_iter().chain(QUESTIONS.map(|(question, _)| question)) {
         let arguments: Vec<&str> = part.split_whitespace().chain(["--help"]).collect();
         let output = run(&arguments);
         let help = stdout(&output);
@@ -203,6 +208,96 @@ fn what_may_be_concluded_comes_first_and_nothing_is_advised_without_it() {
             assert_eq!(first.contains("perf record -F 10"), grade == "insufficient", "{first}");
         }
         assert_eq!(json(&["info", trace])["trustworthiness"], document["trustworthiness"]);
+    }
+}
+
+/// The subcommands that ask questions, and what their documents have figures in.
+const QUESTIONS: [(&str, &str); 4] = [
+    ("latency", "processes"),
+    ("preemptions", "threads"),
+    ("migrations", "threads"),
+    ("usage", "cpus"),
+];
+
+#[test]
+fn questions_begin_with_what_may_be_concluded_and_have_no_figures_without_it() {
+    for (question, figures) in QUESTIONS {
+        for (trace, grade) in [(SAMPLED, "insufficient"), (TRACE, "limited")] {
+            let document = json(&[question, trace]);
+            assert_eq!(document["trustworthiness"]["grade"], grade, "{question}");
+            assert_eq!(document[figures].is_null(), grade == "insufficient", "{question}");
+            let text = stdout(&run(&[question, trace]));
+            assert!(text.starts_with("Trustworthiness: "), "{question}: {text}");
+            let refuses = text.contains("No figures are given.");
+            assert_eq!(refuses, grade == "insufficient", "{question}: {text}");
+        }
+        let output = run(&[question, TRACE, "--process", "nobody"]);
+        assert_eq!(output.status.code(), Some(2), "{question}");
+        let late = run(&[question, TRACE, "--from", "99999"]);
+        assert!(stderr(&late).contains("s long"), "{question}: {}", stderr(&late));
+    }
+}
+
+#[test]
+fn questions_have_pages() {
+    let folder = folder("questions");
+    for (question, _) in QUESTIONS {
+        let page = folder.join("report.html");
+        let output = run(&[question, TRACE, "--html", path(&page)]);
+        assert!(output.status.success(), "{question}: {}", stderr(&output));
+        let html = fs::read_to_string(&page).expect("the page");
+        assert!(html.contains("Trustworthiness: ") && html.contains("<table"), "{question}");
+    }
+}
+
+#[test]
+fn latencies_are_told_alike_as_text_and_as_json() {
+    let document = json(&["latency", TRACE]);
+    let processes = list(&document, "processes");
+    let sums = processes.iter().map(|process| process["run_queue"]["sum_ns"].as_u64());
+    let sums: Vec<u64> = sums.flatten().collect();
+    assert!(sums.len() > 3 && sums.is_sorted_by(|a, b| a >= b), "{sums:?}");
+    assert_eq!(document["all"]["run_queue"]["sum_ns"].as_u64(), Some(sums.iter().sum()));
+    let text = stdout(&run(&["latency", TRACE, "--top", "1000"]));
+    for process in processes {
+        assert!(text.contains(&format!("({})", process["process"])), "{process}");
+        let counts = list(process, "threads").iter().map(|thread| &thread["run_queue"]["count"]);
+        let counts: u64 = counts.filter_map(Value::as_u64).sum();
+        assert_eq!(process["run_queue"]["count"].as_u64(), Some(counts));
+    }
+    let longest = list(&document, "worst")[0]["ns"].as_u64();
+    assert_eq!(longest.is_some(), text.contains("The longest waits:"));
+    assert!(json(&["latency", TRACE, "--worst", "0"])["worst"] == Value::Array(Vec::new()));
+}
+
+#[test]
+fn a_recording_compared_with_itself_does_not_differ_and_with_a_part_of_itself_it_does() {
+    let folder = folder("compare");
+    let part = folder.join("part.parquet");
+    json(&["convert", TRACE, path(&part), "--from", "0.03"]);
+    let same = json(&["compare", TRACE, TRACE]);
+    assert!(list(&same, "names").len() > 3, "{same}");
+    assert!(list(&same, "names").iter().all(|pair| pair["a"] == pair["b"]));
+    let other = json(&["compare", TRACE, path(&part)]);
+    assert!(list(&other, "names").iter().any(|pair| pair["a"] != pair["b"]), "the control");
+    let name = list(&same, "names")[0]["name"].as_str().expect("a name");
+    let one = json(&["compare", TRACE, path(&part), "--process", name]);
+    assert_eq!(list(&one, "names").len(), 1);
+    let page = folder.join("report.html");
+    let text = stdout(&run(&["compare", TRACE, TRACE, "--html", path(&page)]));
+    assert!(text.contains("x 1.00") && text.starts_with("A: Trustworthiness: "), "{text}");
+    assert!(fs::read_to_string(&page).is_ok_and(|page| page.contains("x 1.00")));
+    let nobody = run(&["compare", TRACE, TRACE, "--process", "nobody at all"]);
+    assert_eq!(nobody.status.code(), Some(2), "{}", stderr(&nobody));
+}
+
+#[test]
+fn nothing_is_compared_with_an_insufficient_recording() {
+    for arguments in [["compare", TRACE, SAMPLED], ["compare", SAMPLED, TRACE]] {
+        let document = json(&arguments);
+        assert_eq!(document["names"], Value::Null);
+        let text = stdout(&run(&arguments));
+        assert!(text.contains("No figures are given.") && !text.contains("B/A"), "{text}");
     }
 }
 
@@ -270,6 +365,44 @@ fn only_the_processes_that_were_asked_for_are_shown() {
     ]);
     assert!(list(&some, "processes").contains(&wanted), "the same figures as beside the others");
     assert!(list(&some, "processes").iter().all(|process| process["process"] == wanted["process"]));
+}
+
+#[test]
+fn a_window_has_the_switches_of_its_time_and_parts_add_up() {
+    let folder = folder("window");
+    let switches = |arguments: &[&str]| {
+        let document = json(arguments);
+        document["trustworthiness"]["switches"].as_u64().expect("a number")
+    };
+    let whole = json(&["info", TRACE]);
+    let length = whole["duration_ns"].as_u64().expect("a number") as f64 / 1e9;
+    let middle = format!("{:.9}", length / 2.0);
+    let part = folder.join("part.parquet");
+    let first = switches(&["info", TRACE, "--to", &middle]);
+    let second = switches(&["info", TRACE, "--from", &middle]);
+    assert!(first > 0 && second > 0, "{first} and {second}");
+    let inferred = whole["trustworthiness"]["inferred"].as_u64().expect("a number");
+    let all = switches(&["info", TRACE]);
+    assert!((first + second).abs_diff(all) <= inferred, "{first} + {second}, {all}");
+    json(&["convert", TRACE, path(&part), "--from", &middle]);
+    assert_eq!(switches(&["info", path(&part)]), second, "what is cut out says the same");
+    let replay = ["replay", "--machine", "epyc-9654", "--policy", "per-cpu"];
+    let turns = |more: &[&str]| {
+        let document = json(&[&replay, more].concat());
+        let turns = list(&document, "processes").iter().map(|process| process["turns"].as_u64());
+        turns.flatten().sum::<u64>()
+    };
+    assert_eq!(turns(&[TRACE, "--from", &middle]), turns(&[path(&part)]));
+    assert!(turns(&[TRACE]) > turns(&[path(&part)]), "the control");
+}
+
+#[test]
+fn info_shows_the_processes_that_were_asked_for() {
+    let all = json(&["info", TRACE]);
+    let wanted = list(&all, "processes")[1].clone();
+    let some = json(&["info", TRACE, "--process", &wanted["process"].to_string()]);
+    assert!(list(&some, "processes").contains(&wanted));
+    assert!(list(&some, "processes").len() < list(&all, "processes").len());
 }
 
 #[test]

@@ -65,7 +65,7 @@ impl Finder<'_> {
 }
 
 /// The thread that ran where an event happened.
-fn current(event: &Event) -> Option<Tid> {
+pub(crate) fn current(event: &Event) -> Option<Tid> {
     match event.what {
         What::Switch { prev, .. } => Some(prev),
         What::Id { thread, .. }

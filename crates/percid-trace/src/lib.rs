@@ -25,6 +25,7 @@ mod origin_pairs;
 pub mod parquet;
 #[cfg(feature = "files")]
 pub mod perfetto;
+pub mod questions;
 #[cfg(feature = "files")]
 pub mod read;
 pub mod record;
@@ -34,8 +35,10 @@ pub mod scan_walk;
 pub mod spool;
 
 pub mod task_state;
+pub mod threads;
 pub mod trace;
 pub mod trustworthiness;
+pub mod window;
 
 pub use error::Error;
 pub use trace::{Coverage, Origin, Trace};

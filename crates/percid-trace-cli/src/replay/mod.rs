@@ -5,8 +5,6 @@ mod page;
 mod scan;
 mod text;
 
-use std::fs;
-use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
@@ -24,11 +22,10 @@ use percid_sim::machine::Machine;
 use percid_sim::policies::Entry;
 use percid_sim::run_control::RunControl;
 use percid_trace::Trace;
-use percid_trace::event::Tid;
 use percid_trace::replay::{self, Misfit, Replay, Settings};
 
 use crate::file;
-use crate::printable::printable;
+use crate::window;
 use figures::{Results, Setting};
 use scan::ScanFigures;
 
@@ -42,11 +39,12 @@ pub(crate) fn run(arguments: &ReplayArguments, json: bool) -> Result<Exit, Failu
     let machine = presets::machine(&arguments.machine, Numbering::Kernel)?;
     let policies = chosen(&arguments.policy);
     let report = Report::to(arguments.html.as_deref())?;
-    spare_trace(arguments)?;
+    file::spare(arguments.html.as_deref(), &arguments.file)?;
     let interrupt = Interrupt::listen()?;
-    let (trace, trustworthiness) = file::load_closed(&arguments.file, &interrupt)?;
+    let (trace, trustworthiness) =
+        window::load_closed(&arguments.file, &arguments.window.time, &interrupt)?;
     let settings = Settings {
-        processes: wanted(&trace, &arguments.process)?,
+        processes: window::wanted(&trace, &arguments.window.process)?,
         area_bytes: arguments.area_bytes,
         turns_kept: if report.is_wanted() { TURNS } else { 0 },
         spaces_kept: PROCESSES.max(arguments.top as usize),
@@ -71,18 +69,6 @@ pub(crate) fn run(arguments: &ReplayArguments, json: bool) -> Result<Exit, Failu
     report.write(printed, || page::page(&results, top), exit)
 }
 
-/// Refuses to write the report in place of the trace, which may be all that there is of what was
-/// recorded.
-fn spare_trace(arguments: &ReplayArguments) -> Result<(), Failure> {
-    let Some(page) = &arguments.html else { return Ok(()) };
-    let there = |path: &Path| fs::canonicalize(path).ok().filter(|path| path.is_file());
-    if there(page).is_some() && there(page) == there(&arguments.file) {
-        let expected = "this is the trace, expected another file";
-        return Err(Failure::Usage(format!("--html {}: {expected}", page.display())));
-    }
-    Ok(())
-}
-
 /// The policies that lived through the whole trace. If none did, those that saw most of it.
 fn most_complete(
     policies: &[&'static Entry],
@@ -94,55 +80,6 @@ fn most_complete(
     let all = policies.iter().copied().zip(replays);
     all.filter(|(_, replay)| replay.is_whole || !any_whole && (is_begun(replay) || !any_begun))
         .unzip()
-}
-
-/// The numbers of the processes that were asked for by number or name.
-fn wanted(trace: &Trace, names: &[String]) -> Result<Vec<Tid>, Failure> {
-    if names.is_empty() {
-        return Ok(Vec::new());
-    }
-    let summaries = replay::summaries(trace);
-    let mut wanted = Vec::new();
-    for name in names {
-        let number = name.parse().ok();
-        let found = summaries
-            .iter()
-            .filter(|summary| Some(summary.process) == number || summary.name == *name);
-        let before = wanted.len();
-        wanted.extend(found.map(|summary| summary.process));
-        if wanted.len() == before {
-            let none = "no process of the trace has this number or name";
-            let there = there(&most_active(&summaries));
-            return Err(Failure::Usage(format!("--process {name}: {none}; {there}")));
-        }
-    }
-    Ok(wanted)
-}
-
-/// Which processes there are.
-fn there(processes: &[String]) -> String {
-    match processes {
-        [] => "none runs in it".to_owned(),
-        some => format!("it has {}", some.join(", ")),
-    }
-}
-
-/// The processes with most turns, for a message that suggests them: names, and numbers of those
-/// without.
-fn most_active(summaries: &[replay::SpaceSummary]) -> Vec<String> {
-    let mut summaries: Vec<&replay::SpaceSummary> = summaries.iter().collect();
-    summaries.sort_by_key(|summary| std::cmp::Reverse(summary.turns));
-    let mut suggested: Vec<String> = Vec::new();
-    for summary in summaries {
-        let known = match summary.name.as_str() {
-            "" => summary.process.to_string(),
-            name => printable(name),
-        };
-        if suggested.len() < 10 && !suggested.contains(&known) {
-            suggested.push(known);
-        }
-    }
-    suggested
 }
 
 /// Replays under each policy, as many at once as there are CPUs. Says if there was not room for all
@@ -186,7 +123,7 @@ fn tell_stuck(policies: &[&'static Entry], replays: &[Replay]) {
     }
 }
 
-fn misfit(misfit: Misfit) -> Failure {
+pub(crate) fn misfit(misfit: Misfit) -> Failure {
     let fitting = Machine::presets().collect::<Vec<_>>().join(", ");
     Failure::Usage(format!("{misfit}; choose one by --machine: {fitting}, or a file"))
 }

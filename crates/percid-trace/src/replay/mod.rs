@@ -41,6 +41,21 @@ pub struct Misfit {
     pub machine: String,
 }
 
+impl Misfit {
+    /// Whether the machine has all CPUs of the trace.
+    ///
+    /// # Errors
+    ///
+    /// If it has not.
+    pub fn check(trace: &Trace, machine: &Machine) -> Result<(), Misfit> {
+        let cpus = machine.topology.cpus();
+        match trace.largest_cpu().filter(|&cpu| cpu >= cpus) {
+            Some(cpu) => Err(Misfit { cpu, cpus, machine: machine.name.clone() }),
+            None => Ok(()),
+        }
+    }
+}
+
 impl fmt::Display for Misfit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Misfit { cpu, cpus, machine } = self;
@@ -67,10 +82,8 @@ pub fn replay(
     settings: &Settings,
     progress: &RunControl,
 ) -> Result<Replay, Misfit> {
+    Misfit::check(trace, machine)?;
     let topology = &machine.topology;
-    if let Some(cpu) = trace.largest_cpu().filter(|&cpu| cpu >= topology.cpus()) {
-        return Err(Misfit { cpu, cpus: topology.cpus(), machine: machine.name.clone() });
-    }
     let mut schedule = Schedule::new(trace, topology, machine.kernel.hz.value);
     let mut player = Player::new(machine, policy, settings);
     let is_whole = schedule.follow(&mut player, progress);

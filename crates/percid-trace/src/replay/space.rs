@@ -73,6 +73,14 @@ impl Moves {
         *counter += 1;
     }
 
+    /// Counts all that another one has counted.
+    pub fn add(&mut self, other: &Moves) {
+        self.same_core += other.same_core;
+        self.same_l3 += other.same_l3;
+        self.same_node += other.same_node;
+        self.other_node += other.other_node;
+    }
+
     /// All of them.
     pub fn all(&self) -> u64 {
         self.same_core + self.same_l3 + self.across_l3s()

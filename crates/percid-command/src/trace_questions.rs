@@ -1,0 +1,210 @@
+//! What can be asked of a recorded schedule, whatever the IDs: the arguments of these subcommands of
+//! `percid trace`, and their manuals.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::arguments::whole;
+use crate::trace_window::WindowArguments;
+
+/// A recording, which part of it, and what is shown
+#[derive(Clone, Debug, Args)]
+pub struct QuestionArguments {
+    /// The trace, in any format that is read
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "it would become help")]
+    pub window: WindowArguments,
+
+    /// Show this number of lines in each table; --json has 10000, or this number if it is more
+    #[arg(long, value_name = "N", default_value = "10", value_parser = whole::<1, 1_000_000>)]
+    pub top: u64,
+
+    /// Also write a report
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+}
+
+/// What the window is for these subcommands, and when they have no answer.
+const COMMON: &str = "\
+--from and --to choose a part of the recording, in seconds since its first event; what happened
+before it is still followed, so that a wait which began earlier has its whole length. --process
+chooses processes by number or name, separated by commas.
+
+First comes what may be concluded from the recording as a whole, in JSON `trustworthiness`. Of an
+insufficient one no figures are given; the JSON document then has null in their place. Nothing is
+made up: what counts has a beginning and an end that were recorded.";
+
+/// A manual of one of these subcommands.
+pub(crate) fn about(of: &str) -> String {
+    format!("{of}\n\n{COMMON}")
+}
+
+pub(crate) const LATENCY_ABOUT: &str = "\
+How long do threads wait for a CPU? For each process and thread, in milliseconds:
+
+  run queue    run_queue   from when it was ready until it ran: after it was woken, and after it
+                           had to stop though it could have gone on (preempted, or yielded)
+  preempted    preempted   of these, how often it was the second, and how long altogether
+  wake-up      wake_up     from when another thread began to wake it (sched_waking) until it ran;
+                           without that event from when it was ready (sched_wakeup)
+
+each with how often, the mean, the median, the 99th percentile and the longest. Count, mean and
+longest are exact; percentiles are at most a quarter above the exact ones, or 0.25 us. Where a
+recording has sched_waking and no sched_wakeup (perf sched record), a run-queue time after a
+wake-up begins with the waking. Where it has neither (recorded by perf events), there are
+run-queue times after preemption only.
+
+Then a histogram of the run-queue times of all, and the longest waits one by one: who, when, in
+which CPU's queue, and what that CPU ran instead, as far as its last 64 turns tell. `idle` is a CPU
+that was asleep, or idle until it noticed. In JSON `processes` have `threads`, each with
+`histogram`: how many waits were shorter than `below_ns` and not shorter than the bin before;
+`worst` has the longest waits.";
+
+pub(crate) const LATENCY_EXAMPLES: &str = "\
+Examples:
+  percid trace latency trace.parquet
+  percid trace latency trace.parquet --process postgres --worst 20
+  percid trace latency trace.parquet --from 12.3 --to 12.4 --json | jq '.worst[0]'";
+
+/// Whose waits are told, and how many of the longest
+#[derive(Clone, Debug, Args)]
+pub struct LatencyArguments {
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "it would become help")]
+    pub question: QuestionArguments,
+
+    /// Tell of this number of the longest waits
+    #[arg(long, value_name = "N", default_value = "5", value_parser = whole::<0, 10_000>)]
+    pub worst: u64,
+}
+
+pub(crate) const PREEMPTIONS_ABOUT: &str = "\
+Who keeps whom from running? While a thread is in the queue of a CPU, what that CPU runs delays
+it. For each pair, between processes and between threads, the longest first:
+
+  waited           victim      who was in the queue
+  for              by          what ran there; `idle` (null in JSON): the CPU did nothing yet
+  ms               ns          for how long altogether
+  waits            waits       in how many stays in a queue
+  longest          longest_ns  the longest time in one of them
+  preempted by it  preempted   how often it took the CPU from the one that waited
+
+Of a wait, what the last 64 turns of the CPU cover is told; the rest, what is not known, and pairs
+beyond the first million are in `unattributed_ns`. Delays of all pairs and that make `waited_ns`.
+Where threads of some processes only were recorded, others that delayed them may be unknown.";
+
+pub(crate) const PREEMPTIONS_EXAMPLES: &str = "\
+Examples:
+  percid trace preemptions trace.parquet
+  percid trace preemptions trace.parquet --process postgres --json | jq '.threads[0]'";
+
+pub(crate) const MIGRATIONS_ABOUT: &str = "\
+Which threads move from CPU to CPU, how far, and what would that cost? A move is a turn on another
+CPU than the turn before. For each thread, those that moved most first:
+
+  turns        turns          how often a CPU began to run it
+  moves, %     moves          turns on another CPU than before
+  waiting      while_waiting  of these, after it had been preempted: it was moved while it waited;
+                              the others are in JSON at_wake_up
+  core L3 node other node     how far: to another hardware thread of the core, another core behind
+                              the same last-level cache, another cache of the node, another node;
+                              in JSON same_core, same_l3, same_node, other_node
+  cost ms      cost_ns        what it costs more, by the machine's prices (docs/simulator.md), to
+                              touch 16 kB once after each move than if it had stayed
+
+The cost is a model's: what the thread touches is not in the recording. --machine must be the
+machine that was recorded, or one with as many CPUs.";
+
+pub(crate) const MIGRATIONS_EXAMPLES: &str = "\
+Examples:
+  percid trace migrations trace.parquet
+  percid trace migrations perf.data --machine epyc-9654 --process nginx";
+
+/// Whose moves are told, and on what machine
+#[derive(Clone, Debug, Args)]
+pub struct MigrationsArguments {
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "it would become help")]
+    pub question: QuestionArguments,
+
+    /// A machine's name from `percid sim list`, `this`, or a file
+    #[arg(long, value_name = "MACHINE", default_value = "this")]
+    pub machine: String,
+}
+
+pub(crate) const USAGE_ABOUT: &str = "\
+What do CPUs run over time, and when do they idle while a thread waits for another one?
+
+  CPUs       cpus      for each CPU, in percent of the time: busy, idle, and unknown, because
+                       switches are missing. Then for how long it idled while a thread that is not
+                       bound to one CPU was in the queue of another CPU, which ran something else
+                       (idle_while_waiting_ns), and when the worst such idle time began (`worst`)
+  threads    threads   how long each ran on each CPU; in JSON `cells`, also by slice of time
+  over time  slices    each slice: how busy each CPU was, what was lost on all of them together,
+                       and which thread ran longest
+
+A thread is taken to be bound if the recording says that it may use one CPU, or if it is one of the
+kernel's threads that each CPU has. Other affinities are not looked at: a thread that may use some
+CPUs only seems to wait while another one idles. --process chooses the threads that are told of;
+what CPUs do is what they do for all. Text shows the first 16 CPUs.";
+
+pub(crate) const USAGE_EXAMPLES: &str = "\
+Examples:
+  percid trace usage trace.parquet
+  percid trace usage trace.parquet --from 12 --to 12.1 --slices 100
+  percid trace usage trace.parquet --json | jq '.cpus[] | {cpu, idle_while_waiting_ns}'";
+
+/// What is shown, and in how many slices of time
+#[derive(Clone, Debug, Args)]
+pub struct UsageArguments {
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "it would become help")]
+    pub question: QuestionArguments,
+
+    /// Divide the time into this number of slices
+    #[arg(long, value_name = "N", default_value = "10", value_parser = whole::<1, 1000>)]
+    pub slices: u64,
+}
+
+pub(crate) const COMPARE_ABOUT: &str = "\
+How do the processes of two recordings differ? Those with one name are taken together and compared
+with those that have this name in the other recording. Recordings may be of different lengths, so
+counts are for each second. For each name, those that ran longest first, with a line for each
+recording and one for the quotient, B by A:
+
+  CPU ms/s      run_ns          time on CPUs
+  waits/s       waits           waits for a CPU, as `percid trace latency` counts them
+  preempted/s   preempted       of these, after preemption
+  mean, median, 99 %, longest
+                mean_ns, median_ns, p99_ns, max_ns
+                                of the waits, in ms
+  wake-up 99 %  wake_up_p99_ns  from when it began to be woken until it ran, in ms
+
+In JSON `run_ns`, `waits` and `preempted` are of the whole recording, or of the part that
+--from and --to choose in both; `span_ns` is how long that is. A name that one recording has not
+has null there. --process takes names.
+
+First comes what may be concluded from either recording. If one is insufficient, no figures are
+given. There is one recording of each: of small differences, and of the longest waits, it cannot be
+said whether they are chance. Compare two recordings of the same thing first.";
+
+pub(crate) const COMPARE_EXAMPLES: &str = "\
+Examples:
+  percid trace compare before.parquet after.parquet
+  percid trace compare a.parquet b.parquet --process nginx,wrk --from 5";
+
+/// What is compared
+#[derive(Clone, Debug, Args)]
+pub struct CompareArguments {
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "it would become help")]
+    pub question: QuestionArguments,
+
+    /// The other recording
+    #[arg(value_name = "OTHER")]
+    pub other: PathBuf,
+}

@@ -1,0 +1,65 @@
+//! Which part of a recording is looked at: the same arguments for every subcommand that looks at one.
+
+use clap::Args;
+
+/// From when to when
+#[derive(Clone, Debug, Default, Args)]
+pub struct TimeArguments {
+    /// Leave out what happened before this time, in seconds since the first event
+    #[arg(long, value_name = "SECONDS", value_parser = moment)]
+    pub from: Option<u64>,
+
+    /// Leave out what happened from this time on, in seconds since the first event
+    // A file that is written has the name `to` among the arguments.
+    #[arg(id = "end", long = "to", value_name = "SECONDS", value_parser = moment)]
+    pub to: Option<u64>,
+}
+
+/// From when to when, and of which processes
+#[derive(Clone, Debug, Default, Args)]
+pub struct WindowArguments {
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "it would become help")]
+    pub time: TimeArguments,
+
+    /// Only these processes: numbers or names, separated by commas
+    #[arg(long, value_name = "PROCESSES", value_delimiter = ',')]
+    pub process: Vec<String>,
+}
+
+/// What the window is, for manuals.
+pub const WINDOW: &str = "\
+--from and --to choose a part of the recording, in seconds since its first event (1.25 is
+1,250,000,000 ns; a nanosecond is 0.000000001). --process chooses processes by number or name,
+separated by commas. What may be concluded is said of that part; events that were lost count
+whenever they were.";
+
+/// Some thirty years: no clock of a recording gets there.
+const LONGEST: f64 = 1e9;
+
+/// Nanoseconds of a time in seconds.
+fn moment(text: &str) -> Result<u64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if (0.0..=LONGEST).contains(&seconds) => Ok((seconds * 1e9).round() as u64),
+        _ => Err("allowed are 0 to 1000000000 seconds".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_exact_to_the_nanosecond() {
+        assert_eq!(moment("0"), Ok(0));
+        assert_eq!(moment("1.25"), Ok(1_250_000_000));
+        assert_eq!(moment("3599.123456789"), Ok(3_599_123_456_789));
+    }
+
+    #[test]
+    fn other_texts_are_refused_with_what_is_allowed() {
+        for text in ["", "-1", "nan", "inf", "1e99", "5s"] {
+            assert!(moment(text).is_err_and(|said| said.contains("0 to 1000000000")), "{text}");
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! `percid trace compare`: the waits of two recordings, by names of processes.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use percid_command::exit::{Exit, Failure};
+use percid_command::interrupt::Interrupt;
+use percid_command::output;
+use percid_command::report::{Report, lead};
+use percid_command::table::Table;
+use percid_command::trace_questions::{CompareArguments, QuestionArguments};
+use percid_report::Page;
+use percid_trace::questions::{self, LatencySettings, ThreadLatency, UsageSettings};
+use percid_trace::window::Window;
+use serde::Serialize;
+
+use super::names::Names;
+use super::recording::{Head, Recording};
+use super::times::{ms, ms_if};
+use crate::file;
+use crate::printable::printable;
+
+pub(crate) fn run(arguments: &CompareArguments, json: bool) -> Result<Exit, Failure> {
+    let interrupt = Interrupt::listen()?;
+    let first = &arguments.question;
+    let mut second = QuestionArguments { file: arguments.other.clone(), ..first.clone() };
+    second.html = None;
+    let report = Report::to(first.html.as_deref())?;
+    file::spare(first.html.as_deref(), &second.file)?;
+    let a = Side::of(first, interrupt.clone())?;
+    let b = Side::of(&second, interrupt)?;
+    let is_whole = !a.head.is_interrupted() && !b.head.is_interrupted();
+    let comparison = Comparison::of(a, b, &first.window.process)?;
+    let top = first.top as usize;
+    let printed = match json {
+        true => output::print_json(&comparison),
+        false => output::print_text(&Text { comparison: &comparison, top }),
+    };
+    let exit = if is_whole { Exit::Complete } else { Exit::Interrupted };
+    report.write(printed, || comparison.page(top, is_whole), exit)
+}
+
+/// One recording.
+struct Side {
+    head: Head,
+    span_ns: u64,
+    /// `None` if the recording does not support figures.
+    names: Option<BTreeMap<String, Sums>>,
+}
+
+/// All processes with one name.
+#[derive(Default)]
+struct Sums {
+    run_ns: u64,
+    waits: ThreadLatency,
+}
+
+/// The JSON document.
+#[derive(Debug, Serialize)]
+struct Comparison {
+    a: About,
+    b: About,
+    /// Those that ran longest first.
+    names: Option<Vec<Pair>>,
+}
+
+#[derive(Debug, Serialize)]
+struct About {
+    #[serde(flatten)]
+    head: Head,
+    span_ns: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Pair {
+    name: String,
+    a: Option<Waits>,
+    b: Option<Waits>,
+}
+
+#[derive(Debug, Serialize)]
+struct Waits {
+    run_ns: u64,
+    waits: u64,
+    preempted: u64,
+    mean_ns: Option<u64>,
+    median_ns: Option<u64>,
+    p99_ns: Option<u64>,
+    max_ns: u64,
+    wake_up_p99_ns: Option<u64>,
+}
+
+impl Side {
+    /// The trace is given up before the next one is read.
+    fn of(arguments: &QuestionArguments, interrupt: Interrupt) -> Result<Side, Failure> {
+        // Not every recording has the processes that are asked for.
+        let mut all = arguments.clone();
+        all.window.process.clear();
+        let recording = Recording::load_unless(&all, interrupt)?;
+        if !recording.permits_figures() {
+            let head = recording.into_head(true).0;
+            return Ok(Side { head, span_ns: 0, names: None });
+        }
+        let (names, span_ns, is_whole) = sums(&recording);
+        let head = recording.into_head(is_whole).0;
+        Ok(Side { head, span_ns, names: Some(names) })
+    }
+}
+
+fn sums(recording: &Recording<'_>) -> (BTreeMap<String, Sums>, u64, bool) {
+    let trace = &recording.trace;
+    let window: Window = recording.window;
+    let settings = LatencySettings { window, ..LatencySettings::default() };
+    let waits = recording.ask("waits", |control| questions::latency(trace, &settings, control));
+    let settings = UsageSettings { window, slices: 1, ..UsageSettings::default() };
+    let usage = recording.ask("usage", |control| questions::usage(trace, &settings, control));
+    let mut sums: BTreeMap<String, Sums> = BTreeMap::new();
+    let names = Names::new(trace, &waits.known);
+    let name = |thread| names.process(names.thread(thread).process);
+    for (thread, found) in &waits.threads {
+        sums.entry(name(*thread)).or_default().waits.add(found);
+    }
+    // The same recording is followed in the same way, so the threads have the same numbers.
+    for cell in &usage.cells {
+        sums.entry(name(cell.thread)).or_default().run_ns += cell.ns;
+    }
+    let span_ns = usage.to.saturating_sub(usage.from);
+    (sums, span_ns, waits.is_whole && usage.is_whole)
+}
+
+impl Comparison {
+    fn of(a: Side, b: Side, wanted: &[String]) -> Result<Comparison, Failure> {
+        let names = a.names.zip(b.names).map(|(a, b)| pairs(&a, &b, wanted));
+        if let (Some([]), [first, ..]) = (names.as_deref(), wanted) {
+            let none = "no process of either trace has this name";
+            return Err(Failure::Usage(format!("--process {first}: {none}")));
+        }
+        Ok(Comparison {
+            a: About { head: a.head, span_ns: a.span_ns },
+            b: About { head: b.head, span_ns: b.span_ns },
+            names,
+        })
+    }
+
+    fn table(&self, top: usize) -> Table {
+        let columns = [
+            "process",
+            "",
+            "CPU ms/s",
+            "waits/s",
+            "preempted/s",
+            "mean",
+            "median",
+            "99 %",
+            "longest",
+            "wake-up 99 %",
+        ];
+        let mut table = Table::new(columns, 2);
+        for pair in self.names.iter().flatten().take(top) {
+            let name = if pair.name.is_empty() { "unnamed" } else { &pair.name };
+            table.row(row(&printable(name), "A", pair.a.as_ref(), self.a.span_ns));
+            table.row(row("", "B", pair.b.as_ref(), self.b.span_ns));
+            if let (Some(a), Some(b)) = (&pair.a, &pair.b) {
+                table.row(quotients((a, self.a.span_ns), (b, self.b.span_ns)));
+            }
+        }
+        table
+    }
+
+    fn heads(&self) -> String {
+        format!("A: {}\nB: {}", self.a.head, self.b.head)
+    }
+
+    fn page(&self, top: usize, is_whole: bool) -> Page {
+        let mut page = Page::new("percid trace compare", lead(&self.heads(), !is_whole));
+        if self.names.is_some() {
+            page.section("Waits for a CPU, times in ms", CHANCE);
+            self.table(top).show_on(&mut page);
+        }
+        page
+    }
+}
+
+const CHANCE: &str = "There is one recording of each: of small differences, and of the longest \
+waits, it cannot be said whether they are chance.";
+
+fn pairs(a: &BTreeMap<String, Sums>, b: &BTreeMap<String, Sums>, wanted: &[String]) -> Vec<Pair> {
+    let names: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
+    let is_wanted = |name: &&&String| wanted.is_empty() || wanted.contains(name);
+    let pair = |name: &String| Pair {
+        name: name.clone(),
+        a: a.get(name).map(Waits::of),
+        b: b.get(name).map(Waits::of),
+    };
+    let mut pairs: Vec<Pair> = names.iter().filter(is_wanted).map(|name| pair(name)).collect();
+    let run_ns = |waits: &Option<Waits>| waits.as_ref().map_or(0, |waits| waits.run_ns);
+    pairs.sort_by_key(|pair| Reverse(run_ns(&pair.a).saturating_add(run_ns(&pair.b))));
+    pairs
+}
+
+impl Waits {
+    fn of(sums: &Sums) -> Waits {
+        let times = &sums.waits.run_queue;
+        Waits {
+            run_ns: sums.run_ns,
+            waits: times.count,
+            preempted: sums.waits.preempted,
+            mean_ns: times.mean_ns(),
+            median_ns: times.quantile_ns(0.5),
+            p99_ns: times.quantile_ns(0.99),
+            max_ns: times.max_ns,
+            wake_up_p99_ns: sums.waits.wake_up.quantile_ns(0.99),
+        }
+    }
+
+    /// What happens in a second: time on CPUs in ms, waits, preemptions.
+    fn rates(&self, span_ns: u64) -> [f64; 3] {
+        let seconds = span_ns.max(1) as f64 / 1e9;
+        let counts = [self.run_ns as f64 / 1e6, self.waits as f64, self.preempted as f64];
+        counts.map(|count| count / seconds)
+    }
+
+    fn times(&self) -> [Option<u64>; 5] {
+        [self.mean_ns, self.median_ns, self.p99_ns, Some(self.max_ns), self.wake_up_p99_ns]
+    }
+}
+
+fn row(name: &str, side: &str, waits: Option<&Waits>, span_ns: u64) -> Vec<String> {
+    let mut cells = vec![name.to_owned(), side.to_owned()];
+    let rates = waits.map(|waits| waits.rates(span_ns).map(|rate| format!("{rate:.1}")));
+    cells.extend(rates.unwrap_or_else(|| ["-"; 3].map(str::to_owned)));
+    let Some(waits) = waits else {
+        cells.extend(["-"; 5].map(str::to_owned));
+        return cells;
+    };
+    cells.extend([waits.mean_ns, waits.median_ns, waits.p99_ns].map(ms_if));
+    cells.extend([ms(waits.max_ns), ms_if(waits.wake_up_p99_ns)]);
+    cells
+}
+
+/// B by A, where A is not 0.
+fn quotients((a, a_span): (&Waits, u64), (b, b_span): (&Waits, u64)) -> Vec<String> {
+    let quotient = |a: f64, b: f64| match a > 0.0 {
+        true => format!("x {:.2}", b / a),
+        false => "-".to_owned(),
+    };
+    let rates = a.rates(a_span).into_iter().zip(b.rates(b_span));
+    let times = a.times().into_iter().zip(b.times());
+    let of_times = |(a, b): (Option<u64>, Option<u64>)| match a.zip(b) {
+        Some((a, b)) => quotient(a as f64, b as f64),
+        None => "-".to_owned(),
+    };
+    let cells = rates.map(|(a, b)| quotient(a, b)).chain(times.map(of_times));
+    [String::new(), "B/A".to_owned()].into_iter().chain(cells).collect()
+}
+
+struct Text<'a> {
+    comparison: &'a Comparison,
+    top: usize,
+}
+
+impl fmt::Display for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Text { comparison, top } = self;
+        write!(f, "{}", comparison.heads())?;
+        let Some(names) = &comparison.names else { return Ok(()) };
+        writeln!(f, "{CHANCE}\n\n{}", comparison.table(*top))?;
+        match names.len().saturating_sub(*top) {
+            0 => Ok(()),
+            more => writeln!(f, "  and {more} more names that ran less"),
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Who the threads of an answer are.
+
+use std::collections::HashMap;
+
+use percid_trace::Trace;
+use percid_trace::event::Tid;
+use percid_trace::interner::Text;
+use percid_trace::questions::Who;
+use percid_trace::threads::{ThreadNumber, Threads};
+use serde::Serialize;
+
+use crate::printable::printable;
+
+/// A thread and its process.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Named {
+    pub(super) thread: Tid,
+    pub(super) name: String,
+    pub(super) process: Tid,
+}
+
+/// Names of threads and processes.
+pub(super) struct Names<'a> {
+    trace: &'a Trace,
+    known: &'a Threads,
+    processes: HashMap<Tid, Text>,
+}
+
+impl<'a> Names<'a> {
+    pub(super) fn new(trace: &'a Trace, known: &'a Threads) -> Names<'a> {
+        let all = (0..known.len() as ThreadNumber).map(|thread| known.get(thread));
+        let first = all.filter(|thread| thread.tid == thread.process_or_self());
+        let processes = first.filter_map(|thread| Some((thread.tid, thread.name?))).collect();
+        Names { trace, known, processes }
+    }
+
+    pub(super) fn thread(&self, thread: ThreadNumber) -> Named {
+        let known = self.known.get(thread);
+        Named { thread: known.tid, name: self.text(known.name), process: known.process_or_self() }
+    }
+
+    /// The name of a process is that of its first thread.
+    pub(super) fn process(&self, process: Tid) -> String {
+        self.text(self.processes.get(&process).copied())
+    }
+
+    /// What ran, for people.
+    pub(super) fn who(&self, who: Who) -> String {
+        match who {
+            Who::Thread(thread) => self.thread(thread).label(),
+            Who::Idle => "idle".to_owned(),
+            Who::Unknown => "unknown".to_owned(),
+        }
+    }
+
+    fn text(&self, text: Option<Text>) -> String {
+        text.map_or("", |text| self.trace.texts.get(text)).to_owned()
+    }
+}
+
+impl Named {
+    /// For people.
+    pub(super) fn label(&self) -> String {
+        labelled(&self.name, self.thread)
+    }
+}
+
+/// A name and a number, for people.
+pub(super) fn labelled(name: &str, number: Tid) -> String {
+    let name = if name.is_empty() { "unnamed".to_owned() } else { printable(name) };
+    format!("{name} ({number})")
+}

@@ -1,0 +1,179 @@
+//! The recording that is asked, and what each answer begins with.
+
+use std::fmt;
+
+use percid_command::exit::{Exit, Failure};
+use percid_command::interrupt::Interrupt;
+use percid_command::output;
+use percid_command::report::{Report, lead};
+use percid_command::trace_questions::QuestionArguments;
+use percid_command::watch::watched;
+use percid_report::Page;
+use percid_sim::run_control::RunControl;
+use percid_trace::Trace;
+use percid_trace::event::Tid;
+use percid_trace::trustworthiness::Trustworthiness;
+use percid_trace::window::Window;
+use serde::Serialize;
+
+use crate::info::About;
+use crate::{file, window};
+
+/// Lines that the JSON document has, unless more are asked for.
+const LINES: usize = 10_000;
+
+/// A recording, and which part of it is asked for.
+pub(super) struct Recording<'a> {
+    arguments: &'a QuestionArguments,
+    report: Report,
+    interrupt: Interrupt,
+    pub(super) trace: Trace,
+    pub(super) window: Window,
+    pub(super) processes: Vec<Tid>,
+    trustworthiness: Trustworthiness,
+}
+
+/// What every answer begins with.
+#[derive(Debug, Serialize)]
+pub(super) struct Head {
+    trustworthiness: Trustworthiness,
+    trace: About,
+    from_ns: u64,
+    /// `null`: to the end.
+    to_ns: Option<u64>,
+    /// Whether Ctrl-C came first: the figures are of what was seen by then.
+    interrupted: bool,
+}
+
+/// An answer: its head, then figures, unless the recording cannot support any.
+#[derive(Debug, Serialize)]
+pub(super) struct Answer<F> {
+    #[serde(flatten)]
+    head: Head,
+    #[serde(flatten)]
+    figures: F,
+}
+
+/// What figures can do.
+pub(super) trait Figures: Serialize {
+    /// As text: the first `top` lines of each table.
+    fn text(&self, top: usize, to: &mut fmt::Formatter<'_>) -> fmt::Result;
+    /// On a page.
+    fn show(&self, top: usize, page: &mut Page);
+}
+
+impl<'a> Recording<'a> {
+    pub(super) fn load(arguments: &'a QuestionArguments) -> Result<Recording<'a>, Failure> {
+        Recording::load_unless(arguments, Interrupt::listen()?)
+    }
+
+    /// The same where Ctrl-C is listened for already.
+    pub(super) fn load_unless(
+        arguments: &'a QuestionArguments,
+        interrupt: Interrupt,
+    ) -> Result<Recording<'a>, Failure> {
+        let report = Report::to(arguments.html.as_deref())?;
+        file::spare(arguments.html.as_deref(), &arguments.file)?;
+        let trace = file::load(&arguments.file, &interrupt)?;
+        let window = window::within(&trace, &arguments.window.time)?;
+        let processes = window::wanted(&trace, &arguments.window.process)?;
+        let trustworthiness = Trustworthiness::of(&trace);
+        Ok(Recording { arguments, report, interrupt, trace, window, processes, trustworthiness })
+    }
+
+    /// Whether figures may be given.
+    pub(super) fn permits_figures(&self) -> bool {
+        self.trustworthiness.permits_advice()
+    }
+
+    /// Lines that the JSON document has.
+    pub(super) fn lines(&self) -> usize {
+        LINES.max(self.arguments.top as usize)
+    }
+
+    /// Asks the question with progress and Ctrl-C.
+    pub(super) fn ask<A: Send>(
+        &self,
+        label: &str,
+        answer: impl FnOnce(&RunControl) -> A + Send,
+    ) -> A {
+        watched(label, Some(self.trace.events.len() as u64), &self.interrupt, answer)
+    }
+
+    /// What an answer begins with, and where the page goes. What was recorded is given up.
+    pub(super) fn into_head(self, is_whole: bool) -> (Head, Report) {
+        let Recording { arguments, report, trace, window, trustworthiness, .. } = self;
+        let head = Head {
+            trace: About::of(&trace, &arguments.file),
+            trustworthiness,
+            from_ns: window.from,
+            to_ns: (window.to < u64::MAX).then_some(window.to),
+            interrupted: !is_whole,
+        };
+        (head, report)
+    }
+
+    /// Prints the answer, and writes its page. `is_whole` is whether Ctrl-C did not come first.
+    pub(super) fn tell<F: Figures>(
+        self,
+        title: &str,
+        figures: F,
+        is_whole: bool,
+        json: bool,
+    ) -> Result<Exit, Failure> {
+        let top = self.arguments.top as usize;
+        let (head, report) = self.into_head(is_whole);
+        let answer = Answer { head, figures };
+        let printed = match json {
+            true => output::print_json(&answer),
+            false => output::print_text(&Text { answer: &answer, top }),
+        };
+        let exit = if is_whole { Exit::Complete } else { Exit::Interrupted };
+        let page = || {
+            let mut page = Page::new(title, lead(&answer.head.to_string(), !is_whole));
+            if answer.head.trustworthiness.permits_advice() {
+                answer.figures.show(top, &mut page);
+            }
+            page
+        };
+        report.write(printed, page, exit)
+    }
+}
+
+struct Text<'a, F> {
+    answer: &'a Answer<F>,
+    top: usize,
+}
+
+impl<F: Figures> fmt::Display for Text<'_, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.answer.head)?;
+        match self.answer.head.trustworthiness.permits_advice() {
+            true => self.answer.figures.text(self.top, f),
+            false => Ok(()),
+        }
+    }
+}
+
+impl Head {
+    pub(super) fn is_interrupted(&self) -> bool {
+        self.interrupted
+    }
+}
+
+impl fmt::Display for Head {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}\n{}", self.trustworthiness, self.trace)?;
+        if self.from_ns > 0 || self.to_ns.is_some() {
+            write!(f, "From {} s", self.from_ns as f64 / 1e9)?;
+            match self.to_ns {
+                Some(to) => writeln!(f, " to {} s.", to as f64 / 1e9)?,
+                None => writeln!(f, " to the end.")?,
+            }
+        }
+        match self.trustworthiness.permits_advice() {
+            true => Ok(()),
+            false => writeln!(f, "No figures are given."),
+        }
+    }
+}

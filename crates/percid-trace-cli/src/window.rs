@@ -1,0 +1,106 @@
+//! The part of a recording that is looked at: from when to when, and of which processes.
+
+use std::path::Path;
+
+use percid_command::exit::Failure;
+use percid_command::interrupt::Interrupt;
+use percid_command::trace_window::TimeArguments;
+use percid_trace::event::Tid;
+use percid_trace::replay::{self, SpaceSummary};
+use percid_trace::trustworthiness::Trustworthiness;
+use percid_trace::window::Window;
+use percid_trace::{Trace, gaps};
+
+use crate::file;
+use crate::printable::printable;
+
+/// Reads a trace in any format, and cuts out what was asked for.
+pub(crate) fn load(
+    path: &Path,
+    time: &TimeArguments,
+    interrupt: &Interrupt,
+) -> Result<Trace, Failure> {
+    let trace = file::load(path, interrupt)?;
+    let window = within(&trace, time)?;
+    Ok(if window == Window::default() { trace } else { window.cut(&trace) })
+}
+
+/// The same for a replay: with the switches that the kernel did not trace, as far as they show.
+/// Also what may be concluded from it.
+pub(crate) fn load_closed(
+    path: &Path,
+    time: &TimeArguments,
+    interrupt: &Interrupt,
+) -> Result<(Trace, Trustworthiness), Failure> {
+    let mut trace = load(path, time, interrupt)?;
+    gaps::close(&mut trace);
+    let trustworthiness = Trustworthiness::of(&trace);
+    Ok((trace, trustworthiness))
+}
+
+/// The window that was asked for. Refuses one in which nothing of the trace is.
+pub(crate) fn within(trace: &Trace, time: &TimeArguments) -> Result<Window, Failure> {
+    let window = Window { from: time.from.unwrap_or(0), to: time.to.unwrap_or(u64::MAX) };
+    let ends = trace.events.first().zip(trace.events.last());
+    let length = ends.map_or(0, |(first, last)| last.time.saturating_sub(first.time));
+    let seconds = |ns: u64| ns as f64 / 1e9;
+    if window.from > length {
+        let said =
+            format!("--from {}: the trace is {} s long", seconds(window.from), seconds(length));
+        return Err(Failure::Usage(said));
+    }
+    if window.to <= window.from {
+        let to = seconds(window.to);
+        return Err(Failure::Usage(format!("--to {to}: expected a time after --from")));
+    }
+    Ok(window)
+}
+
+/// The numbers of the processes that were asked for by number or name.
+pub(crate) fn wanted(trace: &Trace, names: &[String]) -> Result<Vec<Tid>, Failure> {
+    if names.is_empty() {
+        return Ok(Vec::new());
+    }
+    let summaries = replay::summaries(trace);
+    let mut wanted = Vec::new();
+    for name in names {
+        let number = name.parse().ok();
+        let found = summaries
+            .iter()
+            .filter(|summary| Some(summary.process) == number || summary.name == *name);
+        let before = wanted.len();
+        wanted.extend(found.map(|summary| summary.process));
+        if wanted.len() == before {
+            let none = "no process of the trace has this number or name";
+            let there = there(&most_active(&summaries));
+            return Err(Failure::Usage(format!("--process {name}: {none}; {there}")));
+        }
+    }
+    Ok(wanted)
+}
+
+/// Which processes there are.
+fn there(processes: &[String]) -> String {
+    match processes {
+        [] => "none runs in it".to_owned(),
+        some => format!("it has {}", some.join(", ")),
+    }
+}
+
+/// The processes with most turns, for a message that suggests them: names, and numbers of those
+/// without.
+fn most_active(summaries: &[SpaceSummary]) -> Vec<String> {
+    let mut summaries: Vec<&SpaceSummary> = summaries.iter().collect();
+    summaries.sort_by_key(|summary| std::cmp::Reverse(summary.turns));
+    let mut suggested: Vec<String> = Vec::new();
+    for summary in summaries {
+        let known = match summary.name.as_str() {
+            "" => summary.process.to_string(),
+            name => printable(name),
+        };
+        if suggested.len() < 10 && !suggested.contains(&known) {
+            suggested.push(known);
+        }
+    }
+    suggested
+}

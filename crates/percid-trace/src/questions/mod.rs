@@ -1,0 +1,22 @@
+//! What a recorded schedule says of threads and CPUs, whatever IDs they have: how long threads wait,
+//! for whom, where they go, and what CPUs do meanwhile.
+//!
+//! Each question goes through the events once, in their order, and does the same work for each.
+
+mod follower;
+mod histogram;
+mod latency;
+mod migrations;
+mod preemptions;
+mod recent_turns;
+mod turn;
+mod usage;
+mod wakeups;
+
+pub use histogram::{Bin, Histogram};
+pub use latency::{Latency, LatencySettings, LongWait, ThreadLatency, latency};
+pub use migrations::{Migrations, MigrationsSettings, ThreadMigrations, migrations};
+pub use preemptions::{Delay, Preemptions, PreemptionsSettings, preemptions};
+pub use turn::Who;
+pub use usage::{Cell, CpuUsage, SliceUsage, Usage, UsageSettings, usage};
+pub use wakeups::Wakeups;

@@ -1,0 +1,111 @@
+//! What runs on each CPU, and what ran there before.
+
+use super::turn::{Turn, Who};
+use crate::event::Cpu;
+
+/// The last turns of each CPU: so many that a wait which saw more is rare, and so few that what looks
+/// at them is not slow, however long a wait was.
+#[derive(Debug, Default)]
+pub(super) struct RecentTurns {
+    rings: Vec<Ring>,
+}
+
+/// How many turns of a CPU are kept.
+pub(super) const KEPT: usize = 64;
+
+/// What a CPU runs.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Current {
+    pub(super) who: Who,
+    /// Since when.
+    pub(super) since: u64,
+}
+
+#[derive(Debug, Default)]
+struct Ring {
+    /// What runs there now, and since when, if that is known.
+    current: Option<Current>,
+    turns: Vec<Turn>,
+    /// Where the next one goes, once all places are taken.
+    next: usize,
+}
+
+impl RecentTurns {
+    /// What runs on a CPU; `None` if that has not been told.
+    pub(super) fn current(&self, cpu: Cpu) -> Option<Current> {
+        self.rings.get(cpu as usize)?.current
+    }
+
+    /// How many CPUs have been told of.
+    pub(super) fn cpus(&self) -> Cpu {
+        self.rings.len() as Cpu
+    }
+
+    /// A CPU begins to run something else; `before` is what has ended, if it is known.
+    pub(super) fn switch(&mut self, cpu: Cpu, before: Option<Turn>, current: Current) {
+        let place = cpu as usize;
+        if place >= self.rings.len() {
+            self.rings.resize_with(place + 1, Ring::default);
+        }
+        let ring = &mut self.rings[place];
+        ring.current = Some(current);
+        let Some(turn) = before else { return };
+        if ring.turns.len() < KEPT {
+            ring.turns.push(turn);
+        } else {
+            ring.turns[ring.next] = turn;
+            ring.next = (ring.next + 1) % KEPT;
+        }
+    }
+
+    /// Who ran on a CPU from one time to another, and for how long each turn was in that, the last one
+    /// first.
+    pub(super) fn during(
+        &self,
+        cpu: Cpu,
+        since: u64,
+        until: u64,
+    ) -> impl Iterator<Item = (Who, u64)> + '_ {
+        let ring = self.rings.get(cpu as usize);
+        let turns = ring.into_iter().flat_map(|ring| {
+            let (newer, older) = ring.turns.split_at(ring.next.min(ring.turns.len()));
+            newer.iter().rev().chain(older.iter().rev())
+        });
+        let current = self.current(cpu).map(|now| (now.who, now.since, u64::MAX));
+        let before = turns.map(|turn| (turn.who, turn.since, turn.until));
+        let all = current.into_iter().chain(before);
+        all.take_while(move |turn| turn.2 > since).filter_map(move |(who, from, to)| {
+            let ran = to.min(until).saturating_sub(from.max(since));
+            (ran > 0).then_some((who, ran))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn turns(number: u64) -> RecentTurns {
+        let mut recent = RecentTurns::default();
+        for n in 0..number {
+            let who = Who::Thread(n as u32);
+            let turn = Turn { who, cpu: 2, since: 10 * n, until: 10 * n + 10 };
+            recent.switch(2, Some(turn), Current { who: Who::Idle, since: turn.until });
+        }
+        recent
+    }
+
+    #[test]
+    fn who_ran_in_a_span_is_told_from_the_end() {
+        let recent = turns(200);
+        let found: Vec<(Who, u64)> = recent.during(2, 1973, 1995).collect();
+        let expected = [(199, 5), (198, 10), (197, 7)].map(|(n, ns)| (Who::Thread(n), ns));
+        assert_eq!(found, expected);
+        assert_eq!(recent.during(3, 0, 2000).count(), 0, "another CPU");
+        assert_eq!(recent.during(2, 0, 2000).count(), KEPT, "the older ones are forgotten");
+        let five: Vec<(Who, u64)> = turns(5).during(2, 25, 2000).collect();
+        let expected = [(Who::Idle, 1950), (Who::Thread(4), 10), (Who::Thread(3), 10)];
+        assert_eq!(five[..3], expected, "what runs now goes on");
+        assert_eq!(five.len(), 4);
+    }
+}

@@ -1,0 +1,58 @@
+//! What a CPU does, and what a thread waits for. Times are nanoseconds since the first event.
+
+use crate::event::Cpu;
+use crate::threads::ThreadNumber;
+
+/// What a CPU runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Who {
+    /// A thread.
+    Thread(ThreadNumber),
+    /// Nothing.
+    Idle,
+    /// The recording does not say it.
+    Unknown,
+}
+
+/// A CPU runs something from one time to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Turn {
+    pub(super) who: Who,
+    pub(super) cpu: Cpu,
+    pub(super) since: u64,
+    pub(super) until: u64,
+}
+
+/// Why a thread waits for a CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cause {
+    /// It was woken, or is new.
+    Woken,
+    /// It had to stop, or let others run, though it could have gone on.
+    Preempted,
+}
+
+/// A thread waited for a CPU, and runs. Both ends were recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Wait {
+    pub(super) thread: ThreadNumber,
+    pub(super) cause: Cause,
+    /// When another thread began to wake it, if that was recorded.
+    pub(super) waking: Option<u64>,
+    /// When it was ready; if that was not recorded, when another thread began to wake it.
+    pub(super) queued: u64,
+    pub(super) until: u64,
+    /// Where it was queued last.
+    pub(super) queue: Cpu,
+    /// Where it runs.
+    pub(super) cpu: Cpu,
+}
+
+/// A thread was in the queue of one CPU all the time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stay {
+    pub(super) thread: ThreadNumber,
+    pub(super) cpu: Cpu,
+    pub(super) since: u64,
+    pub(super) until: u64,
+}
