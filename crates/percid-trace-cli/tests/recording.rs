@@ -378,7 +378,9 @@ fn memory_does_not_grow_with_time() {
     recorder.wait().expect("a child");
     let events = number(&json(&["info", path(&file)]), "events");
     let grown = late - early;
-    assert!(events * 32 / 1024 > 12_000, "the control: {events} events would be that many KiB");
-    assert!(grown < 6_000, "from {early} to {late} KiB while {events} events were recorded");
+    // On a busy machine more of them wait than on an idle one, but not most.
+    let all = events * 32 / 1024;
+    assert!(all > 12_000, "the control: {events} events would be that many KiB");
+    assert!(grown < all / 2, "from {early} to {late} KiB while {events} events were recorded");
     assert!(late < 64 << 10, "{late} KiB");
 }
