@@ -334,7 +334,7 @@ fn the_newest_events_are_those_that_are_kept() {
         json(&["info", path(&file)])
     };
     let whole = record(&[], "whole.parquet");
-    let ring = record(&["--ring", "256K"], "ring.parquet");
+    let ring = record(&["--ring", "128K"], "ring.parquet");
     let events = |info: &Value| number(info, "events");
     assert!(events(&ring) < events(&whole) / 2, "{} {}", events(&ring), events(&whole));
     assert!(events(&ring) > 10_000, "{}", events(&ring));
