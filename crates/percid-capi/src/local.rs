@@ -161,7 +161,7 @@ pub unsafe extern "C" fn percid_local_create(
 ) -> c_int {
     let new = || {
         layout(size, align).ok_or(-libc::EINVAL)?;
-        let values = percid::Local::new(Value::none);
+        let values: percid::Local<_> = percid::Local::new(Value::none);
         Ok(Values { values, kind: Kind { size, align, make, drop, context } })
     };
     // SAFETY: the caller's pointer.

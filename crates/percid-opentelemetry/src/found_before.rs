@@ -25,7 +25,7 @@ struct Found<V> {
 
 impl<V: Send> FoundBefore<V> {
     pub(crate) fn new(most: usize) -> FoundBefore<V> {
-        let tables = Local::new(HashTable::new);
+        let tables: Local<_> = Local::new(HashTable::new);
         FoundBefore { hasher: RandomState::default(), tables, most }
     }
 

@@ -7,20 +7,60 @@ use crate::cell;
 use crate::handle::{Handle, Needs, State};
 use crate::id::{Source, Unavailable};
 
-/// log2 of the number of buckets between two powers of two.
-const PRECISION: u32 = 6;
-
-/// Buckets up to the largest `u64`.
-const BUCKETS: usize = ((64 - PRECISION as usize) << PRECISION) + (1 << PRECISION);
-
 const WORD: usize = 8;
-const BYTES: usize = BUCKETS * WORD;
+
+/// Which buckets there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Resolution {
+    /// log2 of the number of buckets between two powers of two.
+    precision: u32,
+    /// How many bits the largest value has.
+    bits: u32,
+}
+
+impl Resolution {
+    const fn new(precision: u32, bits: u32) -> Resolution {
+        assert!(precision <= 10, "at most 1024 buckets lie between two powers of two");
+        assert!(
+            precision < bits && bits <= 64,
+            "values have more bits than precision, and at most 64"
+        );
+        Resolution { precision, bits }
+    }
+
+    const fn buckets(self) -> usize {
+        (self.bits - self.precision + 1) as usize * (1 << self.precision)
+    }
+
+    const fn largest(self) -> u64 {
+        u64::MAX >> (64 - self.bits)
+    }
+
+    /// The bucket of a value: the value shifted right until it has `precision` + 1 bits, below which
+    /// as many groups of buckets lie as it was shifted.
+    #[inline(always)]
+    fn bucket(self, value: u64) -> usize {
+        let Resolution { precision, bits } = self;
+        let value = if bits < 64 { value.min(self.largest()) } else { value };
+        let shift = (value | 1 << precision).ilog2() - precision;
+        ((shift as usize) << precision) + (value >> shift) as usize
+    }
+
+    /// The smallest and the largest value of a bucket.
+    fn bounds(self, index: usize) -> (u64, u64) {
+        let shift = (index >> self.precision).saturating_sub(1) as u32;
+        let low = (index as u64 - (u64::from(shift) << self.precision)) << shift;
+        (low, low + ((1 << shift) - 1))
+    }
+}
 
 /// A histogram of unsigned 64-bit values that every CPU updates in memory of its own.
 ///
 /// Buckets are log-linear: values below 128 have a bucket each, and from there on 64 buckets lie
 /// between two powers of two. What is reported for a value is the middle of its bucket, at most
-/// [`RELATIVE_ERROR`](Histogram::RELATIVE_ERROR) of the value away from it.
+/// [`RELATIVE_ERROR`](Histogram::RELATIVE_ERROR) of the value away from it. A program may choose
+/// otherwise: in a `Histogram<PRECISION, BITS>`, 2^PRECISION buckets lie between two powers of two,
+/// and a value of more than BITS bits counts as the largest of BITS (see [`sized`](Histogram::sized)).
 ///
 /// ```
 /// static LATENCY: percid::Histogram = percid::Histogram::new();
@@ -46,12 +86,13 @@ const BYTES: usize = BUCKETS * WORD;
 ///   as the snapshot it may contain the later one only.
 /// * **Fork**: the child's histogram starts with the parent's counts, on memory of its own.
 /// * **Memory**: 8 bytes for the handle; address space for 3776 buckets (29.5 KiB) for every ID, of
-///   which the pages that are touched cost memory: values within a factor of 256 touch one or two.
+///   which the pages that are touched cost memory: values within a factor of 256 touch one or two. In
+///   general (BITS - PRECISION + 1) x 2^PRECISION buckets of 8 bytes.
 /// * **Cost**: a record is an increment of a [`Counter`](crate::Counter) and 8 instructions more. A
 ///   snapshot reads 3776 words for every ID ever used. Creating one is a constant.
 /// * **Without memory** (there is no address space): values are counted by
 ///   [`unrecorded`](Histogram::unrecorded) and nowhere else.
-pub struct Histogram {
+pub struct Histogram<const PRECISION: u32 = 6, const BITS: u32 = 64> {
     handle: Handle,
 }
 
@@ -67,7 +108,7 @@ impl Histogram {
     /// let reported = latency.snapshot().max().expect("it is not empty");
     /// assert!(reported.abs_diff(1_000_000) as f64 <= 1e6 * Histogram::RELATIVE_ERROR);
     /// ```
-    pub const RELATIVE_ERROR: f64 = 1.0 / (2 << PRECISION) as f64;
+    pub const RELATIVE_ERROR: f64 = 1.0 / (2 << <Histogram>::RESOLUTION.precision) as f64;
 
     /// An empty histogram that will use the source of the process (see [`init`](crate::init)).
     ///
@@ -94,7 +135,37 @@ impl Histogram {
     ///
     /// Why the source cannot be used.
     pub fn with_source(source: Source) -> Result<Histogram, Unavailable> {
-        Ok(Histogram { handle: Handle::with_source(source, Needs::Sections, BYTES)? })
+        Ok(Histogram { handle: Handle::with_source(source, Needs::Sections, Self::BYTES)? })
+    }
+}
+
+impl<const PRECISION: u32, const BITS: u32> Histogram<PRECISION, BITS> {
+    const RESOLUTION: Resolution = Resolution::new(PRECISION, BITS);
+    const BYTES: usize = Self::RESOLUTION.buckets() * WORD;
+
+    /// An empty histogram of a precision and a range of the program's choice, which will use the
+    /// source of the process. Does not compile if PRECISION is above 10 or not below BITS, or BITS
+    /// above 64.
+    ///
+    /// ```
+    /// use percid::Histogram;
+    ///
+    /// /// Microseconds up to an hour: 8 buckets for each power of two, 1.9 KiB for each ID.
+    /// static WAITS: Histogram<3, 32> = Histogram::sized();
+    ///
+    /// WAITS.record(1000);
+    /// WAITS.record(u64::MAX);
+    /// let snapshot = WAITS.snapshot();
+    /// assert!(snapshot.min().expect("it is not empty").abs_diff(1000) <= 1000 / 16);
+    /// assert!(snapshot.max().expect("it is not empty") <= u64::from(u32::MAX));
+    /// ```
+    ///
+    /// ```compile_fail,E0080
+    /// static TOO_FINE: percid::Histogram<11, 64> = percid::Histogram::sized();
+    /// ```
+    pub const fn sized() -> Self {
+        const { _ = Self::RESOLUTION };
+        Histogram { handle: Handle::new() }
     }
 
     /// Counts a value.
@@ -118,7 +189,7 @@ impl Histogram {
     /// ```
     #[inline(always)]
     pub fn record_many(&self, value: u64, times: u64) {
-        let (offset, times) = (bucket(value) * WORD, times as i64);
+        let (offset, times) = (Self::RESOLUTION.bucket(value) * WORD, times as i64);
         // SAFETY: the word of a handle; its block has a word for every bucket.
         if !unsafe { cell::add_fast(self.handle.word().wrapping_add(offset), times) } {
             self.record_slowly(offset, times);
@@ -128,7 +199,7 @@ impl Histogram {
     #[cold]
     #[inline(never)]
     fn record_slowly(&self, offset: usize, times: i64) {
-        cell::add_slowly(&self.handle, BYTES, offset, times);
+        cell::add_slowly(&self.handle, Self::BYTES, offset, times);
     }
 
     /// What has been recorded so far.
@@ -143,7 +214,7 @@ impl Histogram {
     }
 
     /// What has been recorded so far, into a snapshot that is there already: without an allocation, so
-    /// async-signal-safe.
+    /// async-signal-safe, if that was of such a histogram before.
     ///
     /// ```
     /// use percid::histogram::Snapshot;
@@ -186,16 +257,19 @@ impl Histogram {
     /// Gives the memory back, and is a new histogram. `false` if a copy has given it back before.
     pub(crate) fn give_back(&mut self) -> bool {
         // SAFETY: `&mut self` proves that no operation on this histogram is running or will run.
-        unsafe { self.handle.release(BYTES) }
+        unsafe { self.handle.release(Self::BYTES) }
     }
 
     fn read(&self, total: impl Fn(Block, Option<Source>) -> i64) -> Snapshot {
-        let mut snapshot = Snapshot::new();
+        let mut snapshot = Snapshot::of(Self::RESOLUTION);
         self.read_into(&mut snapshot, total);
         snapshot
     }
 
     fn read_into(&self, snapshot: &mut Snapshot, total: impl Fn(Block, Option<Source>) -> i64) {
+        if snapshot.resolution != Self::RESOLUTION {
+            *snapshot = Snapshot::of(Self::RESOLUTION);
+        }
         let State::Claimed(block, source) = self.handle.state() else {
             return snapshot.counts.fill(0);
         };
@@ -211,51 +285,43 @@ impl Histogram {
     pub(crate) fn word_of_id(&self, value: u64, id: u32) -> Option<&std::sync::atomic::AtomicI64> {
         match self.handle.state() {
             State::Claimed(block, Some(source)) if id < source.ids_seen() => {
-                Some(block.at(bucket(value) * WORD).word_of_id(id))
+                Some(block.at(Self::RESOLUTION.bucket(value) * WORD).word_of_id(id))
             }
             _ => None,
         }
     }
 }
 
-impl Extend<u64> for Histogram {
+impl<const PRECISION: u32, const BITS: u32> Extend<u64> for Histogram<PRECISION, BITS> {
     fn extend<I: IntoIterator<Item = u64>>(&mut self, values: I) {
         values.into_iter().for_each(|value| self.record(value));
     }
 }
 
-impl FromIterator<u64> for Histogram {
-    fn from_iter<I: IntoIterator<Item = u64>>(values: I) -> Histogram {
-        let mut histogram = Histogram::new();
+impl<const PRECISION: u32, const BITS: u32> FromIterator<u64> for Histogram<PRECISION, BITS> {
+    fn from_iter<I: IntoIterator<Item = u64>>(values: I) -> Self {
+        let mut histogram = Self::sized();
         histogram.extend(values);
         histogram
     }
 }
 
-impl Default for Histogram {
+impl<const PRECISION: u32, const BITS: u32> Default for Histogram<PRECISION, BITS> {
     fn default() -> Self {
-        Histogram::new()
+        Self::sized()
     }
 }
 
-impl fmt::Debug for Histogram {
+impl<const PRECISION: u32, const BITS: u32> fmt::Debug for Histogram<PRECISION, BITS> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Histogram").field(&self.snapshot()).finish()
     }
 }
 
-impl Drop for Histogram {
+impl<const PRECISION: u32, const BITS: u32> Drop for Histogram<PRECISION, BITS> {
     fn drop(&mut self) {
         self.give_back();
     }
-}
-
-/// The bucket of a value: the value shifted right until it has [`PRECISION`] + 1 bits, below which
-/// as many groups of buckets lie as it was shifted.
-#[inline(always)]
-fn bucket(value: u64) -> usize {
-    let shift = (value | 1 << PRECISION).ilog2() - PRECISION;
-    ((shift as usize) << PRECISION) + (value >> shift) as usize
 }
 
 /// The rank of a quantile among `count` values, from 1.
@@ -268,14 +334,8 @@ fn rank(q: f64, count: u64) -> u64 {
     (rank as u64).clamp(1, count.max(1))
 }
 
-/// The smallest and the largest value of a bucket.
-fn bounds(index: usize) -> (u64, u64) {
-    let shift = (index >> PRECISION).saturating_sub(1) as u32;
-    let low = (index as u64 - (u64::from(shift) << PRECISION)) << shift;
-    (low, low + ((1 << shift) - 1))
-}
-
-/// What a histogram had recorded at some time. It owns its counts, 29.5 KiB.
+/// What a histogram had recorded at some time. It owns its counts, 29.5 KiB (as many bytes as the
+/// histogram has for each ID), and has the histogram's precision and range.
 ///
 /// ```
 /// let latency: percid::Histogram = (1..=100).collect();
@@ -284,6 +344,7 @@ fn bounds(index: usize) -> (u64, u64) {
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct Snapshot {
+    resolution: Resolution,
     counts: Box<[u64]>,
 }
 
@@ -321,7 +382,11 @@ impl Snapshot {
     /// assert_eq!(Snapshot::new().count(), 0);
     /// ```
     pub fn new() -> Snapshot {
-        Snapshot { counts: vec![0; BUCKETS].into_boxed_slice() }
+        Snapshot::of(<Histogram>::RESOLUTION)
+    }
+
+    fn of(resolution: Resolution) -> Snapshot {
+        Snapshot { resolution, counts: vec![0; resolution.buckets()].into_boxed_slice() }
     }
 
     /// How many values were recorded.
@@ -338,7 +403,7 @@ impl Snapshot {
     /// smallest, 1 for the largest (numbers beyond these are taken for them). `None` if there are
     /// no values.
     ///
-    /// Exact up to [`Histogram::RELATIVE_ERROR`]: it is the middle of the bucket in which the value
+    /// Exact up to [`Histogram::RELATIVE_ERROR`] (with another precision 1 / 2^(PRECISION + 1)): it is the middle of the bucket in which the value
     /// of rank `ceil(q * count)` lies, where a product that is an integer but for its rounding
     /// counts as one. Not a number counts as 0.
     ///
@@ -415,12 +480,14 @@ impl Snapshot {
     pub fn buckets(&self) -> impl Iterator<Item = Bucket> + '_ {
         let filled = self.counts.iter().enumerate().filter(|(_, count)| **count != 0);
         filled.map(|(index, &count)| {
-            let (low, high) = bounds(index);
+            let (low, high) = self.resolution.bounds(index);
             Bucket { low, high, count }
         })
     }
 
-    /// Adds the values of another snapshot: of another histogram, process or machine.
+    /// Adds the values of another snapshot: of another histogram, process or machine. If that has
+    /// another precision or range, the middle of each of its buckets stands for the values there, so
+    /// that both errors add up.
     ///
     /// ```
     /// let (reads, writes): (percid::Histogram, percid::Histogram) =
@@ -430,6 +497,12 @@ impl Snapshot {
     /// assert_eq!(all.count(), 3);
     /// ```
     pub fn merge(&mut self, other: &Snapshot) {
+        if self.resolution != other.resolution {
+            return other.buckets().for_each(|bucket| {
+                let count = &mut self.counts[self.resolution.bucket(bucket.middle())];
+                *count = count.wrapping_add(bucket.count);
+            });
+        }
         for (count, more) in self.counts.iter_mut().zip(&other.counts) {
             *count = count.wrapping_add(*more);
         }
@@ -443,9 +516,11 @@ impl Extend<Snapshot> for Snapshot {
 }
 
 impl FromIterator<Snapshot> for Snapshot {
-    /// Merges snapshots: of several histograms, processes or machines.
+    /// Merges snapshots: of several histograms, processes or machines, with the precision and range of
+    /// the first.
     fn from_iter<I: IntoIterator<Item = Snapshot>>(others: I) -> Snapshot {
-        let mut all = Snapshot::new();
+        let mut others = others.into_iter();
+        let mut all = others.next().unwrap_or_default();
         all.extend(others);
         all
     }
@@ -480,32 +555,81 @@ mod tests {
         (2..64).flat_map(near).chain([0, 1, u64::MAX, u64::MAX - 1])
     }
 
+    /// Every one that compiles.
+    fn resolutions() -> impl Iterator<Item = Resolution> {
+        let of = |precision| (precision + 1..=64).map(move |bits| Resolution::new(precision, bits));
+        (0..=10).flat_map(of)
+    }
+
+    /// The default, and the ends.
+    fn some_resolutions() -> impl Iterator<Item = Resolution> {
+        let some = [(6, 64), (0, 1), (0, 64), (3, 32), (6, 7), (10, 11), (10, 64)];
+        some.into_iter().map(|(precision, bits)| Resolution::new(precision, bits))
+    }
+
     #[test]
     fn every_value_lies_in_its_bucket() {
-        for value in probes() {
-            let (low, high) = bounds(bucket(value));
-            assert!(low <= value && value <= high, "{value} in {low}..={high}");
+        for resolution in some_resolutions() {
+            for value in probes() {
+                let (low, high) = resolution.bounds(resolution.bucket(value));
+                let counted = value.min(resolution.largest());
+                assert!(low <= counted && counted <= high, "{resolution:?}: {value}");
+            }
         }
     }
 
     #[test]
     fn buckets_meet_without_gaps_up_to_the_largest_value() {
-        for index in 1..BUCKETS {
-            assert_eq!(bounds(index).0, bounds(index - 1).1 + 1, "bucket {index}");
-            assert_eq!(bucket(bounds(index).0), index);
+        let all = resolutions().filter(|it| !cfg!(miri) || (it.precision, it.bits) == (3, 32));
+        for resolution in all {
+            let bounds = |index| resolution.bounds(index);
+            for index in 1..resolution.buckets() {
+                assert_eq!(bounds(index).0, bounds(index - 1).1 + 1, "{resolution:?}: {index}");
+                assert_eq!(resolution.bucket(bounds(index).0), index, "{resolution:?}");
+            }
+            let ends = (bounds(0).0, bounds(resolution.buckets() - 1).1);
+            assert_eq!(ends, (0, resolution.largest()), "{resolution:?}");
         }
-        assert_eq!((bounds(0).0, bounds(BUCKETS - 1).1), (0, u64::MAX));
     }
 
     #[test]
     fn what_is_reported_is_as_close_as_stated() {
-        let ends = (0..BUCKETS).map(bounds).flat_map(|(low, high)| [low, high]);
-        for value in probes().chain(ends) {
-            let (low, high) = bounds(bucket(value));
-            let reported = Bucket { low, high, count: 1 }.middle();
-            let error = reported.abs_diff(value) as f64;
-            assert!(error <= value as f64 * Histogram::RELATIVE_ERROR, "{value}: {reported}");
+        for resolution in some_resolutions() {
+            let bounds = |index| resolution.bounds(index);
+            let ends = (0..resolution.buckets()).map(bounds).flat_map(|(low, high)| [low, high]);
+            let stated = 1.0 / (2 << resolution.precision) as f64;
+            for value in probes().filter(|it| *it <= resolution.largest()).chain(ends) {
+                let (low, high) = bounds(resolution.bucket(value));
+                let reported = Bucket { low, high, count: 1 }.middle();
+                let error = reported.abs_diff(value) as f64;
+                assert!(error <= value as f64 * stated, "{resolution:?}: {value}: {reported}");
+            }
         }
+    }
+
+    #[test]
+    fn what_has_more_bits_counts_as_the_largest() {
+        let histogram: Histogram<2, 10> = [3, 1023, 1024, u64::MAX].into_iter().collect();
+        let snapshot = histogram.snapshot();
+        let buckets: Vec<_> = snapshot.buckets().map(|it| (it.low, it.high, it.count)).collect();
+        assert_eq!(buckets, [(3, 3, 1), (896, 1023, 3)]);
+        assert_eq!(snapshot.counts.len(), (10 - 2 + 1) * 4);
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "a snapshot takes Miri some seconds")]
+    fn snapshots_of_other_resolutions_are_merged_by_the_middle_of_buckets() {
+        let (fine, coarse): (Histogram, Histogram<1, 20>) =
+            ([1000, 1 << 40].into_iter().collect(), [1000].into_iter().collect());
+        let mut all = coarse.snapshot();
+        all.merge(&fine.snapshot());
+        let buckets: Vec<_> = all.buckets().map(|it| (it.low, it.high, it.count)).collect();
+        assert_eq!(buckets, [(768, 1023, 2), (786_432, 1_048_575, 1)]);
+        let mut other = fine.snapshot();
+        other.merge(&coarse.snapshot());
+        assert_eq!((other.count(), other.count_up_to(900)), (3, 1));
+        coarse.snapshot_into(&mut other);
+        assert_eq!(other, coarse.snapshot(), "it has the other resolution now");
     }
 
     #[test]
@@ -531,7 +655,8 @@ mod tests {
     #[test]
     fn the_stated_error_is_half_a_bucket() {
         assert_eq!(Histogram::RELATIVE_ERROR, 1.0 / 128.0);
-        let (low, high) = bounds(bucket(1 << 20));
+        let resolution = <Histogram>::RESOLUTION;
+        let (low, high) = resolution.bounds(resolution.bucket(1 << 20));
         assert_eq!((high - low + 1) as f64 / 2.0, low as f64 * Histogram::RELATIVE_ERROR);
     }
 
@@ -606,7 +731,7 @@ mod tests {
     fn counts_up_to_a_limit_are_those_of_the_buckets_below() {
         let mut snapshot = Snapshot::new();
         for value in [0, 5, 200, 201, 202, 5000] {
-            snapshot.counts[bucket(value)] += 1;
+            snapshot.counts[snapshot.resolution.bucket(value)] += 1;
         }
         let counts = [0, 4, 5, 199, 200, 201, 202, 203, 4999, 5000, 5055, u64::MAX];
         // 200 and 201 have a bucket, 202 and 203, and 4992 to 5055.
@@ -631,7 +756,7 @@ mod tests {
         let histogram = Histogram::new();
         histogram.record_many(u64::MAX, 3);
         let State::Claimed(block, source) = histogram.handle.state() else { panic!("claimed") };
-        let last = block.at((BUCKETS - 1) * WORD);
+        let last = block.at(<Histogram>::BYTES - WORD);
         assert_eq!((cell::sum(last, source), cell::take(last, source)), (3, 3));
     }
 

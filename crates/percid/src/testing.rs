@@ -173,7 +173,7 @@ pub fn ends_of_id(ring: &Ring, id: u32) -> Option<(u64, u64)> {
 
 /// The lock and the value of an ID's shard: 0 in the lock if there is no value, 1 if no thread uses
 /// it.
-pub fn shard_of_id<T>(local: &Local<T>, id: u32) -> Option<(&AtomicI64, *mut T)> {
+pub fn shard_of_id<T, F>(local: &Local<T, F>, id: u32) -> Option<(&AtomicI64, *mut T)> {
     local.shard_of_id(id)
 }
 

@@ -91,17 +91,18 @@ use lock::{Lock, NONE, READY};
 ///   are lost to it: `with` uses others, and the child's first `for_each` or `drain` waits for them
 ///   for about a second each, unless the child has one thread only, and passes them by. (In a thread
 ///   whose stack lies where that one's was it panics, as from inside `with`.)
-/// * **Memory**: 256 bytes for the handle; for every ID that used it the size of `T` and 16 bytes,
-///   rounded up to a power of two; at least a page for an extra one.
+/// * **Memory**: 256 bytes for the handle (more where `make` captures some 100 bytes and more); for
+///   every ID that used it the size of `T` and 16 bytes, rounded up to a power of two; at least a
+///   page for an extra one.
 /// * **Cost**: `with` some 30 instructions beside the closure, three of them stores, none locked;
 ///   with [`Source::Atomic`] a call and one locked instruction. `for_each` and `drain` one fence,
 ///   some 10 us, for every 64 IDs.
 #[repr(C, align(64))]
-pub struct Local<T> {
+pub struct Local<T, F = fn() -> T> {
     handle: Handle,
     /// `None`: a value is made of zeros. Only for objects of C, whose static storage has no function
     /// of Rust in it, and whose values may be zero.
-    make: Option<fn() -> T>,
+    make: Option<F>,
     members: IdSet,
     extras: AtomicPtr<Extra<T>>,
     visits: VisitLock,
@@ -138,10 +139,10 @@ struct Extra<T> {
 }
 
 // SAFETY: values are lent to one thread at a time, and may be made, used and dropped by different
-// ones.
-unsafe impl<T: Send> Sync for Local<T> {}
-// SAFETY: as above.
-unsafe impl<T: Send> Send for Local<T> {}
+// ones; several may make one at the same time, through a shared reference to what makes them.
+unsafe impl<T: Send, F: Sync> Sync for Local<T, F> {}
+// SAFETY: as above; who is given the object makes values, and drops what makes them.
+unsafe impl<T: Send, F: Send> Send for Local<T, F> {}
 
 /// A shard that the calling thread holds. Released when dropped.
 #[derive(Debug)]
@@ -160,7 +161,7 @@ impl<T> ShardGuard<'_, T> {
         unsafe { &mut (*self.shard.as_ptr()).value }
     }
 
-    fn fill(&mut self, make: Option<fn() -> T>) {
+    fn fill(&mut self, make: Option<&impl Fn() -> T>) {
         // SAFETY: the shard is this thread's alone until the lock is released.
         let place = unsafe { &raw mut (*self.shard.as_ptr()).value };
         // SAFETY: as above; there is no value that this would overwrite, and zeros are one where
@@ -279,11 +280,13 @@ impl<T> Drop for Closed<T> {
     }
 }
 
-impl<T> Local<T> {
+impl<T, F> Local<T, F> {
     const BYTES: usize = size_of::<Shard<T>>();
 
     const ALIGNED: () = assert!(align_of::<T>() <= 4096, "values are aligned to a page at most");
+}
 
+impl<T, F: Fn() -> T> Local<T, F> {
     /// Values that are made by `make` when an ID first asks for one. It will use the source of the
     /// process (see [`init`](crate::init)).
     ///
@@ -293,7 +296,17 @@ impl<T> Local<T> {
     /// static NAMES: Local<Vec<String>> = Local::new(Vec::new);
     /// NAMES.with(|names| names.push("one".to_owned()));
     /// ```
-    pub const fn new(make: fn() -> T) -> Local<T> {
+    ///
+    /// A closure may capture what the values need. Its type is then part of the object's:
+    ///
+    /// ```
+    /// use percid::Local;
+    ///
+    /// let capacity = std::env::args().count() * 100;
+    /// let batches = Local::new(move || Vec::<u64>::with_capacity(capacity));
+    /// assert!(batches.with(|batch| batch.capacity()) >= capacity);
+    /// ```
+    pub const fn new(make: F) -> Local<T, F> {
         const { Self::ALIGNED };
         Local {
             handle: Handle::new(),
@@ -305,8 +318,11 @@ impl<T> Local<T> {
             values: PhantomData,
         }
     }
+}
 
-    /// As [`new`](Local::new), for `source`, whatever the process has chosen.
+impl<T> Local<T> {
+    /// As [`new`](Local::new), for `source`, whatever the process has chosen. `make` captures
+    /// nothing here, so that `Local<T>` is what it makes.
     ///
     /// ```
     /// use percid::{Local, Source};
@@ -324,7 +340,9 @@ impl<T> Local<T> {
         local.handle = Handle::with_source(source, Needs::Fence, Self::BYTES)?;
         Ok(local)
     }
+}
 
+impl<T, F> Local<T, F> {
     /// The extra shards.
     fn extras(&self) -> impl Iterator<Item = NonNull<Shard<T>>> {
         let mut next = push_list::first(&self.extras);
@@ -338,7 +356,7 @@ impl<T> Local<T> {
     }
 }
 
-impl<T: Send> Local<T> {
+impl<T: Send, F: Fn() -> T> Local<T, F> {
     /// Lends a value to `f`.
     ///
     /// ```
@@ -449,7 +467,7 @@ impl<T: Send> Local<T> {
         }
     }
 
-    fn visit_or_panic(&self) -> Visit<'_, T> {
+    fn visit_or_panic(&self) -> Visit<'_, T, F> {
         self.visit().unwrap_or_else(|| {
             panic!(
                 "percid::Local: a visit inside a closure of the same object would wait for itself"
@@ -460,7 +478,7 @@ impl<T: Send> Local<T> {
     /// Begins a visit that hands out one value after the other: for C, as [`hold`](Local::hold).
     /// `None`: the calling thread is inside a closure of this object, and would wait for itself.
     #[doc(hidden)]
-    pub fn visit(&self) -> Option<Visit<'_, T>> {
+    pub fn visit(&self) -> Option<Visit<'_, T, F>> {
         // Before waiting for other visitors, one of whom may wait for this very thread.
         if self.is_held_by_caller() {
             return None;
@@ -517,7 +535,7 @@ impl<T: Send> Local<T> {
         announce_acquired(shard);
         let mut held = ShardGuard { shard, released: found, local: PhantomData };
         if found == NONE {
-            held.fill(self.make);
+            held.fill(self.make.as_ref());
         }
         Some(held)
     }
@@ -605,7 +623,7 @@ impl<T: Send> Local<T> {
 }
 
 #[cfg(feature = "testing")]
-impl<T> Local<T> {
+impl<T, F> Local<T, F> {
     /// The lock and the value of an ID.
     pub(crate) fn shard_of_id(&self, id: u32) -> Option<(&std::sync::atomic::AtomicI64, *mut T)> {
         match self.handle.state() {
@@ -623,8 +641,8 @@ impl<T> Local<T> {
 /// out.
 #[doc(hidden)]
 #[derive(Debug)]
-pub struct Visit<'l, T> {
-    local: &'l Local<T>,
+pub struct Visit<'l, T, F = fn() -> T> {
+    local: &'l Local<T, F>,
     // In the order in which they are given back.
     /// The value that is handed out at present, and its ID: that of the lowest closed shard.
     present: Option<(Held<'l, T>, Option<u32>)>,
@@ -639,7 +657,7 @@ pub struct Visit<'l, T> {
     _visiting: VisitGuard<'l>,
 }
 
-impl<T: Send> Visit<'_, T> {
+impl<T: Send, F> Visit<'_, T, F> {
     /// The next value, until the next call.
     #[doc(hidden)]
     pub fn next(&mut self) -> Option<&mut T> {
@@ -759,7 +777,7 @@ unsafe fn acquire(word: usize, expected: i64) -> usize {
     unsafe { by_mark!(word, acquire::<CLOSED>(expected as usize, token), else 0) }
 }
 
-impl<T> Drop for Local<T> {
+impl<T, F> Drop for Local<T, F> {
     fn drop(&mut self) {
         if let State::Claimed(block, Some(source)) = self.handle.state() {
             let members = self.members.words_below(source.ids_seen());
@@ -799,7 +817,7 @@ unsafe fn drop_value<T>(shard: NonNull<Shard<T>>) {
     }
 }
 
-impl<T> fmt::Debug for Local<T> {
+impl<T, F> fmt::Debug for Local<T, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let members = self.members.words().flat_map(|(index, bits)| ids(index, bits));
         f.debug_struct("Local")
@@ -867,13 +885,36 @@ mod tests {
     }
 
     #[test]
-    fn values_are_dropped_with_it() {
-        static KEPT: std::sync::LazyLock<Arc<()>> = std::sync::LazyLock::new(Default::default);
-        let local = Local::new(|| Arc::clone(&KEPT));
-        local.with(|_| local.with(|_| ()));
-        assert_eq!(Arc::strong_count(&KEPT), 3);
+    fn what_makes_values_may_capture() {
+        let made = AtomicUsize::new(0);
+        let (name, kept) = (String::from("captured"), Arc::new(()));
+        let local = Local::new({
+            let (made, kept) = (&made, Arc::clone(&kept));
+            move || (name.len() + made.fetch_add(1, Relaxed), Arc::clone(&kept))
+        });
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| local.with(|_| local.with(|(length, _)| assert!(*length >= 8))));
+            }
+        });
+        let mut lengths = Vec::new();
+        local.for_each(|(length, _)| lengths.push(*length));
+        lengths.sort_unstable();
+        let made = made.load(Relaxed);
+        assert_eq!(lengths, (8..8 + made).collect::<Vec<_>>(), "each was made once");
+        assert_eq!(Arc::strong_count(&kept), 2 + made);
         drop(local);
-        assert_eq!(Arc::strong_count(&KEPT), 1);
+        assert_eq!(Arc::strong_count(&kept), 1, "the closure is dropped with it");
+    }
+
+    #[test]
+    fn values_are_dropped_with_it() {
+        let kept = Arc::new(());
+        let local = Local::new(|| Arc::clone(&kept));
+        local.with(|_| local.with(|_| ()));
+        assert_eq!(Arc::strong_count(&kept), 3);
+        drop(local);
+        assert_eq!(Arc::strong_count(&kept), 1);
     }
 
     #[test]
@@ -928,7 +969,7 @@ mod tests {
     }
 
     /// The locks of all shards of IDs: state and whether it is closed.
-    fn locks<T>(local: &Local<T>) -> Vec<(i64, bool)> {
+    fn locks<T, F>(local: &Local<T, F>) -> Vec<(i64, bool)> {
         let State::Claimed(block, Some(source)) = local.handle.state() else { return Vec::new() };
         let shard = |id| -> NonNull<Shard<T>> { shard_at(block.of_id(id)) };
         // SAFETY: shards stay mapped as long as the handle.
@@ -937,7 +978,7 @@ mod tests {
     }
 
     /// Makes the value of an ID, not only extra ones: for a moment an ID may not be to be had.
-    fn make_one<T: Send>(local: &Local<T>) {
+    fn make_one<T: Send>(local: &Local<T, impl Fn() -> T>) {
         while locks(local).iter().all(|lock| lock.0 == NONE) {
             local.with(|_| ());
         }
