@@ -20,17 +20,27 @@ static METADATA: Metadata<'static> = Metadata::new("percid", Level::INFO, None);
 #[derive(Debug, Serialize)]
 pub(crate) struct Size {
     series: &'static str,
-    /// Of the process's memory, for each of 10,000 series that two CPUs have updated and to which the
-    /// program has handles, without what the same number of keys takes where there are keys.
+    /// How many CPUs have updated them.
+    cpus: usize,
+    /// Of the process's memory, for each of 10,000 series that all these CPUs have updated and to which
+    /// the program has handles, without what the same number of keys takes where there are keys.
     bytes_per_series: f64,
     /// How long their page takes, and how long it is.
     page_ms: Option<f64>,
     page_bytes: Option<usize>,
 }
 
-/// Measures all kinds, on up to two of these CPUs.
+/// On so many CPUs all kinds are measured, where there are as many.
+const CPUS: [usize; 2] = [2, 16];
+
+/// Measures all kinds.
 pub(crate) fn measure(cpus: &[u32]) -> Vec<Size> {
-    let cpus = &cpus[..cpus.len().min(2)];
+    let mut counts = CPUS.map(|count| count.min(cpus.len())).to_vec();
+    counts.dedup();
+    counts.into_iter().flat_map(|count| measure_on(&cpus[..count])).collect()
+}
+
+fn measure_on(cpus: &[u32]) -> Vec<Size> {
     let ours = || PrometheusBuilder::new().set_buckets(&LIMITS).expect("limits in order");
     let theirs = || PeerBuilder::new().set_buckets(&LIMITS).expect("limits in order");
     let kinds: [(&str, &dyn Fn() -> Measured); 7] = [
@@ -81,6 +91,7 @@ pub(crate) fn measure(cpus: &[u32]) -> Vec<Size> {
         let has_page = page_bytes > 0.0;
         Some(Size {
             series,
+            cpus: cpus.len(),
             bytes_per_series: bytes / SERIES as f64,
             page_ms: has_page.then_some(page_ms),
             page_bytes: has_page.then_some(page_bytes as usize),
@@ -182,6 +193,7 @@ fn in_a_child(_: &[u32], _: &dyn Fn() -> Measured) -> Option<Measured> {
 pub(crate) fn table(sizes: &[Size]) -> TextTable {
     let columns = [
         ("10,000 series", Align::Left),
+        ("CPUs", Align::Right),
         ("bytes each", Align::Right),
         ("page, ms", Align::Right),
         ("page, kB", Align::Right),
@@ -191,6 +203,7 @@ pub(crate) fn table(sizes: &[Size]) -> TextTable {
     for size in sizes {
         table.row(vec![
             size.series.to_owned(),
+            size.cpus.to_string(),
             format!("{:.0}", size.bytes_per_series),
             cell(size.page_ms),
             cell(size.page_bytes.map(|bytes| bytes as f64 / 1000.0)),

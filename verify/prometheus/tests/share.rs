@@ -1,0 +1,53 @@
+//! The shares of time that clients take are measured, and nothing is taken where nothing counts.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+fn perf_records() -> bool {
+    let mut perf = Command::new("perf");
+    perf.args(["record", "-q", "-e", "cpu-clock", "-o", "/dev/null", "true"])
+        .output()
+        .is_ok_and(|output| output.status.success())
+}
+
+#[test]
+fn every_client_has_a_share_and_none_has_next_to_nothing() {
+    if !perf_records() {
+        eprintln!("skipped: perf is missing, or may not record");
+        return;
+    }
+    let output = Command::new(env!("CARGO_BIN_EXE_percid-metrics-share"))
+        .args(["--seconds", "2", "--rounds", "1", "--json"])
+        .output()
+        .expect("it starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let results = report["results"].as_array().expect("results");
+    let clients: Vec<_> =
+        results.iter().map(|row| row["client"].as_str().expect("a name")).collect();
+    let expected = [
+        "none",
+        "percid",
+        "metrics-exporter-prometheus",
+        "prometheus-client",
+        "prometheus-client-over-percid",
+    ];
+    assert_eq!(clients, expected);
+    let share = |row: &Value| row["share"].as_f64().expect("a share");
+    for row in &results[1..] {
+        assert!(share(row) > 2.0 * share(&results[0]) && share(row) < 1.0, "{report}");
+        assert!(row["requests_per_second"].as_f64().expect("a number") > 100.0, "{report}");
+    }
+}
+
+#[test]
+fn a_client_that_is_not_there_is_refused() {
+    let output = Command::new(env!("CARGO_BIN_EXE_percid-metrics-share"))
+        .args(["serve", "statsd"])
+        .output()
+        .expect("it starts");
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("no client statsd: one of none, percid, "), "{said}");
+}
