@@ -29,6 +29,7 @@ mod locked;
 mod mask_order;
 mod mask_refused;
 mod memory;
+mod metrics_memory;
 mod namespaces;
 mod numa;
 mod options;
@@ -89,6 +90,11 @@ const PROGRAMS: &[Program] = &[
     program("mask-order", mask_order::run, "a drain of the active mask misses nobody"),
     program("mask-refused", mask_refused::run, "the active mask where the fence is refused"),
     program("memory", memory::run, "what ten thousand counters cost"),
+    program(
+        "metrics-memory",
+        metrics_memory::run,
+        "what ten thousand series of each kind cost on a machine with --possible CPUs",
+    ),
     program(
         "namespaces",
         namespaces::run,
@@ -170,6 +176,7 @@ limit=300 on=arm64 on=aborts instructions
 limit=300 on=riscv64 on=aborts instructions
 limit=120 on=no-aborts control stress --structure ring --seconds 5 --source table --probe skipped
 pool-cost --possible 1024
+limit=300 metrics-memory --possible 384
 limit=200 numa-follow --seconds 150
 limit=200 numa-follow --seconds 150 --access trapped
 limit=200 numa-follow --seconds 150 --huge

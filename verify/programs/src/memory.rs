@@ -53,16 +53,21 @@ pub(crate) fn run(options: &Options) -> Verdict {
 
 /// Every CPU counts in all counters at the same time, so that there are as many IDs as CPUs.
 pub(crate) fn count_on_every_cpu(counters: &[Counter], cpus: &[u32]) {
+    on_every_cpu(cpus, || counters.iter().for_each(|counter| counter.add(1)));
+}
+
+/// Every CPU does it at the same time, so that there are as many IDs as CPUs.
+pub(crate) fn on_every_cpu(cpus: &[u32], work: impl Fn() + Sync) {
     let start = std::sync::Barrier::new(cpus.len());
     std::thread::scope(|scope| {
         for &cpu in cpus {
-            let start = &start;
+            let (start, work) = (&start, &work);
             // Small enough for the C library to keep all of them for the next threads.
             let thread = std::thread::Builder::new().stack_size(64 * 1024);
             let spawned = thread.spawn_scoped(scope, move || {
                 pinning::restrict(0, &[cpu]);
                 start.wait();
-                counters.iter().for_each(|counter| counter.add(1));
+                work();
             });
             spawned.expect("a thread for every CPU");
         }
@@ -90,7 +95,7 @@ fn read_resident_kib() -> Result<usize, String> {
     number.ok_or_else(|| "no line Anonymous: in smaps_rollup".to_owned())
 }
 
-fn drop_allocator_slack() {
+pub(crate) fn drop_allocator_slack() {
     // SAFETY: returns free memory of the heap to the kernel; no pointer of ours is affected.
     #[cfg(target_env = "gnu")]
     unsafe {
