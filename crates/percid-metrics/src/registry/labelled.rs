@@ -1,7 +1,6 @@
 //! A registered metric, by the values of its labels.
 
 use std::fmt;
-use std::ptr::NonNull;
 use std::sync::Arc;
 
 use super::description::Described;
@@ -75,27 +74,38 @@ impl<M: Metric> Labelled<M> {
         values: impl IntoIterator<Item = V, IntoIter: Clone>,
     ) -> Result<&M, LabelError> {
         let values = values.into_iter();
+        match self.seen(values.clone()) {
+            Some(found) => Ok(found),
+            None => self.first_seen(values),
+        }
+    }
+
+    /// The series with these values, if this CPU has seen it before. Nothing is looked up elsewhere or
+    /// allocated, and no lock is taken.
+    #[inline]
+    pub fn seen<V: AsRef<[u8]>>(
+        &self,
+        values: impl IntoIterator<Item = V, IntoIter: Clone>,
+    ) -> Option<&M> {
+        let values = values.into_iter();
         let hash = self.family.hash_of(&Sought(values.clone()));
         let expected = self.described.labels.len();
-        let seen = self.family.seen(hash, |there| there.are(values.clone(), expected));
-        let found: NonNull<M> = match seen {
-            Some(found) => found,
-            None => self.first_seen(hash, values)?,
-        };
+        let found = self.family.seen(hash, |there| there.are(values, expected))?;
         // SAFETY: a family keeps its metrics where they are until they are taken out, which nothing here
         // does, and `self` keeps the family.
-        Ok(unsafe { found.as_ref() })
+        Some(unsafe { found.as_ref() })
     }
 
     #[cold]
     #[inline(never)]
     fn first_seen<V: AsRef<[u8]>>(
         &self,
-        hash: u64,
         values: impl Iterator<Item = V> + Clone,
-    ) -> Result<NonNull<M>, LabelError> {
+    ) -> Result<&M, LabelError> {
         let values = LabelValues::new(values, self.described.labels.len())?;
-        Ok(self.family.first_seen(hash, &values)?)
+        let found = self.family.first_seen(self.family.hash_of(&values), &values)?;
+        // SAFETY: as in `seen`.
+        Ok(unsafe { found.as_ref() })
     }
 
     /// How many series there are.
