@@ -7,7 +7,7 @@ const C_DIALECTS: [&str; 3] = ["-std=c99 -D_DEFAULT_SOURCE", "-std=c11", "-std=c
 const THREADED: &str = "-pthread";
 
 /// A program for each structure. Those that come first are valid C99.
-pub(crate) const STRUCTURES: [&str; 11] = [
+pub(crate) const STRUCTURES: [&str; 12] = [
     "counters.c",
     "histogram.c",
     "machine.c",
@@ -19,6 +19,7 @@ pub(crate) const STRUCTURES: [&str; 11] = [
     "mask.c",
     "static_objects.c",
     "numa.c",
+    "metrics.c",
 ];
 
 #[test]

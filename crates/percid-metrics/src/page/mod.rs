@@ -70,8 +70,7 @@ impl Kind {
 }
 
 /// A page that is being written.
-#[derive(Debug)]
-pub struct Page<'w, W> {
+pub(crate) struct Page<'w, W> {
     out: &'w mut W,
     format: Format,
 }

@@ -1,13 +1,12 @@
 //! A registered metric, by the values of its labels.
 
 use std::fmt;
-use std::sync::Arc;
+use std::marker::PhantomData;
 
-use super::description::Described;
 use super::error::LabelError;
-use super::metric::{Metric, Sample};
-use super::values::{LabelValues, Sought};
-use crate::family::{Entry, Family, NewMetric, NoMemory};
+use super::metric::{Any, Metric};
+use super::series::Series;
+use super::values::LabelValues;
 
 /// The series of a metric in a [`Registry`](crate::Registry), found by the values of its labels. Clones are
 /// the same.
@@ -27,39 +26,21 @@ use crate::family::{Entry, Family, NewMetric, NoMemory};
 /// # Contract
 ///
 /// * **Cost**: values that this CPU has seen before are found in memory of this CPU, as of a
-///   [`Family`]: their hash, a [`percid::Local`], and a comparison, without an allocation. What
-///   [`get`](Labelled::get) returns can be kept, and costs nothing then.
+///   [`Family`](crate::Family): their hash, a [`percid::Local`], and a comparison, without an allocation.
+///   What [`get`](Labelled::get) returns can be kept, and costs nothing then.
 /// * **Memory**: series stay for as long as this or the registry does. There are as many as the
 ///   [limit](crate::Description::limit) says, and one more.
-/// * **Threads, signals, fork**: as [`Family`].
+/// * **Threads, signals, fork**: as [`Family`](crate::Family).
 pub struct Labelled<M: Metric> {
-    family: Family<LabelValues, M, Constructor>,
-    described: Arc<Described>,
-}
-
-/// Makes the metrics of a description.
-struct Constructor(Arc<Described>);
-
-impl<M: Sample> NewMetric<M> for Constructor {
-    fn new_metric(&self) -> M {
-        M::new(&self.0)
-    }
+    series: Series,
+    /// All of this type.
+    metrics: PhantomData<fn() -> M>,
 }
 
 impl<M: Metric> Labelled<M> {
-    /// Without a series; or with its only one, if there are no labels.
-    pub(super) fn new(described: Described) -> Result<Labelled<M>, LabelError> {
-        let described = Arc::new(described);
-        let beyond = LabelValues::repeated(&described.overflow, described.labels.len());
-        let constructor = Constructor(Arc::clone(&described));
-        // Without labels there is one series, which is not beyond anything.
-        let most = if described.labels.is_empty() { 1 } else { described.most };
-        let family = Family::with_limit(constructor, most, beyond);
-        let labelled = Labelled { family, described };
-        if labelled.described.labels.is_empty() {
-            labelled.get(NONE)?;
-        }
-        Ok(labelled)
+    /// The series of a description of this type.
+    pub(super) fn new(series: Series) -> Labelled<M> {
+        Labelled { series, metrics: PhantomData }
     }
 
     /// The series with these values, in the order of the labels' names; a new one of value 0, if there is
@@ -74,8 +55,8 @@ impl<M: Metric> Labelled<M> {
         values: impl IntoIterator<Item = V, IntoIter: Clone>,
     ) -> Result<&M, LabelError> {
         let values = values.into_iter();
-        match self.seen(values.clone()) {
-            Some(found) => Ok(found),
+        match self.series.seen(values.clone()) {
+            Some(found) => Ok(typed(found)),
             None => self.first_seen(values),
         }
     }
@@ -87,13 +68,7 @@ impl<M: Metric> Labelled<M> {
         &self,
         values: impl IntoIterator<Item = V, IntoIter: Clone>,
     ) -> Option<&M> {
-        let values = values.into_iter();
-        let hash = self.family.hash_of(&Sought(values.clone()));
-        let expected = self.described.labels.len();
-        let found = self.family.seen(hash, |there| there.are(values, expected))?;
-        // SAFETY: a family keeps its metrics where they are until they are taken out, which nothing here
-        // does, and `self` keeps the family.
-        Some(unsafe { found.as_ref() })
+        self.series.seen(values.into_iter()).map(typed)
     }
 
     #[cold]
@@ -102,15 +77,13 @@ impl<M: Metric> Labelled<M> {
         &self,
         values: impl Iterator<Item = V> + Clone,
     ) -> Result<&M, LabelError> {
-        let values = LabelValues::new(values, self.described.labels.len())?;
-        let found = self.family.first_seen(self.family.hash_of(&values), &values)?;
-        // SAFETY: as in `seen`.
-        Ok(unsafe { found.as_ref() })
+        let values = LabelValues::new(values, self.series.described().labels.len())?;
+        self.series.first_seen(values).map(typed)
     }
 
     /// How many series there are.
     pub fn len(&self) -> usize {
-        self.family.len()
+        self.series.len()
     }
 
     /// Whether there is none.
@@ -120,33 +93,27 @@ impl<M: Metric> Labelled<M> {
 
     /// How often values were looked up that were beyond the limit.
     pub fn refused(&self) -> u64 {
-        self.family.refused()
-    }
-
-    /// All series, by their values.
-    pub(super) fn sorted(&self) -> Result<Vec<Arc<Entry<LabelValues, M>>>, NoMemory> {
-        let mut all = self.family.all()?;
-        all.sort_unstable_by(|one, other| one.labels().cmp(other.labels()));
-        Ok(all)
-    }
-
-    pub(super) fn described(&self) -> &Arc<Described> {
-        &self.described
+        self.series.refused()
     }
 }
 
-/// No values.
-const NONE: [&str; 0] = [];
+#[inline(always)]
+fn typed<M: Metric>(any: &Any) -> &M {
+    match M::of(any) {
+        Some(metric) => metric,
+        None => unreachable!("all series of a description are of its type"),
+    }
+}
 
 impl<M: Metric> Clone for Labelled<M> {
     fn clone(&self) -> Self {
-        Labelled { family: self.family.clone(), described: Arc::clone(&self.described) }
+        Labelled { series: self.series.clone(), metrics: PhantomData }
     }
 }
 
 impl<M: Metric> fmt::Debug for Labelled<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = &self.described.name;
+        let name = &self.series.described().name;
         f.debug_struct("Labelled").field("name", name).field("len", &self.len()).finish()
     }
 }

@@ -5,21 +5,24 @@ mod error;
 mod labelled;
 mod metric;
 mod parts;
+mod series;
 mod values;
 
 use std::fmt;
 use std::io::{self, ErrorKind, Write};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use description::Described;
 pub use description::{DEFAULT_LIMIT, Description};
 pub use error::{LabelError, RegisterError};
 pub use labelled::Labelled;
+use metric::Any;
 pub use metric::Metric;
 pub use parts::Parts;
 
 pub use crate::family::NoMemory;
 use crate::page::Format;
-use parts::Collect;
+use series::Series;
 
 /// Metrics that go onto one page. Clones are the same registry.
 ///
@@ -57,7 +60,7 @@ use parts::Collect;
 #[derive(Clone, Default)]
 pub struct Registry {
     /// By name.
-    metrics: Arc<RwLock<Vec<Arc<dyn Collect>>>>,
+    metrics: Arc<RwLock<Vec<Series>>>,
 }
 
 impl Registry {
@@ -75,16 +78,23 @@ impl Registry {
         &self,
         description: Description,
     ) -> Result<Labelled<M>, RegisterError> {
-        let described = description.checked(M::KIND)?;
+        self.add(description.checked(M::KIND)?, M::new).map(Labelled::new)
+    }
+
+    fn add(
+        &self,
+        described: Described,
+        new: fn(&Described) -> Any,
+    ) -> Result<Series, RegisterError> {
         let mut metrics = self.metrics.write().unwrap_or_else(PoisonError::into_inner);
         if metrics.iter().any(|there| there.described().collides(&described)) {
             return Err(RegisterError::NameTaken(described.name));
         }
         let place = metrics.partition_point(|there| there.described().name < described.name);
         metrics.try_reserve(1).map_err(|_| RegisterError::NoMemory)?;
-        let labelled = Labelled::new(described)?;
-        metrics.insert(place, Arc::new(labelled.clone()));
-        Ok(labelled)
+        let series = Series::new(described, new)?;
+        metrics.insert(place, series.clone());
+        Ok(series)
     }
 
     /// The page.

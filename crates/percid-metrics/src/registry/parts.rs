@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::vec;
 
 use super::description::Described;
-use super::labelled::Labelled;
-use super::metric::Metric;
+use super::metric::Any;
+use super::series::Series;
 use super::values::LabelValues;
 use crate::family::{Entry, NoMemory};
 use crate::page::{Format, Page, label_value};
@@ -15,56 +15,10 @@ use crate::page::{Format, Page, label_value};
 /// A part is handed out when it has so many bytes.
 const ENOUGH: usize = 4096;
 
-/// A metric whose series go onto pages, whatever its type.
-pub(super) trait Collect: Send + Sync {
-    fn described(&self) -> &Described;
-
-    /// Its series as of now.
-    fn collect(&self) -> Result<Box<dyn Series>, NoMemory>;
-}
-
-/// The series of a metric.
-pub(super) trait Series: Send {
-    fn is_empty(&self) -> bool;
-
-    /// Writes the next one, and returns how many values it could not record; `None` behind the last.
-    fn write(
-        &mut self,
-        page: &mut Page<'_, Buffer>,
-        labels: &mut String,
-    ) -> io::Result<Option<u64>>;
-}
-
-struct Collected<M> {
-    described: Arc<Described>,
-    series: vec::IntoIter<Arc<Entry<LabelValues, M>>>,
-}
-
-impl<M: Metric> Collect for Labelled<M> {
-    fn described(&self) -> &Described {
-        Labelled::described(self)
-    }
-
-    fn collect(&self) -> Result<Box<dyn Series>, NoMemory> {
-        let described = Arc::clone(Labelled::described(self));
-        Ok(Box::new(Collected { described, series: self.sorted()?.into_iter() }))
-    }
-}
-
-impl<M: Metric> Series for Collected<M> {
-    fn is_empty(&self) -> bool {
-        self.series.as_slice().is_empty()
-    }
-
-    fn write(
-        &mut self,
-        page: &mut Page<'_, Buffer>,
-        labels: &mut String,
-    ) -> io::Result<Option<u64>> {
-        let Some(entry) = self.series.next() else { return Ok(None) };
-        write_labels(labels, &self.described, entry.labels())?;
-        entry.metric().write(page, &self.described.name, labels).map(Some)
-    }
+/// The series of a metric whose turn it is.
+struct Turn {
+    series: Series,
+    left: vec::IntoIter<Arc<Entry<LabelValues, Any>>>,
 }
 
 /// Labels as they are written.
@@ -90,8 +44,8 @@ fn write_labels(text: &mut String, described: &Described, values: &LabelValues) 
 /// is held between two parts, so that one may take as long as one likes over each.
 pub struct Parts {
     format: Format,
-    metrics: vec::IntoIter<Arc<dyn Collect>>,
-    now: Option<Box<dyn Series>>,
+    metrics: vec::IntoIter<Series>,
+    turn: Option<Turn>,
     unrecorded: u64,
     is_over: bool,
     buffer: Buffer,
@@ -99,11 +53,11 @@ pub struct Parts {
 }
 
 impl Parts {
-    pub(super) fn new(format: Format, metrics: Vec<Arc<dyn Collect>>) -> Parts {
+    pub(super) fn new(format: Format, metrics: Vec<Series>) -> Parts {
         Parts {
             format,
             metrics: metrics.into_iter(),
-            now: None,
+            turn: None,
             unrecorded: 0,
             is_over: false,
             buffer: Buffer(Vec::new()),
@@ -129,14 +83,19 @@ impl Parts {
     /// Writes one thing: a series, what stands in front of a metric's series, or the end.
     fn step(&mut self) -> io::Result<()> {
         let mut page = Page::new(&mut self.buffer, self.format);
-        if let Some(series) = &mut self.now {
-            match series.write(&mut page, &mut self.labels)? {
-                Some(unrecorded) => self.unrecorded += unrecorded,
-                None => self.now = None,
+        if let Some(Turn { series, left }) = &mut self.turn {
+            let described = series.described();
+            match left.next() {
+                Some(entry) => {
+                    write_labels(&mut self.labels, described, entry.labels())?;
+                    let name = &described.name;
+                    self.unrecorded += entry.metric().write(&mut page, name, &self.labels)?;
+                }
+                None => self.turn = None,
             }
             return Ok(());
         }
-        let Some(metric) = self.metrics.next() else {
+        let Some(series) = self.metrics.next() else {
             self.is_over = true;
             if self.unrecorded > 0 {
                 let lost = self.unrecorded;
@@ -144,14 +103,14 @@ impl Parts {
             }
             return page.end();
         };
-        let series = metric.collect().map_err(|NoMemory| ErrorKind::OutOfMemory)?;
-        if series.is_empty() {
+        let left = series.sorted().map_err(|NoMemory| ErrorKind::OutOfMemory)?.into_iter();
+        if left.as_slice().is_empty() {
             return Ok(());
         }
-        let described = metric.described();
+        let described = series.described();
         let (help, unit) = (described.help.as_deref(), described.unit.as_deref());
         page.family(&described.name, described.kind, help, unit)?;
-        self.now = Some(series);
+        self.turn = Some(Turn { series, left });
         Ok(())
     }
 }
@@ -163,7 +122,7 @@ impl fmt::Debug for Parts {
 }
 
 /// Bytes, as long as there is memory for them.
-pub(super) struct Buffer(Vec<u8>);
+struct Buffer(Vec<u8>);
 
 impl Write for Buffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
