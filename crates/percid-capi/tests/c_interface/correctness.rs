@@ -104,8 +104,10 @@ fn static_objects_are_valid_in_every_dialect() {
 fn nothing_ends_the_program_where_no_memory_can_be_had() {
     for (_, installation) in all() {
         let options = format!("-std=gnu11 -O2 {WARNINGS}");
-        let build = Build::new(any_compiler().c, &["out_of_memory.c"], &options);
-        build.against(installation).make().must_pass_with_every_source();
+        for source in ["out_of_memory.c", "metrics_out_of_memory.c"] {
+            let build = Build::new(any_compiler().c, &[source], &options);
+            build.against(installation).make().must_pass_with_every_source();
+        }
     }
 }
 

@@ -215,7 +215,9 @@ fn values(function: &Function, of: &str, name: &str) -> Vec<String> {
             texts(&["0", "1", "sizeof good_family_settings", "sizeof zeros", "SIZE_MAX"])
         }
         (_, "char *const *", "values") => texts(&["NULL", "label_values", "no_values"]),
-        (_, "char *", "accept") => texts(&["NULL", "\"\"", "\"\\xff\"", "\"application/openmetrics-text\""]),
+        (_, "char *", "accept") => {
+            texts(&["NULL", "\"\"", "\"\\xff\"", "\"application/openmetrics-text\""])
+        }
         (Some("balancer_settings"), ..) if function.name != "balancer_settings_init" => {
             texts(&["NULL", "&settings", "&garbage", "(void *)zeros"])
         }
