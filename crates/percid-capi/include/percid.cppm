@@ -63,6 +63,16 @@ using percid::consumer;
 using percid::static_ring;
 using percid::mask;
 using percid::static_mask;
+using percid::format;
+using percid::content_type;
+using percid::accepted;
+using percid::counter_series;
+using percid::float_counter;
+using percid::gauge;
+using percid::buckets;
+using percid::family_settings;
+using percid::registry;
+using percid::family;
 
 namespace numa {
 

@@ -16,6 +16,8 @@
  *     stack       of pointers                  pool        of objects of one size
  *     local       a value for any function     ring        of byte records
  *     mask        which IDs have work to do   numa        memory that follows its threads
+ *     family      counters, gauges and histograms by labels
+ *     registry    of families, and the page that Prometheus reads of them
  *
  * What holds everywhere, unless a function says otherwise:
  *
@@ -30,8 +32,8 @@
  *           it reads: percid_counter_add(), percid_machine_read(). What concerns the whole process
  *           has no type: percid_init(), percid_version(), percid_reason(), percid_current_id(),
  *           percid_compact() and percid_set_density(). What shall be made comes first.
- * Handles   percid_stack, percid_pool, percid_local, percid_ring, percid_mask and
- *           percid_balancer are made by percid_..._create(), percid_region by
+ * Handles   percid_stack, percid_pool, percid_local, percid_ring, percid_mask, percid_balancer,
+ *           percid_registry and percid_family are made by percid_..._create(), percid_region by
  *           percid_region_register(), percid_consumer by percid_consumer_open(); these handles are
  *           no addresses. One that was destroyed is recognised forever and answered by -EBADF, one
  *           of another type by -EINVAL.
@@ -129,6 +131,9 @@
 
 /** The most bytes of a ring: 8 MiB. */
 #define PERCID_RING_MAX_BYTES 8388608
+
+/** How many label sets a family may have if its settings do not say. */
+#define PERCID_FAMILY_LIMIT 2000
 
 /** Any number. */
 #define PERCID_UNBOUNDED SIZE_MAX
@@ -549,6 +554,42 @@ typedef enum percid_scan_reason {
 } percid_scan_reason;
 
 /**
+ * What a family's series are. The numbers are fixed.
+ */
+typedef enum percid_metric {
+    /**
+     * Counters of events: percid_counter.
+     */
+    PERCID_METRIC_COUNTER = 1,
+    /**
+     * Sums of floats that only grow: percid_float_counter.
+     */
+    PERCID_METRIC_FLOAT_COUNTER = 2,
+    /**
+     * Values that rise and fall: percid_gauge.
+     */
+    PERCID_METRIC_GAUGE = 3,
+    /**
+     * Histograms: percid_buckets.
+     */
+    PERCID_METRIC_BUCKETS = 4,
+} percid_metric;
+
+/**
+ * A text format of pages. The numbers are fixed.
+ */
+typedef enum percid_format {
+    /**
+     * Prometheus' own, version 0.0.4.
+     */
+    PERCID_FORMAT_TEXT = 1,
+    /**
+     * OpenMetrics 1.0.
+     */
+    PERCID_FORMAT_OPEN_METRICS = 2,
+} percid_format;
+
+/**
  * Keeps memory near the threads that use it, on machines with several nodes (NUMA): the pages of
  * registered regions move to the nodes of their users. Needs no rights, and not the machine-wide
  * switch.
@@ -574,6 +615,19 @@ typedef enum percid_scan_reason {
 typedef struct percid_balancer percid_balancer;
 
 /**
+ * Counts of values in buckets with upper limits of the program's choice, and their exact sum: a series
+ * of a family, on a page a histogram.
+ *
+ * A limit belongs to its bucket, as `le` says. A value that is no number belongs to the last bucket,
+ * and makes the sum no number.
+ *
+ * Threads: any number of threads may use it at once. Count and sum change in one step.
+ * Signals: recording is async-signal-safe and leaves errno alone; reading is not.
+ * Memory: for every ID that used it some 24 bytes and 8 for each limit, rounded up to a power of two.
+ */
+typedef struct percid_buckets percid_buckets;
+
+/**
  * The consumer of a ring, held: percid_consumer_next() fetches one record after the other.
  *
  * Threads: a consumer may be handed from one thread to another, and is used by one at a time.
@@ -584,6 +638,51 @@ typedef struct percid_balancer percid_balancer;
  * Memory: some hundred bytes, and as many as the longest record that it has fetched.
  */
 typedef struct percid_consumer percid_consumer;
+
+/**
+ * The series of one metric, told apart by the values of its labels; made by percid_family_create().
+ *
+ * percid_family_counter() and its sisters find the series of some values, or make it. What they store
+ * stays good until the registry is destroyed: a program that knows the values beforehand looks it up
+ * once and keeps it.
+ *
+ * Cost: values that this CPU has seen before are found in memory of this CPU, by their hash and a
+ * comparison, without a locked instruction: some 30 ns for two short values. Others are looked for in
+ * a map, under a lock.
+ * Limit: there are as many series as the settings say, and one more for all that is beyond: its labels
+ * all have the settings' overflow value. So nothing is lost, and whoever sends a server ever new values
+ * does not fill its memory.
+ * Threads: any number of threads may use it at once.
+ * Signals: not for signal handlers. What is kept may be used there as its type says.
+ * Fork: what is kept counts in the child. In the child of a process that had several threads, looking
+ * up values that are new to a CPU, and making a page, may wait for ever: another thread may have held
+ * the lock.
+ * Memory: for each series some 200 bytes and its values; for each ID that looked it up 40 bytes more,
+ * for 8192 series at most.
+ */
+typedef struct percid_family percid_family;
+
+/**
+ * A sum of floats that only grows, such as seconds: a series of a family.
+ *
+ * Every CPU adds to memory of its own. Each CPU's sum is rounded as floats are, and so is their
+ * total.
+ *
+ * Threads: any number of threads may use it at once.
+ * Signals: adding is async-signal-safe and leaves errno alone.
+ */
+typedef struct percid_float_counter percid_float_counter;
+
+/**
+ * A value that is set, and that rises and falls: a series of a family.
+ *
+ * Threads: any number of threads may use it at once. A change that runs at the same time as
+ * percid_gauge_set() comes before it or after it, and is never done half.
+ * Signals: percid_gauge_add() is async-signal-safe and leaves errno alone; the rest is not.
+ * Cost: additions go to memory of the CPU. Setting takes a lock: a value that all threads set is shared
+ * by its nature.
+ */
+typedef struct percid_gauge percid_gauge;
 
 /**
  * The memory of all IDs of a source, where all structures have their copies, as regions of a
@@ -617,6 +716,21 @@ typedef struct percid_pool_regions percid_pool_regions;
  * Memory: 6.6 bytes a page, or for every 64 KiB of trapped memory, and 4 KiB; none with one node.
  */
 typedef struct percid_region percid_region;
+
+/**
+ * The metrics of one page: families, and what a server shows of them.
+ *
+ *     percid_registry_create(&registry);
+ *     percid_family_create(&requests, registry, &settings, sizeof settings);
+ *     percid_family_counter(requests, (const char *[]){"GET", "200"}, 2, &counter);
+ *     percid_counter_add(counter, 1);
+ *     length = percid_registry_render(registry, PERCID_FORMAT_TEXT, page, sizeof page);
+ *
+ * Threads: any number of threads may use it at once. Nobody who counts waits for a page.
+ * Signals: not for signal handlers.
+ * Fork: as percid_family.
+ */
+typedef struct percid_registry percid_registry;
 
 /**
  * What a balancer had done and seen at some time. It belongs to the caller who made it, and does
@@ -1498,6 +1612,68 @@ typedef struct percid_region_failure {
      */
     uint64_t pages;
 } percid_region_failure;
+
+/**
+ * What is said of a family when it is made. What is zero has the value named here.
+ *
+ * Later versions may add members at the end.
+ */
+typedef struct percid_family_settings {
+    /**
+     * What its series are: one of enum percid_metric.
+     */
+    int kind;
+    /**
+     * The name: letters, digits, underscores and colons, no digit first. On the page a counter's name
+     * ends in _total, whether it is said here or not.
+     */
+    const char *name;
+    /**
+     * A text for people; none.
+     */
+    const char *help;
+    /**
+     * The unit, such as seconds; none. The name ends in it on the page (before _total), whether it is
+     * said there or not.
+     */
+    const char *unit;
+    /**
+     * The names of the labels: letters, digits and underscores, no digit first, not __ first, and not
+     * `le` of a histogram; none. Without labels there is one series, which is on the page at once.
+     */
+    const char *const *labels;
+    /**
+     * How many.
+     */
+    size_t label_count;
+    /**
+     * Labels that all series have: a name, its value, another name, and so on; none.
+     */
+    const char *const *constants;
+    /**
+     * How many texts: twice as many as labels.
+     */
+    size_t constant_count;
+    /**
+     * The upper limits of a histogram's buckets, in ascending order, 2047 at most. Infinity may be the
+     * last one, and is there anyway. Those of Prometheus' clients: from 0.005 to 10.
+     */
+    const double *limits;
+    /**
+     * How many.
+     */
+    size_t limit_count;
+    /**
+     * How many series there may be, besides the one for what is beyond; PERCID_FAMILY_LIMIT.
+     * PERCID_UNBOUNDED: any number, and whoever chooses the values decides how much memory the
+     * program takes.
+     */
+    size_t most;
+    /**
+     * The value of the labels of what is beyond; "other".
+     */
+    const char *overflow;
+} percid_family_settings;
 
 /**
  * The name of a source: "kernel", "table" or "atomic"; NULL if no source has this number.
@@ -2841,6 +3017,206 @@ double percid_report_share_on(const struct percid_report *report,
  * Async-signal-safe; costs a call.
  */
 PERCID_INLINE const char *percid_scan_reason_name(int reason) PERCID_NOEXCEPT;
+
+/**
+ * Adds `n`; nothing if it is negative or no number, since a counter never falls. Costs some 2 ns.
+ */
+PERCID_INLINE void percid_float_counter_add(struct percid_float_counter *counter, double n) PERCID_NOEXCEPT;
+
+/**
+ * The sum; 0 for NULL. Costs the reading of one word for every ID ever used.
+ */
+PERCID_INLINE double percid_float_counter_sum(const struct percid_float_counter *counter) PERCID_NOEXCEPT;
+
+/**
+ * Adds `n`, which may be negative. Costs some 2 ns.
+ */
+PERCID_INLINE void percid_gauge_add(struct percid_gauge *gauge, double n) PERCID_NOEXCEPT;
+
+/**
+ * Sets the value, which is read back exactly as long as nothing changes it.
+ */
+PERCID_INLINE void percid_gauge_set(struct percid_gauge *gauge, double value) PERCID_NOEXCEPT;
+
+/**
+ * Raises the value to `value`, if it is less or no number.
+ */
+PERCID_INLINE void percid_gauge_max(struct percid_gauge *gauge, double value) PERCID_NOEXCEPT;
+
+/**
+ * The value; 0 for NULL.
+ */
+PERCID_INLINE double percid_gauge_value(const struct percid_gauge *gauge) PERCID_NOEXCEPT;
+
+/**
+ * Counts a value. Costs some 5 ns.
+ */
+PERCID_INLINE void percid_buckets_record(struct percid_buckets *buckets, double value) PERCID_NOEXCEPT;
+
+/**
+ * Counts a value `times` times, in one step.
+ */
+PERCID_INLINE
+void percid_buckets_record_many(struct percid_buckets *buckets,
+                                double value,
+                                uint64_t times) PERCID_NOEXCEPT;
+
+/**
+ * How many values each bucket has, not counting those of other buckets: writes the first `capacity`
+ * of them to `counts`, the sum of all values to `sum` unless it is NULL, and returns how many buckets
+ * there are: one more than limits. With `capacity` 0 `counts` may be NULL; 0 is returned if `buckets`
+ * is NULL, -ENOMEM if there is no memory.
+ */
+PERCID_INLINE
+int64_t percid_buckets_read(const struct percid_buckets *buckets,
+                            uint64_t *counts,
+                            size_t capacity,
+                            double *sum) PERCID_NOEXCEPT;
+
+/**
+ * Stores the series with these values in `counter`: `count` texts in UTF-8, in the order of the
+ * labels' names. If there is none yet it is made, of value 0; beyond the family's limit it is the
+ * series of all others.
+ *
+ * It is a percid_counter as any other, so percid_counter_add() is inline. It stays where it is until
+ * the registry is destroyed; it must not be destroyed by itself, and taking from it makes it fall,
+ * which a page's reader takes for a restart.
+ *
+ * Returns 0; -EINVAL for NULL, if `count` is not the number of labels, or if the family has other
+ * series than counters; -EILSEQ if a value is not UTF-8; -ENOMEM; -EBADF if the registry is
+ * destroyed. On error `counter` becomes NULL.
+ */
+PERCID_INLINE
+int percid_family_counter(const struct percid_family *family,
+                          const char *const *values,
+                          size_t count,
+                          struct percid_counter **counter) PERCID_NOEXCEPT;
+
+/**
+ * As percid_family_counter(), of a family of sums of floats.
+ */
+PERCID_INLINE
+int percid_family_float_counter(const struct percid_family *family,
+                                const char *const *values,
+                                size_t count,
+                                struct percid_float_counter **counter) PERCID_NOEXCEPT;
+
+/**
+ * As percid_family_counter(), of a family of gauges.
+ */
+PERCID_INLINE
+int percid_family_gauge(const struct percid_family *family,
+                        const char *const *values,
+                        size_t count,
+                        struct percid_gauge **gauge) PERCID_NOEXCEPT;
+
+/**
+ * As percid_family_counter(), of a family of histograms.
+ */
+PERCID_INLINE
+int percid_family_buckets(const struct percid_family *family,
+                          const char *const *values,
+                          size_t count,
+                          struct percid_buckets **buckets) PERCID_NOEXCEPT;
+
+/**
+ * How many series there are, with that for what is beyond the limit if it was needed; -EINVAL for
+ * NULL, -EBADF if the registry is destroyed.
+ */
+PERCID_INLINE int64_t percid_family_series(const struct percid_family *family) PERCID_NOEXCEPT;
+
+/**
+ * How often values were looked up that were beyond the limit; 0 if there is no such family.
+ */
+PERCID_INLINE uint64_t percid_family_refused(const struct percid_family *family) PERCID_NOEXCEPT;
+
+/**
+ * Stores a new registry without families in `registry`. Returns 0, -EINVAL for NULL, or -ENOMEM; on
+ * error `registry` becomes NULL.
+ */
+PERCID_INLINE PERCID_MUST_USE int percid_registry_create(struct percid_registry **registry) PERCID_NOEXCEPT;
+
+/**
+ * Stores a new family of the registry in `family`. `settings` are as many bytes as `size` says, which
+ * is the size of the structure that the program knows. What they point to is copied.
+ *
+ * Returns 0; -EINVAL for NULL, a kind that there is not, or a name, unit, label or limit that the
+ * formats do not allow, or two labels of one name; -EEXIST if the registry has a metric with this name
+ * on the page, or with another that it would have there (of a histogram the name with _bucket, _sum and
+ * _count, too); -EILSEQ if a text is not UTF-8; -E2BIG if the settings say something that this version
+ * does not know; -ENOMEM; -EBADF if the registry is destroyed. On error `family` becomes NULL.
+ *
+ * A family goes with its registry, and not before.
+ */
+PERCID_INLINE
+PERCID_MUST_USE
+int percid_family_create(struct percid_family **family,
+                         struct percid_registry *registry,
+                         const struct percid_family_settings *settings,
+                         size_t size) PERCID_NOEXCEPT;
+
+/**
+ * Destroys a registry with its families and their series. No other thread may use any of them
+ * meanwhile, and nobody may use a series afterwards.
+ *
+ * Returns 0; -EINVAL for NULL; -EBADF if it was destroyed before; -ENOMEM, then it stays. Its handle
+ * and those of its families stay recognisable.
+ */
+PERCID_INLINE
+int percid_registry_destroy(struct percid_registry *registry) PERCID_NOEXCEPT;
+
+/**
+ * Writes the page into `text`: what all series of the registry say, metrics by name and series by the
+ * values of their labels. `format` is one of enum percid_format.
+ *
+ * Writes at most `size` bytes, the last of them a zero, and returns the length of the whole page
+ * without the zero, as snprintf() does; with `size` 0 nothing is written, and `text` may be NULL. If
+ * that is not less than `size`, the page did not fit, and `text` has the whole lines that did. The
+ * next page may be longer than this one, so a program that asks for the length first asks again:
+ *
+ *     while ((length = percid_registry_render(registry, format, page, size)) >= (int64_t)size) {
+ *         size = (size_t)length + 4096;
+ *         page = realloc(page, size);
+ *     }
+ *
+ * Each value contains every update that happened before the call, and may contain later ones. Who
+ * counts goes on meanwhile. Costs some 100 ns for each line, and 10 more for each ID.
+ *
+ * Returns -EINVAL for NULL or a number that is no format's, -EBADF if the registry is destroyed,
+ * -ENOMEM: then `text` is empty.
+ */
+PERCID_INLINE
+int64_t percid_registry_render(const struct percid_registry *registry,
+                               int format,
+                               char *text,
+                               size_t size) PERCID_NOEXCEPT;
+
+/**
+ * Hands the page to `write`, part by part: `length` bytes of whole lines, which it may not keep. No lock
+ * is held while it runs, so it may send them to a slow reader.
+ *
+ * If `write` answers anything but 0, that is the end, and the answer of this function. Otherwise it is
+ * 0, or an error as of percid_registry_render(): then a part of the page may have been handed out.
+ */
+PERCID_INLINE
+PERCID_MUST_USE
+int percid_registry_write(const struct percid_registry *registry,
+                          int format,
+                          int (*write)(const char *text, size_t length, void *argument),
+                          void *argument);
+
+/**
+ * What a server calls a format in the header Content-Type; NULL if no format has this number.
+ *
+ * Async-signal-safe.
+ */
+PERCID_INLINE const char *percid_format_content_type(int format) PERCID_NOEXCEPT;
+
+/**
+ * The format that a client asks for by the value of its header Accept: one of enum percid_format.
+ * PERCID_FORMAT_TEXT for NULL and for whoever does not ask for OpenMetrics.
+ */
+PERCID_INLINE int percid_format_accepted(const char *accept) PERCID_NOEXCEPT;
 
 #endif  /* PERCID_H */
 

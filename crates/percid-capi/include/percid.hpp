@@ -8,6 +8,11 @@
  *     hits.with([](auto &mine) { mine["/index"]++; });   // exclusive, without waiting
  *     std::cout << requests.sum() << '\n';
  *
+ *     percid::registry metrics;                          // what Prometheus reads
+ *     percid::family<percid::counter> answers(metrics, {"answers", "Answers.", nullptr, {"status"}});
+ *     answers.with({"200"}).add();
+ *     std::cout << metrics.render();
+ *
  *     c++ -std=c++17 program.cpp $(pkg-config --cflags --libs percid)
  *
  * Lifetime    A static_ object (static_counter, static_stack ...) is for static storage: it is
@@ -50,6 +55,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <new>
 #include <optional>
@@ -337,6 +343,10 @@ PERCID_HIDDEN inline void destroy(percid_pool_regions *regions) noexcept
 PERCID_HIDDEN inline void destroy(percid_report *report) noexcept
 {
     percid_report_free(report);
+}
+PERCID_HIDDEN inline void destroy(percid_registry *registry) noexcept
+{
+    percid_registry_destroy(registry);
 }
 
 /* Where an object is: behind a handle of percid.h, which one object owns. */
@@ -1657,6 +1667,394 @@ public:
     PERCID_HIDDEN constexpr static_mask() noexcept : basic_mask(percid_mask PERCID_MASK_INIT) {}
     static_mask(const static_mask &) = delete;
     static_mask &operator=(const static_mask &) = delete;
+};
+
+/* A text format of pages. */
+enum class format : int {
+    /* Prometheus' own, version 0.0.4. */
+    text = PERCID_FORMAT_TEXT,
+    open_metrics = PERCID_FORMAT_OPEN_METRICS,
+};
+
+/* What a server calls a format in the header Content-Type. */
+[[nodiscard]] PERCID_HIDDEN inline const char *content_type(format of) noexcept
+{
+    return percid_format_content_type(static_cast<int>(of));
+}
+
+/* The format that a client asks for by the value of its header Accept. */
+[[nodiscard]] PERCID_HIDDEN inline format accepted(const char *accept) noexcept
+{
+    return static_cast<format>(percid_format_accepted(accept));
+}
+
+/* A series of a family of counters. It belongs to the registry, and must not be used when that is
+ * gone; as the other series, it is a pointer, and copied as one. */
+class counter_series {
+public:
+    PERCID_HIDDEN constexpr counter_series() noexcept = default;
+    PERCID_HIDDEN constexpr explicit counter_series(percid_counter *series) noexcept : series_(series) {}
+
+    /* Inline: no call, no locked instruction. Async-signal-safe. */
+    PERCID_HIDDEN_INLINE void add(std::int64_t n = 1) const noexcept
+    {
+        percid_counter_add(series_, n);
+    }
+
+    [[nodiscard]] PERCID_HIDDEN std::int64_t sum() const noexcept
+    {
+        return percid_counter_sum(series_);
+    }
+
+    /* For functions of percid.h. */
+    [[nodiscard]] PERCID_HIDDEN percid_counter *c_counter() const noexcept
+    {
+        return series_;
+    }
+
+private:
+    percid_counter *series_ = nullptr;
+};
+
+/* A sum of floats that only grows: a series of a family. */
+class float_counter {
+public:
+    PERCID_HIDDEN constexpr float_counter() noexcept = default;
+    PERCID_HIDDEN constexpr explicit float_counter(percid_float_counter *series) noexcept : series_(series) {}
+
+    /* Nothing if n is negative or no number. Async-signal-safe. */
+    PERCID_HIDDEN void add(double n) const noexcept
+    {
+        percid_float_counter_add(series_, n);
+    }
+
+    [[nodiscard]] PERCID_HIDDEN double sum() const noexcept
+    {
+        return percid_float_counter_sum(series_);
+    }
+
+private:
+    percid_float_counter *series_ = nullptr;
+};
+
+/* A value that is set, and that rises and falls: a series of a family. */
+class gauge {
+public:
+    PERCID_HIDDEN constexpr gauge() noexcept = default;
+    PERCID_HIDDEN constexpr explicit gauge(percid_gauge *series) noexcept : series_(series) {}
+
+    /* Adds n, which may be negative. Async-signal-safe. */
+    PERCID_HIDDEN void add(double n = 1) const noexcept
+    {
+        percid_gauge_add(series_, n);
+    }
+
+    PERCID_HIDDEN void set(double value) const noexcept
+    {
+        percid_gauge_set(series_, value);
+    }
+
+    /* Raises it to value, if it is less or no number. */
+    PERCID_HIDDEN void max(double value) const noexcept
+    {
+        percid_gauge_max(series_, value);
+    }
+
+    [[nodiscard]] PERCID_HIDDEN double value() const noexcept
+    {
+        return percid_gauge_value(series_);
+    }
+
+private:
+    percid_gauge *series_ = nullptr;
+};
+
+/* Counts of values in buckets of the program's choice, and their exact sum: a series of a family, on a
+ * page a histogram. */
+class buckets {
+public:
+    PERCID_HIDDEN constexpr buckets() noexcept = default;
+    PERCID_HIDDEN constexpr explicit buckets(percid_buckets *series) noexcept : series_(series) {}
+
+    /* Counts a value so many times, in one step. Async-signal-safe. */
+    PERCID_HIDDEN void record(double value, std::uint64_t times = 1) const noexcept
+    {
+        percid_buckets_record_many(series_, value, times);
+    }
+
+    /* How many values each bucket has, those of others not counted, and the sum of all values. May
+     * throw std::bad_alloc. */
+    [[nodiscard]] PERCID_HIDDEN std::pair<std::vector<std::uint64_t>, double> read() const
+    {
+        std::pair<std::vector<std::uint64_t>, double> all;
+        all.first.resize(detail::count_of(percid_buckets_read(series_, nullptr, 0, nullptr)));
+        percid_buckets_read(series_, all.first.data(), all.first.size(), &all.second);
+        return all;
+    }
+
+private:
+    percid_buckets *series_ = nullptr;
+};
+
+/* What is said of a family when it is made: see percid_family_settings. Nothing of it is kept. */
+struct family_settings {
+    const char *name = nullptr;
+    const char *help = nullptr;
+    const char *unit = nullptr;
+    std::vector<const char *> labels = {};
+    /* Names and values of labels that all series have. */
+    std::vector<std::pair<const char *, const char *>> constants = {};
+    /* Of a histogram's buckets. */
+    std::vector<double> limits = {};
+    std::size_t most = PERCID_FAMILY_LIMIT;
+    const char *overflow = nullptr;
+};
+
+namespace detail {
+
+/* Of which series a family can be. */
+template <class Metric>
+struct series_of;
+
+template <>
+struct series_of<counter> {
+    using type = counter_series;
+    using c_type = percid_counter;
+    static constexpr int kind = PERCID_METRIC_COUNTER;
+
+    PERCID_HIDDEN static int find(const percid_family *family, const char *const *values, std::size_t count,
+                                  c_type **series) noexcept
+    {
+        return percid_family_counter(family, values, count, series);
+    }
+};
+
+template <>
+struct series_of<float_counter> {
+    using type = float_counter;
+    using c_type = percid_float_counter;
+    static constexpr int kind = PERCID_METRIC_FLOAT_COUNTER;
+
+    PERCID_HIDDEN static int find(const percid_family *family, const char *const *values, std::size_t count,
+                                  c_type **series) noexcept
+    {
+        return percid_family_float_counter(family, values, count, series);
+    }
+};
+
+template <>
+struct series_of<gauge> {
+    using type = gauge;
+    using c_type = percid_gauge;
+    static constexpr int kind = PERCID_METRIC_GAUGE;
+
+    PERCID_HIDDEN static int find(const percid_family *family, const char *const *values, std::size_t count,
+                                  c_type **series) noexcept
+    {
+        return percid_family_gauge(family, values, count, series);
+    }
+};
+
+template <>
+struct series_of<buckets> {
+    using type = buckets;
+    using c_type = percid_buckets;
+    static constexpr int kind = PERCID_METRIC_BUCKETS;
+
+    PERCID_HIDDEN static int find(const percid_family *family, const char *const *values, std::size_t count,
+                                  c_type **series) noexcept
+    {
+        return percid_family_buckets(family, values, count, series);
+    }
+};
+
+/* Hands a part of a page to a callable. */
+template <class F>
+PERCID_HIDDEN_INLINE inline int write_part(const char *text, std::size_t length, void *callable)
+{
+    (*static_cast<F *>(callable))(std::string_view(text, length));
+    return 0;
+}
+
+} // namespace detail
+
+/* The metrics of one page, with their families and series, which end with it. */
+class registry {
+public:
+    /* Fails without memory. */
+#if PERCID_EXCEPTIONS
+    PERCID_HIDDEN registry()
+    {
+        detail::check(percid_registry_create(registry_.place()), "percid::registry");
+    }
+#endif
+    PERCID_HIDDEN explicit registry(std::error_code &error) noexcept
+    {
+        error = detail::error_of(percid_registry_create(registry_.place()));
+    }
+
+    PERCID_HIDDEN registry(registry &&) noexcept = default;
+    PERCID_HIDDEN registry &operator=(registry &&) noexcept = default;
+    PERCID_HIDDEN ~registry() = default;
+
+    /* The page. May throw std::bad_alloc. */
+#if PERCID_EXCEPTIONS
+    [[nodiscard]] PERCID_HIDDEN std::string render(format of = format::text) const
+    {
+        std::string page;
+        detail::check(render_into(page, of), "percid::registry::render");
+        return page;
+    }
+#endif
+    [[nodiscard]] PERCID_HIDDEN std::string render(format of, std::error_code &error) const
+    {
+        std::string page;
+        error = detail::error_of(render_into(page, of));
+        return page;
+    }
+
+    /* Calls take(std::string_view) with one part of the page after the other, of whole lines. No lock is
+     * held meanwhile. */
+#if PERCID_EXCEPTIONS
+    template <class F>
+    PERCID_REQUIRES(std::invocable<F &, std::string_view>)
+    PERCID_HIDDEN_INLINE void write(F &&take, format of = format::text) const
+    {
+        detail::check(write_parts(take, of), "percid::registry::write");
+    }
+#endif
+    template <class F>
+    PERCID_REQUIRES(std::invocable<F &, std::string_view>)
+    PERCID_HIDDEN_INLINE void write(F &&take, format of, std::error_code &error) const
+    {
+        error = detail::error_of(write_parts(take, of));
+    }
+
+    /* For functions of percid.h. */
+    [[nodiscard]] PERCID_HIDDEN percid_registry *c_registry() const noexcept
+    {
+        return registry_.get();
+    }
+
+private:
+    PERCID_HIDDEN std::int64_t render_into(std::string &page, format of) const
+    {
+        for (;;) {
+            const std::size_t room = page.size();
+            const std::int64_t length =
+                percid_registry_render(registry_.get(), static_cast<int>(of), page.data(), room + 1);
+            if (length <= static_cast<std::int64_t>(room)) {
+                page.resize(detail::count_of(length));
+                return length;
+            }
+            /* The next one may be longer. */
+            page.resize(static_cast<std::size_t>(length) + static_cast<std::size_t>(length) / 8);
+        }
+    }
+
+    template <class F>
+    PERCID_HIDDEN_INLINE int write_parts(F &take, format of) const
+    {
+        void *const callable = const_cast<void *>(static_cast<const void *>(std::addressof(take)));
+        return percid_registry_write(registry_.get(), static_cast<int>(of), detail::write_part<F>, callable);
+    }
+
+    detail::owned<percid_registry> registry_;
+};
+
+/* The series of one metric of a registry, by the values of their labels: a family of counter,
+ * float_counter, gauge or buckets. It ends with its registry, and is copied as a pointer. */
+template <class Metric>
+class family {
+    using traits = detail::series_of<Metric>;
+
+public:
+    /* What with() finds: counter_series, or Metric. */
+    using series = typename traits::type;
+
+    /* Adds a metric to the registry. Fails if the settings are not as the formats want them, the name
+     * is taken, or there is no memory: see percid_family_create(). */
+#if PERCID_EXCEPTIONS
+    PERCID_HIDDEN family(registry &of, const family_settings &settings)
+    {
+        detail::check(create(of, settings), "percid::family");
+    }
+#endif
+    PERCID_HIDDEN family(registry &of, const family_settings &settings, std::error_code &error)
+    {
+        error = detail::error_of(create(of, settings));
+    }
+
+    /* The series with these values, in UTF-8 and in the order of the labels; a new one if there is none,
+     * or that of all others beyond the limit. Fails if they are not as many as labels, one is not UTF-8,
+     * or there is no memory. It may be kept for as long as the registry lives. */
+#if PERCID_EXCEPTIONS
+    [[nodiscard]] PERCID_HIDDEN series with(std::initializer_list<const char *> values) const
+    {
+        return with(values.begin(), values.size());
+    }
+    [[nodiscard]] PERCID_HIDDEN series with(const char *const *values, std::size_t count) const
+    {
+        typename traits::c_type *found;
+        detail::check(traits::find(family_, values, count, &found), "percid::family::with");
+        return series(found);
+    }
+#endif
+    [[nodiscard]] PERCID_HIDDEN series with(std::initializer_list<const char *> values,
+                                            std::error_code &error) const noexcept
+    {
+        return with(values.begin(), values.size(), error);
+    }
+    [[nodiscard]] PERCID_HIDDEN series with(const char *const *values, std::size_t count,
+                                            std::error_code &error) const noexcept
+    {
+        typename traits::c_type *found = nullptr;
+        error = detail::error_of(traits::find(family_, values, count, &found));
+        return series(found);
+    }
+
+    /* How many series there are. */
+    [[nodiscard]] PERCID_HIDDEN std::size_t size() const noexcept
+    {
+        return detail::count_of(percid_family_series(family_));
+    }
+
+    /* How often values were looked up that were beyond the limit. */
+    [[nodiscard]] PERCID_HIDDEN std::uint64_t refused() const noexcept
+    {
+        return percid_family_refused(family_);
+    }
+
+    /* For functions of percid.h. */
+    [[nodiscard]] PERCID_HIDDEN percid_family *c_family() const noexcept
+    {
+        return family_;
+    }
+
+private:
+    PERCID_HIDDEN int create(registry &of, const family_settings &given)
+    {
+        std::vector<const char *> constants;
+        for (const auto &[name, value] : given.constants) {
+            constants.insert(constants.end(), {name, value});
+        }
+        percid_family_settings settings{};
+        settings.kind = traits::kind;
+        settings.name = given.name;
+        settings.help = given.help;
+        settings.unit = given.unit;
+        settings.labels = given.labels.data();
+        settings.label_count = given.labels.size();
+        settings.constants = constants.data();
+        settings.constant_count = constants.size();
+        settings.limits = given.limits.empty() ? nullptr : given.limits.data();
+        settings.limit_count = given.limits.size();
+        settings.most = given.most;
+        settings.overflow = given.overflow;
+        return percid_family_create(&family_, of.c_registry(), &settings, sizeof settings);
+    }
+
+    percid_family *family_ = nullptr;
 };
 
 /* Memory that follows its threads, on machines with several nodes: see percid_balancer. All that a

@@ -149,7 +149,29 @@ struct percid_interface {
     int (*report_local_share)(const struct percid_report *report, size_t index, double *share);
     double (*report_share_on)(const struct percid_report *report, size_t index, uint32_t node);
     const char *(*scan_reason_name)(int reason);
-    void (*later[381])(void);
+    void (*float_counter_add)(struct percid_float_counter *counter, double n);
+    double (*float_counter_sum)(const struct percid_float_counter *counter);
+    void (*gauge_add)(struct percid_gauge *gauge, double n);
+    void (*gauge_set)(struct percid_gauge *gauge, double value);
+    void (*gauge_max)(struct percid_gauge *gauge, double value);
+    double (*gauge_value)(const struct percid_gauge *gauge);
+    void (*buckets_record)(struct percid_buckets *buckets, double value);
+    void (*buckets_record_many)(struct percid_buckets *buckets, double value, uint64_t times);
+    int64_t (*buckets_read)(const struct percid_buckets *buckets, uint64_t *counts, size_t capacity, double *sum);
+    int (*family_counter)(const struct percid_family *family, const char *const *values, size_t count, struct percid_counter **counter);
+    int (*family_float_counter)(const struct percid_family *family, const char *const *values, size_t count, struct percid_float_counter **counter);
+    int (*family_gauge)(const struct percid_family *family, const char *const *values, size_t count, struct percid_gauge **gauge);
+    int (*family_buckets)(const struct percid_family *family, const char *const *values, size_t count, struct percid_buckets **buckets);
+    int64_t (*family_series)(const struct percid_family *family);
+    uint64_t (*family_refused)(const struct percid_family *family);
+    int (*registry_create)(struct percid_registry **registry);
+    int (*family_create)(struct percid_family **family, struct percid_registry *registry, const struct percid_family_settings *settings, size_t size);
+    int64_t (*registry_render)(const struct percid_registry *registry, int format, char *text, size_t size);
+    int (*registry_write)(const struct percid_registry *registry, int format, int (*write)(const char *text, size_t length, void *argument), void *argument);
+    int (*registry_destroy)(struct percid_registry *registry);
+    const char *(*format_content_type)(int format);
+    int (*format_accepted)(const char *accept);
+    void (*later[359])(void);
 };
 
 /*
@@ -807,6 +829,116 @@ PERCID_INLINE double percid_report_share_on(const struct percid_report *report, 
 PERCID_INLINE const char *percid_scan_reason_name(int reason) PERCID_NOEXCEPT
 {
     return percid_interface_address()->scan_reason_name(reason);
+}
+
+PERCID_INLINE void percid_float_counter_add(struct percid_float_counter *counter, double n) PERCID_NOEXCEPT
+{
+    percid_interface_address()->float_counter_add(counter, n);
+}
+
+PERCID_INLINE double percid_float_counter_sum(const struct percid_float_counter *counter) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->float_counter_sum(counter);
+}
+
+PERCID_INLINE void percid_gauge_add(struct percid_gauge *gauge, double n) PERCID_NOEXCEPT
+{
+    percid_interface_address()->gauge_add(gauge, n);
+}
+
+PERCID_INLINE void percid_gauge_set(struct percid_gauge *gauge, double value) PERCID_NOEXCEPT
+{
+    percid_interface_address()->gauge_set(gauge, value);
+}
+
+PERCID_INLINE void percid_gauge_max(struct percid_gauge *gauge, double value) PERCID_NOEXCEPT
+{
+    percid_interface_address()->gauge_max(gauge, value);
+}
+
+PERCID_INLINE double percid_gauge_value(const struct percid_gauge *gauge) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->gauge_value(gauge);
+}
+
+PERCID_INLINE void percid_buckets_record(struct percid_buckets *buckets, double value) PERCID_NOEXCEPT
+{
+    percid_interface_address()->buckets_record(buckets, value);
+}
+
+PERCID_INLINE void percid_buckets_record_many(struct percid_buckets *buckets, double value, uint64_t times) PERCID_NOEXCEPT
+{
+    percid_interface_address()->buckets_record_many(buckets, value, times);
+}
+
+PERCID_INLINE int64_t percid_buckets_read(const struct percid_buckets *buckets, uint64_t *counts, size_t capacity, double *sum) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->buckets_read(buckets, counts, capacity, sum);
+}
+
+PERCID_INLINE int percid_family_counter(const struct percid_family *family, const char *const *values, size_t count, struct percid_counter **counter) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->family_counter(family, values, count, counter);
+}
+
+PERCID_INLINE int percid_family_float_counter(const struct percid_family *family, const char *const *values, size_t count, struct percid_float_counter **counter) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->family_float_counter(family, values, count, counter);
+}
+
+PERCID_INLINE int percid_family_gauge(const struct percid_family *family, const char *const *values, size_t count, struct percid_gauge **gauge) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->family_gauge(family, values, count, gauge);
+}
+
+PERCID_INLINE int percid_family_buckets(const struct percid_family *family, const char *const *values, size_t count, struct percid_buckets **buckets) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->family_buckets(family, values, count, buckets);
+}
+
+PERCID_INLINE int64_t percid_family_series(const struct percid_family *family) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->family_series(family);
+}
+
+PERCID_INLINE uint64_t percid_family_refused(const struct percid_family *family) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->family_refused(family);
+}
+
+PERCID_INLINE int percid_registry_create(struct percid_registry **registry) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->registry_create(registry);
+}
+
+PERCID_INLINE int percid_family_create(struct percid_family **family, struct percid_registry *registry, const struct percid_family_settings *settings, size_t size) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->family_create(family, registry, settings, size);
+}
+
+PERCID_INLINE int64_t percid_registry_render(const struct percid_registry *registry, int format, char *text, size_t size) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->registry_render(registry, format, text, size);
+}
+
+PERCID_INLINE int percid_registry_write(const struct percid_registry *registry, int format, int (*write)(const char *text, size_t length, void *argument), void *argument)
+{
+    return percid_interface_address()->registry_write(registry, format, write, argument);
+}
+
+PERCID_INLINE int percid_registry_destroy(struct percid_registry *registry) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->registry_destroy(registry);
+}
+
+PERCID_INLINE const char *percid_format_content_type(int format) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->format_content_type(format);
+}
+
+PERCID_INLINE int percid_format_accepted(const char *accept) PERCID_NOEXCEPT
+{
+    return percid_interface_address()->format_accepted(accept);
 }
 
 #endif

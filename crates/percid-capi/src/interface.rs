@@ -18,6 +18,10 @@ use crate::histogram::*;
 use crate::local::*;
 use crate::machine::*;
 use crate::mask::*;
+use crate::metrics::family::*;
+use crate::metrics::page::*;
+use crate::metrics::registry::*;
+use crate::metrics::series::*;
 use crate::numa::balancer::*;
 use crate::numa::event::*;
 use crate::numa::own_memory::*;
@@ -242,6 +246,31 @@ functions! {
     percid_report_local_share
     percid_report_share_on
     percid_scan_reason_name
+
+    percid_float_counter_add
+    percid_float_counter_sum
+    percid_gauge_add
+    percid_gauge_set
+    percid_gauge_max
+    percid_gauge_value
+    percid_buckets_record
+    percid_buckets_record_many
+    percid_buckets_read
+
+    percid_family_counter
+    percid_family_float_counter
+    percid_family_gauge
+    percid_family_buckets
+    percid_family_series
+    percid_family_refused
+
+    percid_registry_create
+    percid_family_create
+    percid_registry_render
+    percid_registry_write
+    percid_registry_destroy
+    percid_format_content_type
+    percid_format_accepted
 }
 
 /// The functions that the header has inline with critical sections: C gets to the rest of each by a

@@ -21,6 +21,10 @@
 //!   object was destroyed, but no other thread destroys it during the call.
 //! * *A result*: NULL, or a snapshot or report that a function of this library has stored and that
 //!   was not freed; no other thread changes or frees it.
+//! * *A series*: NULL, or what a function for a family has stored, and whose registry was not
+//!   destroyed; no other thread destroys it.
+//! * *Texts*: NULL, or memory for so many pointers, each of which is NULL or points to a text that ends
+//!   in a zero.
 //! * *Memory* for so many values: NULL (or anything, where their number is 0), or aligned memory
 //!   that may be written and that no other thread uses. It need not be initialised.
 //! * *A callback*: NULL, or a function that may be called with the values that its parameter's
@@ -56,6 +60,8 @@ pub mod consumer;
 pub mod mask;
 
 pub mod numa;
+
+pub mod metrics;
 
 pub mod interface;
 

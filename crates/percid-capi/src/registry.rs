@@ -40,7 +40,7 @@ const TYPE_SHIFT: u32 = 11;
 /// The types have numbers above this one.
 const TYPES: u64 = 16;
 /// How many types there may be.
-const PLACES: usize = 12;
+const PLACES: usize = 14;
 const GENERATION: u64 = (1 << TYPE_SHIFT) - 1;
 
 const FIRST: u64 = 1;
@@ -55,7 +55,7 @@ pub(crate) trait Object {
     /// What it is in the library.
     type Inner;
 
-    /// Its number in handles: no other type's, from 17 to 28.
+    /// Its number in handles: no other type's, from 17 to 30.
     const TYPE: u64;
 
     /// An object of static storage, if its memory can be one.
@@ -87,7 +87,6 @@ pub(crate) struct Registry<T: Object> {
 struct Front {
     /// The copy of percid that has made it.
     copy: AtomicU64,
-    unused: [u64; 2],
     /// The next free record, while this one is free.
     next: AtomicU64,
     /// The handle that is good, at the place of its type; elsewhere zeros. Inline code reads it.
@@ -349,7 +348,7 @@ mod tests {
 
     impl Object for Number {
         type Inner = Arc<u32>;
-        const TYPE: u64 = 27;
+        const TYPE: u64 = 29;
     }
 
     /// Another type of the same content.
@@ -358,7 +357,7 @@ mod tests {
 
     impl Object for Other {
         type Inner = Arc<u32>;
-        const TYPE: u64 = 28;
+        const TYPE: u64 = 30;
     }
 
     fn create(handles: &Registry<Number>, object: &Arc<u32>) -> *mut Number {
@@ -389,6 +388,8 @@ mod tests {
             region::Region::TYPE,
             own_memory::IdRegions::TYPE,
             own_memory::PoolRegions::TYPE,
+            crate::metrics::registry::Registry::TYPE,
+            crate::metrics::family::Family::TYPE,
             Number::TYPE,
             Other::TYPE,
         ];

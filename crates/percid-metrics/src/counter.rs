@@ -49,6 +49,13 @@ impl Counter {
     }
 }
 
+impl AsRef<percid::Counter> for Counter {
+    /// What counts.
+    fn as_ref(&self) -> &percid::Counter {
+        &self.counted
+    }
+}
+
 /// A sum of floats that only grows, such as seconds. Clones are the same counter.
 ///
 /// ```
@@ -82,5 +89,12 @@ impl FloatCounter {
     /// The sum.
     pub fn get(&self) -> f64 {
         self.counted.sum()
+    }
+}
+
+impl AsRef<percid::FloatCounter> for FloatCounter {
+    /// What counts.
+    fn as_ref(&self) -> &percid::FloatCounter {
+        &self.counted
     }
 }

@@ -4,8 +4,10 @@
 use std::collections::HashSet;
 use std::fmt;
 use std::hash::{BuildHasher, Hash};
+use std::io::Write;
 use std::mem::MaybeUninit;
 use std::ops::Deref;
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -74,11 +76,34 @@ struct Shared<S, M, C> {
     limit: Option<Limit<S>>,
 }
 
-struct Entry<S, M> {
+/// A label set and its metric.
+pub(crate) struct Entry<S, M> {
     hash: u64,
     labels: S,
     metric: M,
 }
+
+impl<S, M> Entry<S, M> {
+    pub(crate) fn labels(&self) -> &S {
+        &self.labels
+    }
+
+    pub(crate) fn metric(&self) -> &M {
+        &self.metric
+    }
+}
+
+/// There is no memory for another label set, for a list of all, or for what is written of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NoMemory;
+
+impl fmt::Display for NoMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("there is no memory")
+    }
+}
+
+impl std::error::Error for NoMemory {}
 
 /// An entry as the table of one ID has it. Its count of references is that ID's, so that CPUs which look
 /// up the same entry do not write to one word.
@@ -197,6 +222,30 @@ where
         Cached(found.unwrap_or_else(|| self.look_up(hash, labels, &self.constructor())))
     }
 
+    /// The hash by which labels are found.
+    #[inline]
+    pub(crate) fn hash_of(&self, labels: &impl Hash) -> u64 {
+        self.shared.hasher.hash_one(labels)
+    }
+
+    /// The metric of labels that this CPU has seen before. It stays where it is until they are taken out.
+    #[inline]
+    pub(crate) fn seen(&self, hash: u64, is_it: impl FnOnce(&S) -> bool) -> Option<NonNull<M>> {
+        let is_it = |cached: &Arc<OfId<S, M>>| is_it(&cached.0.labels);
+        self.shared.cache.find(hash, is_it, |cached| NonNull::from(&cached.0.metric))
+    }
+
+    /// The metric of labels that this CPU has not seen before; a new one, if there is none. It stays
+    /// where it is until they are taken out.
+    ///
+    /// # Errors
+    ///
+    /// There is no memory for one more.
+    pub(crate) fn first_seen(&self, hash: u64, labels: &S) -> Result<NonNull<M>, NoMemory> {
+        let of_id = self.try_look_up(hash, labels, &self.constructor())?;
+        Ok(NonNull::from(&of_id.0.metric))
+    }
+
     /// As [`get_or_create`](Family::get_or_create), for those who need the reference itself.
     #[cfg(feature = "recorder")]
     pub(crate) fn handle(&self, labels: &S) -> Arc<OfId<S, M>> {
@@ -246,23 +295,36 @@ where
     /// Not found in the table of this ID.
     #[cold]
     fn look_up(&self, hash: u64, labels: &S, new: &dyn Fn() -> M) -> Arc<OfId<S, M>> {
-        let entry = self.entry(hash, labels, new);
+        match self.try_look_up(hash, labels, new) {
+            Ok(found) => found,
+            Err(NoMemory) => panic!("percid-metrics: no memory for another label set"),
+        }
+    }
+
+    #[cold]
+    fn try_look_up(
+        &self,
+        hash: u64,
+        labels: &S,
+        new: &dyn Fn() -> M,
+    ) -> Result<Arc<OfId<S, M>>, NoMemory> {
+        let entry = self.entry(hash, labels, new)?;
         let of_id = self.of_id(entry);
         if of_id.0.labels == *labels {
             self.shared.cache.insert(hash, Arc::clone(&of_id));
         }
-        of_id
+        Ok(of_id)
     }
 
     /// A reference of this ID's to an entry.
     fn of_id(&self, entry: Arc<Entry<S, M>>) -> Arc<OfId<S, M>> {
-        let room = self.shared.rooms.with(|rooms| {
+        let room = self.shared.rooms.try_with(|rooms| {
             if rooms.is_empty() {
                 rooms.extend(std::iter::repeat_with(Arc::new_uninit).take(TOGETHER));
             }
             rooms.pop()
         });
-        let mut room = room.unwrap_or_else(Arc::new_uninit);
+        let mut room = room.flatten().unwrap_or_else(Arc::new_uninit);
         match Arc::get_mut(&mut room) {
             Some(place) => _ = place.write(OfId(entry)),
             None => unreachable!("nobody else has seen it"),
@@ -275,30 +337,42 @@ where
         || self.shared.new_metric.new_metric()
     }
 
-    fn entry(&self, hash: u64, labels: &S, new: &dyn Fn() -> M) -> Arc<Entry<S, M>> {
+    fn entry(
+        &self,
+        hash: u64,
+        labels: &S,
+        new: &dyn Fn() -> M,
+    ) -> Result<Arc<Entry<S, M>>, NoMemory> {
         let is_it = |entry: &Arc<Entry<S, M>>| entry.labels == *labels;
-        {
+        let is_refused = {
             let entries = self.shared.entries.read().unwrap_or_else(PoisonError::into_inner);
             if let Some(entry) = entries.find(hash, is_it) {
-                return Arc::clone(entry);
+                return Ok(Arc::clone(entry));
             }
+            self.shared.refuses(&entries, labels)
+        };
+        // Whoever comes with ever new labels holds nobody up: only what has a place takes the lock.
+        if let Some(limit) = is_refused {
+            return self.beyond(limit, new);
         }
         let mut entries = self.shared.entries.write().unwrap_or_else(PoisonError::into_inner);
-        let has_beyond = |limit: &Limit<S>| {
-            let hash = self.shared.hasher.hash_one(&limit.beyond);
-            entries.find(hash, |entry| entry.labels == limit.beyond).is_some()
-        };
-        if let Some(limit) = &self.shared.limit {
-            let others = entries.len() - usize::from(has_beyond(limit));
-            if others >= limit.most && limit.beyond != *labels {
-                drop(entries);
-                limit.refuse();
-                return self.entry(self.shared.hasher.hash_one(&limit.beyond), &limit.beyond, new);
-            }
+        if let Some(entry) = entries.find(hash, is_it) {
+            return Ok(Arc::clone(entry));
         }
-        let new = || Arc::new(Entry { hash, labels: labels.clone(), metric: new() });
-        let entry = entries.entry(hash, is_it, |entry| entry.hash).or_insert_with(new);
-        Arc::clone(entry.get())
+        if let Some(limit) = self.shared.refuses(&entries, labels) {
+            drop(entries);
+            return self.beyond(limit, new);
+        }
+        entries.try_reserve(1, |entry| entry.hash).map_err(|_| NoMemory)?;
+        let new = Arc::new(Entry { hash, labels: labels.clone(), metric: new() });
+        entries.insert_unique(hash, Arc::clone(&new), |entry| entry.hash);
+        Ok(new)
+    }
+
+    /// The entry of what is beyond the limit.
+    fn beyond(&self, limit: &Limit<S>, new: &dyn Fn() -> M) -> Result<Arc<Entry<S, M>>, NoMemory> {
+        limit.refuse();
+        self.entry(self.shared.hasher.hash_one(&limit.beyond), &limit.beyond, new)
     }
 
     /// Takes a label set and its metric out. Who still has the metric goes on counting it, where nobody
@@ -320,7 +394,34 @@ where
     }
 }
 
+impl<S: Eq + Hash, M, C> Shared<S, M, C> {
+    /// The limit, if it leaves no place for new labels.
+    fn refuses(&self, entries: &HashTable<Arc<Entry<S, M>>>, labels: &S) -> Option<&Limit<S>> {
+        let limit = self.limit.as_ref()?;
+        if entries.len() < limit.most || limit.beyond == *labels {
+            return None;
+        }
+        let hash = self.hasher.hash_one(&limit.beyond);
+        let has_beyond = entries.find(hash, |entry| entry.labels == limit.beyond).is_some();
+        (entries.len() - usize::from(has_beyond) >= limit.most).then_some(limit)
+    }
+}
+
 impl<S, M, C> Family<S, M, C> {
+    /// All label sets and their metrics, in no order. What is added meanwhile may be missing; nobody
+    /// waits but who adds a label set.
+    ///
+    /// # Errors
+    ///
+    /// There is no memory for so many.
+    pub(crate) fn all(&self) -> Result<Vec<Arc<Entry<S, M>>>, NoMemory> {
+        let entries = self.shared.entries.read().unwrap_or_else(PoisonError::into_inner);
+        let mut all = Vec::new();
+        all.try_reserve_exact(entries.len()).map_err(|_| NoMemory)?;
+        all.extend(entries.iter().cloned());
+        Ok(all)
+    }
+
     /// How many label sets there are.
     pub fn len(&self) -> usize {
         self.shared.entries.read().unwrap_or_else(PoisonError::into_inner).len()
@@ -347,7 +448,9 @@ impl<S, M, C> Family<S, M, C> {
 impl<S> Limit<S> {
     fn refuse(&self) {
         if self.refused.fetch_add(1, Relaxed) == 0 {
-            eprintln!(
+            // Where nobody reads it, nobody is told.
+            let _ = writeln!(
+                std::io::stderr(),
                 "percid-metrics: a family has {} label sets, its limit; others are counted together",
                 self.most
             );

@@ -6,19 +6,19 @@ mod counter;
 mod family;
 mod gauge;
 pub mod histogram;
-#[cfg(feature = "recorder")]
 mod page;
 mod per_id_cache;
 #[cfg(feature = "prometheus-client")]
 mod prometheus_client;
 #[cfg(feature = "recorder")]
 mod recorder;
+pub mod registry;
 
 pub use counter::{Counter, FloatCounter};
 pub use family::{Cached, Family, NewMetric};
 pub use gauge::Gauge;
 pub use histogram::Histogram;
-#[cfg(feature = "recorder")]
 pub use page::Format;
 #[cfg(feature = "recorder")]
 pub use recorder::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
+pub use registry::{Description, Labelled, Registry};

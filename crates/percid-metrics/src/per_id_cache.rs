@@ -3,11 +3,12 @@
 //! A lookup that finds it there touches no memory that another CPU writes. Values are found by a hash and
 //! compared by the caller. In the table of an ID a value is at the place that the lowest bits of its hash
 //! say, or at one of the next few. The table doubles when it is half full, or when these are all taken, up
-//! to [`MOST`] places; from then on a newer value takes the place of an older one.
+//! to [`MOST`] places, or as far as there is memory; from then on a newer value takes the place of an
+//! older one.
 
 use percid::Local;
 
-/// Places of a new table, and of the largest: powers of two.
+/// Places of a table with a value, and of the largest: powers of two.
 const FEWEST: usize = 16;
 const MOST: usize = 8192;
 
@@ -38,12 +39,13 @@ impl<V: Send> PerIdCache<V> {
         is_it: impl FnOnce(&V) -> bool,
         use_it: impl FnOnce(&V) -> R,
     ) -> Option<R> {
-        self.tables.with(|table| table.find(hash).filter(|value| is_it(value)).map(use_it))
+        let find = |table: &mut Table<V>| table.find(hash).filter(|value| is_it(value)).map(use_it);
+        self.tables.try_with(find).flatten()
     }
 
-    /// Has this CPU find `value` from now on.
+    /// Has this CPU find `value` from now on, if there is memory for it.
     pub(crate) fn insert(&self, hash: u64, value: V) {
-        let replaced = self.tables.with(|table| table.insert(hash, value));
+        let replaced = self.tables.try_with(|table| table.insert(hash, value));
         // Dropped behind the closure: what it owns may have a destructor that comes here.
         drop(replaced);
     }
@@ -60,31 +62,37 @@ impl<V: Send> PerIdCache<V> {
 }
 
 impl<V> Table<V> {
+    /// Without places, and so without an allocation.
     fn new() -> Table<V> {
-        Table { places: empty(FEWEST), filled: 0 }
+        Table { places: Box::default(), filled: 0 }
     }
 
-    /// The places where a value may be, the likeliest first.
+    /// The places where a value may be, the likeliest first. (A table without places has none.)
     #[inline(always)]
     fn near(&self, hash: u64) -> impl Iterator<Item = usize> + use<V> {
-        let mask = self.places.len() - 1;
+        let mask = self.places.len().wrapping_sub(1);
         (0..NEAR).map(move |step| (hash as usize).wrapping_add(step) & mask)
     }
 
     #[inline(always)]
     fn find(&self, hash: u64) -> Option<&V> {
-        self.near(hash).find_map(|place| match &self.places[place] {
-            Some((there, value)) if *there == hash => Some(value),
+        self.near(hash).find_map(|place| match self.places.get(place) {
+            Some(Some((there, value))) if *there == hash => Some(value),
             _ => None,
         })
     }
 
-    /// Returns what had the place.
+    /// Returns what had the place, or the value if there is no memory for any.
     fn insert(&mut self, hash: u64, value: V) -> Option<(u64, V)> {
         while self.places.len() < MOST
             && (self.filled * 2 >= self.places.len() || self.free(hash).is_none())
         {
-            self.double();
+            if !self.double() {
+                break;
+            }
+        }
+        if self.places.is_empty() {
+            return Some((hash, value));
         }
         self.filled += 1;
         let mask = self.places.len() - 1;
@@ -94,15 +102,16 @@ impl<V> Table<V> {
 
     /// A place that is free, or has a value of the same hash.
     fn free(&self, hash: u64) -> Option<usize> {
-        let has_same =
-            |place: &usize| self.places[*place].as_ref().is_some_and(|(there, _)| *there == hash);
-        let is_free = |place: &usize| self.places[*place].is_none();
-        self.near(hash).find(has_same).or_else(|| self.near(hash).find(is_free))
+        let there =
+            |place: &usize| self.places.get(*place).map(|it| it.as_ref().map(|(it, _)| *it));
+        let is_same = |place: &usize| there(place) == Some(Some(hash));
+        let is_free = |place: &usize| there(place) == Some(None);
+        self.near(hash).find(is_same).or_else(|| self.near(hash).find(is_free))
     }
 
-    /// What finds no place is forgotten: it is looked up again.
-    fn double(&mut self) {
-        let larger = empty(self.places.len() * 2);
+    /// What finds no place is forgotten: it is looked up again. `false` if there is no memory.
+    fn double(&mut self) -> bool {
+        let Some(larger) = empty((self.places.len() * 2).max(FEWEST)) else { return false };
         let values = std::mem::replace(&mut self.places, larger);
         self.filled = 0;
         for (hash, value) in values.into_iter().flatten() {
@@ -111,11 +120,15 @@ impl<V> Table<V> {
                 self.filled += 1;
             }
         }
+        true
     }
 }
 
-fn empty<V>(places: usize) -> Box<[Option<V>]> {
-    std::iter::repeat_with(|| None).take(places).collect()
+fn empty<V>(places: usize) -> Option<Box<[Option<V>]>> {
+    let mut all = Vec::new();
+    all.try_reserve_exact(places).ok()?;
+    all.extend(std::iter::repeat_with(|| None).take(places));
+    Some(all.into())
 }
 
 impl<V> std::fmt::Debug for PerIdCache<V> {

@@ -7,7 +7,7 @@ const C_DIALECTS: [&str; 3] = ["-std=c99 -D_DEFAULT_SOURCE", "-std=c11", "-std=c
 const THREADED: &str = "-pthread";
 
 /// A program for each structure. Those that come first are valid C99.
-pub(crate) const STRUCTURES: [&str; 11] = [
+pub(crate) const STRUCTURES: [&str; 12] = [
     "counters.c",
     "histogram.c",
     "machine.c",
@@ -19,6 +19,7 @@ pub(crate) const STRUCTURES: [&str; 11] = [
     "mask.c",
     "static_objects.c",
     "numa.c",
+    "metrics.c",
 ];
 
 #[test]
@@ -103,8 +104,10 @@ fn static_objects_are_valid_in_every_dialect() {
 fn nothing_ends_the_program_where_no_memory_can_be_had() {
     for (_, installation) in all() {
         let options = format!("-std=gnu11 -O2 {WARNINGS}");
-        let build = Build::new(any_compiler().c, &["out_of_memory.c"], &options);
-        build.against(installation).make().must_pass_with_every_source();
+        for source in ["out_of_memory.c", "metrics_out_of_memory.c"] {
+            let build = Build::new(any_compiler().c, &[source], &options);
+            build.against(installation).make().must_pass_with_every_source();
+        }
     }
 }
 

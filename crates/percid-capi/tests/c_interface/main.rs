@@ -18,6 +18,7 @@ mod installer;
 mod interruption;
 mod machine_code;
 mod matrix;
+mod metrics;
 mod misuse;
 mod module;
 mod musl;

@@ -196,11 +196,27 @@ fn values(function: &Function, of: &str, name: &str) -> Vec<String> {
     let plain = of.trim_start_matches("const ");
     let object = plain.strip_prefix("struct percid_").map(|rest| rest.trim_end_matches([' ', '*']));
     if let (Some(object), true) = (object, plain.ends_with("**")) {
+        if SERIES.contains(&object) {
+            // They are their family's.
+            return texts(&["NULL", "(void *)buffer"]);
+        }
         return texts(&["NULL", &format!("&made_{object}")]);
     }
     match (object, plain, name) {
         (Some("counter" | "histogram"), ..) => {
             texts(&["NULL", &format!("&good_{}", object.expect("an object"))])
+        }
+        (Some(object), ..) if SERIES.contains(&object) => {
+            texts(&["NULL", &format!("good_{object}")])
+        }
+        // More bytes of settings than there are is what no function can see.
+        (Some("family_settings"), ..) => texts(&["NULL", "&good_family_settings", "(void *)zeros"]),
+        (_, "size_t", "size") if function.name == "family_create" => {
+            texts(&["0", "1", "sizeof good_family_settings", "sizeof zeros", "SIZE_MAX"])
+        }
+        (_, "char *const *", "values") => texts(&["NULL", "label_values", "no_values"]),
+        (_, "char *", "accept") => {
+            texts(&["NULL", "\"\"", "\"\\xff\"", "\"application/openmetrics-text\""])
         }
         (Some("balancer_settings"), ..) if function.name != "balancer_settings_init" => {
             texts(&["NULL", "&settings", "&garbage", "(void *)zeros"])
@@ -219,6 +235,7 @@ fn values(function: &Function, of: &str, name: &str) -> Vec<String> {
         (_, "function", _) => match function.name {
             "ring_poll" => texts(&["NULL", "visit_event"]),
             "mask_drain" => texts(&["NULL", "visit_id"]),
+            "registry_write" => texts(&["NULL", "write_part"]),
             _ => texts(&["NULL", "visit_value"]),
         },
         (_, "char *", "name") => texts(&["NULL", "\"\"", "\"nonsense\""]),
@@ -250,7 +267,7 @@ fn values(function: &Function, of: &str, name: &str) -> Vec<String> {
 }
 
 /// What tells apart whose it is, and whether it is gone.
-const HANDLES: [&str; 10] = [
+const HANDLES: [&str; 12] = [
     "stack",
     "pool",
     "local",
@@ -261,7 +278,12 @@ const HANDLES: [&str; 10] = [
     "region",
     "id_regions",
     "pool_regions",
+    "registry",
+    "family",
 ];
+
+/// What families have, and what lives as long as their registry.
+const SERIES: [&str; 4] = ["counter", "float_counter", "gauge", "buckets"];
 
 /// One of each, in every combination.
 fn product(choices: &[Vec<String>]) -> Vec<Vec<String>> {

@@ -5,8 +5,14 @@ use crate::installation::{all, only_static, shared};
 use crate::toolchain::{Build, Compiler, Program, WARNINGS, compilers, output_of};
 
 /// The programs for the C++ wrapper.
-pub(crate) const WRAPPER: [&str; 5] =
-    ["wrapper.cpp", "structures.cpp", "exceptions.cpp", "balancers.cpp", "machine.cpp"];
+pub(crate) const WRAPPER: [&str; 6] = [
+    "wrapper.cpp",
+    "structures.cpp",
+    "exceptions.cpp",
+    "balancers.cpp",
+    "machine.cpp",
+    "metrics.cpp",
+];
 
 /// Of headers and programs.
 const STRICT: &str = "-Wconversion -Wshadow -pthread";

@@ -7,11 +7,16 @@ mod escape;
 mod names;
 mod number;
 
+use std::fmt;
 use std::io::{self, Write};
 
 pub(crate) use escape::{help, label_value};
+pub(crate) use names::{is_label_name, is_metric_name};
+#[cfg(feature = "recorder")]
 pub(crate) use names::{label_name, metric_name};
 pub(crate) use number::number;
+
+use crate::histogram::Snapshot;
 
 /// A text format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,10 +49,11 @@ impl Format {
 
 /// What kind of metric a family has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     Counter,
     Gauge,
     Histogram,
+    #[cfg(feature = "recorder")]
     Summary,
 }
 
@@ -57,6 +63,7 @@ impl Kind {
             Kind::Counter => "counter",
             Kind::Gauge => "gauge",
             Kind::Histogram => "histogram",
+            #[cfg(feature = "recorder")]
             Kind::Summary => "summary",
         }
     }
@@ -103,6 +110,15 @@ impl<'w, W: Write> Page<'w, W> {
 
     /// Writes a sample of a counter.
     pub(crate) fn counter(&mut self, name: &str, labels: &str, value: u64) -> io::Result<()> {
+        self.total(name, labels, value)
+    }
+
+    /// Writes a sample of a counter of floats.
+    pub(crate) fn float_counter(&mut self, name: &str, labels: &str, value: f64) -> io::Result<()> {
+        self.total(name, labels, number(value))
+    }
+
+    fn total(&mut self, name: &str, labels: &str, value: impl fmt::Display) -> io::Result<()> {
         let name = self.family_name(name, Kind::Counter);
         let total = if self.format == Format::OpenMetrics { "_total" } else { "" };
         writeln!(self.out, "{name}{total}{} {value}", Braces(labels, None))
@@ -138,6 +154,15 @@ impl<'w, W: Write> Page<'w, W> {
         }
     }
 
+    /// Writes a classic histogram.
+    pub(crate) fn histogram(&mut self, name: &str, labels: &str, all: &Snapshot) -> io::Result<()> {
+        for (limit, count) in all.cumulative() {
+            self.count((name, "_bucket"), labels, Some(("le", limit)), count)?;
+        }
+        self.sample((name, "_sum"), labels, None, all.sum)?;
+        self.count((name, "_count"), labels, None, all.count)
+    }
+
     pub(crate) fn end(self) -> io::Result<()> {
         match self.format {
             Format::Text => Ok(()),
@@ -149,8 +174,8 @@ impl<'w, W: Write> Page<'w, W> {
 /// Labels as they are written, and one more whose value is a number.
 struct Braces<'a>(&'a str, Option<(&'a str, f64)>);
 
-impl std::fmt::Display for Braces<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for Braces<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Braces("", None) => Ok(()),
             Braces(labels, None) => write!(f, "{{{labels}}}"),

@@ -1,21 +1,48 @@
-//! Names, as the formats allow them: every other character becomes an underscore.
+//! Names, as the formats allow them; where they come from elsewhere, every other character becomes an
+//! underscore.
 
+#[cfg(feature = "recorder")]
 use std::borrow::Cow;
 
-/// The name of a metric: letters, digits, underscores and colons, no digit first.
-pub(crate) fn metric_name(name: &str) -> Cow<'_, str> {
-    sanitized(name, |char| char.is_ascii_alphabetic() || char == '_' || char == ':')
+/// Whether it is the name of a metric: letters, digits, underscores and colons, no digit first.
+pub(crate) fn is_metric_name(name: &str) -> bool {
+    is_name(name, begins_metric)
 }
 
-/// The name of a label: letters, digits and underscores, no digit first.
-pub(crate) fn label_name(name: &str) -> Cow<'_, str> {
-    sanitized(name, |char| char.is_ascii_alphabetic() || char == '_')
+/// Whether it is the name of a label: letters, digits and underscores, no digit first.
+pub(crate) fn is_label_name(name: &str) -> bool {
+    is_name(name, begins_label)
 }
 
-fn sanitized(name: &str, may_begin: impl Fn(char) -> bool) -> Cow<'_, str> {
+fn begins_metric(char: char) -> bool {
+    begins_label(char) || char == ':'
+}
+
+fn begins_label(char: char) -> bool {
+    char.is_ascii_alphabetic() || char == '_'
+}
+
+fn is_name(name: &str, may_begin: fn(char) -> bool) -> bool {
     let is_good =
         |(place, char): (usize, char)| may_begin(char) || (place > 0 && char.is_ascii_digit());
-    if !name.is_empty() && name.char_indices().all(is_good) {
+    !name.is_empty() && name.char_indices().all(is_good)
+}
+
+/// The name of a metric.
+#[cfg(feature = "recorder")]
+pub(crate) fn metric_name(name: &str) -> Cow<'_, str> {
+    sanitized(name, begins_metric)
+}
+
+/// The name of a label.
+#[cfg(feature = "recorder")]
+pub(crate) fn label_name(name: &str) -> Cow<'_, str> {
+    sanitized(name, begins_label)
+}
+
+#[cfg(feature = "recorder")]
+fn sanitized(name: &str, may_begin: fn(char) -> bool) -> Cow<'_, str> {
+    if is_name(name, may_begin) {
         return Cow::Borrowed(name);
     }
     let mut good = String::with_capacity(name.len() + 1);
@@ -27,7 +54,7 @@ fn sanitized(name: &str, may_begin: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(good)
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "recorder"))]
 mod tests {
     use super::*;
 

@@ -167,26 +167,12 @@ fn family<W: Write>(
                 unrecorded += histogram.unrecorded();
                 match kind {
                     Kind::Summary => summary(store, page, name, &labels, &histogram)?,
-                    _ => buckets(page, name, &labels, &histogram)?,
+                    _ => page.histogram(name, &labels, &histogram.snapshot())?,
                 }
             }
         }
     }
     Ok(unrecorded)
-}
-
-fn buckets<W: Write>(
-    page: &mut Page<'_, W>,
-    name: &str,
-    labels: &str,
-    histogram: &Histogram,
-) -> io::Result<()> {
-    let all = histogram.snapshot();
-    for (limit, count) in all.cumulative() {
-        page.count((name, "_bucket"), labels, Some(("le", limit)), count)?;
-    }
-    page.sample((name, "_sum"), labels, None, all.sum)?;
-    page.count((name, "_count"), labels, None, all.count)
 }
 
 fn summary<W: Write>(

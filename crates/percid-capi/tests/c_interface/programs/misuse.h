@@ -19,7 +19,8 @@
    place for another. */
 #define HANDLES(each)                                                                              \
     each(snapshot) each(stack) each(pool) each(local) each(ring) each(consumer) each(mask)         \
-    each(balancer) each(region) each(id_regions) each(pool_regions) each(report)
+    each(balancer) each(region) each(id_regions) each(pool_regions) each(report) each(registry)    \
+    each(family)
 #define DECLARE(type) static struct percid_##type *good_##type, *gone_##type, *made_##type;
 HANDLES(DECLARE)
 
@@ -27,6 +28,14 @@ HANDLES(DECLARE)
 static percid_counter good_counter = PERCID_COUNTER_INIT;
 static percid_histogram good_histogram = PERCID_HISTOGRAM_INIT;
 static char zeros[4096] __attribute__((aligned(4096)));
+
+/* Series, and what belongs to families. */
+static percid_float_counter *good_float_counter;
+static percid_gauge *good_gauge;
+static percid_buckets *good_buckets;
+static const char *const label_values[1] = {"value"}, *const no_values[1];
+static const char *const label_names[1] = {"label"};
+static percid_family_settings good_family_settings;
 
 /* Memory for what is stored or read, and for regions. */
 static char buffer[1 << 16] __attribute__((aligned(4096)));
@@ -64,6 +73,14 @@ static void visit_id(uint32_t id, void *argument)
     (void)argument;
 }
 
+static int write_part(const char *text, size_t length, void *argument)
+{
+    (void)text;
+    (void)length;
+    (void)argument;
+    return 0;
+}
+
 #define END(type, verb)                                                                            \
     static void end_##type(struct percid_##type *it)                                               \
     {                                                                                              \
@@ -80,6 +97,13 @@ END(region, unregister)
 END(id_regions, unregister)
 END(pool_regions, unregister)
 END(report, free)
+END(registry, destroy)
+
+/* It goes with its registry. */
+static void end_family(struct percid_family *it)
+{
+    (void)it;
+}
 
 static void end_stack(struct percid_stack *it)
 {
@@ -95,6 +119,33 @@ static void end_stack(struct percid_stack *it)
             good_##type = it;                                                                      \
         }                                                                                          \
     } while (0)
+
+/* A registry with a family of each kind: one is good, and the others' series. */
+static int make_registry(struct percid_registry **made)
+{
+    static const char *const names[] = {"", "counters", "floats", "gauges", "buckets"};
+    percid_family_settings settings;
+    percid_family *families[5];
+    int answer = percid_registry_create(made);
+    memset(&settings, 0, sizeof settings);
+    settings.labels = label_names;
+    settings.label_count = 1;
+    for (int kind = PERCID_METRIC_COUNTER; kind <= PERCID_METRIC_BUCKETS && answer == 0; kind++) {
+        settings.kind = kind;
+        settings.name = names[kind];
+        answer = percid_family_create(&families[kind], *made, &settings, sizeof settings);
+    }
+    if (answer == 0) {
+        (void)percid_family_float_counter(families[PERCID_METRIC_FLOAT_COUNTER], label_values, 1, &good_float_counter);
+        (void)percid_family_gauge(families[PERCID_METRIC_GAUGE], label_values, 1, &good_gauge);
+        (void)percid_family_buckets(families[PERCID_METRIC_BUCKETS], label_values, 1, &good_buckets);
+        good_family = families[PERCID_METRIC_COUNTER];
+    } else if (*made != NULL) {
+        /* Without memory to end it, it stays. */
+        (void)percid_registry_destroy(*made);
+    }
+    return answer;
+}
 
 static void renew(void)
 {
@@ -124,6 +175,12 @@ static void renew(void)
     RENEW(pool_regions, good_pool_regions != NULL,
           percid_pool_regions_register(&it, good_balancer, good_pool));
     RENEW(report, good_report != NULL, percid_report_create(&it, good_balancer));
+    if (percid_family_series(good_family) == -EBADF) {
+        good_float_counter = NULL;
+        good_gauge = NULL;
+        good_buckets = NULL;
+    }
+    RENEW(registry, percid_registry_render(good_registry, PERCID_FORMAT_TEXT, NULL, 0) >= 0, make_registry(&it));
 }
 
 /* What has just been used up. */
@@ -166,8 +223,14 @@ static void prepare(void)
     renew();
     /* A consumer goes before its ring. */
     GO(consumer) GO(report) GO(pool_regions) GO(id_regions) GO(region)
+    gone_family = good_family;
+    GO(registry)
     GO(snapshot) GO(stack) GO(pool) GO(local) GO(ring) GO(mask) GO(balancer)
     renew();
+    good_family_settings.kind = PERCID_METRIC_COUNTER;
+    good_family_settings.name = "requests";
+    good_family_settings.labels = label_names;
+    good_family_settings.label_count = 1;
     memset(&garbage, 0xa5, sizeof garbage);
     garbage.size = sizeof garbage;
     CHECK(percid_balancer_settings_init(&settings, sizeof settings) == 0);

@@ -1,0 +1,277 @@
+//! Families: the series of one metric, by the values of their labels.
+
+use std::ffi::{c_char, c_int};
+
+use percid_metrics::Labelled;
+use percid_metrics::registry::Metric;
+
+use super::error;
+use super::series::{Buckets, FloatCounter, Gauge};
+use super::texts;
+use crate::barrier::{guard, uncancelled};
+use crate::callback::count;
+use crate::counter::Counter;
+use crate::errno;
+use crate::headroom;
+use crate::registry::{Object, Registry};
+
+/// The series of one metric, told apart by the values of its labels; made by percid_family_create().
+///
+/// percid_family_counter() and its sisters find the series of some values, or make it. What they store
+/// stays good until the registry is destroyed: a program that knows the values beforehand looks it up
+/// once and keeps it.
+///
+/// Cost: values that this CPU has seen before are found in memory of this CPU, by their hash and a
+/// comparison, without a locked instruction: some 30 ns for two short values. Others are looked for in
+/// a map, under a lock.
+/// Limit: there are as many series as the settings say, and one more for all that is beyond: its labels
+/// all have the settings' overflow value. So nothing is lost, and whoever sends a server ever new values
+/// does not fill its memory.
+/// Threads: any number of threads may use it at once.
+/// Signals: not for signal handlers. What is kept may be used there as its type says.
+/// Fork: what is kept counts in the child. In the child of a process that had several threads, looking
+/// up values that are new to a CPU, and making a page, may wait for ever: another thread may have held
+/// the lock.
+/// Memory: for each series some 200 bytes and its values; for each ID that looked it up 40 bytes more,
+/// for 8192 series at most.
+#[derive(Debug)]
+pub struct Family {
+    labels: usize,
+    series: Series,
+}
+
+/// The series, which the registry has too.
+#[derive(Debug)]
+pub(super) enum Series {
+    Counters(Labelled<percid_metrics::Counter>),
+    FloatCounters(Labelled<percid_metrics::FloatCounter>),
+    Gauges(Labelled<percid_metrics::Gauge>),
+    Buckets(Labelled<percid_metrics::Histogram>),
+}
+
+impl Family {
+    /// One with so many labels.
+    pub(super) fn new(labels: usize, series: Series) -> Family {
+        Family { labels, series }
+    }
+}
+
+pub(super) static FAMILIES: Registry<Family> = Registry::new();
+
+impl Object for Family {
+    type Inner = Family;
+    const TYPE: u64 = 28;
+}
+
+/// Stores the series with these values in `counter`: `count` texts in UTF-8, in the order of the
+/// labels' names. If there is none yet it is made, of value 0; beyond the family's limit it is the
+/// series of all others.
+///
+/// It is a percid_counter as any other, so percid_counter_add() is inline. It stays where it is until
+/// the registry is destroyed; it must not be destroyed by itself, and taking from it makes it fall,
+/// which a page's reader takes for a restart.
+///
+/// Returns 0; -EINVAL for NULL, if `count` is not the number of labels, or if the family has other
+/// series than counters; -EILSEQ if a value is not UTF-8; -ENOMEM; -EBADF if the registry is
+/// destroyed. On error `counter` becomes NULL.
+///
+/// # Safety
+///
+/// `family` is [a handle](crate#safety). `values` are [texts](crate#safety), `count` of them. `counter`
+/// is [memory](crate#safety) for a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_family_counter(
+    family: *const Family,
+    values: *const *const c_char,
+    count: usize,
+    counter: *mut *mut Counter,
+) -> c_int {
+    let labelled = |family: &'static Family| match &family.series {
+        Series::Counters(counters) => Some(counters),
+        _ => None,
+    };
+    let word = |found: &percid_metrics::Counter| {
+        let found: &percid::Counter = found.as_ref();
+        std::ptr::from_ref(found).cast_mut().cast()
+    };
+    // SAFETY: the caller's handle and pointers.
+    unsafe { look_up(family, labelled, values, count, counter, word) }
+}
+
+/// As percid_family_counter(), of a family of sums of floats.
+///
+/// # Safety
+///
+/// As there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_family_float_counter(
+    family: *const Family,
+    values: *const *const c_char,
+    count: usize,
+    counter: *mut *mut FloatCounter,
+) -> c_int {
+    let labelled = |family: &'static Family| match &family.series {
+        Series::FloatCounters(counters) => Some(counters),
+        _ => None,
+    };
+    // SAFETY: the caller's handle and pointers.
+    unsafe { look_up(family, labelled, values, count, counter, FloatCounter::of) }
+}
+
+/// As percid_family_counter(), of a family of gauges.
+///
+/// # Safety
+///
+/// As there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_family_gauge(
+    family: *const Family,
+    values: *const *const c_char,
+    count: usize,
+    gauge: *mut *mut Gauge,
+) -> c_int {
+    let labelled = |family: &'static Family| match &family.series {
+        Series::Gauges(gauges) => Some(gauges),
+        _ => None,
+    };
+    // SAFETY: the caller's handle and pointers.
+    unsafe { look_up(family, labelled, values, count, gauge, Gauge::of) }
+}
+
+/// As percid_family_counter(), of a family of histograms.
+///
+/// # Safety
+///
+/// As there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_family_buckets(
+    family: *const Family,
+    values: *const *const c_char,
+    count: usize,
+    buckets: *mut *mut Buckets,
+) -> c_int {
+    let labelled = |family: &'static Family| match &family.series {
+        Series::Buckets(all) => Some(all),
+        _ => None,
+    };
+    // SAFETY: the caller's handle and pointers.
+    unsafe { look_up(family, labelled, values, count, buckets, Buckets::of) }
+}
+
+/// # Safety
+///
+/// As of [`percid_family_counter`].
+#[inline(always)]
+unsafe fn look_up<M: Metric, C>(
+    family: *const Family,
+    labelled: impl FnOnce(&'static Family) -> Option<&'static Labelled<M>>,
+    values: *const *const c_char,
+    count: usize,
+    place: *mut *mut C,
+    address: impl Fn(&M) -> *mut C,
+) -> c_int {
+    if place.is_null() {
+        return -libc::EINVAL;
+    }
+    let found = || {
+        // SAFETY: the caller's handle. The object is used within this call only.
+        let family: &'static Family = unsafe { Registry::object(family) }?;
+        let labelled = labelled(family).filter(|_| count == family.labels).ok_or(-libc::EINVAL)?;
+        // SAFETY: the caller's texts.
+        let texts = unsafe { texts::list(values, count) }?;
+        // SAFETY: as above; none is NULL.
+        let seen = guard(None, || unsafe { seen(labelled, texts) });
+        seen.map_or_else(|| first_seen(labelled, texts), Ok).map(&address)
+    };
+    let found = found();
+    // SAFETY: the caller's memory.
+    unsafe { place.write(found.unwrap_or(std::ptr::null_mut())) };
+    found.err().unwrap_or(0)
+}
+
+/// Values that are measured once, though they are looked at twice.
+const FEW: usize = 8;
+
+/// What this CPU has seen before.
+///
+/// # Safety
+///
+/// The caller's texts, none of which is NULL.
+#[inline(always)]
+unsafe fn seen<'f, M: Metric>(labelled: &'f Labelled<M>, texts: &[*const c_char]) -> Option<&'f M> {
+    // SAFETY: by contract.
+    let values = texts.iter().map(|&text| unsafe { texts::bytes(text) });
+    if texts.len() > FEW {
+        return labelled.seen(values);
+    }
+    let mut few: [&[u8]; FEW] = [&[]; FEW];
+    few.iter_mut().zip(values).for_each(|(place, value)| *place = value);
+    labelled.seen(few.iter().take(texts.len()))
+}
+
+/// What this CPU has not seen before.
+///
+/// # Errors
+///
+/// See [`percid_family_counter`].
+#[cold]
+#[inline(never)]
+fn first_seen<'f, M: Metric>(
+    labelled: &'f Labelled<M>,
+    texts: &[*const c_char],
+) -> Result<&'f M, c_int> {
+    errno::preserved(|| {
+        uncancelled(Err(-libc::EFAULT), || {
+            headroom::ask()?;
+            // SAFETY: the caller has looked at them.
+            let values = texts.iter().map(|&text| unsafe { texts::bytes(text) });
+            labelled.get(values).map_err(error::of_label)
+        })
+    })
+}
+
+/// How many series there are, with that for what is beyond the limit if it was needed; -EINVAL for
+/// NULL, -EBADF if the registry is destroyed.
+///
+/// # Safety
+///
+/// `family` is [a handle](crate#safety).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_family_series(family: *const Family) -> i64 {
+    // SAFETY: the caller's handle.
+    match unsafe { Registry::object(family) } {
+        Ok(family) => guard(i64::from(-libc::EFAULT), || count(family.series.len())),
+        Err(error) => error.into(),
+    }
+}
+
+/// How often values were looked up that were beyond the limit; 0 if there is no such family.
+///
+/// # Safety
+///
+/// `family` is [a handle](crate#safety).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_family_refused(family: *const Family) -> u64 {
+    // SAFETY: the caller's handle.
+    unsafe { Registry::object(family) }.map_or(0, |family| family.series.refused())
+}
+
+impl Series {
+    fn len(&self) -> usize {
+        match self {
+            Series::Counters(all) => all.len(),
+            Series::FloatCounters(all) => all.len(),
+            Series::Gauges(all) => all.len(),
+            Series::Buckets(all) => all.len(),
+        }
+    }
+
+    fn refused(&self) -> u64 {
+        match self {
+            Series::Counters(all) => all.refused(),
+            Series::FloatCounters(all) => all.refused(),
+            Series::Gauges(all) => all.refused(),
+            Series::Buckets(all) => all.refused(),
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! Registries: the metrics of one page.
+
+use std::ffi::{c_char, c_int};
+use std::mem::MaybeUninit;
+use std::sync::{Mutex, PoisonError};
+
+use percid_metrics::Description;
+
+use super::error;
+use super::family::{FAMILIES, Family, Series};
+use super::series::Kind;
+use super::texts;
+use crate::errno;
+use crate::headroom;
+use crate::registry::{Object, Registry as Handles};
+use crate::sized;
+
+/// The metrics of one page: families, and what a server shows of them.
+///
+///     percid_registry_create(&registry);
+///     percid_family_create(&requests, registry, &settings, sizeof settings);
+///     percid_family_counter(requests, (const char *[]){"GET", "200"}, 2, &counter);
+///     percid_counter_add(counter, 1);
+///     length = percid_registry_render(registry, PERCID_FORMAT_TEXT, page, sizeof page);
+///
+/// Threads: any number of threads may use it at once. Nobody who counts waits for a page.
+/// Signals: not for signal handlers.
+/// Fork: as percid_family.
+#[derive(Debug)]
+pub struct Registry {
+    metrics: percid_metrics::Registry,
+    /// The handles of its families, which end with it.
+    families: Mutex<Vec<usize>>,
+}
+
+impl Registry {
+    pub(super) fn metrics(&self) -> &percid_metrics::Registry {
+        &self.metrics
+    }
+}
+
+static REGISTRIES: Handles<Registry> = Handles::new();
+
+impl Object for Registry {
+    type Inner = Registry;
+    const TYPE: u64 = 27;
+}
+
+/// What is said of a family when it is made. What is zero has the value named here.
+///
+/// Later versions may add members at the end.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct FamilySettings {
+    /// What its series are: one of enum percid_metric.
+    pub kind: c_int,
+    /// The name: letters, digits, underscores and colons, no digit first. On the page a counter's name
+    /// ends in _total, whether it is said here or not.
+    pub name: *const c_char,
+    /// A text for people; none.
+    pub help: *const c_char,
+    /// The unit, such as seconds; none. The name ends in it on the page (before _total), whether it is
+    /// said there or not.
+    pub unit: *const c_char,
+    /// The names of the labels: letters, digits and underscores, no digit first, not __ first, and not
+    /// `le` of a histogram; none. Without labels there is one series, which is on the page at once.
+    pub labels: *const *const c_char,
+    /// How many.
+    pub label_count: usize,
+    /// Labels that all series have: a name, its value, another name, and so on; none.
+    pub constants: *const *const c_char,
+    /// How many texts: twice as many as labels.
+    pub constant_count: usize,
+    /// The upper limits of a histogram's buckets, in ascending order, 2047 at most. Infinity may be the
+    /// last one, and is there anyway. Those of Prometheus' clients: from 0.005 to 10.
+    pub limits: *const f64,
+    /// How many.
+    pub limit_count: usize,
+    /// How many series there may be, besides the one for what is beyond; PERCID_FAMILY_LIMIT.
+    /// PERCID_UNBOUNDED: any number, and whoever chooses the values decides how much memory the
+    /// program takes.
+    pub most: usize,
+    /// The value of the labels of what is beyond; "other".
+    pub overflow: *const c_char,
+}
+
+const _: () = assert!(percid_metrics::registry::DEFAULT_LIMIT == 2000, "PERCID_FAMILY_LIMIT");
+
+/// Stores a new registry without families in `registry`. Returns 0, -EINVAL for NULL, or -ENOMEM; on
+/// error `registry` becomes NULL.
+///
+/// # Safety
+///
+/// `registry` is [memory](crate#safety) for a handle.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_registry_create(registry: *mut *mut Registry) -> c_int {
+    let make = || {
+        let metrics = percid_metrics::Registry::new();
+        Ok(Registry { metrics, families: Mutex::default() })
+    };
+    // SAFETY: the caller's pointer.
+    unsafe { REGISTRIES.create(registry, make) }
+}
+
+/// Stores a new family of the registry in `family`. `settings` are as many bytes as `size` says, which
+/// is the size of the structure that the program knows. What they point to is copied.
+///
+/// Returns 0; -EINVAL for NULL, a kind that there is not, or a name, unit, label or limit that the
+/// formats do not allow, or two labels of one name; -EEXIST if the registry has a metric with this name
+/// on the page, or with another that it would have there (of a histogram the name with _bucket, _sum and
+/// _count, too); -EILSEQ if a text is not UTF-8; -E2BIG if the settings say something that this version
+/// does not know; -ENOMEM; -EBADF if the registry is destroyed. On error `family` becomes NULL.
+///
+/// A family goes with its registry, and not before.
+///
+/// # Safety
+///
+/// `family` is [memory](crate#safety) for a handle, `registry` is [a handle](crate#safety). `settings`
+/// is NULL or points to `size` bytes, the members of which are [texts](crate#safety) and numbers, as
+/// many as they say.
+#[must_use]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_family_create(
+    family: *mut *mut Family,
+    registry: *mut Registry,
+    settings: *const FamilySettings,
+    size: usize,
+) -> c_int {
+    let make = || {
+        // SAFETY: the caller's handle and memory.
+        let (registry, settings) =
+            unsafe { (Handles::object(registry.cast_const())?, known(settings, size)?) };
+        // Before the registry has the name, which it keeps.
+        let mut families = registry.families.lock().unwrap_or_else(PoisonError::into_inner);
+        families.try_reserve(1).map_err(|_| -libc::ENOMEM)?;
+        // SAFETY: the caller's settings.
+        let (kind, description) = unsafe { settings.description() }?;
+        register(&registry.metrics, kind, description)
+            .map(|series| Family::new(settings.label_count, series))
+    };
+    // SAFETY: the caller's pointer.
+    let result = unsafe { FAMILIES.create(family, make) };
+    if result == 0 {
+        // SAFETY: both are good: one was made just now, of the other.
+        unsafe {
+            if let Ok(registry) = Handles::object(registry.cast_const()) {
+                let mut families = registry.families.lock().unwrap_or_else(PoisonError::into_inner);
+                families.push((*family).addr());
+            }
+        }
+    }
+    result
+}
+
+fn register(
+    metrics: &percid_metrics::Registry,
+    kind: Kind,
+    description: Description,
+) -> Result<Series, c_int> {
+    match kind {
+        Kind::Counter => metrics.register(description).map(Series::Counters),
+        Kind::FloatCounter => metrics.register(description).map(Series::FloatCounters),
+        Kind::Gauge => metrics.register(description).map(Series::Gauges),
+        Kind::Buckets => metrics.register(description).map(Series::Buckets),
+    }
+    .map_err(error::of_register)
+}
+
+/// Settings of the caller's size, with zeros behind what it knows.
+///
+/// # Safety
+///
+/// `settings` is NULL or the caller's memory of `size` bytes, all of them written.
+unsafe fn known(settings: *const FamilySettings, size: usize) -> Result<FamilySettings, c_int> {
+    if settings.is_null() || size == 0 || size > isize::MAX as usize {
+        return Err(-libc::EINVAL);
+    }
+    let mut whole = MaybeUninit::<FamilySettings>::zeroed();
+    let bytes = size.min(size_of::<FamilySettings>());
+    // SAFETY: by contract; zeros are settings, too.
+    unsafe {
+        if !sized::is_known(settings, size) {
+            return Err(-libc::E2BIG);
+        }
+        let from = settings.cast::<MaybeUninit<u8>>();
+        whole.as_mut_ptr().cast::<MaybeUninit<u8>>().copy_from_nonoverlapping(from, bytes);
+        Ok(whole.assume_init())
+    }
+}
+
+impl FamilySettings {
+    /// # Safety
+    ///
+    /// The members are what they say.
+    unsafe fn description(&self) -> Result<(Kind, Description), c_int> {
+        let kind = Kind::of(self.kind).ok_or(-libc::EINVAL)?;
+        // SAFETY: the caller's texts.
+        let (name, help, unit, labels, constants, overflow) = unsafe {
+            (
+                texts::text(self.name)?.ok_or(-libc::EINVAL)?,
+                texts::text(self.help)?,
+                texts::text(self.unit)?,
+                texts::texts(self.labels, self.label_count)?,
+                texts::texts(self.constants, self.constant_count)?,
+                texts::text(self.overflow)?,
+            )
+        };
+        let mut all = Description::new(name).labels(labels);
+        if let Some(help) = help {
+            all = all.help(help);
+        }
+        if let Some(unit) = unit {
+            all = all.unit(unit);
+        }
+        let mut constants = constants.into_iter();
+        while let Some(name) = constants.next() {
+            all = all.constant_label(name, constants.next().ok_or(-libc::EINVAL)?);
+        }
+        if let Some(overflow) = overflow {
+            all = all.overflow(overflow);
+        }
+        if self.most != 0 {
+            all = all.limit(self.most);
+        }
+        // SAFETY: as above.
+        if let Some(limits) = unsafe { self.limits() }? {
+            all = all.buckets(limits.iter().copied());
+        }
+        Ok((kind, all))
+    }
+
+    /// # Safety
+    ///
+    /// As [`description`](FamilySettings::description).
+    unsafe fn limits(&self) -> Result<Option<&[f64]>, c_int> {
+        match (self.limits.is_null(), self.limit_count) {
+            (true, 0) => Ok(None),
+            // With infinity.
+            (false, 0..=percid::Buckets::MAX) => {
+                // SAFETY: by contract.
+                Ok(Some(unsafe { std::slice::from_raw_parts(self.limits, self.limit_count) }))
+            }
+            _ => Err(-libc::EINVAL),
+        }
+    }
+}
+
+/// Destroys a registry with its families and their series. No other thread may use any of them
+/// meanwhile, and nobody may use a series afterwards.
+///
+/// Returns 0; -EINVAL for NULL; -EBADF if it was destroyed before; -ENOMEM, then it stays. Its handle
+/// and those of its families stay recognisable.
+///
+/// # Safety
+///
+/// `registry` is [a handle](crate#safety), which no other thread uses.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_registry_destroy(registry: *mut Registry) -> c_int {
+    // SAFETY: the caller's handle, which no other thread uses.
+    let object = unsafe { Handles::object(registry.cast_const()) };
+    let families = match object.and_then(|it| errno::preserved(headroom::ask).map(|()| it)) {
+        Ok(registry) => {
+            let mut families = registry.families.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut *families)
+        }
+        Err(error) => return error,
+    };
+    for family in families {
+        // SAFETY: the handle of a family of this registry, which no other thread uses either.
+        unsafe { FAMILIES.destroy(std::ptr::without_provenance_mut(family)) };
+    }
+    // SAFETY: the caller's handle, which no other thread uses.
+    unsafe { REGISTRIES.destroy(registry) }
+}

@@ -1,0 +1,220 @@
+//! The series of families that are no counters: what is done with one.
+
+use std::ffi::c_int;
+
+use percid_metrics::Histogram;
+
+use crate::barrier::guard;
+use crate::callback::count;
+use crate::copies;
+use crate::errno;
+use crate::headroom;
+use crate::list;
+
+/// A sum of floats that only grows, such as seconds: a series of a family.
+///
+/// Every CPU adds to memory of its own. Each CPU's sum is rounded as floats are, and so is their
+/// total.
+///
+/// Threads: any number of threads may use it at once.
+/// Signals: adding is async-signal-safe and leaves errno alone.
+#[derive(Debug)]
+pub struct FloatCounter(percid::FloatCounter);
+
+/// A value that is set, and that rises and falls: a series of a family.
+///
+/// Threads: any number of threads may use it at once. A change that runs at the same time as
+/// percid_gauge_set() comes before it or after it, and is never done half.
+/// Signals: percid_gauge_add() is async-signal-safe and leaves errno alone; the rest is not.
+/// Cost: additions go to memory of the CPU. Setting takes a lock: a value that all threads set is shared
+/// by its nature.
+#[derive(Debug)]
+pub struct Gauge(percid_metrics::Gauge);
+
+/// Counts of values in buckets with upper limits of the program's choice, and their exact sum: a series
+/// of a family, on a page a histogram.
+///
+/// A limit belongs to its bucket, as `le` says. A value that is no number belongs to the last bucket,
+/// and makes the sum no number.
+///
+/// Threads: any number of threads may use it at once. Count and sum change in one step.
+/// Signals: recording is async-signal-safe and leaves errno alone; reading is not.
+/// Memory: for every ID that used it some 24 bytes and 8 for each limit, rounded up to a power of two.
+#[derive(Debug)]
+pub struct Buckets(Histogram);
+
+impl FloatCounter {
+    pub(super) fn of(counter: &percid_metrics::FloatCounter) -> *mut FloatCounter {
+        let counter: &percid::FloatCounter = counter.as_ref();
+        std::ptr::from_ref(counter).cast_mut().cast()
+    }
+}
+
+impl Gauge {
+    pub(super) fn of(gauge: &percid_metrics::Gauge) -> *mut Gauge {
+        std::ptr::from_ref(gauge).cast_mut().cast()
+    }
+}
+
+impl Buckets {
+    pub(super) fn of(histogram: &Histogram) -> *mut Buckets {
+        std::ptr::from_ref(histogram).cast_mut().cast()
+    }
+}
+
+/// Adds `n`; nothing if it is negative or no number, since a counter never falls. Costs some 2 ns.
+///
+/// # Safety
+///
+/// `counter` is [a series](crate#safety).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_float_counter_add(counter: *mut FloatCounter, n: f64) {
+    // SAFETY: the caller's pointer.
+    let Ok(counter) = (unsafe { copies::own(counter.cast_const()) }) else { return };
+    if n >= 0.0 {
+        guard((), || counter.0.add(n));
+    }
+}
+
+/// The sum; 0 for NULL. Costs the reading of one word for every ID ever used.
+///
+/// # Safety
+///
+/// `counter` is [a series](crate#safety).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_float_counter_sum(counter: *const FloatCounter) -> f64 {
+    // SAFETY: the caller's pointer.
+    let counter = unsafe { copies::own(counter) };
+    guard(0.0, || counter.map_or(0.0, |counter| counter.0.sum()))
+}
+
+/// Adds `n`, which may be negative. Costs some 2 ns.
+///
+/// # Safety
+///
+/// `gauge` is [a series](crate#safety).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_gauge_add(gauge: *mut Gauge, n: f64) {
+    // SAFETY: the caller's pointer.
+    if let Some(gauge) = unsafe { gauge.as_ref() } {
+        guard((), || gauge.0.inc_by(n));
+    }
+}
+
+/// Sets the value, which is read back exactly as long as nothing changes it.
+///
+/// # Safety
+///
+/// `gauge` is [a series](crate#safety).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_gauge_set(gauge: *mut Gauge, value: f64) {
+    // SAFETY: the caller's pointer.
+    if let Some(gauge) = unsafe { gauge.as_ref() } {
+        guard((), || gauge.0.set(value));
+    }
+}
+
+/// Raises the value to `value`, if it is less or no number.
+///
+/// # Safety
+///
+/// `gauge` is [a series](crate#safety).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_gauge_max(gauge: *mut Gauge, value: f64) {
+    // SAFETY: the caller's pointer.
+    if let Some(gauge) = unsafe { gauge.as_ref() } {
+        guard((), || gauge.0.max(value));
+    }
+}
+
+/// The value; 0 for NULL.
+///
+/// # Safety
+///
+/// `gauge` is [a series](crate#safety).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_gauge_value(gauge: *const Gauge) -> f64 {
+    // SAFETY: the caller's pointer.
+    let gauge = unsafe { gauge.as_ref() };
+    guard(0.0, || gauge.map_or(0.0, |gauge| gauge.0.get()))
+}
+
+/// Counts a value. Costs some 5 ns.
+///
+/// # Safety
+///
+/// `buckets` is [a series](crate#safety).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_buckets_record(buckets: *mut Buckets, value: f64) {
+    // SAFETY: the caller's pointer.
+    if let Some(buckets) = unsafe { buckets.as_ref() } {
+        guard((), || buckets.0.observe(value));
+    }
+}
+
+/// Counts a value `times` times, in one step.
+///
+/// # Safety
+///
+/// `buckets` is [a series](crate#safety).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_buckets_record_many(buckets: *mut Buckets, value: f64, times: u64) {
+    // SAFETY: the caller's pointer.
+    if let Some(buckets) = unsafe { buckets.as_ref() } {
+        guard((), || buckets.0.observe_many(value, times));
+    }
+}
+
+/// How many values each bucket has, not counting those of other buckets: writes the first `capacity`
+/// of them to `counts`, the sum of all values to `sum` unless it is NULL, and returns how many buckets
+/// there are: one more than limits. With `capacity` 0 `counts` may be NULL; 0 is returned if `buckets`
+/// is NULL, -ENOMEM if there is no memory.
+///
+/// # Safety
+///
+/// `buckets` is [a series](crate#safety). `counts` is [memory](crate#safety) for `capacity` of them,
+/// and `sum` for a number.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn percid_buckets_read(
+    buckets: *const Buckets,
+    counts: *mut u64,
+    capacity: usize,
+    sum: *mut f64,
+) -> i64 {
+    // SAFETY: the caller's pointer.
+    let Some(buckets) = (unsafe { buckets.as_ref() }) else { return 0 };
+    if let Err(error) = errno::preserved(headroom::ask) {
+        return i64::from(error);
+    }
+    guard(i64::from(-libc::EFAULT), || {
+        let all = buckets.0.snapshot();
+        if !sum.is_null() {
+            // SAFETY: the caller's memory.
+            unsafe { sum.write(all.sum) };
+        }
+        let each = all.buckets.iter().map(|&(_, count)| count);
+        // SAFETY: as above.
+        count(unsafe { list::write(each, counts, capacity) })
+    })
+}
+
+/// What a family's series are. The numbers are fixed.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Counters of events: percid_counter.
+    Counter = 1,
+    /// Sums of floats that only grow: percid_float_counter.
+    FloatCounter = 2,
+    /// Values that rise and fall: percid_gauge.
+    Gauge = 3,
+    /// Histograms: percid_buckets.
+    Buckets = 4,
+}
+
+impl Kind {
+    pub(super) fn of(number: c_int) -> Option<Kind> {
+        let all = [Kind::Counter, Kind::FloatCounter, Kind::Gauge, Kind::Buckets];
+        all.into_iter().find(|&kind| kind as c_int == number)
+    }
+}

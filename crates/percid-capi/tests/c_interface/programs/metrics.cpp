@@ -1,0 +1,143 @@
+// Families and pages by the wrapper: what is found, shown, refused and left when a callable throws.
+#include <functional>
+#include <iostream>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <percid.hpp>
+
+#include "check.h"
+
+namespace {
+
+static_assert(!std::is_copy_constructible<percid::registry>::value, "two owners");
+static_assert(std::is_nothrow_move_constructible<percid::registry>::value, "movable");
+static_assert(std::is_trivially_copyable<percid::family<percid::counter>>::value, "a pointer");
+static_assert(std::is_trivially_copyable<percid::counter_series>::value, "a pointer");
+
+int error_of(const std::function<void()> &work)
+{
+    try {
+        work();
+    } catch (const std::system_error &error) {
+        return error.code().value();
+    }
+    return 0;
+}
+
+void pages()
+{
+    percid::registry metrics;
+    percid::family<percid::counter> requests(metrics, {"requests", "Requests.", nullptr, {"method", "status"}});
+    percid::family<percid::buckets> seconds(metrics, {"request", nullptr, "seconds", {}, {{"zone", "a"}}, {0.1, 1.0}});
+    percid::family<percid::gauge> depth(metrics, {"depth"});
+    percid::family<percid::float_counter> busy(metrics, {"busy"});
+    const auto get = requests.with({"GET", "200"});
+    get.add(3);
+    requests.with({"GET", std::string("404").c_str()}).add();
+    seconds.with({}).record(0.5);
+    seconds.with({}).record(7.0, 2);
+    depth.with({}).set(4.0);
+    depth.with({}).add(-1.5);
+    busy.with({}).add(0.25);
+    CHECK(get.sum() == 3 && requests.size() == 2 && requests.refused() == 0);
+    CHECK(requests.with({"GET", "200"}).c_counter() == get.c_counter());
+    const auto [counts, sum] = seconds.with({}).read();
+    CHECK(counts == std::vector<std::uint64_t>({0, 1, 2}) && sum == 14.5);
+    const std::string expected = "# TYPE busy_total counter\n"
+                                 "busy_total 0.25\n"
+                                 "# TYPE depth gauge\n"
+                                 "depth 2.5\n"
+                                 "# TYPE request_seconds histogram\n"
+                                 "request_seconds_bucket{zone=\"a\",le=\"0.1\"} 0\n"
+                                 "request_seconds_bucket{zone=\"a\",le=\"1\"} 1\n"
+                                 "request_seconds_bucket{zone=\"a\",le=\"+Inf\"} 3\n"
+                                 "request_seconds_sum{zone=\"a\"} 14.5\n"
+                                 "request_seconds_count{zone=\"a\"} 3\n"
+                                 "# HELP requests_total Requests.\n"
+                                 "# TYPE requests_total counter\n"
+                                 "requests_total{method=\"GET\",status=\"200\"} 3\n"
+                                 "requests_total{method=\"GET\",status=\"404\"} 1\n";
+    CHECK(metrics.render() == expected);
+    std::string parts;
+    metrics.write([&](std::string_view part) { parts += part; });
+    CHECK(parts == expected);
+    const std::string open = metrics.render(percid::format::open_metrics);
+    CHECK(open.size() > 6 && open.compare(open.size() - 6, 6, "# EOF\n") == 0);
+    percid::registry moved(std::move(metrics));
+    CHECK(moved.render() == expected);
+    CHECK(error_of([&] { (void)metrics.render(); }) == EINVAL);
+}
+
+void refusals()
+{
+    percid::registry metrics;
+    percid::family<percid::counter> requests(metrics, {"requests", nullptr, nullptr, {"method"}});
+    const auto make = [&](const char *name) { percid::family<percid::gauge>(metrics, {name}); };
+    CHECK(error_of([&] { make("requests_total"); }) == EEXIST);
+    CHECK(error_of([&] { make("a b"); }) == EINVAL);
+    CHECK(error_of([&] { make("\xff"); }) == EILSEQ);
+    CHECK(error_of([&] { make("other"); }) == 0);
+    CHECK(error_of([&] { (void)requests.with({}); }) == EINVAL);
+    CHECK(error_of([&] { (void)requests.with({"\xff"}); }) == EILSEQ);
+    std::error_code error;
+    const auto none = requests.with({"a", "b"}, error);
+    CHECK(error.value() == EINVAL);
+    none.add();
+    CHECK(none.sum() == 0);
+    CHECK(error_of([&] { metrics.write([](std::string_view) {}, static_cast<percid::format>(7)); }) == EINVAL);
+    // What is thrown in the middle of a page comes out, and the next page is whole.
+    requests.with({"GET"}).add();
+    try {
+        metrics.write([](std::string_view) { throw 7; });
+        CHECK(false);
+    } catch (int seven) {
+        CHECK(seven == 7);
+    }
+    CHECK(metrics.render().find("requests_total{method=\"GET\"} 1\n") != std::string::npos);
+}
+
+void threads()
+{
+    percid::registry metrics;
+    percid::family<percid::counter> hits(metrics, {"hits", nullptr, nullptr, {"user"}, {}, {}, 50});
+    std::vector<std::thread> running;
+    for (int thread = 0; thread < 4; thread++) {
+        running.emplace_back([&] {
+            for (int i = 0; i < 10000; i++) {
+                hits.with({std::to_string(i % 200).c_str()}).add();
+            }
+        });
+    }
+    for (auto &thread : running) {
+        CHECK(!metrics.render(percid::format::open_metrics).empty());
+        thread.join();
+    }
+    CHECK(hits.size() == 51);
+    std::int64_t total = hits.with({"other"}).sum();
+    CHECK(total == static_cast<std::int64_t>(hits.refused()));
+    for (int user = 0; user < 200; user++) {
+        std::error_code error;
+        const auto series = hits.with({std::to_string(user).c_str()}, error);
+        if (series.c_counter() != hits.with({"other"}).c_counter()) {
+            total += series.sum();
+        }
+    }
+    CHECK(total == 40000);
+}
+
+} // namespace
+
+int main()
+{
+    pages();
+    refusals();
+    threads();
+    CHECK(percid::accepted("application/openmetrics-text") == percid::format::open_metrics);
+    CHECK(std::string(percid::content_type(percid::format::text)).find("version=0.0.4") != std::string::npos);
+    std::cout << "ok\n";
+}

@@ -1,0 +1,99 @@
+//! What can be wrong with metrics and labels.
+
+use std::fmt;
+
+use crate::family::NoMemory;
+
+/// Why a metric is not registered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RegisterError {
+    /// The name is none of a metric's.
+    BadName(String),
+    /// The unit has other characters than letters, digits and underscores, or none.
+    BadUnit(String),
+    /// The name is none of a label's, or one that the formats keep for themselves.
+    BadLabel(String),
+    /// Two labels have this name.
+    LabelTwice(String),
+    /// The limits of buckets are not in ascending order, not finite, more than 2047, or of a metric that is
+    /// no histogram.
+    BadBuckets,
+    /// A metric that is registered has this name on the page, or one of this metric's other names there.
+    NameTaken(String),
+    /// There is no memory.
+    NoMemory,
+}
+
+impl fmt::Display for RegisterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RegisterError::BadName(name) => write!(
+                f,
+                "{name:?} is no name of a metric: letters, digits, underscores and colons, no digit first"
+            ),
+            RegisterError::BadUnit(unit) => {
+                write!(f, "{unit:?} is no unit: letters, digits and underscores")
+            }
+            RegisterError::BadLabel(name) => write!(
+                f,
+                "{name:?} is no name of a label here: letters, digits and underscores, no digit first, \
+                 not __ first, and not le of a histogram"
+            ),
+            RegisterError::LabelTwice(name) => write!(f, "two labels have the name {name:?}"),
+            RegisterError::BadBuckets => f.write_str(
+                "limits of buckets are finite, in ascending order, 2047 at most, and a histogram's",
+            ),
+            RegisterError::NameTaken(name) => {
+                write!(f, "a metric with the name {name:?} on the page is registered already")
+            }
+            RegisterError::NoMemory => NoMemory.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for RegisterError {}
+
+impl From<LabelError> for RegisterError {
+    /// Of labels that come from the description.
+    fn from(_: LabelError) -> RegisterError {
+        RegisterError::NoMemory
+    }
+}
+
+/// Why there is no series for labels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LabelError {
+    /// There are more or fewer values than the metric has names of labels.
+    WrongNumber {
+        /// How many names there are.
+        expected: usize,
+        /// How many values were given.
+        given: usize,
+    },
+    /// A value is not UTF-8.
+    NotUtf8,
+    /// There is no memory for another series.
+    NoMemory,
+}
+
+impl fmt::Display for LabelError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LabelError::WrongNumber { expected, given } => {
+                write!(f, "{given} values for {expected} labels")
+            }
+            LabelError::NotUtf8 => f.write_str("the value of a label is not UTF-8"),
+            LabelError::NoMemory => NoMemory.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for LabelError {}
+
+impl From<NoMemory> for LabelError {
+    fn from(NoMemory: NoMemory) -> LabelError {
+        LabelError::NoMemory
+    }
+}

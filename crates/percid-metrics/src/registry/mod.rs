@@ -1,0 +1,146 @@
+//! A registry of metrics, and the pages that it makes of them: without any other interface.
+
+mod description;
+mod error;
+mod labelled;
+mod metric;
+mod parts;
+mod series;
+mod values;
+
+use std::fmt;
+use std::io::{self, ErrorKind, Write};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use description::Described;
+pub use description::{DEFAULT_LIMIT, Description};
+pub use error::{LabelError, RegisterError};
+pub use labelled::Labelled;
+use metric::Any;
+pub use metric::Metric;
+pub use parts::Parts;
+
+pub use crate::family::NoMemory;
+use crate::page::Format;
+use series::Series;
+
+/// Metrics that go onto one page. Clones are the same registry.
+///
+/// ```
+/// use percid_metrics::{Counter, Description, Format, Histogram, Registry};
+///
+/// let registry = Registry::new();
+/// let requests = registry.register::<Counter>(Description::new("requests").labels(["status"]))?;
+/// let seconds = Description::new("request").unit("seconds").buckets([0.1, 1.0]);
+/// let seconds = registry.register::<Histogram>(seconds)?;
+/// requests.get(["200"])?.inc();
+/// seconds.get::<&str>([])?.observe(0.25);
+/// let expected = "\
+/// ## TYPE request_seconds histogram
+/// request_seconds_bucket{le=\"0.1\"} 0
+/// request_seconds_bucket{le=\"1\"} 1
+/// request_seconds_bucket{le=\"+Inf\"} 1
+/// request_seconds_sum 0.25
+/// request_seconds_count 1
+/// ## TYPE requests_total counter
+/// requests_total{status=\"200\"} 1
+/// ";
+/// assert_eq!(registry.render(Format::Text), expected);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Contract
+///
+/// * **Threads**: every method may be called by any number of threads at once. Who updates metrics goes
+///   on while a page is made, and who comes with new labels waits while a list of them is copied.
+/// * **What a page says**: each value contains every update that happened before the page was begun, and
+///   may contain later ones. Count and sum of a histogram belong together.
+/// * **Memory**: metrics stay for as long as the registry.
+/// * **Signals, fork**: as [`Family`](crate::Family).
+#[derive(Clone, Default)]
+pub struct Registry {
+    /// By name.
+    metrics: Arc<RwLock<Vec<Series>>>,
+}
+
+impl Registry {
+    /// One without metrics.
+    pub fn new() -> Registry {
+        Registry::default()
+    }
+
+    /// Adds a metric. If its description has no labels, its only series is on the page from now on.
+    ///
+    /// # Errors
+    ///
+    /// The description is not as the formats want it, its name is taken, or there is no memory.
+    pub fn register<M: Metric>(
+        &self,
+        description: Description,
+    ) -> Result<Labelled<M>, RegisterError> {
+        self.add(description.checked(M::KIND)?, M::new).map(Labelled::new)
+    }
+
+    fn add(
+        &self,
+        described: Described,
+        new: fn(&Described) -> Any,
+    ) -> Result<Series, RegisterError> {
+        let mut metrics = self.metrics.write().unwrap_or_else(PoisonError::into_inner);
+        if metrics.iter().any(|there| there.described().collides(&described)) {
+            return Err(RegisterError::NameTaken(described.name));
+        }
+        let place = metrics.partition_point(|there| there.described().name < described.name);
+        metrics.try_reserve(1).map_err(|_| RegisterError::NoMemory)?;
+        let series = Series::new(described, new)?;
+        metrics.insert(place, series.clone());
+        Ok(series)
+    }
+
+    /// The page.
+    ///
+    /// # Panics
+    ///
+    /// There is no memory.
+    pub fn render(&self, format: Format) -> String {
+        let mut page = Vec::new();
+        match self.render_to(format, &mut page) {
+            Ok(()) => String::from_utf8_lossy(&page).into_owned(),
+            Err(error) => panic!("percid-metrics: {error}"),
+        }
+    }
+
+    /// Writes the page as it is made. No lock is held while the writer has its turn.
+    ///
+    /// # Errors
+    ///
+    /// What the writer says, or there is no memory.
+    pub fn render_to(&self, format: Format, out: &mut impl Write) -> io::Result<()> {
+        let no_memory = |NoMemory| ErrorKind::OutOfMemory;
+        let mut parts = self.parts(format).map_err(no_memory)?;
+        while let Some(part) = parts.next().map_err(no_memory)? {
+            out.write_all(part)?;
+        }
+        Ok(())
+    }
+
+    /// The page, to be made part by part.
+    ///
+    /// # Errors
+    ///
+    /// There is no memory.
+    pub fn parts(&self, format: Format) -> Result<Parts, NoMemory> {
+        let metrics = self.metrics.read().unwrap_or_else(PoisonError::into_inner);
+        let mut all = Vec::new();
+        all.try_reserve_exact(metrics.len()).map_err(|_| NoMemory)?;
+        all.extend(metrics.iter().cloned());
+        Ok(Parts::new(format, all))
+    }
+}
+
+impl fmt::Debug for Registry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let metrics = self.metrics.read().unwrap_or_else(PoisonError::into_inner);
+        f.debug_list().entries(metrics.iter().map(|metric| &metric.described().name)).finish()
+    }
+}

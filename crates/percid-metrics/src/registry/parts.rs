@@ -1,0 +1,137 @@
+//! A page, made part by part.
+
+use std::fmt::{self, Write as _};
+use std::io::{self, ErrorKind, Write};
+use std::sync::Arc;
+use std::vec;
+
+use super::description::Described;
+use super::metric::Any;
+use super::series::Series;
+use super::values::LabelValues;
+use crate::family::{Entry, NoMemory};
+use crate::page::{Format, Page, label_value};
+
+/// A part is handed out when it has so many bytes.
+const ENOUGH: usize = 4096;
+
+/// The series of a metric whose turn it is.
+struct Turn {
+    series: Series,
+    left: vec::IntoIter<Arc<Entry<LabelValues, Any>>>,
+}
+
+/// Labels as they are written.
+fn write_labels(text: &mut String, described: &Described, values: &LabelValues) -> io::Result<()> {
+    text.clear();
+    // Each character of a value may become two; a comma, an equals sign and two quotes.
+    let names: usize = described.labels.iter().map(|name| name.len() + 4).sum();
+    let bytes = described.constant.len() + names + 2 * values.bytes();
+    text.try_reserve(bytes).map_err(|_| ErrorKind::OutOfMemory)?;
+    text.push_str(&described.constant);
+    for (name, value) in described.labels.iter().zip(values.iter()) {
+        let comma = if text.is_empty() { "" } else { "," };
+        // A string takes everything.
+        let _ = write!(text, "{comma}{name}=\"{}\"", label_value(value));
+    }
+    Ok(())
+}
+
+/// A page of a [`Registry`](crate::Registry), made part by part.
+///
+/// Metrics come by name, and the series of each by the values of their labels. The list of a metric's series is
+/// made when its turn comes; each value is read when it is written. Nothing stops meanwhile, and no lock
+/// is held between two parts, so that one may take as long as one likes over each.
+pub struct Parts {
+    format: Format,
+    metrics: vec::IntoIter<Series>,
+    turn: Option<Turn>,
+    unrecorded: u64,
+    is_over: bool,
+    buffer: Buffer,
+    labels: String,
+}
+
+impl Parts {
+    pub(super) fn new(format: Format, metrics: Vec<Series>) -> Parts {
+        Parts {
+            format,
+            metrics: metrics.into_iter(),
+            turn: None,
+            unrecorded: 0,
+            is_over: false,
+            buffer: Buffer(Vec::new()),
+            labels: String::new(),
+        }
+    }
+
+    /// The next part: UTF-8, of whole lines, mostly of a few KiB. `None` behind the last.
+    ///
+    /// # Errors
+    ///
+    /// There is no memory. The page is not whole then.
+    #[expect(clippy::should_implement_trait, reason = "a part is lent")]
+    pub fn next(&mut self) -> Result<Option<&[u8]>, NoMemory> {
+        self.buffer.0.clear();
+        while !self.is_over && self.buffer.0.len() < ENOUGH {
+            // Nothing else can go wrong with memory.
+            self.step().map_err(|_| NoMemory)?;
+        }
+        Ok(Some(&*self.buffer.0).filter(|part| !part.is_empty()))
+    }
+
+    /// Writes one thing: a series, what stands in front of a metric's series, or the end.
+    fn step(&mut self) -> io::Result<()> {
+        let mut page = Page::new(&mut self.buffer, self.format);
+        if let Some(Turn { series, left }) = &mut self.turn {
+            let described = series.described();
+            match left.next() {
+                Some(entry) => {
+                    write_labels(&mut self.labels, described, entry.labels())?;
+                    let name = &described.name;
+                    self.unrecorded += entry.metric().write(&mut page, name, &self.labels)?;
+                }
+                None => self.turn = None,
+            }
+            return Ok(());
+        }
+        let Some(series) = self.metrics.next() else {
+            self.is_over = true;
+            if self.unrecorded > 0 {
+                let lost = self.unrecorded;
+                page.comment(&format!("{lost} values were not recorded: there was no memory"))?;
+            }
+            return page.end();
+        };
+        let left = series.sorted().map_err(|NoMemory| ErrorKind::OutOfMemory)?.into_iter();
+        if left.as_slice().is_empty() {
+            return Ok(());
+        }
+        let described = series.described();
+        let (help, unit) = (described.help.as_deref(), described.unit.as_deref());
+        page.family(&described.name, described.kind, help, unit)?;
+        self.turn = Some(Turn { series, left });
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Parts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Parts").field("format", &self.format).finish_non_exhaustive()
+    }
+}
+
+/// Bytes, as long as there is memory for them.
+struct Buffer(Vec<u8>);
+
+impl Write for Buffer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.try_reserve(bytes.len()).map_err(|_| ErrorKind::OutOfMemory)?;
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
