@@ -188,7 +188,8 @@ where
 
     fn made(new_metric: C, limit: Option<Limit<S>>) -> Family<S, M, C> {
         let rooms: Local<_> = Local::new(Vec::new);
-        let (hasher, entries, cache) = (RandomState::default(), RwLock::default(), PerIdCache::new());
+        let (hasher, entries, cache) =
+            (RandomState::default(), RwLock::default(), PerIdCache::new());
         Family { shared: Arc::new(Shared { new_metric, hasher, entries, cache, rooms, limit }) }
     }
 

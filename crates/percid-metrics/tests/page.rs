@@ -72,11 +72,13 @@ fn the_open_metrics_format() {
     let page = page(&recorded(), Format::OpenMetrics);
     assert!(
         page.contains(
-            "# HELP requests All \\\"requests\\\"\\nof \\\\ all\n# TYPE requests counter\n"
+            "# TYPE requests counter\n# HELP requests All \\\"requests\\\"\\nof \\\\ all\n"
         )
     );
     assert!(page.contains("requests_total{code=\"200\",zone=\"a\"} 5\n"));
     assert!(page.contains("# TYPE sizes_bytes histogram\n# UNIT sizes_bytes bytes\n"));
+    assert!(page.contains("sizes_bytes_bucket{zone=\"a\",le=\"1e+06\"} 3\n"), "{page}");
+    assert!(page.contains("latency{zone=\"a\",quantile=\"1.0\"} "), "{page}");
     assert!(page.contains("# UNIT temperature_seconds seconds\n"));
     assert!(page.ends_with("\n# EOF\n"));
 }
@@ -155,9 +157,9 @@ fn names_that_become_the_same_are_added_up_or_left_out() {
         gauge!("g_g").set(1.0);
     });
     let page = page(&recorder, Format::Text);
-    assert_eq!(page.matches("# TYPE").count(), 2);
+    assert_eq!(page.matches("# TYPE").count(), 3);
     assert!(page.contains("a_b 3\n") && page.contains("g_g 1\n"), "{page}");
-    assert!(page.contains("# 2 metrics are left out"), "{page}");
+    assert!(page.ends_with("\npercid_metrics_left_out 2\n"), "{page}");
 }
 
 #[test]

@@ -52,20 +52,20 @@ size_bytes_count 3
 
 #[test]
 fn openmetrics() {
-    let expected = r##"# HELP busy_seconds Busy.
-# TYPE busy_seconds counter
+    let expected = r##"# TYPE busy_seconds counter
 # UNIT busy_seconds seconds
+# HELP busy_seconds Busy.
 busy_seconds_total 0.25
 # TYPE in_flight gauge
 in_flight{of="a\\\"} 1\nb"} -1.5
-# HELP requests All \"requests\"\nof \\ all
 # TYPE requests counter
+# HELP requests All \"requests\"\nof \\ all
 requests_total{zone="a\"b",method="GET",code="200"} 18446744073709551615
 requests_total{zone="a\"b",method="GET",code="404"} 2
 # TYPE size_bytes histogram
 # UNIT size_bytes bytes
-size_bytes_bucket{le="10"} 1
-size_bytes_bucket{le="1000000"} 2
+size_bytes_bucket{le="10.0"} 1
+size_bytes_bucket{le="1e+06"} 2
 size_bytes_bucket{le="+Inf"} 3
 size_bytes_sum 1000000021
 size_bytes_count 3

@@ -14,6 +14,7 @@ pub(crate) use escape::{help, label_value};
 pub(crate) use names::{is_label_name, is_metric_name};
 #[cfg(feature = "recorder")]
 pub(crate) use names::{label_name, metric_name};
+use number::canonical;
 pub(crate) use number::number;
 
 use crate::histogram::Snapshot;
@@ -55,6 +56,9 @@ pub enum Kind {
     Histogram,
     #[cfg(feature = "recorder")]
     Summary,
+    /// What cannot be called what it is, because the name without `_total` is another's.
+    #[cfg(feature = "recorder")]
+    Unknown,
 }
 
 impl Kind {
@@ -65,6 +69,8 @@ impl Kind {
             Kind::Histogram => "histogram",
             #[cfg(feature = "recorder")]
             Kind::Summary => "summary",
+            #[cfg(feature = "recorder")]
+            Kind::Unknown => "unknown",
         }
     }
 }
@@ -89,21 +95,37 @@ impl<'w, W: Write> Page<'w, W> {
         unit: Option<&str>,
     ) -> io::Result<()> {
         let name = self.family_name(name, kind);
-        if let Some(text) = text {
-            writeln!(self.out, "# HELP {name} {}", help(text, self.format))?;
+        if self.format == Format::OpenMetrics {
+            return self.open_metrics_family(name, kind, text, unit);
         }
+        self.help(name, text)?;
+        writeln!(self.out, "# TYPE {name} {}", kind.name())
+    }
+
+    fn open_metrics_family(
+        &mut self,
+        name: &str,
+        kind: Kind,
+        text: Option<&str>,
+        unit: Option<&str>,
+    ) -> io::Result<()> {
         writeln!(self.out, "# TYPE {name} {}", kind.name())?;
         let is_last = |unit: &&str| name.strip_suffix(unit).is_some_and(|rest| rest.ends_with('_'));
-        if let (Format::OpenMetrics, Some(unit)) = (self.format, unit.filter(is_last)) {
+        if let Some(unit) = unit.filter(is_last) {
             writeln!(self.out, "# UNIT {name} {unit}")?;
         }
-        Ok(())
+        self.help(name, text)
+    }
+
+    fn help(&mut self, name: &str, text: Option<&str>) -> io::Result<()> {
+        let Some(text) = text else { return Ok(()) };
+        writeln!(self.out, "# HELP {name} {}", help(text, self.format))
     }
 
     /// OpenMetrics names a counter without the `_total` that its samples have.
     fn family_name<'n>(&self, name: &'n str, kind: Kind) -> &'n str {
         match (self.format, kind) {
-            (Format::OpenMetrics, Kind::Counter) => name.strip_suffix("_total").unwrap_or(name),
+            (Format::OpenMetrics, Kind::Counter) => without_total(name),
             _ => name,
         }
     }
@@ -121,7 +143,12 @@ impl<'w, W: Write> Page<'w, W> {
     fn total(&mut self, name: &str, labels: &str, value: impl fmt::Display) -> io::Result<()> {
         let name = self.family_name(name, Kind::Counter);
         let total = if self.format == Format::OpenMetrics { "_total" } else { "" };
-        writeln!(self.out, "{name}{total}{} {value}", Braces(labels, None))
+        writeln!(self.out, "{name}{total}{} {value}", self.braces(labels, None))
+    }
+
+    /// `last` is one more label, whose value is a number.
+    fn braces<'a>(&self, labels: &'a str, last: Option<(&'a str, f64)>) -> Braces<'a> {
+        Braces { labels, last, format: self.format }
     }
 
     /// Writes a sample that is a float. `suffix` belongs to the name; `last` is one more label.
@@ -132,7 +159,7 @@ impl<'w, W: Write> Page<'w, W> {
         last: Option<(&str, f64)>,
         value: f64,
     ) -> io::Result<()> {
-        writeln!(self.out, "{name}{suffix}{} {}", Braces(labels, last), number(value))
+        writeln!(self.out, "{name}{suffix}{} {}", self.braces(labels, last), number(value))
     }
 
     /// Writes a sample that is a number of events.
@@ -143,24 +170,50 @@ impl<'w, W: Write> Page<'w, W> {
         last: Option<(&str, f64)>,
         value: u64,
     ) -> io::Result<()> {
-        writeln!(self.out, "{name}{suffix}{} {value}", Braces(labels, last))
+        writeln!(self.out, "{name}{suffix}{} {value}", self.braces(labels, last))
     }
 
-    /// Says something to people. OpenMetrics has no comments.
-    pub(crate) fn comment(&mut self, text: &str) -> io::Result<()> {
-        match self.format {
-            Format::Text => writeln!(self.out, "# {}", help(text, self.format)),
-            Format::OpenMetrics => Ok(()),
+    /// Says how many values found no memory, if any did.
+    pub(crate) fn unrecorded(&mut self, values: u64) -> io::Result<()> {
+        if values == 0 {
+            return Ok(());
         }
+        let text = "Values that were not recorded: there was no memory";
+        self.family("percid_unrecorded_values_total", Kind::Counter, Some(text), None)?;
+        self.counter("percid_unrecorded_values_total", "", values)
+    }
+
+    /// Says how many metrics are not on the page, if any is not.
+    #[cfg(feature = "recorder")]
+    pub(crate) fn left_out(&mut self, metrics: usize) -> io::Result<()> {
+        if metrics == 0 {
+            return Ok(());
+        }
+        let text = "Metrics that are left out: their names and labels are those of others";
+        self.family("percid_metrics_left_out", Kind::Gauge, Some(text), None)?;
+        self.count(("percid_metrics_left_out", ""), "", None, metrics as u64)
     }
 
     /// Writes a classic histogram.
     pub(crate) fn histogram(&mut self, name: &str, labels: &str, all: &Snapshot) -> io::Result<()> {
+        let mut smallest = f64::INFINITY;
         for (limit, count) in all.cumulative() {
+            smallest = smallest.min(limit);
             self.count((name, "_bucket"), labels, Some(("le", limit)), count)?;
         }
-        self.sample((name, "_sum"), labels, None, all.sum)?;
-        self.count((name, "_count"), labels, None, all.count)
+        // With negative limits a sum is no counter, even as long as it grows. There is a count if and
+        // only if there is a sum.
+        if self.takes(all.sum) && self.takes(smallest) {
+            self.sample((name, "_sum"), labels, None, all.sum)?;
+            self.count((name, "_count"), labels, None, all.count)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a sum or a quantile may be on the page: OpenMetrics has those that are not negative, and
+    /// only such sums as are numbers.
+    pub(crate) fn takes(&self, sum: f64) -> bool {
+        self.format == Format::Text || sum >= 0.0
     }
 
     pub(crate) fn end(self) -> io::Result<()> {
@@ -171,18 +224,28 @@ impl<'w, W: Write> Page<'w, W> {
     }
 }
 
+/// The name of a counter without the end that it has in Prometheus' format.
+pub(crate) fn without_total(name: &str) -> &str {
+    name.strip_suffix("_total").filter(|rest| !rest.is_empty()).unwrap_or(name)
+}
+
 /// Labels as they are written, and one more whose value is a number.
-struct Braces<'a>(&'a str, Option<(&'a str, f64)>);
+struct Braces<'a> {
+    labels: &'a str,
+    last: Option<(&'a str, f64)>,
+    format: Format,
+}
 
 impl fmt::Display for Braces<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Braces("", None) => Ok(()),
-            Braces(labels, None) => write!(f, "{{{labels}}}"),
-            Braces("", Some((name, value))) => write!(f, "{{{name}=\"{}\"}}", number(value)),
-            Braces(labels, Some((name, value))) => {
-                write!(f, "{{{labels},{name}=\"{}\"}}", number(value))
-            }
+        let labels = self.labels;
+        let Some((name, value)) = self.last else {
+            return if labels.is_empty() { Ok(()) } else { write!(f, "{{{labels}}}") };
+        };
+        let comma = if labels.is_empty() { "" } else { "," };
+        match self.format {
+            Format::Text => write!(f, "{{{labels}{comma}{name}=\"{}\"}}", number(value)),
+            Format::OpenMetrics => write!(f, "{{{labels}{comma}{name}=\"{}\"}}", canonical(value)),
         }
     }
 }

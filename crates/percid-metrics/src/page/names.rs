@@ -34,10 +34,15 @@ pub(crate) fn metric_name(name: &str) -> Cow<'_, str> {
     sanitized(name, begins_metric)
 }
 
-/// The name of a label.
+/// The name of a label. The formats' own, and those that begin as Prometheus' internal ones, are made
+/// others as Prometheus does it.
 #[cfg(feature = "recorder")]
 pub(crate) fn label_name(name: &str) -> Cow<'_, str> {
-    sanitized(name, begins_label)
+    let name = sanitized(name, begins_label);
+    if matches!(&*name, "le" | "quantile") || name.starts_with("__") {
+        return Cow::Owned(format!("exported_{name}"));
+    }
+    name
 }
 
 #[cfg(feature = "recorder")]
@@ -62,6 +67,9 @@ mod tests {
     fn what_is_not_allowed_becomes_an_underscore() {
         for (name, metric, label) in [
             ("requests_total", "requests_total", "requests_total"),
+            ("le", "le", "exported_le"),
+            ("__name__", "__name__", "exported___name__"),
+            ("-_x", "__x", "exported___x"),
             ("http.server:duration", "http_server:duration", "http_server_duration"),
             ("5xx", "_5xx", "_5xx"),
             ("", "_", "_"),

@@ -26,9 +26,47 @@ impl fmt::Display for Number {
     }
 }
 
+/// A limit or a quantile, as OpenMetrics wants those to be written (*Canonical Numbers*): as C's `%g`
+/// writes them with as many digits as they need, and with `.0` behind what has neither point nor exponent.
+pub(crate) fn canonical(value: f64) -> impl fmt::Display {
+    Canonical(value)
+}
+
+struct Canonical(f64);
+
+impl fmt::Display for Canonical {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Canonical(value) = *self;
+        let amount = value.abs();
+        if !value.is_finite() {
+            write!(f, "{}", Number(value))
+        } else if amount != 0.0 && !(1e-4..1e6).contains(&amount) {
+            let text = format!("{value:e}");
+            let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+            let (sign, exponent) =
+                exponent.strip_prefix('-').map_or(('+', exponent), |it| ('-', it));
+            write!(f, "{digits}e{sign}{exponent:0>2}")
+        } else if value.fract() == 0.0 {
+            write!(f, "{value:.1}")
+        } else {
+            write!(f, "{value}")
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn limits_are_written_as_the_specification_shows() {
+        let texts = "0.0 0.001 0.002 0.01 0.1 0.9 0.95 0.99 0.999 1.0 1.7 10.0 1e-10 1e-09 1e-05 0.0001 \
+                     100000.0 1e+06 1e+10 1e+23 1.1e+23 1.5e-05 1.234567e+06 -2.5 -1e+06 +Inf -Inf";
+        for text in texts.split_ascii_whitespace() {
+            let value: f64 = text.parse().expect("a number");
+            assert_eq!(canonical(value).to_string(), text);
+        }
+    }
 
     #[test]
     fn numbers_are_read_back_as_they_were() {

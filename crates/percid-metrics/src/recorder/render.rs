@@ -3,9 +3,10 @@
 //! Metrics come by name and then by labels. Names and labels are made fit for the format, so two keys may
 //! come to the same name and labels: the counts of such counters are added up, and of all other metrics
 //! the first one is kept. A name that metrics of two kinds have belongs to the kind that comes first:
-//! counters, gauges, histograms. The page says how many were left out.
+//! counters, gauges, histograms. A name that ends as those of a histogram's samples belongs to the
+//! histogram. The page says how many were left out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::sync::PoisonError;
@@ -15,7 +16,7 @@ use metrics_util::MetricKind;
 
 use super::store::Store;
 use crate::Histogram;
-use crate::page::{Format, Kind, Page, label_name, label_value, metric_name};
+use crate::page::{Format, Kind, Page, label_name, label_value, metric_name, without_total};
 
 /// What a metric is on the page.
 #[derive(Debug, Clone)]
@@ -31,20 +32,61 @@ type Families = BTreeMap<String, BTreeMap<String, Value>>;
 pub(super) fn render(store: &Store, format: Format, out: &mut impl Write) -> io::Result<()> {
     let mut collected = Collected::of(store);
     let mut page = Page::new(out, format);
-    let mut unrecorded = 0;
+    let (mut unrecorded, mut names) = (0, Names { format, taken: HashSet::new() });
     while let Some((name, metrics)) = collected.families.pop_first() {
-        unrecorded += family(store, &mut page, &name, metrics)?;
+        match metrics.values().next().and_then(|first| names.take(&name, first.kind())) {
+            Some(kind) => unrecorded += family(store, &mut page, (&name, kind), metrics)?,
+            None => collected.left_out += metrics.len(),
+        }
     }
-    if unrecorded > 0 {
-        page.comment(&format!("{unrecorded} values were not recorded: there was no memory"))?;
-    }
-    if collected.left_out > 0 {
-        page.comment(&format!(
-            "{} metrics are left out: their names and labels are those of others",
-            collected.left_out
-        ))?;
-    }
+    page.unrecorded(unrecorded)?;
+    page.left_out(collected.left_out)?;
     page.end()
+}
+
+/// The names of families and samples on a page: each stands for one thing.
+struct Names {
+    format: Format,
+    taken: HashSet<String>,
+}
+
+impl Names {
+    /// Takes the names of a family, and says as what it is on the page; `None` if one is taken.
+    fn take(&mut self, name: &str, kind: Kind) -> Option<Kind> {
+        let suffixes: &[&str] = match kind {
+            Kind::Counter if self.format == Format::OpenMetrics => {
+                // `queue_total` may stand beside a gauge `queue` in Prometheus' format.
+                return match self.take_all(without_total(name), &["", "_total"]) {
+                    true => Some(kind),
+                    false => self.take_all(name, &[""]).then_some(Kind::Unknown),
+                };
+            }
+            Kind::Histogram => &["", "_bucket", "_sum", "_count"],
+            Kind::Summary => &["", "_sum", "_count"],
+            Kind::Counter | Kind::Gauge | Kind::Unknown => &[""],
+        };
+        self.take_all(name, suffixes).then_some(kind)
+    }
+
+    fn take_all(&mut self, name: &str, suffixes: &[&str]) -> bool {
+        let names: Vec<String> = suffixes.iter().map(|suffix| format!("{name}{suffix}")).collect();
+        let are_free = names.iter().all(|name| !self.taken.contains(name));
+        if are_free {
+            self.taken.extend(names);
+        }
+        are_free
+    }
+}
+
+impl Value {
+    fn kind(&self) -> Kind {
+        match self {
+            Value::Counter(_) => Kind::Counter,
+            Value::Gauge(_) => Kind::Gauge,
+            Value::Histogram(histogram) if histogram.is_native() => Kind::Summary,
+            Value::Histogram(_) => Kind::Histogram,
+        }
+    }
 }
 
 struct Collected<'s> {
@@ -114,12 +156,7 @@ impl Collected<'_> {
             labels.insert(name.clone(), value);
         }
         for label in key.labels() {
-            let name = match label.key() {
-                // The formats' own.
-                "le" | "quantile" => format!("exported_{}", label.key()),
-                other => label_name(other).into_owned(),
-            };
-            labels.insert(name, label.value());
+            labels.insert(label_name(label.key()).into_owned(), label.value());
         }
         let mut text = String::new();
         for (name, value) in labels {
@@ -144,23 +181,19 @@ fn unit_name(unit: Unit) -> &'static str {
 fn family<W: Write>(
     store: &Store,
     page: &mut Page<'_, W>,
-    name: &str,
+    (name, kind): (&str, Kind),
     metrics: BTreeMap<String, Value>,
 ) -> io::Result<u64> {
     let description = store.descriptions.get(name);
     let text = description.as_ref().map(|it| &*it.text);
     let unit = description.as_ref().and_then(|it| it.unit).map(unit_name);
-    let Some(first) = metrics.values().next() else { return Ok(0) };
-    let kind = match first {
-        Value::Counter(_) => Kind::Counter,
-        Value::Gauge(_) => Kind::Gauge,
-        Value::Histogram(histogram) if histogram.is_native() => Kind::Summary,
-        Value::Histogram(_) => Kind::Histogram,
-    };
     page.family(name, kind, text, unit)?;
     let mut unrecorded = 0;
     for (labels, value) in metrics {
         match value {
+            Value::Counter(count) if kind == Kind::Unknown => {
+                page.count((name, ""), &labels, None, count)?
+            }
             Value::Counter(count) => page.counter(name, &labels, count)?,
             Value::Gauge(value) => page.sample((name, ""), &labels, None, value)?,
             Value::Histogram(histogram) => {
@@ -185,8 +218,12 @@ fn summary<W: Write>(
     let Some(all) = histogram.native_snapshot() else { return Ok(()) };
     for &quantile in &store.settings.quantiles {
         let value = all.quantile(quantile).unwrap_or(f64::NAN);
-        page.sample((name, ""), labels, Some(("quantile", quantile)), value)?;
+        if value.is_nan() || page.takes(value) {
+            page.sample((name, ""), labels, Some(("quantile", quantile)), value)?;
+        }
     }
-    page.sample((name, "_sum"), labels, None, all.sum)?;
+    if page.takes(all.sum) {
+        page.sample((name, "_sum"), labels, None, all.sum)?;
+    }
     page.count((name, "_count"), labels, None, all.count)
 }

@@ -97,10 +97,7 @@ impl Parts {
         }
         let Some(series) = self.metrics.next() else {
             self.is_over = true;
-            if self.unrecorded > 0 {
-                let lost = self.unrecorded;
-                page.comment(&format!("{lost} values were not recorded: there was no memory"))?;
-            }
+            page.unrecorded(self.unrecorded)?;
             return page.end();
         };
         let left = series.sorted().map_err(|NoMemory| ErrorKind::OutOfMemory)?.into_iter();
