@@ -396,6 +396,27 @@ mod tests {
         assert_eq!(sum, 4.0 * (0..RECORDS).map(|n| n % 3).sum::<usize>() as f64);
     }
 
+    /// Between a journal and its sum two sections commit, and a third has written its sum when it is
+    /// aborted.
+    #[test]
+    fn a_sum_that_no_section_has_committed_is_not_reported() {
+        use std::cell::Cell;
+        let words: &[AtomicI64; 4] = Box::leak(Box::default());
+        let word = |offset: usize| &words[offset / WORD];
+        let looks = Cell::new(0);
+        let watched = |offset| {
+            if looks.replace(looks.get() + 1) == 1 {
+                let journal = tally::JOURNAL;
+                word(Journal(0).sum()).store(9.0f64.to_bits() as i64, Relaxed);
+                word(Journal(1).sum()).store(2.0f64.to_bits() as i64, Relaxed);
+                word(journal).store(1, Relaxed);
+            }
+            word(offset)
+        };
+        let (journal, sum) = journal_and_sum(watched);
+        assert_eq!((journal.0, sum), (1, 2.0));
+    }
+
     #[test]
     fn a_bucket_beyond_the_last_is_the_last() {
         let buckets = Buckets::new(Buckets::MAX);
