@@ -32,8 +32,8 @@ use crate::registry::{Object, Registry};
 /// Fork: what is kept counts in the child. In the child of a process that had several threads, looking
 /// up values that are new to a CPU, and making a page, may wait for ever: another thread may have held
 /// the lock.
-/// Memory: for each series some 200 bytes and its values; for each ID that looked it up 40 bytes more,
-/// for 8192 series at most.
+/// Memory: for each series some 150 bytes, its values, and what its type takes; for each ID that looked it
+/// up some 100 bytes more, for 8192 series at most.
 #[derive(Debug)]
 pub struct Family {
     labels: usize,

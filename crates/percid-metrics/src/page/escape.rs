@@ -1,6 +1,6 @@
 //! Texts, so that none can end a line or a label.
 
-use std::fmt::{self, Write};
+use std::fmt;
 
 use super::Format;
 
@@ -21,12 +21,19 @@ struct Escaped<'t> {
 
 impl fmt::Display for Escaped<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.text.chars().try_for_each(|char| match char {
-            '\\' => f.write_str("\\\\"),
-            '\n' => f.write_str("\\n"),
-            '"' if self.quotes => f.write_str("\\\""),
-            other => f.write_char(other),
-        })
+        let is_escaped = |char| matches!(char, '\\' | '\n') || (char == '"' && self.quotes);
+        let mut rest = self.text;
+        while let Some(at) = rest.find(is_escaped) {
+            let (plain, escaped) = rest.split_at(at);
+            f.write_str(plain)?;
+            f.write_str(match escaped.as_bytes()[0] {
+                b'\\' => "\\\\",
+                b'\n' => "\\n",
+                _ => "\\\"",
+            })?;
+            rest = &escaped[1..];
+        }
+        f.write_str(rest)
     }
 }
 

@@ -29,7 +29,7 @@ pub trait Typed: Sized + 'static {
     const KIND: Kind;
 
     /// One of value 0.
-    fn new(described: &Described) -> Any;
+    fn make(described: &Described) -> Any;
 
     /// The metric, if it is of this type.
     fn of(any: &Any) -> Option<&Self>;
@@ -40,7 +40,7 @@ macro_rules! typed {
         impl Typed for $type {
             const KIND: Kind = Kind::$kind;
 
-            fn new($described: &Described) -> Any {
+            fn make($described: &Described) -> Any {
                 Any::$type($new)
             }
 

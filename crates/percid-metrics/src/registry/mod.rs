@@ -78,7 +78,7 @@ impl Registry {
         &self,
         description: Description,
     ) -> Result<Labelled<M>, RegisterError> {
-        self.add(description.checked(M::KIND)?, M::new).map(Labelled::new)
+        self.add(description.checked(M::KIND)?, M::make).map(Labelled::new)
     }
 
     fn add(

@@ -72,6 +72,15 @@ void mi_free(void *memory);
 
 REPEAT(atomic_add, uint64_t, (uint64_t *)object, { __atomic_fetch_add(it, 1, __ATOMIC_RELAXED); })
 
+/* A server that looks up what it counts by what it was asked. */
+REPEAT(family_add, percid_family, (percid_family *)object, {
+    static const char *const values[] = {"GET", "200"};
+    percid_counter *counter;
+    if (percid_family_counter(it, values, 2, &counter) == 0) {
+        percid_counter_add(counter, 1);
+    }
+})
+
 REPEAT(malloc_free, void, NULL, {
     void *const got = malloc(64);
     *(volatile uint64_t *)got = times;

@@ -44,6 +44,7 @@ loops_of_c! {
 
 unsafe extern "C" {
     pub(crate) fn percid_bench_c_atomic_add(object: *mut c_void, times: u64);
+    pub(crate) fn percid_bench_c_family_add(object: *mut c_void, times: u64);
     pub(crate) fn percid_bench_c_malloc_free(object: *mut c_void, times: u64);
     pub(crate) fn percid_bench_c_mimalloc(object: *mut c_void, times: u64);
 }

@@ -2,12 +2,19 @@
 
 use std::alloc::Layout;
 use std::ffi::{c_int, c_void};
+use std::hint::black_box;
 use std::ptr;
 use std::sync::atomic::AtomicU64;
 
 use percid::pool::RawPool;
 use percid::{ActiveMask, Counter, Histogram, Local, Overflow, Ring, Stack};
+use percid_capi::metrics::family::Family;
+use percid_capi::metrics::registry::{
+    FamilySettings, percid_family_create, percid_registry_create,
+};
+use percid_capi::metrics::series::Kind;
 use percid_capi::{local, mask, pool, ring, stack};
+use percid_metrics::{Description, Registry};
 
 use crate::loops::{self, InC, Loops};
 use crate::rounds::Way;
@@ -58,6 +65,7 @@ pub(crate) fn all() -> Vec<Comparison> {
         comparison("ring append 16 bytes", loops::RING, created::ring(), |times| {
             loops::ring_append(ring, times);
         }),
+        families(),
         references(),
     ]
 }
@@ -83,6 +91,51 @@ mod created {
     created!(stack, stack::percid_stack_create, CAPACITY, usize::MAX);
     created!(pool, pool::percid_pool_create, SIZE, 8, CAPACITY);
     created!(ring, ring::percid_ring_create, BYTES, OVERWRITE);
+
+    pub(super) fn family() -> *mut Family {
+        let labels = [c"method".as_ptr(), c"status".as_ptr()];
+        let settings = FamilySettings {
+            kind: Kind::Counter as c_int,
+            name: c"requests".as_ptr(),
+            help: ptr::null(),
+            unit: ptr::null(),
+            labels: labels.as_ptr(),
+            label_count: labels.len(),
+            constants: ptr::null(),
+            constant_count: 0,
+            limits: ptr::null(),
+            limit_count: 0,
+            most: 0,
+            overflow: ptr::null(),
+        };
+        let (mut registry, mut family) = (ptr::null_mut(), ptr::null_mut());
+        // SAFETY: places for handles, and texts that outlive the calls.
+        let _ = unsafe {
+            percid_registry_create(&mut registry)
+                + percid_family_create(&mut family, registry, &settings, size_of_val(&settings))
+        };
+        family
+    }
+}
+
+/// A counter by the values of two labels. What C calls is in the library.
+fn families() -> Comparison {
+    let rust = Registry::new().register::<percid_metrics::Counter>(
+        Description::new("requests").labels(["method", "status"]),
+    );
+    let rust = move |times: u64| {
+        let Ok(family) = &rust else { return };
+        for _ in 0..times {
+            if let Ok(counter) = family.get(black_box(["GET", "200"])) {
+                counter.inc();
+            }
+        }
+    };
+    let ways = vec![
+        Way { name: RUST, repeat: Box::new(rust) },
+        in_c("C, called", loops::percid_bench_c_family_add, created::family().cast()),
+    ];
+    Comparison { operation: "family look-up + add", ways }
 }
 
 /// What else a program might do.

@@ -81,6 +81,17 @@ void what_works_sets_no_error()
     CHECK(!error && !none.min());
     percid::pool<std::string> pool(64, error);
     CHECK(!error && *pool.try_make("pooled") == "pooled");
+    percid::registry metrics(error);
+    CHECK(!error);
+    const percid::family<percid::counter> hits(metrics, {"hits", nullptr, nullptr, {"of"}}, error);
+    CHECK(!error);
+    hits.with({"a"}, error).add(7);
+    CHECK(!error && metrics.render(percid::format::text, error) == "# TYPE hits_total counter\nhits_total{of=\"a\"} 7\n");
+    std::size_t bytes = 0;
+    metrics.write([&bytes](std::string_view part) { bytes += part.size(); }, percid::format::text, error);
+    CHECK(!error && bytes == metrics.render(percid::format::text, error).size());
+    const percid::family<percid::gauge> again(metrics, {"hits"}, error);
+    CHECK(error == std::errc::file_exists && again.size() == 0);
     percid::mask mask(error);
     CHECK(!error && mask.mark(3) && mask.drain([](std::uint32_t) {}) == 1);
 }
