@@ -162,13 +162,16 @@ fn promtool_accepts(page: &str) {
     assert!(says.lines().all(|line| line == "http_in_flight no help text"), "{says}");
 }
 
+/// The control: what is right but for one character.
 #[test]
 fn promtool_finds_a_page_that_is_wrong() {
     if !is_there() {
         return;
     }
-    let says = promtool_says("# TYPE a counter\na 1\na 2\n");
-    assert!(!says.is_empty(), "two samples of one series");
+    let page =
+        |value: &str| format!("# HELP a_total a\n# TYPE a_total counter\na_total{{b={value}}} 1\n");
+    assert_eq!(promtool_says(&page("\"c\"")), "");
+    assert!(promtool_says(&page("\"c\"d\"")).contains("error while linting"), "an unescaped quote");
 }
 
 /// The names in the dashboard's queries.
