@@ -40,7 +40,7 @@ pub(crate) fn all() -> Vec<Comparison> {
     let counter = leaked(Counter::new());
     let histogram = leaked(Histogram::new());
     let mask = leaked(ActiveMask::new());
-    let local = leaked(Local::new(|| 0));
+    let local: &Local<u64> = leaked(Local::new(|| 0));
     let stack = leaked(Stack::new(CAPACITY));
     let layout = Layout::new::<[u64; SIZE / 8]>();
     let pool = leaked(RawPool::new(layout, CAPACITY));
