@@ -5,11 +5,11 @@ use std::borrow::Cow;
 
 use tracepoint_decode::{PerfEventAttrSize, PerfEventHeaderType as Type};
 
-use super::bytes::Bytes;
 use super::compressed::Decompression;
 use super::sample::Attributes;
 use crate::error::Error;
 use crate::formats::ByteOrder;
+use crate::read::bytes::Bytes;
 
 /// Sections of a file, by their numbers.
 pub(super) mod feature {

@@ -13,15 +13,14 @@ use crate::collector::{Collector, Tracepoint};
 use crate::error::Error;
 use crate::event::{Cpu, KTHREADD, Shares, State, Tid, UNKNOWN};
 use crate::formats::{ByteOrder, Formats};
+use crate::read::bytes::Bytes;
+use crate::read::tracing_data;
 use crate::trace::{Coverage, Origin, Trace};
 
-mod bytes;
 mod compressed;
 mod container;
 mod sample;
-mod tracing_data;
 
-use bytes::Bytes;
 use container::{Container, Record, feature};
 use sample::Layout;
 
@@ -388,6 +387,7 @@ fn coverage(container: &Container<'_>, formats: &Formats) -> Result<Coverage, Er
         some_cpus: has(&["-C", "--cpu"]),
         cut_off: false,
         inferred: 0,
+        unread: 0,
     })
 }
 
