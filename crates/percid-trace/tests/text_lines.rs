@@ -290,7 +290,7 @@ fn what_trace_cmd_and_perf_write_otherwise_is_named() {
     let message = error("{\n\t\"linux-perf-json-version\": 1,\n");
     assert!(message.contains("expected was the perf.data that it is made of"), "{message}");
     let message = read::read(&path("perfetto")).expect_err("it is a directory").to_string();
-    assert!(message.contains("perf record without --threads"), "{message}");
+    assert!(message.contains("what perf record --threads makes"), "{message}");
 }
 
 #[test]
@@ -489,4 +489,19 @@ fn perf_sched_timehist_may_have_names_like_its_columns() {
     let refused = error(&turn("a"));
     assert!(refused.starts_with("line 2: expected was SECONDS [CPU] NAME["), "{refused}");
     assert!(error(heading).contains("tells of no turn"));
+}
+
+/// What `docs/schedule.bt` prints.
+#[test]
+fn lines_of_bpftrace_are_read() {
+    let trace = trace("bpftrace.txt.gz");
+    let count = |kind: &str| trace.events.iter().filter(|event| event.what.name() == kind).count();
+    for kind in ["switch", "waking", "wakeup", "wakeup_new", "migrate", "fork", "exec", "exit"] {
+        assert!(count(kind) > 0, "no {kind}");
+    }
+    assert_eq!((trace.origin.coverage.unread, trace.origin.lost), (0, 0));
+    let judged = percid_trace::trustworthiness::Trustworthiness::of(&trace);
+    assert!(judged.permits_advice(), "{judged}");
+    let line = switch_between("a", "b");
+    assert_eq!(from_text(&format!("{line}Lost 12 events\n{line}Lost 3 events\n")).origin.lost, 15);
 }

@@ -87,7 +87,8 @@ impl Format {
     }
 }
 
-/// Reads a file in any of the known formats into memory: the file as it is, and 32 bytes for each
+/// Reads a file in any of the known formats, or a directory of `perf record --threads`, into memory: the
+/// file as it is, and 32 bytes for each
 /// event. What is no file, such as a pipe or a device, may have 4 GiB, and is refused early where it does
 /// not look like a trace; what is compressed may become as long.
 ///
@@ -96,8 +97,7 @@ impl Format {
 /// What the system refuses, and where the file does not follow its format.
 pub fn read(path: &Path) -> Result<Trace, Error> {
     if path.is_dir() {
-        let what = "this is a directory, a file was expected (perf record without --threads)";
-        return Err(Error::in_file(what));
+        return perf_data::read_directory(path).and_then(checked);
     }
     let mut file = File::open(path)?;
     if !file.metadata()?.is_file() {

@@ -177,6 +177,8 @@ impl<'a> Reader<'a> {
             self.origin.online_cpus = numbers.next().and_then(|cpus| u32::try_from(cpus).ok());
         } else if let Some(cpus) = line.strip_prefix(b"cpus=") {
             self.origin.possible_cpus = fields::number(cpus).and_then(|cpus| cpus.try_into().ok());
+        } else if let Some(number) = lost_by_bpftrace(line) {
+            *lost = lost.saturating_add(number);
         } else if line.starts_with(b"CPU") {
             *lost = lost.saturating_add(lost_on_cpu(line));
         } else if let Some(at) = fields::last(line, b"PERF_RECORD_LOST lost ") {
@@ -206,6 +208,11 @@ fn is_switch(line: &[u8]) -> bool {
     let Some(at) = fields::last(line, b"sched_switch: ") else { return false };
     let is_word = at.checked_sub(1).is_none_or(|before| matches!(line[before], b' ' | b':'));
     is_word && !line.starts_with(b"#") && fields::last(line, b"PERF_RECORD_").is_none()
+}
+
+/// How many lines bpftrace says it has lost: `Lost 12 events`
+fn lost_by_bpftrace(remark: &[u8]) -> Option<u64> {
+    fields::number(remark.strip_prefix(b"Lost ")?.strip_suffix(b" events")?)
 }
 
 /// How many events a remark on a CPU says were lost there; 1 if it does not say how many.

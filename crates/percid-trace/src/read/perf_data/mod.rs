@@ -2,8 +2,7 @@
 //!
 //! The container is read here rather than by a crate: `linux-perf-data` allocates what a header
 //! claims, does not keep the order of compressed records and stops at the tracing data of a pipe;
-//! `tracepoint_perf` reads paths only, and nothing that is compressed. Directories, as `perf record
-//! --threads` writes them, are not read.
+//! `tracepoint_perf` reads paths only, and nothing that is compressed.
 
 use std::collections::{HashMap, HashSet};
 
@@ -19,14 +18,21 @@ use crate::trace::{Coverage, Origin, Trace};
 
 mod compressed;
 mod container;
+mod directory;
 mod sample;
 
 use container::{Container, Record, feature};
 use sample::Layout;
 
+pub(super) use directory::read_directory;
+
 /// Reads a `perf.data` file.
 pub(super) fn read(bytes: &[u8]) -> Result<Trace, Error> {
-    let container = Container::read(bytes)?;
+    trace(Container::read(bytes)?)
+}
+
+/// The trace that all records make.
+fn trace(container: Container<'_>) -> Result<Trace, Error> {
     let formats = match container.feature(feature::TRACING_DATA) {
         Some(data) => tracing_data::read(data)?,
         None => Formats::default(),
