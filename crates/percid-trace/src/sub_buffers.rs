@@ -216,7 +216,7 @@ mod tests {
         \tfield: char data;\toffset:16;\tsize:4080;\tsigned:0;\n";
 
     fn layout() -> Layout {
-        Layout::read(HEADER_PAGE).expect("the kernel's description")
+        Layout::read(HEADER_PAGE, ByteOrder::NATIVE).expect("the kernel's description")
     }
 
     fn header(kind: u32, delta: u32) -> [u8; 4] {
@@ -272,7 +272,8 @@ mod tests {
 
     #[test]
     fn the_layout_is_the_kernels() {
-        assert_eq!(layout(), Layout { commit_size: 8, commit: 8, data: 16, size: 4096 });
+        let order = ByteOrder::NATIVE;
+        assert_eq!(layout(), Layout { order, commit_size: 8, commit: 8, data: 16, size: 4096 });
         for (from, to) in [
             ("data", "date"),
             ("size:4080", "size:x"),
@@ -280,7 +281,7 @@ mod tests {
             ("offset:16", "offset:12"),
             ("u64 timestamp;\toffset:0", "u64 timestamp;\toffset:4"),
         ] {
-            assert!(Layout::read(&HEADER_PAGE.replace(from, to)).is_err(), "{to}");
+            assert!(Layout::read(&HEADER_PAGE.replace(from, to), order).is_err(), "{to}");
         }
     }
 
@@ -296,6 +297,33 @@ mod tests {
             (absolute, b"last".to_vec()),
         ];
         assert_eq!((lost, found), (0, expected.to_vec()));
+    }
+
+    /// The same records as machines of both kinds write them.
+    #[test]
+    fn records_of_either_byte_order_are_the_same() {
+        let read = |order, bytes: &[u8]| {
+            let layout = Layout::read(HEADER_PAGE, order).expect("the kernel's description");
+            let mut page = Page::new(bytes, &layout).ok()?;
+            page.next().ok()?.map(|record| (record.time, record.data.to_vec()))
+        };
+        let (time, delta) = (1u64 << 40 | 7, 5);
+        let little = [
+            &time.to_le_bytes()[..],
+            &8u64.to_le_bytes(),
+            &(delta << 5 | 1u32).to_le_bytes(),
+            b"abcd",
+        ];
+        let big = [
+            &time.to_be_bytes()[..],
+            &8u64.to_be_bytes(),
+            &(1u32 << 27 | delta).to_be_bytes(),
+            b"abcd",
+        ];
+        let expected = Some((time + u64::from(delta), b"abcd".to_vec()));
+        assert_eq!(read(ByteOrder::Little, &little.concat()), expected);
+        assert_eq!(read(ByteOrder::Big, &big.concat()), expected);
+        assert_eq!(read(ByteOrder::Little, &big.concat()), None, "the control");
     }
 
     #[test]

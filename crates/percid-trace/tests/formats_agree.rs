@@ -332,9 +332,15 @@ const NAMES: [&str; 9] = [
 
 #[test]
 fn names_that_look_like_lines_are_read_from_each_format() {
-    for file in
-        ["sched.data", "sched.script.txt", "trace-cmd.txt", "trace-cmd.short.txt", "tracefs.txt", "trace-cmd.zstd.dat", "bpftrace.txt.gz"]
-    {
+    for file in [
+        "sched.data",
+        "sched.script.txt",
+        "trace-cmd.txt",
+        "trace-cmd.short.txt",
+        "tracefs.txt",
+        "trace-cmd.zstd.dat",
+        "bpftrace.txt.gz",
+    ] {
         let trace = trace(file);
         let mut threads = HashMap::new();
         for event in &trace.events {
