@@ -25,10 +25,10 @@ fuzz_target!(|asked: Asked| {
     let trace = asked.schedule.trace();
     let unit = |time: Option<u16>| time.map(|time| u64::from(time) * 4096);
     let all = Window::default();
-    let window = Window {
-        from: unit(asked.window.0).unwrap_or(all.from),
-        to: unit(asked.window.1).unwrap_or(all.to),
-    };
+    let (from, to) = (unit(asked.window.0), unit(asked.window.1));
+    let (from, to) = (from.unwrap_or(all.from), to.unwrap_or(all.to));
+    // The command refuses a window that ends before it begins.
+    let window = Window { from: from.min(to), to: from.max(to) };
     let processes: Vec<u32> = asked.processes.iter().map(|nr| 1000 + u32::from(nr % 16)).collect();
     let progress = RunControl::default();
 

@@ -339,7 +339,6 @@ fn names_that_look_like_lines_are_read_from_each_format() {
         "trace-cmd.short.txt",
         "tracefs.txt",
         "trace-cmd.zstd.dat",
-        "bpftrace.txt.gz",
     ] {
         let trace = trace(file);
         let mut threads = HashMap::new();
