@@ -26,7 +26,13 @@ seed_lines() {
 }
 
 seed perf_data "$traces"/*.data
-seed_lines ftrace_text 40 "$traces"/*.script.txt "$traces"/trace*.txt
+seed trace_dat "$traces"/*.dat
+seed packed "$traces"/*.gz
+for file in "$traces"/*.txt.gz; do
+    mkdir -p fuzz/corpus/ftrace_text
+    gzip -dc "$file" | head --lines 40 >"fuzz/corpus/ftrace_text/seed-$(basename "$file" .gz)"
+done
+seed_lines ftrace_text 40 "$traces"/*.script.txt "$traces"/trace*.txt "$traces"/instances*.txt "$traces"/timehist.txt
 seed perfetto "$traces"/perfetto/*.pftrace
 seed parquet "$traces"/build.parquet "$traces"/wakes.parquet
 seed machine_file crates/percid-sim/machines/*.toml

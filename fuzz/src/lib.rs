@@ -4,4 +4,5 @@
 pub mod files;
 pub mod machines;
 pub mod one_cpu;
+pub mod schedules;
 pub mod traces;

@@ -33,16 +33,23 @@ Exit status:
 /// What it is.
 pub const ABOUT: &str = "\
 Scheduler traces: which thread ran on which CPU, when, and why it stopped. Records them
-from the running kernel, reads those of perf, trace-cmd and Perfetto, stores them as
+from the running kernel, reads those of perf, trace-cmd, bpftrace and Perfetto, stores them as
 Parquet, and replays them under every policy for concurrency IDs: what would this policy
 have done with my program?
 
 Formats that are read, by what is in the file, not by its name:
   Parquet        written by `percid trace`, or by anything else with the same columns
   .partial       what `percid trace record` has written so far, or before it was killed
-  perf.data      `perf sched record`, `perf record -e sched:...`, also compressed
+  perf.data      `perf sched record`, `perf record -e sched:...`, also compressed, from a pipe,
+                 and directories of `perf record --threads`
+  trace.dat      `trace-cmd record`, versions 6 and 7, also compressed; all buffers are merged
   Perfetto       traces with ftrace events, compact scheduling events too
-  text           `trace-cmd report`, the kernel's `trace` file, `perf script`";
+  text           `trace-cmd report`, the kernel's `trace` file, `perf script`, `perf sched timehist`,
+                 Android's systrace (HTML), docs/schedule.bt by bpftrace; lines that cannot be read are counted
+Each of them may be compressed by gzip or zstd. `-` is standard input, of which 4 GiB are read at most.
+
+Not read, and said so: JSON of `perf data convert`, times of clocks that do not count nanoseconds
+(uptime, counter, x86-tsc), perf script --deltatime, xz.";
 
 /// Examples of it all.
 pub const EXAMPLES: &str = "\
@@ -52,6 +59,8 @@ Examples:
   percid trace replay perf.data --policy percid-table,linux-6.14,per-cpu --machine epyc-9654
   percid trace replay trace.parquet --process postgres --html report.html
   percid trace convert perf.data trace.parquet
+  percid trace info trace.dat                  what trace-cmd recorded
+  perf script --ns | percid trace latency -    or any of the formats from a pipe
   percid trace convert trace.parquet trace.pftrace --policy percid-table
                                                to look at with ui.perfetto.dev";
 

@@ -18,7 +18,7 @@ use crate::partial;
 /// How often it is looked whether to stop.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Reads a trace in any format.
+/// Reads a trace in any format; `-` is standard input.
 pub(crate) fn load(path: &Path, interrupt: &Interrupt) -> Result<Trace, Failure> {
     let label = format!("reading {}", path.display());
     let trace = watched(&label, None, interrupt, |control| read_unless(path, &control.stop));
@@ -51,7 +51,11 @@ fn instead(path: &Path) -> String {
 fn read_unless(path: &Path, stop: &AtomicBool) -> Option<Result<Trace, Error>> {
     let (to, from) = mpsc::channel();
     let path = path.to_owned();
-    thread::spawn(move || drop(to.send(read::read(&path))));
+    let read = move || match path.as_os_str() == "-" {
+        true => read::read_stream(io::stdin()),
+        false => read::read(&path),
+    };
+    thread::spawn(move || drop(to.send(read())));
     loop {
         match from.recv_timeout(LOOK) {
             Ok(trace) => return Some(trace),

@@ -104,6 +104,31 @@ fn wrong_arguments_and_files_get_one_line_that_says_what_is_expected() {
 }
 
 #[test]
+fn a_trace_may_come_from_standard_input_and_be_compressed() {
+    let fixtures = Path::new(TRACE).with_file_name("trace-cmd.zstd.txt.gz");
+    let kinds = |of: &Value| of["kinds"].to_string();
+    let named = json(&["info", path(&fixtures)]);
+    let mut child = command(&["info", "-", "--json"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let packed = fs::read(&fixtures).expect("a fixture");
+    child.stdin.take().expect("a pipe").write_all(&packed).expect("it is read");
+    let output = child.wait_with_output().expect("it ends");
+    let piped: Value = serde_json::from_slice(&output.stdout).expect("one JSON document");
+    assert_eq!((piped["file"].as_str(), kinds(&piped)), (Some("-"), kinds(&named)));
+    // Nothing is on standard input here.
+    let output = run(&["info", "-"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("-: line 1: no line is that of an event"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
 fn names_of_threads_do_not_reach_the_terminal_as_they_are() {
     let trace = folder("names").join("trace.txt");
     let switch = "sched_switch: prev_comm=\u{1b}[2Jx prev_pid=71 prev_prio=120 prev_state=S ==> next_comm=b next_pid=72 next_prio=98";

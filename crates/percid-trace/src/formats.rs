@@ -26,21 +26,24 @@ impl ByteOrder {
     pub const NATIVE: ByteOrder =
         if cfg!(target_endian = "big") { ByteOrder::Big } else { ByteOrder::Little };
 
-    pub(crate) fn u16(self, bytes: [u8; 2]) -> u16 {
+    /// The number that these bytes are.
+    pub fn u16(self, bytes: [u8; 2]) -> u16 {
         match self {
             ByteOrder::Little => u16::from_le_bytes(bytes),
             ByteOrder::Big => u16::from_be_bytes(bytes),
         }
     }
 
-    pub(crate) fn u32(self, bytes: [u8; 4]) -> u32 {
+    /// The number that these bytes are.
+    pub fn u32(self, bytes: [u8; 4]) -> u32 {
         match self {
             ByteOrder::Little => u32::from_le_bytes(bytes),
             ByteOrder::Big => u32::from_be_bytes(bytes),
         }
     }
 
-    pub(crate) fn u64(self, bytes: [u8; 8]) -> u64 {
+    /// The number that these bytes are.
+    pub fn u64(self, bytes: [u8; 8]) -> u64 {
         match self {
             ByteOrder::Little => u64::from_le_bytes(bytes),
             ByteOrder::Big => u64::from_be_bytes(bytes),

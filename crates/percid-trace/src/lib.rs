@@ -33,7 +33,8 @@ pub mod replay;
 pub mod scan_walk;
 #[cfg(feature = "files")]
 pub mod spool;
-
+#[cfg(any(feature = "files", target_os = "linux"))]
+mod sub_buffers;
 pub mod task_state;
 pub mod threads;
 pub mod trace;

@@ -6,3 +6,7 @@ pub const MOST_CPUS: u32 = 8192;
 /// The latest time that an event may have, in nanoseconds: some centuries, and what Parquet can
 /// say. So code that reckons with times has room above them.
 pub const LAST_TIME: u64 = i64::MAX as u64;
+
+/// How many times larger than compressed what is compressed in a file may become. Schedules become
+/// about ten times larger.
+pub(crate) const LARGEST_RATIO: usize = 256;

@@ -22,6 +22,7 @@ const NOT_INHERITED: &str = "percid.not_inherited";
 const SOME_CPUS: &str = "percid.some_cpus";
 const CUT_OFF: &str = "percid.cut_off";
 const INFERRED: &str = "percid.inferred_switches";
+const UNREAD: &str = "percid.unread_lines";
 
 /// What is known.
 pub(crate) fn pairs(origin: &Origin) -> Vec<(&'static str, String)> {
@@ -44,8 +45,9 @@ pub(crate) fn pairs(origin: &Origin) -> Vec<(&'static str, String)> {
 }
 
 /// What of the schedule was recorded, where that is not all.
-fn pairs_of_coverage(coverage: &Coverage) -> [(&'static str, Option<String>); 7] {
-    let Coverage { sampling, away_only, not_inherited, some_cpus, cut_off, inferred } = *coverage;
+fn pairs_of_coverage(coverage: &Coverage) -> [(&'static str, Option<String>); 8] {
+    let Coverage { sampling, away_only, not_inherited, some_cpus, cut_off, inferred, unread } =
+        *coverage;
     let (frequency, period) = match sampling {
         Some(Sampling::Frequency(hz)) => (Some(hz), None),
         Some(Sampling::Period(nth)) => (None, Some(nth)),
@@ -60,6 +62,7 @@ fn pairs_of_coverage(coverage: &Coverage) -> [(&'static str, Option<String>); 7]
         (SOME_CPUS, set(some_cpus)),
         (CUT_OFF, set(cut_off)),
         (INFERRED, (inferred > 0).then(|| inferred.to_string())),
+        (UNREAD, (unread > 0).then(|| unread.to_string())),
     ]
 }
 
@@ -97,6 +100,7 @@ fn coverage(text: impl Fn(&str) -> Option<String>) -> Result<Coverage, Error> {
         some_cpus: is_set(SOME_CPUS)?,
         cut_off: is_set(CUT_OFF)?,
         inferred: read(INFERRED)?.unwrap_or(0),
+        unread: read(UNREAD)?.unwrap_or(0),
     })
 }
 

@@ -56,6 +56,8 @@ pub struct Coverage {
     pub cut_off: bool,
     /// Switches that were not recorded, and added: see [`crate::gaps`].
     pub inferred: u64,
+    /// Lines of a text that tell of an event and could not be read.
+    pub unread: u64,
 }
 
 /// Which switches a sampled recording has.

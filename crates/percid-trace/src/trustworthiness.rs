@@ -54,6 +54,8 @@ pub enum Reason {
     Lost(u64),
     /// This number of switches were inferred.
     Inferred(u64),
+    /// This number of lines could not be read.
+    Unread(u64),
     /// Threads were recorded on some CPUs only.
     SomeCpus,
     /// What recorded it was killed, or had no room any more.
@@ -115,8 +117,10 @@ impl Trustworthiness {
             _ if part > all / DOUBTFUL_OF => Some(Limited),
             _ => None,
         };
-        let Coverage { sampling, away_only, not_inherited, some_cpus, cut_off, .. } = *coverage;
+        let Coverage { sampling, away_only, not_inherited, some_cpus, cut_off, unread, .. } =
+            *coverage;
         let lost = share(self.lost, self.lost.saturating_add(events));
+        let not_read = share(unread, unread.saturating_add(events));
         let found = [
             (self.switches == 0).then_some((Insufficient, Reason::NoSwitch)),
             sampling.map(|sampling| (Insufficient, Reason::Sampled(sampling))),
@@ -126,6 +130,7 @@ impl Trustworthiness {
             (self.lost > 0).then_some((lost.unwrap_or(Limited), Reason::Lost(self.lost))),
             // When they happened is known well enough, or else they count as unbegun turns.
             share(self.inferred, self.switches).map(|_| (Limited, Reason::Inferred(self.inferred))),
+            (unread > 0).then_some((not_read.unwrap_or(Limited), Reason::Unread(unread))),
             some_cpus.then_some((Limited, Reason::SomeCpus)),
             // What is there is as good as if it had been stopped earlier.
             cut_off.then_some((Good, Reason::CutOff)),
@@ -281,6 +286,11 @@ impl fmt::Display for Reason {
                 if turns == 1 { "turn has" } else { "turns have" }
             ),
             Reason::Lost(lost) => write!(f, "{lost} more events were lost"),
+            Reason::Unread(lines) => write!(
+                f,
+                "{lines} {} of an event and could not be read",
+                if lines == 1 { "line tells" } else { "lines tell" }
+            ),
             Reason::Inferred(inferred) => write!(
                 f,
                 "{inferred} of its switches {} not recorded, but inferred from what followed",
@@ -418,6 +428,13 @@ mod tests {
         assert_eq!(grade(Coverage { away_only: true, ..all() }), Grade::Insufficient);
         assert_eq!(grade(Coverage { not_inherited: true, ..all() }), Grade::Insufficient);
         assert_eq!(grade(Coverage { some_cpus: true, ..all() }), Grade::Limited);
+        assert_eq!(grade(Coverage { unread: 1, ..all() }), Grade::Limited);
+        assert_eq!(grade(Coverage { unread: 100, ..all() }), Grade::Insufficient);
+        let judged = with(Coverage { unread: 2, ..all() });
+        assert!(
+            judged.to_string().contains("2 lines tell of an event and could not be"),
+            "{judged}"
+        );
         let judged = with(Coverage { cut_off: true, ..all() });
         assert_eq!(judged.grade, Grade::Good);
         assert!(judged.to_string().contains("its end is missing"), "{judged}");

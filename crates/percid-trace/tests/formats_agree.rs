@@ -105,6 +105,17 @@ fn compressed_perf_data_says_what_perf_script_says() {
     assert_same(&without_names(data), &without_names(trace("compressed.script.txt")));
 }
 
+/// `perf record --threads`, which `perf script` reads too.
+#[test]
+fn a_directory_of_perf_data_says_what_perf_script_says() {
+    let (data, script) = (trace("threads"), trace("threads.script.txt.gz"));
+    let kinds = kinds(&data);
+    assert!(kinds["switch"] > 50 && kinds["waking"] > 10, "{kinds:?}");
+    assert_same(&without_names(data), &without_names(script));
+    let main = read::read(&fixture::path("threads/data")).map_or(0, |trace| trace.events.len());
+    assert!(main < kinds["switch"], "most records are in the other files");
+}
+
 #[test]
 fn perf_data_from_a_pipe_says_what_perf_script_says() {
     let mut data = trace("pipe.data");
@@ -321,9 +332,14 @@ const NAMES: [&str; 9] = [
 
 #[test]
 fn names_that_look_like_lines_are_read_from_each_format() {
-    for file in
-        ["sched.data", "sched.script.txt", "trace-cmd.txt", "trace-cmd.short.txt", "tracefs.txt"]
-    {
+    for file in [
+        "sched.data",
+        "sched.script.txt",
+        "trace-cmd.txt",
+        "trace-cmd.short.txt",
+        "tracefs.txt",
+        "trace-cmd.zstd.dat",
+    ] {
         let trace = trace(file);
         let mut threads = HashMap::new();
         for event in &trace.events {

@@ -15,7 +15,9 @@ static ALONE: Mutex<()> = Mutex::new(());
 /// Reads a file and fails if that took more memory than a file of this size may.
 /// `what` is the file's name and more.
 fn read_within_bounds(file: &[u8], what: impl Fn() -> String) -> bool {
-    let compressed = what().starts_with("compressed");
+    let what_it_is = what();
+    let compressed =
+        ["compressed", "trace-cmd.zstd"].iter().any(|name| what_it_is.starts_with(name));
     let (read, taken) = allocator::measured(|| read_bytes(file).is_ok());
     // A record of 24 bytes becomes an event of 32 and an entry of 16, both in lists that grow by
     // doubling; the numbers of events need a table of a few megabytes. Compressed records may
@@ -28,12 +30,21 @@ fn read_within_bounds(file: &[u8], what: impl Fn() -> String) -> bool {
 
 const DATA: [&str; 5] =
     ["sched.data", "compressed.data", "pipe.data", "switches.data", "switches-all.data"];
-const TEXT: [&str; 4] = ["sched.script.txt", "trace-cmd.txt", "trace-cmd.short.txt", "tracefs.txt"];
+const TRACE_DAT: [&str; 3] = ["trace-cmd.zstd.dat", "instances.6.dat", "instances.7.dat"];
+const TEXT: [&str; 6] = [
+    "sched.script.txt",
+    "trace-cmd.txt",
+    "trace-cmd.short.txt",
+    "tracefs.txt",
+    "instances.7.txt",
+    "timehist.txt",
+];
 
 #[test]
 fn a_file_that_is_cut_off_is_refused() {
     let _alone = ALONE.lock().unwrap_or_else(|broken| broken.into_inner());
-    for name in ["sched.data", "compressed.data", "switches.data"] {
+    let files = ["sched.data", "compressed.data", "switches.data", "instances.6.dat"];
+    for name in files {
         let file = bytes(name);
         assert!(read_within_bounds(&file, || name.into()));
         for len in (0..file.len()).step_by(file.len() / 1500 + 1) {
@@ -187,6 +198,13 @@ fn damaged_perf_data_is_refused_or_read() {
 }
 
 #[test]
+fn damaged_trace_dat_is_refused_or_read() {
+    let ways = 400;
+    let read = damaged(&TRACE_DAT, ways);
+    assert!(read > 0 && read < ways * TRACE_DAT.len() as u64, "{read}");
+}
+
+#[test]
 fn damaged_text_is_refused_or_read() {
     let ways = 400;
     let read = damaged(&TEXT, ways);
@@ -198,5 +216,6 @@ fn damaged_text_is_refused_or_read() {
 fn many_ways_of_damage() {
     let ways = std::env::var("PERCID_WAYS").ok().and_then(|ways| ways.parse().ok());
     let ways = ways.unwrap_or(100_000);
-    println!("{} of {} were read", damaged(&DATA, ways) + damaged(&TEXT, ways), 9 * ways);
+    let files = [&DATA[..], &TRACE_DAT, &TEXT].concat();
+    println!("{} of {} were read", damaged(&files, ways), files.len() as u64 * ways);
 }

@@ -244,3 +244,35 @@ fn a_snapshot_does_not_change_while_recording_goes_on() {
     give(&trace, &mut ring);
     assert_eq!(count(), 5000);
 }
+
+/// Found by the fuzz target `spool`: what was recovered of such a file was no table that can be read.
+#[test]
+fn a_spool_whose_times_go_back_is_not_made_a_table() {
+    let path = path("backwards");
+    let file = File::options().read(true).write(true).create(true).truncate(true).open(&path);
+    let mut spool = Spool::new(file.expect("a file"), None).expect("room");
+    give(&trace("build.parquet"), &mut spool);
+    spool.finish();
+    let whole = fs::read(&path).expect("a spool");
+    let stored = |bytes: &[u8]| {
+        fs::write(&path, bytes).expect("room");
+        let spooled = Spooled::open(File::open(&path).expect("a file")).expect("a spool");
+        store(&spooled, Vec::new(), &mut |_| {}).map(|stored| stored.events)
+    };
+    assert!(stored(&whole).expect("the control") > 0);
+    // Behind the magic bytes frames follow: their length, a checksum, the kind, and the content. The last
+    // one says that this is the end.
+    const HEAD: usize = 9;
+    let (mut at, mut frames) = (8, Vec::new());
+    while at < whole.len() {
+        let length: [u8; 4] = whole[at..at + 4].try_into().expect("four bytes");
+        let end = at + HEAD + u32::from_le_bytes(length) as usize;
+        frames.push(&whole[at..end]);
+        at = end;
+    }
+    let (end, rest) = frames.split_last().expect("frames");
+    let twice = [&whole[..8], &rest.concat(), &rest[1..].concat(), end].concat();
+    let refused = stored(&twice).expect_err("it was stored").to_string();
+    assert!(refused.contains("go back, which no recorder writes"), "{refused}");
+    fs::remove_file(&path).expect("a file of this test");
+}

@@ -2,8 +2,8 @@
 
 mod fixture;
 
-use fixture::{error, events, from_text, path};
-use percid_trace::event::{Shares, State, What};
+use fixture::{assert_same, bytes, error, events, from_text, path, trace};
+use percid_trace::event::{Shares, State, UNKNOWN, What};
 use percid_trace::read;
 
 /// The only event of a line.
@@ -287,10 +287,10 @@ fn a_text_without_events_is_refused() {
 
 #[test]
 fn what_trace_cmd_and_perf_write_otherwise_is_named() {
-    let message = error("\u{17}\u{8}Dtracing6\0\0");
-    assert!(message.contains("trace-cmd report -t"), "{message}");
+    let message = error("{\n\t\"linux-perf-json-version\": 1,\n");
+    assert!(message.contains("expected was the perf.data that it is made of"), "{message}");
     let message = read::read(&path("perfetto")).expect_err("it is a directory").to_string();
-    assert!(message.contains("perf record without --threads"), "{message}");
+    assert!(message.contains("what perf record --threads makes"), "{message}");
 }
 
 #[test]
@@ -309,16 +309,12 @@ fn a_switch_in_a_line_of_another_kind_is_an_error_and_not_left_out() {
     let says = "sched_switch: prev_comm=a prev_pid=71 prev_prio=120 prev_state=S ==> next_comm=b next_pid=72 next_prio=98";
     let readable = switch_between("a", "b");
     let others = [
-        // trace-cmd report --ts-diff
-        format!("               a-71    [001] 12665.778112: (+106)   {says}"),
-        // trace-cmd report of two instances
-        format!("rev1:               a-71    [001] 12665.778112: {says}"),
-        // perf script without the name, the CPU or the time
-        format!("11489 [001] 12665.778112:       sched:{says}"),
+        // perf script without the CPU or the time
         format!("               a    71 12665.778112:       sched:{says}"),
         format!("               a    71 [001]       sched:{says}"),
         // the clocks counter, uptime and x86-tsc
         format!("               a-71    [001] d..2. 33081077598584: {says}"),
+        format!("               a-71    [001]33081077598584: {says}"),
         // the options latency-format, verbose and nocontext-info
         format!("       a-71      0d..2. 15581us : {says}"),
         format!(
@@ -332,6 +328,8 @@ fn a_switch_in_a_line_of_another_kind_is_an_error_and_not_left_out() {
             expected.starts_with("line 2: a sched_switch should begin with NAME-"),
             "{expected}"
         );
+        let names_clocks = expected.contains("uptime, counter and x86-tsc");
+        assert_eq!(names_clocks, other.contains("33081077598584"), "{expected}");
     }
 }
 
@@ -348,4 +346,162 @@ fn what_only_looks_like_a_switch_is_left_out() {
             events(&from_text(&readable))
         );
     }
+}
+
+/// What `perf script -F` and options of `trace-cmd report` make of the same line.
+#[test]
+fn lines_with_more_or_less_in_front_of_the_event_are_read() {
+    let says = "sched_switch: prev_comm=a prev_pid=71 prev_prio=120 prev_state=S ==> next_comm=b next_pid=72 next_prio=98";
+    let usual =
+        from_text(&format!("               a    71 [001] 12665.778112:       sched:{says}\n"));
+    assert_eq!(usual.events.len(), 3, "two names and the switch");
+    for other in [
+        format!("               a    70/71  [001] 12665.778112:       sched:{says}"),
+        format!("               a    71 [001] 12665.778112:          1 sched:{says}"),
+        format!("    70/71  [001] 12665.778112:       sched:{says}"),
+        format!("11489 [001] 12665.778112:       sched:{says}"),
+        format!("               a [001] 12665.778112:       sched:{says}"),
+        format!("[001] 12665.778112:          1       sched:{says}"),
+        format!("               a-71    [001] 12665.778112: (+106)   {says}"),
+        format!("               a-71    (-----) [001] d..2 12665.778112: {says}\r"),
+        // trace-cmd report -R
+        format!("               a-71    [001] 12665.778112: {says}")
+            .replace("prev_state=S ==>", "prev_state=1"),
+    ] {
+        let mut read = from_text(&format!("{other}\n"));
+        read.events.retain(|event| !matches!(event.what, What::Member { .. }));
+        assert_eq!(events(&read), events(&usual), "{other}");
+    }
+}
+
+#[test]
+fn what_happens_to_a_thread_is_not_read_from_lines_without_it() {
+    let message = error("[001] 1.000000:  rseq:rseq_update: cpu_id=1 node_id=0 mm_cid=3\n");
+    assert!(message.contains("rseq_update happens to a thread"), "{message}");
+}
+
+/// A number of lines with switches, and some that cannot be read.
+fn with_unread(read: usize, unread: usize) -> String {
+    let good = switch_between("a", "b").repeat(read);
+    let bad = "               a-71 [001] 5.000000: sched_waking: comm=\n".repeat(unread);
+    format!("{good}{bad}")
+}
+
+#[test]
+fn a_line_that_cannot_be_read_is_counted_and_many_are_refused() {
+    let unread = |read, unread| from_text(&with_unread(read, unread)).origin.coverage.unread;
+    assert_eq!([unread(20, 0), unread(20, 1), unread(20, 2)], [0, 1, 2]);
+    let refused = error(&with_unread(20, 3));
+    assert!(refused.starts_with("line 21: sched_waking should say comm="), "{refused}");
+    let long = format!("{}{}\n", with_unread(20, 0), "x".repeat(20_000));
+    assert_eq!(from_text(&long).origin.coverage.unread, 1);
+}
+
+#[test]
+fn lines_that_could_not_be_read_lower_what_may_be_concluded() {
+    use percid_trace::trustworthiness::{Grade, Reason, Trustworthiness};
+    let reasons = |text: &str| -> Vec<(Grade, Reason)> {
+        let judged = Trustworthiness::of(&from_text(text));
+        judged.shortcomings.iter().map(|found| (found.leaves, found.reason)).collect()
+    };
+    assert!(reasons(&with_unread(200, 1)).contains(&(Grade::Limited, Reason::Unread(1))));
+    assert!(!reasons(&with_unread(200, 0)).contains(&(Grade::Limited, Reason::Unread(1))));
+}
+
+/// As Android's systrace writes them since 2014, and before.
+#[test]
+fn pages_of_systrace_have_the_lines_of_a_trace() {
+    let text = String::from_utf8(bytes("tracefs.txt")).expect("text");
+    let lines: Vec<&str> = text.lines().collect();
+    let script = format!("var x = 'sched_switch: of the script';{}", "x".repeat(40_000));
+    let page = format!(
+        "<!DOCTYPE html>\n<html>\n<head><script>{script}</script>\n\
+         <script class=\"trace-data\" type=\"application/json\">\n{{\"traceEvents\":[]}}\n</script>\n\
+         <script class=\"trace-data\" type=\"application/text\">\n{text}</script>\n{script}\n</html>\n"
+    );
+    assert_same(&from_text(&page), &from_text(&text));
+    assert_eq!(from_text(&page).origin, from_text(&text).origin);
+    let old: String = lines.iter().map(|line| format!("{line}\\n\\\n")).collect();
+    let old = format!(
+        "<html>\n<script>{script}\n  var linuxPerfData = \"\\\n{old}\\n\";\n</script>\n{script}\n"
+    );
+    assert_same(&from_text(&old), &from_text(&text));
+    let odd = page.replacen("sched_switch: prev_comm", "sched_switch: prev_com", 1);
+    assert_eq!(from_text(&odd).origin.coverage.unread, 1);
+    let without = error(&format!("<html>\n<script>{script}</script>\n"));
+    assert!(without.contains("no line is that of an event"), "{without}");
+}
+
+/// The lines of a thread's turns, from the same recording as `sched.data`.
+#[test]
+fn turns_of_perf_sched_timehist_are_those_of_the_recording() {
+    let turns = |name: &str| {
+        let trace = trace(name);
+        let mut turns = Vec::new();
+        let mut running = std::collections::HashMap::new();
+        for event in &trace.events {
+            let What::Switch { prev, next, state } = event.what else { continue };
+            // Microseconds, which perf cuts off; the first turn of a CPU has no beginning.
+            let since = running.insert(event.cpu, (event.time / 1000, next));
+            let since = since.filter(|&(_, thread)| thread == prev).map(|(since, _)| since);
+            if prev != 0 {
+                turns.push((event.time / 1000, event.cpu, prev, state.is_runnable(), since));
+            }
+        }
+        turns
+    };
+    let (told, recorded) = (turns("timehist.txt"), turns("sched.data"));
+    assert!(told.len() > 100, "{}", told.len());
+    assert_eq!(told.len(), recorded.len());
+    let unknown = told.iter().filter(|turn| turn.2 == UNKNOWN).count();
+    assert!(unknown < told.len() / 5, "{unknown} of {}", told.len());
+    for (told, recorded) in told.iter().zip(&recorded) {
+        // perf does not know the thread that leaves a CPU for the last time.
+        let thread = if told.2 == UNKNOWN { recorded.2 } else { told.2 };
+        assert_eq!(
+            (told.0, told.1, thread, told.3),
+            (recorded.0, recorded.1, recorded.2, recorded.3)
+        );
+        if let (Some(told), Some(recorded)) = (told.4, recorded.4) {
+            assert!(told.abs_diff(recorded) <= 1, "{told} and {recorded}");
+        }
+    }
+}
+
+#[test]
+fn perf_sched_timehist_may_have_names_like_its_columns() {
+    let heading = "           time    cpu  task name                       wait time  sch delay   run time  state\n";
+    let turn = |name: &str| {
+        format!(
+            "{heading}       7.165973 [0001]  {name:30}      0.000      0.008      0.017      R \n"
+        )
+    };
+    let read = from_text(&turn("a] 1.000[3/2]"));
+    assert_eq!(
+        events(&read),
+        [
+            "7165956000 1 Switch { prev: 4294967295, state: State(0), next: 3 }",
+            "7165973000 1 Member { thread: 3, process: 2 }",
+            "7165973000 1 3 \"a] 1.000\"",
+            "7165973000 1 Switch { prev: 3, state: State(0), next: 4294967295 }",
+        ]
+    );
+    let refused = error(&turn("a"));
+    assert!(refused.starts_with("line 2: expected was SECONDS [CPU] NAME["), "{refused}");
+    assert!(error(heading).contains("tells of no turn"));
+}
+
+/// What `docs/schedule.bt` prints.
+#[test]
+fn lines_of_bpftrace_are_read() {
+    let trace = trace("bpftrace.txt.gz");
+    let count = |kind: &str| trace.events.iter().filter(|event| event.what.name() == kind).count();
+    for kind in ["switch", "waking", "wakeup", "wakeup_new", "migrate", "fork", "exec", "exit"] {
+        assert!(count(kind) > 0, "no {kind}");
+    }
+    assert_eq!((trace.origin.coverage.unread, trace.origin.lost), (0, 0));
+    let judged = percid_trace::trustworthiness::Trustworthiness::of(&trace);
+    assert!(judged.permits_advice(), "{judged}");
+    let line = switch_between("a", "b");
+    assert_eq!(from_text(&format!("{line}Lost 12 events\n{line}Lost 3 events\n")).origin.lost, 15);
 }

@@ -9,9 +9,15 @@ use crate::event::Event;
 use crate::trace::Trace;
 use crate::{parquet, perfetto, spool};
 
+mod bytes;
 mod ftrace_text;
 mod perf_data;
+mod repeats;
 mod stream;
+mod timehist;
+mod trace_dat;
+mod tracing_data;
+mod unpacked;
 
 pub use crate::limits::{LAST_TIME, MOST_CPUS};
 
@@ -20,23 +26,35 @@ pub use crate::limits::{LAST_TIME, MOST_CPUS};
 pub enum Format {
     /// What `perf record` and `perf sched record` write, into a file or a pipe.
     PerfData,
+    /// What `trace-cmd record` writes, in version 6 or 7.
+    TraceDat,
     /// A table as this crate stores it.
     Parquet,
     /// A trace of Perfetto.
     Perfetto,
     /// What a recorder has written that has not ended: see [`spool`].
     Spool,
-    /// Text with a line for each event, as tracefs, `trace-cmd report` and `perf script` write it.
+    /// A file of one of the others, compressed by gzip or zstd.
+    Compressed,
+    /// Text with a line for each event, as tracefs, `trace-cmd report`, `perf script`, Android's systrace
+    /// and `perf sched timehist` write it.
     Text,
 }
 
 impl Format {
     /// All that are known.
-    pub const ALL: [Format; 5] =
-        [Format::PerfData, Format::Parquet, Format::Perfetto, Format::Spool, Format::Text];
+    pub const ALL: [Format; 7] = [
+        Format::PerfData,
+        Format::TraceDat,
+        Format::Parquet,
+        Format::Perfetto,
+        Format::Spool,
+        Format::Compressed,
+        Format::Text,
+    ];
 
     /// How many bytes [`Format::detect`] looks at.
-    pub const MAGIC: usize = 8;
+    pub const MAGIC: usize = 10;
 
     /// The format of a file that begins with these bytes. What begins like no other is taken for
     /// text.
@@ -45,6 +63,8 @@ impl Format {
             [b'P', b'E', b'R', b'F', b'I', b'L', b'E', b'2', ..]
             | [b'2', b'E', b'L', b'I', b'F', b'R', b'E', b'P', ..] => Format::PerfData,
             [b'P', b'A', b'R', b'1', ..] => Format::Parquet,
+            _ if first_bytes.starts_with(trace_dat::MAGIC) => Format::TraceDat,
+            _ if unpacked::is_compressed(first_bytes) => Format::Compressed,
             _ if first_bytes.starts_with(&spool::MAGIC) => Format::Spool,
             // The first field of the message, which has a length: a packet. A text would begin with
             // an empty line.
@@ -57,34 +77,47 @@ impl Format {
     pub fn name(self) -> &'static str {
         match self {
             Format::PerfData => "perf.data",
+            Format::TraceDat => "trace.dat",
             Format::Parquet => "Parquet",
             Format::Perfetto => "Perfetto",
             Format::Spool => "a recording that has not ended",
-            Format::Text => "text of tracefs, trace-cmd report or perf script",
+            Format::Compressed => "a compressed file",
+            Format::Text => "text of tracefs, trace-cmd report, perf script or perf sched timehist",
         }
     }
 }
 
-/// Reads a file in any of the known formats into memory: the file as it is, and 32 bytes for each
+/// Reads a file in any of the known formats, or a directory of `perf record --threads`, into memory: the
+/// file as it is, and 32 bytes for each
 /// event. What is no file, such as a pipe or a device, may have 4 GiB, and is refused early where it does
-/// not look like a trace.
+/// not look like a trace; what is compressed may become as long.
 ///
 /// # Errors
 ///
 /// What the system refuses, and where the file does not follow its format.
 pub fn read(path: &Path) -> Result<Trace, Error> {
     if path.is_dir() {
-        let what = "this is a directory, a file was expected (perf record without --threads)";
-        return Err(Error::in_file(what));
+        return perf_data::read_directory(path).and_then(checked);
     }
     let mut file = File::open(path)?;
-    let bytes = if file.metadata()?.is_file() {
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
-        bytes
-    } else {
-        stream::read(file, may_be_trace)?
-    };
+    if !file.metadata()?.is_file() {
+        return read_stream(file);
+    }
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    read_vec(bytes)
+}
+
+/// Reads what is no file, such as standard input, like [`read`].
+///
+/// # Errors
+///
+/// What the system refuses, and where the bytes do not follow their format.
+pub fn read_stream(from: impl Read) -> Result<Trace, Error> {
+    stream::read(from, may_be_trace).and_then(read_vec)
+}
+
+fn read_vec(bytes: Vec<u8>) -> Result<Trace, Error> {
     match Format::detect(&bytes) {
         Format::Parquet => parquet::read_bytes(bytes).and_then(checked),
         _ => read_bytes(&bytes),
@@ -94,8 +127,8 @@ pub fn read(path: &Path) -> Result<Trace, Error> {
 /// Whether what begins like this can be a trace. Everything but text begins with bytes of its own.
 fn may_be_trace(beginning: &[u8]) -> bool {
     match Format::detect(beginning) {
-        Format::Text => ftrace_text::has_event(beginning),
-        Format::PerfData | Format::Parquet | Format::Perfetto | Format::Spool => true,
+        Format::Text => ftrace_text::has_event(beginning) || timehist::is_one(beginning),
+        _ => true,
     }
 }
 
@@ -105,14 +138,39 @@ fn may_be_trace(beginning: &[u8]) -> bool {
 ///
 /// Where it does not follow its format.
 pub fn read_bytes(bytes: &[u8]) -> Result<Trace, Error> {
+    if Format::detect(bytes) != Format::Compressed {
+        return read_plain(bytes);
+    }
+    let plain = unpacked::unpack(bytes, stream::MOST)?;
+    match Format::detect(&plain) {
+        Format::Compressed => Err(Error::in_file("it is compressed twice: decompress it first")),
+        _ => read_plain(&plain),
+    }
+}
+
+fn read_plain(bytes: &[u8]) -> Result<Trace, Error> {
     let trace = match Format::detect(bytes) {
         Format::PerfData => perf_data::read(bytes),
-        Format::Text => ftrace_text::read(bytes),
+        Format::TraceDat => trace_dat::read(bytes),
+        Format::Text | Format::Compressed => read_text(bytes),
         Format::Perfetto => perfetto::read(bytes),
         Format::Spool => spool::read_bytes(bytes),
         Format::Parquet => parquet::read_bytes(bytes.to_vec()),
     };
     trace.and_then(checked)
+}
+
+/// Reads a text of whatever kind, which its first lines tell.
+fn read_text(text: &[u8]) -> Result<Trace, Error> {
+    if timehist::is_one(text) {
+        return timehist::read(text);
+    }
+    if text.trim_ascii_start().starts_with(b"{") {
+        let what = "this is JSON, which `perf data convert --to-json` writes without saying which event is which: \
+                    expected was the perf.data that it is made of";
+        return Err(Error::at_byte(0, what));
+    }
+    ftrace_text::read(text)
 }
 
 /// Refuses CPUs that no kernel has, as every analysis of a trace keeps something for each CPU up to

@@ -8,7 +8,7 @@ use crate::error::Error;
 const TRIED: u64 = 1 << 20;
 
 /// The most that is read. Longer recordings are stored before they are looked at.
-const MOST: u64 = 4 << 30;
+pub(super) const MOST: u64 = 4 << 30;
 
 /// Reads all, if `may_be_trace` finds that of its beginning.
 ///

@@ -7,6 +7,7 @@ use super::source::{Source, Tail};
 use crate::error::Error;
 use crate::event::{Event, Tid};
 use crate::gaps::{self, Finder};
+use crate::limits::MOST_CPUS;
 use crate::parquet::Writer;
 use crate::trace::{Origin, Trace};
 use crate::trustworthiness::{Judge, Trustworthiness};
@@ -35,7 +36,7 @@ pub struct Stored {
 ///
 /// # Errors
 ///
-/// What the system refuses.
+/// What the system refuses, and events that are not in order.
 pub fn store(
     source: &dyn Source,
     to: impl Write + Send,
@@ -72,6 +73,36 @@ pub fn store(
     })
 }
 
+/// Refuses events that no table can have, because a damaged file may hold them: CPUs that no kernel has,
+/// and times of a CPU that go back.
+#[derive(Default)]
+struct Order {
+    /// The time of the last event of each CPU.
+    last: Vec<u64>,
+}
+
+impl Order {
+    fn check(&mut self, event: &Event) -> Result<(), Error> {
+        let Event { time, cpu, .. } = *event;
+        if cpu >= MOST_CPUS {
+            return Err(Error::in_file(format!("CPU {cpu}: expected at most {}", MOST_CPUS - 1)));
+        }
+        let cpu = cpu as usize;
+        if cpu >= self.last.len() {
+            self.last.resize(cpu + 1, 0);
+        }
+        if time < self.last[cpu] {
+            let what = format!(
+                "the times of CPU {cpu} go back, which no recorder writes: `percid trace convert` sorts them, \
+                 in memory"
+            );
+            return Err(Error::in_file(what));
+        }
+        self.last[cpu] = time;
+        Ok(())
+    }
+}
+
 /// What has to be known before the first event is written.
 struct Survey {
     known: HashSet<Tid>,
@@ -82,9 +113,12 @@ struct Survey {
 
 impl Survey {
     fn of(source: &dyn Source) -> Result<Survey, Error> {
-        let (mut known, mut numa) = (HashSet::new(), false);
+        let (mut known, mut numa, mut order) = (HashSet::new(), false, Order::default());
         let tail = source.each(&mut |part| {
-            part.events.iter().for_each(|event| gaps::learn(&mut known, event));
+            for event in &part.events {
+                order.check(event)?;
+                gaps::learn(&mut known, event);
+            }
             numa |= !part.numa.is_empty();
             Ok(())
         })?;

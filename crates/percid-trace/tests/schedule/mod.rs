@@ -26,6 +26,7 @@ pub(crate) fn origin() -> Origin {
             some_cpus: true,
             cut_off: true,
             inferred: 5,
+            unread: 4,
         },
     }
 }

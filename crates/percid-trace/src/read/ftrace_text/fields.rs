@@ -1,7 +1,7 @@
 //! Takes lines apart.
 
 /// A number in decimal digits.
-pub(super) fn number(digits: &[u8]) -> Option<u64> {
+pub(in crate::read) fn number(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() {
         return None;
     }
@@ -12,7 +12,7 @@ pub(super) fn number(digits: &[u8]) -> Option<u64> {
 }
 
 /// A number of a thread or CPU, as the kernel's 32 bits: some are written with a sign.
-pub(super) fn id(digits: &[u8]) -> Option<u32> {
+pub(in crate::read) fn id(digits: &[u8]) -> Option<u32> {
     match digits.strip_prefix(b"-") {
         Some(digits) => number(digits).and_then(|id| u32::try_from(id).ok()).map(u32::wrapping_neg),
         None => number(digits).and_then(|id| u32::try_from(id).ok()),
@@ -25,7 +25,7 @@ pub(super) fn hex(digits: &[u8]) -> Option<u64> {
 }
 
 /// Nanoseconds from seconds with six to nine digits behind the dot.
-pub(super) fn seconds(text: &[u8]) -> Option<u64> {
+pub(in crate::read) fn seconds(text: &[u8]) -> Option<u64> {
     let dot = text.iter().rposition(|&byte| byte == b'.')?;
     let (whole, digits) = (number(&text[..dot])?, &text[dot + 1..]);
     let missing = 9usize.checked_sub(digits.len()).filter(|&missing| missing <= 3)?;
@@ -44,11 +44,11 @@ pub(super) fn last(line: &[u8], text: &[u8]) -> Option<usize> {
 }
 
 /// The words of a line that were not taken yet.
-pub(super) struct Words<'a>(pub(super) &'a [u8]);
+pub(in crate::read) struct Words<'a>(pub(in crate::read) &'a [u8]);
 
 impl<'a> Words<'a> {
     /// Takes the next word, up to a blank.
-    pub(super) fn next(&mut self) -> &'a [u8] {
+    pub(in crate::read) fn next(&mut self) -> &'a [u8] {
         let line = self.0.trim_ascii_start();
         let end = line.iter().position(|byte| *byte == b' ').unwrap_or(line.len());
         self.0 = &line[end..];

@@ -5,10 +5,11 @@
 //!             bash-9471    [001]  1413.242796041: sched_switch:         …           trace-cmd report -t
 //!     bash-9471    1d..2.  1413.242796: sched_switch:         …                     trace-cmd report -l
 //!             bash  9471 [001]  1413.242796041:       sched:sched_switch: …         perf script --ns
+//!  9471/9471  [001]  1413.242796:          1 sched:sched_switch: …                  perf script -F -comm,+pid,+period
 //! ```
 
 use super::fields::{Words, id, number, seconds};
-use crate::event::{Cpu, Tid};
+use crate::event::{Cpu, Tid, UNKNOWN};
 
 /// The column before which all of these write the name of the thread, right-aligned.
 const NAME_ENDS: usize = 16;
@@ -17,8 +18,20 @@ const NAME_ENDS: usize = 16;
 pub(super) const EXPECTED: &str = "NAME-THREAD [CPU] FLAGS SECONDS: or NAME THREAD [CPU] SECONDS:, the seconds with six to \
                                    nine digits behind the dot";
 
+/// What is said of a line that has this in place of a time: digits without a dot, as a word of its own
+/// or behind the CPU.
+pub(super) fn counts_something_else(line: &[u8]) -> bool {
+    let mut words = Words(line);
+    std::iter::repeat_with(|| words.next()).take_while(|word| !word.is_empty()).any(|word| {
+        let word = word.strip_suffix(b":").unwrap_or(b"");
+        let behind = word.iter().rposition(|&byte| byte == b']').map_or(0, |end| end + 1);
+        number(&word[behind..]).is_some()
+    })
+}
+
 /// The beginning of a line.
 pub(super) struct Head<'a> {
+    /// [`UNKNOWN`] if it does not say.
     pub(super) thread: Tid,
     pub(super) process: Option<Tid>,
     pub(super) cpu: Cpu,
@@ -33,8 +46,17 @@ impl<'a> Head<'a> {
     /// Reads the beginning of a line; `None` if it is not that of an event.
     ///
     /// A name may look like the rest of a beginning, but it ends by the sixteenth column, so the
-    /// last place that fits is it.
+    /// last place that fits is it. Lines without a name, or with more in front of it, are tried last.
     pub(super) fn read(line: &'a [u8]) -> Option<Head<'a>> {
+        Head::with_name(line).or_else(|| {
+            let shorter = line.trim_ascii_start();
+            Head::with_name(shorter)
+                .or_else(|| Head::after_blank(shorter))
+                .or_else(|| Head::without_thread(shorter))
+        })
+    }
+
+    fn with_name(line: &'a [u8]) -> Option<Head<'a>> {
         let ends = (1..=NAME_ENDS.min(line.len().checked_sub(1)?)).rev();
         ends.filter_map(|end| match line[end] {
             b'-' => Head::after_dash(&line[end + 1..]),
@@ -42,6 +64,18 @@ impl<'a> Head<'a> {
             _ => None,
         })
         .next()
+    }
+
+    /// `bash [001] 1413.242796041: sched:sched_switch: …`, or the same without the name.
+    fn without_thread(line: &'a [u8]) -> Option<Head<'a>> {
+        let starts = (0..=NAME_ENDS.min(line.len())).rev();
+        let mut starts = starts.filter(|&start| line[start..].starts_with(b"["));
+        starts.find_map(|start| {
+            let mut words = Words(&line[start..]);
+            let cpu = in_brackets(words.next())?;
+            let time = words.next();
+            Head::at(UNKNOWN, None, cpu, time, words)
+        })
     }
 
     /// The rest behind `bash-`: `9471 [001] d..2. 1413.242796: sched_switch: …`
@@ -84,7 +118,12 @@ impl<'a> Head<'a> {
         mut words: Words<'a>,
     ) -> Option<Head<'a>> {
         let time = seconds(time.strip_suffix(b":")?)?;
-        let event = words.next().strip_suffix(b":")?;
+        let mut event = words.next();
+        // perf's period, or trace-cmd's distance to the line before.
+        if number(event).is_some() || event.starts_with(b"(+") {
+            event = words.next();
+        }
+        let event = event.strip_suffix(b":")?;
         let system = event.iter().position(|&byte| byte == b':');
         let event = &event[system.map_or(0, |colon| colon + 1)..];
         Some(Head { thread, process, cpu, time, event, body: words.0.trim_ascii() })

@@ -7,13 +7,17 @@
 
 use std::collections::HashMap;
 
-use crate::collector::Collector;
+use crate::collector::{Collector, Tracepoint};
 use crate::error::Error;
-use crate::event::{Cpu, Tid};
+use crate::event::{Cpu, Tid, UNKNOWN};
 use crate::trace::{Origin, Trace};
 
-mod fields;
+use super::repeats::Repeats;
+
+pub(super) mod fields;
 mod head;
+mod instance;
+mod page;
 mod tracepoint;
 
 use head::Head;
@@ -25,33 +29,38 @@ const LONGEST_LINE: usize = 1 << 14;
 /// The shortest line of an event; a hint for how many there are.
 const SHORTEST_LINE: usize = 80;
 
-/// How the files of `trace-cmd record` begin.
-const TRACE_DAT: &[u8] = b"\x17\x08\x44tracing";
-
 /// Reads a text.
+///
+/// A line that tells of an event and cannot be read is counted, unless it is one of many: those are of
+/// another kind than is read.
 pub(super) fn read(bytes: &[u8]) -> Result<Trace, Error> {
-    if bytes.starts_with(TRACE_DAT) {
-        let what = "this is what trace-cmd record writes; expected was the text that trace-cmd report -t makes of it";
-        return Err(Error::at_byte(0, what));
-    }
     let mut reader = Reader {
         collector: Collector::with_capacity(bytes.len() / SHORTEST_LINE),
         processes: HashMap::new(),
         origin: Origin::default(),
-        recognised: false,
+        read: 0,
+        first_unread: None,
         order: TimeOrder::default(),
+        width: instance::width(bytes),
+        repeats: Repeats::new(),
     };
-    for (line, number) in bytes.split(|&byte| byte == b'\n').zip(1..) {
-        reader.line(number, line).map_err(|what| Error::at_line(number, what))?;
+    let mut page = page::is_page(bytes).then(page::Page::default);
+    for (mut line, number) in bytes.split(|&byte| byte == b'\n').zip(1..) {
+        if let Some(page) = &mut page {
+            let Some(part) = page.line(line) else { continue };
+            line = part;
+        }
+        if let Err(what) = reader.line(number, line) {
+            reader.origin.coverage.unread += 1;
+            reader.first_unread.get_or_insert((number, what));
+        }
     }
-    if !reader.recognised {
-        let what = "no line is that of an event: text of tracefs, trace-cmd report or perf script, \
-                    perf.data, Perfetto or Parquet was expected";
-        return Err(Error::at_line(1, what));
-    }
-    reader.order.check()?;
+    reader.check()?;
     Ok(reader.collector.finish(reader.origin))
 }
+
+/// As many lines that are read may have one among them that is not.
+const UNREAD_AMONG: u64 = 10;
 
 /// Whether the times of each CPU ascend, as those of a clock do.
 #[derive(Default)]
@@ -86,42 +95,75 @@ impl TimeOrder {
     }
 }
 
-/// Whether any line of a beginning of a text is that of an event.
+/// Whether any line of a beginning of a text is that of an event, or may come after much script.
 pub(super) fn has_event(beginning: &[u8]) -> bool {
+    if page::is_page(beginning) {
+        return true;
+    }
     let lines = beginning.split(|&byte| byte == b'\n');
     lines.filter(|line| line.len() <= LONGEST_LINE).any(|line| Head::read(line).is_some())
 }
 
-struct Reader {
+struct Reader<'a> {
     collector: Collector,
     /// The process of each thread, where lines tell it.
     processes: HashMap<Tid, Tid>,
     origin: Origin,
-    /// Whether any line was that of an event.
-    recognised: bool,
+    /// How many lines were those of an event.
+    read: u64,
+    /// The first line that tells of an event and could not be read, and why.
+    first_unread: Option<(u64, String)>,
     order: TimeOrder,
+    /// How wide the names of instances are.
+    width: usize,
+    /// By the name of the instance.
+    repeats: Repeats<'a, &'a [u8]>,
 }
 
-impl Reader {
-    fn line(&mut self, number: u64, line: &[u8]) -> Result<(), String> {
+impl<'a> Reader<'a> {
+    fn line(&mut self, number: u64, line: &'a [u8]) -> Result<(), String> {
         if line.len() > LONGEST_LINE {
             return Err(format!("the line is longer than {LONGEST_LINE} bytes"));
         }
         let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let (instance, line) = instance::split(line, self.width);
         let Some(Head { thread, process, cpu, time, event, body }) = Head::read(line) else {
             return self.remark(line);
         };
-        self.recognised = true;
+        self.read += 1;
         self.order.note(number, cpu, time);
         if let Some(process) = process {
             if self.processes.insert(thread, process) != Some(process) {
                 self.collector.member(time, cpu, thread, process);
             }
         }
-        if let Some(tracepoint) = tracepoint::read(event, body)? {
-            self.collector.tracepoint(time, cpu, thread, tracepoint);
+        let Some(tracepoint) = tracepoint::read(event, body)? else { return Ok(()) };
+        if thread == UNKNOWN && tells_of_current(&tracepoint) {
+            let event = String::from_utf8_lossy(event);
+            return Err(format!(
+                "{event} happens to a thread, whose number was expected (-F +tid)"
+            ));
         }
+        if self.width > 0 && self.repeats.is_one(instance, cpu, thread, tracepoint) {
+            return Ok(());
+        }
+        self.collector.tracepoint(time, cpu, thread, tracepoint);
         Ok(())
+    }
+
+    /// What is wrong with the text as a whole.
+    fn check(&mut self) -> Result<(), Error> {
+        let unread = self.origin.coverage.unread;
+        if let Some((line, what)) = self.first_unread.take_if(|_| unread > self.read / UNREAD_AMONG)
+        {
+            return Err(Error::at_line(line, what));
+        }
+        if self.read == 0 {
+            let what = "no line is that of an event: text of tracefs, trace-cmd report or perf script, \
+                        perf.data, trace.dat, Perfetto or Parquet was expected";
+            return Err(Error::at_line(1, what));
+        }
+        self.order.check()
     }
 
     /// A line that is not that of an event, or not as it should be.
@@ -135,15 +177,29 @@ impl Reader {
             self.origin.online_cpus = numbers.next().and_then(|cpus| u32::try_from(cpus).ok());
         } else if let Some(cpus) = line.strip_prefix(b"cpus=") {
             self.origin.possible_cpus = fields::number(cpus).and_then(|cpus| cpus.try_into().ok());
+        } else if let Some(number) = lost_by_bpftrace(line) {
+            *lost = lost.saturating_add(number);
         } else if line.starts_with(b"CPU") {
             *lost = lost.saturating_add(lost_on_cpu(line));
         } else if let Some(at) = fields::last(line, b"PERF_RECORD_LOST lost ") {
             *lost = lost.saturating_add(fields::numbers(&line[at..]).next().unwrap_or(0));
         } else if is_switch(line) {
-            return Err(format!("a sched_switch should begin with {}", head::EXPECTED));
+            let clock = match head::counts_something_else(line) {
+                true => {
+                    " (the clocks uptime, counter and x86-tsc have none: expected was trace-cmd record -C mono)"
+                }
+                false => "",
+            };
+            return Err(format!("a sched_switch should begin with {}{clock}", head::EXPECTED));
         }
         Ok(())
     }
+}
+
+/// Whether what an event says depends on the thread that ran.
+fn tells_of_current(tracepoint: &Tracepoint<'_>) -> bool {
+    use Tracepoint::{Numa, RseqUpdate, TaskNewtask, Tick};
+    matches!(tracepoint, TaskNewtask { .. } | RseqUpdate { .. } | Tick | Numa(_))
 }
 
 /// Whether a line tells of a switch, which no trace can do without. The records of `perf` and
@@ -152,6 +208,11 @@ fn is_switch(line: &[u8]) -> bool {
     let Some(at) = fields::last(line, b"sched_switch: ") else { return false };
     let is_word = at.checked_sub(1).is_none_or(|before| matches!(line[before], b' ' | b':'));
     is_word && !line.starts_with(b"#") && fields::last(line, b"PERF_RECORD_").is_none()
+}
+
+/// How many lines bpftrace says it has lost: `Lost 12 events`
+fn lost_by_bpftrace(remark: &[u8]) -> Option<u64> {
+    fields::number(remark.strip_prefix(b"Lost ")?.strip_suffix(b" events")?)
 }
 
 /// How many events a remark on a CPU says were lost there; 1 if it does not say how many.

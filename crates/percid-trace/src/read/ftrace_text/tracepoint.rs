@@ -78,7 +78,23 @@ const SWAP_NUMA: &str = "src_pid=NUMBER src_tgid=NUMBER src_ngid=NUMBER src_cpu=
 const WAKEUP: &str = "comm=NAME pid=NUMBER prio=NUMBER target_cpu=NUMBER";
 
 fn switch(body: Body<'_>) -> Option<Tracepoint<'_>> {
-    switch_in_full(body).or_else(|| switch_in_short(body))
+    switch_in_full(body).or_else(|| switch_in_short(body)).or_else(|| switch_in_numbers(body))
+}
+
+/// As `trace-cmd report -R` writes it: `prev_comm=sh prev_pid=12 … prev_state=1 next_comm=cat …`
+fn switch_in_numbers(mut body: Body<'_>) -> Option<Tracepoint<'_>> {
+    body.id(b" next_prio=")?;
+    let next_pid = body.id(b" next_pid=")?;
+    let prev = |mut prev: Body<'_>| {
+        let state = super::fields::number(prev.last(b" prev_state=")?)?;
+        prev.id(b" prev_prio=")?;
+        let prev_pid = prev.id(b" prev_pid=")?;
+        Some((prev.0.len(), prev_pid, State::from_kernel(state).0))
+    };
+    let ((end, prev_pid, prev_state), next_comm) =
+        body.split(b" next_comm=", LONGEST_NAME, prev)?;
+    let prev_comm = Body(&body.0[..end]).first(b"prev_comm=")?;
+    Some(Tracepoint::SchedSwitch { prev_comm, prev_pid, prev_state, next_comm, next_pid })
 }
 
 fn switch_in_full(mut body: Body<'_>) -> Option<Tracepoint<'_>> {
@@ -177,8 +193,8 @@ fn migrate(mut body: Body<'_>) -> Option<Tracepoint<'_>> {
 fn fork(mut body: Body<'_>) -> Option<Tracepoint<'_>> {
     let child_pid = body.id(b" child_pid=")?;
     let parent = |mut parent: Body<'_>| {
-        let pid = parent.id(b" pid=")?;
-        parent.first(b"comm=")?;
+        let pid = parent.id(b" pid=").or_else(|| parent.id(b" parent_pid="))?;
+        parent.first(b"comm=").or_else(|| parent.first(b"parent_comm="))?;
         Some(pid)
     };
     let (parent_pid, child_comm) = body.split(b" child_comm=", LONGEST_NAME, parent)?;

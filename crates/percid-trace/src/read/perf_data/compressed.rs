@@ -2,9 +2,7 @@
 
 use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
 
-/// How many times larger than compressed records may become. Schedules become about ten times
-/// larger.
-const LARGEST_RATIO: usize = 256;
+use crate::limits::LARGEST_RATIO;
 
 /// Decompresses what the compressed records of a file hold, one after the other: a single stream.
 pub(super) struct Decompression {

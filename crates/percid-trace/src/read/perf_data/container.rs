@@ -5,11 +5,11 @@ use std::borrow::Cow;
 
 use tracepoint_decode::{PerfEventAttrSize, PerfEventHeaderType as Type};
 
-use super::bytes::Bytes;
 use super::compressed::Decompression;
 use super::sample::Attributes;
 use crate::error::Error;
 use crate::formats::ByteOrder;
+use crate::read::bytes::Bytes;
 
 /// Sections of a file, by their numbers.
 pub(super) mod feature {
@@ -181,6 +181,13 @@ fn numbers(mut list: Bytes<'_>) -> Result<Vec<u64>, Error> {
 }
 
 impl<'a> Records<'a> {
+    /// Appends the records of another file, which has nothing else.
+    pub(super) fn append(&mut self, file: &[u8], order: ByteOrder) -> Result<(), Error> {
+        let more = Records { bytes: file.into(), at: 0 }.decompressed(order)?;
+        self.bytes.to_mut().extend_from_slice(&more.bytes);
+        Ok(())
+    }
+
     /// All records, one after the other.
     pub(super) fn all(&self, order: ByteOrder) -> Bytes<'_> {
         Bytes::new(&self.bytes, self.at, order)

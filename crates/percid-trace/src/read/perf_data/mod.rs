@@ -2,8 +2,7 @@
 //!
 //! The container is read here rather than by a crate: `linux-perf-data` allocates what a header
 //! claims, does not keep the order of compressed records and stops at the tracing data of a pipe;
-//! `tracepoint_perf` reads paths only, and nothing that is compressed. Directories, as `perf record
-//! --threads` writes them, are not read.
+//! `tracepoint_perf` reads paths only, and nothing that is compressed.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,21 +12,27 @@ use crate::collector::{Collector, Tracepoint};
 use crate::error::Error;
 use crate::event::{Cpu, KTHREADD, Shares, State, Tid, UNKNOWN};
 use crate::formats::{ByteOrder, Formats};
+use crate::read::bytes::Bytes;
+use crate::read::tracing_data;
 use crate::trace::{Coverage, Origin, Trace};
 
-mod bytes;
 mod compressed;
 mod container;
+mod directory;
 mod sample;
-mod tracing_data;
 
-use bytes::Bytes;
 use container::{Container, Record, feature};
 use sample::Layout;
 
+pub(super) use directory::read_directory;
+
 /// Reads a `perf.data` file.
 pub(super) fn read(bytes: &[u8]) -> Result<Trace, Error> {
-    let container = Container::read(bytes)?;
+    trace(Container::read(bytes)?)
+}
+
+/// The trace that all records make.
+fn trace(container: Container<'_>) -> Result<Trace, Error> {
     let formats = match container.feature(feature::TRACING_DATA) {
         Some(data) => tracing_data::read(data)?,
         None => Formats::default(),
@@ -388,6 +393,7 @@ fn coverage(container: &Container<'_>, formats: &Formats) -> Result<Coverage, Er
         some_cpus: has(&["-C", "--cpu"]),
         cut_off: false,
         inferred: 0,
+        unread: 0,
     })
 }
 

@@ -5,10 +5,10 @@ use tracepoint_decode::{
     PerfEventAttrSampleType as SampleType, PerfEventAttrSize, PerfEventAttrType as EventType,
 };
 
-use super::bytes::Bytes;
 use crate::error::Error;
 use crate::event::{Cpu, Tid};
 use crate::formats::ByteOrder;
+use crate::read::bytes::Bytes;
 use crate::trace::Sampling;
 
 /// The attributes of an event, as far as its records depend on them.

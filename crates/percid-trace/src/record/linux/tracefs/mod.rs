@@ -8,7 +8,6 @@
 
 mod events;
 mod instance;
-mod pages;
 mod place;
 mod probes;
 
@@ -20,7 +19,6 @@ use std::path::Path;
 
 use self::events::Events;
 use self::instance::Instance;
-use self::pages::{Layout, Page};
 use self::probes::Probes;
 use super::buffers::Buffers;
 use super::clock::now;
@@ -28,7 +26,9 @@ use super::stream::Stream;
 use super::{cpus, snapshot};
 use crate::collector::Tracepoint;
 use crate::event::{Cpu, Tid};
+use crate::formats::ByteOrder;
 use crate::record::options::Options;
+use crate::sub_buffers::{Layout, Page};
 
 /// Prepares a recording of a process, or of everything; says what is missing if that cannot be.
 pub(super) fn open(options: &Options, process: Option<Tid>) -> Result<Tracefs, String> {
@@ -185,7 +185,7 @@ struct Buffer {
 
 impl Buffer {
     fn new(instance: Instance, events: Events) -> Result<Buffer, String> {
-        let layout = Layout::read(&instance.read("events/header_page")?)
+        let layout = Layout::read(&instance.read("events/header_page")?, ByteOrder::NATIVE)
             .map_err(|error| format!("events/header_page: {error}"))?;
         let pipes = instance.pipes()?;
         let page = vec![0; layout.size];

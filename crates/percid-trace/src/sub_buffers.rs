@@ -1,4 +1,5 @@
-//! The sub-buffers of the kernel's trace, in the form in which `trace_pipe_raw` hands them out.
+//! The sub-buffers of the kernel's trace, in the form in which `trace_pipe_raw` hands them out and
+//! `trace-cmd` stores them.
 //!
 //! A sub-buffer begins with a time and with the number of bytes in use. Records follow, each with
 //! its distance in time to the one before. Where the buffer had been overwritten before it was
@@ -6,10 +7,12 @@
 //! records are gone.
 
 use crate::error::Error;
+use crate::formats::ByteOrder;
 
 /// How a sub-buffer is laid out: the kernel says it in `events/header_page`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Layout {
+    order: ByteOrder,
     /// Bytes of the number of bytes in use: those of the kernel's `long`.
     commit_size: usize,
     /// Where the number of bytes in use stands.
@@ -24,8 +27,8 @@ pub(crate) struct Layout {
 const LARGEST: usize = 16 << 20;
 
 impl Layout {
-    /// Reads the description. A line is `field: TYPE NAME; offset:N; size:N; signed:N;`.
-    pub(crate) fn read(header_page: &str) -> Result<Layout, Error> {
+    /// Reads the description of the kernel of a machine with this order of bytes. A line is `field: TYPE NAME; offset:N; size:N; signed:N;`.
+    pub(crate) fn read(header_page: &str, order: ByteOrder) -> Result<Layout, Error> {
         let field = |name: &str| -> Result<(usize, usize), Error> {
             let found = (1..).zip(header_page.lines()).find_map(|(nr, line)| {
                 let mut parts = line.trim().split(';').map(str::trim);
@@ -49,7 +52,21 @@ impl Layout {
             let what = "expected a time of 8 bytes, the bytes in use, and the records after both";
             return Err(Error::at_line(1, what));
         }
-        Ok(Layout { commit_size, commit, data, size: data + data_size })
+        Ok(Layout { order, commit_size, commit, data, size: data + data_size })
+    }
+
+    /// The same for sub-buffers of another size; `None` if that is none.
+    #[cfg(feature = "files")]
+    pub(crate) fn with_size(self, size: usize) -> Option<Layout> {
+        (size > self.data && size <= LARGEST).then_some(Layout { size, ..self })
+    }
+
+    /// A number of as many bytes as that of the bytes in use.
+    fn word(&self, bytes: &[u8], at: usize) -> Option<u64> {
+        match self.commit_size {
+            4 => word32(bytes, at, self.order).map(u64::from),
+            _ => word64(bytes, at, self.order),
+        }
     }
 }
 
@@ -66,6 +83,7 @@ pub(crate) struct Record<'a> {
 /// The records of a sub-buffer, in their order.
 #[derive(Debug, Clone)]
 pub(crate) struct Page<'a> {
+    order: ByteOrder,
     /// The records and nothing else.
     records: &'a [u8],
     /// Where they begin.
@@ -93,7 +111,7 @@ impl<'a> Page<'a> {
     /// Takes what one read returned.
     pub(crate) fn new(bytes: &'a [u8], layout: &Layout) -> Result<Page<'a>, Error> {
         let (Some(time), Some(commit)) =
-            (word64(bytes, 0), word(bytes, layout.commit, layout.commit_size))
+            (word64(bytes, 0, layout.order), layout.word(bytes, layout.commit))
         else {
             return Err(Error::at_byte(0, "expected the header of a sub-buffer"));
         };
@@ -102,19 +120,19 @@ impl<'a> Page<'a> {
             let what = format!("expected at most {} bytes, found {end}", bytes.len());
             return Err(Error::at_byte(layout.commit as u64, what));
         };
-        let stored = (commit & MISSED_STORED != 0).then(|| word(bytes, end, layout.commit_size));
+        let stored = (commit & MISSED_STORED != 0).then(|| layout.word(bytes, end));
         let lost = match (commit & MISSED_EVENTS != 0, stored.flatten()) {
             (true, count) => count.unwrap_or(1).max(1),
             (false, _) => 0,
         };
-        Ok(Page { records, from: layout.data, at: 0, time, lost })
+        Ok(Page { order: layout.order, records, from: layout.data, at: 0, time, lost })
     }
 
     /// The next record; `None` after the last one.
     pub(crate) fn next(&mut self) -> Result<Option<Record<'a>>, Error> {
-        while let Some(header) = word32(self.records, self.at) {
-            let (kind, delta) = split(header);
-            let first = word32(self.records, self.at + 4);
+        while let Some(header) = word32(self.records, self.at, self.order) {
+            let (kind, delta) = split(header, self.order);
+            let first = word32(self.records, self.at + 4, self.order);
             let at = self.at;
             let from = self.from;
             let cut = || Error::at_byte((from + at) as u64, "expected the rest of a record");
@@ -167,28 +185,23 @@ impl<'a> Page<'a> {
     }
 }
 
-/// Kind or length, and distance in time: bit fields, which big-endian compilers lay out from the
-/// other end.
-fn split(header: u32) -> (u32, u64) {
-    if cfg!(target_endian = "big") {
-        (header >> DELTA_BITS, u64::from(header & ((1 << DELTA_BITS) - 1)))
-    } else {
-        (header & 31, u64::from(header >> 5))
+/// Kind or length, and distance in time: bit fields, which compilers for big-endian machines lay out
+/// from the other end.
+fn split(header: u32, order: ByteOrder) -> (u32, u64) {
+    match order {
+        ByteOrder::Big => (header >> DELTA_BITS, u64::from(header & ((1 << DELTA_BITS) - 1))),
+        ByteOrder::Little => (header & 31, u64::from(header >> 5)),
     }
 }
 
-fn word32(bytes: &[u8], at: usize) -> Option<u32> {
+fn word32(bytes: &[u8], at: usize, order: ByteOrder) -> Option<u32> {
     let bytes = bytes.get(at..at.checked_add(4)?)?;
-    Some(u32::from_ne_bytes(bytes.try_into().ok()?))
+    Some(order.u32(bytes.try_into().ok()?))
 }
 
-fn word64(bytes: &[u8], at: usize) -> Option<u64> {
+fn word64(bytes: &[u8], at: usize, order: ByteOrder) -> Option<u64> {
     let bytes = bytes.get(at..at.checked_add(8)?)?;
-    Some(u64::from_ne_bytes(bytes.try_into().ok()?))
-}
-
-fn word(bytes: &[u8], at: usize, size: usize) -> Option<u64> {
-    if size == 4 { word32(bytes, at).map(u64::from) } else { word64(bytes, at) }
+    Some(order.u64(bytes.try_into().ok()?))
 }
 
 #[cfg(test)]
@@ -203,7 +216,7 @@ mod tests {
         \tfield: char data;\toffset:16;\tsize:4080;\tsigned:0;\n";
 
     fn layout() -> Layout {
-        Layout::read(HEADER_PAGE).expect("the kernel's description")
+        Layout::read(HEADER_PAGE, ByteOrder::NATIVE).expect("the kernel's description")
     }
 
     fn header(kind: u32, delta: u32) -> [u8; 4] {
@@ -259,7 +272,8 @@ mod tests {
 
     #[test]
     fn the_layout_is_the_kernels() {
-        assert_eq!(layout(), Layout { commit_size: 8, commit: 8, data: 16, size: 4096 });
+        let order = ByteOrder::NATIVE;
+        assert_eq!(layout(), Layout { order, commit_size: 8, commit: 8, data: 16, size: 4096 });
         for (from, to) in [
             ("data", "date"),
             ("size:4080", "size:x"),
@@ -267,7 +281,7 @@ mod tests {
             ("offset:16", "offset:12"),
             ("u64 timestamp;\toffset:0", "u64 timestamp;\toffset:4"),
         ] {
-            assert!(Layout::read(&HEADER_PAGE.replace(from, to)).is_err(), "{to}");
+            assert!(Layout::read(&HEADER_PAGE.replace(from, to), order).is_err(), "{to}");
         }
     }
 
@@ -283,6 +297,33 @@ mod tests {
             (absolute, b"last".to_vec()),
         ];
         assert_eq!((lost, found), (0, expected.to_vec()));
+    }
+
+    /// The same records as machines of both kinds write them.
+    #[test]
+    fn records_of_either_byte_order_are_the_same() {
+        let read = |order, bytes: &[u8]| {
+            let layout = Layout::read(HEADER_PAGE, order).expect("the kernel's description");
+            let mut page = Page::new(bytes, &layout).ok()?;
+            page.next().ok()?.map(|record| (record.time, record.data.to_vec()))
+        };
+        let (time, delta) = (1u64 << 40 | 7, 5);
+        let little = [
+            &time.to_le_bytes()[..],
+            &8u64.to_le_bytes(),
+            &(delta << 5 | 1u32).to_le_bytes(),
+            b"abcd",
+        ];
+        let big = [
+            &time.to_be_bytes()[..],
+            &8u64.to_be_bytes(),
+            &(1u32 << 27 | delta).to_be_bytes(),
+            b"abcd",
+        ];
+        let expected = Some((time + u64::from(delta), b"abcd".to_vec()));
+        assert_eq!(read(ByteOrder::Little, &little.concat()), expected);
+        assert_eq!(read(ByteOrder::Big, &big.concat()), expected);
+        assert_eq!(read(ByteOrder::Little, &big.concat()), None, "the control");
     }
 
     #[test]

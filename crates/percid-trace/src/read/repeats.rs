@@ -1,0 +1,48 @@
+//! Events that several of the kernel's buffers hold.
+//!
+//! What is switched on in several instances of tracefs is recorded in each of them. The kernel hands an
+//! event to one buffer after the other before the next event happens on that CPU.
+
+use crate::collector::Tracepoint;
+use crate::event::{Cpu, Tid};
+use crate::limits::MOST_CPUS;
+
+/// Tells what was told before.
+#[derive(Debug)]
+pub(super) struct Repeats<'a, B> {
+    /// For each CPU the last event that was new, and the buffer that told it.
+    last: Vec<Option<(B, Tid, Tracepoint<'a>)>>,
+}
+
+impl<'a, B: PartialEq> Repeats<'a, B> {
+    pub(super) fn new() -> Repeats<'a, B> {
+        Repeats { last: Vec::new() }
+    }
+
+    /// Whether this is the event that another buffer told last; the events of all buffers must come by
+    /// time.
+    pub(super) fn is_one(
+        &mut self,
+        buffer: B,
+        cpu: Cpu,
+        current: Tid,
+        tracepoint: Tracepoint<'a>,
+    ) -> bool {
+        // Such a CPU is refused later.
+        if cpu >= MOST_CPUS {
+            return false;
+        }
+        let cpu = cpu as usize;
+        if cpu >= self.last.len() {
+            self.last.resize_with(cpu + 1, || None);
+        }
+        let last = &mut self.last[cpu];
+        let is_one = last.as_ref().is_some_and(|(teller, thread, event)| {
+            *teller != buffer && (*thread, *event) == (current, tracepoint)
+        });
+        if !is_one {
+            *last = Some((buffer, current, tracepoint));
+        }
+        is_one
+    }
+}
