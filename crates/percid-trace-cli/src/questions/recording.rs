@@ -24,13 +24,13 @@ const LINES: usize = 10_000;
 
 /// A recording, and which part of it is asked for.
 pub(super) struct Recording<'a> {
-    arguments: &'a QuestionArguments,
+    pub(super) arguments: &'a QuestionArguments,
     report: Report,
-    interrupt: Interrupt,
+    pub(super) interrupt: Interrupt,
     pub(super) trace: Trace,
     pub(super) window: Window,
     pub(super) processes: Vec<Tid>,
-    trustworthiness: Trustworthiness,
+    pub(super) trustworthiness: Trustworthiness,
 }
 
 /// What every answer begins with.
@@ -97,7 +97,18 @@ impl<'a> Recording<'a> {
         label: &str,
         answer: impl FnOnce(&RunControl) -> A + Send,
     ) -> A {
-        watched(label, Some(self.trace.events.len() as u64), &self.interrupt, answer)
+        self.ask_repeatedly(label, 1, answer)
+    }
+
+    /// The same of a question that goes through the events so many times.
+    pub(super) fn ask_repeatedly<A: Send>(
+        &self,
+        label: &str,
+        times: u64,
+        answer: impl FnOnce(&RunControl) -> A + Send,
+    ) -> A {
+        let total = self.trace.events.len() as u64 * times;
+        watched(label, Some(total), &self.interrupt, answer)
     }
 
     /// What an answer begins with, and where the page goes. What was recorded is given up.

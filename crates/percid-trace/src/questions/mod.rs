@@ -3,9 +3,13 @@
 //!
 //! Each question goes through the events once, in their order, and does the same work for each.
 
+mod affinities;
+mod bound;
 mod follower;
 mod histogram;
+mod idle_clock;
 mod latency;
+mod losses;
 mod migrations;
 mod preemptions;
 mod recent_turns;
@@ -15,6 +19,7 @@ mod wakeups;
 
 pub use histogram::{Bin, Histogram};
 pub use latency::{Latency, LatencySettings, LongWait, ThreadLatency, latency};
+pub use losses::{Loss, LossKind, Losses, LossesSettings, LostMoment, losses};
 pub use migrations::{Migrations, MigrationsSettings, ThreadMigrations, migrations};
 pub use preemptions::{Delay, Preemptions, PreemptionsSettings, preemptions};
 pub use turn::Who;
