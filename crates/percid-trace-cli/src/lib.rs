@@ -15,6 +15,8 @@ mod questions;
 mod record;
 mod recover;
 mod replay;
+mod times;
+mod tracks;
 mod window;
 
 use std::panic;

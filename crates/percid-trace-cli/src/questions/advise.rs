@@ -24,8 +24,8 @@ use serde::Serialize;
 use super::finding::{Finding, Ids, Place, SLOW_NS};
 use super::names::Names;
 use super::recording::{Figures, Recording};
-use super::times::ms;
 use crate::replay::{misfit, replay_all};
+use crate::times::ms;
 
 pub(crate) fn run(arguments: &MigrationsArguments, json: bool) -> Result<Exit, Failure> {
     let machine = presets::machine(&arguments.machine, Numbering::Kernel)?;

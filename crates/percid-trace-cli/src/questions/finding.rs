@@ -9,9 +9,9 @@ use percid_trace::event::{Cpu, Tid};
 use percid_trace::questions::{Loss, LossKind, LostMoment, ThreadMigrations};
 use serde::Serialize;
 
-use super::names::{Named, Names, labelled};
-use super::times::{ms, percent, seconds};
-use crate::printable::printable;
+use super::names::{Named, Names};
+use crate::printable::{labelled, printable};
+use crate::times::{ms, percent, seconds};
 
 /// A CPU that takes longer than this to wake up, in the mean, is slow.
 pub(super) const SLOW_NS: u64 = 50_000;

@@ -15,9 +15,10 @@ use percid_trace::questions::{
 };
 use serde::Serialize;
 
-use super::names::{Named, Names, labelled};
+use super::names::{Named, Names};
 use super::recording::{Figures, Recording};
-use super::times::{ms, ms_if, seconds};
+use crate::printable::labelled;
+use crate::times::{ms, ms_if, seconds};
 
 pub(crate) fn run(arguments: &LatencyArguments, json: bool) -> Result<Exit, Failure> {
     let recording = Recording::load(&arguments.question)?;

@@ -8,5 +8,4 @@ pub(crate) mod migrations;
 mod names;
 pub(crate) mod preemptions;
 mod recording;
-mod times;
 pub(crate) mod usage;

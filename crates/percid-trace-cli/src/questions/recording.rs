@@ -1,5 +1,6 @@
 //! The recording that is asked, and what each answer begins with.
 
+use std::collections::HashMap;
 use std::fmt;
 
 use percid_command::exit::{Exit, Failure};
@@ -8,15 +9,20 @@ use percid_command::output;
 use percid_command::report::{Report, lead};
 use percid_command::trace_questions::QuestionArguments;
 use percid_command::watch::watched;
-use percid_report::Page;
+use percid_report::{Page, Tracks};
 use percid_sim::run_control::RunControl;
 use percid_trace::Trace;
 use percid_trace::event::Tid;
+use percid_trace::questions::{self, PictureSettings};
 use percid_trace::trustworthiness::Trustworthiness;
 use percid_trace::window::Window;
 use serde::Serialize;
 
+use super::names::Names;
 use crate::info::About;
+use crate::printable::labelled;
+use crate::times::ms;
+use crate::tracks::{self, Cast, Process};
 use crate::{file, window};
 
 /// Lines that the JSON document has, unless more are asked for.
@@ -124,6 +130,29 @@ impl<'a> Recording<'a> {
         (head, report)
     }
 
+    /// What CPUs ran.
+    fn picture(&self) -> Tracks {
+        let (window, processes) = (self.window, self.processes.clone());
+        let settings = PictureSettings { window, processes, spans: tracks::spans(1) };
+        let found =
+            self.ask("picture", |control| questions::picture(&self.trace, &settings, control));
+        let names = Names::new(&self.trace, &found.known);
+        let processes = found.processes.iter().map(|ran| Process {
+            label: labelled(&names.process(ran.process), ran.process),
+            ms: ms(ran.run_ns),
+            threads: ran.threads,
+        });
+        let places: HashMap<Tid, usize> =
+            found.processes.iter().enumerate().map(|(at, ran)| (ran.process, at)).collect();
+        let all = found.spans.iter().map(|span| (span.what, span.row));
+        let cast = Cast::new(processes.collect(), all, |thread| {
+            let named = names.thread(thread);
+            Some((named.label(), *places.get(&named.process)?))
+        });
+        let span = (found.from, found.to);
+        cast.tracks(&found.spans, span, None, |thread| (thread, 0), tracks::bytes(1))
+    }
+
     /// Prints the answer, and writes its page. `is_whole` is whether Ctrl-C did not come first.
     pub(super) fn tell<F: Figures>(
         self,
@@ -133,6 +162,8 @@ impl<'a> Recording<'a> {
         json: bool,
     ) -> Result<Exit, Failure> {
         let top = self.arguments.top as usize;
+        let is_drawn = self.report.is_wanted() && self.permits_figures() && is_whole;
+        let picture = is_drawn.then(|| self.picture());
         let (head, report) = self.into_head(is_whole);
         let answer = Answer { head, figures };
         let printed = match json {
@@ -144,6 +175,10 @@ impl<'a> Recording<'a> {
             let mut page = Page::new(title, lead(&answer.head.to_string(), !is_whole));
             if answer.head.trustworthiness.permits_advice() {
                 answer.figures.show(top, &mut page);
+            }
+            if let Some(tracks) = picture {
+                page.section("What CPUs ran", "Colours are processes; point at them for threads.");
+                page.chart("CPUs over time", "", tracks);
             }
             page
         };
