@@ -204,6 +204,21 @@ fn an_idle_time_of_which_the_end_was_not_recorded_is_no_loss() {
     assert_eq!(told(&losses), [(LossKind::OwnThreads, 0, 0, 100, 10)]);
 }
 
+/// What is not known to have waited until it ran does not count.
+#[test]
+fn a_thread_that_never_runs_or_ran_unseen_has_not_waited() {
+    let expected = told(&found(&turns_on_one_cpu(), &[]));
+    let mut never = turns_on_one_cpu();
+    never.push((50, 0, woken(50, 0)));
+    assert_eq!(told(&found(&never, &[])), expected);
+    // It is woken again, so it has run since.
+    never.push((90, 0, woken(50, 0)));
+    assert_eq!(told(&found(&never, &[])), expected);
+    never.push((95, 0, switch(B, State::SLEEPING, 50)));
+    let control = found(&never, &[]);
+    assert!(control.iter().any(|loss| (loss.process, loss.lost_ns) == (50, 5 * MS)), "{control:?}");
+}
+
 #[test]
 fn a_window_has_what_was_lost_in_it_and_processes_what_they_lost() {
     let trace = trace(&turns_on_one_cpu(), &[(A, "0"), (B, "0")]);

@@ -139,8 +139,8 @@ impl Kind {
             }
             Kind::SlowWakeUp => "The time that the CPUs in whose queues they were went on idling.",
             Kind::OtherProcess => {
-                "On each CPU one of the threads that waited while it ran the other process and no CPU idled. At most: \
-                 all that waited."
+                "On each CPU one of the threads that waited while it ran the other process and no CPU idled; what one \
+                 of the two gains the other loses. At most: all that waited."
             }
             Kind::OwnThreads => {
                 "Nothing, because CPUs worked for the process meanwhile. At most: all waits for its own threads while \
@@ -268,24 +268,32 @@ impl Finding {
     /// What was seen of a wait.
     fn seen(&self, place: &Place<'_>) -> String {
         let (on, label) = (&place.on, self.label());
-        let threads = if self.threads == 1 { "one thread" } else { "threads" };
         let allowed = self.allowed_cpus.as_deref().unwrap_or(place.cpus);
         let what = match self.kind {
             Kind::Bound => format!(
-                "was ready and waited for CPUs {allowed}, the only ones that it may use, which ran something else, while a \
+                "waited, ready to run, for CPUs {allowed}, which ran something else and are all that it may use, while a \
                  CPU beside these idled"
             ),
             Kind::NotMoved => {
-                "was ready and waited for a CPU that ran something else, while one idled on which it may run".to_owned()
+                "waited, ready to run, for a CPU that ran something else, while one idled on which it may run".to_owned()
             }
-            Kind::Stopped => "had to stop though it could have gone on, and its CPU idled then".to_owned(),
-            Kind::SlowWakeUp => "was woken, and its CPU went on idling before it ran".to_owned(),
-            Kind::OtherProcess => format!("was ready and waited while its CPU ran {}, and no CPU idled", self.other()),
-            _ => "was ready and waited while its CPU ran another thread of the same process, and no CPU idled".to_owned(),
+            Kind::Stopped => "had to stop, though able to go on, and the CPU idled then".to_owned(),
+            Kind::SlowWakeUp => "had been woken, and the CPU went on idling for a while".to_owned(),
+            Kind::OtherProcess => {
+                format!("waited, ready to run, while the CPU ran {}, and no CPU idled", self.other())
+            }
+            _ => "waited, ready to run, while the CPU ran another thread of the same process, and no CPU idled"
+                .to_owned(),
         };
-        let of =
-            if self.threads == 1 { String::new() } else { format!("{} different ", self.threads) };
-        format!("{on} {of}{threads} of {label} {what}: {} times.", self.stays)
+        let threads = match self.threads {
+            1 => "one thread".to_owned(),
+            threads => format!("{threads} different threads"),
+        };
+        let times = match self.stays {
+            1 => "once".to_owned(),
+            stays => format!("{stays} times"),
+        };
+        format!("{on} {threads} of {label} {what}: {times}.")
     }
 
     /// What could be changed about a wait.

@@ -49,12 +49,13 @@ impl Affinities {
         affinities
     }
 
-    /// The set that a thread may use; `None` if it is not told apart from others, or if the kernel
-    /// binds the thread.
+    /// Whether the kernel binds the thread, so that nothing can be done about it.
+    pub(super) fn is_bound_by_kernel(&self, thread: Tid) -> bool {
+        self.bound_by_kernel.contains(&thread)
+    }
+
+    /// The set that a thread may use; `None` if it is not told apart from others.
     pub(super) fn get(&self, thread: Tid, now: u64) -> Option<SetNumber> {
-        if self.bound_by_kernel.contains(&thread) {
-            return None;
-        }
         let Some(told) = self.of.get(&thread) else { return Some(ALL) };
         // What is told later was so before, unless something else was told.
         let at = told.partition_point(|&(since, _)| since <= now).saturating_sub(1);

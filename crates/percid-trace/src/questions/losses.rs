@@ -12,7 +12,7 @@ use percid_sim::run_control::RunControl;
 use super::affinities::{ALL, Affinities, SetNumber};
 use super::follower::{Follower, Listener, Scene};
 use super::idle_clock::IdleClock;
-use super::turn::{Stay, Turn, Who};
+use super::turn::{Stay, Turn, Wait, Who};
 use crate::event::{Cpu, Tid};
 use crate::threads::{ThreadNumber, Threads};
 use crate::trace::Trace;
@@ -108,12 +108,13 @@ const MOMENTS: usize = 3;
 /// Finds out where threads lose time. Goes through the events twice, and counts them as they are done
 /// each time.
 pub fn losses(trace: &Trace, settings: &LossesSettings, progress: &RunControl) -> Losses {
-    let mut idle = IdleTurns::default();
-    // Also behind the window: what idles at its end is known to by what ends that.
-    let saw_idle = Follower::new(trace, &Window::default()).follow(&mut idle, progress);
-    let mut watch = Watch::new(trace, settings, idle);
+    let mut foresight = Foresight::default();
+    // Also behind the window: what idles or waits at its end is known by what ends that.
+    let saw_all = Follower::new(trace, &Window::default()).follow(&mut foresight, progress);
+    foresight.finish();
+    let mut watch = Watch::new(trace, settings, foresight);
     let mut follower = Follower::new(trace, &settings.window);
-    let is_whole = saw_idle && follower.follow(&mut watch, progress);
+    let is_whole = saw_all && follower.follow(&mut watch, progress);
     Losses {
         from: watch.from,
         to: watch.to,
@@ -123,13 +124,39 @@ pub fn losses(trace: &Trace, settings: &LossesSettings, progress: &RunControl) -
     }
 }
 
-/// When CPUs began and ceased to idle, of idle times of which both are known.
+/// What is known when all has been seen.
 #[derive(Default)]
-struct IdleTurns {
+struct Foresight {
+    /// When CPUs began and ceased to idle, of idle times of which both are known.
     changes: Vec<(u64, bool, Cpu)>,
+    /// Since when threads that have not run since are in queues.
+    pending: HashMap<ThreadNumber, Vec<u64>>,
+    /// Stays in queues that are no waits, by when they began.
+    doubtful: HashSet<(ThreadNumber, u64)>,
 }
 
-impl Listener for IdleTurns {
+impl Foresight {
+    /// Threads that never run have not been seen to wait.
+    fn finish(&mut self) {
+        let threads: Vec<ThreadNumber> = self.pending.keys().copied().collect();
+        threads.into_iter().for_each(|thread| self.doubt(thread));
+    }
+}
+
+impl Listener for Foresight {
+    fn enqueue(&mut self, _: &Scene, now: u64, thread: ThreadNumber, _: Cpu) {
+        self.pending.entry(thread).or_default().push(now);
+    }
+
+    fn doubt(&mut self, thread: ThreadNumber) {
+        let stays = self.pending.remove(&thread).unwrap_or_default();
+        self.doubtful.extend(stays.into_iter().map(|since| (thread, since)));
+    }
+
+    fn wait(&mut self, _: &Scene, wait: &Wait) {
+        self.pending.remove(&wait.thread);
+    }
+
     fn turn(&mut self, _: &Scene, turn: Turn) {
         if turn.who == Who::Idle && turn.since < turn.until {
             self.changes.push((turn.since, true, turn.cpu));
@@ -154,6 +181,7 @@ struct Watch<'s> {
     sums: HashMap<(LossKind, Tid, Option<Tid>, SetNumber), Sum>,
     /// Threads that had to stop though they could have gone on, and have not run since.
     preempted: HashSet<ThreadNumber>,
+    doubtful: HashSet<(ThreadNumber, u64)>,
 }
 
 #[derive(Default, Clone)]
@@ -229,7 +257,7 @@ impl Sum {
 }
 
 impl<'s> Watch<'s> {
-    fn new(trace: &Trace, settings: &'s LossesSettings, idle: IdleTurns) -> Watch<'s> {
+    fn new(trace: &Trace, settings: &'s LossesSettings, foresight: Foresight) -> Watch<'s> {
         let ends = trace.events.first().zip(trace.events.last());
         let length = ends.map_or(0, |(first, last)| last.time.saturating_sub(first.time));
         let cpus = trace.largest_cpu().map_or(0, |cpu| cpu as usize + 1);
@@ -237,7 +265,7 @@ impl<'s> Watch<'s> {
         let others = |set: &Vec<bool>| set.iter().map(|has| !has).collect();
         let sets = affinities.sets().iter().flat_map(|set| [set.clone(), others(set)]);
         let idle_clock = IdleClock::new(sets, cpus);
-        let mut to_come = idle.changes;
+        let mut to_come = foresight.changes;
         to_come.sort_unstable_by(|one, other| other.cmp(one));
         Watch {
             settings,
@@ -252,6 +280,7 @@ impl<'s> Watch<'s> {
             crowds: HashMap::new(),
             sums: HashMap::new(),
             preempted: HashSet::new(),
+            doubtful: foresight.doubtful,
         }
     }
 
@@ -463,7 +492,10 @@ impl Listener for Watch<'_> {
         let known = scene.threads.get(thread);
         let process = known.process_or_self();
         let wanted = &self.settings.processes;
-        if cpu as usize >= self.cpus.len() || !wanted.is_empty() && !wanted.contains(&process) {
+        let is_wanted = (wanted.is_empty() || wanted.contains(&process))
+            && !self.affinities.is_bound_by_kernel(known.tid)
+            && !self.doubtful.contains(&(thread, now));
+        if cpu as usize >= self.cpus.len() || !is_wanted {
             return;
         }
         self.count_delays(cpu);
