@@ -152,7 +152,7 @@
     shown.textContent = `${ms(view.from, 3)} to ${ms(view.to, 3)} ms of ${ms(whole.to - whole.from, 3)} ms`;
     if (wanted) return;
     wanted = true;
-    requestAnimationFrame(() => {
+    setTimeout(() => {
       wanted = false;
       charts.forEach(draw);
     });
