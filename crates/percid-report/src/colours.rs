@@ -11,7 +11,7 @@ pub(crate) struct Colours {
 
 /// As many categorical colours as `style.css` has. With the shapes of marks, which repeat in
 /// another rhythm, more names than this can be told apart.
-const COLOURS: usize = 6;
+pub(crate) const COLOURS: usize = 6;
 /// As many shapes as there are in [`SHAPES`].
 const KINDS: usize = 5;
 

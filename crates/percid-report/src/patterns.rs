@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::tracks::KINDS;
+use crate::colours::COLOURS;
 
 /// How many there are; larger numbers have them in turn.
 pub(crate) const PATTERNS: u32 = 6;
@@ -46,7 +46,7 @@ pub(crate) fn sign(pattern: u32) -> String {
 /// All of them in all colours, to be used by their names on the whole page.
 pub(crate) fn definitions() -> String {
     let mut out = String::new();
-    for colour in 0..KINDS {
+    for colour in 0..COLOURS {
         for (pattern, lines) in LINES.iter().enumerate().skip(1) {
             let _ = write!(
                 out,

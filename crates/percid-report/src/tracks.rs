@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use crate::axis::Axis;
-use crate::colours::{Colours, Look};
+use crate::colours::{COLOURS, Colours, Look};
 use crate::drawing::{Drawing, Numbers};
 use crate::escape;
 use crate::legend::{self, Sign};
@@ -30,6 +30,7 @@ pub struct Tracks {
     from: u64,
     to: u64,
     table: Table,
+    finest: u64,
     bytes: usize,
 }
 
@@ -54,8 +55,6 @@ pub struct TrackSpan {
     pub to: u64,
 }
 
-/// Colours that kinds have; the last one is that of all others.
-pub(crate) const KINDS: usize = 6;
 /// Of the drawing area, in CSS pixels: as much as this for each row, and in all between these two.
 const ROW: usize = 22;
 const LOWEST: usize = 60;
@@ -86,6 +85,7 @@ impl Tracks {
             from,
             to: to.max(from + 1),
             table,
+            finest: 1,
             bytes: 200_000,
         }
     }
@@ -94,6 +94,13 @@ impl Tracks {
     #[must_use]
     pub fn numbered(self, number: impl Into<String>) -> Tracks {
         Tracks { number: Some(number.into()), ..self }
+    }
+
+    /// In columns of how many nanoseconds the spans were gathered, each of which has what was there
+    /// longest: the page says so where that is wider than what can be seen anyway.
+    #[must_use]
+    pub fn gathered(self, column_ns: u64) -> Tracks {
+        Tracks { finest: column_ns, ..self }
     }
 
     /// How much of the page the tracks may take, in bytes: a third of it for the overview, the rest for
@@ -156,7 +163,9 @@ impl Tracks {
         let things: Vec<String> = self
             .things
             .iter()
-            .map(|thing| format!("{} {}", thing.kind.min(KINDS - 1), thing.name.replace('\n', " ")))
+            .map(|thing| {
+                format!("{} {}", thing.kind.min(COLOURS - 1), thing.name.replace('\n', " "))
+            })
             .collect();
         let things = things.join("\n");
         // Tracks of the same things need them once on a page.
@@ -202,7 +211,7 @@ impl Tracks {
         let mut out = String::new();
         for ((thing, number), path) in paths {
             let Thing { name, kind } = &self.things[thing];
-            let kind = (*kind).min(KINDS - 1);
+            let kind = (*kind).min(COLOURS - 1);
             let numbered = match &self.number {
                 Some(what) => format!("\n{what} {number}"),
                 None => String::new(),
@@ -293,7 +302,7 @@ impl Tracks {
     }
 
     fn legend(&self) -> String {
-        let kinds = self.kinds.iter().take(KINDS).enumerate();
+        let kinds = self.kinds.iter().take(COLOURS).enumerate();
         let kinds = kinds.map(|(at, name)| (Sign::Patch(Look::numbered(at)), name.as_str()));
         let patterns: Vec<(Sign, String)> = match &self.number {
             Some(what) => (0..patterns::PATTERNS)
@@ -322,6 +331,10 @@ impl Tracks {
             "Each of {columns} columns, {} ms wide, shows what was there longest.",
             crate::number::significant(column, 3)
         )];
+        if self.finest > self.step() {
+            let finest = crate::number::significant(self.finest as f64 / MS, 3);
+            remarks.push(format!("Where one zooms in, columns are {finest} ms wide at least."));
+        }
         if let Some(number) = &self.number {
             remarks.push(format!(
                 "{number} numbers that differ by {} have the same pattern.",

@@ -87,8 +87,9 @@ impl<K: Copy + Eq + Hash + Ord> Cast<K> {
             tracks = tracks.numbered(number);
         }
         for process in self.processes.iter().take(COLOURED) {
-            let Process { label, ms, .. } = process;
-            tracks.kind(format!("{label}: {ms} ms"));
+            let Process { label, ms, threads } = process;
+            let noun = if *threads == 1 { "thread" } else { "threads" };
+            tracks.kind(format!("{label}: {ms} ms, {threads} {noun}"));
         }
         if let Some(others) = self.processes.len().checked_sub(COLOURED).filter(|&more| more > 0) {
             tracks.kind(format!("{others} other processes"));

@@ -150,7 +150,8 @@ impl<'a> Recording<'a> {
             Some((named.label(), *places.get(&named.process)?))
         });
         let span = (found.from, found.to);
-        cast.tracks(&found.spans, span, None, |thread| (thread, 0), tracks::bytes(1))
+        let tracks = cast.tracks(&found.spans, span, None, |thread| (thread, 0), tracks::bytes(1));
+        tracks.gathered(found.width_ns)
     }
 
     /// Prints the answer, and writes its page. `is_whole` is whether Ctrl-C did not come first.

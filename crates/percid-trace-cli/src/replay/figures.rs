@@ -104,6 +104,8 @@ pub(super) struct PolicyFigures {
 pub(super) struct TimeLine {
     pub(super) policy: &'static str,
     pub(super) spans: Vec<Span<Used>>,
+    /// The width of its columns.
+    pub(super) column_ns: u64,
 }
 
 /// What was replayed, and on what.
@@ -137,10 +139,11 @@ impl Results {
         }
         processes.sort_by_key(|process| std::cmp::Reverse(process.summary.turns));
         let duration_ns = replays.iter().map(|replay| replay.duration_ns).max().unwrap_or(0);
-        let time_lines = policies
-            .iter()
-            .zip(replays)
-            .map(|(entry, replay)| TimeLine { policy: entry.name, spans: replay.drawn });
+        let time_lines = policies.iter().zip(replays).map(|(entry, replay)| TimeLine {
+            policy: entry.name,
+            column_ns: replay.width_drawn,
+            spans: replay.drawn,
+        });
         let topology = &machine.topology;
         Results {
             trustworthiness,

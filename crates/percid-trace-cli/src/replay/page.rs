@@ -74,7 +74,8 @@ fn time_lines(results: &Results, page: &mut Page) {
     for line in &results.time_lines {
         let of = |used: Used| ((used.space, used.tid), used.id);
         let span = (0, results.duration_ns);
-        page.chart(line.policy, "", cast.tracks(&line.spans, span, Some("ID"), of, bytes));
+        let tracks = cast.tracks(&line.spans, span, Some("ID"), of, bytes);
+        page.chart(line.policy, "", tracks.gathered(line.column_ns));
     }
 }
 
