@@ -524,7 +524,7 @@ impl Listener for Watch<'_> {
 
     fn dequeue(&mut self, scene: &Scene, stay: Stay) {
         self.pass(stay.until);
-        if !self.waiters.get(&stay.thread).is_some_and(|waiter| waiter.cpu == stay.cpu) {
+        if self.waiters.get(&stay.thread).is_none_or(|waiter| waiter.cpu != stay.cpu) {
             return;
         }
         self.count_delays(stay.cpu);
