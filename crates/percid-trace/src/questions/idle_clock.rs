@@ -1,5 +1,7 @@
 //! For how long how many CPUs have idled, of all and of sets of them.
 
+use std::cell::Cell;
+
 use crate::event::Cpu;
 
 /// Counts time as it passes. What is asked for is a difference of two readings.
@@ -18,6 +20,8 @@ struct Counter {
     idle: u64,
     since: u64,
     counted: [u64; READINGS],
+    /// One that was found to idle.
+    found: Cell<Cpu>,
 }
 
 /// CPUs that are counted at once: of more, no more are taken to be of use.
@@ -27,7 +31,8 @@ const READINGS: usize = MOST + 1;
 impl IdleClock {
     /// None idles.
     pub(super) fn new(sets: impl IntoIterator<Item = Vec<bool>>, cpus: usize) -> IdleClock {
-        let counter = |set| Counter { set, idle: 0, since: 0, counted: [0; READINGS] };
+        let counter =
+            |set| Counter { set, idle: 0, since: 0, counted: [0; READINGS], found: Cell::new(0) };
         let counters = sets.into_iter().map(counter).collect();
         IdleClock { counters, cpus: vec![(None, 0); cpus] }
     }
@@ -61,13 +66,21 @@ impl IdleClock {
         ns + since.map_or(0, |since| now.saturating_sub(since))
     }
 
-    /// A CPU of a set that idles now.
+    /// A CPU of a set that idles now. Most are asked for many times in one idle time.
     pub(super) fn one_of(&self, set: usize) -> Option<Cpu> {
-        let set = &self.counters[set].set;
-        (0..)
-            .zip(&self.cpus)
-            .find(|&(cpu, (since, _))| since.is_some() && set[cpu as usize])
-            .map(|(cpu, _)| cpu)
+        let Counter { set, idle, found, .. } = &self.counters[set];
+        let idles = |cpu: Cpu| {
+            let since = self.cpus.get(cpu as usize).and_then(|&(since, _)| since);
+            since.is_some() && set.get(cpu as usize) == Some(&true)
+        };
+        if *idle == 0 {
+            return None;
+        }
+        if !idles(found.get()) {
+            let all = 0..self.cpus.len() as Cpu;
+            found.set(all.into_iter().find(|&cpu| idles(cpu))?);
+        }
+        Some(found.get())
     }
 }
 
@@ -93,5 +106,8 @@ mod tests {
         assert_eq!(clock.reading(1, 1, 50), 30, "that of one CPU");
         assert_eq!((clock.of_cpu(0, 50), clock.of_cpu(1, 50), clock.of_cpu(2, 50)), (30, 30, 0));
         assert_eq!((clock.one_of(0), clock.one_of(1)), (Some(1), Some(1)));
+        clock.change(2, true, 60);
+        clock.change(1, false, 70);
+        assert_eq!((clock.one_of(0), clock.one_of(1)), (Some(2), None));
     }
 }
