@@ -170,7 +170,10 @@ fn long(folder: &Path) -> PathBuf {
     let mut all = Vec::new();
     let mut runs = [0_u32; 8];
     let mut state = 1_u64;
-    for n in 0..50_000_u64 {
+    for n in 0_u64.. {
+        if all.len() == 50_000 {
+            break;
+        }
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         let cpu = (n % 8) as u32;
         let next = match state >> 60 {

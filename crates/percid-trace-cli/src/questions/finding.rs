@@ -409,7 +409,7 @@ impl Moment {
         // With what happened just before and after.
         let around = (until - since).max(1_000_000) / 2;
         let (from, to) = (since.saturating_sub(around), until + around);
-        let file = printable(&place.file.to_string_lossy());
+        let file = quoted(&printable(&place.file.to_string_lossy()));
         let open = format!(
             "percid trace convert {file} moment.pftrace --from {} --to {}",
             from as f64 / 1e9,
@@ -446,6 +446,15 @@ impl Moment {
     }
 }
 
+/// A word of a command line, as shells read it.
+fn quoted(word: &str) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "/._-+=:@%".contains(letter);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
 impl fmt::Display for Moment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
@@ -463,5 +472,16 @@ impl fmt::Display for Moment {
             Some(cpu) => write!(f, "; CPU {cpu} idled"),
             None => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_commands_are_quoted_where_shells_would_not_read_them_as_they_are() {
+        let words = ["a/b-1.parquet", "my trace", "it's", ""].map(quoted);
+        assert_eq!(words, ["a/b-1.parquet", "'my trace'", r"'it'\''s'", "''"]);
     }
 }
