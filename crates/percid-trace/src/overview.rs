@@ -189,7 +189,7 @@ mod tests {
             .flat_map(|n| [(0, 'a', 10 * n, 10 * n + 9), (0, 'b', 10 * n + 9, 10 * n + 10)])
             .collect();
         let overview = of(50, &turns);
-        assert!(overview.width() >= 16, "{}", overview.width());
+        assert!(overview.width() > 1, "{}", overview.width());
         let spans = told(overview);
         assert_eq!(spans.len(), 1, "{spans:?}");
         assert!(spans[0].1 == 'a' && spans[0].4 > 8000 && spans[0].4 <= 9000, "{spans:?}");
