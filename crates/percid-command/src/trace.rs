@@ -119,6 +119,12 @@ pub enum TracePart {
         after_long_help = manual(questions::USAGE_EXAMPLES),
     )]
     Usage(UsageArguments),
+    /// Tell where time is lost, and what to change
+    #[command(
+        long_about = questions::about(questions::ADVISE_ABOUT),
+        after_long_help = manual(questions::ADVISE_EXAMPLES),
+    )]
+    Advise(MigrationsArguments),
     /// Compare the waits of two recordings
     #[command(
         long_about = questions::COMPARE_ABOUT,

@@ -124,7 +124,7 @@ Examples:
   percid trace migrations trace.parquet
   percid trace migrations perf.data --machine epyc-9654 --process nginx";
 
-/// Whose moves are told, and on what machine
+/// Whose moves or losses are told, and on what machine
 #[derive(Clone, Debug, Args)]
 pub struct MigrationsArguments {
     #[command(flatten)]
@@ -169,6 +169,45 @@ pub struct UsageArguments {
     #[arg(long, value_name = "N", default_value = "10", value_parser = whole::<1, 1000>)]
     pub slices: u64,
 }
+
+pub(crate) const ADVISE_ABOUT: &str = "\
+Where is time lost, and what could be changed? What the other questions and the replay find, as
+findings in the order of the time that they cost, those that cost most first. Of each:
+
+  lost              lost_ns   thread time that is lost, and how it was computed (`computed`)
+  at least, at most at_least_ns, at_most_ns
+                              what the truth is between, if the schedule had stayed as it was;
+                              null where a model's prices say it, so that nothing bounds it
+  evidence          evidence  what was seen, on which CPUs
+  change            change    what to change
+  moments           moments   when most was lost: the thread, in whose queue it was, which CPU
+                              idled; `ts` is the time by the recording's own clock in ns (in JSON
+                              clock_from_ns and clock_to_ns), which Perfetto has as `ts`
+
+and `kind`, why a thread that was ready did not run, or what cost more than it had to:
+
+  bound           its CPU ran something else while one idled on which it may not run
+  not-moved       its CPU ran something else while one idled on which it may run
+  stopped         it had to stop and its CPU idled, as a CPU quota makes it
+  slow-wake-up    it was woken and its CPU went on idling, for 50 us or more in the mean
+  other-process   no CPU idled, and its CPU ran another process (`by`)
+  own-threads     no CPU idled, and its CPU ran another thread of the process: CPUs were busy for
+                  it, so that nothing would have been done sooner; at least 0, and at most the waits
+  moves           threads moved between CPUs, and find memory farther away: by the machine's
+                  prices for 16 kB after each move
+  ids             the concurrency IDs of the kernel that was recorded, against percid's table: by
+                  the machine's prices for 16 kB behind each ID
+
+Each finding is by itself, and two may be about the same idle CPU, so they do not add up. What
+costs less than a thousandth of the time is left out (`told_from_ns`). A CPU of which nothing was
+recorded, and idle times without a beginning or end, are not taken for idle. At each moment at
+most 16 idle CPUs count for one process. From a recording that is insufficient nothing is advised.";
+
+pub(crate) const ADVISE_EXAMPLES: &str = "\
+Examples:
+  percid trace advise trace.parquet
+  percid trace advise trace.parquet --process postgres --html advice.html
+  percid trace advise trace.parquet --json | jq '.findings[] | {kind, lost_ns, change}'";
 
 pub(crate) const COMPARE_ABOUT: &str = "\
 How do the processes of two recordings differ? Those with one name are taken together and compared

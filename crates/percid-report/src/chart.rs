@@ -6,6 +6,7 @@ use crate::dots::Dots;
 use crate::escape;
 use crate::lines::Lines;
 use crate::timeline::Timeline;
+use crate::tracks::Tracks;
 
 /// What can be drawn.
 #[derive(Clone, Debug)]
@@ -18,6 +19,8 @@ pub enum Plot {
     Lines(Lines),
     /// What was where from when to when.
     Timeline(Timeline),
+    /// What was where over a long time, to be zoomed into.
+    Tracks(Tracks),
 }
 
 impl From<Bars> for Plot {
@@ -44,7 +47,18 @@ impl From<Timeline> for Plot {
     }
 }
 
+impl From<Tracks> for Plot {
+    fn from(tracks: Tracks) -> Self {
+        Plot::Tracks(tracks)
+    }
+}
+
 impl Plot {
+    /// Whether the page needs the script that zooms.
+    pub(crate) fn is_zoomed(&self) -> bool {
+        matches!(self, Plot::Tracks(_))
+    }
+
     /// The chart with the number `at` on its page, under a heading of this level.
     pub(crate) fn html(
         &self,
@@ -59,6 +73,7 @@ impl Plot {
             Plot::Dots(dots) => dots.drawing(colours),
             Plot::Lines(lines) => lines.drawing(colours),
             Plot::Timeline(timeline) => timeline.drawing(),
+            Plot::Tracks(tracks) => tracks.drawing(colours),
         };
         let remarks = drawing.remarks.iter();
         let remarks: String = remarks

@@ -5,11 +5,13 @@
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Colours {
     names: Vec<String>,
+    /// What the tracks before had on them.
+    things: String,
 }
 
 /// As many categorical colours as `style.css` has. With the shapes of marks, which repeat in
 /// another rhythm, more names than this can be told apart.
-const COLOURS: usize = 6;
+pub(crate) const COLOURS: usize = 6;
 /// As many shapes as there are in [`SHAPES`].
 const KINDS: usize = 5;
 
@@ -43,6 +45,15 @@ impl Colours {
         });
         Look { at }
     }
+
+    /// Whether these are not the things that the tracks before had on them.
+    pub(crate) fn are_new(&mut self, things: &str) -> bool {
+        let are_new = self.things != things;
+        if are_new {
+            self.things = things.to_owned();
+        }
+        are_new
+    }
 }
 
 impl Look {
@@ -67,13 +78,13 @@ impl Look {
 }
 
 /// The shapes, to be used by their numbers on the whole page.
-pub(crate) fn definitions() -> String {
+pub(crate) fn definitions(more: &str) -> String {
     let shapes = SHAPES.iter().enumerate();
     let shapes: String =
         shapes.map(|(at, shape)| format!("<path id=\"m{at}\" d=\"{shape}\"/>")).collect();
     format!(
         "<svg class=\"shapes\" width=\"0\" height=\"0\" aria-hidden=\"true\"><defs>{shapes}\
-         <path id=\"ring\" d=\"{RING}\"/></defs></svg>\n"
+         <path id=\"ring\" d=\"{RING}\"/>{more}</defs></svg>\n"
     )
 }
 

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use crate::colours::Look;
 use crate::escape;
+use crate::patterns;
 
 /// The kind of mark that a legend explains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,14 +21,18 @@ pub(crate) enum Sign {
     Patch(Look),
     /// A patch in the colour of a part of a whole.
     Part(usize),
+    /// A patch with a pattern, whose colour says something else.
+    Pattern(u32),
 }
 
 /// A list that takes as many lines as it needs. One entry alone needs no legend.
 pub(crate) fn html<'a>(entries: impl IntoIterator<Item = (Sign, &'a str)>) -> String {
     let entries: Vec<_> = entries.into_iter().collect();
-    if entries.len() < 2 {
-        return String::new();
-    }
+    if entries.len() < 2 { String::new() } else { all(entries) }
+}
+
+/// The same where one entry alone says something, too.
+pub(crate) fn all<'a>(entries: impl IntoIterator<Item = (Sign, &'a str)>) -> String {
     let mut out = String::from("<ul class=\"legend\">");
     for (sign, name) in entries {
         let (width, sign) = sign.drawn();
@@ -68,6 +73,7 @@ impl Sign {
             Sign::Patch(look) => {
                 (14, format!("<rect width=\"14\" height=\"14\" class=\"{}\"/>", look.class()))
             }
+            Sign::Pattern(at) => (14, patterns::sign(at)),
             Sign::Part(at) => (14, format!("<rect width=\"14\" height=\"14\" class=\"o{at}\"/>")),
         }
     }

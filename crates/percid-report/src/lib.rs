@@ -1,8 +1,9 @@
-//! Reports in one HTML file: text, pictures and tables that need no network and no script.
+//! Reports in one HTML file: text, pictures and tables that need no network, and no script to be read.
 //!
 //! A [`Page`] is written from top to bottom. It knows nothing about what is reported: figures come
 //! in as numbers and names, and all text is escaped. The file is complete in itself: pictures are
-//! SVG in the page, nothing runs, a content security policy forbids the browser every connection,
+//! SVG in the page, a content security policy forbids the browser every connection and every script but
+//! the page's own, which only pages with [`Tracks`] have, and only for zooming in,
 //! and the numbers behind each picture stand beneath it. Colours follow the reader's preference for
 //! light or dark, keep their meaning through the page and are told apart by colour-blind readers;
 //! the page fits a phone and paper.
@@ -32,6 +33,7 @@
 //!   axis they become dots.
 //! - [`Lines`]: one quantity over another.
 //! - [`Timeline`]: what was where, from when to when.
+//! - [`Tracks`]: the same over a long time, as an overview that can be zoomed into.
 //!
 //! # Why no library draws
 //!
@@ -55,11 +57,13 @@ mod legend;
 mod lines;
 mod number;
 mod page;
+mod patterns;
 mod plane;
 mod rows;
 mod scale;
 mod table;
 mod timeline;
+mod tracks;
 
 pub use axis::Axis;
 pub use bars::Bars;
@@ -69,3 +73,4 @@ pub use lines::Lines;
 pub use page::Page;
 pub use table::{Align, Cell, Table};
 pub use timeline::{Span, Timeline};
+pub use tracks::{TrackSpan, Tracks};

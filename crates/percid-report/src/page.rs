@@ -7,6 +7,7 @@ use crate::chart::Plot;
 use crate::colours::{self, Colours};
 use crate::escape::{self, paragraphs};
 use crate::file;
+use crate::patterns;
 use crate::table::Table;
 
 /// A report, written from top to bottom.
@@ -17,6 +18,8 @@ pub struct Page {
     sections: Vec<Section>,
     colours: Colours,
     charts: usize,
+    /// Whether any of them can be zoomed into.
+    is_zoomed: bool,
 }
 
 /// What stands under one heading: pictures, and below them tables.
@@ -54,6 +57,11 @@ impl Level {
 const POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 
+/// The page's own script, and the only one that may run, by its SHA-256 in base64:
+/// `(echo; cat tracks.js) | openssl dgst -sha256 -binary | base64`.
+const SCRIPT: &str = include_str!("tracks.js");
+const HASH: &str = "pQG42ReGjj2NXFRjFRpApErSeEa26aJgDhzunVyg6eg=";
+
 /// Tables of more rows than this are folded up even where there is no chart.
 const OPEN: usize = 12;
 /// Fewer sections than this are found without a list of them.
@@ -70,6 +78,7 @@ impl Page {
             sections: vec![Section::default()],
             colours: Colours::default(),
             charts: 0,
+            is_zoomed: false,
         }
     }
 
@@ -126,7 +135,9 @@ impl Page {
         self.charts += 1;
         let (at, title, text) = (self.charts, title.as_ref(), text.as_ref());
         let level = 1 + self.current().level.number();
-        let html = plot.into().html(at, level, title, text, &mut self.colours);
+        let plot = plot.into();
+        self.is_zoomed |= plot.is_zoomed();
+        let html = plot.html(at, level, title, text, &mut self.colours);
         self.current().charts.push_str(&html);
         self
     }
@@ -150,15 +161,26 @@ impl Page {
             .enumerate()
             .map(|(at, section)| self.section_html(at, section))
             .collect();
-        let shapes = if self.charts == 0 { String::new() } else { colours::definitions() };
+        let patterns = if self.is_zoomed { patterns::definitions() } else { String::new() };
+        let shapes = match self.charts {
+            0 => String::new(),
+            _ => colours::definitions(&patterns),
+        };
+        let (policy, script) = match self.is_zoomed {
+            true => (
+                format!("{POLICY}; script-src 'sha256-{HASH}'"),
+                format!("<script>\n{SCRIPT}</script>\n"),
+            ),
+            false => (POLICY.to_owned(), String::new()),
+        };
         format!(
             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-             <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <meta name=\"color-scheme\" content=\"light dark\">\n\
              <title>{title}</title>\n<style>\n{style}</style>\n</head>\n<body>\n{shapes}\
              <main>\n<h1>{title}</h1>\n<div class=\"lead\">\n{lead}</div>\n{contents}{body}</main>\n\
-             </body>\n</html>\n"
+             {script}</body>\n</html>\n"
         )
     }
 

@@ -1,6 +1,8 @@
 //! Texts of a trace on a terminal: names of threads may contain anything, also what moves the
 //! cursor.
 
+use percid_trace::event::Tid;
+
 /// The text with control characters as escapes (`\n`, `\u{1b}`).
 pub(crate) fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
@@ -12,6 +14,12 @@ pub(crate) fn printable(text: &str) -> String {
         }
     }
     shown
+}
+
+/// A name and a number, for people.
+pub(crate) fn labelled(name: &str, number: Tid) -> String {
+    let name = if name.is_empty() { "unnamed".to_owned() } else { printable(name) };
+    format!("{name} ({number})")
 }
 
 #[cfg(test)]

@@ -237,11 +237,12 @@ fn what_may_be_concluded_comes_first_and_nothing_is_advised_without_it() {
 }
 
 /// The subcommands that ask questions, and what their documents have figures in.
-const QUESTIONS: [(&str, &str); 4] = [
+const QUESTIONS: [(&str, &str); 5] = [
     ("latency", "processes"),
     ("preemptions", "threads"),
     ("migrations", "threads"),
     ("usage", "cpus"),
+    ("advise", "findings"),
 ];
 
 #[test]
@@ -511,7 +512,7 @@ fn a_page_shows_tables_advice_and_time_lines() {
     ]);
     assert!(output.status.success(), "{}", stderr(&output));
     let html = fs::read_to_string(&page).expect("the page");
-    assert!(html.contains("Time line: ") && html.contains("linux-6.4"));
+    assert!(html.contains("Tracks: what was on ") && html.contains("linux-6.4"));
     let Some(browser) = Browser::find(&folder) else { return };
     for (frame, found) in browser.look_at("replay", &html) {
         let marks: Vec<usize> = found.charts.iter().map(|chart| chart.marks).collect();

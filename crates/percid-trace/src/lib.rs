@@ -21,6 +21,7 @@ pub mod numa;
 mod numa_events;
 #[cfg(feature = "files")]
 mod origin_pairs;
+pub mod overview;
 #[cfg(feature = "files")]
 pub mod parquet;
 #[cfg(feature = "files")]

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use percid_sim::machine::Machine;
 use percid_sim::run_control::RunControl;
 use percid_trace::questions::{
-    LatencySettings, MigrationsSettings, PreemptionsSettings, UsageSettings, latency, migrations,
-    preemptions, usage,
+    LatencySettings, LossesSettings, MigrationsSettings, PictureSettings, PreemptionsSettings,
+    UsageSettings, latency, losses, migrations, picture, preemptions, usage,
 };
 use percid_trace::{Origin, Trace};
 
@@ -58,4 +58,10 @@ fn every_question_is_answered_in_seconds() {
     let settings = UsageSettings { slices: 10, ..UsageSettings::default() };
     let used = pace("usage", &trace, || usage(&trace, &settings, &control));
     assert!(!used.cells.is_empty());
+    let settings = LossesSettings::default();
+    let lost = pace("losses", &trace, || losses(&trace, &settings, &control));
+    assert!(lost.all.iter().any(|loss| loss.lost_ns > 0));
+    let settings = PictureSettings { spans: 10_000, ..PictureSettings::default() };
+    let drawn = pace("picture", &trace, || picture(&trace, &settings, &control));
+    assert!((1000..=10_000).contains(&drawn.spans.len()), "{}", drawn.spans.len());
 }

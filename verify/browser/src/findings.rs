@@ -42,6 +42,33 @@ pub struct Findings {
     pub lowest_contrast: f64,
     /// Those with the lowest contrast: the text, and the ratio.
     faintest: Vec<(String, f64)>,
+    /// The time lines that can be zoomed into: at first, and after the buttons for zooming in twice, for
+    /// later, earlier, out, and the whole. One only where there are no buttons, as without a script.
+    #[serde(default)]
+    pub zooms: Vec<Zoom>,
+}
+
+/// What the time lines of a page show.
+#[derive(Debug, Deserialize)]
+pub struct Zoom {
+    /// From when to when each of them, in nanoseconds: two numbers. Empty until a script has drawn it.
+    pub views: Vec<String>,
+    /// Paths that have an extent.
+    pub marks: Vec<usize>,
+}
+
+impl Zoom {
+    /// How long the time is that the first of them shows, in nanoseconds.
+    ///
+    /// # Panics
+    ///
+    /// If it was not drawn by a script.
+    pub fn length(&self) -> f64 {
+        let view = self.views.first().and_then(|view| view.split_once(' '));
+        let (from, to) = view.expect("it shows a part of the time");
+        let [from, to] = [from, to].map(|time| time.parse::<f64>().expect("a number"));
+        to - from
+    }
 }
 
 /// What the probe has seen of one chart.

@@ -8,4 +8,4 @@ mod chromium;
 mod findings;
 
 pub use chromium::{Browser, Frame, Scheme};
-pub use findings::{Chart, Findings};
+pub use findings::{Chart, Findings, Zoom};

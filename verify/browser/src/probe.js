@@ -149,7 +149,28 @@
     };
   }
 
-  function report() {
+  // ---- zooming: all time lines of a page after each of its buttons ----
+
+  const wait = () => new Promise((done) => setTimeout(done, 60));
+  async function zooms() {
+    const lines = [...document.querySelectorAll("svg.tracks")];
+    const seen = () => ({
+      views: lines.map((line) => line.dataset.view ?? ""),
+      marks: lines.map((line) => [...line.querySelectorAll(".mark")].filter(hasExtent).length),
+    });
+    const found = lines.length ? [seen()] : [];
+    const buttons = [...document.querySelectorAll(".zoom button")];
+    for (const name of ["Zoom in", "Zoom in", "Later", "Earlier", "Zoom out", "Whole"]) {
+      const button = buttons.find((button) => button.textContent === name);
+      if (!button) break;
+      button.click();
+      await wait();
+      found.push(seen());
+    }
+    return found;
+  }
+
+  async function report() {
     const height = document.documentElement.scrollHeight;
     for (const details of document.querySelectorAll("details")) details.open = true;
     const page = [...texts(document.body)];
@@ -158,7 +179,7 @@
     // What is scrolled is not cut: it is looked at for itself.
     const scrolls = (box) => box.scrollWidth > box.clientWidth + 1;
     const outside = page.filter(({ element }) => !element.closest(".table, pre"));
-    parent.postMessage({
+    const found = {
       errors,
       dark: matchMedia("(prefers-color-scheme: dark)").matches,
       width: innerWidth,
@@ -173,11 +194,12 @@
       texts: page.length,
       lowest_contrast: read[0]?.[1] ?? 0,
       faintest: read.slice(0, 20),
-    }, "*");
+    };
+    parent.postMessage({ ...found, zooms: await zooms() }, "*");
   }
-  function tell() {
+  async function tell() {
     try {
-      report();
+      await report();
     } catch (error) {
       parent.postMessage({ probe: String(error.stack) }, "*");
     }

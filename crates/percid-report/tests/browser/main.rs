@@ -65,6 +65,37 @@ fn fifteen_thousand_spans_on_384_cpus_are_drawn_on_one_page() {
 }
 
 #[test]
+fn tracks_are_drawn_read_and_zoomed_into_together() {
+    let Some(browser) = browser() else { return };
+    for (frame, found) in browser.look_at("tracks", &sample::tracks().render()) {
+        let marks: Vec<usize> = found.charts.iter().map(|chart| chart.marks).collect();
+        assert_eq!(found.problems(&marks), [] as [String; 0], "{frame:?}");
+        assert_eq!(marks, [14; 2], "two things with seven numbers");
+        assert_eq!(found.zooms.len(), 7, "{frame:?}");
+        let lengths: Vec<f64> =
+            found.zooms.iter().map(|zoom| (zoom.length() / 1e6).round()).collect();
+        assert_eq!(lengths, [1000.0, 500.0, 250.0, 250.0, 250.0, 500.0, 1000.0]);
+        for zoom in &found.zooms {
+            assert_eq!(zoom.views[0], zoom.views[1], "one is not linked");
+            assert!(zoom.marks.iter().all(|&marks| marks > 0));
+        }
+        assert_ne!(found.zooms[2].views, found.zooms[3].views, "later is another time");
+    }
+}
+
+/// The overview needs no script, and no other script than the page's own may run.
+#[test]
+fn without_its_script_a_page_shows_the_overview() {
+    let Some(browser) = browser() else { return };
+    let html = sample::tracks().render();
+    let changed = with(&html, "\"use strict\";", "\"use strict\"; ");
+    let found = inspect(&browser, "changed-script", &changed, Scheme::Light, WIDE);
+    assert!(found.errors.iter().any(|error| error.contains("script-src")), "{:?}", found.errors);
+    let [overview] = &found.zooms[..] else { panic!("{:?}", found.zooms) };
+    assert_eq!((&overview.marks[..], &overview.views[0][..]), (&[14, 14][..], ""));
+}
+
+#[test]
 fn what_is_wrong_is_found() {
     let Some(browser) = browser() else { return };
     let html = sample::page().render();

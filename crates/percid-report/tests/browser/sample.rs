@@ -1,7 +1,9 @@
 //! Pages to look at: every kind of plot, names as awkward as names can be, and a large one. No
 //! figure in them was measured or published.
 
-use percid_report::{Align, Axis, Bars, Cell, Dot, Dots, Lines, Page, Span, Table, Timeline};
+use percid_report::{
+    Align, Axis, Bars, Cell, Dot, Dots, Lines, Page, Span, Table, Timeline, TrackSpan, Tracks,
+};
 
 /// The marks of [`page`]'s charts. A range is a mark too.
 pub(crate) const MARKS: [usize; 6] = [11, 11, 24, 4, 3 * (1 + 6), 8 * 12];
@@ -146,6 +148,33 @@ pub(crate) fn large_timeline() -> Page {
     }
     let mut page = Page::new("A large time line", "");
     page.chart("IDs over CPUs", "", timeline);
+    page
+}
+
+/// Two linked pictures of a long time.
+pub(crate) fn tracks() -> Page {
+    let tracks = |shift: u64| {
+        let mut table = Table::new([("process", Align::Left), ("on CPUs, ms", Align::Right)]);
+        table.row(["first", "600"]);
+        let mut tracks = Tracks::new("CPU", 0, 1_000_000_000, table).numbered("ID");
+        let first = tracks.kind("first (1): 600.000 ms");
+        let second = tracks.kind(HOSTILE[0]);
+        let one = tracks.thing("first (1), thread one", first);
+        let two = tracks.thing(HOSTILE[0], second);
+        for row in 0..4_usize {
+            tracks.row(row.to_string());
+            for turn in 0..2000_u64 {
+                let from = turn * 500_000 + shift;
+                let thing = if turn % 3 == 0 { two } else { one };
+                let number = (turn / 300) as u32;
+                tracks.span(TrackSpan { row, thing, number, from, to: from + 400_000 });
+            }
+        }
+        tracks
+    };
+    let mut page = Page::new("Tracks", "");
+    page.section("Two of them", "");
+    page.chart("One", "", tracks(0)).chart("Another", "", tracks(50_000));
     page
 }
 

@@ -17,9 +17,9 @@ use serde::Serialize;
 
 use super::names::Names;
 use super::recording::{Head, Recording};
-use super::times::{ms, ms_if};
 use crate::file;
 use crate::printable::printable;
+use crate::times::{ms, ms_if};
 
 pub(crate) fn run(arguments: &CompareArguments, json: bool) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen()?;

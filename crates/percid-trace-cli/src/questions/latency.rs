@@ -7,7 +7,7 @@ use std::fmt;
 use percid_command::exit::{Exit, Failure};
 use percid_command::table::Table;
 use percid_command::trace_questions::LatencyArguments;
-use percid_report::{Axis, Bars, Page};
+use percid_report::{Axis, Bars, Dot, Dots, Page};
 use percid_trace::Trace;
 use percid_trace::event::Tid;
 use percid_trace::questions::{
@@ -15,9 +15,10 @@ use percid_trace::questions::{
 };
 use serde::Serialize;
 
-use super::names::{Named, Names, labelled};
+use super::names::{Named, Names};
 use super::recording::{Figures, Recording};
-use super::times::{ms, ms_if, seconds};
+use crate::printable::labelled;
+use crate::times::{ms, ms_if, seconds};
 
 pub(crate) fn run(arguments: &LatencyArguments, json: bool) -> Result<Exit, Failure> {
     let recording = Recording::load(&arguments.question)?;
@@ -173,6 +174,19 @@ impl LatencyFigures {
             threads_left_out,
             worst: Some(found.worst.iter().map(|wait| Moment::of(wait, &names)).collect()),
         }
+    }
+
+    /// How the waits of each process are spread.
+    fn dots(&self, top: usize) -> Dots {
+        let time = Axis::new("wait").unit("ms").logarithmic();
+        let mut dots = Dots::new(Axis::new("process"), time, ["median", "99 %", "longest"]);
+        for process in self.processes.iter().flatten().take(top) {
+            let Times { median_ns, p99_ns, max_ns, .. } = process.waits.run_queue;
+            let values = [median_ns, p99_ns, Some(max_ns)];
+            let values = values.map(|ns| ns.map(|ns| ns as f64 / 1e6));
+            dots.row(labelled(&process.name, process.process), [Dot::new(values)]);
+        }
+        dots
     }
 
     fn table(&self, top: usize) -> Table {
@@ -352,6 +366,8 @@ impl Figures for LatencyFigures {
             bars.category(ms(bin.below_ns), [bin.count as f64]);
         }
         page.chart("Run-queue times of all", "", bars);
+        let shown = "Dots from the median over the 99th percentile to the longest.";
+        page.chart("Run-queue times of processes", shown, self.dots(top));
         let worst: Vec<String> = self.worst.iter().flatten().map(Moment::to_string).collect();
         page.section("The longest waits", worst.join("\n\n"));
     }

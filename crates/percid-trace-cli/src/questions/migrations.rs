@@ -16,8 +16,8 @@ use serde::Serialize;
 
 use super::names::{Named, Names};
 use super::recording::{Figures, Recording};
-use super::times::{ms, percent};
 use crate::replay::misfit;
+use crate::times::{ms, percent};
 
 pub(crate) fn run(arguments: &MigrationsArguments, json: bool) -> Result<Exit, Failure> {
     let machine = presets::machine(&arguments.machine, Numbering::Kernel)?;

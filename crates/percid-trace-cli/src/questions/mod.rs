@@ -1,10 +1,11 @@
 //! What can be asked of a recorded schedule: a file for each question.
 
+pub(crate) mod advise;
 pub(crate) mod compare;
+mod finding;
 pub(crate) mod latency;
 pub(crate) mod migrations;
 mod names;
 pub(crate) mod preemptions;
 mod recording;
-mod times;
 pub(crate) mod usage;

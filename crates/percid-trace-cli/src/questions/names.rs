@@ -9,7 +9,7 @@ use percid_trace::questions::Who;
 use percid_trace::threads::{ThreadNumber, Threads};
 use serde::Serialize;
 
-use crate::printable::printable;
+use crate::printable::labelled;
 
 /// A thread and its process.
 #[derive(Debug, Clone, Serialize)]
@@ -63,10 +63,4 @@ impl Named {
     pub(super) fn label(&self) -> String {
         labelled(&self.name, self.thread)
     }
-}
-
-/// A name and a number, for people.
-pub(super) fn labelled(name: &str, number: Tid) -> String {
-    let name = if name.is_empty() { "unnamed".to_owned() } else { printable(name) };
-    format!("{name} ({number})")
 }

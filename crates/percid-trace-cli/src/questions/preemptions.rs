@@ -13,9 +13,10 @@ use percid_trace::event::Tid;
 use percid_trace::questions::{self, Delay, Preemptions, PreemptionsSettings, Who};
 use serde::Serialize;
 
-use super::names::{Named, Names, labelled};
+use super::names::{Named, Names};
 use super::recording::{Figures, Recording};
-use super::times::{ms, percent};
+use crate::printable::labelled;
+use crate::times::{ms, percent};
 
 pub(crate) fn run(arguments: &QuestionArguments, json: bool) -> Result<Exit, Failure> {
     let recording = Recording::load(arguments)?;

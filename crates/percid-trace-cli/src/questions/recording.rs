@@ -1,5 +1,6 @@
 //! The recording that is asked, and what each answer begins with.
 
+use std::collections::HashMap;
 use std::fmt;
 
 use percid_command::exit::{Exit, Failure};
@@ -8,15 +9,20 @@ use percid_command::output;
 use percid_command::report::{Report, lead};
 use percid_command::trace_questions::QuestionArguments;
 use percid_command::watch::watched;
-use percid_report::Page;
+use percid_report::{Page, Tracks};
 use percid_sim::run_control::RunControl;
 use percid_trace::Trace;
 use percid_trace::event::Tid;
+use percid_trace::questions::{self, PictureSettings};
 use percid_trace::trustworthiness::Trustworthiness;
 use percid_trace::window::Window;
 use serde::Serialize;
 
+use super::names::Names;
 use crate::info::About;
+use crate::printable::labelled;
+use crate::times::ms;
+use crate::tracks::{self, Cast, Process};
 use crate::{file, window};
 
 /// Lines that the JSON document has, unless more are asked for.
@@ -24,13 +30,13 @@ const LINES: usize = 10_000;
 
 /// A recording, and which part of it is asked for.
 pub(super) struct Recording<'a> {
-    arguments: &'a QuestionArguments,
+    pub(super) arguments: &'a QuestionArguments,
     report: Report,
-    interrupt: Interrupt,
+    pub(super) interrupt: Interrupt,
     pub(super) trace: Trace,
     pub(super) window: Window,
     pub(super) processes: Vec<Tid>,
-    trustworthiness: Trustworthiness,
+    pub(super) trustworthiness: Trustworthiness,
 }
 
 /// What every answer begins with.
@@ -97,7 +103,18 @@ impl<'a> Recording<'a> {
         label: &str,
         answer: impl FnOnce(&RunControl) -> A + Send,
     ) -> A {
-        watched(label, Some(self.trace.events.len() as u64), &self.interrupt, answer)
+        self.ask_repeatedly(label, 1, answer)
+    }
+
+    /// The same of a question that goes through the events so many times.
+    pub(super) fn ask_repeatedly<A: Send>(
+        &self,
+        label: &str,
+        times: u64,
+        answer: impl FnOnce(&RunControl) -> A + Send,
+    ) -> A {
+        let total = self.trace.events.len() as u64 * times;
+        watched(label, Some(total), &self.interrupt, answer)
     }
 
     /// What an answer begins with, and where the page goes. What was recorded is given up.
@@ -113,6 +130,30 @@ impl<'a> Recording<'a> {
         (head, report)
     }
 
+    /// What CPUs ran.
+    fn picture(&self) -> Tracks {
+        let (window, processes) = (self.window, self.processes.clone());
+        let settings = PictureSettings { window, processes, spans: tracks::spans(1) };
+        let found =
+            self.ask("picture", |control| questions::picture(&self.trace, &settings, control));
+        let names = Names::new(&self.trace, &found.known);
+        let processes = found.processes.iter().map(|ran| Process {
+            label: labelled(&names.process(ran.process), ran.process),
+            ms: ms(ran.run_ns),
+            threads: ran.threads,
+        });
+        let places: HashMap<Tid, usize> =
+            found.processes.iter().enumerate().map(|(at, ran)| (ran.process, at)).collect();
+        let all = found.spans.iter().map(|span| (span.what, span.row));
+        let cast = Cast::new(processes.collect(), all, |thread| {
+            let named = names.thread(thread);
+            Some((named.label(), *places.get(&named.process)?))
+        });
+        let span = (found.from, found.to);
+        let tracks = cast.tracks(&found.spans, span, None, |thread| (thread, 0), tracks::bytes(1));
+        tracks.gathered(found.width_ns)
+    }
+
     /// Prints the answer, and writes its page. `is_whole` is whether Ctrl-C did not come first.
     pub(super) fn tell<F: Figures>(
         self,
@@ -122,6 +163,8 @@ impl<'a> Recording<'a> {
         json: bool,
     ) -> Result<Exit, Failure> {
         let top = self.arguments.top as usize;
+        let is_drawn = self.report.is_wanted() && self.permits_figures() && is_whole;
+        let picture = is_drawn.then(|| self.picture());
         let (head, report) = self.into_head(is_whole);
         let answer = Answer { head, figures };
         let printed = match json {
@@ -133,6 +176,10 @@ impl<'a> Recording<'a> {
             let mut page = Page::new(title, lead(&answer.head.to_string(), !is_whole));
             if answer.head.trustworthiness.permits_advice() {
                 answer.figures.show(top, &mut page);
+            }
+            if let Some(tracks) = picture {
+                page.section("What CPUs ran", "Colours are processes; point at them for threads.");
+                page.chart("CPUs over time", "", tracks);
             }
             page
         };

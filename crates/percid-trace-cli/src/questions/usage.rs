@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use super::names::{Named, Names};
 use super::recording::{Figures, Recording};
-use super::times::{ms, percent, seconds};
+use crate::times::{ms, percent, seconds};
 
 pub(crate) fn run(arguments: &UsageArguments, json: bool) -> Result<Exit, Failure> {
     let recording = Recording::load(&arguments.question)?;

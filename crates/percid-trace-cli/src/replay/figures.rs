@@ -1,11 +1,14 @@
 //! What a replay found, as text, page and JSON document show it.
 
+use std::collections::HashMap;
 use std::fmt;
 
 use percid_sim::machine::Machine;
 use percid_sim::policies::Entry;
 use percid_trace::Trace;
-use percid_trace::replay::{self, Recorded, Replay, SpaceReplay, SpaceSummary, Turn};
+use percid_trace::event::{Event, Tid, What};
+use percid_trace::overview::Span;
+use percid_trace::replay::{self, Recorded, Replay, SpaceReplay, SpaceSummary, Used};
 use percid_trace::trustworthiness::Trustworthiness;
 use serde::Serialize;
 
@@ -36,6 +39,11 @@ pub(super) struct Results {
     pub(super) numa_scan: Option<ScanFigures>,
     #[serde(skip)]
     pub(super) time_lines: Vec<TimeLine>,
+    #[serde(skip)]
+    pub(super) duration_ns: u64,
+    /// By the kernel's numbers.
+    #[serde(skip)]
+    pub(super) thread_names: HashMap<Tid, String>,
 }
 
 /// The machine on which the schedule was replayed.
@@ -91,12 +99,13 @@ pub(super) struct PolicyFigures {
     pub(super) ns_per_turn: f64,
 }
 
-/// The first turns under one policy.
+/// All turns under one policy, as far as a picture can show them.
 #[derive(Debug)]
 pub(super) struct TimeLine {
     pub(super) policy: &'static str,
-    pub(super) turns: Vec<Turn>,
-    pub(super) left_out: u64,
+    pub(super) spans: Vec<Span<Used>>,
+    /// The width of its columns.
+    pub(super) column_ns: u64,
 }
 
 /// What was replayed, and on what.
@@ -129,10 +138,11 @@ impl Results {
             processes.iter_mut().for_each(|process| process.advice.clear());
         }
         processes.sort_by_key(|process| std::cmp::Reverse(process.summary.turns));
+        let duration_ns = replays.iter().map(|replay| replay.duration_ns).max().unwrap_or(0);
         let time_lines = policies.iter().zip(replays).map(|(entry, replay)| TimeLine {
             policy: entry.name,
-            turns: replay.turns,
-            left_out: replay.turns_left_out,
+            column_ns: replay.width_drawn,
+            spans: replay.drawn,
         });
         let topology = &machine.topology;
         Results {
@@ -153,6 +163,8 @@ impl Results {
             processes_left_out,
             processes_refused,
             time_lines: time_lines.collect(),
+            duration_ns,
+            thread_names: thread_names(trace),
         }
     }
 
@@ -165,10 +177,19 @@ impl Results {
         }
     }
 
-    /// The process that owns an address space, by its place among all.
-    pub(super) fn process(&self, space: replay::SpaceNumber) -> Option<usize> {
-        self.processes.iter().position(|process| process.number == space)
+    /// Address spaces by their places among all.
+    pub(super) fn places(&self) -> HashMap<replay::SpaceNumber, usize> {
+        self.processes.iter().enumerate().map(|(at, process)| (process.number, at)).collect()
     }
+}
+
+/// The last names of all threads.
+fn thread_names(trace: &Trace) -> HashMap<Tid, String> {
+    let name = |event: &Event| match event.what {
+        What::Name { thread, name } => Some((thread, trace.texts.get(name).to_owned())),
+        _ => None,
+    };
+    trace.events.iter().filter_map(name).collect()
 }
 
 /// The processes that are in all replays: an interrupted one has fewer.

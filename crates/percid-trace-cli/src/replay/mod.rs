@@ -25,12 +25,10 @@ use percid_trace::Trace;
 use percid_trace::replay::{self, Misfit, Replay, Settings};
 
 use crate::file;
+use crate::tracks;
 use crate::window;
 use figures::{Results, Setting};
 use scan::ScanFigures;
-
-/// Turns that a page's time line shows: some hundred bytes each.
-const TURNS: usize = 20_000;
 
 /// Processes that the JSON document has, unless more are asked for.
 const PROCESSES: usize = 10_000;
@@ -46,7 +44,7 @@ pub(crate) fn run(arguments: &ReplayArguments, json: bool) -> Result<Exit, Failu
     let settings = Settings {
         processes: window::wanted(&trace, &arguments.window.process)?,
         area_bytes: arguments.area_bytes,
-        turns_kept: if report.is_wanted() { TURNS } else { 0 },
+        spans_drawn: if report.is_wanted() { tracks::spans(policies.len()) } else { 0 },
         spaces_kept: PROCESSES.max(arguments.top as usize),
         ..Settings::default()
     };

@@ -1,13 +1,16 @@
 //! A replay as a page.
 
+use std::cmp::Reverse;
+
 use percid_command::report::lead;
-use percid_report::{Axis, Bars, Page, Span, Timeline};
+use percid_report::{Axis, Bars, Page};
+use percid_trace::replay::Used;
 
-use super::figures::{ProcessFigures, Results, TimeLine};
+use super::figures::{ProcessFigures, Results};
 use super::text;
-
-/// Nanoseconds in a millisecond.
-const MS: f64 = 1e6;
+use crate::printable::labelled;
+use crate::times::ms;
+use crate::tracks::{self, Cast, Process};
 
 pub(super) fn page(results: &Results, top: usize) -> Page {
     let Results { trustworthiness, trace, .. } = results;
@@ -51,26 +54,36 @@ fn show(process: &ProcessFigures, page: &mut Page) {
 fn time_lines(results: &Results, page: &mut Page) {
     page.section(
         "Time lines",
-        "Which ID was used on which CPU. Colours are IDs; IDs of different processes with one number have the \
-         same colour.",
+        "Which ID was used on which CPU: colours are processes, patterns are IDs. All of them show the same part of \
+         the time.",
     );
+    let places = results.places();
+    // Those that ran longest have a colour.
+    let mut order: Vec<usize> = (0..results.processes.len()).collect();
+    order.sort_by_key(|&at| Reverse(results.processes[at].summary.run_ns));
+    let mut ranks = vec![0; order.len()];
+    order.iter().enumerate().for_each(|(rank, &at)| ranks[at] = rank);
+    let processes = order.iter().map(|&at| process(&results.processes[at])).collect();
+    let all = results.time_lines.iter().flat_map(|line| &line.spans);
+    let all = all.map(|span| ((span.what.space, span.what.tid), span.row));
+    let cast = Cast::new(processes, all, |(space, tid)| {
+        let name = results.thread_names.get(&tid).map_or("", String::as_str);
+        Some((labelled(name, tid), ranks[*places.get(&space)?]))
+    });
+    let bytes = tracks::bytes(results.time_lines.len());
     for line in &results.time_lines {
-        let left_out = match line.left_out {
-            0 => String::new(),
-            more => {
-                format!("The first {} turns; {more} later ones are not shown.", line.turns.len())
-            }
-        };
-        page.chart(line.policy, left_out, time_line(results, line));
+        let of = |used: Used| ((used.space, used.tid), used.id);
+        let span = (0, results.duration_ns);
+        let tracks = cast.tracks(&line.spans, span, Some("ID"), of, bytes);
+        page.chart(line.policy, "", tracks.gathered(line.column_ns));
     }
 }
 
-fn time_line(results: &Results, line: &TimeLine) -> Timeline {
-    let mut timeline = Timeline::new(Axis::new("time").unit("ms"), "CPU", "ID");
-    let shown = line.turns.iter().filter(|turn| results.process(turn.space).is_some());
-    for turn in shown {
-        let (from, to) = (turn.from as f64 / MS, turn.to as f64 / MS);
-        timeline.span(Span { row: turn.cpu, id: turn.id, from, to });
+fn process(process: &ProcessFigures) -> Process {
+    let summary = &process.summary;
+    Process {
+        label: text::title(process),
+        ms: ms(summary.run_ns),
+        threads: u64::from(summary.threads),
     }
-    timeline
 }

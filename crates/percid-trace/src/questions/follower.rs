@@ -29,6 +29,8 @@ pub(super) trait Listener {
     fn enqueue(&mut self, _scene: &Scene, _now: u64, _thread: ThreadNumber, _cpu: Cpu) {}
     /// A thread leaves a queue now.
     fn dequeue(&mut self, _scene: &Scene, _stay: Stay) {}
+    /// A thread has run unseen, or is gone: what it was in the queues for since it ran last is no wait.
+    fn doubt(&mut self, _thread: ThreadNumber) {}
     /// A thread that waited runs; what it was in the queues for was told before.
     fn wait(&mut self, _scene: &Scene, _wait: &Wait) {}
 }
@@ -181,6 +183,7 @@ impl<'t> Follower<'t> {
         if let Who::Thread(thread) = next {
             if let Doing::Ready(ready) = self.doing(next) {
                 self.end_stay(thread, ready, listener);
+                listener.doubt(thread);
             }
             self.set_doing(thread, Doing::Running(cpu));
         }
@@ -218,6 +221,7 @@ impl<'t> Follower<'t> {
         let Some(thread) = self.scene.threads.find(tid) else { return };
         if let Doing::Ready(ready) = self.doing(Who::Thread(thread)) {
             self.end_stay(thread, ready, listener);
+            listener.doubt(thread);
         }
         self.set_doing(thread, Doing::Unknown);
     }
@@ -234,7 +238,10 @@ impl<'t> Follower<'t> {
             // It was seen to begin there first: events of one moment are in the order of their CPUs.
             Doing::Running(other) if other != cpu => return,
             // It ran while it seemed to wait.
-            Doing::Ready(ready) => self.end_stay(thread, ready, listener),
+            Doing::Ready(ready) => {
+                self.end_stay(thread, ready, listener);
+                listener.doubt(thread);
+            }
             _ => {}
         }
         let ready = Ready {
@@ -288,6 +295,7 @@ impl<'t> Follower<'t> {
             // recorded. Or it had to stop when it was about to sleep, and is woken now.
             (Doing::Ready(ready), _) => {
                 self.end_stay(thread, ready, listener);
+                listener.doubt(thread);
                 let cause = Cause::Woken;
                 let ready = Ready { cause, waking, queued, queue: target, since: now };
                 self.begin_stay(thread, ready, listener);

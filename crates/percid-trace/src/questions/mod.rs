@@ -3,10 +3,15 @@
 //!
 //! Each question goes through the events once, in their order, and does the same work for each.
 
+mod affinities;
+mod bound;
 mod follower;
 mod histogram;
+mod idle_clock;
 mod latency;
+mod losses;
 mod migrations;
+mod picture;
 mod preemptions;
 mod recent_turns;
 mod turn;
@@ -15,7 +20,9 @@ mod wakeups;
 
 pub use histogram::{Bin, Histogram};
 pub use latency::{Latency, LatencySettings, LongWait, ThreadLatency, latency};
+pub use losses::{Loss, LossKind, Losses, LossesSettings, LostMoment, losses};
 pub use migrations::{Migrations, MigrationsSettings, ThreadMigrations, migrations};
+pub use picture::{Picture, PictureSettings, ProcessRan, picture};
 pub use preemptions::{Delay, Preemptions, PreemptionsSettings, preemptions};
 pub use turn::Who;
 pub use usage::{Cell, CpuUsage, SliceUsage, Usage, UsageSettings, usage};

@@ -2,12 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use percid_sim::cpu_list;
 use percid_sim::run_control::RunControl;
 
+use super::bound::bound;
 use super::follower::{Follower, Listener, Scene};
 use super::turn::{Stay, Turn, Who};
-use crate::event::{Cpu, Tid, What};
+use crate::event::{Cpu, Tid};
 use crate::threads::{ThreadNumber, Threads};
 use crate::trace::Trace;
 use crate::window::Window;
@@ -264,42 +264,4 @@ impl Listener for Watch<'_> {
             });
         }
     }
-}
-
-/// How the names of the kernel's threads begin that belong to one CPU each.
-const BOUND_NAMES: [&str; 9] = [
-    "kworker/",
-    "ksoftirqd/",
-    "migration/",
-    "cpuhp/",
-    "rcuc/",
-    "irq_work/",
-    "idle_inject/",
-    "ktimers/",
-    "backlog_napi/",
-];
-
-/// And those that look like them and do not.
-const FREE_NAMES: &str = "kworker/u";
-
-/// The threads that may run on one CPU only, as far as the trace says it anywhere.
-fn bound(trace: &Trace) -> HashSet<Tid> {
-    let mut bound = HashSet::new();
-    for event in &trace.events {
-        let is_bound = match event.what {
-            What::Affinity { cpus, .. } => cpu_list::count(trace.texts.get(cpus)) == Some(1),
-            What::Name { name, .. } => {
-                let name = trace.texts.get(name);
-                let begins = |bound: &&str| name.starts_with(*bound);
-                BOUND_NAMES.iter().any(begins) && !name.starts_with(FREE_NAMES)
-            }
-            _ => false,
-        };
-        if let (true, What::Affinity { thread, .. } | What::Name { thread, .. }) =
-            (is_bound, event.what)
-        {
-            bound.insert(thread);
-        }
-    }
-    bound
 }

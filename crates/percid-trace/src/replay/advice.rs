@@ -26,7 +26,7 @@ pub struct Recorded<'a> {
 
 impl Recorded<'_> {
     /// How sentences begin: what they tell was so there, and may be otherwise elsewhere.
-    fn on(&self) -> String {
+    pub fn on(&self) -> String {
         let plural = if self.cpus.contains(['-', ',']) { "s" } else { "" };
         let all = cpu_list::count(self.cpus) == Some(self.online);
         let of = if all { String::new() } else { format!(" of {}", self.online) };

@@ -21,7 +21,7 @@ use percid_sim::run_control::RunControl;
 use percid_sim::topology::{Cpu, Place, Topology};
 
 pub use advice::{Recorded, advice};
-pub use outcome::{Replay, SpaceReplay, Stuck, Turn};
+pub use outcome::{Replay, SpaceReplay, Stuck, Turn, Used};
 pub use player::Settings;
 pub use space::{Moves, SpaceNumber, SpaceSummary};
 pub use tally::{Acquisitions, LastUse, Tally};

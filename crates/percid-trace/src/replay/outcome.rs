@@ -7,6 +7,7 @@ use percid_sim::topology::Cpu;
 use super::space::{SpaceNumber, SpaceSummary};
 use super::tally::{LastUse, Tally};
 use crate::event::Tid;
+use crate::overview::Span;
 
 /// A schedule under a policy.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -29,6 +30,21 @@ pub struct Replay {
     pub turns: Vec<Turn>,
     /// Turns that were not kept.
     pub turns_left_out: u64,
+    /// All turns, as far as a picture can show them, by CPU and time.
+    pub drawn: Vec<Span<Used>>,
+    /// The width of that picture's columns, in nanoseconds.
+    pub width_drawn: Ns,
+}
+
+/// Who used which ID.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Used {
+    /// The address space.
+    pub space: SpaceNumber,
+    /// The thread, by the kernel's number.
+    pub tid: Tid,
+    /// The ID.
+    pub id: Id,
 }
 
 /// One address space under a policy.

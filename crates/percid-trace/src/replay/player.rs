@@ -8,12 +8,13 @@ use percid_sim::policies::{Entry, Id, Impossible, Policy, Thread};
 use percid_sim::topology::{Cpu, Topology};
 use percid_sim::workload::Memory;
 
-use super::outcome::{Replay, SpaceReplay, Stuck, Turn};
+use super::outcome::{Replay, SpaceReplay, Stuck, Turn, Used};
 use super::schedule::{Listener, Moment};
 use super::space::{SpaceNumber, SpaceSummary};
 use super::tally::{LastUse, Tally};
 use super::top_spaces::TopSpaces;
 use crate::event::Tid;
+use crate::overview::Overview;
 
 /// What to replay, and what to keep of it.
 #[derive(Debug, Clone)]
@@ -24,6 +25,8 @@ pub struct Settings {
     pub area_bytes: u64,
     /// The number of turns that are kept, the first ones. 0 if none are wanted.
     pub turns_kept: usize,
+    /// About how many spans of time the picture of all turns has at most. 0 if none is wanted.
+    pub spans_drawn: usize,
     /// The number of address spaces that are kept, those with most turns: 350 bytes each, and the
     /// name.
     pub spaces_kept: usize,
@@ -38,6 +41,7 @@ impl Default for Settings {
             processes: Vec::new(),
             area_bytes: percid_sim::engine::AREA_BYTES,
             turns_kept: 0,
+            spans_drawn: 0,
             spaces_kept: usize::MAX,
             policy_bytes: 1 << 30,
         }
@@ -88,6 +92,7 @@ pub(super) struct Player<'a> {
     current: Vec<Option<Turn>>,
     turns: Vec<Turn>,
     turns_left_out: u64,
+    overview: Overview<Used>,
 }
 
 impl<'a> Player<'a> {
@@ -112,6 +117,7 @@ impl<'a> Player<'a> {
             current: vec![None; topology.cpus() as usize],
             turns: Vec::new(),
             turns_left_out: 0,
+            overview: Overview::new(settings.spans_drawn),
         }
     }
 
@@ -125,6 +131,8 @@ impl<'a> Player<'a> {
             is_whole,
             turns: self.turns,
             turns_left_out: self.turns_left_out,
+            width_drawn: self.overview.width(),
+            drawn: self.overview.into_spans(),
         }
     }
 
@@ -224,6 +232,8 @@ impl<'a> Player<'a> {
     /// A turn is over.
     fn keep(&mut self, turn: Option<Turn>, now: Ns) {
         let Some(turn) = turn else { return };
+        let Turn { space, tid, id, .. } = turn;
+        self.overview.note(turn.cpu, Used { space, tid, id }, turn.from, now);
         if self.turns.len() < self.settings.turns_kept {
             self.turns.push(Turn { to: now, ..turn });
         } else {

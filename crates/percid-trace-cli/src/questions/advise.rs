@@ -1,0 +1,255 @@
+//! `percid trace advise`: where time is lost, and what to change.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::fmt;
+
+use percid_command::exit::{Exit, Failure};
+use percid_command::presets;
+use percid_command::table::Table;
+use percid_command::this_machine::Numbering;
+use percid_command::trace_questions::MigrationsArguments;
+use percid_report::{Axis, Dot, Dots, Page};
+use percid_rules::Generation;
+use percid_sim::machine::Machine;
+use percid_sim::policies::{self, Entry};
+use percid_trace::event::Tid;
+use percid_trace::gaps;
+use percid_trace::questions::{
+    self, LossKind, Losses, LossesSettings, Migrations, MigrationsSettings, ThreadMigrations,
+};
+use percid_trace::replay::{Recorded, Replay, Settings};
+use serde::Serialize;
+
+use super::finding::{Finding, Ids, Place, SLOW_NS};
+use super::names::Names;
+use super::recording::{Figures, Recording};
+use crate::replay::{misfit, replay_all};
+use crate::times::ms;
+
+pub(crate) fn run(arguments: &MigrationsArguments, json: bool) -> Result<Exit, Failure> {
+    let machine = presets::machine(&arguments.machine, Numbering::Kernel)?;
+    let recording = Recording::load(&arguments.question)?;
+    if !recording.permits_figures() {
+        return recording.tell(TITLE, Advice::default(), true, json);
+    }
+    let (advice, is_whole) = Advice::of(&recording, &machine)?;
+    recording.tell(TITLE, advice, is_whole, json)
+}
+
+const TITLE: &str = "percid trace advise";
+
+/// What costs less than one in this number of the time is not told.
+const TOLD_OF: u64 = 1000;
+
+/// The figures of the JSON document. `None` stands for what the recording does not support.
+#[derive(Debug, Default, Serialize)]
+struct Advice {
+    machine: Option<String>,
+    /// The CPUs on which it was recorded, as sentences begin.
+    #[serde(skip)]
+    on: String,
+    begin_ns: u64,
+    end_ns: u64,
+    /// Findings that cost less than this are left out.
+    told_from_ns: u64,
+    /// Those that cost most first.
+    findings: Option<Vec<Finding>>,
+    findings_left_out: usize,
+}
+
+impl Advice {
+    fn of(recording: &Recording<'_>, machine: &Machine) -> Result<(Advice, bool), Failure> {
+        let losses = lost(recording);
+        let migrations = moved(recording, machine)?;
+        let ids = ids(recording, machine)?;
+        let is_whole = losses.is_whole && migrations.is_whole && ids.is_whole;
+        let names = Names::new(&recording.trace, &losses.known);
+        let recorded = Recorded {
+            cpus: &recording.trustworthiness.cpus,
+            online: recording.trustworthiness.online,
+            machine: machine.topology.cpus(),
+        };
+        let place = Place {
+            on: recorded.on(),
+            cpus: recorded.cpus,
+            begin: recording.trace.events.first().map_or(0, |event| event.time),
+            file: &recording.arguments.file,
+        };
+        let told_from_ns = (losses.to.saturating_sub(losses.from) / TOLD_OF).max(1);
+        let waits = losses.all.iter().filter(|loss| is_slow(loss));
+        let waits = waits.map(|loss| Finding::of_loss(loss, &names, &place));
+        let moves = sums(&migrations);
+        let moves = moves.iter().map(|(&process, moves)| {
+            Finding::of_moves(process, moves, &names, &place, &machine.name)
+        });
+        let ids = ids.found.iter().map(|ids| Finding::of_ids(ids, &names, &place, &machine.name));
+        let all = waits.chain(moves).chain(ids);
+        let mut findings: Vec<Finding> =
+            all.filter(|finding| finding.weight() >= told_from_ns).collect();
+        findings.sort_by_key(|finding| (Reverse(finding.order()), finding.process, finding.kind));
+        let findings_left_out = findings.len().saturating_sub(recording.lines());
+        findings.truncate(recording.lines());
+        let advice = Advice {
+            machine: Some(machine.name.clone()),
+            on: place.on,
+            begin_ns: losses.from,
+            end_ns: losses.to,
+            told_from_ns,
+            findings: Some(findings),
+            findings_left_out,
+        };
+        Ok((advice, is_whole))
+    }
+
+    fn nothing(&self) -> String {
+        format!(
+            "{} nothing was found that cost {} ms or more, a thousandth of the time.",
+            self.on,
+            ms(self.told_from_ns)
+        )
+    }
+
+    /// The findings beside each other.
+    fn table(&self, top: usize) -> Table {
+        let columns = ["", "process", "kind", "lost ms", "at least", "at most", "stays", "threads"];
+        let mut table = Table::new(columns, 3);
+        for (number, finding) in self.findings.iter().flatten().take(top).enumerate() {
+            table.row(finding.row(number + 1));
+        }
+        table
+    }
+
+    fn more(&self, top: usize) -> usize {
+        self.findings_left_out + self.findings.iter().flatten().skip(top).count()
+    }
+}
+
+fn lost(recording: &Recording<'_>) -> Losses {
+    let (window, processes) = (recording.window, recording.processes.clone());
+    let settings = LossesSettings { window, processes };
+    recording.ask_repeatedly("losses", 2, |control| {
+        questions::losses(&recording.trace, &settings, control)
+    })
+}
+
+/// Every CPU takes some time to wake up.
+fn is_slow(loss: &questions::Loss) -> bool {
+    loss.kind != LossKind::SlowWakeUp || loss.lost_ns / loss.stays.max(1) >= SLOW_NS
+}
+
+fn moved(recording: &Recording<'_>, machine: &Machine) -> Result<Migrations, Failure> {
+    let (window, processes) = (recording.window, recording.processes.clone());
+    let settings = MigrationsSettings { window, processes };
+    let found = recording.ask("migrations", |control| {
+        questions::migrations(&recording.trace, machine, &settings, control)
+    });
+    found.map_err(misfit)
+}
+
+/// The moves of each process.
+fn sums(migrations: &Migrations) -> HashMap<Tid, ThreadMigrations> {
+    let mut sums: HashMap<Tid, ThreadMigrations> = HashMap::new();
+    for (thread, moves) in &migrations.threads {
+        let process = migrations.known.get(*thread).process_or_self();
+        sums.entry(process).or_default().add(moves);
+    }
+    sums
+}
+
+/// What the kernel's IDs cost.
+struct AllIds {
+    found: Vec<Ids>,
+    is_whole: bool,
+}
+
+/// The kernel's policy beside percid's table. Nothing is found if it is not known which kernel it was.
+fn ids(recording: &Recording<'_>, machine: &Machine) -> Result<AllIds, Failure> {
+    let release = recording.trace.origin.release.as_deref();
+    let kernel = release.and_then(Generation::hinted_by).map(policies::of_generation);
+    let (Some(kernel), Some(table)) = (kernel, policies::find("percid-table")) else {
+        return Ok(AllIds { found: Vec::new(), is_whole: true });
+    };
+    let mut trace = recording.window.cut(&recording.trace);
+    gaps::close(&mut trace);
+    let settings = Settings { processes: recording.processes.clone(), ..Settings::default() };
+    let pair: [&'static Entry; 2] = [kernel, table];
+    let replays = replay_all(&trace, machine, &pair, &settings, &recording.interrupt)?;
+    let [by_kernel, by_table] = &replays[..] else {
+        return Ok(AllIds { found: Vec::new(), is_whole: false });
+    };
+    let is_whole = by_kernel.is_whole && by_table.is_whole;
+    Ok(AllIds { found: dearer(kernel.name, by_kernel, by_table), is_whole })
+}
+
+fn dearer(policy: &'static str, by_kernel: &Replay, by_table: &Replay) -> Vec<Ids> {
+    let pairs = by_kernel.spaces.iter().filter_map(|kernel| {
+        let spaces = &by_table.spaces;
+        let at = spaces.binary_search_by_key(&kernel.number, |space| space.number).ok()?;
+        let table = &spaces[at];
+        (kernel.stuck.is_none() && table.stuck.is_none()).then_some((kernel, table))
+    });
+    let ids = pairs.map(|(kernel, table)| Ids {
+        process: kernel.summary.process,
+        policy,
+        lost_ns: kernel.tally.burst_ns.saturating_sub(table.tally.burst_ns),
+        copies: [kernel.tally.ids_used, table.tally.ids_used],
+        most_running: kernel.summary.most_running,
+        elsewhere: [kernel, table].map(|space| 1.0 - space.tally.acquisitions.shares()[1]),
+        turns: kernel.summary.turns,
+        threads: kernel.summary.threads,
+    });
+    ids.filter(|ids| ids.lost_ns > 0).collect()
+}
+
+const EACH: &str = "Each finding is by itself: they do not add up.";
+
+impl Figures for Advice {
+    fn text(&self, top: usize, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let findings = self.findings.iter().flatten();
+        if findings.clone().next().is_none() {
+            return writeln!(f, "{}", self.nothing());
+        }
+        writeln!(f, "{}", self.table(top))?;
+        writeln!(f, "{EACH}")?;
+        for (number, finding) in findings.take(top).enumerate() {
+            write!(f, "\n{}. {finding}", number + 1)?;
+        }
+        match self.more(top) {
+            0 => Ok(()),
+            more => writeln!(f, "\nand {more} more that cost less"),
+        }
+    }
+
+    fn show(&self, top: usize, page: &mut Page) {
+        let findings: Vec<&Finding> = self.findings.iter().flatten().take(top).collect();
+        if findings.is_empty() {
+            page.section(self.nothing(), "");
+            return;
+        }
+        page.section("Time lost", EACH);
+        let time = Axis::new("time lost").unit("ms");
+        let mut dots =
+            Dots::new(Axis::new("finding"), time, ["lost"]).notes(["lost", "at least", "at most"]);
+        for (number, finding) in findings.iter().enumerate() {
+            dots.row(format!("{}. {}", number + 1, finding.short()), [dot(finding)]);
+        }
+        let shown = "A dot is the time lost, the line what the truth is between.";
+        page.chart("Findings in the order of what they cost", shown, dots);
+        self.table(top).show_on(page);
+        for (number, finding) in findings.iter().enumerate() {
+            finding.show(number + 1, page);
+        }
+    }
+}
+
+fn dot(finding: &Finding) -> Dot {
+    let as_ms = |ns: u64| ns as f64 / 1e6;
+    let dot = Dot::new([as_ms(finding.lost_ns)]).note(ms(finding.lost_ns));
+    match (finding.at_least_ns, finding.at_most_ns) {
+        (Some(least), Some(most)) => {
+            dot.range(as_ms(least), as_ms(most)).note(ms(least)).note(ms(most))
+        }
+        _ => dot.note("-").note("-"),
+    }
+}
