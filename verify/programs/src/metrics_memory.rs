@@ -1,6 +1,8 @@
 //! What ten thousand series of metrics cost that every CPU has updated, on a machine that may have
 //! `--possible` CPUs.
 
+use std::sync::{Mutex, PoisonError};
+
 use percid::testing;
 use percid_metrics::histogram::{DEFAULT_SCHEMA, Limits};
 use percid_metrics::{Counter, Histogram};
@@ -67,7 +69,12 @@ fn measure<T: Sync>(
     drop_allocator_slack();
     let before = resident_kib()?;
     all.extend((0..SERIES).map(|_| new()));
-    on_every_cpu(cpus, || all.iter().for_each(&update));
+    // One after the other, while all live: emulated CPUs take long to wait for each other.
+    let turn = Mutex::new(());
+    on_every_cpu(cpus, || {
+        let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+        all.iter().for_each(&update);
+    });
     let bytes = (resident_kib()? - before) * 1024;
     // Whatever was made is kept, so that the next kind finds none of its memory.
     std::mem::forget(all);
