@@ -44,9 +44,11 @@ Formats that are read, by what is in the file, not by its name:
                  and directories of `perf record --threads`
   trace.dat      `trace-cmd record`, versions 6 and 7, also compressed; all buffers are merged
   Perfetto       traces with ftrace events, compact scheduling events too
-  text           `trace-cmd report`, the kernel's `trace` file, `perf script`, `perf sched timehist`,
-                 Android's systrace (HTML), docs/schedule.bt by bpftrace; lines that cannot be read are counted
-Each of them may be compressed by gzip or zstd. `-` is standard input, of which 4 GiB are read at most.
+  text           `trace-cmd report`, the kernel's `trace` file, `perf script`, `perf sched
+                 timehist`, Android's systrace (HTML), docs/schedule.bt by bpftrace; lines that
+                 cannot be read are counted
+Each of them may be compressed by gzip or zstd. `-` is standard input, of which 4 GiB are read at
+most.
 
 Not read, and said so: JSON of `perf data convert`, times of clocks that do not count nanoseconds
 (uptime, counter, x86-tsc), perf script --deltatime, xz.";
