@@ -13,8 +13,10 @@ mod partial;
 mod printable;
 mod questions;
 mod record;
+mod recorder;
 mod recover;
 mod replay;
+mod top;
 mod window;
 
 use std::panic;
@@ -32,6 +34,7 @@ pub fn run(part: &TracePart, json: bool) -> Result<Exit, Failure> {
     keep_quiet_about_caught_panics();
     match part {
         TracePart::Record(arguments) => record::run(arguments, json),
+        TracePart::Top(arguments) => top::run(arguments, json),
         TracePart::Recover(arguments) => recover::run(arguments, json),
         TracePart::Info(arguments) => info::run(arguments, json),
         TracePart::Convert(arguments) => convert::run(arguments, json),

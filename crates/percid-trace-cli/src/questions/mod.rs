@@ -3,8 +3,8 @@
 pub(crate) mod compare;
 pub(crate) mod latency;
 pub(crate) mod migrations;
-mod names;
+pub(crate) mod names;
 pub(crate) mod preemptions;
 mod recording;
-mod times;
+pub(crate) mod times;
 pub(crate) mod usage;

@@ -1,23 +1,23 @@
 //! Times in tables.
 
 /// In milliseconds, to the microsecond: longer ones rounded down, as perf does.
-pub(super) fn ms(ns: u64) -> String {
+pub(crate) fn ms(ns: u64) -> String {
     let us = ns / 1000;
     format!("{}.{:03}", us / 1000, us % 1000)
 }
 
 /// The same of what may not be there.
-pub(super) fn ms_if(ns: Option<u64>) -> String {
+pub(crate) fn ms_if(ns: Option<u64>) -> String {
     ns.map_or_else(|| "-".to_owned(), ms)
 }
 
 /// A moment, in seconds.
-pub(super) fn seconds(ns: u64) -> String {
+pub(crate) fn seconds(ns: u64) -> String {
     format!("{}.{:06}", ns / 1_000_000_000, ns / 1000 % 1_000_000)
 }
 
 /// A share in percent.
-pub(super) fn percent(part: u64, whole: u64) -> String {
+pub(crate) fn percent(part: u64, whole: u64) -> String {
     format!("{:.1}", 100.0 * part as f64 / whole.max(1) as f64)
 }
 

@@ -1,0 +1,152 @@
+//! `percid trace top`: the schedule while it happens.
+
+mod figures;
+mod own_cost;
+mod terminal;
+mod text;
+
+use std::ops::ControlFlow;
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::thread;
+
+use percid_command::exit::{Exit, Failure, complain};
+use percid_command::interrupt::Interrupt;
+use percid_command::output;
+use percid_command::trace_top::TopArguments;
+use percid_trace::record::{Ended, Extra, Options, Refusal};
+use percid_trace::spool::{Interval, Intervals};
+
+use self::figures::Figures;
+use self::own_cost::OwnCost;
+use self::terminal::Terminal;
+use self::text::Screen;
+use crate::recorder;
+
+pub(crate) fn run(arguments: &TopArguments, json: bool) -> Result<Exit, Failure> {
+    let interrupt = Interrupt::listen()?;
+    // An interval is drawn while the next one is recorded, and one may wait for that.
+    let (send, receive) = sync_channel(1);
+    let (ended, shown) = thread::scope(|scope| {
+        let show = scope.spawn(move || show(arguments, json, &receive));
+        let ended = watch(arguments, send, &interrupt);
+        (ended, show.join())
+    });
+    let last = match shown {
+        Ok(shown) => shown?,
+        Err(panic) => std::panic::resume_unwind(panic),
+    };
+    if let Some(last) = last {
+        output::print_text(&last)?;
+    }
+    let ended = match ended {
+        Ok(ended) => ended,
+        Err(refusal) => return recorder::refused(&refusal),
+    };
+    if let Some(why) = &ended.broken {
+        complain(format_args!("THE RECORDING ENDED EARLY: {why}"));
+    }
+    let status = ended.status.map(recorder::status_code);
+    Ok(recorder::exit(status, ended.broken.is_some(), &interrupt))
+}
+
+fn options(arguments: &TopArguments) -> Options {
+    let target = recorder::target(arguments.pid, &arguments.command);
+    let way = arguments.way.map(recorder::way);
+    let buffer_kb = arguments.buffer_kb as u32;
+    // System calls shall not become slower. What else there is shows switches that were not traced.
+    let extra = Extra { affinity: false, ..Extra::default() };
+    Options { way, buffer_kb, extra, output_aside: true, ..Options::new(target) }
+}
+
+/// What is over, and how many intervals before it were not taken.
+type Next = (Interval, u64);
+
+/// Records, and passes each interval on.
+fn watch(
+    arguments: &TopArguments,
+    send: SyncSender<Next>,
+    interrupt: &Interrupt,
+) -> Result<Ended, Refusal> {
+    let mut queue = Queue { send, left: arguments.count, waiting: None };
+    let most = usize::try_from(arguments.max_events).unwrap_or(usize::MAX);
+    let mut sink = Intervals::new(arguments.interval, most, |interval| queue.pass_on(interval));
+    let ended = recorder::record(&options(arguments), interrupt, &mut sink, terminal::leave, |_| {});
+    drop(sink);
+    queue.finish();
+    ended
+}
+
+/// Intervals on their way to whoever shows them, which may take longer than they do.
+struct Queue {
+    send: SyncSender<Next>,
+    /// How many shall be shown yet.
+    left: Option<u64>,
+    /// The last one, if there was no room for it.
+    waiting: Option<Next>,
+}
+
+impl Queue {
+    /// Passes one on, and does not wait. Answers whether more are wanted.
+    fn pass_on(&mut self, interval: Interval) -> ControlFlow<()> {
+        let skipped = self.waiting.take().map_or(0, |(_, skipped)| skipped + 1);
+        match self.send.try_send((interval, skipped)) {
+            Ok(()) => {
+                self.left = self.left.map(|left| left.saturating_sub(1));
+                if self.left == Some(0) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            }
+            Err(TrySendError::Full(next)) => {
+                self.waiting = Some(next);
+                ControlFlow::Continue(())
+            }
+            Err(TrySendError::Disconnected(_)) => ControlFlow::Break(()),
+        }
+    }
+
+    /// Nothing is recorded any more, so there is time for the last one.
+    fn finish(self) {
+        if let Some(next) = self.waiting {
+            // If nobody takes it, whoever would have shown it says why.
+            let _ = self.send.send(next);
+        }
+    }
+}
+
+/// Shows intervals until there are no more. What a terminal showed last is returned.
+fn show(
+    arguments: &TopArguments,
+    json: bool,
+    receive: &Receiver<Next>,
+) -> Result<Option<String>, Failure> {
+    let mut cost = OwnCost::new();
+    let mut last = None;
+    // What is refused is told where the user is, so the page comes with the first interval.
+    let mut terminal: Option<Terminal> = None;
+    for (nr, (interval, skipped)) in receive.iter().enumerate() {
+        if nr == 0 && !json {
+            terminal = Terminal::enter();
+        }
+        let order = (arguments.sort, arguments.processes);
+        let mut figures = Figures::of(&interval, order, skipped, cost.since_last());
+        drop(interval);
+        let rows = arguments.rows.map(|rows| usize::try_from(rows).unwrap_or(usize::MAX));
+        if json {
+            figures.keep(rows);
+            output::print_json_line(&figures)?;
+            continue;
+        }
+        let size = terminal.as_ref().map(|_| terminal::size());
+        let screen = Screen { figures: &figures, sort: arguments.sort, rows, size };
+        match &terminal {
+            Some(terminal) => {
+                let drawn = terminal.draw(&screen);
+                drawn.map_err(|cause| Failure::new("cannot write to standard output", cause))?;
+                last = Some(screen.to_string());
+            }
+            None => {
+                let gap = if nr == 0 { "" } else { "\n" };
+                output::print_text(&format_args!("{gap}{screen}"))?;
+            }
+        }
+    }
+    Ok(last)
+}

@@ -1,0 +1,125 @@
+//! The terminal on which screens follow each other: a second page beside what stood there, which comes
+//! back whatever happens.
+
+use std::fmt;
+use std::io::{self, IsTerminal, Write};
+use std::panic;
+use std::sync::Mutex;
+
+/// What stands there is put aside, nothing blinks, and long lines are cut off.
+const ENTER: &str = "\x1b[?1049h\x1b[?25l\x1b[?7l";
+
+/// The same back.
+const LEAVE: &str = "\x1b[?7h\x1b[?25h\x1b[?1049l";
+
+/// To the upper left corner.
+const HOME: &str = "\x1b[H";
+
+/// The rest of a line is empty.
+const CLEAR_LINE: &str = "\x1b[K";
+
+/// What is below is empty.
+const CLEAR_BELOW: &str = "\x1b[J";
+
+/// Whether the second page is shown. There is one terminal, and a panic knows no values.
+static PAGE: Mutex<Page> = Mutex::new(Page::NotYet);
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Page {
+    NotYet,
+    Shown,
+    /// It is over: nothing is drawn any more.
+    Left,
+}
+
+/// The second page. When this value goes, what stood there before is back.
+pub(super) struct Terminal(());
+
+impl Terminal {
+    /// Begins to show it, if standard output is a terminal. Called once.
+    pub(super) fn enter() -> Option<Terminal> {
+        if !io::stdout().is_terminal() {
+            return None;
+        }
+        let tell = panic::take_hook();
+        panic::set_hook(Box::new(move |what| {
+            // What it says shall stay.
+            leave();
+            tell(what);
+        }));
+        let mut page = lock();
+        *page = Page::Shown;
+        let _ = put(ENTER);
+        Some(Terminal(()))
+    }
+
+    /// Draws a screen over the one before, unless the page has been left.
+    ///
+    /// # Errors
+    ///
+    /// What the system refuses.
+    pub(super) fn draw(&self, screen: &dyn fmt::Display) -> io::Result<()> {
+        let page = lock();
+        if *page != Page::Shown {
+            return Ok(());
+        }
+        let mut text = HOME.to_owned();
+        let lines = screen.to_string();
+        // The last line has no end, so that nothing scrolls.
+        for (nr, line) in lines.lines().enumerate() {
+            text.push_str(if nr == 0 { "" } else { "\r\n" });
+            text.push_str(line);
+            text.push_str(CLEAR_LINE);
+        }
+        text.push_str(CLEAR_BELOW);
+        put(&text)
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        leave();
+    }
+}
+
+/// Shows again what stood there before; from any thread, and as often as one likes.
+pub(super) fn leave() {
+    let mut page = lock();
+    if *page == Page::Shown {
+        let _ = put(LEAVE);
+    }
+    *page = Page::Left;
+}
+
+fn lock() -> std::sync::MutexGuard<'static, Page> {
+    PAGE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+fn put(text: &str) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush())
+}
+
+/// How many lines and columns the terminal has now.
+#[cfg(unix)]
+pub(super) fn size() -> (usize, usize) {
+    // SAFETY: a `winsize` of zeros is valid, and the call writes into the one that it is given.
+    let size = unsafe {
+        let mut size: libc::winsize = std::mem::zeroed();
+        (libc::ioctl(libc::STDOUT_FILENO, libc::TIOCGWINSZ, &mut size) == 0).then_some(size)
+    };
+    match size {
+        Some(size) if size.ws_row > 0 && size.ws_col > 0 => {
+            (usize::from(size.ws_row), usize::from(size.ws_col))
+        }
+        _ => USUAL,
+    }
+}
+
+#[cfg(not(unix))]
+pub(super) fn size() -> (usize, usize) {
+    USUAL
+}
+
+/// What a terminal has that does not say it.
+const USUAL: (usize, usize) = (24, 80);
