@@ -30,8 +30,10 @@ The head of a screen, in JSON keys of the document:
   idle while work waited
                    idle_while_waiting_ns CPUs idled while a thread that is not bound to one CPU was in
                                          the queue of another one, which was busy; of all together
-  percid           own_cpu_ns            what percid itself took of CPUs since the screen before
-  CPU n            cpus                  for each: busy_ns, idle_ns, idle_while_waiting_ns
+  percid           own_cpu_ns            what percid itself took of CPUs since the screen before, in
+                                         own_span_ns
+  CPU n            cpus                  for each on which something ran: busy_ns, idle_ns,
+                                         idle_while_waiting_ns
 
 The table, in JSON `threads`, or `processes` with --processes: with the most of --sort first
 
@@ -48,9 +50,11 @@ The table, in JSON `threads`, or `processes` with --processes: with the most of 
                                          that is known), with times
 
 A wait belongs to the interval in which it ends, in its whole length: so it may be longer than the
-interval, is never counted twice, and appears only when it is over. Time on a CPU belongs to the interval
-in which it passes. What a CPU runs before its first switch is not known until then. Changes of
-affinities are not followed.
+interval, is never counted twice, and appears only when it is over. Time on a CPU belongs to the
+interval in which it passes. What a CPU runs before its first switch is not known until then. Changes
+of affinities are not followed. Where a process or a command is watched, the table has its threads only, a
+CPU is busy while it runs them, and when it idles is not known; `idle_while_waiting_ns` is null then, and
+`idle_ns` is not there.
 
 On a terminal each screen replaces the one before, as large as the terminal is; when it is over the
 last one stays. Elsewhere screens follow each other. With --json each interval is one JSON document in

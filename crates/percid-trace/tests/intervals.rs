@@ -59,7 +59,8 @@ impl Answers {
             sum.2 = sum.2.max(waits.run_queue.max_ns);
             sum.3 += waits.preempted;
         }
-        let found = usage(trace, &UsageSettings { window, slices: 1, ..Default::default() }, &control);
+        let found =
+            usage(trace, &UsageSettings { window, slices: 1, ..Default::default() }, &control);
         for cell in &found.cells {
             *self.ran.entry((found.known.get(cell.thread).tid, cell.cpu)).or_default() += cell.ns;
         }
@@ -145,8 +146,9 @@ fn begun(mut trace: Trace) -> Trace {
     let time = trace.events.first().expect("events").time - 10;
     let idle = What::Switch { prev: IDLE, state: State::RUNNABLE, next: IDLE };
     let waking = |stage| What::Wakeup { thread: IDLE, target: 0, stage };
-    let mut events: Vec<Event> =
-        [waking(Stage::Waking), waking(Stage::Woken)].map(|what| Event { time, cpu: 0, what }).into();
+    let mut events: Vec<Event> = [waking(Stage::Waking), waking(Stage::Woken)]
+        .map(|what| Event { time, cpu: 0, what })
+        .into();
     events.extend((0..CPUS).map(|cpu| Event { time, cpu, what: idle }));
     events.append(&mut trace.events);
     Trace { events, ..trace }
@@ -184,7 +186,7 @@ fn known() -> Trace {
         (430, 3, switch(IDLE, State::RUNNABLE, D)),
         (465, 1, switch(C, State::DEAD, IDLE)),
         (470, 3, What::Exec { thread: D, old: D }),
-                (520, 3, switch(D, State::RUNNABLE, IDLE)),
+        (520, 3, switch(D, State::RUNNABLE, IDLE)),
         (600, 2, switch(A, State::SLEEPING, IDLE)),
         (650, 3, switch(IDLE, State::RUNNABLE, D)),
         (700, 0, wakeup(A, 0, Stage::Waking)),
@@ -338,6 +340,45 @@ fn names_and_running_threads_last() {
     assert_eq!((of_a.cpu, of_a.ns), (2, 10_000));
     let name = found.known.get(of_a.thread).name.expect("a name");
     assert_eq!(quiet.trace.texts.get(name), "worker");
+}
+
+/// Of a process whose only thread gives way to a stranger, and comes back later; the other one gives way to
+/// nobody.
+#[test]
+fn what_runs_between_the_threads_of_a_process_is_not_known() {
+    const STRANGER: Tid = 99;
+    let switch = |prev, next| What::Switch { prev, state: State::PREEMPTED, next };
+    let happenings = [
+        (0, 0, What::Member { thread: A, process: A }),
+        (0, 1, What::Member { thread: B, process: A }),
+        (10, 0, switch(STRANGER, A)),
+        (10, 1, switch(IDLE, B)),
+        (100, 0, switch(A, STRANGER)),
+        (150, 1, switch(B, IDLE)),
+        (5000, 0, switch(STRANGER, A)),
+    ];
+    let event = |(us, cpu, what): (u64, Cpu, What)| Event { time: us * 1000, cpu, what };
+    let trace = Trace { events: happenings.map(event).into(), ..Trace::default() };
+    let asked = |of_processes: bool| {
+        let mut sums = Answers::default();
+        let mut sink = Intervals::new(Duration::from_millis(1), usize::MAX, |part| {
+            sums.add(&part.trace, part.window);
+            ControlFlow::Continue(())
+        })
+        .of_processes(of_processes);
+        let (events, texts) = (&trace.events[..], &trace.texts);
+        let piece = Piece { events, numa: &[], texts, lost: 0, asked: 0, until: u64::MAX };
+        assert_eq!(sink.take(&piece), Ok(ControlFlow::Continue(())));
+        drop(sink);
+        sums
+    };
+    let control = asked(false);
+    assert_eq!((control.ran[&(STRANGER, 0)], control.cpus[&1][1]), (4_910_000, 4_860_001));
+    let found = asked(true);
+    assert_eq!((found.ran.get(&(STRANGER, 0)), found.cpus[&1][1]), (None, 0));
+    assert_eq!((found.ran[&(A, 0)], found.ran[&(B, 1)]), (90_001, 140_000));
+    assert_eq!(found.waits[&A], (1, 4_900_000, 4_900_000, 1));
+    assert_eq!(found.delays[&(A, STRANGER)].1, 1, "who took its CPU is known");
 }
 
 #[test]

@@ -130,10 +130,16 @@ impl Recording<'_> {
     /// Records until the target ends or Ctrl-C is pressed, and tells how far it is.
     fn record(&self, sink: &mut dyn Sink, idle: impl Fn()) -> Result<Ended, Refusal> {
         let meter = Meter::new("record", Duration::MAX);
-        recorder::record(&self.options, &self.interrupt, sink, || {}, |progress| {
-            idle();
-            tell(&meter, progress);
-        })
+        recorder::record(
+            &self.options,
+            &self.interrupt,
+            sink,
+            || {},
+            |progress| {
+                idle();
+                tell(&meter, progress);
+            },
+        )
     }
 
     fn store(&self, partial: &Path) -> Result<Stored, Failure> {

@@ -32,7 +32,8 @@ pub(super) struct Figures {
     pub(super) lost: u64,
     pub(super) left_out: u64,
     pub(super) intervals_skipped: u64,
-    pub(super) idle_while_waiting_ns: u64,
+    /// `None` where some processes only are watched.
+    pub(super) idle_while_waiting_ns: Option<u64>,
     /// `None` where the system does not tell it.
     pub(super) own_cpu_ns: Option<u64>,
     /// For how long, until this screen.
@@ -44,13 +45,24 @@ pub(super) struct Figures {
     pub(super) processes: Option<Vec<Line>>,
 }
 
+/// What is asked for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wanted {
+    pub(super) sort: Sort,
+    pub(super) by_process: bool,
+    /// Whether some processes only are watched: others are not told of.
+    pub(super) of_processes: bool,
+}
+
 /// What a CPU did. What is missing is not known.
 #[derive(Debug, Serialize)]
 pub(super) struct Cpu {
     pub(super) cpu: usize,
     pub(super) busy_ns: u64,
-    pub(super) idle_ns: u64,
-    pub(super) idle_while_waiting_ns: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) idle_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) idle_while_waiting_ns: Option<u64>,
 }
 
 /// A thread, or a process.
@@ -93,13 +105,21 @@ impl Figures {
     /// of CPUs in a time.
     pub(super) fn of(
         interval: &Interval,
-        (sort, by_process): (Sort, bool),
+        wanted: Wanted,
         skipped: u64,
         own: (Option<u64>, u64),
     ) -> Figures {
         let Interval { trace, window, since, until, left_out } = interval;
         let (switches, wakeups) = happened(trace, *window);
-        let (known, counts, cpus) = counted(trace, *window);
+        let Wanted { sort, by_process, of_processes } = wanted;
+        let (known, mut counts, cpus) = counted(trace, *window, of_processes);
+        if of_processes {
+            // Of strangers no process is told.
+            let is_stranger = |thread: &ThreadNumber| known.get(*thread).process.is_none();
+            let strangers = (0..known.len() as ThreadNumber).filter(is_stranger);
+            strangers
+                .for_each(|thread| at(&mut counts, thread, |counts| *counts = Counts::default()));
+        }
         let names = Names::new(trace, &known);
         let mut lines = if by_process {
             processes(counts, &known, &names)
@@ -108,7 +128,8 @@ impl Figures {
         };
         lines.retain(Line::has_any);
         lines.sort_by_cached_key(|line| (Reverse(line.by(sort)), line.process, line.thread));
-        let (threads, processes) = if by_process { (None, Some(lines)) } else { (Some(lines), None) };
+        let (threads, processes) =
+            if by_process { (None, Some(lines)) } else { (Some(lines), None) };
         Figures {
             since_ns: *since,
             until_ns: *until,
@@ -153,7 +174,7 @@ fn happened(trace: &Trace, window: Window) -> (u64, u64) {
 }
 
 /// Asks the four questions.
-fn counted(trace: &Trace, window: Window) -> (Threads, Vec<Counts>, Vec<Cpu>) {
+fn counted(trace: &Trace, window: Window, of_processes: bool) -> (Threads, Vec<Counts>, Vec<Cpu>) {
     let control = RunControl::default();
     let used = usage(trace, &UsageSettings { window, slices: 1, ..Default::default() }, &control);
     let mut counts = vec![Counts::default(); used.known.len()];
@@ -186,9 +207,10 @@ fn counted(trace: &Trace, window: Window) -> (Threads, Vec<Counts>, Vec<Cpu>) {
     }
     let cpus = used.cpus.iter().enumerate().filter_map(|(cpu, found)| {
         let slice = found.slices.first()?;
-        let (busy_ns, idle_ns) = (slice.busy_ns, slice.idle_ns);
-        let seen = busy_ns + idle_ns > 0;
-        let idle_while_waiting_ns = slice.idle_while_waiting_ns;
+        let busy_ns = slice.busy_ns;
+        let seen = busy_ns + slice.idle_ns > 0;
+        let idle_ns = (!of_processes).then_some(slice.idle_ns);
+        let idle_while_waiting_ns = idle_ns.map(|_| slice.idle_while_waiting_ns);
         seen.then_some(Cpu { cpu, busy_ns, idle_ns, idle_while_waiting_ns })
     });
     let cpus = cpus.collect();

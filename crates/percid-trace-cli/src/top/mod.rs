@@ -16,7 +16,7 @@ use percid_command::trace_top::TopArguments;
 use percid_trace::record::{Ended, Extra, Options, Refusal};
 use percid_trace::spool::{Interval, Intervals};
 
-use self::figures::Figures;
+use self::figures::{Figures, Wanted};
 use self::own_cost::OwnCost;
 use self::terminal::Terminal;
 use self::text::Screen;
@@ -58,6 +58,11 @@ fn options(arguments: &TopArguments) -> Options {
     Options { way, buffer_kb, extra, output_aside: true, ..Options::new(target) }
 }
 
+/// Whether it is not the whole system.
+fn is_of_processes(arguments: &TopArguments) -> bool {
+    arguments.pid.is_some() || !arguments.command.is_empty()
+}
+
 /// What is over, and how many intervals before it were not taken.
 type Next = (Interval, u64);
 
@@ -69,8 +74,10 @@ fn watch(
 ) -> Result<Ended, Refusal> {
     let mut queue = Queue { send, left: arguments.count, waiting: None };
     let most = usize::try_from(arguments.max_events).unwrap_or(usize::MAX);
-    let mut sink = Intervals::new(arguments.interval, most, |interval| queue.pass_on(interval));
-    let ended = recorder::record(&options(arguments), interrupt, &mut sink, terminal::leave, |_| {});
+    let mut sink = Intervals::new(arguments.interval, most, |interval| queue.pass_on(interval))
+        .of_processes(is_of_processes(arguments));
+    let ended =
+        recorder::record(&options(arguments), interrupt, &mut sink, terminal::leave, |_| {});
     drop(sink);
     queue.finish();
     ended
@@ -92,7 +99,11 @@ impl Queue {
         match self.send.try_send((interval, skipped)) {
             Ok(()) => {
                 self.left = self.left.map(|left| left.saturating_sub(1));
-                if self.left == Some(0) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                if self.left == Some(0) {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
+                }
             }
             Err(TrySendError::Full(next)) => {
                 self.waiting = Some(next);
@@ -125,8 +136,12 @@ fn show(
         if nr == 0 && !json {
             terminal = Terminal::enter();
         }
-        let order = (arguments.sort, arguments.processes);
-        let mut figures = Figures::of(&interval, order, skipped, cost.since_last());
+        let wanted = Wanted {
+            sort: arguments.sort,
+            by_process: arguments.processes,
+            of_processes: is_of_processes(arguments),
+        };
+        let mut figures = Figures::of(&interval, wanted, skipped, cost.since_last());
         drop(interval);
         let rows = arguments.rows.map(|rows| usize::try_from(rows).unwrap_or(usize::MAX));
         if json {

@@ -59,11 +59,8 @@ impl Terminal {
     ///
     /// What the system refuses.
     pub(super) fn draw(&self, screen: &dyn fmt::Display) -> io::Result<()> {
-        let page = lock();
-        if *page != Page::Shown {
-            return Ok(());
-        }
         let mut text = HOME.to_owned();
+        // Before the lock, which whoever panics takes.
         let lines = screen.to_string();
         // The last line has no end, so that nothing scrolls.
         for (nr, line) in lines.lines().enumerate() {
@@ -72,7 +69,8 @@ impl Terminal {
             text.push_str(CLEAR_LINE);
         }
         text.push_str(CLEAR_BELOW);
-        put(&text)
+        let page = lock();
+        if *page == Page::Shown { put(&text) } else { Ok(()) }
     }
 }
 
@@ -123,3 +121,52 @@ pub(super) fn size() -> (usize, usize) {
 
 /// What a terminal has that does not say it.
 const USUAL: (usize, usize) = (24, 80);
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::fs::File;
+    use std::io::Read;
+    use std::os::fd::{FromRawFd, OwnedFd};
+    use std::process::Command;
+
+    use super::*;
+
+    /// Is run by the one below, on a terminal.
+    #[test]
+    #[ignore = "it panics"]
+    fn panics_while_it_draws() {
+        let terminal = Terminal::enter().expect("a terminal");
+        struct Panics;
+        impl fmt::Display for Panics {
+            fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+                panic!("in the middle")
+            }
+        }
+        let _ = terminal.draw(&Panics);
+    }
+
+    #[test]
+    fn a_panic_gives_the_terminal_back_before_it_is_told() {
+        let (mut ours, mut theirs) = (-1, -1);
+        let none = std::ptr::null_mut();
+        // SAFETY: the call writes two descriptors, which have no other owner then.
+        let (mut ours, theirs) = unsafe {
+            assert_eq!(libc::openpty(&mut ours, &mut theirs, none, none.cast(), none.cast()), 0);
+            (File::from_raw_fd(ours), OwnedFd::from_raw_fd(theirs))
+        };
+        let name = "top::terminal::tests::panics_while_it_draws";
+        let mut test = Command::new(std::env::current_exe().expect("a program"));
+        test.args(["--ignored", "--exact", name, "--nocapture", "--test-threads=1"]);
+        test.stderr(theirs.try_clone().expect("a descriptor")).stdout(theirs);
+        let status = test.status().expect("it starts");
+        drop(test);
+        assert!(!status.success());
+        let mut drawn = Vec::new();
+        // Whoever reads when nobody writes any more is told an error.
+        let _ = ours.read_to_end(&mut drawn);
+        let drawn = String::from_utf8_lossy(&drawn);
+        let (before, after) = drawn.split_once(LEAVE).expect("it is given back");
+        assert!(before.contains(ENTER) && !before.contains("in the middle"), "{drawn}");
+        assert!(after.contains("in the middle") && !after.contains(LEAVE), "{drawn}");
+    }
+}

@@ -60,17 +60,17 @@ impl Screen<'_> {
             Some(ns) => format!("; percid {} % of a CPU", percent(ns, figures.own_span_ns)),
             None => String::new(),
         };
-        let mut head = vec![
-            format!(
-                "From {} to {} s: {} switches, {} wake-ups, {} events lost{own}",
-                seconds(figures.since_ns),
-                seconds(figures.until_ns),
-                figures.switches,
-                figures.wakeups,
-                figures.lost,
-            ),
-            format!("CPUs idled while work waited: {} ms", ms(figures.idle_while_waiting_ns)),
-        ];
+        let mut head = vec![format!(
+            "From {} to {} s: {} switches, {} wake-ups, {} events lost{own}",
+            seconds(figures.since_ns),
+            seconds(figures.until_ns),
+            figures.switches,
+            figures.wakeups,
+            figures.lost,
+        )];
+        if let Some(ns) = figures.idle_while_waiting_ns {
+            head.push(format!("CPUs idled while work waited: {} ms", ms(ns)));
+        }
         if figures.left_out > 0 {
             head.push(format!(
                 "{} EVENTS LEFT OUT (--max-events): the figures are of the first {} ms",

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::population::Population;
 use super::situation::Situation;
-use crate::event::{Event, IDLE, Tid, What};
+use crate::event::{Event, IDLE, Tid, UNKNOWN, What};
 use crate::gaps::{self, Course};
 use crate::record::{Piece, Sink};
 use crate::trace::{Origin, Trace};
@@ -44,6 +44,7 @@ pub struct Interval {
 pub struct Intervals<F> {
     length: u64,
     most: usize,
+    of_processes: bool,
     hand_out: F,
     origin: Origin,
     /// How many events were lost before this interval.
@@ -87,6 +88,7 @@ impl<F: FnMut(Interval) -> ControlFlow<()>> Intervals<F> {
         Intervals {
             length: u64::try_from(length.as_nanos()).unwrap_or(u64::MAX).max(1),
             most,
+            of_processes: false,
             hand_out,
             origin: Origin::default(),
             lost: 0,
@@ -95,6 +97,13 @@ impl<F: FnMut(Interval) -> ControlFlow<()>> Intervals<F> {
             open: Open::default(),
             is_over: false,
         }
+    }
+
+    /// Whether what comes is of some processes only. What a CPU does between their threads is not recorded
+    /// then: it is not taken to go on with what it began, but for not known.
+    #[must_use]
+    pub fn of_processes(self, of_processes: bool) -> Intervals<F> {
+        Intervals { of_processes, ..self }
     }
 
     fn begin_at(&mut self, from: u64) {
@@ -120,12 +129,18 @@ impl<F: FnMut(Interval) -> ControlFlow<()>> Intervals<F> {
         }
         situation.take(&event, false);
         population.take(&event, piece.texts);
-        if let What::Switch { prev, state, .. } = event.what {
-            if state.is_dead() {
-                known.remove(&prev);
-            }
-        }
         self.open.push(&event, piece, self.most);
+        let What::Switch { prev, state, next } = event.what else { return };
+        if self.of_processes && !known.contains(&next) {
+            let what =
+                What::Switch { prev: next, state: crate::event::State::SLEEPING, next: UNKNOWN };
+            let unseen = Event { what, ..event };
+            situation.take(&unseen, false);
+            self.open.push(&unseen, piece, self.most);
+        }
+        if state.is_dead() {
+            known.remove(&prev);
+        }
     }
 
     /// Hands out what there is until a time, and begins the next one there.
