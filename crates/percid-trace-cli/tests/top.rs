@@ -180,6 +180,7 @@ impl Pair {
 
     fn start(&self, mut command: Command) -> Child {
         let theirs = self.theirs.try_clone().expect("a descriptor");
+        command.env("TERM", "xterm");
         command.stdout(theirs).stderr(Stdio::null()).spawn().expect("the program starts")
     }
 

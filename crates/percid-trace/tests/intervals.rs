@@ -381,6 +381,41 @@ fn what_runs_between_the_threads_of_a_process_is_not_known() {
     assert_eq!(found.delays[&(A, STRANGER)].1, 1, "who took its CPU is known");
 }
 
+/// A process whose thread gives way to 20,000 strangers, one after the other, which it also wakes.
+#[test]
+fn strangers_take_no_memory_when_they_are_gone() {
+    let mut trace = Trace::default();
+    let switch = |prev, next| What::Switch { prev, state: State::SLEEPING, next };
+    let mut add = |time, what| trace.events.push(Event { time, cpu: 0, what });
+    add(0, What::Member { thread: A, process: A });
+    for nr in 0..20_000 {
+        let (time, stranger) = (u64::from(nr) * 100, 1000 + nr);
+        add(time + 10, switch(IDLE, A));
+        add(time + 20, What::Wakeup { thread: stranger, target: 0, stage: Stage::Woken });
+        let name = trace.texts.intern(format!("stranger {nr}").as_bytes());
+        add(time + 30, What::Name { thread: stranger, name });
+        add(time + 30, switch(A, stranger));
+    }
+    let told = |of_processes: bool| {
+        let mut told = Vec::new();
+        let mut sink = Intervals::new(Duration::from_nanos(100_000), usize::MAX, |part| {
+            let begin = part.trace.events[0].time + part.window.from;
+            told.push(part.trace.events.partition_point(|event| event.time < begin));
+            ControlFlow::Continue(())
+        })
+        .of_processes(of_processes);
+        for events in trace.events.chunks(100) {
+            let until = events.last().map_or(0, |event| event.time);
+            let piece = Piece { events, numa: &[], texts: &trace.texts, lost: 0, asked: 0, until };
+            assert_eq!(sink.take(&piece), Ok(ControlFlow::Continue(())));
+        }
+        drop(sink);
+        told.pop().expect("intervals")
+    };
+    let (kept, control) = (told(true), told(false));
+    assert!(kept < 4200 && control > 50_000, "{kept} {control}");
+}
+
 #[test]
 fn whoever_has_enough_gets_no_more() {
     let trace = known();

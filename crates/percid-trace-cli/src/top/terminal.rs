@@ -1,6 +1,7 @@
 //! The terminal on which screens follow each other: a second page beside what stood there, which comes
 //! back whatever happens.
 
+use std::env;
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
 use std::panic;
@@ -36,9 +37,9 @@ enum Page {
 pub(super) struct Terminal(());
 
 impl Terminal {
-    /// Begins to show it, if standard output is a terminal. Called once.
+    /// Begins to show it, if standard output is a terminal that has one. Called once.
     pub(super) fn enter() -> Option<Terminal> {
-        if !io::stdout().is_terminal() {
+        if !io::stdout().is_terminal() || env::var_os("TERM").is_some_and(|name| name == "dumb") {
             return None;
         }
         let tell = panic::take_hook();
@@ -48,8 +49,11 @@ impl Terminal {
             tell(what);
         }));
         let mut page = lock();
-        *page = Page::Shown;
-        let _ = put(ENTER);
+        // Ctrl-C may have come already.
+        if *page == Page::NotYet {
+            *page = Page::Shown;
+            let _ = put(ENTER);
+        }
         Some(Terminal(()))
     }
 
@@ -158,6 +162,7 @@ mod tests {
         let mut test = Command::new(std::env::current_exe().expect("a program"));
         test.args(["--ignored", "--exact", name, "--nocapture", "--test-threads=1"]);
         test.stderr(theirs.try_clone().expect("a descriptor")).stdout(theirs);
+        test.env("TERM", "xterm");
         let status = test.status().expect("it starts");
         drop(test);
         assert!(!status.success());

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::population::Population;
 use super::situation::Situation;
-use crate::event::{Event, IDLE, Tid, UNKNOWN, What};
+use crate::event::{self, Event, IDLE, Tid, UNKNOWN, What};
 use crate::gaps::{self, Course};
 use crate::record::{Piece, Sink};
 use crate::trace::{Origin, Trace};
@@ -55,6 +55,9 @@ pub struct Intervals<F> {
     open: Open,
     is_over: bool,
 }
+
+/// Threads of other processes whose names are kept, where some processes only are recorded.
+const STRANGERS: usize = 4096;
 
 /// What is known of the time until now.
 #[derive(Debug, Default)]
@@ -120,26 +123,24 @@ impl<F: FnMut(Interval) -> ControlFlow<()>> Intervals<F> {
         }
         // What the kernel held back counts when it comes.
         let event = Event { time: event.time.max(self.open.from), ..*event };
-        let State { course, known, situation, population } = &mut self.state;
-        gaps::learn(known, &event);
-        if let Some(missing) = course.missing_before(&event, known) {
+        gaps::learn(&mut self.state.known, &event);
+        if let Some(missing) = self.state.course.missing_before(&event, &self.state.known) {
             self.open.trace.origin.coverage.inferred += 1;
-            situation.take(&missing, true);
+            self.state.situation.take(&missing, true);
             self.open.push(&missing, piece, self.most);
         }
-        situation.take(&event, false);
-        population.take(&event, piece.texts);
+        self.state.situation.take(&event, false);
+        self.state.population.take(&event, piece.texts);
         self.open.push(&event, piece, self.most);
-        let What::Switch { prev, state, next } = event.what else { return };
-        if self.of_processes && !known.contains(&next) {
-            let what =
-                What::Switch { prev: next, state: crate::event::State::SLEEPING, next: UNKNOWN };
-            let unseen = Event { what, ..event };
-            situation.take(&unseen, false);
-            self.open.push(&unseen, piece, self.most);
+        if self.of_processes {
+            if let Some(unseen) = self.state.lose_strangers(&event) {
+                self.open.push(&unseen, piece, self.most);
+            }
         }
-        if state.is_dead() {
-            known.remove(&prev);
+        if let What::Switch { prev, state, .. } = event.what {
+            if state.is_dead() {
+                self.state.known.remove(&prev);
+            }
         }
     }
 
@@ -154,6 +155,36 @@ impl<F: FnMut(Interval) -> ControlFlow<()>> Intervals<F> {
 }
 
 impl State {
+    /// Where some processes only are recorded, others are not followed, since their ends would not be seen.
+    /// If an event shows that a CPU runs another one: a switch to what is not known.
+    fn lose_strangers(&mut self, event: &Event) -> Option<Event> {
+        let State { known, situation, population, .. } = self;
+        let is_stranger = |tid: &Tid| !known.contains(tid);
+        let mut unseen = None;
+        match event.what {
+            What::Switch { prev, next, .. } => {
+                if is_stranger(&next) {
+                    let state = event::State::SLEEPING;
+                    let what = What::Switch { prev: next, state, next: UNKNOWN };
+                    unseen = Some(Event { what, ..*event });
+                }
+                unseen.iter().for_each(|unseen| situation.take(unseen, false));
+                [prev, next]
+                    .iter()
+                    .filter(|tid| is_stranger(tid))
+                    .for_each(|tid| situation.forget(*tid));
+            }
+            What::Wakeup { thread, .. } | What::Migrate { thread, .. } if is_stranger(&thread) => {
+                situation.forget(thread);
+            }
+            _ => {}
+        }
+        if population.len() > known.len() + STRANGERS {
+            population.retain(|tid| known.contains(&tid));
+        }
+        unseen
+    }
+
     /// Adds it to a trace.
     fn tell(&self, trace: &mut Trace) {
         let situation = self.situation.tell();

@@ -43,6 +43,11 @@ impl Situation {
         }
     }
 
+    /// Forgets a thread, but not that a CPU runs it.
+    pub(super) fn forget(&mut self, thread: Tid) {
+        self.threads.remove(&thread);
+    }
+
     fn leave(&mut self, event: &Event, prev: Tid, state: State) {
         let was_current = self.cpus.get(&event.cpu).is_some_and(|&(who, _)| who == prev);
         if was_current {
