@@ -100,6 +100,9 @@ struct Counts {
     by: HashMap<Who, u64>,
 }
 
+/// Names of what took the CPU, and how often, by number.
+type Takers = HashMap<Tid, (String, u64)>;
+
 impl Figures {
     /// Asks an interval. `skipped` were over before it and are not shown; `own` is what this program took
     /// of CPUs in a time.
@@ -235,7 +238,7 @@ fn flat(trace: &Trace) -> Machine {
 fn threads(counts: Vec<Counts>, known: &Threads, names: &Names) -> Vec<Line> {
     let line = |(thread, counts): (ThreadNumber, Counts)| {
         let named = names.thread(thread);
-        let mut by: HashMap<Tid, (String, u64)> = HashMap::new();
+        let mut by: Takers = HashMap::new();
         for (who, times) in &counts.by {
             if let Who::Thread(thread) = *who {
                 let name = names.thread(thread).name;
@@ -250,7 +253,7 @@ fn threads(counts: Vec<Counts>, known: &Threads, names: &Names) -> Vec<Line> {
 
 fn processes(counts: Vec<Counts>, known: &Threads, names: &Names) -> Vec<Line> {
     let process = |thread| known.get(thread).process_or_self();
-    let mut lines: HashMap<Tid, (Line, HashMap<Tid, (String, u64)>)> = HashMap::new();
+    let mut lines: HashMap<Tid, (Line, Takers)> = HashMap::new();
     for (thread, counts) in (0..).zip(counts) {
         let process_of = process(thread);
         let (line, by) = lines.entry(process_of).or_default();
@@ -267,7 +270,7 @@ fn processes(counts: Vec<Counts>, known: &Threads, names: &Names) -> Vec<Line> {
     lines.into_values().map(|(line, by)| Line { preempted_by: most(by), ..line }).collect()
 }
 
-fn most(by: HashMap<Tid, (String, u64)>) -> Option<By> {
+fn most(by: Takers) -> Option<By> {
     let most = by.into_iter().max_by_key(|(number, (_, times))| (*times, Reverse(*number)));
     most.map(|(number, (name, times))| By { name, number, times })
 }

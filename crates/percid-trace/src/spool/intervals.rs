@@ -129,6 +129,10 @@ impl<F: FnMut(Interval) -> ControlFlow<()>> Intervals<F> {
             self.state.situation.take(&missing, true);
             self.open.push(&missing, piece, self.most);
         }
+        if let Some(first) = self.state.first_stranger(&event).filter(|_| self.of_processes) {
+            self.state.situation.take(&first, false);
+            self.open.push(&first, piece, self.most);
+        }
         self.state.situation.take(&event, false);
         self.state.population.take(&event, piece.texts);
         self.open.push(&event, piece, self.most);
@@ -155,6 +159,16 @@ impl<F: FnMut(Interval) -> ControlFlow<()>> Intervals<F> {
 }
 
 impl State {
+    /// Where some processes only are recorded, a CPU need not have run all the time what it is first
+    /// switched away from: a switch to that.
+    fn first_stranger(&self, event: &Event) -> Option<Event> {
+        let What::Switch { prev, .. } = event.what else { return None };
+        let is_first = !self.situation.knows(event.cpu) && !self.known.contains(&prev);
+        let state = event::State::SLEEPING;
+        let what = What::Switch { prev: UNKNOWN, state, next: prev };
+        is_first.then_some(Event { what, ..*event })
+    }
+
     /// Where some processes only are recorded, others are not followed, since their ends would not be seen.
     /// If an event shows that a CPU runs another one: a switch to what is not known.
     fn lose_strangers(&mut self, event: &Event) -> Option<Event> {

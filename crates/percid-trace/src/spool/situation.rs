@@ -43,6 +43,11 @@ impl Situation {
         }
     }
 
+    /// Whether a switch of a CPU has been met.
+    pub(super) fn knows(&self, cpu: Cpu) -> bool {
+        self.cpus.contains_key(&cpu)
+    }
+
     /// Forgets a thread, but not that a CPU runs it.
     pub(super) fn forget(&mut self, thread: Tid) {
         self.threads.remove(&thread);
