@@ -8,8 +8,8 @@ use clap::{Args, ValueEnum};
 use crate::arguments::{WayChoice, pid, seconds, whole};
 
 pub(crate) const TOP_ABOUT: &str = "\
-Shows the schedule while it happens: after every interval a screen, until Ctrl-C, --count, or the end
-of what is watched.
+Shows the schedule while it happens: after every interval a screen, until Ctrl-C, --count, or the
+end of what is watched.
 
   -- COMMAND ...   the command, and all that comes of it; its standard output goes to standard error
   --pid PID        that process, and what it creates from now on
@@ -23,13 +23,15 @@ The head of a screen, in JSON keys of the document:
   from, to         since_ns, until_ns    the interval, since the recording began
   switches         switches              of the CPUs, from one thread to another
   wake-ups         wakeups               threads that became ready
-  lost             lost                  events that the kernel had no room for; try --buffer-kb
-  left out         left_out              events beyond --max-events: figures then are of `covered_ns`,
-                                         the beginning of the interval
-  not shown        intervals_skipped     intervals before this one that were over while it was drawn
+  lost             lost                  events that the kernel had no room for, also in intervals
+                                         that are not shown; try --buffer-kb
+  left out         left_out              events beyond --max-events: figures then are of
+                                         `covered_ns`, the beginning of the interval
+  not shown        intervals_skipped     intervals before this one that were over while an earlier one
+                                         was still drawn
   idle while work waited
-                   idle_while_waiting_ns CPUs idled while a thread that is not bound to one CPU was in
-                                         the queue of another one, which was busy; of all together
+                   idle_while_waiting_ns CPUs idled while a thread that is not bound to one CPU was
+                                         in the queue of another one, which was busy; of all CPUs
   percid           own_cpu_ns            what percid itself took of CPUs since the screen before, in
                                          own_span_ns
   CPU n            cpus                  for each on which something ran: busy_ns, idle_ns,
@@ -38,23 +40,24 @@ The head of a screen, in JSON keys of the document:
 The table, in JSON `threads`, or `processes` with --processes: with the most of --sort first
 
   thread           name, thread, process the name and number; of threads also that of the process
-  run %            run_ns                the share of the interval in which a CPU ran it; of processes up
-                                         to 100 for each CPU
-  waited ms        waited_ns             how long it waited for a CPU: from when it was ready until it ran
+  run %            run_ns                the share of the interval in which a CPU ran it; of
+                                         processes up to 100 for each CPU
+  waited ms        waited_ns             how long it waited for a CPU: from when it was ready until
+                                         it ran
   longest          longest_wait_ns       the longest of these waits
   waits            waits                 how many
   switches         switches              how often a CPU began to run it
   moves            migrations            of these, on another CPU than before
   preempted        preempted             how often it had to stop though it could have gone on
-  mostly by        preempted_by          what took the CPU from it most often (null in JSON for no thread
-                                         that is known), with times
+  mostly by        preempted_by          which thread, or process, took the CPU from it most often:
+                                         name, number and times; null if none is known
 
 A wait belongs to the interval in which it ends, in its whole length: so it may be longer than the
 interval, is never counted twice, and appears only when it is over. Time on a CPU belongs to the
 interval in which it passes. What a CPU runs before its first switch is not known until then. Changes
-of affinities are not followed. Where a process or a command is watched, the table has its threads only, a
-CPU is busy while it runs them, and when it idles is not known; `idle_while_waiting_ns` is null then, and
-`idle_ns` is not there.
+of affinities are not followed. Where a process or a command is watched, the table has its threads
+only, a CPU is busy while it runs them, and when it idles is not known: `idle_while_waiting_ns` is
+null then, and `idle_ns` is not there.
 
 On a terminal each screen replaces the one before, as large as the terminal is; when it is over the
 last one stays. Elsewhere screens follow each other. With --json each interval is one JSON document in

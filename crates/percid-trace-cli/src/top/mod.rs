@@ -2,11 +2,11 @@
 
 mod figures;
 mod own_cost;
+mod queue;
 mod terminal;
 mod text;
 
-use std::ops::ControlFlow;
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
 use percid_command::exit::{Exit, Failure, complain};
@@ -14,10 +14,11 @@ use percid_command::interrupt::Interrupt;
 use percid_command::output;
 use percid_command::trace_top::TopArguments;
 use percid_trace::record::{Ended, Extra, Options, Refusal};
-use percid_trace::spool::{Interval, Intervals};
+use percid_trace::spool::Intervals;
 
 use self::figures::{Figures, Wanted};
 use self::own_cost::OwnCost;
+use self::queue::{Next, Queue};
 use self::terminal::Terminal;
 use self::text::Screen;
 use crate::recorder;
@@ -63,16 +64,13 @@ fn is_of_processes(arguments: &TopArguments) -> bool {
     arguments.pid.is_some() || !arguments.command.is_empty()
 }
 
-/// What is over, and how many intervals before it were not taken.
-type Next = (Interval, u64);
-
 /// Records, and passes each interval on.
 fn watch(
     arguments: &TopArguments,
     send: SyncSender<Next>,
     interrupt: &Interrupt,
 ) -> Result<Ended, Refusal> {
-    let mut queue = Queue { send, left: arguments.count, waiting: None };
+    let mut queue = Queue::new(send, arguments.count);
     let most = usize::try_from(arguments.max_events).unwrap_or(usize::MAX);
     let mut sink = Intervals::new(arguments.interval, most, |interval| queue.pass_on(interval))
         .of_processes(is_of_processes(arguments));
@@ -81,45 +79,6 @@ fn watch(
     drop(sink);
     queue.finish();
     ended
-}
-
-/// Intervals on their way to whoever shows them, which may take longer than they do.
-struct Queue {
-    send: SyncSender<Next>,
-    /// How many shall be shown yet.
-    left: Option<u64>,
-    /// The last one, if there was no room for it.
-    waiting: Option<Next>,
-}
-
-impl Queue {
-    /// Passes one on, and does not wait. Answers whether more are wanted.
-    fn pass_on(&mut self, interval: Interval) -> ControlFlow<()> {
-        let skipped = self.waiting.take().map_or(0, |(_, skipped)| skipped + 1);
-        match self.send.try_send((interval, skipped)) {
-            Ok(()) => {
-                self.left = self.left.map(|left| left.saturating_sub(1));
-                if self.left == Some(0) {
-                    ControlFlow::Break(())
-                } else {
-                    ControlFlow::Continue(())
-                }
-            }
-            Err(TrySendError::Full(next)) => {
-                self.waiting = Some(next);
-                ControlFlow::Continue(())
-            }
-            Err(TrySendError::Disconnected(_)) => ControlFlow::Break(()),
-        }
-    }
-
-    /// Nothing is recorded any more, so there is time for the last one.
-    fn finish(self) {
-        if let Some(next) = self.waiting {
-            // If nobody takes it, whoever would have shown it says why.
-            let _ = self.send.send(next);
-        }
-    }
 }
 
 /// Shows intervals until there are no more. What a terminal showed last is returned.
