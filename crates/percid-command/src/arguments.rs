@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use clap::ValueEnum;
 use percid_sim::policies::{self, Entry, releases};
 
 /// One name behind `--policy`.
@@ -89,6 +90,30 @@ fn spelled(bytes: u64) -> String {
     let unit = units.into_iter().find(|(bits, _)| bytes != 0 && bytes.trailing_zeros() >= *bits);
     let (bits, letter) = unit.unwrap_or((0, ""));
     format!("{}{letter}", bytes >> bits)
+}
+
+/// The ways to record a schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum WayChoice {
+    /// The kernel's event buffers
+    Tracefs,
+    /// Perf events
+    Perf,
+}
+
+/// The kernel's largest number of a process is below this.
+const MOST_PIDS: u32 = 4_194_304;
+
+/// The number of a process.
+///
+/// # Errors
+///
+/// What is allowed.
+pub fn pid(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(pid) if (1..=MOST_PIDS).contains(&pid) => Ok(pid),
+        _ => Err(format!("allowed are whole numbers from 1 to {MOST_PIDS}")),
+    }
 }
 
 #[cfg(test)]

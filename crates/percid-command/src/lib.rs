@@ -17,6 +17,7 @@ pub mod text_table;
 pub mod this_machine;
 pub mod trace;
 pub mod trace_questions;
+pub mod trace_top;
 pub mod trace_window;
 pub mod usage_error;
 pub mod version;

@@ -5,20 +5,21 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 
-use crate::arguments::{PolicyChoice, policy, seconds, size, whole};
+use crate::arguments::{PolicyChoice, WayChoice, pid, policy, seconds, size, whole};
 use crate::trace_questions::{
     self as questions, CompareArguments, LatencyArguments, MigrationsArguments, QuestionArguments,
     UsageArguments,
 };
+use crate::trace_top::{TOP_ABOUT, TOP_EXAMPLES, TopArguments};
 use crate::trace_window::{TimeArguments, WINDOW, WindowArguments};
 
 const EXIT: &str = "\
 Output:
   The result goes to standard output, everything else to standard error. With --json
-  standard output is exactly one JSON document; times in it are nanoseconds unless the
-  name says otherwise. Whatever takes more than two seconds tells its progress.
+  standard output is exactly one JSON document (`top`: one a line); times in it are nanoseconds
+  unless the name says otherwise. Whatever takes more than two seconds tells its progress.
 
 Exit status:
   0    everything asked for was done
@@ -28,7 +29,7 @@ Exit status:
        error says where, and what was expected)
   130  Ctrl-C or SIGTERM; what was finished by then was printed or written: of a replay the
        policies that had seen the whole trace, or its beginning if none had
-  N    `record -- COMMAND`: that of the command, if the recording itself succeeded";
+  N    `record` and `top -- COMMAND`: that of the command, if the recording itself succeeded";
 
 /// What it is.
 pub const ABOUT: &str = "\
@@ -56,6 +57,7 @@ Not read, and said so: JSON of `perf data convert`, times of clocks that do not 
 /// Examples of it all.
 pub const EXAMPLES: &str = "\
 Examples:
+  percid trace top                             who runs and who waits, every second
   percid trace record -- make -j8              record a build
   percid trace replay trace.parquet            under all policies, on this machine
   percid trace replay perf.data --policy percid-table,linux-6.14,per-cpu --machine epyc-9654
@@ -72,6 +74,9 @@ pub enum TracePart {
     /// Record the schedule of a command, a process or the whole system
     #[command(long_about = RECORD_ABOUT, after_long_help = manual(RECORD_EXAMPLES))]
     Record(RecordArguments),
+    /// Show the schedule while it happens: who runs, who waits, and for whom
+    #[command(long_about = TOP_ABOUT, after_long_help = manual(TOP_EXAMPLES))]
+    Top(TopArguments),
     /// Finish a recording whose recorder was killed
     #[command(
         long_about = RECOVER_ABOUT,
@@ -378,15 +383,6 @@ pub struct RecoverArguments {
     pub output: Option<PathBuf>,
 }
 
-/// The ways to record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum WayChoice {
-    /// The kernel's event buffers
-    Tracefs,
-    /// Perf events
-    Perf,
-}
-
 /// What is converted, and into what
 #[derive(Clone, Debug, Args)]
 pub struct ConvertArguments {
@@ -458,14 +454,4 @@ pub struct KernelIdsArguments {
 /// The end of a subcommand's manual: its examples, and what holds for all.
 pub fn manual(examples: &str) -> String {
     format!("{examples}\n\n{EXIT}")
-}
-
-/// The kernel's largest number of a process is below this.
-const MOST_PIDS: u32 = 4_194_304;
-
-fn pid(text: &str) -> Result<u32, String> {
-    match text.parse() {
-        Ok(pid) if (1..=MOST_PIDS).contains(&pid) => Ok(pid),
-        _ => Err(format!("allowed are whole numbers from 1 to {MOST_PIDS}")),
-    }
 }

@@ -13,10 +13,12 @@ mod partial;
 mod printable;
 mod questions;
 mod record;
+mod recorder;
 mod recover;
 mod replay;
 mod times;
 mod tracks;
+mod top;
 mod window;
 
 use std::panic;
@@ -34,6 +36,7 @@ pub fn run(part: &TracePart, json: bool) -> Result<Exit, Failure> {
     keep_quiet_about_caught_panics();
     match part {
         TracePart::Record(arguments) => record::run(arguments, json),
+        TracePart::Top(arguments) => top::run(arguments, json),
         TracePart::Recover(arguments) => recover::run(arguments, json),
         TracePart::Info(arguments) => info::run(arguments, json),
         TracePart::Convert(arguments) => convert::run(arguments, json),

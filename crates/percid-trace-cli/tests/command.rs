@@ -67,9 +67,9 @@ fn wrong_arguments_and_files_get_one_line_that_says_what_is_expected() {
     let cases: [(&[&str], &str); 24] = [
         (
             &[],
-            "a subcommand is expected; allowed are record, recover, info, convert, replay, kernel-ids",
+            "a subcommand is expected; allowed are record, top, recover, info, convert, replay, kernel-ids",
         ),
-        (&["nonsense"], "record, recover, info, convert, replay, kernel-ids"),
+        (&["nonsense"], "record, top, recover, info, convert, replay, kernel-ids"),
         (&["replay"], "<FILE>"),
         (&["replay", TRACE, "--policy", "linux-7"], "percid-table"),
         (&["replay", TRACE, "--machine", "nowhere"], "epyc-9654"),

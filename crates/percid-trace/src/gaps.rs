@@ -35,19 +35,32 @@ pub(crate) fn missing(events: &[Event]) -> Vec<(usize, Event)> {
 /// Finds the switches that are missing, event by event.
 pub(crate) struct Finder<'a> {
     known: &'a HashSet<Tid>,
-    running: HashMap<Cpu, Tid>,
-    /// The threads that cannot have run on a CPU since before the trace began.
-    seen: HashSet<Tid>,
+    course: Course,
 }
 
 impl Finder<'_> {
     /// For a trace with these [known](learn) threads.
     pub(crate) fn new(known: &HashSet<Tid>) -> Finder<'_> {
-        Finder { known, running: HashMap::new(), seen: HashSet::new() }
+        Finder { known, course: Course::default() }
     }
 
     /// The switch that is missing before the next event.
     pub(crate) fn missing_before(&mut self, event: &Event) -> Option<Event> {
+        self.course.missing_before(event, self.known)
+    }
+}
+
+/// How far the events have come by which missing switches show.
+#[derive(Debug, Default)]
+pub(crate) struct Course {
+    running: HashMap<Cpu, Tid>,
+    /// The threads that cannot have run on a CPU since before the trace began.
+    seen: HashSet<Tid>,
+}
+
+impl Course {
+    /// The switch that is missing before the next event, if these threads are [known](learn).
+    pub(crate) fn missing_before(&mut self, event: &Event, known: &HashSet<Tid>) -> Option<Event> {
         if let What::Fork { child, .. } = event.what {
             self.seen.insert(child);
         }
@@ -58,7 +71,7 @@ impl Finder<'_> {
         let was_there = came.is_none() && !self.seen.contains(&current);
         let prev = if was_there { current } else { came.unwrap_or(UNKNOWN) };
         self.seen.extend([current, next]);
-        let belongs = self.known.contains(&prev) || self.known.contains(&current);
+        let belongs = known.contains(&prev) || known.contains(&current);
         let what = What::Switch { prev, state: State::RUNNABLE, next: current };
         (prev != current && belongs).then_some(Event { what, ..*event })
     }

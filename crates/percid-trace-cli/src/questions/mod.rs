@@ -5,7 +5,7 @@ pub(crate) mod compare;
 mod finding;
 pub(crate) mod latency;
 pub(crate) mod migrations;
-mod names;
+pub(crate) mod names;
 pub(crate) mod preemptions;
 mod recording;
 pub(crate) mod usage;

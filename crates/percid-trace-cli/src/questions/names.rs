@@ -13,39 +13,39 @@ use crate::printable::labelled;
 
 /// A thread and its process.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Named {
-    pub(super) thread: Tid,
-    pub(super) name: String,
-    pub(super) process: Tid,
+pub(crate) struct Named {
+    pub(crate) thread: Tid,
+    pub(crate) name: String,
+    pub(crate) process: Tid,
 }
 
 /// Names of threads and processes.
-pub(super) struct Names<'a> {
+pub(crate) struct Names<'a> {
     trace: &'a Trace,
     known: &'a Threads,
     processes: HashMap<Tid, Text>,
 }
 
 impl<'a> Names<'a> {
-    pub(super) fn new(trace: &'a Trace, known: &'a Threads) -> Names<'a> {
+    pub(crate) fn new(trace: &'a Trace, known: &'a Threads) -> Names<'a> {
         let all = (0..known.len() as ThreadNumber).map(|thread| known.get(thread));
         let first = all.filter(|thread| thread.tid == thread.process_or_self());
         let processes = first.filter_map(|thread| Some((thread.tid, thread.name?))).collect();
         Names { trace, known, processes }
     }
 
-    pub(super) fn thread(&self, thread: ThreadNumber) -> Named {
+    pub(crate) fn thread(&self, thread: ThreadNumber) -> Named {
         let known = self.known.get(thread);
         Named { thread: known.tid, name: self.text(known.name), process: known.process_or_self() }
     }
 
     /// The name of a process is that of its first thread.
-    pub(super) fn process(&self, process: Tid) -> String {
+    pub(crate) fn process(&self, process: Tid) -> String {
         self.text(self.processes.get(&process).copied())
     }
 
     /// What ran, for people.
-    pub(super) fn who(&self, who: Who) -> String {
+    pub(crate) fn who(&self, who: Who) -> String {
         match who {
             Who::Thread(thread) => self.thread(thread).label(),
             Who::Idle => "idle".to_owned(),
@@ -60,7 +60,7 @@ impl<'a> Names<'a> {
 
 impl Named {
     /// For people.
-    pub(super) fn label(&self) -> String {
+    pub(crate) fn label(&self) -> String {
         labelled(&self.name, self.thread)
     }
 }

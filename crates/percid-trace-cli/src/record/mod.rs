@@ -7,17 +7,15 @@ mod summary;
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::thread;
 use std::time::Duration;
 
 use percid_command::exit::{Exit, Failure, complain};
 use percid_command::interrupt::Interrupt;
 use percid_command::output;
 use percid_command::progress::Progress as Meter;
-use percid_command::trace::{RecordArguments, WayChoice};
+use percid_command::trace::RecordArguments;
 use percid_trace::Error;
-use percid_trace::record::{self, Ended, Extra, Options, Progress, Refusal, Sink, Target, Way};
+use percid_trace::record::{Ended, Extra, Options, Progress, Refusal, Sink};
 use percid_trace::spool::{Spool, Spooled, Stored};
 
 use self::flight::Flight;
@@ -26,6 +24,7 @@ use self::summary::Summary;
 use crate::file;
 use crate::finish::finish;
 use crate::partial;
+use crate::recorder;
 
 pub(crate) fn run(arguments: &RecordArguments, json: bool) -> Result<Exit, Failure> {
     file::check_parquet()?;
@@ -42,7 +41,7 @@ pub(crate) fn run(arguments: &RecordArguments, json: bool) -> Result<Exit, Failu
     };
     let summary = match recorded {
         Ok(summary) => summary,
-        Err(Unrecorded::Refused(refusal)) => return refused(&refusal),
+        Err(Unrecorded::Refused(refusal)) => return recorder::refused(&refusal),
         Err(Unrecorded::Failed(failure)) => return Err(failure),
     };
     if let Some(why) = &summary.no_scan {
@@ -75,27 +74,9 @@ impl From<Failure> for Unrecorded {
     }
 }
 
-/// A command that is not there, or cannot be started, is told as shells do.
-fn refused(refusal: &Refusal) -> Result<Exit, Failure> {
-    match refusal {
-        Refusal::NoCommand(_) | Refusal::Unstartable(..) => {
-            complain(format_args!("{refusal}"));
-            Ok(Exit::Status(refusal.exit_code()))
-        }
-        _ => Err(Failure::new("cannot record", io::Error::other(refusal.to_string()))),
-    }
-}
-
 fn options(arguments: &RecordArguments, json: bool) -> Options {
-    let target = match (arguments.pid, &arguments.command[..]) {
-        (Some(pid), _) => Target::Process(pid),
-        (None, []) => Target::System,
-        (None, command) => Target::Command(command.to_vec()),
-    };
-    let way = arguments.way.map(|way| match way {
-        WayChoice::Tracefs => Way::Tracefs,
-        WayChoice::Perf => Way::PerfEvents,
-    });
+    let target = recorder::target(arguments.pid, &arguments.command);
+    let way = arguments.way.map(recorder::way);
     let buffer_kb = arguments.buffer_kb as u32;
     // Without a document the command's own output has standard output for itself.
     let output_aside = json;
@@ -103,9 +84,6 @@ fn options(arguments: &RecordArguments, json: bool) -> Options {
     let limit = arguments.seconds;
     Options { buffer_kb, way, limit, output_aside, extra, ..Options::new(target) }
 }
-
-/// How often Ctrl-C is looked for.
-const LOOK: Duration = Duration::from_millis(50);
 
 struct Recording<'a> {
     options: Options,
@@ -151,25 +129,17 @@ impl Recording<'_> {
 
     /// Records until the target ends or Ctrl-C is pressed, and tells how far it is.
     fn record(&self, sink: &mut dyn Sink, idle: impl Fn()) -> Result<Ended, Refusal> {
-        let (stop, over) = (AtomicBool::new(false), AtomicBool::new(false));
         let meter = Meter::new("record", Duration::MAX);
-        thread::scope(|scope| {
-            scope.spawn(|| {
-                while !over.load(Relaxed) {
-                    self.interrupt.sleep(LOOK);
-                    if self.interrupt.pressed() {
-                        stop.store(true, Relaxed);
-                        thread::sleep(LOOK);
-                    }
-                }
-            });
-            let ended = record::record_to(&self.options, &stop, sink, |progress| {
+        recorder::record(
+            &self.options,
+            &self.interrupt,
+            sink,
+            || {},
+            |progress| {
                 idle();
                 tell(&meter, progress);
-            });
-            over.store(true, Relaxed);
-            ended
-        })
+            },
+        )
     }
 
     fn store(&self, partial: &Path) -> Result<Stored, Failure> {

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::path::Path;
-use std::process::ExitStatus;
 
 use percid_command::exit::Exit;
 use percid_command::interrupt::Interrupt;
@@ -10,6 +9,8 @@ use percid_trace::record::Ended;
 use percid_trace::spool::Stored;
 use percid_trace::trustworthiness::Trustworthiness;
 use serde::Serialize;
+
+use crate::recorder;
 
 /// What was recorded.
 #[derive(Debug, Serialize)]
@@ -49,7 +50,7 @@ impl Summary {
             duration_ns: stored.duration_ns,
             way: way.to_string(),
             without,
-            status: status.map(status_code),
+            status: status.map(recorder::status_code),
             max_size: None,
             dumps: Vec::new(),
             broken,
@@ -59,29 +60,8 @@ impl Summary {
 
     /// The command's own status comes first, but for Ctrl-C without a command.
     pub(super) fn exit(&self, interrupt: &Interrupt) -> Exit {
-        match self.status {
-            Some(status) if status != 0 => Exit::Status(status),
-            _ if self.broken.is_some() => Exit::Partial,
-            _ if interrupt.pressed() => Exit::Interrupted,
-            _ => Exit::Complete,
-        }
+        recorder::exit(self.status, self.broken.is_some(), interrupt)
     }
-}
-
-/// As shells have it: 128 and the number of the signal that ended it.
-fn status_code(status: ExitStatus) -> u8 {
-    let by_signal = signal(status).map(|signal| 128 + signal);
-    status.code().or(by_signal).and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
-}
-
-#[cfg(unix)]
-fn signal(status: ExitStatus) -> Option<i32> {
-    std::os::unix::process::ExitStatusExt::signal(&status)
-}
-
-#[cfg(not(unix))]
-fn signal(_: ExitStatus) -> Option<i32> {
-    None
 }
 
 impl fmt::Display for Summary {

@@ -20,10 +20,13 @@
 //! frame that is not whole; if that was not the end, the spool was cut off.
 //!
 //! A [`Ring`] keeps frames in memory, and only the last of them. [`store`] makes a Parquet file of both.
+//!
+//! [`Intervals`] writes nothing: it makes a trace of each second, say, while the recording goes on.
 
 mod decode;
 mod encode;
 mod frame;
+mod intervals;
 mod layout;
 #[cfg_attr(not(target_os = "linux"), path = "no_lock.rs")]
 mod lock;
@@ -31,11 +34,13 @@ mod numbers;
 mod population;
 mod read;
 mod ring;
+mod situation;
 mod source;
 mod store;
 mod write;
 
 pub use frame::MAGIC;
+pub use intervals::{Interval, Intervals};
 pub use read::{Spooled, read_bytes};
 pub use ring::{Ring, Snapshot};
 pub use source::{Source, Tail};

@@ -45,6 +45,16 @@ impl Population {
         }
     }
 
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.threads.len()
+    }
+
+    /// Forgets all others.
+    pub(super) fn retain(&mut self, mut is_kept: impl FnMut(Tid) -> bool) {
+        self.threads.retain(|&thread, _| is_kept(thread));
+    }
+
     fn thread(&mut self, thread: Tid) -> &mut Thread {
         self.threads.entry(thread).or_default()
     }

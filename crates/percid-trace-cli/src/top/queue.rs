@@ -1,0 +1,99 @@
+//! Intervals on their way from the recorder, which must not wait, to whoever shows them.
+
+use std::ops::ControlFlow;
+use std::sync::mpsc::{SyncSender, TrySendError};
+
+use percid_trace::spool::Interval;
+
+/// What is over, and how many intervals before it were not taken.
+pub(super) type Next = (Interval, u64);
+
+/// Intervals on their way to whoever shows them, which may take longer than they do.
+pub(super) struct Queue {
+    send: SyncSender<Next>,
+    /// How many shall be shown yet.
+    left: Option<u64>,
+    /// The last one, if there was no room for it.
+    waiting: Option<Next>,
+}
+
+impl Queue {
+    /// One that wants so many, or all.
+    pub(super) fn new(send: SyncSender<Next>, left: Option<u64>) -> Queue {
+        Queue { send, left, waiting: None }
+    }
+
+    /// Passes one on, and does not wait. Answers whether more are wanted.
+    pub(super) fn pass_on(&mut self, mut interval: Interval) -> ControlFlow<()> {
+        let mut skipped = 0;
+        if let Some((before, skipped_before)) = self.waiting.take() {
+            skipped = skipped_before + 1;
+            // That it is not shown is no reason to be silent about that.
+            interval.trace.origin.lost += before.trace.origin.lost;
+        }
+        match self.send.try_send((interval, skipped)) {
+            Ok(()) => {
+                self.left = self.left.map(|left| left.saturating_sub(1));
+                if self.left == Some(0) {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
+                }
+            }
+            Err(TrySendError::Full(next)) => {
+                self.waiting = Some(next);
+                ControlFlow::Continue(())
+            }
+            Err(TrySendError::Disconnected(_)) => ControlFlow::Break(()),
+        }
+    }
+
+    /// Nothing is recorded any more, so there is time for the last one.
+    pub(super) fn finish(self) {
+        if let Some(next) = self.waiting {
+            // If nobody takes it, whoever would have shown it says why.
+            let _ = self.send.send(next);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::sync_channel;
+    use std::thread;
+
+    use percid_trace::Trace;
+    use percid_trace::trace::Origin;
+    use percid_trace::window::Window;
+
+    use super::*;
+
+    fn interval(since: u64) -> Interval {
+        let trace = Trace { origin: Origin { lost: 1, ..Origin::default() }, ..Trace::default() };
+        Interval { trace, window: Window::default(), since, until: since + 1, left_out: 0 }
+    }
+
+    #[test]
+    fn what_is_not_taken_in_time_is_skipped_and_its_losses_are_not() {
+        let (send, receive) = sync_channel(1);
+        let mut queue = Queue::new(send, None);
+        assert!((0..4).all(|nr| queue.pass_on(interval(nr)).is_continue()));
+        let finish = thread::spawn(|| queue.finish());
+        let told =
+            |(interval, skipped): Next| (interval.since, skipped, interval.trace.origin.lost);
+        let taken: Vec<_> = receive.iter().map(told).collect();
+        assert_eq!(taken, [(0, 0, 1), (3, 2, 3)]);
+        finish.join().expect("it ends");
+    }
+
+    #[test]
+    fn enough_is_enough_and_nobody_wants_none() {
+        let (send, receive) = sync_channel(3);
+        let mut queue = Queue::new(send, Some(2));
+        let more = [0, 1].map(|nr| queue.pass_on(interval(nr)).is_continue());
+        assert_eq!(more, [true, false]);
+        drop(receive);
+        let mut queue = Queue { left: None, ..queue };
+        assert!(queue.pass_on(interval(2)).is_break());
+    }
+}

@@ -1,0 +1,279 @@
+//! A trace of each interval of time, while something is recorded: for who watches a schedule.
+
+use std::collections::HashSet;
+use std::mem;
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use super::population::Population;
+use super::situation::Situation;
+use crate::event::{self, Event, IDLE, Tid, UNKNOWN, What};
+use crate::gaps::{self, Course};
+use crate::record::{Piece, Sink};
+use crate::trace::{Origin, Trace};
+use crate::window::Window;
+
+/// What happened in one interval.
+#[derive(Debug)]
+pub struct Interval {
+    /// The interval, and before it what the [questions](crate::questions) need to know of the time
+    /// until then: who lives, what each CPU runs and since when, who waits and since when, and where
+    /// each thread ran last. That has the times at which it came so, and is told by events that did not
+    /// happen so: switches from and to [`UNKNOWN`](crate::event::UNKNOWN). What ran on a CPU before, it
+    /// does not tell. `origin.lost` is what was lost in the interval.
+    pub trace: Trace,
+    /// Where in that trace the interval is. Asked for this window, the answers of all intervals add up
+    /// to that for the whole recording: a wait belongs to the interval in which it ends, in its whole
+    /// length; time on a CPU and in a queue to the interval in which it passes; a turn to the one in
+    /// which it begins. What a CPU runs before its first switch is not known until then: of the intervals
+    /// before, it is missing.
+    pub window: Window,
+    /// When it begins, in nanoseconds since the recording began.
+    pub since: u64,
+    /// When it ends. The window ends earlier if events were left out.
+    pub until: u64,
+    /// How many events at its end were left out because there were too many.
+    pub left_out: u64,
+}
+
+/// Makes a trace of each interval, and hands it out when everything that happened in it has come.
+///
+/// It keeps the events of one interval, of which it leaves out those beyond a number, and what is
+/// known of the threads that live. What was left out still counts for what comes after it.
+#[derive(Debug)]
+pub struct Intervals<F> {
+    length: u64,
+    most: usize,
+    of_processes: bool,
+    hand_out: F,
+    origin: Origin,
+    /// How many events were lost before this interval.
+    lost: u64,
+    begin: Option<u64>,
+    state: State,
+    /// The interval that has begun.
+    open: Open,
+    is_over: bool,
+}
+
+/// Threads of other processes whose names are kept, where some processes only are recorded.
+const STRANGERS: usize = 4096;
+
+/// What is known of the time until now.
+#[derive(Debug, Default)]
+struct State {
+    population: Population,
+    situation: Situation,
+    course: Course,
+    known: HashSet<Tid>,
+}
+
+/// An interval that goes on. Times are those of the events.
+#[derive(Debug, Default)]
+struct Open {
+    trace: Trace,
+    from: u64,
+    to: u64,
+    /// How many events of the trace tell of the time before.
+    before: usize,
+    /// From when on events were left out.
+    cut: Option<u64>,
+    left_out: u64,
+}
+
+impl<F: FnMut(Interval) -> ControlFlow<()>> Intervals<F> {
+    /// Of this length, each with `most` events at most, of 32 bytes. `hand_out` answers whether there
+    /// shall be more; it is called by the thread that records, which empties no buffers meanwhile.
+    ///
+    /// Beside the events of an interval, its trace has at most five for each thread that lives and one for
+    /// each CPU, and names.
+    pub fn new(length: Duration, most: usize, hand_out: F) -> Intervals<F> {
+        Intervals {
+            length: u64::try_from(length.as_nanos()).unwrap_or(u64::MAX).max(1),
+            most,
+            of_processes: false,
+            hand_out,
+            origin: Origin::default(),
+            lost: 0,
+            begin: None,
+            state: State::default(),
+            open: Open::default(),
+            is_over: false,
+        }
+    }
+
+    /// Whether what comes is of some processes only. What a CPU does between their threads is not recorded
+    /// then: it is not taken to go on with what it began, but for not known.
+    #[must_use]
+    pub fn of_processes(self, of_processes: bool) -> Intervals<F> {
+        Intervals { of_processes, ..self }
+    }
+
+    fn begin_at(&mut self, from: u64) {
+        let mut trace = Trace { origin: self.origin.clone(), ..Trace::default() };
+        self.state.tell(&mut trace);
+        let before = trace.events.len();
+        let to = from.saturating_add(self.length);
+        self.open = Open { trace, from, to, before, cut: None, left_out: 0 };
+    }
+
+    fn take_event(&mut self, event: &Event, piece: &Piece<'_>) {
+        while event.time >= self.open.to && !self.is_over {
+            self.end_at(self.open.to, piece.lost);
+        }
+        // What the kernel held back counts when it comes.
+        let event = Event { time: event.time.max(self.open.from), ..*event };
+        gaps::learn(&mut self.state.known, &event);
+        if let Some(missing) = self.state.course.missing_before(&event, &self.state.known) {
+            self.open.trace.origin.coverage.inferred += 1;
+            self.state.situation.take(&missing, true);
+            self.open.push(&missing, piece, self.most);
+        }
+        if let Some(first) = self.state.first_stranger(&event).filter(|_| self.of_processes) {
+            self.state.situation.take(&first, false);
+            self.open.push(&first, piece, self.most);
+        }
+        self.state.situation.take(&event, false);
+        self.state.population.take(&event, piece.texts);
+        self.open.push(&event, piece, self.most);
+        if self.of_processes {
+            if let Some(unseen) = self.state.lose_strangers(&event) {
+                self.open.push(&unseen, piece, self.most);
+            }
+        }
+        if let What::Switch { prev, state, .. } = event.what {
+            if state.is_dead() {
+                self.state.known.remove(&prev);
+            }
+        }
+    }
+
+    /// Hands out what there is until a time, and begins the next one there.
+    fn end_at(&mut self, end: u64, lost: u64) {
+        let begin = self.begin.unwrap_or(end);
+        let mut open = mem::take(&mut self.open);
+        open.trace.origin.lost = lost.saturating_sub(mem::replace(&mut self.lost, lost));
+        self.is_over = (self.hand_out)(open.end_at(end, begin)).is_break();
+        self.begin_at(end);
+    }
+}
+
+impl State {
+    /// Where some processes only are recorded, a CPU need not have run all the time what it is first
+    /// switched away from: a switch to that.
+    fn first_stranger(&self, event: &Event) -> Option<Event> {
+        let What::Switch { prev, .. } = event.what else { return None };
+        let is_first = !self.situation.knows(event.cpu) && !self.known.contains(&prev);
+        let state = event::State::SLEEPING;
+        let what = What::Switch { prev: UNKNOWN, state, next: prev };
+        is_first.then_some(Event { what, ..*event })
+    }
+
+    /// Where some processes only are recorded, others are not followed, since their ends would not be seen.
+    /// If an event shows that a CPU runs another one: a switch to what is not known.
+    fn lose_strangers(&mut self, event: &Event) -> Option<Event> {
+        let State { known, situation, population, .. } = self;
+        let is_stranger = |tid: &Tid| !known.contains(tid);
+        let mut unseen = None;
+        match event.what {
+            What::Switch { prev, next, .. } => {
+                if is_stranger(&next) {
+                    let state = event::State::SLEEPING;
+                    let what = What::Switch { prev: next, state, next: UNKNOWN };
+                    unseen = Some(Event { what, ..*event });
+                }
+                unseen.iter().for_each(|unseen| situation.take(unseen, false));
+                [prev, next]
+                    .iter()
+                    .filter(|tid| is_stranger(tid))
+                    .for_each(|tid| situation.forget(*tid));
+            }
+            What::Wakeup { thread, .. } | What::Migrate { thread, .. } if is_stranger(&thread) => {
+                situation.forget(thread);
+            }
+            _ => {}
+        }
+        if population.len() > known.len() + STRANGERS {
+            population.retain(|tid| known.contains(&tid));
+        }
+        unseen
+    }
+
+    /// Adds it to a trace.
+    fn tell(&self, trace: &mut Trace) {
+        let situation = self.situation.tell();
+        self.population.tell(trace);
+        // Who lives is told first.
+        let first = situation.first().map(|event| event.time);
+        for event in &mut trace.events {
+            event.time = first.unwrap_or(event.time).min(event.time);
+        }
+        trace.events.extend(situation);
+    }
+}
+
+impl Open {
+    fn push(&mut self, event: &Event, piece: &Piece<'_>, most: usize) {
+        if self.trace.events.len() - self.before >= most {
+            self.cut = self.cut.or(Some(event.time));
+            self.left_out += 1;
+            return;
+        }
+        let mut event = *event;
+        if let What::Name { name: text, .. } | What::Affinity { cpus: text, .. } = &mut event.what {
+            *text = self.trace.texts.intern(piece.texts.get(*text).as_bytes());
+        }
+        self.trace.events.push(event);
+    }
+
+    fn end_at(self, end: u64, begin: u64) -> Interval {
+        let Open { mut trace, from, cut, left_out, .. } = self;
+        let to = cut.unwrap_or(end);
+        // The length of a trace is that of its events: nobody's event marks the end.
+        let what = What::Member { thread: IDLE, process: IDLE };
+        trace.events.push(Event { time: to, cpu: FIRST_CPU, what });
+        let key = |event: &Event| (event.time, event.cpu);
+        if !trace.events.is_sorted_by_key(key) {
+            trace.events.sort_by_key(key);
+        }
+        let first = trace.events.first().map_or(from, |event| event.time);
+        let since_first = |time: u64| time.saturating_sub(first);
+        let window = Window { from: since_first(from), to: since_first(to) };
+        Interval { trace, window, since: from - begin, until: end - begin, left_out }
+    }
+}
+
+/// The CPU of what did not happen on any.
+const FIRST_CPU: u32 = 0;
+
+impl<F: FnMut(Interval) -> ControlFlow<()>> Sink for Intervals<F> {
+    fn begin(&mut self, origin: &Origin) -> Result<(), String> {
+        self.origin = origin.clone();
+        Ok(())
+    }
+
+    fn take(&mut self, piece: &Piece<'_>) -> Result<ControlFlow<()>, String> {
+        if self.begin.is_none() {
+            let Some(first) = piece.events.first() else { return Ok(ControlFlow::Continue(())) };
+            self.begin = Some(first.time);
+            self.begin_at(first.time);
+        }
+        for event in piece.events {
+            self.take_event(event, piece);
+            if self.is_over {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        let is_last = piece.until == u64::MAX;
+        let until = if is_last { piece.asked } else { piece.until };
+        while until >= self.open.to && !self.is_over {
+            self.end_at(self.open.to, piece.lost);
+        }
+        let last = piece.events.last().map_or(0, |event| event.time.saturating_add(1));
+        let end = until.max(last);
+        if is_last && !self.is_over && end > self.open.from {
+            self.end_at(end, piece.lost);
+        }
+        Ok(if self.is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    }
+}
