@@ -17,8 +17,8 @@ mod recorder;
 mod recover;
 mod replay;
 mod times;
-mod tracks;
 mod top;
+mod tracks;
 mod window;
 
 use std::panic;

@@ -6,8 +6,8 @@ use percid_command::table::Table;
 use percid_command::trace_top::Sort;
 
 use super::figures::{Cpu, Figures, Line};
-use crate::printable::printable;
 use crate::printable::labelled;
+use crate::printable::printable;
 use crate::times::{ms, percent};
 
 /// A screen.
