@@ -90,11 +90,21 @@ fn who_never_sleeps_runs_or_waits_and_no_time_is_lost_at_the_ends_of_intervals()
         let lines: Vec<&Value> = lines.filter(|line| number(line, "thread") == tid).collect();
         assert_eq!(lines.len(), whole.len(), "it is in each interval");
         let sum = |key: &str| lines.iter().map(|line| number(line, key)).sum::<u64>();
-        let longest = lines.iter().map(|line| number(line, "longest_wait_ns")).max().unwrap_or(0);
+        // Also one that ends after that time, and began within.
+        let all = documents.iter().flat_map(|one| one["threads"].as_array().expect("threads"));
+        let waits = all.filter(|line| number(line, "thread") == tid);
+        let longest = waits.map(|line| number(line, "longest_wait_ns")).max().unwrap_or(0);
         let (ran, waited) = (sum("run_ns"), sum("waited_ns"));
         // A wait at either end of the time that is looked at may be in it or not.
-        let off = (ran + waited).abs_diff(span);
-        assert!(off <= 2 * longest + span / 100, "{ran} + {waited} of {span}, longest {longest}");
+        let most = 2 * longest + span / 100;
+        assert!(ran + waited <= span + most, "{ran} + {waited} of {span}, longest {longest}");
+        // Even a loop sleeps where the kernel fetches a page of it, which a busy machine has put away.
+        // Then it was switched away and not preempted.
+        let slept = sum("switches") > sum("preempted") + 1;
+        assert!(
+            slept || ran + waited + most >= span,
+            "{ran} + {waited} of {span}, longest {longest}"
+        );
         assert!(sum("preempted") > 10 && sum("switches") > 10, "they take turns: {lines:?}");
     }
     let sleeps = |line: &&Value| line["name"] == "sleep";
