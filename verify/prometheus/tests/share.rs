@@ -51,3 +51,17 @@ fn a_client_that_is_not_there_is_refused() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("no client statsd: one of none, percid, "), "{said}");
 }
+
+#[test]
+fn help_is_given_and_what_is_wrong_is_answered_by_it() {
+    for (argument, status) in [("--help", 0), ("--rounds", 2), ("client", 2)] {
+        let mut program = Command::new(env!("CARGO_BIN_EXE_percid-metrics-share"));
+        let output = program.arg(argument).output().expect("it starts");
+        assert_eq!(output.status.code(), Some(status), "{argument}");
+        let said = if status == 0 { output.stdout } else { output.stderr };
+        assert!(
+            String::from_utf8_lossy(&said).starts_with("usage: percid-metrics-share"),
+            "{argument}"
+        );
+    }
+}

@@ -31,6 +31,10 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let done = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["serve", client] => service::run(client),
+        _ if arguments.iter().any(|argument| argument == "--help") => {
+            println!("{USAGE}\nCLIENT is one of {}", NAMES.join(", "));
+            return ExitCode::SUCCESS;
+        }
         _ => match options(&arguments) {
             Some(options) => compare(&options),
             None => {
