@@ -10,7 +10,7 @@ use percid_documents::session::Place;
 use percid_documents::{STEPS, root};
 
 /// How long a command may take. What takes longer needs time, and the document must say so.
-const LIMIT: Duration = Duration::from_secs(600);
+const LIMIT: Duration = Duration::from_secs(900);
 
 const HELP: &str = "\
 Runs what the documents print, in a clone of the last commit, and says what fails.
