@@ -2,6 +2,7 @@
 
 use percid::ring::AppendError;
 use percid::{Counter, Histogram, Local, Overflow, Pool, Ring, Source, Stack};
+use percid_metrics::{Description, Format, Registry};
 
 use crate::errno;
 use crate::options::Options;
@@ -68,7 +69,22 @@ fn without_memory() -> Result<(), &'static str> {
     local.with(|value| *value += 1);
     let mut sum = 0;
     local.for_each(|value| sum += *value);
-    told(sum == 1, "local")
+    told(sum == 1, "local")?;
+    told(values_on_a_page().unwrap_or(0) == 3, "page")
+}
+
+/// How many of three values a page of metrics has, or says it has not.
+fn values_on_a_page() -> Option<u64> {
+    let registry = Registry::new();
+    let waits = registry.register::<percid_metrics::Histogram>(Description::new("waits")).ok()?;
+    let waits = waits.get::<&str>([]).ok()?;
+    (0..3).for_each(|value| waits.observe(f64::from(value)));
+    let page = registry.render(Format::Text);
+    let value = |name: &str| -> u64 {
+        let mut lines = page.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        lines.next().and_then(|value| value.parse().ok()).unwrap_or(0)
+    };
+    Some(value("waits_count") + value("percid_unrecorded_values_total"))
 }
 
 /// Leaves room for the counters' handles, but for no reservation of the arena.
