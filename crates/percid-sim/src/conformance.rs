@@ -161,6 +161,8 @@ impl fmt::Display for Difference {
 pub struct Conformance {
     /// How many IDs were compared.
     pub compared: usize,
+    /// How many of them come before the first that differs; all if none does.
+    pub agreed: usize,
     /// The time, since the start, from which on nothing is compared, because the policy's IDs
     /// depend on [`SLACK_PERCENT`] more or less, or are others in another order that is as
     /// possible.
@@ -183,12 +185,15 @@ impl Conformance {
 /// The counts in one line, then the first differences in a line each.
 impl fmt::Display for Conformance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Conformance { compared, border, slow_paths, expired, differences } = self;
+        let Conformance { compared, agreed, border, slow_paths, expired, differences } = self;
         let different = differences.len();
         write!(
             f,
             "compared={compared} found={slow_paths} expired={expired} different={different}"
         )?;
+        if agreed < compared {
+            write!(f, " from the ID after {agreed} on")?;
+        }
         if let Some(border) = border {
             write!(f, " undecided from {} ms on", border / MS)?;
         }
@@ -286,6 +291,7 @@ impl Recording {
         let differs = |id: &&Difference| id.expected != id.found;
         Conformance {
             compared,
+            agreed: first.unwrap_or(compared).min(compared),
             border: exact.ids.get(compared).map(|id| id.time),
             slow_paths: exact.work.slow_paths,
             expired: exact.work.expired,
