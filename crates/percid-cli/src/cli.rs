@@ -24,7 +24,8 @@ use percid_command::version::Version;
 use percid_command::{exit, usage_error};
 pub(crate) use sim::{
     HashArguments, ImportArguments, MaskArguments, MemoryArguments, PaperArguments, PaperPart,
-    RunArguments, ScanRules, ShowArguments, Shown, SimArguments, SimPart, ThreadIds, Wanted,
+    RunArguments, ScanRules, ShowArguments, Shown, SimArguments, SimPart, SweepArguments,
+    ThreadIds, Wanted,
 };
 
 const TOP_ABOUT: &str = "\

@@ -487,7 +487,7 @@ fn csv_has_what_json_has() {
     assert_eq!(policies[..2], ["linux-6.4", "per-cpu"]);
 }
 
-#[cfg(not(feature = "trace"))]
+#[cfg(not(feature = "sweep"))]
 #[test]
 fn parquet_is_refused_where_it_is_not_built_in() {
     let folder = folder("parquet");
@@ -495,41 +495,42 @@ fn parquet_is_refused_where_it_is_not_built_in() {
     let output = bounded(&mut command(&format!("{SWEPT} --parquet {}", path.display())));
     let said = stderr(&output);
     assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("the feature trace") && said.lines().count() == 1, "{said}");
+    assert!(said.contains("the feature sweep") && said.lines().count() == 1, "{said}");
     assert!(!path.exists());
 }
 
-#[cfg(feature = "trace")]
+#[cfg(feature = "sweep")]
 #[test]
 fn parquet_has_what_csv_has() {
-    use parquet::file::reader::{FileReader, SerializedFileReader};
-    use parquet::record::Field;
+    use percid_sweep::arrow_array::cast::AsArray;
+    use percid_sweep::arrow_array::types::{Float64Type, UInt64Type};
+    use percid_sweep::arrow_array::{Array, ArrayRef};
+    let cell = |column: &ArrayRef, row: usize| {
+        if column.is_null(row) {
+            return String::new();
+        }
+        let count = column.as_primitive_opt::<UInt64Type>().map(|all| all.value(row).to_string());
+        let number =
+            || column.as_primitive_opt::<Float64Type>().map(|all| all.value(row).to_string());
+        count.or_else(number).unwrap_or_else(|| column.as_string::<i32>().value(row).to_owned())
+    };
     let folder = folder("parquet");
     let [table, rows] = ["rows.csv", "rows.parquet"].map(|name| folder.join(name));
     let run = format!("{SWEPT} --csv {} --parquet {}", table.display(), rows.display());
     assert!(bounded(&mut command(&run)).status.success());
     let table = fs::read_to_string(table).expect("written");
-    let reader = SerializedFileReader::new(fs::File::open(rows).expect("written"));
     let mut lines = table.lines().map(|line| line.split(',').collect::<Vec<_>>());
     let names = lines.next().expect("names");
-    let reader = reader.expect("Parquet");
-    let mut read = 0;
-    for (row, line) in reader.get_row_iter(None).expect("rows").zip(lines) {
-        let row = row.expect("a row");
-        for ((name, field), (known, cell)) in row.get_column_iter().zip(names.iter().zip(line)) {
-            assert_eq!(name, known);
-            let field = match field {
-                Field::Null => String::new(),
-                Field::Str(text) => text.clone(),
-                Field::ULong(count) => count.to_string(),
-                Field::Double(number) => number.to_string(),
-                other => panic!("{name}: {other:?}"),
-            };
-            assert_eq!(field, cell, "{name}");
-            read += 1;
-        }
+    let batch = percid_sweep::table::from_parquet(fs::read(rows).expect("written"));
+    let batch = batch.expect("Parquet");
+    let fields: Vec<&str> =
+        batch.schema_ref().fields().iter().map(|field| field.name().as_str()).collect();
+    assert_eq!(fields, names);
+    assert_eq!(batch.num_rows(), 8);
+    for (row, line) in lines.enumerate() {
+        let found: Vec<String> = batch.columns().iter().map(|column| cell(column, row)).collect();
+        assert_eq!(found, line);
     }
-    assert_eq!(read, 8 * names.len());
 }
 
 // ---- numa-hash ----

@@ -39,6 +39,15 @@ pub fn workload(name: &str) -> Result<Workload, Failure> {
     Workload::parse(&text).map_err(|fault| Failure::Usage(format!("{name}: {fault}")))
 }
 
+/// What tables and folders call the machine or workload with this name, or in this file: the name, or
+/// that of the file without its ending.
+pub fn label(name: &str) -> &str {
+    let path = Path::new(name);
+    let is_file = name.contains('/') || name.ends_with(".toml");
+    let stem = path.file_stem().filter(|_| is_file).and_then(|stem| stem.to_str());
+    stem.unwrap_or(name)
+}
+
 /// The workload of memory with this name, or in this file.
 pub fn memory_workload(name: &str) -> Result<numa::Workload, Failure> {
     if let Some(workload) = numa::Workload::preset(name) {

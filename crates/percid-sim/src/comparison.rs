@@ -171,6 +171,13 @@ pub fn set(
         .or_else(|unknown| if machine.has(name) { machine.set(name, value) } else { Err(unknown) })
 }
 
+/// The run of this number, of one combination with one policy.
+struct SingleRun<'a> {
+    combination: &'a Combination,
+    policy: &'static Entry,
+    run: u64,
+}
+
 /// A combination of parameters, and the program it makes on the machine that it makes.
 struct Combination {
     parameters: BTreeMap<String, f64>,
@@ -217,6 +224,47 @@ impl Comparison<'_> {
         Ok(rows.collect())
     }
 
+    /// A row for each run instead of their sum, with its seed: by combination, policy and seed. All
+    /// CPUs of this machine take part. Runs that were not over when `progress` stopped are left out.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`simulate`](Comparison::simulate).
+    pub fn each_run(&self, progress: &RunControl) -> Result<Vec<(u64, Row)>, Error> {
+        let combinations = self.combinations()?;
+        let rows = self.single_runs(&combinations).into_par_iter();
+        Ok(rows.filter_map(|run| self.one(run, progress)).collect())
+    }
+
+    /// The same on the calling thread alone.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`simulate`](Comparison::simulate).
+    pub fn each_run_in_turn(&self, progress: &RunControl) -> Result<Vec<(u64, Row)>, Error> {
+        let combinations = self.combinations()?;
+        let rows = self.single_runs(&combinations).into_iter();
+        Ok(rows.filter_map(|run| self.one(run, progress)).collect())
+    }
+
+    fn single_runs<'a>(&self, combinations: &'a [Combination]) -> Vec<SingleRun<'a>> {
+        let policies = combinations
+            .iter()
+            .flat_map(|one| self.policies.iter().map(move |&policy| (one, policy)));
+        policies
+            .flat_map(|(combination, policy)| {
+                (0..self.seeds).map(move |run| SingleRun { combination, policy, run })
+            })
+            .collect()
+    }
+
+    fn one(&self, single: SingleRun<'_>, progress: &RunControl) -> Option<(u64, Row)> {
+        let SingleRun { combination, policy, run } = single;
+        let outcome = self.outcome(combination, policy, run, progress)?;
+        let row = summary(combination, policy.name, vec![outcome]);
+        Some((self.seed.wrapping_add(run), row))
+    }
+
     fn combinations(&self) -> Result<Vec<Combination>, Error> {
         type Choice = (Machine, Workload, BTreeMap<String, f64>);
         let mut all = vec![(self.machine.clone(), self.workload.clone(), BTreeMap::new())];
@@ -243,21 +291,29 @@ impl Comparison<'_> {
     fn row(&self, combination: &Combination, policy: &'static Entry, progress: &RunControl) -> Row {
         let runs: Vec<Outcome> = (0..self.seeds)
             .into_par_iter()
-            .filter(|_| !progress.stop.load(Relaxed))
-            .filter_map(|run| {
-                let seed = self.seed.wrapping_add(run);
-                let spans = if run == 0 { self.spans } else { 0 };
-                let Combination { machine, program, events, .. } = combination;
-                let simulation = Simulation::new(machine, program, policy, seed);
-                let outcome = simulation.record_spans(spans).run_watched(progress, *events);
-                // Half of a run would be taken for a whole one.
-                if progress.stop.load(Relaxed) {
-                    return None;
-                }
-                Some(outcome)
-            })
+            .filter_map(|run| self.outcome(combination, policy, run, progress))
             .collect();
         summary(combination, policy.name, runs)
+    }
+
+    /// None if it was stopped: half of a run would be taken for a whole one.
+    fn outcome(
+        &self,
+        combination: &Combination,
+        policy: &'static Entry,
+        run: u64,
+        progress: &RunControl,
+    ) -> Option<Outcome> {
+        let is_stopped = || progress.stop.load(Relaxed);
+        if is_stopped() {
+            return None;
+        }
+        let seed = self.seed.wrapping_add(run);
+        let spans = if run == 0 { self.spans } else { 0 };
+        let Combination { machine, program, events, .. } = combination;
+        let simulation = Simulation::new(machine, program, policy, seed);
+        let outcome = simulation.record_spans(spans).run_watched(progress, *events);
+        (!is_stopped()).then_some(outcome)
     }
 }
 

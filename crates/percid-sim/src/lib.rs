@@ -6,6 +6,7 @@
 //! the platform's help.
 
 pub mod caches;
+pub mod columns;
 pub mod comparison;
 pub mod conformance;
 pub mod cost;

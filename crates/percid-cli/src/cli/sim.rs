@@ -8,6 +8,7 @@ mod paper;
 mod run;
 mod setting;
 mod show;
+mod sweep;
 
 use clap::{Args, Subcommand};
 
@@ -20,6 +21,7 @@ pub(crate) use numa_hash::{HashArguments, ThreadIds, Wanted};
 pub(crate) use paper::{PaperArguments, PaperPart};
 pub(crate) use run::RunArguments;
 pub(crate) use show::{ShowArguments, Shown};
+pub(crate) use sweep::SweepArguments;
 
 pub(super) const ABOUT: &str = "\
 Simulates policies for concurrency IDs, membership masks and NUMA scanning on other
@@ -58,6 +60,9 @@ pub(crate) enum SimPart {
     /// Simulate policies beside each other
     #[command(long_about = run::ABOUT, after_long_help = manual(run::EXAMPLES))]
     Run(RunArguments),
+    /// Simulate a parameter space, run by run, into a folder of Parquet files
+    #[command(long_about = sweep::ABOUT, after_long_help = manual(sweep::EXAMPLES))]
+    Sweep(SweepArguments),
     /// Simulate how CPUs share the mask of an address space
     #[command(long_about = mask::ABOUT, after_long_help = manual(mask::EXAMPLES))]
     Mask(MaskArguments),

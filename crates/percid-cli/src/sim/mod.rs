@@ -12,9 +12,12 @@ mod numa;
 mod numa_hash;
 mod numbers;
 mod paper;
+mod parquet_support;
 mod run;
 mod show;
 mod span;
+#[cfg(feature = "sweep")]
+mod sweep;
 
 use crate::cli::{SimArguments, SimPart};
 use percid_command::exit::{Exit, Failure};
@@ -22,6 +25,7 @@ use percid_command::exit::{Exit, Failure};
 pub(crate) fn run(arguments: &SimArguments, json: bool) -> Result<Exit, Failure> {
     match &arguments.part {
         Some(SimPart::Run(arguments)) => run::run(arguments, json),
+        Some(SimPart::Sweep(arguments)) => sweep(arguments, json),
         Some(SimPart::Mask(arguments)) => mask::run(arguments, json),
         Some(SimPart::Paper(arguments)) => paper::run(arguments, json),
         Some(SimPart::Numa(arguments)) => numa::run(arguments, json),
@@ -30,4 +34,14 @@ pub(crate) fn run(arguments: &SimArguments, json: bool) -> Result<Exit, Failure>
         Some(SimPart::Import(arguments)) => import::run(arguments, json),
         Some(SimPart::List) | None => list::run(json),
     }
+}
+
+#[cfg(feature = "sweep")]
+use sweep::run as sweep;
+
+/// What writes Parquet is not built in.
+#[cfg(not(feature = "sweep"))]
+fn sweep(_arguments: &crate::cli::SweepArguments, _json: bool) -> Result<Exit, Failure> {
+    let instead = "`percid sim run` can write --csv";
+    parquet_support::expect("sim sweep", instead).map(|()| Exit::Complete)
 }

@@ -264,6 +264,11 @@ impl Workload {
         Ok(workload)
     }
 
+    /// The text that it was read from. What was [`set`](Workload::set) since is not in it.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     /// Sets a parameter.
     ///
     /// # Errors

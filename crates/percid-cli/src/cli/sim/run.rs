@@ -146,7 +146,7 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "FILE")]
     pub(crate) csv: Option<PathBuf>,
 
-    /// Also write the rows as Parquet; needs a percid that is built with the feature trace
+    /// Also write the rows as Parquet; needs a percid that is built with the feature sweep
     #[arg(long, value_name = "FILE")]
     pub(crate) parquet: Option<PathBuf>,
 

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use percid_command::exit::Failure;
+use percid_sim::columns::{Column, Values};
 
-use super::columns::{Column, Values, columns};
 use super::figures::Results;
 
 /// The name of standard output.
@@ -14,7 +14,7 @@ pub(super) const OUTPUT: &str = "-";
 
 /// Writes the table to a file, or to standard output if the path is [`OUTPUT`].
 pub(super) fn write(results: &Results, path: &Path) -> Result<(), Failure> {
-    let table = columns(results);
+    let table = results.columns();
     let written = if path.as_os_str() == OUTPUT {
         write_to(&table, results.rows.len(), io::stdout().lock())
     } else {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use percid_sim::columns::{self, Column, Values};
 use percid_sim::comparison::Row;
 use percid_sim::machine::{Machine, Parameter};
 use percid_sim::workload::{Memory, Workload};
@@ -72,6 +73,27 @@ impl Results {
             has_quota: plan.workload.has_quota(),
             sweeps: plan.sweeps.clone(),
         }
+    }
+
+    /// The rows as a table: what they have in common comes first.
+    pub(super) fn columns(&self) -> Vec<Column> {
+        let rows = self.rows.len();
+        let text = |name: &str, value: &str| Column {
+            name: name.to_owned(),
+            values: Values::Text(vec![value.to_owned(); rows]),
+        };
+        let count = |name: &str, value| Column {
+            name: name.to_owned(),
+            values: Values::Count(vec![Some(value); rows]),
+        };
+        let head = vec![
+            text("machine", &self.machine.name),
+            text("workload", &self.workload.name),
+            text("memory", &self.workload.memory),
+            count("seed", self.seed),
+            count("seeds", self.seeds),
+        ];
+        columns::columns(head, &self.rows)
     }
 
     /// What was simulated, in one line.

@@ -1,6 +1,5 @@
 //! `percid sim run`: policies beside each other on one machine and workload.
 
-mod columns;
 mod csv;
 mod figures;
 mod page;

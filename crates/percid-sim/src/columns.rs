@@ -2,38 +2,51 @@
 
 use std::collections::BTreeSet;
 
-use percid_sim::comparison::{ProgramRow, Row};
-use percid_sim::cost::Class;
-use percid_sim::engine::Share;
-
-use super::figures::Results;
+use crate::comparison::{Level, ProgramRow, Row};
+use crate::cost::Class;
+use crate::engine::Share;
 
 /// What a column has in each row; nothing where a row has none.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Values {
+pub enum Values {
+    /// Names.
     Text(Vec<String>),
+    /// Whole numbers.
     Count(Vec<Option<u64>>),
+    /// Other numbers.
     Number(Vec<Option<f64>>),
 }
 
-/// One column of the table.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Column {
-    /// The keys that lead to it in JSON, joined by dots.
-    pub(super) name: String,
-    pub(super) values: Values,
+impl Values {
+    /// The number of rows.
+    pub fn len(&self) -> usize {
+        match self {
+            Values::Text(values) => values.len(),
+            Values::Count(values) => values.len(),
+            Values::Number(values) => values.len(),
+        }
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
 }
 
-/// All columns. Those of what the rows have in common come first, then what is swept.
-pub(super) fn columns(results: &Results) -> Vec<Column> {
-    let mut table = Table { rows: &results.rows, columns: Vec::new() };
-    table.text("machine", |_| results.machine.name.clone());
-    table.text("workload", |_| results.workload.name.clone());
-    table.text("memory", |_| results.workload.memory.clone());
-    table.count("seed", |_| Some(results.seed));
-    table.count("seeds", |_| Some(results.seeds));
-    let swept: BTreeSet<&String> =
-        results.rows.iter().flat_map(|row| row.parameters.keys()).collect();
+/// One column of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    /// The keys that lead to it in the JSON of `percid sim run`, joined by dots.
+    pub name: String,
+    /// What it has, row by row.
+    pub values: Values,
+}
+
+/// All columns: first those of `head`, which say what the rows are about, then what is swept, then
+/// what was found. Units are in the names, or those of [`Row`]'s fields.
+pub fn columns(head: Vec<Column>, rows: &[Row]) -> Vec<Column> {
+    let mut table = Table { rows, columns: head };
+    let swept: BTreeSet<&String> = rows.iter().flat_map(|row| row.parameters.keys()).collect();
     for name in swept {
         table.number(&format!("parameters.{name}"), |row| row.parameters.get(name).copied());
     }
@@ -136,7 +149,7 @@ impl Table<'_> {
     }
 
     fn levels(&mut self) {
-        type Of = fn(&Row) -> Option<percid_sim::comparison::Level>;
+        type Of = fn(&Row) -> Option<Level>;
         let levels: [(&str, Of); 3] = [
             ("running", |row| Some(row.in_use?.running)),
             ("visited", |row| Some(row.in_use?.visited)),

@@ -1,0 +1,62 @@
+//! `percid sim sweep`: a parameter space into a store of Parquet files.
+
+mod figures;
+mod fill;
+mod merge;
+mod space;
+
+use percid_command::exit::{Exit, Failure, complain};
+use percid_command::interrupt::Interrupt;
+use percid_command::output;
+use percid_sweep::Error;
+
+use crate::cli::SweepArguments;
+use crate::sim::parquet_support;
+use figures::Results;
+
+pub(crate) fn run(arguments: &SweepArguments, json: bool) -> Result<Exit, Failure> {
+    parquet_support::expect("sim sweep", "`percid sim run` can write --csv")?;
+    let interrupt = Interrupt::listen()?;
+    let results = if arguments.merge {
+        merge::merge(&arguments.store, &arguments.from)?
+    } else {
+        fill::fill(arguments, &interrupt)?
+    };
+    if json {
+        output::print_json(&results)?;
+    } else {
+        output::print_text(&results)?;
+    }
+    tell_of_failures(&results, json);
+    Ok(exit(&results))
+}
+
+fn exit(results: &Results) -> Exit {
+    if results.interrupted {
+        return Exit::Interrupted;
+    }
+    let is_whole = results.failures.is_empty() && results.missing == 0;
+    if is_whole { Exit::Complete } else { Exit::Partial }
+}
+
+/// Failures are kept in the store; the first few are told at once.
+fn tell_of_failures(results: &Results, json: bool) {
+    if json {
+        return;
+    }
+    for failure in results.failures.iter().take(3) {
+        complain(format_args!("{}: {}", failure.unit, failure.why));
+    }
+    if results.failures.len() > 3 {
+        complain(format_args!("and {} others, see {}", results.failures.len() - 3, results.store));
+    }
+}
+
+/// What a command says of an error of a sweep.
+fn failure(error: Error) -> Failure {
+    match error {
+        Error::Io { what, cause } => Failure::Io { what, cause },
+        Error::Stopped => Failure::Interrupted,
+        other => Failure::Usage(other.to_string()),
+    }
+}

@@ -1,0 +1,557 @@
+//! A space made into cells and units, with the names that these have in a store.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fmt::Write as _;
+
+use arrow_array::RecordBatch;
+use percid_sim::comparison::Comparison;
+use percid_sim::machine::Machine;
+use percid_sim::policies::releases;
+use percid_sim::workload::Workload;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::error::Error;
+use crate::job::{self, Job, VERSION};
+use crate::precision;
+use crate::space::{Grid, Named, Space};
+use crate::table;
+
+/// The file of a store that says what belongs in it.
+pub const DESCRIPTION: &str = "sweep.json";
+/// The folder of a store that has a file for each unit.
+pub const RUNS: &str = "runs";
+/// The folder of a store that says why units could not be computed.
+pub const FAILURES: &str = "failures";
+/// The file of a store that has all runs.
+pub const TABLE: &str = "table.parquet";
+
+/// The version of all these names.
+const FORMAT: u64 = 1;
+
+/// Runs of one sweep: more would take days on many machines.
+const MOST_RUNS: u64 = 10_000_000;
+
+/// A unit has about as many events as take a tenth of a second.
+const EVENTS_OF_UNIT: u64 = 1 << 20;
+
+/// No unit has more seeds, so that not much is lost when a worker is.
+const MOST_SEEDS_OF_UNIT: u64 = 64;
+
+/// Combinations that are looked at before anything is simulated.
+const CHECKED: usize = 1000;
+
+/// A checked space.
+#[derive(Debug)]
+pub struct Plan {
+    space: Space,
+    cells: Vec<Cell>,
+    /// Seeds of each unit but a cell's last.
+    chunk: u64,
+}
+
+/// One combination.
+#[derive(Debug, Clone)]
+struct Cell {
+    grid: usize,
+    machine: usize,
+    workload: usize,
+    parameters: Vec<(String, f64)>,
+    policy: &'static str,
+}
+
+/// Some seeds of one combination: what is computed, stored and resumed as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Unit {
+    pub(crate) cell: usize,
+    pub(crate) chunk: u64,
+}
+
+/// All runs of a plan that are there, in its order.
+#[derive(Debug)]
+pub struct Merged {
+    /// The runs.
+    pub table: RecordBatch,
+    /// The combinations, in the plan's order; those without any run too.
+    pub cells: Vec<CellSummary>,
+    /// The files that are not there. In a sweep that goes on until means are known, the first of
+    /// each cell.
+    pub missing: Vec<String>,
+}
+
+/// What is known of one combination.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CellSummary {
+    /// The machine's name.
+    pub machine: String,
+    /// The workload's name.
+    pub workload: String,
+    /// The parameters that are set.
+    pub parameters: BTreeMap<String, f64>,
+    /// The policy's name.
+    pub policy: String,
+    /// How many runs there are.
+    pub runs: u64,
+    /// The mean of their `ns_per_burst`, in nanoseconds; none if one had no burst.
+    pub ns_per_burst: Option<f64>,
+    /// Half of the 95 % interval of that mean, in nanoseconds; none of less than three runs.
+    pub half_interval_ns: Option<f64>,
+}
+
+impl Plan {
+    /// Checks a space, and numbers what it consists of.
+    ///
+    /// # Errors
+    ///
+    /// What cannot be simulated, with what was expected: an unknown policy or parameter, a file
+    /// with a mistake, two machines of one name, numbers that make no sense with each other. Of
+    /// combinations a thousand are tried, spread evenly, unless `keeps_invalid` says that those
+    /// that make no sense shall become failures.
+    pub fn new(space: Space, keeps_invalid: bool) -> Result<Plan, Error> {
+        check_seeds(&space)?;
+        let mut plan = Plan { cells: cells(&space)?, space, chunk: 1 };
+        let most = plan.space.seeds.most().saturating_mul(plan.cells.len() as u64);
+        if most > MOST_RUNS {
+            return Err(Error::Space(format!("expected at most {MOST_RUNS} runs, found {most}")));
+        }
+        let step = plan.cells.len().div_ceil(CHECKED).max(1);
+        let mut events = 1;
+        for cell in (0..plan.cells.len()).step_by(step) {
+            match plan.expected_events(cell) {
+                Ok(found) => events = events.max(found),
+                Err(_) if keeps_invalid => {}
+                Err(fault) => {
+                    return Err(Error::Space(format!("{}: {fault}", plan.title(cell))));
+                }
+            }
+        }
+        plan.chunk = (EVENTS_OF_UNIT / events).clamp(1, MOST_SEEDS_OF_UNIT);
+        Ok(plan)
+    }
+
+    /// The same plan from the file [`DESCRIPTION`] of a store.
+    ///
+    /// # Errors
+    ///
+    /// A text that is none, or was written by another version.
+    pub fn described_by(text: &str) -> Result<Plan, Error> {
+        let wrong = |why: String| Error::OtherSweep(format!("{DESCRIPTION}: {why}"));
+        let found: Value = serde_json::from_str(text).map_err(|fault| wrong(fault.to_string()))?;
+        expect_version(&found)?;
+        let space = found.get("space").cloned().unwrap_or_default();
+        let space = serde_json::from_value(space).map_err(|fault| wrong(fault.to_string()))?;
+        Plan::new(space, true)
+    }
+
+    /// The text of the file [`DESCRIPTION`].
+    pub fn description(&self) -> String {
+        let text = serde_json::to_string_pretty(&self.to_json());
+        text.expect("strings and numbers can be written") + "\n"
+    }
+
+    fn to_json(&self) -> Value {
+        json!({ "percid": VERSION, "format": FORMAT, "chunk": self.chunk, "space": self.space })
+    }
+
+    /// Whether a store with this description has the runs of this plan.
+    ///
+    /// # Errors
+    ///
+    /// What differs.
+    pub fn expect_same(&self, description: &str) -> Result<(), Error> {
+        let found: Value = serde_json::from_str(description)
+            .map_err(|fault| Error::OtherSweep(format!("{DESCRIPTION}: {fault}")))?;
+        expect_version(&found)?;
+        let mut differences = Vec::new();
+        differ("", &found, &self.to_json(), &mut differences);
+        if differences.is_empty() {
+            return Ok(());
+        }
+        let shown = differences.iter().take(3).cloned().collect::<Vec<_>>().join("; ");
+        Err(Error::OtherSweep(format!("it has the runs of another sweep: {shown}")))
+    }
+
+    /// The space.
+    pub fn space(&self) -> &Space {
+        &self.space
+    }
+
+    /// How many combinations there are.
+    pub fn cells(&self) -> usize {
+        self.cells.len()
+    }
+
+    /// How many runs there are at most.
+    pub fn most_runs(&self) -> u64 {
+        self.cells.len() as u64 * self.space.seeds.most()
+    }
+
+    pub(crate) fn chunks_of_cell(&self) -> u64 {
+        self.space.seeds.most().div_ceil(self.chunk)
+    }
+
+    /// A combination in words.
+    fn title(&self, cell: usize) -> String {
+        let Cell { grid, machine, workload, parameters, policy } = &self.cells[cell];
+        let Grid { machines, workloads, .. } = &self.space.grids[*grid];
+        let mut title = format!("{} on {}", workloads[*workload].name, machines[*machine].name);
+        for (name, value) in parameters {
+            let _ = write!(title, ", {name}={value}");
+        }
+        title + ", " + policy
+    }
+
+    fn expected_events(&self, cell: usize) -> Result<u64, Error> {
+        let unit = self.job(Unit { cell, chunk: 0 });
+        unit.with_comparison(|comparison: &Comparison<'_>| comparison.expected_events())?
+            .map_err(|fault| Error::Space(fault.to_string()))
+    }
+
+    /// The first seed of a unit, and how many it has.
+    pub(crate) fn seeds(&self, chunk: u64) -> (u64, u64) {
+        let begin = chunk * self.chunk;
+        let count = self.chunk.min(self.space.seeds.most() - begin);
+        (self.space.seeds.first.wrapping_add(begin), count)
+    }
+
+    /// The unit, with everything that is needed to compute it.
+    pub fn job(&self, unit: Unit) -> Job {
+        let Cell { grid, machine, workload, parameters, policy } = &self.cells[unit.cell];
+        let Grid { machines, workloads, memory, .. } = &self.space.grids[*grid];
+        let (first, count) = self.seeds(unit.chunk);
+        Job {
+            percid: VERSION.to_owned(),
+            machine: machines[*machine].clone(),
+            workload: workloads[*workload].clone(),
+            memory: memory.clone(),
+            policy: (*policy).to_owned(),
+            parameters: parameters.clone(),
+            first,
+            count,
+        }
+    }
+
+    /// The name of a unit's file, below [`RUNS`] or [`FAILURES`] of the store: a folder for each
+    /// parameter, as Hive names them.
+    pub fn name(&self, unit: Unit) -> String {
+        let (first, count) = self.seeds(unit.chunk);
+        let last = first.wrapping_add(count - 1);
+        format!("{}/seeds-{first}-{last}.parquet", self.folder(unit.cell))
+    }
+
+    fn folder(&self, cell: usize) -> String {
+        self.cells[cell].folder(&self.space)
+    }
+
+    /// All units there can be, in the plan's order.
+    pub fn units(&self) -> impl Iterator<Item = Unit> {
+        let chunks = self.chunks_of_cell();
+        (0..self.cells.len())
+            .flat_map(move |cell| (0..chunks).map(move |chunk| Unit { cell, chunk }))
+    }
+
+    /// Whether a cell whose units so far have these values of `ns_per_burst` needs no more.
+    pub(crate) fn is_enough(&self, values: &[Option<f64>]) -> bool {
+        let seeds = &self.space.seeds;
+        let runs = values.len() as u64;
+        if runs < seeds.count {
+            return false;
+        }
+        let Some(until) = seeds.until else { return runs >= seeds.count };
+        // Runs without a burst have no mean that more of them would make known.
+        let known: Option<Vec<f64>> = values.iter().copied().collect();
+        runs >= until.most || known.is_none_or(|known| precision::is_known(&known, until.interval))
+    }
+
+    /// Puts all runs into one table, in the plan's order. `read` gives the bytes of a unit's file
+    /// by its [`name`](Plan::name), nothing if there is none.
+    ///
+    /// Costs about 1 kB of memory for each run.
+    ///
+    /// # Errors
+    ///
+    /// Those of `read`, and files that are not what was written.
+    pub fn merge(
+        &self,
+        mut read: impl FnMut(&str) -> Result<Option<Vec<u8>>, Error>,
+    ) -> Result<Merged, Error> {
+        let (mut batches, mut missing, mut cells) = (Vec::new(), Vec::new(), Vec::new());
+        for cell in 0..self.cells.len() {
+            let mut values = Vec::new();
+            for chunk in 0..self.chunks_of_cell() {
+                if self.space.seeds.until.is_some() && self.is_enough(&values) {
+                    break;
+                }
+                let name = self.name(Unit { cell, chunk });
+                let Some(bytes) = read(&name)? else {
+                    missing.push(name);
+                    if self.space.seeds.until.is_some() {
+                        break;
+                    }
+                    continue;
+                };
+                let batch = self.read_unit(&name, chunk, bytes)?;
+                values.extend(table::numbers(&batch, "ns_per_burst").unwrap_or_default());
+                batches.push(batch);
+            }
+            cells.push(self.summary(cell, &values));
+        }
+        Ok(Merged { table: table::join(&batches), cells, missing })
+    }
+
+    fn summary(&self, cell: usize, values: &[Option<f64>]) -> CellSummary {
+        let Cell { grid, machine, workload, parameters, policy } = &self.cells[cell];
+        let Grid { machines, workloads, .. } = &self.space.grids[*grid];
+        let all: Option<Vec<f64>> = values.iter().copied().collect();
+        let all = all.filter(|all| !all.is_empty());
+        CellSummary {
+            machine: machines[*machine].name.clone(),
+            workload: workloads[*workload].name.clone(),
+            parameters: parameters.iter().cloned().collect(),
+            policy: (*policy).to_owned(),
+            runs: values.len() as u64,
+            ns_per_burst: all.as_ref().map(|all| all.iter().sum::<f64>() / all.len() as f64),
+            half_interval_ns: all
+                .and_then(|all| precision::half_interval(&all))
+                .map(|(_, half)| half),
+        }
+    }
+
+    /// The rows of a unit's file.
+    pub(crate) fn read_unit(
+        &self,
+        name: &str,
+        chunk: u64,
+        bytes: Vec<u8>,
+    ) -> Result<RecordBatch, Error> {
+        let damaged = |why: String| Error::Damaged { file: format!("{RUNS}/{name}"), why };
+        let batch = table::from_parquet(bytes).map_err(damaged)?;
+        let (expected, found) = (self.seeds(chunk).1, batch.num_rows() as u64);
+        if expected != found {
+            return Err(damaged(format!("expected {expected} runs, found {found}")));
+        }
+        Ok(batch)
+    }
+}
+
+impl Cell {
+    fn folder(&self, space: &Space) -> String {
+        let grid = &space.grids[self.grid];
+        let mut parts = vec![
+            ("machine", grid.machines[self.machine].name.clone()),
+            ("workload", grid.workloads[self.workload].name.clone()),
+        ];
+        parts.extend(grid.memory.as_ref().map(|memory| ("memory", memory.clone())));
+        let values = self.parameters.iter().map(|(name, value)| (&**name, value.to_string()));
+        parts.extend(values);
+        parts.push(("policy", self.policy.to_owned()));
+        let parts: Vec<String> = parts
+            .iter()
+            .map(|(key, value)| format!("{}={}", escaped(key), escaped(value)))
+            .collect();
+        parts.join("/")
+    }
+}
+
+/// With `%` and two digits for what may not stand in the name of a file everywhere.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::new();
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-_.+".contains(&byte) {
+            escaped.push(char::from(byte));
+        } else {
+            let _ = write!(escaped, "%{byte:02X}");
+        }
+    }
+    escaped
+}
+
+fn check_seeds(space: &Space) -> Result<(), Error> {
+    let seeds = &space.seeds;
+    let wrong = |why: String| Err(Error::Space(format!("seeds: {why}")));
+    if seeds.count == 0 {
+        return wrong("expected at least one".to_owned());
+    }
+    let Some(until) = seeds.until else { return Ok(()) };
+    if until.interval.is_nan() || until.interval <= 0.0 {
+        let found = until.interval;
+        return wrong(format!("expected an interval above 0, such as 0.02, found {found}"));
+    }
+    if until.most < seeds.count {
+        let (most, count) = (until.most, seeds.count);
+        return wrong(format!("expected at most {most} to be at least the {count} to begin with"));
+    }
+    Ok(())
+}
+
+/// All combinations, each once.
+fn cells(space: &Space) -> Result<Vec<Cell>, Error> {
+    expect_names(space.grids.iter().flat_map(|grid| &grid.machines), "machine")?;
+    expect_names(space.grids.iter().flat_map(|grid| &grid.workloads), "workload")?;
+    let mut all = Vec::new();
+    for (number, grid) in space.grids.iter().enumerate() {
+        let policies = check(grid)?;
+        let combinations = combinations(grid);
+        let size = grid.machines.len() * grid.workloads.len() * combinations.len();
+        if (size * policies.len()) as u64 > MOST_RUNS {
+            return Err(Error::Space(format!("expected at most {MOST_RUNS} combinations")));
+        }
+        for machine in 0..grid.machines.len() {
+            for workload in 0..grid.workloads.len() {
+                for parameters in &combinations {
+                    all.extend(policies.iter().map(|&policy| {
+                        let parameters = parameters.clone();
+                        Cell { grid: number, machine, workload, parameters, policy }
+                    }));
+                }
+            }
+        }
+    }
+    if space.grids.len() > 1 {
+        let mut seen = HashSet::new();
+        all.retain(|cell| seen.insert(cell.folder(space)));
+    }
+    if all.is_empty() {
+        return Err(Error::Space("expected at least one combination".to_owned()));
+    }
+    Ok(all)
+}
+
+/// A name must mean one thing.
+fn expect_names<'a>(all: impl Iterator<Item = &'a Named>, what: &str) -> Result<(), Error> {
+    let mut known: Vec<&Named> = Vec::new();
+    for named in all {
+        if known.iter().any(|other| other.name == named.name && other.text != named.text) {
+            let name = &named.name;
+            return Err(Error::Space(format!("expected one {what} named {name}, found two")));
+        }
+        known.push(named);
+    }
+    Ok(())
+}
+
+/// The policies of a grid of which everything can be read.
+fn check(grid: &Grid) -> Result<Vec<&'static str>, Error> {
+    let mut policies = Vec::new();
+    for name in &grid.policies {
+        let found =
+            releases::named(name).map_err(|why| Error::Space(format!("policy {name}: {why}")))?;
+        if !policies.contains(&found.name) {
+            policies.push(found.name);
+        }
+    }
+    let machines = grid.machines.iter().map(job::machine).collect::<Result<Vec<_>, _>>()?;
+    for workload in &grid.workloads {
+        let workload = job::workload(workload, grid.memory.as_deref())?;
+        for machine in &machines {
+            try_parameters(machine, &workload, grid)?;
+        }
+    }
+    Ok(policies)
+}
+
+fn try_parameters(machine: &Machine, workload: &Workload, grid: &Grid) -> Result<(), Error> {
+    for (name, values) in &grid.parameters {
+        if values.is_empty() {
+            return Err(Error::Space(format!("{name}: expected at least one value")));
+        }
+        for &value in values {
+            job::set(&mut machine.clone(), &mut workload.clone(), name, value)?;
+        }
+    }
+    Ok(())
+}
+
+/// All combinations of the parameters; the last one changes first.
+fn combinations(grid: &Grid) -> Vec<Vec<(String, f64)>> {
+    let mut all = vec![Vec::new()];
+    for (name, values) in &grid.parameters {
+        let mut longer = Vec::new();
+        for shorter in &all {
+            for &value in values {
+                let mut combination = shorter.clone();
+                combination.push((name.clone(), value));
+                if !longer.contains(&combination) {
+                    longer.push(combination);
+                }
+            }
+        }
+        all = longer;
+    }
+    all
+}
+
+fn expect_version(found: &Value) -> Result<(), Error> {
+    let text = |key: &str| found.get(key).map(|value| value.to_string().replace('"', ""));
+    let expected = [("percid", VERSION.to_owned()), ("format", FORMAT.to_string())];
+    for (key, expected) in expected {
+        let found = text(key).unwrap_or_else(|| "none".to_owned());
+        if found != expected {
+            let why = format!("it was made by {key} {found}, this is {expected}");
+            return Err(Error::OtherSweep(why));
+        }
+    }
+    Ok(())
+}
+
+/// Notes where two documents differ.
+fn differ(path: &str, found: &Value, expected: &Value, into: &mut Vec<String>) {
+    match (found, expected) {
+        (Value::Object(found), Value::Object(expected)) => {
+            let mut keys: Vec<&String> = found.keys().chain(expected.keys()).collect();
+            keys.sort();
+            keys.dedup();
+            let null = Value::Null;
+            for key in keys {
+                let of = |map: &serde_json::Map<String, Value>| map.get(key).cloned();
+                let below = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                let (found, expected) = (of(found), of(expected));
+                let or_null = |value: &Option<Value>| value.clone().unwrap_or(null.clone());
+                differ(&below, &or_null(&found), &or_null(&expected), into);
+            }
+        }
+        (Value::Array(found), Value::Array(expected)) if found.len() == expected.len() => {
+            for (at, (found, expected)) in found.iter().zip(expected).enumerate() {
+                differ(&format!("{path}[{at}]"), found, expected, into);
+            }
+        }
+        _ if found != expected => {
+            let (found, expected) = (short(found), short(expected));
+            into.push(format!("{path} is {found}, expected {expected}"));
+        }
+        _ => {}
+    }
+}
+
+/// So much of a value as tells it apart.
+fn short(value: &Value) -> String {
+    let text = value.to_string();
+    let mut short: String = text.chars().take(60).collect();
+    if short.len() < text.len() {
+        short.push_str("...");
+    }
+    short
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_files_everywhere() {
+        assert_eq!(escaped("linux-6.12_a"), "linux-6.12_a");
+        assert_eq!(escaped("a/b=c \u{e4}"), "a%2Fb%3Dc%20%C3%A4");
+    }
+
+    #[test]
+    fn differences_are_named_by_their_keys() {
+        let mut found = Vec::new();
+        let (one, other) =
+            (json!({"a": [1, {"b": 2}], "c": 1}), json!({"a": [1, {"b": 3}], "d": 4}));
+        differ("", &one, &other, &mut found);
+        assert_eq!(
+            found,
+            ["a[1].b is 2, expected 3", "c is 1, expected null", "d is null, expected 4",]
+        );
+    }
+}

@@ -1,0 +1,44 @@
+//! A whole plan at once, in memory.
+
+use arrow_array::RecordBatch;
+use percid_sim::run_control::RunControl;
+use rayon::prelude::*;
+
+use crate::error::Error;
+use crate::plan::{Plan, Unit};
+use crate::table;
+
+/// Simulates all runs on all CPUs of this machine: the table that a sweep of the same space has in
+/// the end, row by row.
+///
+/// # Errors
+///
+/// The first run that cannot be simulated; that it was stopped.
+pub fn run(plan: &Plan, control: &RunControl) -> Result<RecordBatch, Error> {
+    let cells: Result<Vec<Vec<RecordBatch>>, Error> =
+        (0..plan.cells()).into_par_iter().map(|cell| units(plan, cell, control)).collect();
+    let batches: Vec<RecordBatch> = cells?.into_iter().flatten().collect();
+    Ok(table::join(&batches))
+}
+
+/// Those of one combination. If it goes on until the mean is known, each depends on the ones before.
+fn units(plan: &Plan, cell: usize, control: &RunControl) -> Result<Vec<RecordBatch>, Error> {
+    let compute = |chunk: u64| {
+        let columns = plan.job(Unit { cell, chunk }).columns(control)?;
+        Ok(table::batch(columns))
+    };
+    let chunks = plan.chunks_of_cell();
+    if plan.space().seeds.until.is_none() {
+        return (0..chunks).into_par_iter().map(compute).collect();
+    }
+    let (mut batches, mut values) = (Vec::new(), Vec::new());
+    for chunk in 0..chunks {
+        if plan.is_enough(&values) {
+            break;
+        }
+        let batch = compute(chunk)?;
+        values.extend(table::numbers(&batch, "ns_per_burst").unwrap_or_default());
+        batches.push(batch);
+    }
+    Ok(batches)
+}

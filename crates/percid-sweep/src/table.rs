@@ -1,0 +1,120 @@
+//! Rows as Arrow tables and as Parquet files.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Float64Type;
+use arrow_array::{
+    ArrayRef, Float64Array, RecordBatch, RecordBatchOptions, StringArray, UInt64Array,
+    new_null_array,
+};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use bytes::Bytes;
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use percid_sim::columns::{Column, Values};
+
+/// Columns as an Arrow table. What a column holds is not copied, but for its texts.
+pub fn batch(columns: Vec<Column>) -> RecordBatch {
+    let rows = columns.first().map_or(0, |column| column.values.len());
+    let (fields, arrays): (Vec<Field>, Vec<ArrayRef>) = columns.into_iter().map(column).unzip();
+    of_arrays(Arc::new(Schema::new(fields)), arrays, rows)
+}
+
+fn column(Column { name, values }: Column) -> (Field, ArrayRef) {
+    // What may be missing may be so in the next table, too.
+    let may_lack = !matches!(values, Values::Text(_));
+    let array: ArrayRef = match values {
+        Values::Text(values) => Arc::new(StringArray::from(values)),
+        Values::Count(values) => Arc::new(UInt64Array::from(values)),
+        Values::Number(values) => Arc::new(Float64Array::from(values)),
+    };
+    (Field::new(name, array.data_type().clone(), may_lack), array)
+}
+
+fn of_arrays(schema: SchemaRef, arrays: Vec<ArrayRef>, rows: usize) -> RecordBatch {
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    RecordBatch::try_new_with_options(schema, arrays, &options)
+        .expect("columns are of the types and the length that their table says")
+}
+
+/// The bytes of a Parquet file. The same table gives the same bytes.
+pub fn to_parquet(batch: &RecordBatch) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), None)
+        .expect("Parquet has types for texts and numbers");
+    writer.write(batch).and_then(|()| writer.close()).expect("memory takes all that is written");
+    bytes
+}
+
+/// The table in a Parquet file.
+///
+/// # Errors
+///
+/// What is no such file, in words.
+pub fn from_parquet(bytes: impl Into<Bytes>) -> Result<RecordBatch, String> {
+    let read = |bytes: Bytes| -> Result<RecordBatch, String> {
+        let builder = ParquetRecordBatchReaderBuilder::try_new(bytes).map_err(|e| e.to_string())?;
+        let schema = builder.schema().clone();
+        let reader = builder.build().map_err(|e| e.to_string())?;
+        let batches: Result<Vec<RecordBatch>, _> = reader.collect();
+        let batches = batches.map_err(|fault| fault.to_string())?;
+        arrow_select::concat::concat_batches(&schema, &batches).map_err(|fault| fault.to_string())
+    };
+    let bytes = bytes.into();
+    // The decoder panics at some damages.
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| read(bytes)))
+        .unwrap_or_else(|_| Err("it is damaged".to_owned()))
+}
+
+/// The numbers of a column, if there is one of this name.
+pub fn numbers(batch: &RecordBatch, name: &str) -> Option<Vec<Option<f64>>> {
+    let column = batch.column_by_name(name)?.as_primitive_opt::<Float64Type>()?;
+    Some(column.iter().collect())
+}
+
+/// One table after the other. Columns that one of them lacks are empty there.
+///
+/// The order of columns is that of the tables; parameters stand together, by their names, and what
+/// single programs have stands last.
+pub fn join(batches: &[RecordBatch]) -> RecordBatch {
+    let schema = common_schema(batches);
+    let completed: Vec<RecordBatch> = batches.iter().map(|one| completed(one, &schema)).collect();
+    arrow_select::concat::concat_batches(&schema, &completed)
+        .expect("all have the common schema now")
+}
+
+/// Where a column stands: what it is of, then its name or its place.
+fn rank(name: &str, place: usize) -> (u8, &str, usize) {
+    match name {
+        "machine" | "workload" | "memory" | "seed" => (0, "", place),
+        _ if name.starts_with("parameters.") => (1, name, 0),
+        _ if name.starts_with("programs.") => (3, "", place),
+        _ => (2, "", place),
+    }
+}
+
+fn common_schema(batches: &[RecordBatch]) -> SchemaRef {
+    let mut found: BTreeMap<String, (usize, DataType, bool)> = BTreeMap::new();
+    for (nth, batch) in batches.iter().enumerate() {
+        for field in batch.schema_ref().fields() {
+            let place = found.len();
+            let entry = found.entry(field.name().clone());
+            entry.or_insert((place, field.data_type().clone(), field.is_nullable() || nth > 0));
+        }
+    }
+    let mut fields: Vec<(String, (usize, DataType, bool))> = found.into_iter().collect();
+    fields.sort_by(|(a, (at_a, ..)), (b, (at_b, ..))| rank(a, *at_a).cmp(&rank(b, *at_b)));
+    let field = |(name, (_, data_type, may_lack))| Field::new(name, data_type, may_lack);
+    Arc::new(Schema::new(fields.into_iter().map(field).collect::<Vec<_>>()))
+}
+
+fn completed(batch: &RecordBatch, schema: &SchemaRef) -> RecordBatch {
+    let rows = batch.num_rows();
+    let array = |field: &Arc<Field>| {
+        let found = batch.column_by_name(field.name()).cloned();
+        found.unwrap_or_else(|| new_null_array(field.data_type(), rows))
+    };
+    of_arrays(schema.clone(), schema.fields().iter().map(array).collect(), rows)
+}
