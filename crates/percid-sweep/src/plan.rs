@@ -126,6 +126,10 @@ impl Plan {
             }
         }
         plan.chunk = (EVENTS_OF_UNIT / events).clamp(1, MOST_SEEDS_OF_UNIT);
+        if plan.space.seeds.until.is_some() {
+            // Whether there are enough is asked between units.
+            plan.chunk = plan.chunk.min(plan.space.seeds.count);
+        }
         Ok(plan)
     }
 

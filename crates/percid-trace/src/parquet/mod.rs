@@ -56,4 +56,4 @@ mod write;
 pub use byte_order::supported;
 pub use read::{catches_panics, read, read_bytes};
 pub(crate) use write::Writer;
-pub use write::write;
+pub use write::{batches, write};

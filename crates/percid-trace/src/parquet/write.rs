@@ -11,6 +11,7 @@ use ::parquet::file::metadata::KeyValue;
 use ::parquet::file::properties::{EnabledStatistics, WriterProperties};
 use ::parquet::schema::types::ColumnPath;
 use arrow_array::builder::{UInt32Builder, UInt64Builder};
+use arrow_schema::SchemaRef;
 use percid_rules::scan::{Policy, Reason, Traits};
 
 use arrow_array::{ArrayRef, DictionaryArray, Int32Array, Int64Array, RecordBatch, StringArray};
@@ -38,6 +39,25 @@ pub fn write(trace: &Trace, to: impl Write + Send) -> Result<(), Error> {
     let mut writer = Writer::new(to, !trace.numa.is_empty())?;
     writer.write(&trace.events, &trace.numa, &trace.texts)?;
     writer.finish(&trace.origin)
+}
+
+/// The table that [`write()`] would write, with the types of its columns, in batches of 32,768 rows.
+///
+/// # Errors
+///
+/// A time beyond 2^63 - 1 ns.
+pub fn batches(trace: &Trace) -> Result<(SchemaRef, Vec<RecordBatch>), Error> {
+    let has_numa = !trace.numa.is_empty();
+    let mut entries = Entries { events: &trace.events, numa: &trace.numa };
+    let (mut batches, mut rows) = (Vec::new(), 0);
+    loop {
+        let some: Vec<Entry<'_>> = entries.by_ref().take(BATCH).collect();
+        if some.is_empty() {
+            return Ok((schema(has_numa), batches));
+        }
+        batches.push(batch(&trace.texts, &some, rows, has_numa)?);
+        rows += some.len() as u64;
+    }
 }
 
 /// Writes a trace part by part, at the same cost.

@@ -1,0 +1,52 @@
+//! The exceptions of the package, which are classes of `percid.errors`.
+
+use percid_command::exit::Failure;
+use percid_sweep::Error;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
+use pyo3::prelude::*;
+use pyo3::types::PyType;
+
+/// An exception of this class.
+pub(crate) fn named(py: Python<'_>, class: &str, message: String) -> PyErr {
+    let class = py.import("percid.errors").and_then(|errors| errors.getattr(class));
+    match class.and_then(|class| Ok(class.cast_into::<PyType>()?)) {
+        Ok(class) => PyErr::from_type(class, (message,)),
+        Err(error) => error,
+    }
+}
+
+/// What makes no sense, with what was expected.
+pub(crate) fn space(py: Python<'_>, message: String) -> PyErr {
+    named(py, "SpaceError", message)
+}
+
+/// The exception for an error of a sweep.
+pub(crate) fn of_sweep(py: Python<'_>, error: Error) -> PyErr {
+    let message = error.to_string();
+    match error {
+        Error::OtherSweep(_) | Error::Damaged { .. } => named(py, "StoreError", message),
+        Error::OtherVersion { .. } => named(py, "VersionError", message),
+        Error::Run(_) => named(py, "RunError", message),
+        Error::Stopped => PyKeyboardInterrupt::new_err(message),
+        Error::Io { cause, .. } => system(cause.raw_os_error(), message),
+        _ => space(py, message),
+    }
+}
+
+/// The exception for what made a command fail.
+pub(crate) fn of_command(py: Python<'_>, failure: Failure) -> PyErr {
+    let message = failure.to_string();
+    match failure {
+        Failure::Io { cause, .. } => system(cause.raw_os_error(), message),
+        Failure::Interrupted => PyKeyboardInterrupt::new_err(message),
+        Failure::Usage(_) => space(py, message),
+    }
+}
+
+/// With the number of the system's error, Python makes a `FileNotFoundError` and the like of it.
+pub(crate) fn system(number: Option<i32>, message: String) -> PyErr {
+    match number {
+        Some(number) => PyOSError::new_err((number, message)),
+        None => PyOSError::new_err(message),
+    }
+}

@@ -1,0 +1,195 @@
+//! Plans, campaigns and jobs.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use percid_sim::run_control::RunControl;
+use percid_sweep as sweep;
+use percid_sweep::{Job, Shard, Space, Unit};
+use pyo3::exceptions::{PyKeyError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+use crate::errors;
+use crate::interruptible::interruptible;
+use crate::records;
+use crate::table::Table;
+
+/// A checked parameter space.
+#[pyclass(frozen, module = "percid._native")]
+#[derive(Debug)]
+pub(crate) struct Plan(Arc<sweep::Plan>);
+
+#[pymethods]
+impl Plan {
+    #[new]
+    fn new(py: Python<'_>, space: &str, keeps_invalid: bool) -> PyResult<Plan> {
+        let space: Space =
+            serde_json::from_str(space).map_err(|fault| errors::space(py, fault.to_string()))?;
+        let plan = py.detach(|| sweep::Plan::new(space, keeps_invalid));
+        plan.map(|plan| Plan(Arc::new(plan))).map_err(|error| errors::of_sweep(py, error))
+    }
+
+    /// How many combinations there are.
+    #[getter]
+    fn cells(&self) -> usize {
+        self.0.cells()
+    }
+
+    /// How many runs there are at most.
+    #[getter]
+    fn most_runs(&self) -> u64 {
+        self.0.most_runs()
+    }
+
+    /// What a store's sweep.json says.
+    #[getter]
+    fn description(&self) -> String {
+        self.0.description()
+    }
+
+    /// Raises StoreError if a store with this description has other runs.
+    fn expect_same(&self, py: Python<'_>, description: &str) -> PyResult<()> {
+        self.0.expect_same(description).map_err(|error| errors::of_sweep(py, error))
+    }
+}
+
+/// Tells a computation on another thread to stop.
+#[pyclass(frozen, module = "percid._native")]
+#[derive(Debug)]
+pub(crate) struct Control(Arc<RunControl>);
+
+#[pymethods]
+impl Control {
+    #[new]
+    fn new() -> Control {
+        Control(Arc::default())
+    }
+
+    fn stop(&self) {
+        self.0.stop.store(true, Relaxed);
+    }
+}
+
+/// Which unit comes next.
+#[pyclass(module = "percid._native")]
+#[derive(Debug)]
+pub(crate) struct Campaign {
+    plan: Arc<sweep::Plan>,
+    campaign: sweep::Campaign,
+    begun: HashMap<String, Unit>,
+}
+
+#[pymethods]
+impl Campaign {
+    #[new]
+    fn new(plan: &Plan, shard: Option<(u64, u64)>) -> PyResult<Campaign> {
+        let is_good = |&(number, of): &(u64, u64)| (1..=of).contains(&number);
+        if shard.as_ref().is_some_and(|shard| !is_good(shard)) {
+            let expected = "shard: expected a number and how many there are, such as (2, 8)";
+            return Err(PyValueError::new_err(expected));
+        }
+        let shard = shard.map(|(number, of)| Shard { number, of });
+        let plan = plan.0.clone();
+        let campaign = sweep::Campaign::new(plan.clone(), shard);
+        Ok(Campaign { plan, campaign, begun: HashMap::new() })
+    }
+
+    #[getter]
+    fn needs_results(&self) -> bool {
+        self.campaign.needs_results()
+    }
+
+    /// How many runs were found, done, failed and are left.
+    fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let sweep::Counts { found, done, failed, left } = self.campaign.counts();
+        let counts = PyDict::new(py);
+        for (name, value) in [("found", found), ("done", done), ("failed", failed), ("left", left)]
+        {
+            counts.set_item(name, value)?;
+        }
+        Ok(counts)
+    }
+
+    /// A file is in the store. Whether it is one of this campaign's.
+    #[pyo3(signature = (name, bytes=None))]
+    fn found(&mut self, py: Python<'_>, name: &str, bytes: Option<Vec<u8>>) -> PyResult<bool> {
+        self.campaign.found(name, bytes).map_err(|error| errors::of_sweep(py, error))
+    }
+
+    /// The next unit: its file's name, and the job to compute.
+    fn next_unit(&mut self) -> Option<(String, String)> {
+        let unit = self.campaign.next()?;
+        let name = self.plan.name(unit);
+        self.begun.insert(name.clone(), unit);
+        Some((name, self.plan.job(unit).to_text()))
+    }
+
+    /// A unit was computed.
+    #[pyo3(signature = (name, bytes=None))]
+    fn done(&mut self, py: Python<'_>, name: &str, bytes: Option<Vec<u8>>) -> PyResult<()> {
+        let unit = self.unit(name)?;
+        self.campaign.done(unit, bytes).map_err(|error| errors::of_sweep(py, error))
+    }
+
+    /// A unit could not be computed.
+    fn failed(&mut self, name: &str) -> PyResult<()> {
+        let unit = self.unit(name)?;
+        self.campaign.failed(unit);
+        Ok(())
+    }
+}
+
+impl Campaign {
+    fn unit(&mut self, name: &str) -> PyResult<Unit> {
+        self.begun.remove(name).ok_or_else(|| PyKeyError::new_err(name.to_owned()))
+    }
+}
+
+/// Computes a job: the bytes of its Parquet file.
+#[pyfunction]
+#[pyo3(signature = (job, control=None))]
+pub(crate) fn compute<'py>(
+    py: Python<'py>,
+    job: &str,
+    control: Option<&Control>,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let job = Job::read(job).map_err(|error| errors::of_sweep(py, error))?;
+    let control = control.map(|control| control.0.clone()).unwrap_or_default();
+    let bytes = interruptible(py, control, move |control| job.compute(control))?;
+    let bytes = bytes.map_err(|error| errors::of_sweep(py, error))?;
+    Ok(PyBytes::new(py, &bytes))
+}
+
+/// Simulates a whole plan on all CPUs.
+#[pyfunction]
+pub(crate) fn run(py: Python<'_>, plan: &Plan) -> PyResult<Table> {
+    let plan = plan.0.clone();
+    let table = interruptible(py, Arc::default(), move |control| sweep::run(&plan, control))?;
+    table.map(Table::of).map_err(|error| errors::of_sweep(py, error))
+}
+
+/// Puts all runs that `read` finds into one table: also what is known of each combination, and the
+/// names of the files that are not there.
+#[pyfunction]
+pub(crate) fn merge(
+    py: Python<'_>,
+    plan: &Plan,
+    read: Bound<'_, PyAny>,
+) -> PyResult<(Table, Table, Vec<String>)> {
+    let mut raised = None;
+    let merged = plan.0.merge(|name| {
+        let found = read.call1((name,)).and_then(|bytes| bytes.extract::<Option<Vec<u8>>>());
+        found.map_err(|error| {
+            raised = Some(error);
+            sweep::Error::Stopped
+        })
+    });
+    if let Some(raised) = raised {
+        return Err(raised);
+    }
+    let merged = merged.map_err(|error| errors::of_sweep(py, error))?;
+    let cells = merged.cells.iter().map(|cell| serde_json::to_value(cell).unwrap_or_default());
+    Ok((Table::of(merged.table), records::table(cells.collect()), merged.missing))
+}
