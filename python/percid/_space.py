@@ -29,14 +29,13 @@ Seeds = Union[int, range, Until]
 
 def space(grids: Iterable[Mapping[str, Any]]) -> str:
     """The document for several grids, which must have the same seeds."""
-    grids = list(grids)
-    if not grids:
+    own = [dict(grid) for grid in grids]
+    if not own:
         raise SpaceError("expected at least one grid")
-    grids = [dict(grid) for grid in grids]
-    seeds = [grid.pop("seeds", 5) for grid in grids]
+    seeds = [grid.pop("seeds", 5) for grid in own]
     if any(other != seeds[0] for other in seeds[1:]):
         raise SpaceError("expected the same seeds in all grids")
-    return json.dumps({"grids": [_grid(**grid) for grid in grids], "seeds": _seeds(seeds[0])})
+    return json.dumps({"grids": [_grid(**grid) for grid in own], "seeds": _seeds(seeds[0])})
 
 
 def _grid(
@@ -114,4 +113,6 @@ def _seeds(seeds: Any) -> dict[str, Any]:
         return {"first": seeds.start, "count": len(seeds)}
     if isinstance(seeds, int) and seeds > 0:
         return {"first": 1, "count": seeds}
-    raise SpaceError(f"seeds: expected how many, a range, or percid.sim.until(...), found {seeds!r}")
+    raise SpaceError(
+        f"seeds: expected how many, a range, or percid.sim.until(...), found {seeds!r}"
+    )

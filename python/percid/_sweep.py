@@ -111,7 +111,9 @@ def _drive(campaign: _native.Campaign, files: Files, executor: Any, bar: _Bar) -
                 future.cancel()
 
 
-_LOST = "the executor was lost ({}); what was done is in the store, the same call goes on from there"
+_LOST = (
+    "the executor was lost ({}); what was done is in the store, the same call goes on from there"
+)
 
 
 def _submitted(submit: Any, job: str) -> Future[bytes]:
@@ -123,9 +125,7 @@ def _submitted(submit: Any, job: str) -> Future[bytes]:
         raise ExecutorLost(_LOST.format(error)) from error
 
 
-def _take(
-    future: Future[bytes], name: str, campaign: _native.Campaign, files: Files
-) -> None:
+def _take(future: Future[bytes], name: str, campaign: _native.Campaign, files: Files) -> None:
     """Keeps the result of a unit, or why it has none."""
     try:
         contents = future.result()
@@ -150,7 +150,12 @@ def _is_loss(error: Exception) -> bool:
     """Whether a library's own exception says that workers or schedulers went away."""
     module, name = type(error).__module__, type(error).__name__
     if module.startswith("distributed"):
-        return name in {"KilledWorker", "CommClosedError", "FutureCancelledError", "NoValidWorkerError"}
+        return name in {
+            "KilledWorker",
+            "CommClosedError",
+            "FutureCancelledError",
+            "NoValidWorkerError",
+        }
     # A worker of Ray that raised wraps the cause; these are the others.
     return module.startswith("ray") and name in {
         "NodeDiedError",

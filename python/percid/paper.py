@@ -15,7 +15,7 @@ __all__ = ["cross_validation", "intermittent", "mask", "numa", "predictions"]
 def intermittent(seed: int = 1) -> Table:
     """The intermittent benchmark on 2 x AMD EPYC 9654, with the published IDs before and after:
     config, delay_ms, policy, model_ns, published_ns, error, pre_faulted_ns, shares (JSON),
-    ids_distinct, scans. Takes some seconds."""
+    ids_distinct, scans. Takes about ten seconds on two CPUs."""
     return Table(_native.published("intermittent", seed))
 
 

@@ -103,7 +103,9 @@ def ids(table: Table, *, ax: Any = None) -> Any:
     """Which CPU used which ID when: a table of :func:`percid.sim.spans`."""
     _expect(table, "cpu", "id", "from_ns", "to_ns")
     ax = _axes(ax)
-    for cpu, number, begin, end in zip(*(table[name] for name in ("cpu", "id", "from_ns", "to_ns"))):
+    for cpu, number, begin, end in zip(
+        *(table[name] for name in ("cpu", "id", "from_ns", "to_ns"))
+    ):
         colour = PARTS[number % len(PARTS)]
         ax.barh(cpu, (end - begin) / 1e6, left=begin / 1e6, height=0.9, color=colour)
     ax.set_xlabel("ms")

@@ -93,8 +93,8 @@ def run(
     Costs the simulation itself, and about 1 kB of memory for each run. The interpreter's lock is
     not held.
     """
-    grid = {"machine": machine, "workload": workload, "policies": policies, "seeds": seeds}
-    grid |= {"memory": memory, **parameters}
+    grid: dict[str, Any] = {"machine": machine, "workload": workload, "policies": policies}
+    grid |= {"seeds": seeds, "memory": memory, **parameters}
     return Table(_native.run(_native.Plan(_document([grid]), False)))
 
 
@@ -157,5 +157,5 @@ def spans(
     grid = json.loads(_document([{"machine": machine, "workload": workload, "policies": policy}]))
     (described,) = grid["grids"]
     values = [(name, float(value)) for name, value in parameters.items()]
-    texts = [described[kind][0]["text"] for kind in ("machines", "workloads")]
+    texts = (described["machines"][0]["text"], described["workloads"][0]["text"])
     return Table(_native.spans(*texts, policy, values, seed, most))

@@ -17,8 +17,8 @@ __all__ = ["read", "replay"]
 
 
 def read(path: str | os.PathLike[str]) -> Table:
-    """The events of a recording, by time: shape (events, 15), or more columns where it has events of
-    NUMA balancing. time_ns is in nanoseconds since the first event; columns that an event does not
+    """The events of a recording, by time: shape (events, 15), or more columns where it has events
+    of NUMA balancing. time_ns is in nanoseconds since the first event; columns that an event does not
     have are empty. Percid's book, page "Trace format", explains them.
 
     :raises TraceError: if it is no recording, with the line or byte

@@ -4,15 +4,20 @@ import json
 import subprocess
 
 import pytest
+from conftest import ROOT
 
 import percid
-from conftest import ROOT
 
 RECORDING = ROOT / "crates/percid-trace/tests/fixtures/sched.data"
 
 
-def test_published_figures_stand_beside_simulated_ones(command):
-    table = percid.paper.intermittent()
+@pytest.fixture(scope="session")
+def intermittent():
+    return percid.paper.intermittent()
+
+
+def test_published_figures_stand_beside_simulated_ones(command, intermittent):
+    table = intermittent
     told = subprocess.run(
         [command, "sim", "paper", "intermittent", "--json"], capture_output=True, check=True
     )
@@ -57,14 +62,14 @@ def test_what_is_no_recording_is_refused(tmp_path):
         percid.trace.replay(RECORDING, "per-cup")
 
 
-def test_pictures_are_drawn(space, tmp_path):
+def test_pictures_are_drawn(space, intermittent, tmp_path):
     pytest.importorskip("matplotlib").use("agg")
     runs = percid.sim.run(**space)
     spans = percid.sim.spans("cascade-lake", duration_ms=20)
     for name, axes in {
         "shares": percid.plots.shares(runs),
         "cost": percid.plots.shares(runs, cost=True),
-        "published": percid.plots.published(percid.paper.intermittent()),
+        "published": percid.plots.published(intermittent),
         "ids": percid.plots.ids(spans),
         "sensitivity": percid.plots.sensitivity(runs, "allowed"),
     }.items():

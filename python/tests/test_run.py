@@ -113,7 +113,9 @@ SLOWER = {"hot_ns": {"value": 5000.0, "origin": "made up"}}
 def test_this_machine_can_be_changed_and_simulated():
     this = percid.machine.this()
     assert this["name"].startswith("this machine")
-    table = sim.run(this | {"name": "like this"}, policies="per-cpu", seeds=1, duration_ms=10, allowed=1)
+    table = sim.run(
+        this | {"name": "like this"}, policies="per-cpu", seeds=1, duration_ms=10, allowed=1
+    )
     assert table["machine"] == ["like this"]
 
 
@@ -185,7 +187,7 @@ def test_others_run_meanwhile():
 
     thread = threading.Thread(target=count)
     thread.start()
-    sim.run(policies="percid-table", seeds=2, duration_ms=400)
+    sim.run(policies="percid-table", seeds=4, duration_ms=30_000)
     over.set()
     thread.join()
     assert counted > 20
@@ -207,5 +209,3 @@ def test_spans_say_which_cpu_had_which_id():
     table = sim.spans("cascade-lake", "container", "percid-table", duration_ms=20)
     assert table.column_names == ["cpu", "id", "from_ns", "to_ns"] and len(table) > 0
     assert all(begin <= end for begin, end in zip(table["from_ns"], table["to_ns"]))
-
-
