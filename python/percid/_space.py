@@ -6,13 +6,13 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Union
+from typing import Any
 
 from . import _native
 from .errors import SpaceError
 
-Described = Union[str, "os.PathLike[str]", Mapping[str, Any]]
-Numbers = Union[float, Iterable[float]]
+Described = str | os.PathLike[str] | Mapping[str, Any]
+Numbers = float | Iterable[float]
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Until:
     most: int
 
 
-Seeds = Union[int, range, Until]
+Seeds = int | range | Until
 
 
 def space(grids: Iterable[Mapping[str, Any]]) -> str:

@@ -19,7 +19,14 @@ PARTS = ["#f6ec9f", "#d0db72", "#8fcb7e", "#4bb08b", "#2b8f95", "#2f6c93", "#3f4
 #: Marks, by which names are told apart without colour.
 MARKS = ["o", "s", "^", "D", "P"]
 #: What bursts found, from near to far.
-CLASSES = ["hot", "own", "same_l3", "same_socket", "other_socket", "first_touch"]
+CLASSES = {
+    "hot": "hot",
+    "own": "own",
+    "same_l3": "same L3",
+    "same_socket": "same socket",
+    "other_socket": "other socket",
+    "first_touch": "first touch",
+}
 
 
 def _axes(ax: Any) -> Any:
@@ -56,13 +63,13 @@ def shares(table: Table, *, cost: bool = False, ax: Any = None) -> Any:
     of_rows = table["policy"]
     policies = _in_order(of_rows)[::-1]
     begin = [0.0] * len(policies)
-    for name, colour in zip(CLASSES, PARTS):
+    for (name, label), colour in zip(CLASSES.items(), PARTS):
         column = table[f"shares.{name}.{part}"]
         widths = [
             100 * (_mean([share for share, of in zip(column, of_rows) if of == policy]) or 0)
             for policy in policies
         ]
-        ax.barh(policies, widths, left=begin, color=colour, label=name.replace("_", " "))
+        ax.barh(policies, widths, left=begin, color=colour, label=label)
         begin = [left + width for left, width in zip(begin, widths)]
     ax.set_xlim(0, 100)
     ax.set_xlabel(f"% of {'their cost' if cost else 'bursts'}")

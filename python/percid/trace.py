@@ -17,9 +17,11 @@ __all__ = ["read", "replay"]
 
 
 def read(path: str | os.PathLike[str]) -> Table:
-    """The events of a recording, by time: shape (events, 15), or more columns where it has events
-    of NUMA balancing. time_ns is in nanoseconds since the first event; columns that an event does not
-    have are empty. Percid's book, page "Trace format", explains them.
+    """The events of a recording, by time.
+
+    Its shape is (events, 15), or has more columns where there are events of NUMA balancing. time_ns
+    is in nanoseconds since the first event; what an event does not have is empty. Percid's
+    book, page "Traces as tables", explains the columns.
 
     :raises TraceError: if it is no recording, with the line or byte
     :raises OSError: if it cannot be read
