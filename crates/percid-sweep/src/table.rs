@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::Float64Type;
+use arrow_array::types::{Float64Type, UInt64Type};
 use arrow_array::{
     ArrayRef, Float64Array, RecordBatch, RecordBatchOptions, StringArray, UInt64Array,
     new_null_array,
@@ -71,6 +71,12 @@ pub fn from_parquet(bytes: impl Into<Bytes>) -> Result<RecordBatch, String> {
 /// The numbers of a column, if there is one of this name.
 pub fn numbers(batch: &RecordBatch, name: &str) -> Option<Vec<Option<f64>>> {
     let column = batch.column_by_name(name)?.as_primitive_opt::<Float64Type>()?;
+    Some(column.iter().collect())
+}
+
+/// The counts of a column, if there is one of this name.
+pub(crate) fn counts(batch: &RecordBatch, name: &str) -> Option<Vec<Option<u64>>> {
+    let column = batch.column_by_name(name)?.as_primitive_opt::<UInt64Type>()?;
     Some(column.iter().collect())
 }
 

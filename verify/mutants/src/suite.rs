@@ -19,9 +19,10 @@ enum Kind {
     Plain,
     Sections,
     SectionsArm,
+    Sweep,
 }
 
-const KINDS: [(&str, Kind); 14] = [
+const KINDS: [(&str, Kind); 15] = [
     ("lib", Kind::Lib),
     ("loom", Kind::Loom),
     ("rules", Kind::Rules),
@@ -36,6 +37,7 @@ const KINDS: [(&str, Kind); 14] = [
     ("plain", Kind::Plain),
     ("sections", Kind::Sections),
     ("sections-arm", Kind::SectionsArm),
+    ("sweep", Kind::Sweep),
 ];
 
 /// Tests of another architecture, in an emulator of user space.
@@ -128,6 +130,7 @@ impl Suite {
             Kind::Programs => "test -p percid-programs --test programs",
             Kind::Sections => "test -p percid-sections",
             Kind::SectionsArm => ARM,
+            Kind::Sweep => "test -p percid-sweep --test sweep",
             Kind::Run | Kind::Aborts => "",
         })
     }
