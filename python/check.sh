@@ -25,12 +25,14 @@ mkdir -p "$place"
 }
 "$place/build/bin/ruff" format --check python
 "$place/build/bin/ruff" check python
-(cd python && "$place/build/bin/maturin" build --release --locked --target-dir "$place/cargo" --out "$place/wheels")
+# One folder for both: most of what they consist of is the same.
+cargo build --release -p percid-cli --features trace
+(cd python && "$place/build/bin/maturin" build --release --locked --target-dir ../target --out "$place/wheels")
 wheel=$(ls "$place"/wheels/percid-*.whl)
 ls -l "$wheel"
 
-cargo build --release -p percid-cli --features sweep
 export PERCID_COMMAND=$PWD/target/release/percid
+cargo test -p percid-cli --test sim_sweep
 
 # What the package itself needs is in the wheel or comes with it: nothing else is there at first.
 python3 -m venv "$place/fresh"

@@ -1,4 +1,5 @@
-//! `percid sim sweep`: cargo test -p percid-cli --features sweep --test sim_sweep.
+//! `percid sim sweep`, by a program that has it: this one if it is built with the feature sweep, or the
+//! one that `PERCID_COMMAND` names.
 
 mod percid;
 
@@ -11,8 +12,8 @@ fn it_is_refused_where_parquet_is_not_built_in() {
     assert!(said.contains("expected a percid with the feature sweep"), "{said}");
 }
 
-#[cfg(feature = "sweep")]
 mod built_in {
+    use std::env;
     use std::fs;
     use std::os::unix::process::ExitStatusExt;
     use std::path::{Path, PathBuf};
@@ -20,10 +21,34 @@ mod built_in {
     use std::thread;
     use std::time::{Duration, Instant};
 
-    use crate::percid::{bounded, command, document, json, list};
+    use serde_json::Value;
+
+    use crate::percid::{bounded, command, document, list};
 
     const SPACE: &str = "--machine cascade-lake --workload container --policy per-cpu,percid-table \
                          --set duration_ms=20 --set allowed=4,8 --seeds 20";
+
+    /// Whether there is such a program.
+    fn is_there() -> bool {
+        let is_there = cfg!(feature = "sweep") || env::var_os("PERCID_COMMAND").is_some();
+        if !is_there {
+            println!("skipped: no percid with the feature sweep; PERCID_COMMAND names none");
+        }
+        is_there
+    }
+
+    fn percid(arguments: &str) -> Command {
+        let Some(program) = env::var_os("PERCID_COMMAND") else { return command(arguments) };
+        let mut command = Command::new(program);
+        command.args(arguments.split_whitespace());
+        command
+    }
+
+    fn json(arguments: &str) -> Value {
+        let output = bounded(&mut percid(arguments));
+        assert!(output.status.success(), "{arguments}: {output:?}");
+        document(&output)
+    }
 
     fn folder(name: &str) -> PathBuf {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("sweep-{name}"));
@@ -32,7 +57,7 @@ mod built_in {
     }
 
     fn sweep(store: &Path, more: &str) -> Command {
-        command(&format!("sim sweep --store {} {more}", store.display()))
+        percid(&format!("sim sweep --store {} {more}", store.display()))
     }
 
     fn table(store: &Path) -> Vec<u8> {
@@ -47,6 +72,9 @@ mod built_in {
 
     #[test]
     fn shards_and_other_stores_give_the_bytes_of_one_sweep() {
+        if !is_there() {
+            return;
+        }
         let [whole, shared, one, two, merged] =
             ["whole", "shared", "one", "two", "merged"].map(folder);
         let found = json(&format!("sim sweep --json --store {} {SPACE}", whole.display()));
@@ -70,11 +98,14 @@ mod built_in {
 
     #[test]
     fn a_run_of_a_sweep_is_that_of_sim_run() {
+        if !is_there() {
+            return;
+        }
         let store = folder("as-run");
         let found = json(&format!("sim sweep --json --store {} {SPACE}", store.display()));
         let run = json(&format!("sim run --json {SPACE}"));
-        let means = |rows: &[serde_json::Value]| -> Vec<i64> {
-            let ns = |row: &serde_json::Value| row["ns_per_burst"].as_f64().expect("a number");
+        let means = |rows: &[Value]| -> Vec<i64> {
+            let ns = |row: &Value| row["ns_per_burst"].as_f64().expect("a number");
             rows.iter().map(|row| ns(row).round() as i64).collect()
         };
         // The command weighs by bursts, of which all runs have about as many.
@@ -85,6 +116,9 @@ mod built_in {
 
     #[test]
     fn what_a_killed_sweep_has_done_is_not_done_again() {
+        if !is_there() {
+            return;
+        }
         let store = folder("killed");
         let space = SPACE.replace("--seeds 20", "--seeds 4000");
         let mut sweeping = sweep(&store, &space)
@@ -123,6 +157,9 @@ mod built_in {
 
     #[test]
     fn bad_input_is_refused_and_the_store_stays() {
+        if !is_there() {
+            return;
+        }
         let store = folder("refused");
         for (more, expected) in [
             ("--policy per-cup", "policy per-cup: "),
@@ -148,6 +185,9 @@ mod built_in {
 
     #[test]
     fn a_combination_without_sense_is_a_failure_if_it_shall_be() {
+        if !is_there() {
+            return;
+        }
         let store = folder("kept");
         let space = SPACE.replace("allowed=4,8", "stay_ms=-1,5");
         let output = bounded(&mut sweep(&store, &format!("{space} --keep-invalid --json")));
