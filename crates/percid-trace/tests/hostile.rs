@@ -28,8 +28,14 @@ fn read_within_bounds(file: &[u8], what: impl Fn() -> String) -> bool {
     read
 }
 
-const DATA: [&str; 5] =
-    ["sched.data", "compressed.data", "pipe.data", "switches.data", "switches-all.data"];
+const DATA: [&str; 6] = [
+    "sched.data",
+    "compressed.data",
+    "pipe.data",
+    "switches.data",
+    "switches-all.data",
+    "counters.data",
+];
 const TRACE_DAT: [&str; 3] = ["trace-cmd.zstd.dat", "instances.6.dat", "instances.7.dat"];
 const TEXT: [&str; 6] = [
     "sched.script.txt",
@@ -43,7 +49,8 @@ const TEXT: [&str; 6] = [
 #[test]
 fn a_file_that_is_cut_off_is_refused() {
     let _alone = ALONE.lock().unwrap_or_else(|broken| broken.into_inner());
-    let files = ["sched.data", "compressed.data", "switches.data", "instances.6.dat"];
+    let files =
+        ["sched.data", "compressed.data", "switches.data", "counters.data", "instances.6.dat"];
     for name in files {
         let file = bytes(name);
         assert!(read_within_bounds(&file, || name.into()));
