@@ -51,6 +51,9 @@ Formats that are read, by what is in the file, not by its name:
 Each of them may be compressed by gzip or zstd. `-` is standard input, of which 4 GiB are read at
 most.
 
+A command takes one recording (`compare`: two), of one machine: also text of trace-cmd report is
+refused if several files were given to that.
+
 Not read, and said so: JSON of `perf data convert`, times of clocks that do not count nanoseconds
 (uptime, counter, x86-tsc), perf script --deltatime, xz.";
 
@@ -126,7 +129,7 @@ pub enum TracePart {
         after_long_help = manual(questions::USAGE_EXAMPLES),
     )]
     Usage(UsageArguments),
-    /// Tell what was counted while threads ran, by where they ran before, beside a model's costs
+    /// Tell what was counted while threads ran, by where they had run, beside a model's costs
     #[command(
         long_about = questions::about(questions::COUNTERS_ABOUT),
         after_long_help = manual(questions::COUNTERS_EXAMPLES),
@@ -389,7 +392,7 @@ pub struct RecordArguments {
     #[arg(long)]
     pub numa_scan: bool,
 
-    /// Count these in every turn of a thread, separated by commas: cycles,instructions,cache-misses ...
+    /// Count these in every turn of a thread, separated by commas: cycles,cache-misses ...
     #[arg(long, value_name = "COUNTERS", value_delimiter = ',')]
     pub counters: Vec<String>,
 

@@ -164,14 +164,16 @@ rests on, and this is how to check it.
   warm us          warm_ns        if core and cache had work in the pause, which displaced nothing
   cold us          cold_ns        if they idled in the pause
 
-The model knows distance and pause, not what the turn does, so compare lines with each other: what is
-counted more where the threads come from farther away, with what the model adds. Lines differ also in
-how long turns are. --machine must be the machine that was recorded, or one with as many CPUs.
+The model knows distance and pause, not what the turn does, so compare lines with each other: what
+is counted more where the threads come from farther away, with what the model adds. Lines differ
+also in how long turns are. --machine must be the machine that was recorded, or one with as many
+CPUs.
 
 Turns of which not all was counted are left out, and the number said: the processor's counters were
 lent to others meanwhile (multiplexed). Of turns whose beginning the kernel did not tell nothing is
-known: as a guest, Linux 6.18 leaves out most switches away from the idle thread. Where the recording is of some processes only, others that
-ran on a CPU in between may be unknown, so that `here` has turns of `after others`.";
+known: as a guest, Linux 6.18 leaves out most switches away from the idle thread. Where the
+recording is of some processes only, others that ran on a CPU in between may be unknown, so that
+`here` has turns of `after others`.";
 
 pub(crate) const COUNTERS_EXAMPLES: &str = "\
 Examples:

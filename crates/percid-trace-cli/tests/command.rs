@@ -64,7 +64,7 @@ fn wrong_arguments_and_files_get_one_line_that_says_what_is_expected() {
     let short = folder.join("short.data");
     fs::write(&short, &fs::read(TRACE).expect("the fixture")[..3000]).expect("a file");
     let (nonsense, short) = (path(&nonsense), path(&short));
-    let cases: [(&[&str], &str); 28] = [
+    let cases: [(&[&str], &str); 31] = [
         (
             &[],
             "a subcommand is expected; allowed are record, top, recover, info, convert, replay, kernel-ids",
@@ -77,6 +77,9 @@ fn wrong_arguments_and_files_get_one_line_that_says_what_is_expected() {
         (&["replay", TRACE, "--area-bytes", "0"], "1 to"),
         (&["replay", TRACE, "--process", "nobody"], "--process nobody"),
         (&["replay", "no-such-file"], "no-such-file"),
+        (&["latency", TRACE, TRACE], "`latency` takes FILE and no further one; allowed are --from"),
+        (&["compare", TRACE, TRACE, TRACE], "`compare` takes FILE and OTHER and no further one"),
+        (&["latency", TRACE, "--nonsense"], "found; allowed are --from"),
         (&["info", TRACE, "--from", "soon"], "0 to 1000000000"),
         (&["info", TRACE, "--from", "99999"], "s long"),
         (&["replay", TRACE, "--from", "0.002", "--to", "0.001"], "after --from"),
@@ -178,7 +181,8 @@ fn a_report_never_takes_the_place_of_the_trace() {
 
 #[test]
 fn help_is_a_manual() {
-    let parts = ["", "record", "recover", "info", "convert", "replay", "kernel-ids", "compare"];
+    let parts =
+        ["", "record", "recover", "info", "convert", "replay", "kernel-ids", "compare", "counters"];
     for part in parts.into_iter().chain(QUESTIONS.map(|(question, _)| question)) {
         let arguments: Vec<&str> = part.split_whitespace().chain(["--help"]).collect();
         let output = run(&arguments);

@@ -321,7 +321,11 @@ mod live {
         let is_over = AtomicBool::new(false);
         std::thread::scope(|scope| {
             // So that the CPU does not idle: some kernels do not tell when it ceases to.
-            scope.spawn(|| while !is_over.load(Relaxed) {});
+            scope.spawn(|| {
+                while !is_over.load(Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
             for _ in 0..ROUNDS {
                 touch(pages);
                 std::thread::sleep(Duration::from_millis(2));

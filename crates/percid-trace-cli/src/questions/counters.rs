@@ -157,7 +157,7 @@ impl CounterFigures {
     }
 
     /// A table that begins with these columns and has those of all counters behind.
-    fn table<'a>(&self, columns: &[&'a str], names: usize) -> Table {
+    fn table(&self, columns: &[&str], names: usize) -> Table {
         let counters = self
             .counters
             .iter()
@@ -347,8 +347,8 @@ mod tests {
 
     #[test]
     fn figures_have_as_many_digits_as_say_something() {
-        let found = [0.0, 0.12345, 3.14159, 314.159, 31415.9].map(figure);
-        assert_eq!(found, ["0.0000", "0.1235", "3.14", "314", "31416"]);
+        let found = [0.0, 0.12345, 2.34567, 234.567, 23456.7].map(figure);
+        assert_eq!(found, ["0.0000", "0.1235", "2.35", "235", "23457"]);
         assert_eq!([10_000, 1_000_000, 100_000_000].map(length), ["10 us", "1 ms", "100 ms"]);
     }
 }
