@@ -129,7 +129,7 @@ pub enum TracePart {
         after_long_help = manual(questions::USAGE_EXAMPLES),
     )]
     Usage(UsageArguments),
-    /// Tell what was counted while threads ran, by where they had run, beside a model's costs
+    /// Tell what was counted while threads ran, by where they had run before
     #[command(
         long_about = questions::about(questions::COUNTERS_ABOUT),
         after_long_help = manual(questions::COUNTERS_EXAMPLES),

@@ -37,7 +37,11 @@ impl Attributes {
         let period = attr.u64(WHAT)?;
         let sample_type = SampleType(attr.u64(WHAT)?);
         let read_format = ReadFormat(attr.u64(WHAT)?);
-        let options = Options(attr.u64(WHAT)?);
+        // They are bit fields, of which compilers for big-endian machines put the first into the highest bit.
+        let options = Options(match attr.order() {
+            ByteOrder::Little => attr.u64(WHAT)?,
+            ByteOrder::Big => attr.u64(WHAT)?.reverse_bits(),
+        });
         let has_clock = size >= PerfEventAttrSize::Ver3.0 && options.has_flag(Options::UseClockId);
         let clock = has_clock.then(|| clock(all)).transpose()?;
         Ok(Attributes { kind, config, period, sample_type, read_format, options, clock })
