@@ -34,7 +34,7 @@ for file in "$traces"/*.txt.gz; do
 done
 seed_lines ftrace_text 40 "$traces"/*.script.txt "$traces"/trace*.txt "$traces"/instances*.txt "$traces"/timehist.txt
 seed perfetto "$traces"/perfetto/*.pftrace
-seed parquet "$traces"/build.parquet "$traces"/wakes.parquet
+seed parquet "$traces"/build.parquet "$traces"/wakes.parquet "$traces"/counters.parquet
 seed machine_file crates/percid-sim/machines/*.toml
 seed workload_file crates/percid-sim/workloads/*.toml
 seed_lines recording 60 crates/percid-sim/tests/recordings/*.txt

@@ -9,8 +9,8 @@ use clap::{Args, Subcommand};
 
 use crate::arguments::{PolicyChoice, WayChoice, pid, policy, seconds, size, whole};
 use crate::trace_questions::{
-    self as questions, CompareArguments, LatencyArguments, MigrationsArguments, QuestionArguments,
-    UsageArguments,
+    self as questions, CompareArguments, CountersArguments, LatencyArguments, MigrationsArguments,
+    QuestionArguments, UsageArguments,
 };
 use crate::trace_top::{TOP_ABOUT, TOP_EXAMPLES, TopArguments};
 use crate::trace_window::{TimeArguments, WINDOW, WindowArguments};
@@ -50,6 +50,9 @@ Formats that are read, by what is in the file, not by its name:
                  cannot be read are counted
 Each of them may be compressed by gzip or zstd. `-` is standard input, of which 4 GiB are read at
 most.
+
+A command takes one recording (`compare`: two), of one machine: also text of trace-cmd report is
+refused if several files were given to that.
 
 Not read, and said so: JSON of `perf data convert`, times of clocks that do not count nanoseconds
 (uptime, counter, x86-tsc), perf script --deltatime, xz.";
@@ -126,6 +129,12 @@ pub enum TracePart {
         after_long_help = manual(questions::USAGE_EXAMPLES),
     )]
     Usage(UsageArguments),
+    /// Tell what was counted while threads ran, by where they had run before
+    #[command(
+        long_about = questions::about(questions::COUNTERS_ABOUT),
+        after_long_help = manual(questions::COUNTERS_EXAMPLES),
+    )]
+    Counters(CountersArguments),
     /// Tell where time is lost, and what to change
     #[command(
         long_about = questions::about(questions::ADVISE_ABOUT),
@@ -162,6 +171,22 @@ when they have changed. What this kernel has not is named. It takes tracefs, a m
 memory on at least two nodes, and kernel.numa_balancing=1: if the kernel does not scan, what is
 missing is said.
 
+With --counters also what the processor and the kernel count in each turn of a thread, from the
+switch to it until the switch away from it, in user space and in the kernel; `percid trace
+counters` shows it. Up to eight, by perf's names:
+
+  of the processor  cycles, instructions, cache-references, cache-misses, branches, branch-misses,
+                    bus-cycles, ref-cycles, stalled-cycles-frontend, stalled-cycles-backend,
+                    L1-dcache-loads, L1-dcache-load-misses, LLC-loads, LLC-load-misses,
+                    LLC-stores, LLC-store-misses, dTLB-loads, dTLB-load-misses, node-loads,
+                    node-load-misses, and its own numbers: r01c2
+  of the kernel     task-clock, page-faults, minor-faults, major-faults, context-switches,
+                    cpu-migrations, alignment-faults, emulation-faults; every machine has them
+
+It takes kernel.perf_event_paranoid of at most 0, or CAP_PERFMON, whatever is recorded: the
+counters of each CPU are read at each of its switches. What cannot be counted is refused before
+anything is recorded, with what can: most virtual machines have no counters of the processor.
+
 Two ways, of which the first that is permitted is taken:
 
   tracefs   the kernel's own event buffers. Needs root, or rights on /sys/kernel/tracing
@@ -197,6 +222,7 @@ Examples:
   percid trace record --max-size 2G            the whole system, until there are 2 GiB
   percid trace record --ring 64M -- ./server   only the end of it
   kill -USR1 $(pgrep -nx percid-trace)         what happened just now, in trace.1.parquet
+  percid trace record --counters cycles,instructions,cache-misses -- ./server
   percid trace record --numa-scan --pid $(pgrep -o postgres) --seconds 60";
 
 const RECOVER_ABOUT: &str = "\
@@ -365,6 +391,10 @@ pub struct RecordArguments {
     /// Record NUMA balancing too: the walk of its scan, hint faults, moved threads and pages
     #[arg(long)]
     pub numa_scan: bool,
+
+    /// Count these in every turn of a thread, separated by commas: cycles,cache-misses ...
+    #[arg(long, value_name = "COUNTERS", value_delimiter = ',')]
+    pub counters: Vec<String>,
 
     /// The command to be recorded, and its arguments
     #[arg(last = true, value_name = "COMMAND")]

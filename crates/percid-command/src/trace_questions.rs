@@ -136,6 +136,68 @@ pub struct MigrationsArguments {
     pub machine: String,
 }
 
+pub(crate) const COUNTERS_ABOUT: &str = "\
+What was counted while threads ran? Of a recording with counters (percid trace record --counters,
+or perf record -a -e '{sched:sched_switch,cycles,cache-misses}:S'). A turn is the time of a thread
+on a CPU from one switch to the next. For each process, those that ran longest first, and with
+--threads for each thread:
+
+  turns, run ms    turns, run_ns  how many turns, and their time
+  COUNTER          sum            counted in a turn, in the mean; in JSON of all turns together
+  median           median         counted in the turn in the middle
+  /us              per_us         counted in a microsecond of run time
+
+Then the same by where the thread ran before, and by how long ago it stopped there (`pause`; in JSON
+pause_below_ns, null for longer ones), in JSON `distances`:
+
+  here             here           on the same CPU, which ran no other thread since
+  after others     after_others   on the same CPU, which ran others since
+  core L3 node other node         on another hardware thread of the core, another core behind the
+                                  same last-level cache, another cache of the node, another node;
+                                  in JSON same_core, same_l3, same_node, other_node
+  unknown          unknown        what came before is not recorded
+
+with what the simulator's prices (docs/simulator.md) say that touching 16 kB costs more at the
+beginning of such a turn than if the core's caches had it, in the mean: that is what percid's advice
+rests on, and this is how to check it.
+
+  warm us          warm_ns        if core and cache had work in the pause, which displaced nothing
+  cold us          cold_ns        if they idled in the pause
+
+The model knows distance and pause, not what the turn does, so compare lines with each other: what
+is counted more where the threads come from farther away, with what the model adds. Lines differ
+also in how long turns are. --machine must be the machine that was recorded, or one with as many
+CPUs.
+
+Turns of which not all was counted are left out, and the number said: the processor's counters were
+lent to others meanwhile (multiplexed). Of turns whose beginning the kernel did not tell nothing is
+known: as a guest, Linux 6.18 leaves out most switches away from the idle thread. Where the
+recording is of some processes only, others that ran on a CPU in between may be unknown, so that
+`here` has turns of `after others`.";
+
+pub(crate) const COUNTERS_EXAMPLES: &str = "\
+Examples:
+  percid trace record --counters cycles,instructions,cache-misses -- ./server
+  percid trace counters trace.parquet
+  percid trace counters trace.parquet --threads --process postgres
+  percid trace counters trace.parquet --json | jq '.distances[] | {before, pause_below_ns, turns}'";
+
+/// Whose turns are told, and on what machine
+#[derive(Clone, Debug, Args)]
+pub struct CountersArguments {
+    #[command(flatten)]
+    #[allow(missing_docs, reason = "it would become help")]
+    pub question: QuestionArguments,
+
+    /// Tell of each thread too
+    #[arg(long)]
+    pub threads: bool,
+
+    /// A machine's name from `percid sim list`, `this`, or a file
+    #[arg(long, value_name = "MACHINE", default_value = "this")]
+    pub machine: String,
+}
+
 pub(crate) const USAGE_ABOUT: &str = "\
 What do CPUs run over time, and when do they idle while a thread waits for another one?
 

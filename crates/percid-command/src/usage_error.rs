@@ -4,7 +4,7 @@ use std::env;
 use std::process::ExitCode;
 
 use clap::Command;
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::exit::{self, Exit, refuse};
 use crate::version::Version;
@@ -26,7 +26,7 @@ pub fn show(error: &clap::Error, command: Command, version: &Version) -> ExitCod
         }
         _ => first_paragraph(&error.render().to_string()),
     };
-    match allowed(error.kind(), command) {
+    match allowed(error, command) {
         Some(allowed) => refuse(format_args!("{what}; {allowed}")),
         None => refuse(format_args!("{what}")),
     }
@@ -40,10 +40,10 @@ fn first_paragraph(rendered: &str) -> String {
 }
 
 /// What could stand in place of an argument that nothing expects. Other errors say it themselves.
-fn allowed(kind: ErrorKind, mut command: Command) -> Option<String> {
+fn allowed(error: &clap::Error, mut command: Command) -> Option<String> {
     use ErrorKind::*;
     let lists_none = [UnknownArgument, InvalidSubcommand, DisplayHelpOnMissingArgumentOrSubcommand];
-    if !lists_none.contains(&kind) {
+    if !lists_none.contains(&error.kind()) {
         return None;
     }
     // Adds what clap adds by itself: --help, --version, the global options.
@@ -55,7 +55,29 @@ fn allowed(kind: ErrorKind, mut command: Command) -> Option<String> {
         .filter(|option| !option.is_hide_set())
         .filter_map(|option| option.get_long())
         .map(|name| format!("--{name}"));
-    Some(format!("allowed are {}", subcommands.chain(options).collect::<Vec<_>>().join(", ")))
+    let allowed = subcommands.chain(options).collect::<Vec<_>>().join(", ");
+    Some(match places(error, command) {
+        Some(places) => format!("{places}; allowed are {allowed}"),
+        None => format!("allowed are {allowed}"),
+    })
+}
+
+/// What the command takes that has no option's name, if what it did not expect has none either: a file too
+/// many.
+fn places(error: &clap::Error, command: &Command) -> Option<String> {
+    let Some(ContextValue::String(unexpected)) = error.get(ContextKind::InvalidArg) else {
+        return None;
+    };
+    let places: Vec<String> = command
+        .get_positionals()
+        .filter(|place| !place.is_last_set())
+        .filter_map(|place| Some(place.get_value_names()?.first()?.to_string()))
+        .collect();
+    if unexpected.starts_with('-') || places.is_empty() {
+        return None;
+    }
+    let name = command.get_name();
+    Some(format!("`{name}` takes {} and no further one", places.join(" and ")))
 }
 
 /// The innermost subcommand that the arguments name.

@@ -152,7 +152,9 @@ impl Contents {
     fn of(trace: &Trace, file: &Path, read: Duration, wanted: &[Tid]) -> Contents {
         let mut kinds: Vec<Kind> = Vec::new();
         let schedule = trace.events.iter().map(|event| event.what.name());
-        for name in schedule.chain(trace.numa.iter().map(|event| event.what.name())) {
+        let numa = trace.numa.iter().map(|event| event.what.name());
+        let counted = trace.counted.iter().map(|_| "count");
+        for name in schedule.chain(numa).chain(counted) {
             match kinds.iter_mut().find(|kind| kind.event == name) {
                 Some(kind) => kind.count += 1,
                 None => kinds.push(Kind { event: name, count: 1 }),

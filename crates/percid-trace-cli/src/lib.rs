@@ -46,6 +46,7 @@ pub fn run(part: &TracePart, json: bool) -> Result<Exit, Failure> {
         TracePart::Preemptions(arguments) => questions::preemptions::run(arguments, json),
         TracePart::Migrations(arguments) => questions::migrations::run(arguments, json),
         TracePart::Usage(arguments) => questions::usage::run(arguments, json),
+        TracePart::Counters(arguments) => questions::counters::run(arguments, json),
         TracePart::Advise(arguments) => questions::advise::run(arguments, json),
         TracePart::Compare(arguments) => questions::compare::run(arguments, json),
     }

@@ -62,6 +62,7 @@ struct Recovered {
     file: String,
     events: u64,
     numa_events: u64,
+    counted_turns: u64,
     lost: u64,
     duration_ns: u64,
     /// Whether its end is missing.
@@ -72,16 +73,19 @@ struct Recovered {
 
 impl Recovered {
     fn of(stored: Stored, output: &Path) -> Recovered {
-        let Stored { events, numa_events, duration_ns, origin, trustworthiness, left_out } = stored;
+        let Stored {
+            events, numa_events, counted_turns, duration_ns, origin, trustworthiness, ..
+        } = stored;
         Recovered {
             trustworthiness,
             file: output.display().to_string(),
             events,
             numa_events,
+            counted_turns,
             lost: origin.lost,
             duration_ns,
             cut_off: origin.coverage.cut_off,
-            left_out_bytes: left_out,
+            left_out_bytes: stored.left_out,
         }
     }
 }
@@ -92,6 +96,9 @@ impl fmt::Display for Recovered {
         write!(f, "{file}: {events} events in {:.3} s", self.duration_ns as f64 / 1e9)?;
         if self.numa_events > 0 {
             write!(f, ", {} more of NUMA balancing", self.numa_events)?;
+        }
+        if self.counted_turns > 0 {
+            write!(f, ", {} turns counted", self.counted_turns)?;
         }
         match self.cut_off {
             true => write!(

@@ -64,7 +64,7 @@ fn wrong_arguments_and_files_get_one_line_that_says_what_is_expected() {
     let short = folder.join("short.data");
     fs::write(&short, &fs::read(TRACE).expect("the fixture")[..3000]).expect("a file");
     let (nonsense, short) = (path(&nonsense), path(&short));
-    let cases: [(&[&str], &str); 24] = [
+    let cases: [(&[&str], &str); 31] = [
         (
             &[],
             "a subcommand is expected; allowed are record, top, recover, info, convert, replay, kernel-ids",
@@ -77,6 +77,9 @@ fn wrong_arguments_and_files_get_one_line_that_says_what_is_expected() {
         (&["replay", TRACE, "--area-bytes", "0"], "1 to"),
         (&["replay", TRACE, "--process", "nobody"], "--process nobody"),
         (&["replay", "no-such-file"], "no-such-file"),
+        (&["latency", TRACE, TRACE], "`latency` takes FILE and no further one; allowed are --from"),
+        (&["compare", TRACE, TRACE, TRACE], "`compare` takes FILE and OTHER and no further one"),
+        (&["latency", TRACE, "--nonsense"], "found; allowed are --from"),
         (&["info", TRACE, "--from", "soon"], "0 to 1000000000"),
         (&["info", TRACE, "--from", "99999"], "s long"),
         (&["replay", TRACE, "--from", "0.002", "--to", "0.001"], "after --from"),
@@ -89,6 +92,10 @@ fn wrong_arguments_and_files_get_one_line_that_says_what_is_expected() {
         (&["record", "--pid", "0"], "1 to 4194304"),
         (&["record", "--max-size", "5"], "sizes from 64K to 1024T"),
         (&["record", "--ring", "64M", "--max-size", "1G"], "--max-size"),
+        (&["record", "--counters", "cyles", "--", "true"], "expected cycles, instructions"),
+        (&["record", "--counters", "cycles,cycles", "--", "true"], "twice"),
+        (&["record", "--counters", "r1,r2,r3,r4,r5,r6,r7,r8,r9"], "9 counters, expected at most 8"),
+        (&["counters", TRACE], "`percid trace record --counters cycles,instructions,cache-misses`"),
         (&["recover", TRACE], "ends in .partial"),
         (&["recover", TRACE, "-o", "x.parquet"], "byte 0"),
         (&["record", "--pid", "1", "--", "true"], "--pid"),
@@ -174,7 +181,8 @@ fn a_report_never_takes_the_place_of_the_trace() {
 
 #[test]
 fn help_is_a_manual() {
-    let parts = ["", "record", "recover", "info", "convert", "replay", "kernel-ids", "compare"];
+    let parts =
+        ["", "record", "recover", "info", "convert", "replay", "kernel-ids", "compare", "counters"];
     for part in parts.into_iter().chain(QUESTIONS.map(|(question, _)| question)) {
         let arguments: Vec<&str> = part.split_whitespace().chain(["--help"]).collect();
         let output = run(&arguments);
@@ -274,6 +282,58 @@ fn questions_have_pages() {
         let html = fs::read_to_string(&page).expect("the page");
         assert!(html.contains("Trustworthiness: ") && html.contains("<table"), "{question}");
     }
+}
+
+#[test]
+fn counters_are_told_alike_as_text_as_json_and_on_a_page() {
+    let trace = Path::new(TRACE).with_file_name("counters.parquet");
+    let page = folder("counters").join("report.html");
+    let arguments = ["counters", path(&trace), "--machine", "epyc-9654", "--threads"];
+    let document = json(&arguments);
+    assert_eq!(document["counters"], serde_json::json!(["page-faults", "task-clock"]));
+    let sum = |of: &[Value]| -> u64 { of.iter().filter_map(|line| line["turns"].as_u64()).sum() };
+    let [processes, threads, distances] =
+        ["processes", "threads", "distances"].map(|key| list(&document, key));
+    assert_eq!([sum(processes), sum(threads), sum(distances)], [58; 3]);
+    assert_eq!([&document["turns"], &document["switches"]], [58; 2]);
+    let faults = &list(&processes[0], "counted")[0];
+    assert_eq!([&faults["counter"], &faults["median"]], [&"page-faults".into(), &Value::from(37)]);
+    let output = run(&[&arguments[..], &["--html", path(&page)]].concat());
+    let (text, html) = (stdout(&output), fs::read_to_string(&page).expect("the page"));
+    let mean = format!("{:.2}", faults["mean"].as_f64().expect("a mean"));
+    for told in ["after others", "< 10 ms", "Counted in 58 turns", &mean] {
+        let escaped = told.replace('<', "&lt;");
+        assert!(text.contains(told) && html.contains(&escaped), "{told}: {text}");
+    }
+    // What the model says is that of the machine.
+    let warm = |of: &Value| {
+        list(of, "distances").iter().map(|line| line["warm_ns"].clone()).collect::<Vec<_>>()
+    };
+    let other = json(&["counters", path(&trace), "--machine", "ivy-bridge-ex"]);
+    assert!(other["threads"].is_null() && warm(&other) != warm(&document));
+    let kinds = json(&["info", path(&trace)])["kinds"].to_string();
+    assert!(kinds.contains(r#"{"count":58,"event":"count"}"#), "{kinds}");
+}
+
+/// What the processor cannot count is refused before the command runs, with what can be counted.
+#[test]
+fn a_counter_that_is_not_there_is_refused_before_anything_runs() {
+    let folder = folder("no-counter");
+    if !may_record(&folder) {
+        return;
+    }
+    let (file, ran) = (folder.join("trace.parquet"), folder.join("ran"));
+    let counted = |counters| {
+        run(&["record", "-o", path(&file), "--counters", counters, "--", "touch", path(&ran)])
+    };
+    let refused = counted("task-clock,rffffffffffffffff");
+    let said = stderr(&refused);
+    assert_eq!(refused.status.code(), Some(1), "{said}");
+    assert!(said.contains("rffffffffffffffff") || said.contains("perf"), "{said}");
+    assert!(!ran.exists() && !file.exists() && !folder.join("trace.parquet.partial").exists());
+    let permitted = said.contains("task-clock, page-faults");
+    assert_eq!(counted("task-clock").status.success(), permitted, "{said}");
+    assert_eq!(ran.exists(), permitted, "the control");
 }
 
 #[test]

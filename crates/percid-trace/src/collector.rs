@@ -301,7 +301,8 @@ impl Collector {
     pub fn finish(mut self, origin: Origin) -> Trace {
         let mut events = std::mem::take(&mut self.events);
         self.order(&mut events);
-        Trace { origin, events, numa: self.numa.finish(), texts: self.texts }
+        let numa = self.numa.finish();
+        Trace { origin, events, numa, counted: Vec::new(), texts: self.texts }
     }
 
     /// Sorts events that follow those that were handed out, and leaves out names that were told.

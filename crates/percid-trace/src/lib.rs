@@ -9,6 +9,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod collector;
+pub mod counters;
 pub mod error;
 pub mod event;
 pub mod formats;

@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use crate::counters::MOST;
 use crate::error::Error;
 use crate::numa::ScanSettings;
 use crate::trace::{Coverage, Origin, Sampling};
@@ -15,6 +16,7 @@ const COMMAND: &str = "percid.command";
 const SCAN_DELAY_MS: &str = "percid.numa_scan_delay_ms";
 const SCAN_SIZE_MB: &str = "percid.numa_scan_size_mb";
 const NODES: &str = "percid.cpu_nodes";
+const COUNTERS: &str = "percid.counters";
 const SAMPLE_FREQUENCY: &str = "percid.sample_frequency";
 const SAMPLE_PERIOD: &str = "percid.sample_period";
 const AWAY_ONLY: &str = "percid.switches_away_only";
@@ -26,8 +28,8 @@ const UNREAD: &str = "percid.unread_lines";
 
 /// What is known.
 pub(crate) fn pairs(origin: &Origin) -> Vec<(&'static str, String)> {
-    let Origin { release, clock, possible_cpus, online_cpus, lost, command, scan, nodes, coverage } =
-        origin;
+    let Origin { release, clock, possible_cpus, online_cpus, lost, command, .. } = origin;
+    let Origin { scan, nodes, counters, coverage, .. } = origin;
     let nodes: Vec<String> = nodes.iter().map(u32::to_string).collect();
     let pairs = [
         (RELEASE, release.clone()),
@@ -39,6 +41,7 @@ pub(crate) fn pairs(origin: &Origin) -> Vec<(&'static str, String)> {
         (SCAN_DELAY_MS, scan.map(|scan| scan.delay_ms.to_string())),
         (SCAN_SIZE_MB, scan.map(|scan| scan.size_mb.to_string())),
         (NODES, (!nodes.is_empty()).then(|| nodes.join(","))),
+        (COUNTERS, (!counters.is_empty()).then(|| counters.join(","))),
     ];
     let all = pairs.into_iter().chain(pairs_of_coverage(coverage));
     all.filter_map(|(key, value)| Some((key, value?))).collect()
@@ -84,6 +87,7 @@ pub(crate) fn from_pairs(text: impl Fn(&str) -> Option<String>) -> Result<Origin
             number(SCAN_SIZE_MB, text(SCAN_SIZE_MB))?,
         ),
         nodes: nodes(text(NODES))?,
+        counters: counters(text(COUNTERS))?,
         coverage: coverage(text)?,
     })
 }
@@ -113,6 +117,18 @@ fn nodes(text: Option<String>) -> Result<Vec<u32>, Error> {
     let Some(text) = text else { return Ok(Vec::new()) };
     let nodes = text.split(',').map(|node| number(NODES, Some(node.to_owned())));
     Ok(nodes.collect::<Result<Vec<Option<u32>>, Error>>()?.into_iter().flatten().collect())
+}
+
+/// The names of counters.
+fn counters(text: Option<String>) -> Result<Vec<String>, Error> {
+    let names: Vec<String> =
+        text.iter().flat_map(|text| text.split(',')).map(str::to_owned).collect();
+    match names.len() {
+        0..=MOST => Ok(names),
+        more => Err(Error::in_file(format!(
+            "the metadata `{COUNTERS}` has {more} names, expected at most {MOST}"
+        ))),
+    }
 }
 
 /// The number that stands under a key, if there is one.

@@ -1,5 +1,6 @@
 //! A whole trace in memory: 32 bytes an event.
 
+use crate::counters::Counted;
 use crate::event::{Cpu, Event, What};
 use crate::interner::Interner;
 use crate::numa::{self, ScanSettings};
@@ -14,6 +15,9 @@ pub struct Trace {
     pub events: Vec<Event>,
     /// What the kernel's NUMA balancing did, in the same order; nothing if it was not recorded.
     pub numa: Vec<numa::Event>,
+    /// What was counted in turns of threads, by when they end and then by CPU; nothing if no counters were
+    /// recorded.
+    pub counted: Vec<Counted>,
     /// The texts to which events refer.
     pub texts: Interner,
 }
@@ -37,6 +41,8 @@ pub struct Origin {
     pub scan: Option<ScanSettings>,
     /// The node of each CPU; empty if that is not known.
     pub nodes: Vec<u32>,
+    /// What was counted in turns of threads, by name, [`MOST`](crate::counters::MOST) at most.
+    pub counters: Vec<String>,
     /// What of the schedule was recorded.
     pub coverage: Coverage,
 }
@@ -72,13 +78,16 @@ pub enum Sampling {
 impl Trace {
     /// The largest CPU on which something happened. `None` if there are no events.
     pub fn largest_cpu(&self) -> Option<Cpu> {
-        self.events.iter().map(|event| event.cpu).max()
+        let counted = self.counted.iter().map(|turn| turn.cpu).max();
+        self.events.iter().map(|event| event.cpu).max().max(counted)
     }
 
     /// Whether both have the same events with the same texts, in the same order. Where they come
     /// from may differ.
     pub fn same_events(&self, other: &Trace) -> bool {
-        self.first_difference(other).is_none() && self.numa == other.numa
+        let same_counts =
+            self.counted == other.counted && self.origin.counters == other.origin.counters;
+        self.first_difference(other).is_none() && self.numa == other.numa && same_counts
     }
 
     /// The number of the first event of the schedule in which the two differ.

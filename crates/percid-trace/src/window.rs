@@ -5,6 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::counters::Counted;
 use crate::event::{Event, IDLE, Tid, UNKNOWN, What};
 use crate::interner::Text;
 use crate::numa;
@@ -55,7 +56,9 @@ impl Window {
         let in_time =
             |event: &&numa::Event| event.time < to && (event.time >= from || is_look(&event.what));
         let numa = trace.numa.iter().filter(in_time).copied().collect();
-        Trace { origin: trace.origin.clone(), events, numa, texts: trace.texts.clone() }
+        let ends = |counted: &&Counted| (from..to).contains(&counted.time);
+        let counted = trace.counted.iter().filter(ends).copied().collect();
+        Trace { origin: trace.origin.clone(), events, numa, counted, texts: trace.texts.clone() }
     }
 }
 

@@ -117,7 +117,16 @@ fn intervals(trace: &Trace, length: u64, at_once: usize, most: usize) -> Vec<Int
         let until = if nr + 1 == pieces { u64::MAX } else { next.unwrap_or(u64::MAX) };
         let asked = events.last().map_or(0, |event| event.time);
         let texts = &trace.texts;
-        let piece = Piece { events, numa: &[], texts, lost: nr as u64, asked, until };
+        let piece = Piece {
+            events,
+            numa: &[],
+            counted: &[],
+            counters: 0,
+            texts,
+            lost: nr as u64,
+            asked,
+            until,
+        };
         assert_eq!(sink.take(&piece), Ok(ControlFlow::Continue(())));
     }
     all
@@ -367,7 +376,16 @@ fn what_runs_between_the_threads_of_a_process_is_not_known() {
         })
         .of_processes(of_processes);
         let (events, texts) = (&trace.events[..], &trace.texts);
-        let piece = Piece { events, numa: &[], texts, lost: 0, asked: 0, until: u64::MAX };
+        let piece = Piece {
+            events,
+            numa: &[],
+            counted: &[],
+            counters: 0,
+            texts,
+            lost: 0,
+            asked: 0,
+            until: u64::MAX,
+        };
         assert_eq!(sink.take(&piece), Ok(ControlFlow::Continue(())));
         drop(sink);
         sums
@@ -406,7 +424,16 @@ fn strangers_take_no_memory_when_they_are_gone() {
         .of_processes(of_processes);
         for events in trace.events.chunks(100) {
             let until = events.last().map_or(0, |event| event.time);
-            let piece = Piece { events, numa: &[], texts: &trace.texts, lost: 0, asked: 0, until };
+            let piece = Piece {
+                events,
+                numa: &[],
+                counted: &[],
+                counters: 0,
+                texts: &trace.texts,
+                lost: 0,
+                asked: 0,
+                until,
+            };
             assert_eq!(sink.take(&piece), Ok(ControlFlow::Continue(())));
         }
         drop(sink);
@@ -425,7 +452,16 @@ fn whoever_has_enough_gets_no_more() {
         if got == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     let (events, texts) = (&trace.events[..], &trace.texts);
-    let piece = Piece { events, numa: &[], texts, lost: 0, asked: 0, until: u64::MAX };
+    let piece = Piece {
+        events,
+        numa: &[],
+        counted: &[],
+        counters: 0,
+        texts,
+        lost: 0,
+        asked: 0,
+        until: u64::MAX,
+    };
     assert_eq!(sink.take(&piece), Ok(ControlFlow::Break(())));
     drop(sink);
     assert_eq!(got, 3);

@@ -36,9 +36,11 @@ fn a_schedule_comes_back() {
 #[test]
 fn every_value_that_an_event_can_have_comes_back() {
     for seed in 0..20 {
-        let trace = schedule::arbitrary(seed, 5_000);
+        let mut trace = schedule::arbitrary(seed, 5_000);
+        (trace.origin.counters, trace.counted) = schedule::counted(seed, 1_000);
         let back = parquet::read_bytes(stored(&trace)).expect("our own file");
         assert_eq!(trace.first_difference(&back), None, "seed {seed}");
+        assert_eq!(trace.counted, back.counted, "seed {seed}");
         assert_eq!(trace.origin, back.origin);
     }
 }

@@ -14,6 +14,7 @@ use arrow_array::{
     StringArray, UInt64Array,
 };
 use arrow_schema::{Field, Schema};
+use percid_trace::counters::Counted;
 use percid_trace::error::{Error, Position};
 use percid_trace::event::{Event, State, UNKNOWN, What};
 use percid_trace::{Trace, parquet};
@@ -161,16 +162,65 @@ fn an_unknown_word_is_found_in_its_row() {
 #[test]
 fn a_newer_schema_is_refused() {
     let read = |version| parquet::read_bytes(file(table(), &[("percid.schema", version)]));
-    assert!(["1", "2"].map(read).iter().all(Result::is_ok));
-    let (at, what) = wrong(read("3"));
+    assert!(["1", "2", "3"].map(read).iter().all(Result::is_ok));
+    let (at, what) = wrong(read("4"));
     assert_eq!(at, Position::File);
-    assert_eq!(what, "the trace has schema 3; this program knows 2 and older");
+    assert_eq!(what, "the trace has schema 4; this program knows 3 and older");
     assert_eq!(wrong(read("one")).1, "the metadata `percid.schema` is not a number");
     let nodes = |list| parquet::read_bytes(file(table(), &[("percid.cpu_nodes", list)]));
     assert_eq!(nodes("0,0,1").expect("a list").origin.nodes, [0, 0, 1]);
     for list in ["", "0,,1", "0-3", "-1"] {
         assert_eq!(wrong(nodes(list)).1, "the metadata `percid.cpu_nodes` is not a number");
     }
+}
+
+/// Two turns with two counters each, whose rows somebody sorted by counter, one of them without its last.
+fn counted() -> Columns {
+    let large = |values: [u64; 3]| -> ArrayRef { Arc::new(UInt64Array::from(values.to_vec())) };
+    let text = |values: [&str; 3]| -> ArrayRef { Arc::new(StringArray::from(values.to_vec())) };
+    let mut columns = with(table(), "time_ns", large([1000, 1000, 1000]));
+    columns = with(columns, "cpu", Arc::new(Int64Array::from(vec![3, 5, 3])));
+    columns = with(columns, "event", text(["count"; 3]));
+    columns = with(columns, "thread", Arc::new(Int64Array::from(vec![7, 8, 7])));
+    columns.extend([
+        ("counter", text(["cycles", "cycles", "cache-misses"])),
+        ("count", large([u64::MAX, 50, 6])),
+        ("ran_ns", large([900, 800, 900])),
+        ("uncounted_ns", large([0, 1, 0])),
+    ]);
+    columns
+}
+
+#[test]
+fn rows_of_counters_become_turns_in_whatever_order_they_stand() {
+    let read = read(counted()).expect("rows of counters");
+    assert_eq!(read.origin.counters, ["cycles", "cache-misses"], "as they were met");
+    let turn = |cpu, thread, ran, uncounted, [first, second]: [u64; 2]| {
+        let counts = [first, second, 0, 0, 0, 0, 0, 0];
+        Counted { time: 1000, cpu, thread, ran, uncounted, counts }
+    };
+    let expected = [turn(3, 7, 900, 0, [u64::MAX, 6]), turn(5, 8, 800, 1, [50, 0])];
+    assert_eq!(read.counted, expected);
+    let told = parquet::read_bytes(file(counted(), &[("percid.counters", "cache-misses,cycles")]));
+    let told = told.expect("rows of counters");
+    assert_eq!(told.origin.counters, ["cache-misses", "cycles"], "as the metadata has them");
+    assert_eq!(told.counted[0].counts[..2], [6, u64::MAX]);
+}
+
+#[test]
+fn rows_of_counters_without_what_they_need_say_so() {
+    let nothing: ArrayRef = Arc::new(NullArray::new(3));
+    for column in ["counter", "count", "ran_ns", "uncounted_ns"] {
+        let (at, what) = wrong(read(with(counted(), column, nothing.clone())));
+        assert_eq!(at, Position::Row(0));
+        assert_eq!(what, format!("`{column}` is null, which an event `count` needs"));
+    }
+    let eight = "a,b,c,d,e,f,g,h";
+    let (_, what) = wrong(parquet::read_bytes(file(counted(), &[("percid.counters", eight)])));
+    assert_eq!(what, "expected at most 8 different counters");
+    let nine = format!("{eight},i");
+    let (_, what) = wrong(parquet::read_bytes(file(table(), &[("percid.counters", &nine)])));
+    assert_eq!(what, "the metadata `percid.counters` has 9 names, expected at most 8");
 }
 
 /// A million rows of one tick and more take a few kilobytes: an attack, not a trace.

@@ -19,7 +19,14 @@ use percid_trace::spool::{Ring, Source, Spool, Spooled, store};
 use percid_trace::trace::Trace;
 use percid_trace::trustworthiness::Trustworthiness;
 
-const TRACES: [&str; 4] = ["nginx.parquet", "build.parquet", "numa-scan.parquet", "forks.data"];
+const TRACES: [&str; 6] = [
+    "nginx.parquet",
+    "build.parquet",
+    "numa-scan.parquet",
+    "forks.data",
+    "counters.parquet",
+    "counters.data",
+];
 
 /// Tests that count memory run one after the other.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -36,25 +43,30 @@ fn trace(name: &str) -> Trace {
 /// Gives a trace to a sink, some events at a time, until that wants no more.
 fn give(trace: &Trace, sink: &mut dyn Sink) {
     sink.begin(&trace.origin).expect("room");
-    let mut numa = &trace.numa[..];
+    let (mut numa, mut counted) = (&trace.numa[..], &trace.counted[..]);
     for events in trace.events.chunks(500) {
         let until = events.last().map_or(0, |event| event.time);
         let before = numa.partition_point(|event| event.time < until);
+        let ended = counted.partition_point(|turn| turn.time < until);
         let piece = Piece {
             events,
             numa: &numa[..before],
+            counted: &counted[..ended],
+            counters: trace.origin.counters.len(),
             texts: &trace.texts,
             lost: trace.origin.lost,
             asked: until,
             until,
         };
         numa = &numa[before..];
+        counted = &counted[ended..];
         if sink.take(&piece) == Ok(ControlFlow::Break(())) {
             return;
         }
     }
     let (texts, lost) = (&trace.texts, trace.origin.lost);
-    let rest = Piece { events: &[], numa, texts, lost, asked: u64::MAX, until: u64::MAX };
+    let (counters, asked, until) = (trace.origin.counters.len(), u64::MAX, u64::MAX);
+    let rest = Piece { events: &[], numa, counted, counters, texts, lost, asked, until };
     assert_eq!(sink.take(&rest), Ok(ControlFlow::Continue(())));
 }
 
@@ -77,8 +89,10 @@ fn what_is_spooled_comes_back_in_a_few_bytes_an_event() {
         let back = read_bytes(&bytes).expect("a spool");
         assert_eq!(back.first_difference(&trace), None, "{name}");
         assert_eq!(back.numa, trace.numa, "{name}");
+        assert_eq!(back.counted, trace.counted, "{name}");
         assert_eq!(back.origin, trace.origin, "{name}");
-        let count = trace.events.len() + trace.numa.len();
+        let counts = trace.counted.len() * (1 + trace.origin.counters.len());
+        let count = trace.events.len() + trace.numa.len() + counts;
         assert!(bytes.len() < 700 + 8 * count, "{name}: {} bytes of {count} events", bytes.len());
     }
 }
@@ -96,6 +110,7 @@ fn a_finished_spool_is_the_file_of_the_trace_in_memory() {
         gaps::close(&mut trace);
         assert_eq!(stored.trustworthiness, Trustworthiness::of(&trace), "{name}");
         assert_eq!(stored.events, trace.events.len() as u64);
+        assert_eq!(stored.counted_turns, trace.counted.len() as u64);
         let mut expected = Vec::new();
         parquet::write(&trace, &mut expected).expect("memory");
         let (stored, expected) = (read_bytes(&file), read_bytes(&expected));
@@ -150,12 +165,15 @@ fn a_damaged_spool_is_read_up_to_the_damage() {
 #[test]
 fn any_bytes_are_read_or_refused_within_bounds() {
     let _alone = ALONE.lock().unwrap_or_else(|broken| broken.into_inner());
-    let (path, whole) = spooled(&trace("numa-scan.parquet"), "hostile", None);
-    fs::remove_file(path).expect("ours");
-    let whole = &whole[..whole.len().min(60_000)];
+    let whole = ["numa-scan.parquet", "counters.parquet"].map(|name| {
+        let (path, whole) = spooled(&trace(name), &format!("hostile-{name}"), None);
+        fs::remove_file(path).expect("ours");
+        whole[..whole.len().min(60_000)].to_vec()
+    });
     let mut random = percid_sim::random::Random::new(5);
     let (mut read, mut refused) = (0, 0);
-    for _ in 0..3000 {
+    for round in 0..4000 {
+        let whole = &whole[round % 2];
         let mut damaged = whole.to_vec();
         for _ in 0..=random.below(3) {
             let at = random.below(damaged.len() as u64) as usize;

@@ -491,6 +491,40 @@ fn perf_sched_timehist_may_have_names_like_its_columns() {
     assert!(error(heading).contains("tells of no turn"));
 }
 
+/// `trace-cmd report -i names.dat -i wakes.dat` writes names of files where else those of buffers stand.
+#[test]
+fn text_of_several_files_is_refused_and_that_of_several_buffers_is_not() {
+    let text = |name: &str| String::from_utf8(bytes(name)).expect("text");
+    let files = text("several-files.txt");
+    let refused = error(&files);
+    assert!(
+        refused.starts_with("line 1: ") && refused.contains("(names.dat, wakes.dat)"),
+        "{refused}"
+    );
+    assert!(refused.contains("let it write each file by itself"), "{refused}");
+    let one = text("instances.7.txt");
+    assert!(from_text(&one).events.len() > 30, "the control");
+    let as_other_systems = one.replace('\n', "\r\n");
+    assert_eq!(from_text(&as_other_systems).events.len(), from_text(&one).events.len());
+    // Without the line that tells them apart, what buffers of one machine have: lines without a name.
+    let without_head = |text: &str| -> String {
+        text.lines()
+            .filter(|line| !line.contains("cpus="))
+            .map(|line| format!("{line}\n"))
+            .collect()
+    };
+    assert_eq!(from_text(&without_head(&one)).events.len(), from_text(&one).events.len());
+    let files = without_head(&files);
+    assert!(from_text(&files).events.len() > 10, "all lines of one buffer, or of one file");
+    let mixed = files.replacen("names.dat:", "wakes.dat:", 1);
+    let refused = error(&mixed);
+    assert!(refused.contains("(wakes.dat, names.dat), and no line `cpus=NUMBER`"), "{refused}");
+    let with_head = format!("cpus=2\n{mixed}");
+    assert!(from_text(&with_head).events.len() > 10, "two buffers, and none of the whole system");
+    let many: String = (0..9).map(|nr| format!("file-{nr}.d: cpus=2\n")).collect();
+    assert!(error(&many).contains("file-3.d, ...)"), "{}", error(&many));
+}
+
 /// What `docs/schedule.bt` prints.
 #[test]
 fn lines_of_bpftrace_are_read() {

@@ -2,6 +2,7 @@
 
 pub(crate) mod advise;
 pub(crate) mod compare;
+pub(crate) mod counters;
 mod finding;
 pub(crate) mod latency;
 pub(crate) mod migrations;

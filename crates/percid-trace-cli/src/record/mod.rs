@@ -15,6 +15,7 @@ use percid_command::output;
 use percid_command::progress::Progress as Meter;
 use percid_command::trace::RecordArguments;
 use percid_trace::Error;
+use percid_trace::counters::{Counter, MOST};
 use percid_trace::record::{Ended, Extra, Options, Progress, Refusal, Sink};
 use percid_trace::spool::{Spool, Spooled, Stored};
 
@@ -30,7 +31,7 @@ pub(crate) fn run(arguments: &RecordArguments, json: bool) -> Result<Exit, Failu
     file::check_parquet()?;
     file::check_writable(&arguments.output)?;
     let recording = Recording {
-        options: options(arguments, json),
+        options: options(arguments, json)?,
         output: &arguments.output,
         interrupt: Interrupt::listen()?,
         signals: Signals::listen()?,
@@ -74,7 +75,7 @@ impl From<Failure> for Unrecorded {
     }
 }
 
-fn options(arguments: &RecordArguments, json: bool) -> Options {
+fn options(arguments: &RecordArguments, json: bool) -> Result<Options, Failure> {
     let target = recorder::target(arguments.pid, &arguments.command);
     let way = arguments.way.map(recorder::way);
     let buffer_kb = arguments.buffer_kb as u32;
@@ -82,7 +83,25 @@ fn options(arguments: &RecordArguments, json: bool) -> Options {
     let output_aside = json;
     let extra = Extra { numa: arguments.numa_scan, ..Extra::default() };
     let limit = arguments.seconds;
-    Options { buffer_kb, way, limit, output_aside, extra, ..Options::new(target) }
+    let counters = counters(&arguments.counters)?;
+    Ok(Options { buffer_kb, counters, way, limit, output_aside, extra, ..Options::new(target) })
+}
+
+/// What is to be counted. The same twice would be one by its name.
+fn counters(names: &[String]) -> Result<Vec<Counter>, Failure> {
+    let usage = |what: String| Failure::Usage(format!("--counters: {what}"));
+    let mut counters: Vec<Counter> = Vec::new();
+    for name in names {
+        let counter = Counter::parse(name.trim()).map_err(usage)?;
+        if counters.contains(&counter) {
+            return Err(usage(format!("`{counter}` stands there twice")));
+        }
+        counters.push(counter);
+    }
+    match counters.len() {
+        0..=MOST => Ok(counters),
+        more => Err(usage(format!("{more} counters, expected at most {MOST}"))),
+    }
 }
 
 struct Recording<'a> {

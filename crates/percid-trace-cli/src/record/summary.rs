@@ -21,6 +21,8 @@ pub(super) struct Summary {
     events: u64,
     /// Of NUMA balancing.
     numa_events: u64,
+    /// Turns of threads in which something was counted.
+    counted_turns: u64,
     lost: u64,
     duration_ns: u64,
     way: String,
@@ -46,6 +48,7 @@ impl Summary {
             file: output.display().to_string(),
             events: stored.events,
             numa_events: stored.numa_events,
+            counted_turns: stored.counted_turns,
             lost: stored.origin.lost,
             duration_ns: stored.duration_ns,
             way: way.to_string(),
@@ -71,6 +74,9 @@ impl fmt::Display for Summary {
         write!(f, "{file}: {events} events in {seconds:.3} s by {way}, ")?;
         if self.numa_events > 0 {
             write!(f, "{} more of NUMA balancing, ", self.numa_events)?;
+        }
+        if self.counted_turns > 0 {
+            write!(f, "{} turns counted, ", self.counted_turns)?;
         }
         match self.lost {
             0 => write!(f, "none lost")?,

@@ -6,6 +6,7 @@ use percid_rules::scan::{Reason, Traits};
 
 use super::columns::{Numbers, Words, numbers};
 use super::schema::{Column, Kind, SHARES};
+use crate::counters::{Counted, MOST};
 use crate::error::Error;
 use crate::event::{Event, Shares, State, UNKNOWN, What};
 use crate::interner::{Interner, Text};
@@ -55,6 +56,10 @@ pub(super) struct Rows {
     migrate_reasons: Vec<Option<MigrateReason>>,
     traits: Words,
     traits_of_words: Vec<Option<Traits>>,
+    counter: Words,
+    count: Numbers<u64>,
+    ran: Numbers<u64>,
+    uncounted: Numbers<u64>,
 }
 
 /// What a row says.
@@ -63,6 +68,8 @@ pub(super) enum Entry {
     Schedule(Event),
     /// Of NUMA balancing.
     Numa(numa::Event),
+    /// What one counter, whose place this is, counted in a turn: this turn has no counts yet.
+    Count(Counted, usize, u64),
 }
 
 impl Rows {
@@ -128,6 +135,10 @@ impl Rows {
             reason,
             traits_of_words: traits.meanings(numa::traits_from_words),
             traits,
+            counter: words(Column::Counter),
+            count: large(Column::Count)?,
+            ran: large(Column::Ran)?,
+            uncounted: large(Column::Uncounted)?,
         })
     }
 
@@ -135,9 +146,15 @@ impl Rows {
         self.len
     }
 
-    /// The event in a row; its text, if it has one, is kept in `texts`.
+    /// The event in a row; its text, if it has one, is kept in `texts`, the name of its counter in
+    /// `counters`.
     #[inline]
-    pub(super) fn entry(&self, row: usize, texts: &mut Interner) -> Result<Entry, Error> {
+    pub(super) fn entry(
+        &self,
+        row: usize,
+        texts: &mut Interner,
+        counters: &mut Vec<String>,
+    ) -> Result<Entry, Error> {
         let time = self.need(self.time.get(row), Column::Time, row)?;
         let time = u64::try_from(time).map_err(|_| self.wrong(row, "`time_ns` is negative"))?;
         let cpu = self.need(self.cpu.get(row), Column::Cpu, row)?;
@@ -182,6 +199,14 @@ impl Rows {
             Kind::Numa(kind) => {
                 let what = self.numa(kind, row)?;
                 return Ok(Entry::Numa(numa::Event { time, cpu, thread, what }));
+            }
+            Kind::Count => {
+                let place = self.counter(row, counters)?;
+                let large = |column: &Numbers<u64>, which| self.need(column.get(row), which, row);
+                let ran = large(&self.ran, Column::Ran)?;
+                let uncounted = large(&self.uncounted, Column::Uncounted)?;
+                let turn = Counted { time, cpu, thread, ran, uncounted, counts: [0; MOST] };
+                return Ok(Entry::Count(turn, place, large(&self.count, Column::Count)?));
             }
         };
         Ok(Entry::Schedule(Event { time, cpu, what }))
@@ -233,6 +258,19 @@ impl Rows {
                 reason: self.migrate_reason(row),
             },
         })
+    }
+
+    /// The place of a counter among those that are known, or have room beside them.
+    fn counter(&self, row: usize, counters: &mut Vec<String>) -> Result<usize, Error> {
+        let name = self.need(self.counter.get(row), Column::Counter, row)?;
+        if let Some(place) = counters.iter().position(|known| known == name) {
+            return Ok(place);
+        }
+        if counters.len() == MOST || name.len() > LONGEST {
+            return Err(self.wrong(row, format!("expected at most {MOST} different counters")));
+        }
+        counters.push(name.to_owned());
+        Ok(counters.len() - 1)
     }
 
     fn place(&self, row: usize) -> Result<Place, Error> {

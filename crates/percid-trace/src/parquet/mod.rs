@@ -29,8 +29,12 @@
 //! (uint64), `threads`, `from_node`, `to_node` (uint32), `reason`, `traits` (string), `took_ns`
 //! (uint64). A file without such events has none of these columns.
 //!
-//! The key-value metadata of the file says where the trace comes from: `percid.schema` (1, or 2 with
-//! NUMA balancing), `percid.release`, `percid.clock`, `percid.possible_cpus`, `percid.online_cpus`,
+//! Traces with counters ([`Trace::counted`](crate::Trace::counted)) have a row for each counter of each
+//! turn, one after the other: the event `count`, at the end of the turn. Its columns are `counter`
+//! (string), `count`, `ran_ns`, `uncounted_ns` (uint64), which no other file has.
+//!
+//! The key-value metadata of the file says where the trace comes from: `percid.schema` (1, 2 with
+//! NUMA balancing, 3 with counters), `percid.counters` (their names, with commas between them), `percid.release`, `percid.clock`, `percid.possible_cpus`, `percid.online_cpus`,
 //! `percid.lost`, `percid.command`, `percid.numa_scan_delay_ms`, `percid.numa_scan_size_mb`,
 //! `percid.cpu_nodes` (the node of each CPU, with commas between them). Where not all of the schedule
 //! was recorded ([`Coverage`](crate::Coverage)), `percid.sample_frequency`, `percid.sample_period`,
@@ -55,5 +59,6 @@ mod write;
 
 pub use byte_order::supported;
 pub use read::{catches_panics, read, read_bytes};
-pub(crate) use write::Writer;
+pub(crate) use schema::Parts;
+pub(crate) use write::{Happened, Writer};
 pub use write::{batches, write};

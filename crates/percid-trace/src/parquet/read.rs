@@ -19,6 +19,7 @@ use super::columns::{expected, readable};
 use super::events::{Entry, Rows};
 use super::plausible::{check_description, check_pages, most_rows};
 use super::schema::{Column, SCHEMA, VERSION, words};
+use crate::counters::Counted;
 use crate::error::Error;
 use crate::event::{Cpu, Event};
 use crate::interner::Interner;
@@ -70,7 +71,7 @@ fn read_chunks(file: impl ChunkReader + 'static) -> Result<Trace, Error> {
     check_description(&file)?;
     let (description, places) = describe(&file)?;
     let origin = origin(description.metadata())?;
-    let mut reading = Reading::new(description.metadata(), most_rows(size))?;
+    let mut reading = Reading::new(description.metadata(), most_rows(size), origin)?;
     let mask = ProjectionMask::roots(description.parquet_schema(), places.in_file);
     check_pages(&file, description.metadata(), &mask)?;
     let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, description);
@@ -78,9 +79,9 @@ fn read_chunks(file: impl ChunkReader + 'static) -> Result<Trace, Error> {
     for batch in batches.map_err(damaged)? {
         let batch = batch.map_err(damaged)?;
         let place = |column: Column| places.in_batch[column as usize];
-        reading.take(&Rows::new(&batch, place, reading.rows())?)?;
+        reading.take(&Rows::new(&batch, place, reading.rows)?)?;
     }
-    reading.finish(origin)
+    reading.finish()
 }
 
 fn damaged(error: impl std::fmt::Display) -> Error {
@@ -122,7 +123,7 @@ fn places(schema: &Schema) -> Result<Places, Error> {
     for column in Column::ALL {
         let (name, expected) = (column.name(), expected(column));
         let Some((place, field)) = schema.column_with_name(name) else {
-            if column.is_of_numa() {
+            if column.may_lack() {
                 found_at.push(None);
                 continue;
             }
@@ -164,6 +165,9 @@ fn origin(metadata: &ParquetMetaData) -> Result<Origin, Error> {
 struct Reading {
     events: Vec<Event>,
     numa: Vec<numa::Event>,
+    counted: Vec<Counted>,
+    rows: u64,
+    origin: Origin,
     texts: Interner,
     most: u64,
     /// Whether the events so far are in the order of a trace.
@@ -171,30 +175,31 @@ struct Reading {
 }
 
 impl Reading {
-    fn new(metadata: &ParquetMetaData, most: u64) -> Result<Reading, Error> {
+    fn new(metadata: &ParquetMetaData, most: u64, origin: Origin) -> Result<Reading, Error> {
         let declared = u64::try_from(metadata.file_metadata().num_rows()).unwrap_or(u64::MAX);
         if declared > most {
             return Err(too_many(most));
         }
         let events = Vec::with_capacity(declared as usize);
-        let (numa, texts) = (Vec::new(), Interner::default());
-        Ok(Reading { events, numa, texts, most, sorted: true })
-    }
-
-    fn rows(&self) -> u64 {
-        (self.events.len() + self.numa.len()) as u64
+        let (numa, counted, texts) = (Vec::new(), Vec::new(), Interner::default());
+        Ok(Reading { events, numa, counted, rows: 0, origin, texts, most, sorted: true })
     }
 
     fn take(&mut self, rows: &Rows) -> Result<(), Error> {
-        if self.rows() + rows.len() as u64 > self.most {
+        self.rows += rows.len() as u64;
+        if self.rows > self.most {
             return Err(too_many(self.most));
         }
         let mut last = self.events.last().map_or((0, 0), order);
         for row in 0..rows.len() {
-            let event = match rows.entry(row, &mut self.texts)? {
+            let event = match rows.entry(row, &mut self.texts, &mut self.origin.counters)? {
                 Entry::Schedule(event) => event,
                 Entry::Numa(event) => {
                     self.numa.push(event);
+                    continue;
+                }
+                Entry::Count(turn, place, count) => {
+                    self.count(turn, place, count);
                     continue;
                 }
             };
@@ -206,13 +211,43 @@ impl Reading {
         Ok(())
     }
 
-    fn finish(mut self, origin: Origin) -> Result<Trace, Error> {
+    /// What the counters of one turn counted stands in rows one after the other, as a rule.
+    fn count(&mut self, mut turn: Counted, place: usize, count: u64) {
+        turn.counts[place] = count;
+        match self.counted.last_mut() {
+            Some(last) if is_same_turn(last, &turn) => add_counts(last, &turn),
+            _ => self.counted.push(turn),
+        }
+    }
+
+    fn finish(mut self) -> Result<Trace, Error> {
         if !self.sorted {
             check_cpus(&self.events)?;
             self.events.sort_by_key(order);
         }
         self.numa.sort_by_key(|event| (event.time, event.cpu));
-        Ok(Trace { origin, events: self.events, numa: self.numa, texts: self.texts })
+        self.counted.sort_by_key(|turn| (turn.time, turn.cpu));
+        // Who sorted the rows by counters has torn turns apart.
+        self.counted.dedup_by(|turn, before| {
+            let is_same = is_same_turn(before, turn);
+            if is_same {
+                add_counts(before, turn);
+            }
+            is_same
+        });
+        let Reading { origin, events, numa, counted, texts, .. } = self;
+        Ok(Trace { origin, events, numa, counted, texts })
+    }
+}
+
+fn is_same_turn(a: &Counted, b: &Counted) -> bool {
+    (a.time, a.cpu, a.thread, a.ran) == (b.time, b.cpu, b.thread, b.ran)
+}
+
+/// Adds the counts of other counters of the same turn.
+fn add_counts(to: &mut Counted, more: &Counted) {
+    for (count, more) in to.counts.iter_mut().zip(more.counts) {
+        *count = count.saturating_add(more);
     }
 }
 

@@ -7,12 +7,38 @@ use arrow_schema::{DataType, Field, Schema};
 use crate::event::{Shares, Stage, What};
 use crate::numa;
 
-/// The newest version of the schema that we read. What has events of NUMA balancing is written in
-/// it, all else in the one before, which has not their columns.
-pub(super) const VERSION: u32 = 2;
+/// The newest version of the schema that we read.
+pub(super) const VERSION: u32 = 3;
 
-/// The version for traces without events of NUMA balancing.
-pub(super) const VERSION_OF_SCHEDULES: u32 = 1;
+/// What a table has beside the schedule.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Parts {
+    /// Events of NUMA balancing.
+    pub(crate) numa: bool,
+    /// What was counted in turns of threads.
+    pub(crate) counted: bool,
+}
+
+impl Parts {
+    /// The oldest version of the schema that has all of it, so that older programs read what they know.
+    pub(super) fn version(self) -> u32 {
+        match self {
+            Parts { counted: true, .. } => VERSION,
+            Parts { numa: true, .. } => 2,
+            Parts { .. } => 1,
+        }
+    }
+
+    /// Whether a column stands in it.
+    fn has(self, column: Column) -> bool {
+        let Parts { numa, counted } = self;
+        match column as usize {
+            0..Column::OF_SCHEDULES => true,
+            Column::OF_SCHEDULES..Column::WITH_NUMA => numa,
+            _ => counted,
+        }
+    }
+}
 
 /// The key of the metadata under which the version stands.
 pub(super) const SCHEMA: &str = "percid.schema";
@@ -47,6 +73,10 @@ pub(super) enum Column {
     Reason,
     Traits,
     Took,
+    Counter,
+    Count,
+    Ran,
+    Uncounted,
 }
 
 /// What stands in a column.
@@ -64,7 +94,7 @@ pub(super) enum Content {
 
 impl Column {
     /// All, as they stand in the file.
-    pub(super) const ALL: [Column; 27] = [
+    pub(super) const ALL: [Column; 31] = [
         Column::Time,
         Column::Cpu,
         Column::Event,
@@ -92,13 +122,20 @@ impl Column {
         Column::Reason,
         Column::Traits,
         Column::Took,
+        Column::Counter,
+        Column::Count,
+        Column::Ran,
+        Column::Uncounted,
     ];
 
-    /// How many of them stand also in files without events of NUMA balancing.
+    /// How many of them stand in every file.
     pub(super) const OF_SCHEDULES: usize = 15;
 
+    /// How many of them stand in files with events of NUMA balancing and without counters.
+    const WITH_NUMA: usize = 27;
+
     /// Whether a file may lack it.
-    pub(super) fn is_of_numa(self) -> bool {
+    pub(super) fn may_lack(self) -> bool {
         self as usize >= Column::OF_SCHEDULES
     }
 
@@ -131,6 +168,10 @@ impl Column {
             Column::Reason => "reason",
             Column::Traits => "traits",
             Column::Took => "took_ns",
+            Column::Counter => "counter",
+            Column::Count => "count",
+            Column::Ran => "ran_ns",
+            Column::Uncounted => "uncounted_ns",
         }
     }
 
@@ -143,14 +184,18 @@ impl Column {
             | Column::Cpus
             | Column::Name
             | Column::Reason
-            | Column::Traits => Content::Word,
+            | Column::Traits
+            | Column::Counter => Content::Word,
             Column::Start
             | Column::End
             | Column::Offset
             | Column::Pages
             | Column::Failed
             | Column::Ticks
-            | Column::Took => Content::Large,
+            | Column::Took
+            | Column::Count
+            | Column::Ran
+            | Column::Uncounted => Content::Large,
             _ => Content::Number,
         }
     }
@@ -177,12 +222,12 @@ pub(super) fn words() -> DataType {
     DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
 }
 
-/// The schema that we write, with the columns of NUMA balancing or without.
-pub(super) fn schema(numa: bool) -> Arc<Schema> {
+/// The schema that we write.
+pub(super) fn schema(parts: Parts) -> Arc<Schema> {
     let field =
         |column: Column| Field::new(column.name(), column.content().arrow(), !column.always());
-    let columns = if numa { Column::ALL.len() } else { Column::OF_SCHEDULES };
-    Arc::new(Schema::new(Column::ALL.map(field)[..columns].to_vec()))
+    let columns = Column::ALL.into_iter().filter(|&column| parts.has(column));
+    Arc::new(Schema::new(columns.map(field).collect::<Vec<Field>>()))
 }
 
 /// The kind of an event: the word in the column `event`.
@@ -201,7 +246,11 @@ pub(super) enum Kind {
     Name,
     /// One of NUMA balancing, by its place in [`numa::KINDS`].
     Numa(usize),
+    /// What one counter counted in a turn of a thread.
+    Count,
 }
+
+const COUNT: &str = "count";
 
 /// The kinds of a schedule, and their words. Those of NUMA balancing follow.
 pub(super) const KINDS: [(Kind, &str); 13] = [
@@ -241,6 +290,7 @@ impl Kind {
     pub(super) fn word(self) -> &'static str {
         match self {
             Kind::Numa(kind) => numa::KINDS[kind],
+            Kind::Count => COUNT,
             _ => KINDS[self.place()].1,
         }
     }
@@ -262,12 +312,14 @@ impl Kind {
             Kind::Member => 11,
             Kind::Name => 12,
             Kind::Numa(kind) => KINDS.len() + kind,
+            Kind::Count => KINDS.len() + numa::KINDS.len(),
         }
     }
 
     pub(super) fn from_word(word: &str) -> Option<Kind> {
         let of_schedule = KINDS.iter().find(|(_, known)| *known == word).map(|&(kind, _)| kind);
-        of_schedule.or_else(|| numa::KINDS.iter().position(|&known| known == word).map(Kind::Numa))
+        let of_numa = || numa::KINDS.iter().position(|&known| known == word).map(Kind::Numa);
+        of_schedule.or_else(of_numa).or_else(|| (word == COUNT).then_some(Kind::Count))
     }
 }
 
@@ -280,6 +332,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_table_has_the_columns_of_its_parts_and_the_oldest_version_for_them() {
+        let found = |numa, counted| {
+            let parts = Parts { numa, counted };
+            let schema = schema(parts);
+            let has = |name| schema.column_with_name(name).is_some();
+            (parts.version(), schema.fields().len(), has("took_ns"), has("uncounted_ns"))
+        };
+        assert_eq!(found(false, false), (1, 15, false, false));
+        assert_eq!(found(true, false), (2, 27, true, false));
+        assert_eq!(found(false, true), (3, 19, false, true));
+        assert_eq!(found(true, true), (3, 31, true, true));
+    }
+
+    #[test]
     fn every_kind_stands_in_its_place() {
         for (place, (kind, word)) in KINDS.into_iter().enumerate() {
             assert_eq!(kind.place(), place);
@@ -289,5 +355,6 @@ mod tests {
             assert_eq!(Kind::from_word(word), Some(Kind::Numa(nr)));
             assert_eq!(Kind::Numa(nr).word(), word);
         }
+        assert_eq!(Kind::from_word(Kind::Count.word()), Some(Kind::Count));
     }
 }

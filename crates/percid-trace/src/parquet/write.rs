@@ -17,7 +17,8 @@ use percid_rules::scan::{Policy, Reason, Traits};
 use arrow_array::{ArrayRef, DictionaryArray, Int32Array, Int64Array, RecordBatch, StringArray};
 
 use super::byte_order::supported;
-use super::schema::{Column, Kind, SCHEMA, SHARES, VERSION, VERSION_OF_SCHEDULES, schema};
+use super::schema::{Column, Kind, Parts, SCHEMA, SHARES, schema};
+use crate::counters::Counted;
 use crate::error::Error;
 use crate::event::{Cpu, Event, Tid, UNKNOWN, What};
 use crate::interner::{Interner, Text};
@@ -36,8 +37,8 @@ const BATCH: usize = 1 << 15;
 /// Costs about as much memory as one row group of a million events takes in the file. A time beyond
 /// 2^63 - 1 ns, which no clock of the kernel reaches, is an error that names the event's row.
 pub fn write(trace: &Trace, to: impl Write + Send) -> Result<(), Error> {
-    let mut writer = Writer::new(to, !trace.numa.is_empty())?;
-    writer.write(&trace.events, &trace.numa, &trace.texts)?;
+    let mut writer = Writer::new(to, parts(trace))?;
+    writer.write(&happened(trace))?;
     writer.finish(&trace.origin)
 }
 
@@ -47,57 +48,69 @@ pub fn write(trace: &Trace, to: impl Write + Send) -> Result<(), Error> {
 ///
 /// A time beyond 2^63 - 1 ns.
 pub fn batches(trace: &Trace) -> Result<(SchemaRef, Vec<RecordBatch>), Error> {
-    let has_numa = !trace.numa.is_empty();
-    let mut entries = Entries { events: &trace.events, numa: &trace.numa };
+    let parts = parts(trace);
+    let mut entries = Entries::of(&happened(trace));
     let (mut batches, mut rows) = (Vec::new(), 0);
-    loop {
-        let some: Vec<Entry<'_>> = entries.by_ref().take(BATCH).collect();
-        if some.is_empty() {
-            return Ok((schema(has_numa), batches));
-        }
-        batches.push(batch(&trace.texts, &some, rows, has_numa)?);
+    while let Some(some) = entries.some() {
+        batches.push(batch(&trace.texts, &some, rows, parts)?);
         rows += some.len() as u64;
     }
+    Ok((schema(parts), batches))
+}
+
+fn parts(trace: &Trace) -> Parts {
+    Parts { numa: !trace.numa.is_empty(), counted: !trace.counted.is_empty() }
+}
+
+fn happened(trace: &Trace) -> Happened<'_> {
+    let Trace { origin, events, numa, counted, texts } = trace;
+    Happened { events, numa, counted, counters: &origin.counters, texts }
 }
 
 /// Writes a trace part by part, at the same cost.
 pub(crate) struct Writer<W: Write + Send> {
     writer: ArrowWriter<W>,
-    /// With the columns of NUMA balancing.
-    numa: bool,
+    parts: Parts,
     rows: u64,
 }
 
+/// What happened in a part of a trace.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Happened<'a> {
+    /// The schedule.
+    pub(crate) events: &'a [Event],
+    /// NUMA balancing.
+    pub(crate) numa: &'a [numa::Event],
+    /// What was counted.
+    pub(crate) counted: &'a [Counted],
+    /// The names of the counters.
+    pub(crate) counters: &'a [String],
+    /// The texts of the events.
+    pub(crate) texts: &'a Interner,
+}
+
 impl<W: Write + Send> Writer<W> {
-    /// Begins a file, with the columns of NUMA balancing or without.
-    pub(crate) fn new(to: W, numa: bool) -> Result<Writer<W>, Error> {
+    /// Begins a file with these parts.
+    pub(crate) fn new(to: W, parts: Parts) -> Result<Writer<W>, Error> {
         supported()?;
-        let writer = ArrowWriter::try_new(to, schema(numa), Some(properties()));
-        Ok(Writer { writer: writer.map_err(refused)?, numa, rows: 0 })
+        let writer = ArrowWriter::try_new(to, schema(parts), Some(properties()));
+        Ok(Writer { writer: writer.map_err(refused)?, parts, rows: 0 })
     }
 
     /// Writes the next events.
-    pub(crate) fn write(
-        &mut self,
-        events: &[Event],
-        numa: &[numa::Event],
-        texts: &Interner,
-    ) -> Result<(), Error> {
-        let mut entries = Entries { events, numa };
-        loop {
-            let some: Vec<Entry<'_>> = entries.by_ref().take(BATCH).collect();
-            if some.is_empty() {
-                return Ok(());
-            }
-            self.writer.write(&batch(texts, &some, self.rows, self.numa)?).map_err(refused)?;
+    pub(crate) fn write(&mut self, happened: &Happened<'_>) -> Result<(), Error> {
+        let mut entries = Entries::of(happened);
+        while let Some(some) = entries.some() {
+            let batch = batch(happened.texts, &some, self.rows, self.parts)?;
+            self.writer.write(&batch).map_err(refused)?;
             self.rows += some.len() as u64;
         }
+        Ok(())
     }
 
     /// Ends the file, which says then where the trace comes from.
     pub(crate) fn finish(mut self, origin: &Origin) -> Result<(), Error> {
-        let version = if self.numa { VERSION } else { VERSION_OF_SCHEDULES };
-        let all = [(SCHEMA, version.to_string())].into_iter().chain(pairs(origin));
+        let all = [(SCHEMA, self.parts.version().to_string())].into_iter().chain(pairs(origin));
         for (key, value) in all {
             let pair = KeyValue { key: key.to_owned(), value: Some(value) };
             self.writer.append_key_value_metadata(pair);
@@ -111,12 +124,52 @@ impl<W: Write + Send> Writer<W> {
 enum Entry<'a> {
     Schedule(&'a Event),
     Numa(&'a numa::Event),
+    /// The place of the counter, and its name.
+    Count(&'a Counted, usize, &'a str),
+}
+
+impl Entry<'_> {
+    fn time(&self) -> u64 {
+        match self {
+            Entry::Schedule(event) => event.time,
+            Entry::Numa(event) => event.time,
+            Entry::Count(turn, ..) => turn.time,
+        }
+    }
 }
 
 /// The events of a trace, by time.
 struct Entries<'a> {
     events: &'a [Event],
     numa: &'a [numa::Event],
+    counted: &'a [Counted],
+    counters: &'a [String],
+    /// The counter of the first turn that is next.
+    counter: usize,
+}
+
+impl<'a> Entries<'a> {
+    fn of(happened: &Happened<'a>) -> Entries<'a> {
+        let &Happened { events, numa, counted, counters, .. } = happened;
+        Entries { events, numa, counted, counters, counter: 0 }
+    }
+
+    /// Those of the next batch, if there are any.
+    fn some(&mut self) -> Option<Vec<Entry<'a>>> {
+        let some: Vec<Entry<'a>> = self.by_ref().take(BATCH).collect();
+        (!some.is_empty()).then_some(some)
+    }
+
+    /// The next counter of the turn that ended first.
+    fn count(&mut self) -> Option<Entry<'a>> {
+        let (turn, rest) = self.counted.split_first()?;
+        let (place, name) = (self.counter, self.counters.get(self.counter)?);
+        self.counter += 1;
+        if self.counter == self.counters.len() {
+            (self.counted, self.counter) = (rest, 0);
+        }
+        Some(Entry::Count(turn, place, name))
+    }
 }
 
 impl<'a> Iterator for Entries<'a> {
@@ -124,17 +177,20 @@ impl<'a> Iterator for Entries<'a> {
 
     fn next(&mut self) -> Option<Entry<'a>> {
         let next = self.events.first().map(|event| event.time);
-        match self.numa.split_first() {
-            Some((event, rest)) if next.is_none_or(|next| event.time < next) => {
-                self.numa = rest;
-                Some(Entry::Numa(event))
-            }
-            _ => {
-                let (event, rest) = self.events.split_first()?;
-                self.events = rest;
-                Some(Entry::Schedule(event))
-            }
+        let comes_first = |time: u64| next.is_none_or(|next| time < next);
+        if let Some((event, rest)) =
+            self.numa.split_first().filter(|(event, _)| comes_first(event.time))
+        {
+            self.numa = rest;
+            return Some(Entry::Numa(event));
         }
+        let is_counted = self.counted.first().is_some_and(|turn| comes_first(turn.time));
+        if let Some(entry) = is_counted.then(|| self.count()).flatten() {
+            return Some(entry);
+        }
+        let (event, rest) = self.events.split_first()?;
+        self.events = rest;
+        Some(Entry::Schedule(event))
     }
 }
 
@@ -167,17 +223,13 @@ fn batch(
     texts: &Interner,
     entries: &[Entry<'_>],
     first: u64,
-    numa: bool,
+    parts: Parts,
 ) -> Result<RecordBatch, Error> {
     let mut times = Vec::with_capacity(entries.len());
     let mut rows = Rows::default();
     for (entry, row) in entries.iter().zip(first..) {
         let too_late = |_| Error::at_row(row, "the time is beyond 2^63 - 1 ns");
-        let time = match entry {
-            Entry::Schedule(event) => event.time,
-            Entry::Numa(event) => event.time,
-        };
-        times.push(i64::try_from(time).map_err(too_late)?);
+        times.push(i64::try_from(entry.time()).map_err(too_late)?);
         match entry {
             Entry::Schedule(event) => {
                 let (thread, row) = row_of(&event.what);
@@ -187,10 +239,19 @@ fn batch(
                 let (kind, row) = (Kind::Numa(event.what.kind()), row_of_numa(&event.what));
                 rows.push(event.cpu, kind, event.thread, row, texts);
             }
+            &Entry::Count(turn, place, name) => {
+                rows.push(
+                    turn.cpu,
+                    Kind::Count,
+                    turn.thread,
+                    row_of_count(turn, place, name),
+                    texts,
+                );
+            }
         }
     }
-    let columns = rows.finish(times, numa);
-    RecordBatch::try_new(schema(numa), columns).map_err(|error| Error::Io(io::Error::other(error)))
+    let columns = rows.finish(times, parts);
+    RecordBatch::try_new(schema(parts), columns).map_err(|error| Error::Io(io::Error::other(error)))
 }
 
 /// Rows, column by column, apart from their times.
@@ -222,11 +283,15 @@ struct Rows {
     to_node: UInt32Builder,
     reason: Words,
     traits: Words,
+    counter: Words,
+    count: UInt64Builder,
+    ran: UInt64Builder,
+    uncounted: UInt64Builder,
 }
 
 /// The values of one event in the columns that not every event has.
 #[derive(Default)]
-struct Row {
+struct Row<'a> {
     prev_thread: Option<Tid>,
     prev_state: Option<u32>,
     parent: Option<Tid>,
@@ -250,10 +315,14 @@ struct Row {
     to_node: Option<u32>,
     reason: Option<&'static str>,
     traits: Option<Traits>,
+    counter: Option<(usize, &'a str)>,
+    count: Option<u64>,
+    ran: Option<u64>,
+    uncounted: Option<u64>,
 }
 
 impl Rows {
-    fn push(&mut self, cpu: Cpu, kind: Kind, thread: Tid, row: Row, texts: &Interner) {
+    fn push(&mut self, cpu: Cpu, kind: Kind, thread: Tid, row: Row<'_>, texts: &Interner) {
         self.cpu.append_value(cpu);
         self.event.push(Some(kind.place() as u32), || kind.word().to_string());
         self.thread.append_value(thread);
@@ -270,10 +339,15 @@ impl Rows {
         self.shares.push(row.shares, || SHARES[shares as usize].1.to_string());
         self.cpus.push_text(row.cpus, texts);
         self.name.push_text(row.name, texts);
+        let place = row.counter.map(|(place, _)| place as u32);
+        self.counter.push(place, || row.counter.map_or("", |(_, name)| name).to_owned());
+        self.count.append_option(row.count);
+        self.ran.append_option(row.ran);
+        self.uncounted.append_option(row.uncounted);
         self.push_numa(row);
     }
 
-    fn push_numa(&mut self, row: Row) {
+    fn push_numa(&mut self, row: Row<'_>) {
         self.start.append_option(row.start);
         self.end.append_option(row.end);
         self.offset.append_option(row.offset);
@@ -289,7 +363,7 @@ impl Rows {
         self.traits.push(bits, || row.traits.map_or_else(String::new, words_of_traits));
     }
 
-    fn finish(mut self, times: Vec<i64>, numa: bool) -> Vec<ArrayRef> {
+    fn finish(mut self, times: Vec<i64>, parts: Parts) -> Vec<ArrayRef> {
         let numbers = |builder: &mut UInt32Builder| -> ArrayRef { Arc::new(builder.finish()) };
         let large = |builder: &mut UInt64Builder| -> ArrayRef { Arc::new(builder.finish()) };
         let mut columns = vec![
@@ -309,7 +383,7 @@ impl Rows {
             self.cpus.finish(),
             self.name.finish(),
         ];
-        if numa {
+        if parts.numa {
             columns.extend([
                 large(&mut self.start),
                 large(&mut self.end),
@@ -325,12 +399,20 @@ impl Rows {
                 large(&mut self.took),
             ]);
         }
+        if parts.counted {
+            columns.extend([
+                self.counter.finish(),
+                large(&mut self.count),
+                large(&mut self.ran),
+                large(&mut self.uncounted),
+            ]);
+        }
         columns
     }
 }
 
 /// The thread of an event, and its other values.
-fn row_of(what: &What) -> (Tid, Row) {
+fn row_of(what: &What) -> (Tid, Row<'static>) {
     let known = |thread: Tid| Some(thread).filter(|&thread| thread != UNKNOWN);
     let none = Row::default();
     match *what {
@@ -356,7 +438,7 @@ fn row_of(what: &What) -> (Tid, Row) {
 }
 
 /// The values of an event of NUMA balancing.
-fn row_of_numa(what: &numa::What) -> Row {
+fn row_of_numa(what: &numa::What) -> Row<'static> {
     let none = Row::default();
     let known = |thread: Tid| Some(thread).filter(|&thread| thread != UNKNOWN);
     match *what {
@@ -393,7 +475,18 @@ fn row_of_numa(what: &numa::What) -> Row {
     }
 }
 
-fn row_of_place(place: Place) -> Row {
+/// The values of one counter in a turn.
+fn row_of_count<'a>(turn: &Counted, place: usize, name: &'a str) -> Row<'a> {
+    Row {
+        counter: Some((place, name)),
+        count: turn.counts.get(place).copied(),
+        ran: Some(turn.ran),
+        uncounted: Some(turn.uncounted),
+        ..Row::default()
+    }
+}
+
+fn row_of_place(place: Place) -> Row<'static> {
     Row {
         from_cpu: Some(place.from_cpu),
         from_node: Some(place.from_node),

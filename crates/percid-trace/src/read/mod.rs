@@ -5,7 +5,6 @@ use std::io::Read;
 use std::path::Path;
 
 use crate::error::Error;
-use crate::event::Event;
 use crate::trace::Trace;
 use crate::{parquet, perfetto, spool};
 
@@ -176,18 +175,19 @@ fn read_text(text: &[u8]) -> Result<Trace, Error> {
 /// Refuses CPUs that no kernel has, as every analysis of a trace keeps something for each CPU up to
 /// the largest; and times that no clock reaches.
 fn checked(trace: Trace) -> Result<Trace, Error> {
-    let fault = |event: &Event| match event {
-        Event { cpu, .. } if *cpu >= MOST_CPUS => {
-            Some(format!("CPU {cpu}: expected at most {}", MOST_CPUS - 1))
-        }
-        Event { time, .. } if *time > LAST_TIME => {
-            Some(format!("time {time} ns: expected at most {LAST_TIME}"))
-        }
-        _ => None,
+    let fault = |cpu, time| match () {
+        () if cpu >= MOST_CPUS => Some(format!("CPU {cpu}: expected at most {}", MOST_CPUS - 1)),
+        () if time > LAST_TIME => Some(format!("time {time} ns: expected at most {LAST_TIME}")),
+        () => None,
     };
-    let mut faults = trace.events.iter().enumerate();
-    match faults.find_map(|(at, event)| Some((at, fault(event)?))) {
-        Some((at, what)) => Err(Error::at_event(at as u64, what)),
+    let mut events = trace.events.iter().enumerate();
+    if let Some((at, what)) =
+        events.find_map(|(at, event)| Some((at, fault(event.cpu, event.time)?)))
+    {
+        return Err(Error::at_event(at as u64, what));
+    }
+    match trace.counted.iter().find_map(|turn| fault(turn.cpu, turn.time)) {
+        Some(what) => Err(Error::in_file(format!("in what was counted: {what}"))),
         None => Ok(trace),
     }
 }

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::time::Duration;
 
+use crate::counters::Counter;
 use crate::event::Tid;
 
 /// What to record, and how.
@@ -17,6 +18,10 @@ pub struct Options {
     pub buffer_kb: u32,
     /// What else to record.
     pub extra: Extra,
+    /// What is counted in each turn of a thread, [`MOST`](crate::counters::MOST) counters at most; whichever
+    /// way it is recorded. Counters of all threads on all CPUs are read at every switch, which takes the right to
+    /// watch the whole system (`kernel.perf_event_paranoid` at most 0, or `CAP_PERFMON`).
+    pub counters: Vec<Counter>,
     /// By which way; `None` for the best that is permitted.
     pub way: Option<Way>,
     /// For how long, at most.
@@ -33,6 +38,7 @@ impl Options {
             target,
             buffer_kb: 2048,
             extra: Extra::default(),
+            counters: Vec::new(),
             way: None,
             limit: None,
             output_aside: false,

@@ -13,6 +13,8 @@ pub enum Refusal {
     /// This machine permits no way of recording. For each way that was tried: which right or
     /// setting is missing.
     NotPermitted(Vec<(Way, String)>),
+    /// What was to be counted cannot be, and why.
+    NoCounters(String),
     /// There is no such process.
     NoProcess(Tid),
     /// There is no such command.
@@ -33,6 +35,7 @@ impl Refusal {
             Refusal::NoCommand(_) => 127,
             Refusal::Unstartable(..) => 126,
             Refusal::NotPermitted(_)
+            | Refusal::NoCounters(_)
             | Refusal::NoProcess(_)
             | Refusal::Failed(..)
             | Refusal::NotSupported => 1,
@@ -47,6 +50,7 @@ impl fmt::Display for Refusal {
                 write!(f, "this machine does not permit to record; either way would do:")?;
                 ways.iter().try_for_each(|(way, missing)| write!(f, "\n  {way}: {missing}"))
             }
+            Refusal::NoCounters(why) => write!(f, "{why}"),
             Refusal::NoProcess(pid) => write!(f, "there is no process {pid}"),
             Refusal::NoCommand(name) => write!(f, "{}: command not found", name.display()),
             Refusal::Unstartable(name, error) => {

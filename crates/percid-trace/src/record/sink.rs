@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
+use crate::counters::Counted;
 use crate::event::Event;
 use crate::interner::Interner;
 use crate::numa;
@@ -41,6 +42,10 @@ pub struct Piece<'a> {
     pub events: &'a [Event],
     /// What NUMA balancing did.
     pub numa: &'a [numa::Event],
+    /// What was counted in turns of threads that have ended.
+    pub counted: &'a [Counted],
+    /// How many counters these have.
+    pub counters: usize,
     /// The texts of the events; of no other piece.
     pub texts: &'a Interner,
     /// How many events were lost since the beginning.
@@ -49,4 +54,11 @@ pub struct Piece<'a> {
     pub asked: u64,
     /// Until when this and the pieces before have everything; of the last piece the largest number.
     pub until: u64,
+}
+
+impl Piece<'_> {
+    /// Whether nothing has happened.
+    pub fn is_empty(&self) -> bool {
+        self.events.is_empty() && self.numa.is_empty() && self.counted.is_empty()
+    }
 }

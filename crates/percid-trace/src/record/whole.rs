@@ -46,7 +46,7 @@ impl Sink for Whole {
     }
 
     fn take(&mut self, piece: &Piece<'_>) -> Result<ControlFlow<()>, String> {
-        let Trace { origin, events, numa, texts } = &mut self.0;
+        let Trace { origin, events, numa, counted, texts } = &mut self.0;
         let own = |event: &Event| {
             let mut event = *event;
             if let What::Name { name: text, .. } | What::Affinity { cpus: text, .. } =
@@ -58,6 +58,7 @@ impl Sink for Whole {
         };
         events.extend(piece.events.iter().map(own));
         numa.extend(piece.numa);
+        counted.extend(piece.counted);
         origin.lost = piece.lost;
         Ok(ControlFlow::Continue(()))
     }
@@ -70,6 +71,7 @@ impl Whole {
         if !self.0.events.is_sorted_by_key(key) {
             self.0.events.sort_by_key(key);
         }
+        self.0.counted.sort_by_key(|turn| (turn.time, turn.cpu));
         self.0
     }
 }

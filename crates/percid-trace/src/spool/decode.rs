@@ -2,6 +2,7 @@
 
 use super::layout::*;
 use super::numbers::{signed, take};
+use crate::counters::{Counted, MOST as MOST_COUNTERS};
 use crate::event::{Event, State, What};
 use crate::interner::{Interner, Text};
 use crate::limits::{LAST_TIME, MOST_CPUS};
@@ -11,7 +12,7 @@ use crate::trace::Trace;
 /// Adds the events of a frame to those of a trace, which has lost what the frame says. `None` if this
 /// is no content; the trace may have got some of it then.
 pub(super) fn decode(content: &[u8], trace: &mut Trace) -> Option<()> {
-    let Trace { origin, events, numa, texts } = trace;
+    let Trace { origin, events, numa, counted, texts } = trace;
     let mut reader = Reader { rest: content, time: 0, known: Vec::new(), texts };
     origin.lost = reader.number()?;
     let (schedule, balancing) = (reader.number()?, reader.number()?);
@@ -21,6 +22,14 @@ pub(super) fn decode(content: &[u8], trace: &mut Trace) -> Option<()> {
     reader.time = 0;
     for _ in 0..balancing {
         numa.push(reader.numa()?);
+    }
+    // There is nothing more where nothing was counted.
+    if !reader.rest.is_empty() {
+        reader.time = 0;
+        let (turns, counters) = (reader.number()?, reader.number()? as usize);
+        for _ in 0..turns {
+            counted.push(reader.counted(counters)?);
+        }
     }
     reader.rest.is_empty().then_some(())
 }
@@ -50,10 +59,16 @@ impl Reader<'_> {
     fn begin(&mut self) -> Option<(u8, u64, u32)> {
         let (&kind, rest) = self.rest.split_first()?;
         self.rest = rest;
+        let (time, cpu) = self.place_in_time()?;
+        Some((kind, time, cpu))
+    }
+
+    #[inline]
+    fn place_in_time(&mut self) -> Option<(u64, u32)> {
         let time = self.time.wrapping_add_signed(signed(self.number()?));
         self.time = time;
         let cpu = self.short()?;
-        (time <= LAST_TIME && cpu < MOST_CPUS).then_some((kind, time, cpu))
+        (time <= LAST_TIME && cpu < MOST_CPUS).then_some((time, cpu))
     }
 
     #[inline]
@@ -87,6 +102,16 @@ impl Reader<'_> {
             _ => return None,
         };
         Some(Event { time, cpu, what })
+    }
+
+    fn counted(&mut self, counters: usize) -> Option<Counted> {
+        let (time, cpu) = self.place_in_time()?;
+        let (thread, ran, uncounted) = (self.short()?, self.number()?, self.number()?);
+        let mut counts = [0; MOST_COUNTERS];
+        for count in counts.get_mut(..counters)? {
+            *count = self.number()?;
+        }
+        Some(Counted { time, cpu, thread, ran, uncounted, counts })
     }
 
     fn numa(&mut self) -> Option<numa::Event> {
@@ -174,10 +199,13 @@ mod tests {
     use crate::spool::encode::Content;
     use percid_rules::scan::{Reason, Traits};
 
+    const COUNTERS: usize = 2;
+
     fn content(trace: &Trace) -> Vec<u8> {
         let mut content = Content::default();
         trace.events.iter().for_each(|event| content.push(event, &trace.texts));
         trace.numa.iter().for_each(|event| content.push_numa(event));
+        trace.counted.iter().for_each(|turn| content.push_counted(turn, COUNTERS));
         content.take(trace.origin.lost)
     }
 
@@ -207,7 +235,16 @@ mod tests {
             thread: 70 + nr as u32,
             what,
         });
-        Trace { numa: numa.collect(), ..Trace::default() }
+        let counted = |nr: u64| Counted {
+            time: 500 + 70 * nr,
+            cpu: nr as u32 % 3,
+            thread: 7,
+            ran: 40 + nr,
+            uncounted: nr % 2,
+            counts: [nr, u64::MAX, 0, 0, 0, 0, 0, 0],
+        };
+        let counted = (0..10).map(counted).collect();
+        Trace { numa: numa.collect(), counted, ..Trace::default() }
     }
 
     #[test]
@@ -215,6 +252,7 @@ mod tests {
         let (trace, mut back) = (every_kind(), Trace::default());
         assert_eq!(decode(&content(&trace), &mut back), Some(()));
         assert_eq!(back.numa, trace.numa);
+        assert_eq!(back.counted, trace.counted);
         let words = words_of_traits(Traits::ANONYMOUS);
         assert_eq!(traits_from_words(&words), Some(Traits::ANONYMOUS));
     }
@@ -236,9 +274,33 @@ mod tests {
             }
             let mut trace = Trace::default();
             read += u64::from(decode(&bytes, &mut trace).is_some());
-            assert!(trace.events.len() + trace.numa.len() <= bytes.len());
+            assert!(trace.events.len() + trace.numa.len() + trace.counted.len() <= bytes.len());
         }
         assert!((1000..199_000).contains(&read), "{read}");
+    }
+
+    #[test]
+    fn turns_with_more_counters_than_any_are_refused() {
+        let turn = Counted {
+            time: 1,
+            cpu: 0,
+            thread: 7,
+            ran: 1,
+            uncounted: 0,
+            counts: [3; MOST_COUNTERS],
+        };
+        let with = |counters: usize| {
+            let mut content = Content::default();
+            content.push_counted(&turn, MOST_COUNTERS);
+            let mut bytes = content.take(0);
+            // Behind what was lost, no events of either sort, and one turn.
+            assert_eq!(bytes[3..5], [1, MOST_COUNTERS as u8]);
+            bytes[4] = counters as u8;
+            let more = counters.saturating_sub(MOST_COUNTERS);
+            bytes.extend(vec![3; more]);
+            decode(&bytes, &mut Trace::default()).is_some()
+        };
+        assert!(with(MOST_COUNTERS) && !with(MOST_COUNTERS + 1) && !with(0));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::layout::*;
 use super::numbers::{put, unsigned};
+use crate::counters::{Counted, MOST as MOST_COUNTERS};
 use crate::event::{Event, What};
 use crate::interner::Interner;
 use crate::numa::{self, Place, words_of_traits};
@@ -13,6 +14,9 @@ use crate::numa::{self, Place, words_of_traits};
 pub(super) struct Content {
     schedule: Events,
     numa: Events,
+    counted: Events,
+    /// How many counters the turns have.
+    counters: usize,
     texts: Texts,
 }
 
@@ -32,7 +36,7 @@ struct Texts(HashMap<Box<str>, u64>);
 impl Content {
     /// How many bytes there are.
     pub(super) fn len(&self) -> usize {
-        self.schedule.bytes.len() + self.numa.bytes.len()
+        self.schedule.bytes.len() + self.numa.bytes.len() + self.counted.bytes.len()
     }
 
     /// Adds an event of the schedule. Those of NUMA balancing come behind all of them.
@@ -104,14 +108,25 @@ impl Content {
         }
     }
 
+    /// Adds a turn and what so many counters counted in it. These come behind all events.
+    pub(super) fn push_counted(&mut self, turn: &Counted, counters: usize) {
+        let Content { counted: to, counters: of_all, .. } = self;
+        let Counted { time, cpu, thread, ran, uncounted, counts } = *turn;
+        *of_all = counters.min(MOST_COUNTERS);
+        to.next(time, cpu, &[thread.into(), ran, uncounted]);
+        counts.iter().take(*of_all).for_each(|&count| put(&mut to.bytes, count));
+    }
+
     /// The content, and what was lost by then; nothing is kept.
     pub(super) fn take(&mut self, lost: u64) -> Vec<u8> {
-        let Content { schedule, numa, texts } = self;
-        let mut bytes = Vec::with_capacity(30 + schedule.bytes.len() + numa.bytes.len());
+        let mut bytes = Vec::with_capacity(40 + self.len());
+        let Content { schedule, numa, counted, counters, texts } = self;
         [lost, schedule.count, numa.count].iter().for_each(|&number| put(&mut bytes, number));
-        for events in [schedule, numa] {
-            bytes.append(&mut events.bytes);
-            (events.count, events.time) = (0, 0);
+        schedule.append_to(&mut bytes);
+        numa.append_to(&mut bytes);
+        if counted.count > 0 {
+            [counted.count, *counters as u64].iter().for_each(|&number| put(&mut bytes, number));
+            counted.append_to(&mut bytes);
         }
         texts.0.clear();
         bytes
@@ -122,11 +137,22 @@ impl Events {
     #[inline]
     fn begin(&mut self, kind: u8, time: u64, cpu: u32, fields: &[u64]) {
         self.bytes.push(kind);
+        self.next(time, cpu, fields);
+    }
+
+    #[inline]
+    fn next(&mut self, time: u64, cpu: u32, fields: &[u64]) {
         put(&mut self.bytes, unsigned(time.wrapping_sub(self.time) as i64));
         put(&mut self.bytes, cpu.into());
         fields.iter().for_each(|&field| put(&mut self.bytes, field));
         self.time = time;
         self.count += 1;
+    }
+
+    /// Nothing is kept.
+    fn append_to(&mut self, bytes: &mut Vec<u8>) {
+        bytes.append(&mut self.bytes);
+        (self.count, self.time) = (0, 0);
     }
 }
 

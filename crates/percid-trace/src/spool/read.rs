@@ -71,6 +71,7 @@ pub fn read_bytes(bytes: &[u8]) -> Result<Trace, Error> {
     trace.origin.coverage.cut_off |= tail.cut_off;
     trace.events.sort_by_key(|event| (event.time, event.cpu));
     trace.numa.sort_by_key(|event| (event.time, event.cpu));
+    trace.counted.sort_by_key(|turn| (turn.time, turn.cpu));
     Ok(trace)
 }
 
@@ -109,7 +110,8 @@ fn events<R: Read>(
     let mut cut_off = true;
     let mut end = frames.at;
     loop {
-        let (events, numa) = (part.0.events.len(), part.0.numa.len());
+        let Trace { events, numa, counted, .. } = &part.0;
+        let (events, numa, counted) = (events.len(), numa.len(), counted.len());
         match frames.next()? {
             Some(Frame::Events(content)) if decode(content, &mut part.0).is_some() => {}
             Some(Frame::End) => {
@@ -120,6 +122,7 @@ fn events<R: Read>(
             _ => {
                 part.0.events.truncate(events);
                 part.0.numa.truncate(numa);
+                part.0.counted.truncate(counted);
                 break;
             }
         }

@@ -58,7 +58,7 @@ impl Sink for Ring {
     fn take(&mut self, piece: &Piece<'_>) -> Result<ControlFlow<()>, String> {
         let Ring { frames, most, kept, state } = self;
         state.lost = piece.lost;
-        if !piece.events.is_empty() || !piece.numa.is_empty() {
+        if !piece.is_empty() {
             frames.each(piece, |frame| {
                 *kept += frame.len();
                 state.frames.push_back(frame.into());

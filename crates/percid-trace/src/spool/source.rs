@@ -41,14 +41,15 @@ impl Part {
         is_end: bool,
         take: &mut dyn FnMut(&Trace) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let count = self.0.events.len() + self.0.numa.len();
+        let count = self.0.events.len() + self.0.numa.len() + self.0.counted.len();
         if count < ENOUGH && !(is_end && count > 0) {
             return Ok(());
         }
         take(&self.0)?;
-        let Trace { events, numa, texts, .. } = &mut self.0;
+        let Trace { events, numa, counted, texts, .. } = &mut self.0;
         events.clear();
         numa.clear();
+        counted.clear();
         *texts = Default::default();
         Ok(())
     }

@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::event::{Event, Tid};
 use crate::gaps::{self, Finder};
 use crate::limits::MOST_CPUS;
-use crate::parquet::Writer;
+use crate::parquet::{Happened, Parts, Writer};
 use crate::trace::{Origin, Trace};
 use crate::trustworthiness::{Judge, Trustworthiness};
 
@@ -19,6 +19,8 @@ pub struct Stored {
     pub events: u64,
     /// Events of NUMA balancing.
     pub numa_events: u64,
+    /// Turns of threads in which something was counted.
+    pub counted_turns: u64,
     /// From the first event of the schedule to the last, in nanoseconds.
     pub duration_ns: u64,
     /// Where it comes from, as the file says.
@@ -45,20 +47,22 @@ pub fn store(
     let survey = Survey::of(source)?;
     let mut storing = Storing {
         finder: Finder::new(&survey.known),
-        writer: Writer::new(to, survey.numa)?,
+        writer: Writer::new(to, Parts { numa: survey.numa, counted: survey.counted })?,
         judge: Judge::default(),
         completed: Vec::new(),
         events: 0,
         numa_events: 0,
+        counters: source.origin().counters.clone(),
+        counted_turns: 0,
         inferred: 0,
         ends: None,
     };
     source.each(&mut |part| {
         storing.take(part)?;
-        progress(storing.events + storing.numa_events);
+        progress(storing.events + storing.numa_events + storing.counted_turns);
         Ok(())
     })?;
-    let Storing { writer, judge, events, numa_events, inferred, ends, .. } = storing;
+    let Storing { writer, judge, events, numa_events, counted_turns, inferred, ends, .. } = storing;
     let mut origin = Origin { lost: survey.tail.lost, ..source.origin().clone() };
     origin.coverage.inferred += inferred;
     origin.coverage.cut_off |= survey.tail.cut_off;
@@ -66,6 +70,7 @@ pub fn store(
     Ok(Stored {
         events,
         numa_events,
+        counted_turns,
         duration_ns: ends.map_or(0, |(first, last): (u64, u64)| last.saturating_sub(first)),
         trustworthiness: judge.judge(&origin, 0, &survey.known),
         origin,
@@ -108,21 +113,25 @@ struct Survey {
     known: HashSet<Tid>,
     /// Whether there are events of NUMA balancing.
     numa: bool,
+    /// Whether there are turns in which something was counted.
+    counted: bool,
     tail: Tail,
 }
 
 impl Survey {
     fn of(source: &dyn Source) -> Result<Survey, Error> {
-        let (mut known, mut numa, mut order) = (HashSet::new(), false, Order::default());
+        let (mut known, mut order) = (HashSet::new(), Order::default());
+        let (mut numa, mut counted) = (false, false);
         let tail = source.each(&mut |part| {
             for event in &part.events {
                 order.check(event)?;
                 gaps::learn(&mut known, event);
             }
             numa |= !part.numa.is_empty();
+            counted |= !part.counted.is_empty();
             Ok(())
         })?;
-        Ok(Survey { known, numa, tail })
+        Ok(Survey { known, numa, counted, tail })
     }
 }
 
@@ -134,6 +143,8 @@ struct Storing<'a, W: Write + Send> {
     completed: Vec<Event>,
     events: u64,
     numa_events: u64,
+    counters: Vec<String>,
+    counted_turns: u64,
     inferred: u64,
     /// The first time and the last.
     ends: Option<(u64, u64)>,
@@ -156,6 +167,9 @@ impl<W: Write + Send> Storing<'_, W> {
         }
         self.events += self.completed.len() as u64;
         self.numa_events += part.numa.len() as u64;
-        self.writer.write(&self.completed, &part.numa, &part.texts)
+        self.counted_turns += part.counted.len() as u64;
+        let Trace { numa, counted, texts, .. } = part;
+        let (events, counters) = (&self.completed, &self.counters);
+        self.writer.write(&Happened { events, numa, counted, counters, texts })
     }
 }

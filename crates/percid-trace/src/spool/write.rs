@@ -86,7 +86,7 @@ impl Sink for Spool {
     }
 
     fn take(&mut self, piece: &Piece<'_>) -> Result<ControlFlow<()>, String> {
-        if piece.events.is_empty() && piece.numa.is_empty() && piece.lost == self.lost {
+        if piece.is_empty() && piece.lost == self.lost {
             return Ok(ControlFlow::Continue(()));
         }
         let bytes = self.frames.of(piece);
@@ -136,6 +136,12 @@ impl Frames {
         }
         for event in piece.numa {
             self.content.push_numa(event);
+            if self.content.len() >= ENOUGH {
+                pass_on(&mut self.content);
+            }
+        }
+        for turn in piece.counted {
+            self.content.push_counted(turn, piece.counters);
             if self.content.len() >= ENOUGH {
                 pass_on(&mut self.content);
             }

@@ -4,6 +4,7 @@
 
 use percid_sim::random::Random;
 use percid_trace::collector::{Collector, Tracepoint};
+use percid_trace::counters::Counted;
 use percid_trace::event::{Event, IDLE, Shares, Stage, State, UNKNOWN, What};
 use percid_trace::interner::Text;
 use percid_trace::trace::{Coverage, Origin, Sampling, Trace};
@@ -19,6 +20,7 @@ pub(crate) fn origin() -> Origin {
         command: Some("make -j8 \"it's ü\"".into()),
         scan: None,
         nodes: Vec::new(),
+        counters: Vec::new(),
         coverage: Coverage {
             sampling: Some(Sampling::Period(7)),
             away_only: true,
@@ -179,6 +181,22 @@ fn name(thread: u32) -> &'static [u8] {
         IDLE => b"swapper/0",
         _ => NAMES[thread as usize % NAMES.len()],
     }
+}
+
+/// Turns with any counts that their types allow, of three counters, and their names.
+pub(crate) fn counted(seed: u64, turns: u64) -> (Vec<String>, Vec<Counted>) {
+    let mut random = Random::new(seed);
+    let mut large = || random.below(1 << 32) << random.below(33) | random.below(2);
+    let turn = |nr| Counted {
+        time: 3000 * nr,
+        cpu: (large() % 5) as u32,
+        thread: large() as u32,
+        ran: large(),
+        uncounted: large(),
+        counts: [large(), large(), large(), 0, 0, 0, 0, 0],
+    };
+    let names = ["cycles", "r1c2", "page-faults"].map(str::to_owned);
+    (names.into(), (0..turns).map(turn).collect())
 }
 
 /// Events with any values that their types allow, in the order of a trace.

@@ -1,4 +1,5 @@
-//! Files of `trace-cmd` as other machines and other builds of it write them.
+//! Files of `trace-cmd` and `perf` as other machines and other builds of it write them.
+#![allow(dead_code, reason = "every test uses some of it")]
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -6,28 +7,37 @@ use std::io::Write;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 
+pub(crate) mod perf_data;
+
 /// A file that is changed in place, from one place to the next.
-struct Swap {
-    file: Vec<u8>,
-    at: usize,
+pub(super) struct Swap {
+    pub(super) file: Vec<u8>,
+    pub(super) at: usize,
 }
 
 impl Swap {
     /// Swaps a number here and goes on; what it was.
-    fn number(&mut self, size: usize) -> u64 {
+    pub(super) fn number(&mut self, size: usize) -> u64 {
         let number = self.number_at(self.at, size);
         self.at += size;
         number
     }
 
-    fn number_at(&mut self, at: usize, size: usize) -> u64 {
+    pub(super) fn number_at(&mut self, at: usize, size: usize) -> u64 {
         let bytes = &mut self.file[at..at + size];
         let number = bytes.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte));
         bytes.reverse();
         number
     }
 
-    fn text(&mut self) -> String {
+    /// So many of eight bytes each.
+    pub(super) fn numbers(&mut self, count: u64) {
+        for _ in 0..count {
+            self.number(8);
+        }
+    }
+
+    pub(super) fn text(&mut self) -> String {
         let end = self.file[self.at..].iter().position(|&byte| byte == 0).expect("an end");
         let text = String::from_utf8_lossy(&self.file[self.at..self.at + end]).into_owned();
         self.at += end + 1;
@@ -35,26 +45,26 @@ impl Swap {
     }
 
     /// A text whose size stands before it.
-    fn sized(&mut self, size: usize) -> String {
+    pub(super) fn sized(&mut self, size: usize) -> String {
         let len = self.number(size) as usize;
         self.at += len;
         String::from_utf8_lossy(&self.file[self.at - len..self.at]).into_owned()
     }
 
-    fn headers(&mut self) {
+    pub(super) fn headers(&mut self) {
         for _ in 0..2 {
             self.text();
             self.sized(8);
         }
     }
 
-    fn ftrace(&mut self) {
+    pub(super) fn ftrace(&mut self) {
         for _ in 0..self.number(4) {
             self.sized(8);
         }
     }
 
-    fn systems(&mut self) -> Records {
+    pub(super) fn systems(&mut self) -> Records {
         let mut records = Records::default();
         for _ in 0..self.number(4) {
             self.text();
@@ -122,7 +132,7 @@ impl Swap {
 
 /// Where the numbers are in the records of each event.
 #[derive(Default)]
-struct Records(HashMap<u64, Vec<(usize, usize)>>);
+pub(super) struct Records(HashMap<u64, Vec<(usize, usize)>>);
 
 impl Records {
     fn add(&mut self, format: &str) {
@@ -140,7 +150,7 @@ impl Records {
         self.0.insert(id.trim().parse().expect("a number"), fields.collect());
     }
 
-    fn swap(&self, file: &mut Swap, data: usize) {
+    pub(super) fn swap(&self, file: &mut Swap, data: usize) {
         let id = u64::from(u16::from_le_bytes([file.file[data], file.file[data + 1]]));
         for &(offset, size) in &self.0[&id] {
             file.number_at(data + offset, size);

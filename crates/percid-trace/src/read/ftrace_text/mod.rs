@@ -34,6 +34,8 @@ const SHORTEST_LINE: usize = 80;
 /// A line that tells of an event and cannot be read is counted, unless it is one of many: those are of
 /// another kind than is read.
 pub(super) fn read(bytes: &[u8]) -> Result<Trace, Error> {
+    let width = instance::width(bytes);
+    instance::check(bytes, width)?;
     let mut reader = Reader {
         collector: Collector::with_capacity(bytes.len() / SHORTEST_LINE),
         processes: HashMap::new(),
@@ -41,7 +43,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Trace, Error> {
         read: 0,
         first_unread: None,
         order: TimeOrder::default(),
-        width: instance::width(bytes),
+        width,
         repeats: Repeats::new(),
     };
     let mut page = page::is_page(bytes).then(page::Page::default);

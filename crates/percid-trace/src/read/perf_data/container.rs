@@ -17,6 +17,7 @@ pub(super) mod feature {
     pub(in super::super) const OS_RELEASE: u32 = 4;
     pub(in super::super) const NR_CPUS: u32 = 7;
     pub(in super::super) const CMDLINE: u32 = 11;
+    pub(in super::super) const EVENT_DESC: u32 = 12;
 }
 
 /// The size of a pipe's header, which tells it from a file.

@@ -18,11 +18,13 @@ use crate::trace::{Coverage, Origin, Trace};
 
 mod compressed;
 mod container;
+mod counting;
 mod directory;
 mod sample;
 
 use container::{Container, Record, feature};
-use sample::Layout;
+use counting::Counting;
+use sample::{Layout, Place};
 
 pub(super) use directory::read_directory;
 
@@ -49,6 +51,7 @@ fn trace(container: Container<'_>) -> Result<Trace, Error> {
         running: HashMap::new(),
         of_the_kernel: HashSet::new(),
         told: HashSet::new(),
+        counting: Counting::new(&container, &formats)?,
     };
     for entry in entries {
         reader.record(entry.time, container.records.get(entry.at, container.order)?)?;
@@ -56,7 +59,12 @@ fn trace(container: Container<'_>) -> Result<Trace, Error> {
     let mut origin = origin(&container)?;
     origin.lost = lost;
     origin.coverage = coverage(&container, &formats)?;
-    Ok(reader.collector.finish(origin))
+    let counted = match origin.coverage {
+        // A counter of a thread stands still while others run, and what is between samples is no turn.
+        Coverage { away_only: true, .. } | Coverage { sampling: Some(_), .. } => Vec::new(),
+        _ => reader.counting.finish(&mut origin.counters),
+    };
+    Ok(Trace { counted, ..reader.collector.finish(origin) })
 }
 
 /// A record that a trace may need.
@@ -89,9 +97,10 @@ impl Index {
                     layouts.of_other(body).tail_time(body.rest(), order).unwrap_or(0)
                 }
                 Type::Lost => {
+                    let all = body;
                     body.u64("the event of lost records")?;
                     lost = lost.saturating_add(body.u64("the number of lost records")?);
-                    continue;
+                    layouts.of_other(all).tail_time(all.rest(), order).unwrap_or(0)
                 }
                 Type::LostSamples => {
                     let number = body.u64("the number of lost samples")?;
@@ -203,6 +212,7 @@ struct Reader<'a> {
     /// New threads whose creation was told without its CPU, so that `sched_process_fork` is not
     /// known by that.
     told: HashSet<Tid>,
+    counting: Counting,
 }
 
 impl Reader<'_> {
@@ -214,6 +224,10 @@ impl Reader<'_> {
             Type::Comm => self.comm(time, misc, body),
             Type::Fork => self.fork(time, body),
             Type::Exit => self.exit(time, body),
+            Type::Lost => {
+                self.counting.lose(self.place(body).map(|place| place.cpu));
+                Ok(())
+            }
             _ if !self.uses.switches => Ok(()),
             Type::Switch => self.switch(time, misc, body, UNKNOWN),
             _ => self.switch_cpu_wide(time, misc, body),
@@ -228,6 +242,11 @@ impl Reader<'_> {
         let decoded = self.formats.decode(raw).map_err(|what| body.error(what))?;
         let Some((current, tracepoint)) = decoded else { return Ok(()) };
         let cpu = sample.cpu.ok_or_else(|| body.error("the samples do not say on which CPU"))?;
+        if let (Tracepoint::SchedSwitch { prev_pid, next_pid, .. }, Some(group)) =
+            (tracepoint, &sample.group)
+        {
+            self.counting.switch(time, cpu, (prev_pid, next_pid), group);
+        }
         if let Tracepoint::SchedProcessFork { child_pid, .. } = tracepoint {
             if self.told.remove(&child_pid) {
                 return Ok(());
@@ -276,7 +295,7 @@ impl Reader<'_> {
             true => Shares::Process,
             false => Shares::Nothing,
         };
-        let place = self.layouts.of_other(body).tail_place(body.rest(), self.order);
+        let place = self.place(body);
         self.told.extend(place.is_none().then_some(thread));
         let cpu = place.map_or(0, |place| place.cpu);
         self.collector.fork(time, cpu, parent, thread, b"", shares);
@@ -314,8 +333,7 @@ impl Reader<'_> {
         body: Bytes<'_>,
         other: Tid,
     ) -> Result<(), Error> {
-        let place = self.layouts.of_other(body).tail_place(body.rest(), self.order);
-        let place = place.ok_or_else(|| {
+        let place = self.place(body).ok_or_else(|| {
             body.error("a switch does not say of which thread and CPU (perf record --sample-cpu)")
         })?;
         let (prev_pid, next_pid, state) = match misc.switch_out() {
@@ -347,8 +365,12 @@ impl Reader<'_> {
 
     /// Where a record that is no sample was made; 0 if it does not say.
     fn cpu(&self, body: Bytes<'_>) -> Cpu {
-        let place = self.layouts.of_other(body).tail_place(body.rest(), self.order);
-        place.map_or(0, |place| place.cpu)
+        self.place(body).map_or(0, |place| place.cpu)
+    }
+
+    /// Where a record that is no sample was made, if it says it.
+    fn place(&self, body: Bytes<'_>) -> Option<Place> {
+        self.layouts.of_other(body).tail_place(body.rest(), self.order)
     }
 }
 

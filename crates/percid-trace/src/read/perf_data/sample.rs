@@ -37,7 +37,11 @@ impl Attributes {
         let period = attr.u64(WHAT)?;
         let sample_type = SampleType(attr.u64(WHAT)?);
         let read_format = ReadFormat(attr.u64(WHAT)?);
-        let options = Options(attr.u64(WHAT)?);
+        // They are bit fields, of which compilers for big-endian machines put the first into the highest bit.
+        let options = Options(match attr.order() {
+            ByteOrder::Little => attr.u64(WHAT)?,
+            ByteOrder::Big => attr.u64(WHAT)?.reverse_bits(),
+        });
         let has_clock = size >= PerfEventAttrSize::Ver3.0 && options.has_flag(Options::UseClockId);
         let clock = has_clock.then(|| clock(all)).transpose()?;
         Ok(Attributes { kind, config, period, sample_type, read_format, options, clock })
@@ -55,6 +59,11 @@ impl Attributes {
             (false, 0 | 1) => None,
             (false, nth) => Some(Sampling::Period(nth)),
         }
+    }
+
+    /// The kernel's numbers for what it counts.
+    pub(super) fn counter(&self) -> (u32, u64) {
+        (self.kind.0, self.config)
     }
 
     /// Whether it is one of a command, and so of its threads.
@@ -128,6 +137,31 @@ pub(super) struct Sample<'a> {
     pub(super) cpu: Option<Cpu>,
     /// The kernel's trace record; there is none if the event is no tracepoint.
     pub(super) raw: Option<&'a [u8]>,
+    /// What the counters of its group show; there are none if it has none, or if these do not say which
+    /// is which.
+    pub(super) group: Option<Group<'a>>,
+}
+
+/// What the counters of a group show.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Group<'a> {
+    /// For how long they were asked for, and for how long they counted; 0 if it does not say it.
+    pub(super) asked: u64,
+    pub(super) running: u64,
+    /// What each shows, with its number.
+    values: &'a [u8],
+    /// Bytes of each.
+    each: usize,
+    order: ByteOrder,
+}
+
+impl Group<'_> {
+    /// The numbers of the events, and what they show.
+    pub(super) fn values(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.values.chunks_exact(self.each).filter_map(|value| {
+            Some((u64_at(value, PART, self.order)?, u64_at(value, 0, self.order)?))
+        })
+    }
 }
 
 /// Where and when a record that is no sample was made.
@@ -212,18 +246,43 @@ impl Layout {
         };
         let kind = self.sample_type;
         if !self.is_tracepoint || !kind.has_flag(SampleType::Raw) {
-            return Some(Sample { cpu, raw: None });
+            return Some(Sample { cpu, raw: None, group: None });
         }
-        let mut at = self.variable;
+        let (mut at, mut group) = (self.variable, None);
         if kind.has_flag(SampleType::Read) {
-            at = self.after_read(body, at, order)?;
+            let end = self.after_read(body, at, order)?;
+            group = self.group(body.get(at..end)?, order);
+            at = end;
         }
         if kind.has_flag(SampleType::Callchain) {
             at = after_list(body, at, PART, PART, order)?;
         }
         let len = u32_at(body, at, order)? as usize;
         let raw = body.get(at + 4..)?.get(..len)?;
-        Some(Sample { cpu, raw: Some(raw) })
+        Some(Sample { cpu, raw: Some(raw), group })
+    }
+
+    /// What the counters of a group show, if there is a group whose counters have numbers.
+    fn group<'a>(&self, read: &'a [u8], order: ByteOrder) -> Option<Group<'a>> {
+        let format = self.read_format;
+        if !format.has_flag(ReadFormat::Group) || !format.has_flag(ReadFormat::Id) {
+            return None;
+        }
+        let mut at = PART;
+        let mut time = |flag| {
+            let has = format.has_flag(flag);
+            let time = if has { u64_at(read, at, order)? } else { 0 };
+            at += if has { PART } else { 0 };
+            Some(time)
+        };
+        let asked = time(ReadFormat::TotalTimeEnabled)?;
+        let running = time(ReadFormat::TotalTimeRunning)?;
+        let (asked, running) = match [ReadFormat::TotalTimeEnabled, ReadFormat::TotalTimeRunning] {
+            both if both.iter().all(|&flag| format.has_flag(flag)) => (asked, running),
+            _ => (0, 0),
+        };
+        let lost = usize::from(format.has_flag(ReadFormat::Lost));
+        Some(Group { asked, running, values: read.get(at..)?, each: (2 + lost) * PART, order })
     }
 
     /// Where the values of counters end: one, or a list if the events are a group.

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use super::buffers::Buffers;
 use super::clock::now;
 use super::command::PausedCommand;
+use super::perf::Counting;
 use super::regions::Regions;
 use super::snapshot::{self, Snapshot};
 use super::stream::{Settled, Stream};
@@ -47,6 +48,7 @@ pub fn record_to(
     sink: &mut dyn Sink,
     progress: impl FnMut(Progress),
 ) -> Result<Ended, Refusal> {
+    let counting = Counting::open(options).map_err(Refusal::NoCounters)?;
     let subject = Subject::new(options)?;
     let ways = match &options.way {
         Some(way) => std::slice::from_ref(way),
@@ -60,7 +62,9 @@ pub fn record_to(
         };
         match opened {
             Ok(buffers) => {
-                return Session::new(way, buffers, sink).run(options, subject, stop, progress);
+                let mut session = Session::new(way, buffers, sink);
+                session.counting = counting;
+                return session.run(options, subject, stop, progress);
             }
             Err(why) => missing.push((way, why)),
         }
@@ -119,11 +123,13 @@ struct Session<'a> {
     is_over: bool,
     /// The regions of processes, if the NUMA scan is recorded.
     regions: Option<Regions>,
+    counting: Counting,
 }
 
 impl<'a> Session<'a> {
     fn new(way: Way, buffers: Box<dyn Buffers>, sink: &'a mut dyn Sink) -> Session<'a> {
-        Session { way, buffers, stream: Stream::default(), sink, is_over: false, regions: None }
+        let (stream, counting) = (Stream::default(), Counting::default());
+        Session { way, buffers, stream, sink, is_over: false, regions: None, counting }
     }
 
     fn run(
@@ -137,12 +143,17 @@ impl<'a> Session<'a> {
         self.prepare_scan(options, subject.pid());
         self.sink.begin(&self.origin(&options.target)).map_err(|why| self.failed(why))?;
         let began = now();
-        self.buffers.begin().map_err(|why| self.failed(why))?;
+        let begun = self.buffers.begin().and_then(|()| self.counting.begin());
+        begun.map_err(|why| self.failed(why))?;
         let threads = subject.snapshot();
+        if subject.pid().is_some() {
+            self.stream.keep_counted_of(threads.iter().map(|found| found.thread));
+        }
         self.stream.begin(Snapshot { began, taken: now(), threads });
         let mut child = subject.begin()?;
         let followed = self.follow(end, options.limit, stop, progress);
-        let ended = self.buffers.end(&mut self.stream);
+        let counted = self.counting.end(&mut self.stream);
+        let ended = self.buffers.end(&mut self.stream).and(counted);
         let has_some = self.stream.len() > 0;
         let rest = self.pass_on(now(), u64::MAX);
         let broken = followed.and(ended).and(rest).err();
@@ -161,7 +172,7 @@ impl<'a> Session<'a> {
     fn origin(&self, target: &Target) -> Origin {
         let scan = self.regions.as_ref().and_then(|_| numa_balancing::settings());
         let nodes = self.regions.as_ref().map(|_| numa_balancing::nodes()).unwrap_or_default();
-        Origin { scan, nodes, ..origin(target) }
+        Origin { scan, nodes, counters: self.counting.names(), ..origin(target) }
     }
 
     /// Gives the sink what is settled of what was taken until a time.
@@ -169,9 +180,11 @@ impl<'a> Session<'a> {
         if self.is_over {
             return Ok(());
         }
-        let Settled { events, numa } = self.stream.settle(until);
+        let Settled { events, numa, counted } = self.stream.settle(until);
         let (texts, lost) = (self.stream.texts(), self.stream.lost);
-        let piece = Piece { events: &events, numa: &numa, texts, lost, asked, until };
+        let counters = self.counting.counters();
+        let (events, numa, counted) = (&events[..], &numa[..], &counted[..]);
+        let piece = Piece { events, numa, counted, counters, texts, lost, asked, until };
         let flow = self.sink.take(&piece);
         self.is_over = !matches!(flow, Ok(ControlFlow::Continue(())));
         self.stream.forget();
@@ -199,6 +212,7 @@ impl<'a> Session<'a> {
     ) -> Result<(), String> {
         let began = Instant::now();
         let mut polled = self.buffers.descriptors();
+        polled.extend(self.counting.descriptors());
         polled.extend(end.as_ref().and_then(End::descriptor));
         loop {
             let elapsed = began.elapsed();
@@ -211,7 +225,8 @@ impl<'a> Session<'a> {
             wait(&polled, remaining.min(INTERVAL));
             let before = self.stream.len();
             let asked = now();
-            let until = self.buffers.drain(&mut self.stream)?.saturating_sub(HELD);
+            let until = self.buffers.drain(&mut self.stream)?;
+            let until = until.min(self.counting.drain(&mut self.stream)?).saturating_sub(HELD);
             if let Some(regions) = &mut self.regions {
                 regions.look(&mut self.stream);
             }

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::snapshot::Snapshot;
 use crate::collector::{Collector, Tracepoint};
+use crate::counters::Counted;
 use crate::event::{Cpu, Event, IDLE, Shares, State, Tid, What};
 use crate::interner::Interner;
 use crate::numa;
@@ -29,6 +30,10 @@ pub(super) struct Stream {
     pub(super) lost: u64,
     /// The threads that scanned their process's memory for NUMA balancing.
     pub(super) scanners: BTreeSet<Tid>,
+    /// Turns that were counted, and not handed out yet.
+    counted: Vec<Counted>,
+    /// The threads whose turns are; none: all.
+    counted_of: Option<HashSet<Tid>>,
 }
 
 /// Events in their order.
@@ -36,6 +41,7 @@ pub(super) struct Stream {
 pub(super) struct Settled {
     pub(super) events: Vec<Event>,
     pub(super) numa: Vec<numa::Event>,
+    pub(super) counted: Vec<Counted>,
 }
 
 impl Stream {
@@ -57,6 +63,16 @@ impl Stream {
     /// Leaves out the migrations of all threads but these and those that they create.
     pub(super) fn keep_migrations_of(&mut self, targets: BTreeSet<Tid>) {
         self.targets = Some(targets.into_iter().collect());
+    }
+
+    /// Takes in a turn in which something was counted.
+    pub(super) fn counted(&mut self, turn: Counted) {
+        self.counted.push(turn);
+    }
+
+    /// Leaves out what is counted of all threads but these and those that they create.
+    pub(super) fn keep_counted_of(&mut self, threads: impl IntoIterator<Item = Tid>) {
+        self.counted_of = Some(threads.into_iter().collect());
     }
 
     /// Takes in an event. A clock that steps back a little is taken to have stood still.
@@ -141,7 +157,26 @@ impl Stream {
         }
         numa.sort_by_key(|event| (event.time, event.cpu));
         self.count += (events.len() + numa.len()) as u64;
-        Settled { events, numa }
+        let counted = self.settle_counted(until, &events);
+        Settled { events, numa, counted }
+    }
+
+    /// The turns that ended before a time, of those who lived at any time during these events.
+    fn settle_counted(&mut self, until: u64, events: &[Event]) -> Vec<Counted> {
+        let (mut counted, rest) = self.counted.drain(..).partition(|turn| turn.time < until);
+        self.counted = rest;
+        if let Some(threads) = &mut self.counted_of {
+            let mut lived = threads.clone();
+            for event in events {
+                is_of(threads, event);
+                if let What::Fork { child: thread, .. } | What::Exec { thread, .. } = event.what {
+                    lived.insert(thread);
+                }
+            }
+            counted.retain(|turn: &Counted| lived.contains(&turn.thread));
+        }
+        counted.sort_by_key(|turn| (turn.time, turn.cpu));
+        counted
     }
 
     /// Forgets what only settled events needed.
@@ -192,6 +227,7 @@ fn not_back(settled: &mut HashMap<Cpu, u64>, cpu: Cpu, time: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::counters::MOST;
     use crate::record::linux::snapshot::Thread;
 
     fn found(thread: Tid) -> Thread {
@@ -238,6 +274,36 @@ mod tests {
         let late = whats(&stream.settle(70));
         let [first, second] = [9, 10].map(|thread| What::Exit { thread });
         assert_eq!(late, [(50, first), (51, second)]);
+    }
+
+    #[test]
+    fn turns_are_counted_of_those_who_lived_and_of_nobody_else() {
+        let mut stream = Stream::default();
+        stream.keep_counted_of([7]);
+        let turn = |time, thread| Counted {
+            time,
+            cpu: 0,
+            thread,
+            ran: 1,
+            uncounted: 0,
+            counts: [0; MOST],
+        };
+        let dead = Tracepoint::SchedSwitch {
+            prev_comm: &[],
+            prev_pid: 8,
+            prev_state: State::DEAD.0,
+            next_comm: &[],
+            next_pid: IDLE,
+        };
+        let all = [(25, 9), (12, 8), (9, 7), (30, 8), (31, 7)];
+        all.into_iter().for_each(|(time, thread)| stream.counted(turn(time, thread)));
+        stream.fork(10, 2, 7, 8, Shares::Process);
+        stream.tracepoint(20, 0, 8, dead);
+        let told = |settled: Settled| -> Vec<(u64, Tid)> {
+            settled.counted.iter().map(|turn| (turn.time, turn.thread)).collect()
+        };
+        assert_eq!(told(stream.settle(28)), [(9, 7), (12, 8)]);
+        assert_eq!(told(stream.settle(u64::MAX)), [(31, 7)], "another one has that number by now");
     }
 
     #[test]

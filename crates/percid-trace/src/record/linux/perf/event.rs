@@ -83,12 +83,17 @@ pub(super) fn lost(event: RawFd) -> u64 {
     if read == size_of_val(&counts) as isize { counts[1] } else { 0 }
 }
 
-fn paranoid() -> Option<i32> {
+pub(super) fn paranoid() -> Option<i32> {
     fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok()?.trim().parse().ok()
 }
 
 /// Which right or setting is missing.
-fn missing(code: i32, error: &io::Error, whole_system: bool, paranoid: Option<i32>) -> String {
+pub(super) fn missing(
+    code: i32,
+    error: &io::Error,
+    whole_system: bool,
+    paranoid: Option<i32>,
+) -> String {
     let most = if whole_system { 0 } else { 2 };
     match (code, paranoid) {
         (_, None) | (libc::ENOSYS, _) => {
@@ -135,7 +140,7 @@ pub(super) fn disable(event: RawFd) -> Result<(), String> {
     told(unsafe { ioctls::DISABLE(event, 0) })
 }
 
-fn told(result: i32) -> Result<(), String> {
+pub(super) fn told(result: i32) -> Result<(), String> {
     if result < 0 { Err(format!("ioctl: {}", io::Error::last_os_error())) } else { Ok(()) }
 }
 

@@ -6,12 +6,14 @@
 //! Where a single process is recorded, the kernel does not say what ran before and after its
 //! threads. So that the events of a CPU fit together, this is taken to be the idle thread.
 
+mod counting;
 mod event;
 mod records;
 mod ring;
 
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
+pub(super) use self::counting::Counting;
 use self::records::Records;
 use self::ring::Ring;
 use super::buffers::Buffers;

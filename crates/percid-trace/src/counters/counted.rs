@@ -1,0 +1,33 @@
+//! One turn of a thread, and what was counted in it.
+
+use crate::event::{Cpu, Tid};
+
+/// The most counters of a recording: processors have four to eight that count at once.
+pub const MOST: usize = 8;
+
+/// One turn of a thread on a CPU, and what was counted in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Counted {
+    /// When it ended, in nanoseconds on the trace's clock. The switch in the schedule may have another
+    /// time, by a microsecond or so: both are taken during the same switch, one after the other.
+    pub time: u64,
+    /// Where.
+    pub cpu: Cpu,
+    /// Who ran.
+    pub thread: Tid,
+    /// How long, in nanoseconds.
+    pub ran: u64,
+    /// For how much of that, in nanoseconds, the processor's counters were lent to others, so that
+    /// nothing was counted.
+    pub uncounted: u64,
+    /// How much was counted, in the order of [`Origin::counters`](crate::Origin::counters). What is
+    /// behind these is 0.
+    pub counts: [u64; MOST],
+}
+
+impl Counted {
+    /// When the turn began.
+    pub fn began(&self) -> u64 {
+        self.time.saturating_sub(self.ran)
+    }
+}
