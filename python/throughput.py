@@ -18,8 +18,8 @@ from pathlib import Path
 from percid import sim
 
 CPUS = len(os.sched_getaffinity(0))
-#: Simulated milliseconds, and runs: of about 1, 50 and 200 ms each where this was written.
-SIZES = [(20, 2000), (2000, 120), (8000, 40)]
+#: Simulated milliseconds, and runs: of 2 to 900 ms each where this was written.
+SIZES = [(20, 2000), (500, 200), (2000, 60), (8000, 20)]
 ROUNDS = 3
 
 

@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::job::{self, Job, VERSION};
 use crate::precision;
 use crate::space::{Grid, Named, Space};
-use crate::table;
+use crate::table::{self, Joined};
 
 /// The file of a store that says what belongs in it.
 pub const DESCRIPTION: &str = "sweep.json";
@@ -279,7 +279,7 @@ impl Plan {
         &self,
         mut read: impl FnMut(&str) -> Result<Option<Vec<u8>>, Error>,
     ) -> Result<Merged, Error> {
-        let (mut batches, mut missing, mut cells) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut joined, mut missing, mut cells) = (Joined::default(), Vec::new(), Vec::new());
         for cell in 0..self.cells.len() {
             let mut values = Vec::new();
             for chunk in 0..self.chunks_of_cell() {
@@ -296,11 +296,11 @@ impl Plan {
                 };
                 let batch = self.read_unit(&name, chunk, bytes)?;
                 values.extend(table::numbers(&batch, "ns_per_burst").unwrap_or_default());
-                batches.push(batch);
+                joined.push(batch);
             }
             cells.push(self.summary(cell, &values));
         }
-        Ok(Merged { table: table::join(&batches), cells, missing })
+        Ok(Merged { table: joined.finish(), cells, missing })
     }
 
     fn summary(&self, cell: usize, values: &[Option<f64>]) -> CellSummary {

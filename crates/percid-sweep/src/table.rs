@@ -91,6 +91,30 @@ pub fn join(batches: &[RecordBatch]) -> RecordBatch {
         .expect("all have the common schema now")
 }
 
+/// Joins tables as they come, so that many small ones never wait together: each column of each has
+/// some hundred bytes around it.
+#[derive(Debug, Default)]
+pub(crate) struct Joined {
+    tables: Vec<RecordBatch>,
+}
+
+impl Joined {
+    /// So many tables wait to be joined.
+    const WAITING: usize = 256;
+
+    pub(crate) fn push(&mut self, table: RecordBatch) {
+        self.tables.push(table);
+        if self.tables.len() > Joined::WAITING {
+            let table = join(&self.tables);
+            self.tables = vec![table];
+        }
+    }
+
+    pub(crate) fn finish(self) -> RecordBatch {
+        join(&self.tables)
+    }
+}
+
 /// Where a column stands: what it is of, then its name or its place.
 fn rank(name: &str, place: usize) -> (u8, &str, usize) {
     match name {
@@ -123,4 +147,47 @@ fn completed(batch: &RecordBatch, schema: &SchemaRef) -> RecordBatch {
         found.unwrap_or_else(|| new_null_array(field.data_type(), rows))
     };
     of_arrays(schema.clone(), schema.fields().iter().map(array).collect(), rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(nth: usize) -> RecordBatch {
+        let number = |name: &str, value: f64| Column {
+            name: name.to_owned(),
+            values: Values::Number(vec![Some(value)]),
+        };
+        let text =
+            Column { name: "machine".to_owned(), values: Values::Text(vec!["m".to_owned()]) };
+        let mut columns = vec![text, number("ns_per_burst", nth as f64)];
+        // Columns that not all have, and that come for the first time late.
+        columns.push(number(&format!("parameters.p{}", nth % 3), 1.0));
+        if nth > 500 {
+            columns.push(number("programs.late.bursts", 2.0));
+        }
+        batch(columns)
+    }
+
+    #[test]
+    fn tables_are_joined_to_the_same_bytes_all_at_once_or_as_they_come() {
+        let tables: Vec<RecordBatch> = (0..1000).map(table).collect();
+        let mut joined = Joined::default();
+        tables.iter().cloned().for_each(|table| joined.push(table));
+        let (one, other) = (joined.finish(), join(&tables));
+        assert_eq!(one, other);
+        assert_eq!(to_parquet(&one), to_parquet(&other));
+        assert_eq!(one.num_rows(), 1000);
+        let names: Vec<&str> =
+            one.schema_ref().fields().iter().map(|field| field.name().as_str()).collect();
+        let expected = [
+            "machine",
+            "parameters.p0",
+            "parameters.p1",
+            "parameters.p2",
+            "ns_per_burst",
+            "programs.late.bursts",
+        ];
+        assert_eq!(names, expected);
+    }
 }
