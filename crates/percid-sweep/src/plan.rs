@@ -9,7 +9,7 @@ use percid_sim::machine::Machine;
 use percid_sim::policies::releases;
 use percid_sim::workload::Workload;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::error::Error;
 use crate::job::{self, Job, VERSION};
@@ -48,6 +48,15 @@ pub struct Plan {
     cells: Vec<Cell>,
     /// Seeds of each unit but a cell's last.
     chunk: u64,
+}
+
+/// What the file [`DESCRIPTION`] says.
+#[derive(Debug, Serialize)]
+struct Described<'a> {
+    percid: &'static str,
+    format: u64,
+    chunk: u64,
+    space: &'a Space,
 }
 
 /// One combination.
@@ -149,12 +158,12 @@ impl Plan {
 
     /// The text of the file [`DESCRIPTION`].
     pub fn description(&self) -> String {
-        let text = serde_json::to_string_pretty(&self.to_json());
+        let text = serde_json::to_string_pretty(&self.described());
         text.expect("strings and numbers can be written") + "\n"
     }
 
-    fn to_json(&self) -> Value {
-        json!({ "percid": VERSION, "format": FORMAT, "chunk": self.chunk, "space": self.space })
+    fn described(&self) -> Described<'_> {
+        Described { percid: VERSION, format: FORMAT, chunk: self.chunk, space: &self.space }
     }
 
     /// Whether a store with this description has the runs of this plan.
@@ -167,7 +176,8 @@ impl Plan {
             .map_err(|fault| Error::OtherSweep(format!("{DESCRIPTION}: {fault}")))?;
         expect_version(&found)?;
         let mut differences = Vec::new();
-        differ("", &found, &self.to_json(), &mut differences);
+        let own = serde_json::to_value(self.described()).expect("strings and numbers");
+        differ("", &found, &own, &mut differences);
         if differences.is_empty() {
             return Ok(());
         }
@@ -541,6 +551,8 @@ fn short(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

@@ -10,7 +10,7 @@ use percid_command::exit::Failure;
 use percid_command::interrupt::Interrupt;
 use percid_command::watch::watched;
 use percid_sim::run_control::RunControl;
-use percid_sweep::{Campaign, Counts, Directory, Error, Plan, Shard, Unit};
+use percid_sweep::{Campaign, Directory, Error, Plan, Shard, Unit};
 
 use super::figures::{FailedUnit, Results};
 use super::{failure, merge, space};
@@ -30,6 +30,7 @@ pub(super) fn fill(arguments: &SweepArguments, interrupt: &Interrupt) -> Result<
         plan: &plan,
         store: &store,
         campaign: Mutex::new(campaign),
+        to_do: left,
         fault: Mutex::default(),
     };
     watched("sim sweep", Some(left), interrupt, |control| work.run(control));
@@ -67,6 +68,8 @@ struct Work<'a> {
     plan: &'a Plan,
     store: &'a Directory,
     campaign: Mutex<Campaign>,
+    /// Runs that were left when it began.
+    to_do: u64,
     /// What ended it.
     fault: Mutex<Option<Error>>,
 }
@@ -93,7 +96,7 @@ impl Work<'_> {
         while !units.stop.load(Relaxed) {
             match self.next() {
                 Next::Unit(unit) => match self.compute(unit, units) {
-                    Ok(runs) => drop(control.done.fetch_add(runs, Relaxed)),
+                    Ok(()) => control.done.store(self.over(), Relaxed),
                     Err(Error::Stopped) => return,
                     Err(fault) => {
                         units.stop.store(true, Relaxed);
@@ -116,10 +119,8 @@ impl Work<'_> {
         }
     }
 
-    /// Gives the number of runs that need not be computed any more.
-    fn compute(&self, unit: Unit, control: &RunControl) -> Result<u64, Error> {
+    fn compute(&self, unit: Unit, control: &RunControl) -> Result<(), Error> {
         let name = self.plan.name(unit);
-        let before = lock(&self.campaign).counts();
         match self.plan.job(unit).compute(control) {
             Ok(bytes) => {
                 self.store.write_runs(&name, &bytes)?;
@@ -131,8 +132,12 @@ impl Work<'_> {
                 lock(&self.campaign).failed(unit);
             }
         }
-        let Counts { left, .. } = lock(&self.campaign).counts();
-        Ok(before.left.saturating_sub(left))
+        Ok(())
+    }
+
+    /// Runs that need not be computed any more, of those that were to do.
+    fn over(&self) -> u64 {
+        self.to_do.saturating_sub(lock(&self.campaign).counts().left)
     }
 }
 

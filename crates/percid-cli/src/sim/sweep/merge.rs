@@ -34,9 +34,10 @@ fn copy(other: &Path, plan: &Plan, store: &Directory) -> Result<(), Error> {
     Directory::existing(other)?;
     let other = Directory::open(other, plan)?;
     for name in other.runs()? {
-        if store.read_runs(&name)?.is_none()
-            && let Some(bytes) = other.read_runs(&name)?
-        {
+        if store.read_runs(&name)?.is_some() {
+            continue;
+        }
+        if let Some(bytes) = other.read_runs(&name)? {
             store.write_runs(&name, &bytes)?;
         }
     }
