@@ -32,7 +32,7 @@ wheel=$(ls "$place"/wheels/percid-*.whl)
 ls -l "$wheel"
 
 export PERCID_COMMAND=$PWD/target/release/percid
-cargo test -p percid-cli --test sim_sweep
+cargo test -p percid-cli --test suite sim_sweep::
 
 # What the package itself needs is in the wheel or comes with it: nothing else is there at first.
 python3 -m venv "$place/fresh"

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use percid_trace::{Coverage, parquet, perfetto};
 
-#[path = "../tests/schedule/mod.rs"]
+#[path = "../tests/suite/schedule/mod.rs"]
 mod schedule;
 
 const USAGE: &str = "usage: formats write FILE EVENTS | formats read FILE";

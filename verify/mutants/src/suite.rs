@@ -127,7 +127,7 @@ impl Suite {
             }
             Kind::NumaTests => "test -p percid-numa-checks",
             Kind::Capi => "test -p percid-capi",
-            Kind::Programs => "test -p percid-programs --test programs",
+            Kind::Programs => "test -p percid-programs --test suite",
             Kind::Sections => "test -p percid-sections",
             Kind::SectionsArm => ARM,
             Kind::Sweep => "test -p percid-sweep --test sweep",

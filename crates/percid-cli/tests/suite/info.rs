@@ -1,0 +1,102 @@
+//! `percid info`.
+
+use crate::percid;
+
+use percid::{bounded, command, json, list};
+
+#[test]
+fn names_every_source_and_a_choice_among_the_available() {
+    let document = json("info --json");
+    let machine = &document["machine"];
+    let sources = list(machine, "sources");
+    assert_eq!(
+        sources.iter().map(|source| &source["source"]).collect::<Vec<_>>(),
+        ["kernel", "table", "atomic"]
+    );
+    for source in sources {
+        assert_eq!(source["available"] == true, source["reason"].is_null(), "{source}");
+    }
+    let chosen = sources.iter().find(|source| source["source"] == machine["chosen"]["source"]);
+    assert!(chosen.is_some_and(|source| source["available"] == true));
+    assert!(machine["chosen"]["reason"].as_str().is_some_and(|reason| !reason.is_empty()));
+}
+
+#[test]
+fn describes_the_cpus() {
+    let document = json("info --json");
+    let machine = &document["machine"];
+    let cpus = list(machine, "cpus");
+    let allowed = cpus.iter().filter(|cpu| cpu["allowed"] == true).count() as u64;
+    assert_eq!(machine["allowed_count"], allowed);
+    assert!(allowed >= 1);
+    for key in [
+        "kernel_release",
+        "arch",
+        "rseq",
+        "membarrier",
+        "possible_cpus",
+        "allowed_cpus",
+        "cores",
+        "l3s",
+        "nodes",
+    ] {
+        assert!(!machine[key].is_null(), "{key}");
+    }
+}
+
+#[test]
+fn text_names_the_choice() {
+    let output = bounded(&mut command("info"));
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success());
+    for word in ["kernel", "rseq", "membarrier", "possible", "allowed", "topology", "chosen"] {
+        assert!(text.lines().any(|line| line.starts_with(word)), "{word}:\n{text}");
+    }
+}
+
+#[test]
+fn a_check_counts_aborts_and_what_every_source_lost() {
+    let document = json("info --check --seconds 2 --json");
+    let check = &document["check"];
+    assert_eq!(check["as_promised"], true);
+    if check["aborts"]["not_tried"].is_null() {
+        for kind in list(&check["aborts"], "kinds") {
+            assert!(kind["aborted"].as_u64() > Some(0), "{kind}");
+            assert_eq!(kind["ignored"], 0, "{kind}");
+        }
+    }
+    let sources = list(&check["stress"], "sources");
+    assert!(sources.iter().any(|source| source["chosen"] == true));
+    for source in sources {
+        assert!(source["added"].as_u64() > Some(0) && source["lost"] == 0, "{source}");
+    }
+    assert!(json("info --json").get("check").is_none());
+}
+
+#[test]
+fn obeys_the_override() {
+    let output = bounded(command("info --json").env("PERCID_SOURCE", "atomic"));
+    assert!(output.status.success());
+    assert_eq!(percid::document(&output)["machine"]["chosen"]["source"], "atomic");
+}
+
+#[test]
+fn machines_have_pages_that_can_be_read() {
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let Some(browser) = percid_browser::Browser::find(folder) else { return };
+    for (name, arguments) in [("info", "info --html"), ("numa-report", "numa report --html")] {
+        let file = folder.join(format!("{name}-{}.html", std::process::id()));
+        let output = bounded(&mut command(&format!("{arguments} {}", file.display())));
+        assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+        let html = std::fs::read_to_string(&file).expect("the page is written");
+        let _ = std::fs::remove_file(file);
+        for line in String::from_utf8_lossy(&output.stdout).lines() {
+            let shown = line.trim().replace('\'', "&#39;");
+            assert!(html.contains(&shown), "{name}: {line:?} is not on the page");
+        }
+        for (frame, found) in browser.look_at(name, &html) {
+            let marks: Vec<usize> = found.charts.iter().map(|chart| chart.marks).collect();
+            assert_eq!(found.problems(&marks), [] as [String; 0], "{name} {frame:?}");
+        }
+    }
+}

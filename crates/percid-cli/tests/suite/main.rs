@@ -1,0 +1,12 @@
+//! The tests of this crate, in one program: linked once.
+
+mod arguments;
+mod bench;
+mod info;
+mod interrupt;
+mod kernel_ids;
+mod numa;
+mod percid;
+mod sim;
+mod sim_numa;
+mod sim_sweep;

@@ -1,0 +1,42 @@
+//! The page over HTTP. The recorder that is installed is the whole process's: the other tests have recorders
+//! of their own.
+#![cfg(feature = "http-listener")]
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+
+use metrics::counter;
+use percid_metrics::PrometheusBuilder;
+
+fn ask(address: SocketAddr, request: &str) -> String {
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    write!(stream, "{request}\r\nHost: x\r\nConnection: close\r\n\r\n").expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    answer
+}
+
+#[test]
+fn a_page_is_served_to_those_who_may_read_it() {
+    let free = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr()).expect("a port");
+    let builder = PrometheusBuilder::new().with_http_listener(free);
+    let builder = builder.add_allowed_address("127.0.0.0/8").expect("a network");
+    builder.install().expect("installed");
+    for user in 0..10_000 {
+        counter!("requests_total", "user" => format!("u{user}")).increment(user);
+    }
+    let page = ask(free, "GET /metrics HTTP/1.1");
+    assert!(page.starts_with("HTTP/1.1 200 OK\r\n") && page.contains("text/plain; version=0.0.4"));
+    assert!(page.contains("requests_total{user=\"u9999\"} 9999\n"));
+    let page = ask(free, "GET / HTTP/1.1\r\nAccept: application/openmetrics-text;version=1.0.0");
+    assert!(page.contains("application/openmetrics-text") && page.contains("# EOF\n"));
+    assert!(ask(free, "GET /health HTTP/1.1").ends_with("OK\n"));
+    assert!(ask(free, "GET /nothing HTTP/1.1").starts_with("HTTP/1.1 404"));
+    assert!(ask(free, "POST /metrics HTTP/1.1").starts_with("HTTP/1.1 405"));
+    let again = PrometheusBuilder::new().with_http_listener(free).install();
+    assert!(again.is_err_and(|error| error.to_string().starts_with("the page cannot be served: ")));
+    let second = PrometheusBuilder::new().install_recorder();
+    assert_eq!(second.expect_err("one is there").to_string(), "the process has a recorder already");
+    assert!(PrometheusBuilder::new().add_allowed_address("10.0.0.0/99").is_err());
+    let _ = free;
+}

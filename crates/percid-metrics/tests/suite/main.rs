@@ -1,0 +1,8 @@
+//! The tests of this crate, in one program: linked once.
+
+mod allocations;
+mod http;
+mod idle;
+mod open_metrics;
+mod page;
+mod registry;

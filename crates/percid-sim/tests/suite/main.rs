@@ -1,0 +1,12 @@
+//! The tests of this crate, in one program: linked once.
+
+mod conformance;
+mod cross_validation;
+mod engine;
+mod files;
+mod inheritance;
+mod outcomes;
+mod programs;
+mod quota;
+mod semantics;
+mod wandering;

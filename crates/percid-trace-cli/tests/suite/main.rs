@@ -1,0 +1,6 @@
+//! The tests of this crate, in one program: linked once.
+
+mod advice_and_pictures;
+mod command;
+mod recording;
+mod top;

@@ -1,0 +1,34 @@
+//! The tests of this crate, in one program: linked once.
+
+mod allocator;
+mod byte_order;
+mod counters;
+mod descriptions;
+mod fixture;
+mod formats_agree;
+mod hostile;
+mod intervals;
+mod kernel_ids;
+mod live;
+mod losses;
+mod numa;
+mod parquet;
+mod parquet_from_others;
+mod parquet_in_python;
+mod perfetto;
+mod perfetto_processor;
+mod perfetto_recorded;
+mod questions;
+mod questions_pace;
+mod record;
+mod replay;
+mod replay_memory;
+mod same_in_all_formats;
+mod scan_walk;
+mod schedule;
+mod spool;
+mod swapped;
+mod text_lines;
+mod trace_dat;
+mod trustworthiness;
+mod wakes;

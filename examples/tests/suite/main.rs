@@ -1,0 +1,7 @@
+//! The tests of this crate, in one program: linked once.
+
+mod cache;
+mod program;
+mod scratch;
+mod tracer;
+mod weblog;
