@@ -28,6 +28,8 @@ mod run;
 mod space;
 mod store;
 pub mod table;
+#[cfg(test)]
+mod tests;
 
 /// The library whose tables these are.
 pub use arrow_array;

@@ -4,6 +4,8 @@ pub mod command;
 pub mod document;
 pub mod link;
 pub mod session;
+#[cfg(test)]
+mod tests;
 
 use std::path::PathBuf;
 

@@ -130,7 +130,7 @@ impl Suite {
             Kind::Programs => "test -p percid-programs --test suite",
             Kind::Sections => "test -p percid-sections",
             Kind::SectionsArm => ARM,
-            Kind::Sweep => "test -p percid-sweep --test sweep",
+            Kind::Sweep => "test -p percid-sweep --lib",
             Kind::Run | Kind::Aborts => "",
         })
     }

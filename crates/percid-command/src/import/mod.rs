@@ -2,6 +2,8 @@
 
 mod hwloc;
 mod lscpu;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 

@@ -5,10 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use percid_documents::command::commands;
-use percid_documents::document::{self, Document};
-use percid_documents::session::Place;
-use percid_documents::{STEPS, link, root};
+use crate::command::commands;
+use crate::document::{self, Document};
+use crate::session::Place;
+use crate::{STEPS, link, root};
 
 fn documents() -> Vec<Document> {
     let paths = document::all(&root()).expect("the documents");
@@ -122,5 +122,5 @@ fn commands_run_in_the_root_of_a_clone_with_a_home_of_their_own() {
 }
 
 fn scratch(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+    root().join("target/tmp").join(name)
 }

@@ -5,12 +5,12 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use percid_sim::run_control::RunControl;
-use percid_sim::workload::Workload;
-use percid_sweep::{
+use crate::{
     Campaign, DESCRIPTION, Directory, Error, Grid, Job, Named, Plan, Seeds, Shard, Space, Until,
     run, table,
 };
+use percid_sim::run_control::RunControl;
+use percid_sim::workload::Workload;
 
 fn named(name: &str, text: &str) -> Named {
     Named { name: name.to_owned(), text: text.to_owned() }
@@ -47,7 +47,7 @@ fn plan_of(space: Space) -> Arc<Plan> {
     Arc::new(Plan::new(space, false).expect("a good space"))
 }
 
-fn compute(plan: &Plan, unit: percid_sweep::Unit) -> Vec<u8> {
+fn compute(plan: &Plan, unit: crate::Unit) -> Vec<u8> {
     let sent = plan.job(unit).to_text();
     let job = Job::read(&sent).expect("a job of this version");
     job.compute(&RunControl::default()).expect("it can be computed")
@@ -308,7 +308,7 @@ fn a_store_takes_the_runs_of_its_sweep_only() {
 
     let text = own
         .description()
-        .replace(&format!("\"percid\": \"{}\"", percid_sweep::VERSION), "\"percid\": \"0.0.1\"");
+        .replace(&format!("\"percid\": \"{}\"", crate::VERSION), "\"percid\": \"0.0.1\"");
     fs::write(folder.0.join(DESCRIPTION), text).expect("written");
     let said = Directory::open(&folder.0, &own).expect_err("another version").to_string();
     assert!(said.contains("it was made by percid 0.0.1, this is"), "{said}");

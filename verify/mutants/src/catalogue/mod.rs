@@ -124,6 +124,9 @@ fn check_names(all: &[Mutant]) -> Result<(), String> {
 }
 
 #[cfg(test)]
+mod whole;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

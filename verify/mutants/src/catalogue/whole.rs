@@ -1,8 +1,8 @@
 //! The catalogue itself: what can be said of it without trying a mutant.
 
-use percid_mutants::catalogue::{self, Mutant};
-use percid_mutants::root;
-use percid_mutants::tree::replace_once;
+use crate::catalogue::{self, Mutant};
+use crate::root;
+use crate::tree::replace_once;
 
 fn all() -> Vec<Mutant> {
     catalogue::read(&root().join("verify/mutants/catalogue")).expect("the catalogue")

@@ -1,5 +1,5 @@
 //! A pass that cannot read the process's mappings arms nothing, reports that, and harms nothing.
-//! Alone in its process, which has no descriptors left meanwhile.
+//! The process has no descriptors left during that time.
 
 use std::time::Duration;
 
@@ -22,6 +22,7 @@ fn limit_descriptors(limit: u64) -> u64 {
 
 #[test]
 fn a_blind_pass_arms_nothing_and_loses_no_region() {
+    let _alone = crate::alone();
     percid_numa::testing::pretend_nodes(2);
     let settings = Settings { scan_delay: Duration::from_nanos(1), ..Settings::default() };
     let balancer = Balancer::builder().settings(settings).build().expect("good settings");

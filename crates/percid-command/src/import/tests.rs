@@ -1,18 +1,18 @@
 //! Machines as `lscpu` and hwloc describe them: one with two sockets, each with two caches of two
 //! cores of two hardware threads; and a virtual machine, as its programs printed it.
 
-use percid_command::import::{self, Imported};
+use crate::import::{self, Imported};
 use percid_sim::machine::Machine;
 use percid_sim::random::Random;
 
-const TABLE: &str = include_str!("fixtures/two-sockets.lscpu");
-const JSON: &str = include_str!("fixtures/two-sockets.json");
-const XML: &str = include_str!("fixtures/two-sockets.xml");
-const XML_1: &str = include_str!("fixtures/two-sockets-version-1.xml");
+const TABLE: &str = include_str!("../../tests/fixtures/two-sockets.lscpu");
+const JSON: &str = include_str!("../../tests/fixtures/two-sockets.json");
+const XML: &str = include_str!("../../tests/fixtures/two-sockets.xml");
+const XML_1: &str = include_str!("../../tests/fixtures/two-sockets-version-1.xml");
 const VIRTUAL: [&str; 3] = [
-    include_str!("fixtures/virtual-machine.lscpu"),
-    include_str!("fixtures/virtual-machine.json"),
-    include_str!("fixtures/virtual-machine.xml"),
+    include_str!("../../tests/fixtures/virtual-machine.lscpu"),
+    include_str!("../../tests/fixtures/virtual-machine.json"),
+    include_str!("../../tests/fixtures/virtual-machine.xml"),
 ];
 
 fn read(text: &str) -> Imported {
