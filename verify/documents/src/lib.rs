@@ -7,14 +7,11 @@ pub mod session;
 #[cfg(test)]
 mod tests;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The project's root folder.
 pub fn root() -> PathBuf {
-    // Asked of the Cargo that runs this: what is built in a clone shares its folder of built files
-    // with the project, and stays there.
-    let here = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
-    let here = here.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")));
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.ancestors().nth(2).expect("verify/documents lies two folders down").to_path_buf()
 }
 

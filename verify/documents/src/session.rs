@@ -39,18 +39,23 @@ impl Ending {
 const MARK: &str = "@@ percid-documents";
 
 impl Place {
-    /// A clone of what is committed at `origin`. What is compiled goes to the target folder of
-    /// `origin`, so that little has to be compiled; all else is as in a folder that was cloned a
-    /// moment ago.
+    /// Clones what is committed at `origin`. The clone compiles into a folder of its own, which
+    /// the next clone in `folder` finds again: in the folder of `origin`, Cargo would take the
+    /// clone's libraries for those of `origin`. A folder that is new gets the crates of other
+    /// people from there.
     pub fn clone_of(origin: &Path, folder: &Path) -> io::Result<Place> {
         let place = Place::empty(folder)?;
+        let target = folder.join("target");
+        if !target.exists() {
+            copy_compiled(&origin.join("target"), &target)?;
+        }
         fs::remove_dir(&place.root)?;
         let mut git = Process::new("git");
         git.args(["clone", "--quiet"]).arg(origin).arg(&place.root);
         if !git.status()?.success() {
             return Err(io::Error::other(format!("cannot clone {}", origin.display())));
         }
-        std::os::unix::fs::symlink(origin.join("target"), place.root.join("target"))?;
+        std::os::unix::fs::symlink(target, place.root.join("target"))?;
         Ok(place)
     }
 
@@ -124,6 +129,26 @@ impl Place {
         }
         shell.env("HOME", &self.home);
     }
+}
+
+/// Copies compiled libraries from `$0` to `$1` with the notes by which Cargo recognizes them.
+/// Programs are left out: they are large, and linked anew.
+const COPY_COMPILED: &str = r#"
+for profile in debug release; do
+    mkdir -p "$1/$profile/deps"
+    [ -d "$0/$profile/deps" ] || continue
+    cp --archive "$0/$profile/.fingerprint" "$0/$profile/build" "$1/$profile"
+    find "$0/$profile/deps" \( -name '*.r*' -o -name '*.so' -o -name '*.d' \) \
+        -exec cp --archive --target-directory "$1/$profile/deps" {} +
+done"#;
+
+fn copy_compiled(from: &Path, to: &Path) -> io::Result<()> {
+    let mut copy = Process::new("sh");
+    copy.args(["-euc", COPY_COMPILED]).args([from, to]);
+    if copy.status()?.success() {
+        return Ok(());
+    }
+    Err(io::Error::other(format!("cannot copy {}", from.display())))
 }
 
 /// A script that runs every command, also if one fails, and tells how each ended.
