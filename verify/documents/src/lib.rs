@@ -16,4 +16,8 @@ pub fn root() -> PathBuf {
 }
 
 /// The steps of the checks. A command that stands in them is run by them.
-pub const STEPS: &str = include_str!("../../../.ci/run");
+pub const STEPS: &str = concat!(
+    include_str!("../../../.ci/run"),
+    include_str!("../../../.ci/steps.sh"),
+    include_str!("../../../.ci/long.sh"),
+);
