@@ -28,7 +28,8 @@ fn unknown<'a>(names: &'a [String], known: &[String]) -> Vec<&'a str> {
     names.iter().filter(|name| !is_known(name)).map(String::as_str).collect()
 }
 
-fn catalogue() -> Vec<String> {
+/// Names of all mutants.
+pub(crate) fn catalogue() -> Vec<String> {
     let all = catalogue::read(&root().join("verify/mutants/catalogue")).expect("the catalogue");
     all.into_iter().map(|mutant| mutant.name).collect()
 }
