@@ -58,7 +58,8 @@ mod tests {
                 let required =
                     std::env::var_os("PERCID_TOOLS").is_some_and(|wish| wish == "require");
                 assert!(!required, "{shell:?}: {missing}");
-                eprintln!("{shell:?} is not installed: nothing was checked");
+                let name = shell.get_program().to_string_lossy();
+                percid_skips::not_checked(&format!("completion by {name}"), "it is not installed");
                 None
             }
         }

@@ -2,15 +2,21 @@
 //! parent's recorder.
 #![cfg(unix)]
 
+#[cfg(target_os = "linux")]
+#[path = "suite/dumps.rs"]
+mod dumps;
+#[path = "suite/wait.rs"]
+mod wait;
+
 use std::io;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use percid_tracing::{FlightRecorder, Format};
 use signal_hook::consts::SIGUSR1;
 use signal_hook::low_level::raise;
 use tracing::Dispatch;
 use tracing_subscriber::prelude::*;
+use wait::wait_until;
 
 /// What the child does; `None` if something fails.
 fn child(dispatch: &Dispatch, recorder: &FlightRecorder, path: &Path) -> Option<()> {
@@ -36,26 +42,41 @@ fn in_child(f: impl FnOnce() -> Option<()>) -> i32 {
     status
 }
 
+fn has(dump: &Path, text: &str) -> bool {
+    std::fs::read_to_string(dump).is_ok_and(|dump| dump.contains(text))
+}
+
 #[test]
 fn a_child_records_and_dumps_on_its_own() {
     let folder = tempfile::tempdir().expect("a folder");
     let [ours, theirs] = ["parent.txt", "child.txt"].map(|name| folder.path().join(name));
     let (layer, recorder) = FlightRecorder::builder().build();
     let dispatch = Dispatch::new(tracing_subscriber::registry().with(layer));
+    let record = |text| tracing::dispatcher::with_default(&dispatch, || tracing::info!("{text}"));
     recorder.dump_on_signal(SIGUSR1, &ours, Format::Text).expect("a handler");
-    tracing::dispatcher::with_default(&dispatch, || tracing::info!("before the fork"));
+    record("before the fork");
+    raise(SIGUSR1).expect("a signal");
+    wait_until("the parent's dump", || has(&ours, "before the fork"));
+    #[cfg(target_os = "linux")]
+    let (mut seen, mut before) = (dumps::Dumps::to(folder.path()), None);
+    // Then it holds no lock, as a child of the fork needs it.
+    #[cfg(target_os = "linux")]
+    wait_until("the thread that dumps sleeps", || {
+        before = dumps::sleeps();
+        before.is_some()
+    });
     assert_eq!(in_child(|| child(&dispatch, &recorder, &theirs)), 0);
     let dump = std::fs::read_to_string(&theirs).expect("the child's dump");
     assert!(dump.contains("before the fork") && dump.contains("in the child"), "{dump}");
-    // The child's signal has woken the parent's thread, if any.
-    std::thread::sleep(Duration::from_millis(50));
-    assert!(!ours.exists(), "the parent dumps when a child gets a signal");
+    // The child's signal wakes the parent's thread: what it does then it has begun, or done.
+    #[cfg(target_os = "linux")]
+    wait_until("the thread that dumps was woken", || dumps::sleeps() > before);
+    record("after the fork");
     raise(SIGUSR1).expect("a signal");
-    let start = Instant::now();
-    while !ours.exists() {
-        assert!(start.elapsed() < Duration::from_secs(60), "no dump");
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    let dump = std::fs::read_to_string(&ours).expect("the parent's dump");
-    assert!(dump.contains("before the fork") && !dump.contains("in the child"), "{dump}");
+    wait_until("the parent's second dump", || has(&ours, "after the fork"));
+    assert!(has(&ours, "before the fork") && !has(&ours, "in the child"));
+    #[cfg(target_os = "linux")]
+    wait_until("all is dumped", || dumps::sleeps().is_some());
+    #[cfg(target_os = "linux")]
+    assert_eq!(seen.count(), 1, "the parent dumps when a child gets a signal");
 }

@@ -283,7 +283,8 @@ mod tests {
             State::Claimed(block, _) => block.0,
             other => panic!("{other:?}"),
         };
-        // Other tests claim cells too: until one of ours comes round again.
+        // Other tests claim cells too, between two lines in less than every second attempt: in all of
+        // them once in 2^1000.
         let reused = (0..1000).any(|_| {
             let first = Counter::new();
             first.add(41);

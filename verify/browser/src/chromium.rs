@@ -72,7 +72,7 @@ impl Browser {
         if found.is_none() {
             let required = std::env::var_os("PERCID_BROWSER").is_some_and(|wish| wish == "require");
             assert!(!required, "chromium is required and not installed");
-            println!("chromium is not installed: nothing was checked");
+            percid_skips::not_checked("pages in a browser", "chromium is not installed");
         }
         found.map(|program| Browser { program, folder: folder.into() })
     }

@@ -39,7 +39,7 @@ impl TraceProcessor {
         };
         let required = std::env::var_os("PERCID_TRACE").is_some_and(|wish| wish == "require");
         assert!(!required, "{missing}, and required");
-        eprintln!("{missing}: nothing was checked");
+        percid_skips::not_checked("traces in Perfetto", missing);
         None
     }
 

@@ -95,8 +95,7 @@ mod tests {
     #[test]
     fn cpio_reads_back_what_we_wrote() {
         if !CPIO.is_installed() {
-            println!("skipped: cpio is not installed");
-            return;
+            return percid_skips::not_checked("archives by cpio", "it is not installed");
         }
         let list = CPIO
             .filter(CPIO.command().arg("-itv").arg("--quiet"), &sample(), "list")

@@ -142,7 +142,10 @@ mod tests {
         let kernel = [b"\x7fELF".as_slice(), &[0x90; 100_000]].concat();
         for tool in [tool::ZSTD, tool::LZ4, tool::XZ, tool::GZIP] {
             if !tool.is_installed() {
-                println!("skipped: {} is not installed", tool.name);
+                percid_skips::not_checked(
+                    &format!("kernels packed by {}", tool.name),
+                    "it is not installed",
+                );
                 continue;
             }
             let scratch = Scratch::new().expect("temporary directory");

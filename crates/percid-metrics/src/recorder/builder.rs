@@ -4,11 +4,11 @@ use std::fmt;
 #[cfg(feature = "http-listener")]
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use metrics_util::MetricKindMask;
 
-use super::idle::Idle;
+use super::idle::{Clock, Idle};
 use super::shapes::{Matcher, Shape};
 use super::store::{Settings, Store};
 use super::{PrometheusHandle, PrometheusRecorder};
@@ -40,6 +40,7 @@ pub struct PrometheusBuilder {
     settings: Settings,
     idle: (MetricKindMask, Option<Duration>),
     upkeep: Duration,
+    clock: Clock,
     #[cfg(feature = "http-listener")]
     listener: SocketAddr,
     #[cfg(feature = "http-listener")]
@@ -111,6 +112,7 @@ impl PrometheusBuilder {
             settings: Settings { quantiles: QUANTILES.to_vec(), ..Settings::default() },
             idle: (MetricKindMask::NONE, None),
             upkeep: UPKEEP,
+            clock: Clock::default(),
             #[cfg(feature = "http-listener")]
             listener: SocketAddr::from(([0, 0, 0, 0], 9000)),
             #[cfg(feature = "http-listener")]
@@ -202,6 +204,17 @@ impl PrometheusBuilder {
         self
     }
 
+    /// The clock that tells for how long metrics have been idle, in place of the system's. For tests,
+    /// which need not wait.
+    #[doc(hidden)]
+    pub fn idle_clock(
+        mut self,
+        now: impl Fn() -> Instant + Send + Sync + 'static,
+    ) -> PrometheusBuilder {
+        self.clock = Clock(Arc::new(now));
+        self
+    }
+
     /// A label of all metrics that have none of that name.
     pub fn add_global_label(
         mut self,
@@ -222,7 +235,7 @@ impl PrometheusBuilder {
     /// The recorder, for layers, for one thread, or to be installed by the program.
     pub fn build_recorder(self) -> PrometheusRecorder {
         let (kinds, timeout) = self.idle;
-        let store = Store::new(self.settings, Idle::new(kinds, timeout));
+        let store = Store::new(self.settings, Idle::new(kinds, timeout, self.clock));
         PrometheusRecorder { store: Arc::new(store) }
     }
 

@@ -4,6 +4,8 @@
 //! out of the page, until it changes: it goes on where it was.
 
 use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use metrics::Key;
@@ -12,8 +14,25 @@ use metrics_util::{MetricKind, MetricKindMask};
 use super::kinds::Count;
 use crate::{Family, Gauge, Histogram};
 
+/// Tells the time by which metrics are idle.
+#[derive(Clone)]
+pub(super) struct Clock(pub(super) Arc<dyn Fn() -> Instant + Send + Sync>);
+
+impl Default for Clock {
+    fn default() -> Self {
+        Clock(Arc::new(Instant::now))
+    }
+}
+
+impl fmt::Debug for Clock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Clock")
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Idle {
+    clock: Clock,
     timeout: Option<Duration>,
     kinds: MetricKindMask,
     counters: LastSeen,
@@ -35,24 +54,24 @@ struct Seen {
 }
 
 impl Idle {
-    pub(super) fn new(kinds: MetricKindMask, timeout: Option<Duration>) -> Idle {
+    pub(super) fn new(kinds: MetricKindMask, timeout: Option<Duration>, clock: Clock) -> Idle {
         let (counters, gauges) = (LastSeen::new(), LastSeen::new());
-        Idle { timeout, kinds, counters, gauges, histograms: LastSeen::new() }
+        Idle { clock, timeout, kinds, counters, gauges, histograms: LastSeen::new() }
     }
 
     pub(super) fn counters(&mut self, family: &Family<Key, Count>) {
-        let timeout = self.timeout_of(MetricKind::Counter);
-        look(timeout, &mut self.counters, family, Count::get);
+        let Some(timeout) = self.timeout_of(MetricKind::Counter) else { return };
+        look((timeout, (self.clock.0)()), &mut self.counters, family, Count::get);
     }
 
     pub(super) fn gauges(&mut self, family: &Family<Key, Gauge>) {
-        let timeout = self.timeout_of(MetricKind::Gauge);
-        look(timeout, &mut self.gauges, family, |gauge| gauge.get().to_bits());
+        let Some(timeout) = self.timeout_of(MetricKind::Gauge) else { return };
+        look((timeout, (self.clock.0)()), &mut self.gauges, family, |gauge| gauge.get().to_bits());
     }
 
     pub(super) fn histograms(&mut self, family: &Family<Key, Histogram>) {
-        let timeout = self.timeout_of(MetricKind::Histogram);
-        look(timeout, &mut self.histograms, family, Histogram::count);
+        let Some(timeout) = self.timeout_of(MetricKind::Histogram) else { return };
+        look((timeout, (self.clock.0)()), &mut self.histograms, family, Histogram::count);
     }
 
     /// Whether a metric is left out of the page.
@@ -70,15 +89,13 @@ impl Idle {
     }
 }
 
-/// Notes what has changed, and forgets what has not for too long.
+/// Notes what has changed by now, and forgets what has not for too long.
 fn look<M: Send + Sync>(
-    timeout: Option<Duration>,
+    (timeout, now): (Duration, Instant),
     last_seen: &mut LastSeen,
     family: &Family<Key, M>,
     value: impl Fn(&M) -> u64,
 ) {
-    let Some(timeout) = timeout else { return };
-    let now = Instant::now();
     family.for_each(|key, metric| {
         let value = value(metric);
         let new = Seen { value, changed: now, is_idle: false };

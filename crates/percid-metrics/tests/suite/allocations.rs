@@ -38,10 +38,21 @@ fn allocations(work: impl FnOnce()) -> usize {
     ALLOCATIONS.get() - before
 }
 
-/// How many of a hundred rounds allocate: a thread that is moved comes to a CPU that has seen nothing.
-fn rounds_that_allocate(mut work: impl FnMut()) -> usize {
-    (0..4).for_each(|_| work());
-    (0..100).filter(|_| allocations(&mut work) > 0).count()
+/// `true` if a hundred rounds in a row allocate nothing, at last.
+///
+/// A thread that is moved comes to a CPU that has seen nothing. There each of the fewer than 200
+/// lookups of a round may allocate once: it is over after so many rounds, whenever it is moved.
+fn settles(mut work: impl FnMut()) -> bool {
+    let most = 200 * (1 + std::thread::available_parallelism().map_or(1, usize::from));
+    let (mut quiet, mut allocating) = (0, 0);
+    while quiet < 100 && allocating <= most {
+        if allocations(&mut work) > 0 {
+            (quiet, allocating) = (0, allocating + 1);
+        } else {
+            quiet += 1;
+        }
+    }
+    quiet == 100
 }
 
 #[test]
@@ -50,7 +61,7 @@ fn updates_and_lookups_do_not_allocate() {
     let (gauge, classic) = (Gauge::default(), Histogram::default());
     let native = Histogram::native(3).expect("a schema");
     let recorder = PrometheusBuilder::new().build_recorder();
-    let allocating = rounds_that_allocate(|| {
+    let has_settled = settles(|| {
         for status in 200..264 {
             family.with(&("/index", status), Counter::inc);
             family.get_or_create(&("/index", status)).inc();
@@ -64,7 +75,7 @@ fn updates_and_lookups_do_not_allocate() {
             histogram!("seconds").record(0.25);
         });
     });
-    assert!(allocating <= 10, "{allocating} of 100 rounds");
+    assert!(has_settled);
 }
 
 /// The control: what this test would notice.
@@ -72,9 +83,9 @@ fn updates_and_lookups_do_not_allocate() {
 fn new_labels_do_allocate() {
     let family = Family::<u64, Counter>::default();
     let mut next = 0;
-    let allocating = rounds_that_allocate(|| {
+    let has_settled = settles(|| {
         next += 1;
         family.with(&next, Counter::inc);
     });
-    assert_eq!(allocating, 100);
+    assert!(!has_settled);
 }

@@ -2,26 +2,41 @@
 //! of their own.
 #![cfg(feature = "http-listener")]
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
 use metrics::counter;
-use percid_metrics::PrometheusBuilder;
+use percid_metrics::{BuildError, PrometheusBuilder};
 
 fn ask(address: SocketAddr, request: &str) -> String {
     let mut stream = TcpStream::connect(address).expect("it listens");
-    write!(stream, "{request}\r\nHost: x\r\nConnection: close\r\n\r\n").expect("sent");
+    // At once: a server does not wait for long for the rest of a request.
+    let request = format!("{request}\r\nHost: x\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).expect("sent");
     let mut answer = String::new();
     stream.read_to_string(&mut answer).expect("an answer");
     answer
 }
 
+/// Installs a recorder, and returns where its page is served. Another program may take a port that
+/// was free a moment ago: then nothing was installed, and there are others.
+fn installed() -> SocketAddr {
+    loop {
+        let free = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr()).expect("a port");
+        let builder = PrometheusBuilder::new().with_http_listener(free);
+        let builder = builder.add_allowed_address("127.0.0.0/8").expect("a network");
+        match builder.install() {
+            Ok(()) => return free,
+            Err(BuildError::FailedToCreateHttpListener(error))
+                if error.kind() == ErrorKind::AddrInUse => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
 #[test]
 fn a_page_is_served_to_those_who_may_read_it() {
-    let free = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr()).expect("a port");
-    let builder = PrometheusBuilder::new().with_http_listener(free);
-    let builder = builder.add_allowed_address("127.0.0.0/8").expect("a network");
-    builder.install().expect("installed");
+    let free = installed();
     for user in 0..10_000 {
         counter!("requests_total", "user" => format!("u{user}")).increment(user);
     }
@@ -38,5 +53,4 @@ fn a_page_is_served_to_those_who_may_read_it() {
     let second = PrometheusBuilder::new().install_recorder();
     assert_eq!(second.expect_err("one is there").to_string(), "the process has a recorder already");
     assert!(PrometheusBuilder::new().add_allowed_address("10.0.0.0/99").is_err());
-    let _ = free;
 }

@@ -1,19 +1,40 @@
-//! Metrics that are not changed any more.
+//! Metrics that are not changed any more, by a clock that the test moves.
 #![cfg(feature = "recorder")]
 
 use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use metrics::{counter, gauge, histogram, with_local_recorder};
 use metrics_util::MetricKindMask;
-use percid_metrics::PrometheusBuilder;
+use percid_metrics::{PrometheusBuilder, PrometheusRecorder};
 
-const TIMEOUT: Duration = Duration::from_millis(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Seconds since the recorder was made.
+#[derive(Clone, Default)]
+struct Clock(Arc<AtomicU64>);
+
+impl Clock {
+    fn pass(&self, time: Duration) {
+        self.0.fetch_add(time.as_secs(), SeqCst);
+    }
+}
+
+/// A recorder that forgets these kinds when the clock has gone on by [`TIMEOUT`].
+fn recorder(kinds: MetricKindMask) -> (PrometheusRecorder, Clock) {
+    let (clock, start) = (Clock::default(), Instant::now());
+    let of_recorder = clock.clone();
+    let builder = PrometheusBuilder::new()
+        .idle_timeout(kinds, Some(TIMEOUT))
+        .idle_clock(move || start + Duration::from_secs(of_recorder.0.load(SeqCst)));
+    (builder.build_recorder(), clock)
+}
 
 #[test]
 fn what_nobody_has_is_forgotten_and_what_somebody_has_comes_back() {
-    let builder = PrometheusBuilder::new().idle_timeout(MetricKindMask::ALL, Some(TIMEOUT));
-    let recorder = builder.build_recorder();
+    let (recorder, clock) = recorder(MetricKindMask::ALL);
     let handle = recorder.handle();
     let kept = with_local_recorder(&recorder, || {
         counter!("forgotten").increment(1);
@@ -23,12 +44,12 @@ fn what_nobody_has_is_forgotten_and_what_somebody_has_comes_back() {
         kept.increment(5);
         kept
     });
-    assert!(
-        ["forgotten ", "forgotten_too ", "forgotten_as_well_sum ", "kept "]
-            .iter()
-            .all(|name| handle.render().contains(name))
-    );
-    std::thread::sleep(2 * TIMEOUT);
+    let names = ["forgotten ", "forgotten_too ", "forgotten_as_well_sum ", "kept "];
+    let has_all = |page: String| names.iter().all(|name| page.contains(name));
+    assert!(has_all(handle.render()));
+    clock.pass(TIMEOUT - Duration::from_secs(1));
+    assert!(has_all(handle.render()), "not before the time is over");
+    clock.pass(Duration::from_secs(1));
     assert_eq!(handle.render(), "");
     kept.increment(2);
     assert_eq!(handle.render(), "# TYPE kept counter\nkept 7\n");
@@ -36,33 +57,53 @@ fn what_nobody_has_is_forgotten_and_what_somebody_has_comes_back() {
     assert!(handle.render().contains("\nforgotten 1\n"), "it begins anew");
 }
 
+/// The time counts from the first page that has the last change.
+#[test]
+fn what_changes_now_and_then_stays() {
+    let (recorder, clock) = recorder(MetricKindMask::ALL);
+    let page = || recorder.handle().render();
+    for count in 1..=3 {
+        with_local_recorder(&recorder, || counter!("changes").increment(1));
+        assert!(page().contains(&format!("\nchanges {count}\n")));
+        clock.pass(TIMEOUT * 2 / 3);
+        assert!(page().contains("\nchanges "), "after two thirds of the time");
+    }
+    clock.pass(TIMEOUT / 3);
+    assert_eq!(page(), "", "the control");
+}
+
 #[test]
 fn other_kinds_stay() {
-    let builder = PrometheusBuilder::new().idle_timeout(MetricKindMask::GAUGE, Some(TIMEOUT));
-    let recorder = builder.build_recorder();
+    let (recorder, clock) = recorder(MetricKindMask::GAUGE);
     with_local_recorder(&recorder, || {
         counter!("counter").increment(1);
         gauge!("gauge").set(1.0);
     });
     let page = || recorder.handle().render();
     assert!(page().contains("\ngauge 1\n"));
-    std::thread::sleep(2 * TIMEOUT);
-    page();
+    clock.pass(TIMEOUT);
     assert_eq!(page(), "# TYPE counter counter\ncounter 1\n");
 }
+
+const THREADS: usize = 8;
+const NAMES: usize = 40;
 
 /// Threads count by the macro, whose handle is gone at once, while the page is read all the time and
 /// everything idle is forgotten: also between the two halves of what a thread counts by one name. The
 /// first half is counted in ones and the second in thousands, so that each is found on some page.
+///
+/// The time is over at each page: what has not changed since the page before is forgotten. Threads
+/// wait for pages between the halves, so that some names are forgotten there, however slow anything is.
 #[test]
 fn nothing_is_lost_while_metrics_are_forgotten() {
     const TIMES: u64 = 25;
-    let timeout = Duration::from_millis(2);
-    let builder = PrometheusBuilder::new().idle_timeout(MetricKindMask::ALL, Some(timeout));
-    let recorder = builder.build_recorder();
+    let (recorder, clock) = recorder(MetricKindMask::ALL);
+    let pages = AtomicU64::new(0);
     let mut seen = HashMap::<String, (u64, u64)>::new();
     let mut read = || {
         let page = recorder.handle().render();
+        clock.pass(TIMEOUT);
+        pages.fetch_add(1, SeqCst);
         for line in page.lines().filter(|line| !line.starts_with('#')) {
             let (name, value) = line.split_once(' ').expect("a sample");
             let value: u64 = value.parse().expect("a number");
@@ -70,32 +111,33 @@ fn nothing_is_lost_while_metrics_are_forgotten() {
             (*ones, *thousands) = ((*ones).max(value % 1000), (*thousands).max(value / 1000));
         }
     };
-    let end = Instant::now() + Duration::from_millis(500);
-    let names: usize = std::thread::scope(|scope| {
+    std::thread::scope(|scope| {
         let work = |thread: usize| {
-            let recorder = &recorder;
+            let (recorder, pages) = (&recorder, &pages);
             move || {
-                let mut names = 0;
-                while Instant::now() < end {
-                    let name = format!("count_{thread}_{names}");
+                for name in (0..NAMES).map(|name| format!("count_{thread}_{name}")) {
                     for amount in [1, 1000] {
                         with_local_recorder(recorder, || {
                             (0..TIMES).for_each(|_| counter!(name.clone()).increment(amount));
                         });
-                        std::thread::sleep(Duration::from_millis(fastrand::u64(0..6)));
+                        let until = pages.load(SeqCst) + fastrand::u64(0..5);
+                        while pages.load(SeqCst) < until {
+                            std::thread::yield_now();
+                        }
+                        // Anywhere in the making of a page.
+                        (0..fastrand::u32(0..100_000)).for_each(|_| std::hint::spin_loop());
                     }
-                    names += 1;
                 }
-                names
             }
         };
-        let threads: Vec<_> = (0..8).map(|thread| scope.spawn(work(thread))).collect();
+        let threads: Vec<_> = (0..THREADS).map(|thread| scope.spawn(work(thread))).collect();
         while !threads.iter().all(|thread| thread.is_finished()) {
             read();
         }
-        threads.into_iter().map(|thread| thread.join().expect("no panic")).sum()
+        threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
     });
-    read();
+    (0..3).for_each(|_| read());
+    assert_eq!(recorder.handle().render(), "", "the control: they are forgotten indeed");
     let lost: Vec<_> = seen.iter().filter(|(_, counted)| **counted != (TIMES, TIMES)).collect();
-    assert_eq!((seen.len(), lost), (names, Vec::new()));
+    assert_eq!((seen.len(), lost), (THREADS * NAMES, Vec::new()));
 }

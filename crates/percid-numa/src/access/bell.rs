@@ -53,11 +53,11 @@ mod tests {
     fn a_ring_is_not_missed_and_without_one_the_time_passes() {
         let moment = Moment::now();
         ring();
-        let began = Instant::now();
-        assert!(moment.sleep(Duration::from_secs(60)));
-        assert!(began.elapsed() < Duration::from_secs(30));
+        assert!(moment.sleep(Duration::from_secs(60)), "a ring that is missed would be none");
         // Other tests may ring it.
-        let quiet = |_: &i32| !Moment::now().sleep(Duration::from_millis(2));
-        assert!((0..1000).any(|turn| quiet(&turn)));
+        let end = Instant::now() + Duration::from_secs(600);
+        while Moment::now().sleep(Duration::from_millis(2)) {
+            assert!(Instant::now() < end);
+        }
     }
 }

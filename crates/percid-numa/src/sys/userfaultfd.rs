@@ -325,7 +325,9 @@ mod tests {
         match is_seen(PROTECT) {
             // The kernels of tests on aarch64 are 6.10 or later.
             Ok(seen) => assert!(seen),
-            Err(refusal) => return println!("skipped: {refusal:?}"),
+            Err(refusal) => {
+                return percid_skips::not_checked("userfaultfd", &format!("{refusal:?}"));
+            }
         }
         assert_eq!(is_seen(0), Ok(false));
         assert_eq!(writes_are_seen(), Ok(true));
@@ -335,7 +337,9 @@ mod tests {
     fn a_write_waits_and_says_who() {
         let descriptor = match Userfaultfd::open() {
             Ok(descriptor) => descriptor,
-            Err(refusal) => return println!("skipped: {refusal:?}"),
+            Err(refusal) => {
+                return percid_skips::not_checked("userfaultfd", &format!("{refusal:?}"));
+            }
         };
         let page = memory::page_size();
         let start = memory::map(2 * page).expect("memory").as_ptr() as usize;

@@ -2,8 +2,10 @@
 
 use std::fmt;
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
+use super::clock::{Clock, System};
 use super::exporter::OtlpExporter;
 use super::receiver::Receiver;
 use crate::provider::PercidMeterProvider;
@@ -42,13 +44,15 @@ pub struct OtlpBuilder {
     headers: Vec<(String, String)>,
     interval: Duration,
     timeout: Duration,
+    clock: Arc<dyn Clock>,
 }
 
 impl OtlpBuilder {
     /// An exporter to `http://localhost:4318/v1/metrics`, every 60 seconds, with a timeout of 10 seconds.
     pub fn new() -> OtlpBuilder {
         let (endpoint, headers) = (ENDPOINT.to_owned(), Vec::new());
-        OtlpBuilder { endpoint, headers, interval: INTERVAL, timeout: TIMEOUT }
+        let clock = Arc::new(System);
+        OtlpBuilder { endpoint, headers, interval: INTERVAL, timeout: TIMEOUT, clock }
     }
 
     /// To where, as a whole URL: nothing is appended. `https` needs the feature `otlp-tls`. Proxies are
@@ -76,6 +80,13 @@ impl OtlpBuilder {
         self
     }
 
+    /// The clock by which the exporter waits, in place of the system's. For tests, which need not wait.
+    #[doc(hidden)]
+    pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> OtlpBuilder {
+        self.clock = clock;
+        self
+    }
+
     /// Starts a thread that exports what `provider` has. The first collection is made after one interval.
     ///
     /// # Errors
@@ -84,7 +95,8 @@ impl OtlpBuilder {
     /// why there is no thread, or for `https` no certificate that the system trusts.
     pub fn start(self, provider: &PercidMeterProvider) -> io::Result<OtlpExporter> {
         let receiver = Receiver::new(&self.endpoint, &self.headers)?;
-        OtlpExporter::start(provider.clone(), receiver, self.interval, self.timeout)
+        let times = (self.interval, self.timeout);
+        OtlpExporter::start(provider.clone(), receiver, times, self.clock)
     }
 }
 

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use prost::Message;
 
 use super::backoff::Backoff;
+use super::clock::Clock;
 use super::encode::request;
 use super::receiver::{Again, Attempt, Receiver};
 use crate::error::Error;
@@ -43,6 +44,7 @@ struct Shared {
     provider: PercidMeterProvider,
     receiver: Receiver,
     timeout: Duration,
+    clock: Arc<dyn Clock>,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -67,11 +69,11 @@ impl OtlpExporter {
     pub(crate) fn start(
         provider: PercidMeterProvider,
         receiver: Receiver,
-        interval: Duration,
-        timeout: Duration,
+        (interval, timeout): (Duration, Duration),
+        clock: Arc<dyn Clock>,
     ) -> io::Result<OtlpExporter> {
         let (state, changed) = (Mutex::default(), Condvar::new());
-        let shared = Arc::new(Shared { provider, receiver, timeout, state, changed });
+        let shared = Arc::new(Shared { provider, receiver, timeout, clock, state, changed });
         let of_thread = Arc::clone(&shared);
         let thread = std::thread::Builder::new()
             .name("percid-otlp".to_owned())
@@ -157,7 +159,7 @@ const COLLECTING: Duration = Duration::from_secs(1);
 impl Shared {
     fn run(&self, interval: Duration) {
         let _stops = Stops(self);
-        let mut next = Instant::now() + interval;
+        let mut next = self.clock.now() + interval;
         loop {
             let state = self.wait(self.state(), next, |state| !state.is_asked());
             let (asked, is_last) = (state.asked, state.is_stopping);
@@ -170,7 +172,7 @@ impl Shared {
             if is_last {
                 return;
             }
-            let now = Instant::now();
+            let now = self.clock.now();
             if now >= next {
                 // What was missed is not made up for.
                 next = (next + interval).max(now);
@@ -193,9 +195,9 @@ impl Shared {
             return Ok(());
         }
         let message = request(&collection).encode_to_vec();
-        let (end, mut backoff) = (Instant::now() + self.timeout, Backoff::new());
+        let (end, mut backoff) = (self.clock.now() + self.timeout, Backoff::new());
         loop {
-            let left = end.saturating_duration_since(Instant::now());
+            let left = end.saturating_duration_since(self.clock.now());
             let (error, asked_for) = match self.receiver.post(&message, left) {
                 Attempt::Received(complaint) => return complaint.map_or(Ok(()), Err),
                 Attempt::Failed { error, again: Again::Never } => return Err(error),
@@ -211,10 +213,11 @@ impl Shared {
     /// Waits before another attempt; `false`, if there is no time for one, or the last collection is to
     /// be sent instead, which contains this one.
     fn rest(&self, wait: Duration, end: Instant, is_last: bool) -> bool {
-        let now = Instant::now();
+        let now = self.clock.now();
         if wait >= end.saturating_duration_since(now) {
             return false;
         }
+        self.clock.pauses(wait);
         let may_go_on = |state: &State| is_last || !state.is_stopping;
         let state = self.wait(self.state(), now + wait, may_go_on);
         may_go_on(&state)
@@ -225,7 +228,7 @@ impl Shared {
         state.asked += 1;
         let asked = state.asked;
         self.changed.notify_all();
-        let end = Instant::now() + (self.timeout + COLLECTING) * 2;
+        let end = self.clock.now() + (self.timeout + COLLECTING) * 2;
         let is_waiting = |state: &State| state.answered < asked && !state.has_stopped;
         let state = self.wait(state, end, is_waiting);
         if state.answered < asked {
@@ -246,7 +249,7 @@ impl Shared {
         is_to_wait: impl Fn(&State) -> bool,
     ) -> MutexGuard<'a, State> {
         loop {
-            let left = end.saturating_duration_since(Instant::now());
+            let left = end.saturating_duration_since(self.clock.now());
             if left.is_zero() || !is_to_wait(&state) {
                 return state;
             }

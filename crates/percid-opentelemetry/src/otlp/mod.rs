@@ -2,6 +2,7 @@
 
 mod backoff;
 mod builder;
+mod clock;
 mod encode;
 mod exporter;
 mod receiver;
@@ -9,5 +10,7 @@ mod receiver;
 mod tls;
 
 pub use builder::OtlpBuilder;
+#[doc(hidden)]
+pub use clock::Clock;
 pub use encode::request;
 pub use exporter::OtlpExporter;

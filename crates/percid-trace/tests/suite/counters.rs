@@ -366,7 +366,7 @@ mod live {
 
     /// Says what is missing. That is a failure where the environment says `PERCID_TRACE=require`.
     fn skip(missing: &str) {
-        eprintln!("skipped: {missing}");
+        percid_skips::not_checked("counters of a program", missing);
         assert!(std::env::var("PERCID_TRACE").as_deref() != Ok("require"), "{missing}");
     }
 
@@ -382,7 +382,7 @@ mod live {
         let mut options =
             Options::new(Target::Command(words.into_iter().chain(arguments).collect()));
         options.way = Some(way);
-        options.limit = Some(Duration::from_secs(20));
+        options.limit = Some(Duration::from_secs(600));
         options.counters = counters(&["page-faults", "task-clock", "context-switches"]);
         match record(&options, &AtomicBool::new(false), |_| {}) {
             Ok(recorded) => Some(recorded.trace),
@@ -411,7 +411,8 @@ mod live {
             assert_eq!(trace.origin.counters, ["page-faults", "task-clock", "context-switches"]);
             let turns = turns_of(&trace);
             let same = turns.iter().filter(|turn| (61..64).contains(&turn.counts[0])).count();
-            // Who has to stop in the middle touches the rest in the next turn.
+            // Who has to stop in the middle touches the rest in the next turn. It takes some hundredth of
+            // a time slice. Were it one turn of ten, half of them would be so once in 10^9 runs.
             assert!(same >= ROUNDS / 2, "{same} of {ROUNDS} turns by {way}: {turns:?}");
             // Of a turn whose beginning was not told nothing is known.
             let thread = turns[0].thread;
@@ -428,11 +429,12 @@ mod live {
             );
             let odd: Vec<_> = turns.iter().filter(|turn| turn.counts[2] != 1).collect();
             assert!(odd.is_empty(), "each ends with a switch: {odd:?}");
-            let (clock, ran) = turns
-                .iter()
-                .fold((0, 0), |(clock, ran), turn| (clock + turn.counts[1], ran + turn.ran));
-            let clock = clock as f64 / ran as f64;
-            assert!((0.9..1.1).contains(&clock), "{clock} by {way}");
+            // What holds the machine up at the end of a turn is in one of the two: not in every second.
+            let mut clocks: Vec<f64> =
+                turns.iter().map(|turn| turn.counts[1] as f64 / turn.ran as f64).collect();
+            clocks.sort_by(f64::total_cmp);
+            let clock = clocks[clocks.len() / 2];
+            assert!((0.8..1.25).contains(&clock), "{clocks:?} by {way}");
             // About every turn that the schedule has.
             let found = ask(&trace);
             let counted: u64 = found.processes.iter().map(|(_, all)| all.turns).sum();

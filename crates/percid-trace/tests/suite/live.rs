@@ -22,7 +22,7 @@ fn run(command: &mut Command) -> Result<Vec<u8>, String> {
 /// Passes the test over because something is missing, unless the environment forbids that.
 fn skip(missing: &str) {
     assert!(std::env::var_os("PERCID_TRACE").is_none_or(|value| value != "require"), "{missing}");
-    eprintln!("skipped: {missing}");
+    percid_skips::not_checked("files of perf", missing);
 }
 
 const EVENTS: [&str; 10] = [

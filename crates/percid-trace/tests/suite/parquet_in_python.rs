@@ -18,7 +18,7 @@ fn python() -> Command {
     Command::new(if installed.exists() { installed } else { "python3".into() })
 }
 
-/// Whether Python has these modules. If not, the output says that nothing was checked; if they are
+/// Whether Python has these modules. If not, that is told; if they are
 /// required, the test fails.
 fn python_has(modules: &str) -> bool {
     let import = python().args(["-c", &format!("import {modules}")]).output();
@@ -26,7 +26,7 @@ fn python_has(modules: &str) -> bool {
     let required = std::env::var_os("PERCID_TRACE").is_some_and(|wish| wish == "require");
     assert!(there || !required, "Python has not all of {modules}, and they are required");
     if !there {
-        eprintln!("Python has not all of {modules}: nothing was checked");
+        percid_skips::not_checked("Parquet in Python", &format!("it has not all of {modules}"));
     }
     there
 }

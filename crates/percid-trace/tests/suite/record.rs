@@ -23,7 +23,7 @@ use percid_trace::trace::Trace;
 
 /// Says what is missing. That is a failure where the environment says `PERCID_TRACE=require`.
 fn skip(missing: &str) {
-    eprintln!("skipped: {missing}");
+    percid_skips::not_checked("recordings of a program", missing);
     assert!(std::env::var("PERCID_TRACE").as_deref() != Ok("require"), "{missing}");
 }
 
@@ -41,28 +41,32 @@ fn program() {
         for nr in 0..THREADS {
             let notes = &notes;
             scope.spawn(move || {
-                work(nr);
+                let gaps = work(nr);
                 let (tid, time) = (gettid(), thread_cpu_time());
                 let mut notes = notes.lock().expect("no thread fails");
-                writeln!(notes, "{tid} {time}").expect("a string");
+                writeln!(notes, "{tid} {time} {gaps}").expect("a string");
             });
         }
     });
     fs::write(path, notes.into_inner().expect("no thread fails")).expect("a place for notes");
 }
 
-/// Every thread sleeps and yields; the first visits two CPUs and stays on the second.
-fn work(nr: u32) {
+/// Every thread sleeps and yields; the first visits two CPUs and stays on the second. Returns for how
+/// many nanoseconds it got nowhere while it worked.
+fn work(nr: u32) -> u64 {
     if nr == 0 {
         let cpus = allowed_cpus();
         pin(cpus[0]);
         pin(cpus[cpus.len() - 1]);
     }
+    let mut gaps = Duration::ZERO;
     let rounds = std::env::var(ROUNDS).map_or(20, |rounds| rounds.parse().expect("a number"));
     for round in 0..rounds {
-        let until = Instant::now() + Duration::from_millis(20) / rounds;
-        while Instant::now() < until {
-            std::hint::spin_loop();
+        let mut now = Instant::now();
+        let until = now + Duration::from_millis(20) / rounds;
+        while now < until {
+            let before = std::mem::replace(&mut now, Instant::now());
+            gaps += (now - before).saturating_sub(Duration::from_micros(100));
         }
         if (nr + round).is_multiple_of(3) {
             thread::yield_now()
@@ -70,6 +74,7 @@ fn work(nr: u32) {
             thread::sleep(Duration::from_micros(300))
         }
     }
+    gaps.as_nanos() as u64
 }
 
 fn gettid() -> Tid {
@@ -118,13 +123,24 @@ fn command() -> (Vec<OsString>, PathBuf) {
     (words, notes)
 }
 
-/// The noted threads and the nanoseconds for which they ran.
-fn read_notes(path: &PathBuf) -> BTreeMap<Tid, u64> {
+/// What a thread noted, in nanoseconds.
+struct Noted {
+    /// For how long it ran.
+    ran: u64,
+    /// For how long it got nowhere while it worked: another thread ran, or the machine stood still.
+    gaps: u64,
+}
+
+type Notes = BTreeMap<Tid, Noted>;
+
+/// What the threads noted.
+fn read_notes(path: &PathBuf) -> Notes {
     let text = fs::read_to_string(path).expect("the program's notes");
     fs::remove_file(path).expect("the notes are ours");
     let numbers = |line: &str| {
-        let (tid, time) = line.split_once(' ').expect("two numbers");
-        (tid.parse().expect("a thread"), time.parse().expect("a time"))
+        let numbers: Vec<u64> = line.split(' ').flat_map(str::parse).collect();
+        let [tid, ran, gaps] = numbers[..] else { panic!("three numbers: {line}") };
+        (tid as Tid, Noted { ran, gaps })
     };
     text.lines().map(numbers).collect()
 }
@@ -133,7 +149,7 @@ fn options(target: Target, way: Way) -> Options {
     let mut options = Options::new(target);
     options.way = Some(way);
     options.buffer_kb = 8192;
-    options.limit = Some(Duration::from_secs(20));
+    options.limit = Some(Duration::from_secs(600));
     options
 }
 
@@ -149,7 +165,7 @@ fn recorded(options: &Options) -> Option<Recorded> {
 }
 
 /// Records the program. `None` if that is not permitted here.
-fn recorded_program(way: Way) -> Option<(Recorded, BTreeMap<Tid, u64>)> {
+fn recorded_program(way: Way) -> Option<(Recorded, Notes)> {
     let (words, notes) = command();
     let recorded = recorded(&options(Target::Command(words), way))?;
     assert!(recorded.status.is_some_and(|status| status.success()), "{:?}", recorded.status);
@@ -174,7 +190,7 @@ fn births_and_deaths(trace: &Trace) -> (BTreeSet<Tid>, BTreeSet<Tid>) {
 
 /// For how long each thread ran, in nanoseconds. A turn must end on the CPU where it began, and
 /// before the thread's next one begins.
-fn run_times(trace: &Trace, threads: &BTreeMap<Tid, u64>) -> HashMap<Tid, u64> {
+fn run_times(trace: &Trace, threads: &Notes) -> HashMap<Tid, u64> {
     let mut running: HashMap<Tid, (u32, u64)> = HashMap::new();
     let mut times: HashMap<Tid, u64> = HashMap::new();
     for event in &trace.events {
@@ -195,17 +211,17 @@ fn run_times(trace: &Trace, threads: &BTreeMap<Tid, u64>) -> HashMap<Tid, u64> {
 }
 
 /// What holds for every recording of the program.
-fn check(recorded: &Recorded, notes: &BTreeMap<Tid, u64>) {
+fn check(recorded: &Recorded, notes: &Notes) {
     let (born, ended) = births_and_deaths(&recorded.trace);
     let times = run_times(&recorded.trace, notes);
     for (tid, noted) in notes {
         assert!(born.contains(tid), "thread {tid} was created");
         assert!(ended.contains(tid), "thread {tid} ended");
-        // What a hypervisor takes away is in neither or in one of the two, so the bounds are wide.
-        let time = times[tid];
+        // What a hypervisor takes away is in neither or in one of the two. The thread has noted it.
+        let (time, Noted { ran, gaps }) = (times[tid], noted);
         assert!(
-            time >= noted / 2 && time <= noted * 4,
-            "thread {tid}: {time} ns, noted {noted} ns"
+            time >= ran / 2 && time <= ran * 4 + gaps,
+            "thread {tid}: {time} ns, noted {ran} ns and gaps of {gaps} ns"
         );
     }
 }
@@ -231,7 +247,9 @@ fn a_command_by_tracefs() {
         What::Switch { prev, state, .. } => notes.contains_key(&prev) && state == State::SLEEPING,
         _ => false,
     });
-    assert!(sleeps.count() as u32 >= THREADS * 13, "each thread slept in two of three rounds");
+    // Each slept in two of three rounds. A thread that is held up for 300 us while it goes to sleep
+    // does not sleep any more. Were it one of ten, half of them would be so once in 10^18 runs.
+    assert!(sleeps.count() as u32 >= THREADS * 13 / 2, "each thread slept");
 }
 
 /// The first thread of the program is moved at least once, and others are when they are woken.
@@ -254,7 +272,7 @@ fn migrations_fit_the_turns() {
         }
     }
     assert_eq!(moves, 0, "no thread runs elsewhere without a migration; there were {migrations}");
-    let several = recorded.trace.origin.online_cpus > Some(1);
+    let several = allowed_cpus().len() > 1;
     assert!(migrations > 0 || !several, "six threads on several CPUs are moved");
 }
 

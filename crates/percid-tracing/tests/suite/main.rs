@@ -2,6 +2,9 @@
 
 mod allocation;
 mod chrome;
+#[cfg(target_os = "linux")]
+mod dumps;
 mod events;
 mod panic;
 mod signal;
+mod wait;

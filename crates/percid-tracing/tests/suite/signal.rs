@@ -2,8 +2,6 @@
 #![cfg(unix)]
 
 use std::path::Path;
-use std::thread;
-use std::time::{Duration, Instant};
 
 use percid_tracing::{FlightRecorder, Format};
 use serde_json::Value as Json;
@@ -11,6 +9,10 @@ use signal_hook::consts::{SIGKILL, SIGSEGV, SIGUSR1, SIGUSR2};
 use signal_hook::low_level::raise;
 use tracing::Dispatch;
 use tracing_subscriber::prelude::*;
+
+#[cfg(target_os = "linux")]
+use crate::dumps::{Dumps, sleeps};
+use crate::wait::wait_until;
 
 fn recorder() -> (Dispatch, FlightRecorder) {
     let (layer, recorder) = FlightRecorder::builder().build();
@@ -23,11 +25,7 @@ fn record(dispatch: &Dispatch, round: u64) {
 
 /// Waits until a dump has as many records.
 fn wait_for(path: &Path, records: u64) {
-    let start = Instant::now();
-    while !has_records(path, records) {
-        assert!(start.elapsed() < Duration::from_secs(60), "no dump with {records} records");
-        thread::sleep(Duration::from_millis(1));
-    }
+    wait_until(&format!("a dump with {records} records"), || has_records(path, records));
 }
 
 fn has_records(path: &Path, records: u64) -> bool {
@@ -39,20 +37,23 @@ fn has_records(path: &Path, records: u64) -> bool {
 }
 
 #[test]
-fn each_signal_dumps() {
+fn each_signal_dumps_once_and_nothing_else_does() {
     let folder = tempfile::tempdir().expect("a folder");
+    #[cfg(target_os = "linux")]
+    let mut dumps = Dumps::to(folder.path());
     let path = folder.path().join("dump.json");
     let (dispatch, recorder) = recorder();
     recorder.dump_on_signal(SIGUSR1, &path, Format::JsonLines).expect("a handler");
-    record(&dispatch, 1);
-    // The control: nothing is written without a signal.
-    thread::sleep(Duration::from_millis(50));
-    assert!(!path.exists());
-    raise(SIGUSR1).expect("a signal");
-    wait_for(&path, 1);
-    record(&dispatch, 2);
-    raise(SIGUSR1).expect("a signal");
-    wait_for(&path, 2);
+    for records in 1..=3 {
+        record(&dispatch, records);
+        raise(SIGUSR1).expect("a signal");
+        wait_for(&path, records);
+        #[cfg(target_os = "linux")]
+        {
+            wait_until("all is dumped", || sleeps().is_some());
+            assert_eq!(dumps.count() as u64, records);
+        }
+    }
 }
 
 #[test]

@@ -935,7 +935,8 @@ mod tests {
                 }
                 None
             });
-            // On the same CPU all the time, sooner or later.
+            // On the same CPU all the time but where a time slice ends, which is after hundreds of
+            // attempts. Were it every second one, all would fail once in 2^100.
             let right = (0..100).any(|_| {
                 seen.borrow_mut().clear();
                 stack.push(5).expect("room");

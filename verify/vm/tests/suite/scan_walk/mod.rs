@@ -148,7 +148,7 @@ fn walk() -> Result<(), String> {
 /// Whether to do without a machine, by the same rules as the other tests that boot one.
 fn skipped() -> bool {
     if env::var_os("PERCID_VM").is_none_or(|wish| wish != "require") {
-        println!("skipped, nothing was booted: PERCID_VM=require is not set");
+        percid_skips::not_checked("what is booted", "PERCID_VM=require is not set");
         return true;
     }
     tool::QEMU.demand().unwrap_or_else(|error| panic!("{error}"));

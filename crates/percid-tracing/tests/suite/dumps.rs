@@ -1,0 +1,61 @@
+//! How often a recorder has dumped to a folder: a dump is renamed when it is complete. And whether
+//! more is to come.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::FromRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// How often the threads that dump have gone to sleep, if all of them sleep. A signal that was raised
+/// before has then been handled, and nothing else is being dumped.
+pub(crate) fn sleeps() -> Option<u64> {
+    let tasks = std::fs::read_dir("/proc/self/task").expect("threads").flatten();
+    let all = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("status")).ok());
+    let dump = all.filter(|status| status.starts_with("Name:\tflight-recorder\n"));
+    let sleeps = dump.map(|status| {
+        let value = |key: &str| status.lines().find_map(|line| line.strip_prefix(key));
+        value("State:\tS")?;
+        value("voluntary_ctxt_switches:\t")?.parse::<u64>().ok()
+    });
+    sleeps.sum()
+}
+
+/// Counts what gets a name in a folder by being renamed.
+pub(crate) struct Dumps {
+    events: File,
+    count: usize,
+}
+
+impl Dumps {
+    pub(crate) fn to(folder: &Path) -> Dumps {
+        let path = std::ffi::CString::new(folder.as_os_str().as_bytes()).expect("a path");
+        // SAFETY: the calls read a string that ends; the descriptor has no other owner.
+        let events = unsafe {
+            let watch = libc::inotify_init1(libc::IN_CLOEXEC | libc::IN_NONBLOCK);
+            assert!(
+                watch >= 0 && libc::inotify_add_watch(watch, path.as_ptr(), libc::IN_MOVE) >= 0
+            );
+            File::from_raw_fd(watch)
+        };
+        Dumps { events, count: 0 }
+    }
+
+    /// Returns how many there have been. The kernel joins events that are equal and follow each other: of
+    /// each rename there is one for the name before and one for the new name.
+    pub(crate) fn count(&mut self) -> usize {
+        let mut bytes = [0; 4096];
+        while let Ok(length) = self.events.read(&mut bytes) {
+            let mut rest = &bytes[..length];
+            while !rest.is_empty() {
+                let (event, behind) = rest.split_at(size_of::<libc::inotify_event>());
+                let word =
+                    |at: usize| event[at..].first_chunk().map_or(0, |it| u32::from_ne_bytes(*it));
+                let (mask, name) = (word(4), word(12));
+                rest = &behind[name as usize..];
+                self.count += usize::from(mask & libc::IN_MOVED_TO != 0);
+            }
+        }
+        self.count
+    }
+}
