@@ -17,7 +17,22 @@ Exit status:
   130  Ctrl-C or SIGTERM; what was finished by then was printed, and JSON has
        \"interrupted\": true
 
+Time and noise:
+  Whatever takes --seconds begins nothing new after three times as long and half a second
+  for each row of its figures, so that it ends on a busy machine too; `intermittent` does
+  so by the time that its delays and bursts take. What was under way still ends, which
+  takes seconds where this program has the lowest priority. Rows that are missing then are
+  said to be missing, and JSON has the part's name in the list `partial`.
+
+  Times are noise if others could have used every CPU at more than half of the looks that
+  were taken meanwhile (runnable threads in /proc/loadavg, without percid's own), or if
+  the measuring thread waited for a CPU for more than half of the time. Then `the machine
+  was busy: N runnable threads on M CPUs` stands in their place, and in JSON they are null
+  and the list `noise` has the part. Counts are printed all the same.
+
 Environment:
+  PERCID_NOISE=keep
+       times are printed although they are noise; which are is still said.
   PERCID_SOURCE=kernel|table|atomic
        where this program's IDs come from, in place of percid's own choice. A source that
        this machine lacks is named on standard error once and the best possible one is used.
