@@ -8,6 +8,8 @@
 
 use std::time::{Duration, Instant};
 
+use crate::busy;
+
 /// So many times what was asked for. Manuals say it (`cli/manual.rs`).
 const MULTIPLE: u32 = 3;
 /// And so much for each row, which is measured once however short the time is. On a CPU of its own
@@ -34,9 +36,11 @@ pub(crate) struct Deadline<C = Instant> {
 }
 
 impl Deadline {
-    /// Begins now.
+    /// Begins now. Never overdue where a busy machine is to be ignored.
     pub(crate) fn new(asked: Duration, rows: usize) -> Deadline {
-        Deadline::by(Instant::now(), asked, rows)
+        let deadline = Deadline::by(Instant::now(), asked, rows);
+        let end = if busy::is_ignored() { Duration::MAX } else { deadline.end };
+        Deadline { end, ..deadline }
     }
 }
 

@@ -5,10 +5,7 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use crate::busy::Noise;
-
-/// Prints times that are noise all the same, if it is `keep`.
-const KEEP: &str = "PERCID_NOISE";
+use crate::busy::{self, Noise};
 
 /// The line below what lacks rows.
 pub(crate) const PARTIAL: &str = "partial: the time was over before all was measured";
@@ -57,7 +54,7 @@ impl NoiseOf {
 impl Circumstances {
     /// The noise in place of times.
     pub(crate) fn hiding(&self) -> Option<Noise> {
-        self.noise.filter(|_| std::env::var_os(KEEP).is_none_or(|kept| kept != "keep"))
+        self.noise.filter(|_| !busy::is_ignored())
     }
 }
 

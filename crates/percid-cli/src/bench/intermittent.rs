@@ -46,7 +46,7 @@ pub(crate) fn measure(
     let mut plan = plan;
     plan.indices.retain(|&index| is_available(index));
     let mut collected: Vec<Collected> = settings(&plan).map(Collected::new).collect();
-    let rows = collected.len() * plan.indices.len();
+    let rows = collected.len() * plan.indices.len() * plan.selection.cpus.len();
     let meter = Arc::new(Meter::new(plan.expected(), rows, interrupt));
     for repetition in 0..plan.repetitions {
         for one in &mut collected {

@@ -19,10 +19,12 @@ Exit status:
 
 Time and noise:
   Whatever takes --seconds begins nothing new after three times as long and half a second
-  for each row of its figures, so that it ends on a busy machine too; `intermittent` does
-  so by the time that its delays and bursts take. What was under way still ends, which
-  takes seconds where this program has the lowest priority. Rows that are missing then are
-  said to be missing, and JSON has the part's name in the list `partial`.
+  for each row of its figures, so that it ends on a busy machine too. `intermittent` takes
+  what its delays and bursts take for the seconds; its rows count once for each thread,
+  and a warm-up ends after that half second. What was under way still ends, which takes
+  seconds where this program has the lowest priority. A line says `partial` where rows, or
+  parts of what they are made of, are missing then, and JSON has the part's name in the
+  list `partial`.
 
   Times are noise if others could have used every CPU at more than half of the looks that
   were taken meanwhile (runnable threads in /proc/loadavg, without percid's own), or if
@@ -31,8 +33,9 @@ Time and noise:
   and the list `noise` has the part. Counts are printed all the same.
 
 Environment:
-  PERCID_NOISE=keep
-       times are printed although they are noise; which are is still said.
+  PERCID_BUSY=ignore
+       everything is measured to the end, however long that takes, and times are printed
+       although they are noise. Which are is still said.
   PERCID_SOURCE=kernel|table|atomic
        where this program's IDs come from, in place of percid's own choice. A source that
        this machine lacks is named on standard error once and the best possible one is used.

@@ -73,7 +73,7 @@ fn ended(command: &mut Command) -> Output {
 /// The program as people start it.
 fn judging(arguments: &str) -> Command {
     let mut command = command(arguments);
-    command.env_remove("PERCID_NOISE");
+    command.env_remove("PERCID_BUSY");
     command
 }
 
@@ -92,7 +92,7 @@ fn beside_busy_loops_times_are_hidden_and_counts_are_not() {
         assert!(row["ratio_to_plain_add"].is_null() && row["rounds"].is_u64(), "{row}");
     }
     // The control: the same with its times.
-    let kept = document(&ended(judging(MASK).env("PERCID_NOISE", "keep")));
+    let kept = document(&ended(judging(MASK).env("PERCID_BUSY", "ignore")));
     assert_eq!(list(&kept, "noise")[0]["part"], "mask");
     list(&kept, "mask").iter().for_each(|row| assert!(row["ns_min"].is_f64(), "{row}"));
 
@@ -118,7 +118,7 @@ fn at_the_lowest_priority_beside_busy_loops_it_ends() {
         let mut idle = Command::new("chrt");
         let program = judging(arguments);
         idle.args(["--idle", "0"]).arg(program.get_program()).args(program.get_args());
-        let found = document(&ended(idle.env_remove("PERCID_NOISE")));
+        let found = document(&ended(idle.env_remove("PERCID_BUSY")));
         assert!(!list(found.get("check").unwrap_or(&found), "noise").is_empty(), "{arguments}");
     }
     drop(loops);

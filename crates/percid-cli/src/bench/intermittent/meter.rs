@@ -21,6 +21,8 @@ pub(super) struct Meter {
     /// Processes that compete now.
     competitors: AtomicU32,
     was_overdue: AtomicBool,
+    /// A warm-up had fewer bursts than were asked for.
+    was_cut_short: AtomicBool,
 }
 
 impl Meter {
@@ -32,6 +34,7 @@ impl Meter {
             watch: Mutex::new(Watch::start()),
             competitors: AtomicU32::new(0),
             was_overdue: AtomicBool::new(false),
+            was_cut_short: AtomicBool::new(false),
         }
     }
 
@@ -59,8 +62,18 @@ impl Meter {
         self.was_overdue.load(Relaxed) || self.interrupt.pressed()
     }
 
+    /// Whether a warm-up that has gone on until this deadline is long enough.
+    pub(super) fn is_warm(&self, warm_up: &Deadline) -> bool {
+        let is_cut_short = warm_up.is_overdue();
+        if is_cut_short {
+            self.was_cut_short.store(true, Relaxed);
+        }
+        is_cut_short || self.is_over()
+    }
+
     pub(super) fn circumstances(&self) -> Circumstances {
-        Circumstances { noise: self.watch().noise(), partial: self.was_overdue.load(Relaxed) }
+        let partial = self.was_overdue.load(Relaxed) || self.was_cut_short.load(Relaxed);
+        Circumstances { noise: self.watch().noise(), partial }
     }
 
     fn watch(&self) -> std::sync::MutexGuard<'_, Watch> {

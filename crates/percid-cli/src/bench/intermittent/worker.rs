@@ -14,6 +14,7 @@ use super::plan::Plan;
 use super::tally::Tally;
 use crate::bench::cpu;
 use crate::bench::thread_usage::ThreadUsage;
+use crate::deadline::Deadline;
 use percid_command::burst::{AREA, burst};
 
 /// What all threads share.
@@ -138,8 +139,9 @@ impl Worker {
             let faults = ThreadUsage::now().minor_faults - before.minor_faults;
             self.tallies[at].faults_first = Some(faults);
         }
+        let end = Deadline::new(Duration::ZERO, 1);
         for _ in 1..self.series.warmup {
-            if self.series.meter.is_over() {
+            if self.series.meter.is_warm(&end) {
                 break;
             }
             self.burst(baton, at, turn);
