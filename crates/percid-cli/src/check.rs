@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::bench::wander::{self, WanderReport};
+use crate::judged::{Judged, NoiseOf};
 use crate::kernel_ids::{self, Observation};
 use percid_command::exit::{Exit, Failure};
 use percid_command::interrupt::Interrupt;
@@ -22,12 +23,16 @@ pub(crate) struct CheckReport {
     /// Everything that percid chooses by itself is as promised.
     as_promised: bool,
     interrupted: bool,
+    /// Parts whose times are noise.
+    noise: Vec<NoiseOf>,
+    /// Parts that the time was over for before all was tried.
+    partial: Vec<&'static str>,
     aborts: AbortsReport,
     /// What the kernel's own IDs do.
     kernel_ids: Observation,
     stress: StressReport,
     #[serde(flatten)]
-    wander: WanderReport,
+    wander: Judged<WanderReport>,
 }
 
 /// Checks for about `length`, or until Ctrl-C.
@@ -38,9 +43,12 @@ pub(crate) fn run(length: Duration) -> Result<CheckReport, Failure> {
     let kernel_ids = kernel_ids::observe();
     let stress = stress::run(&cpus, length / 2, &interrupt)?;
     let wander = wander::measure(&cpus, length / 4, &interrupt)?;
-    let as_promised = aborts.as_promised() && stress.as_promised() && wander.wander_exact;
+    let as_promised = aborts.as_promised() && stress.as_promised() && wander.report.wander_exact;
     let interrupted = interrupt.pressed();
-    Ok(CheckReport { as_promised, interrupted, aborts, kernel_ids, stress, wander })
+    let noise = wander.noise().into_iter().collect();
+    let partial = [aborts.partial(), stress.partial(), wander.partial()];
+    let partial = partial.into_iter().flatten().collect();
+    Ok(CheckReport { as_promised, interrupted, noise, partial, aborts, kernel_ids, stress, wander })
 }
 
 impl CheckReport {
@@ -50,10 +58,11 @@ impl CheckReport {
 
     /// Whether all is as promised, in a few words.
     pub(crate) fn verdict(&self) -> &'static str {
-        match (self.as_promised, self.interrupted) {
-            (false, _) => "NOT AS PROMISED",
-            (true, true) => "as promised, as far as it was checked: interrupted",
-            (true, false) => "as promised",
+        match (self.as_promised, self.interrupted, self.partial.is_empty()) {
+            (false, ..) => "NOT AS PROMISED",
+            (true, true, _) => "as promised, as far as it was checked: interrupted",
+            (true, false, false) => "as promised, as far as it was checked: partial",
+            (true, false, true) => "as promised",
         }
     }
 

@@ -45,7 +45,8 @@ process may use, cores, L3 caches and NUMA nodes, each source of IDs with the re
 if it is not available, and the source chosen.
 
 With --check it tests at length what percid's promises rest on, and ends with status 1
-if something is not as promised:
+if something is not as promised. A quarter of --seconds goes to the first part, half to
+the third and a quarter to the last; the second takes 3 seconds, at most 12:
 
   - whether the kernel aborts a critical section that is fenced or preempted: a section
     that goes on although it had to be aborted is counted under IGNORED. 64-bit Arm
@@ -181,7 +182,8 @@ pub(crate) enum Command {
 const KERNEL_IDS_ABOUT: &str = "\
 Tests how the kernel's own concurrency IDs (mm_cid) behave: threads of another process
 run, stop and move by a script, twice, and what they saw is compared with what each
-policy of Linux would have given them. It takes two or three seconds. In JSON:
+policy of Linux would have given them. It takes two or three seconds; on a busy machine,
+where nothing is observed, at most twelve. In JSON:
 
   observed   the policy that explains every ID, by its Linux release; cpu-numbers where
              the kernel was built without IDs; null if none or more than one does

@@ -11,14 +11,17 @@
 )]
 
 mod bench;
+mod busy;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod check;
 mod cli;
 mod completions;
+mod deadline;
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
 mod elsewhere;
 mod help;
 mod info;
+mod judged;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod kernel_ids;
 mod machine;

@@ -16,6 +16,9 @@ const PAUSE: Duration = Duration::from_millis(1);
 const UNDISTURBED: Duration = Duration::from_micros(1050);
 /// Bursts that are measured; what counts is the one in the middle of those that were not disturbed.
 const ROUNDS: usize = 101;
+/// Where others use the CPUs, each pause takes longer: fewer bursts have to do after three times as
+/// long as all of them take.
+const LIMIT: Duration = Duration::from_millis(300);
 /// More than this, in bytes a pause, is not told apart: it displaces all that can be displaced.
 const MOST: u64 = 1 << 28;
 
@@ -44,7 +47,7 @@ fn brought_in(machine: &Machine, ns: f64) -> u64 {
 /// What a burst costs after a pause, in nanoseconds.
 fn burst_ns() -> f64 {
     let mut area = [0; AREA];
-    let mut round = || {
+    let round = || {
         burst(hint::black_box(&mut area));
         let began = Instant::now();
         while began.elapsed() < PAUSE {
@@ -55,17 +58,39 @@ fn burst_ns() -> f64 {
         burst(hint::black_box(&mut area));
         (pause > UNDISTURBED, began.elapsed().as_nanos() as f64)
     };
-    let mut rounds: Vec<(bool, f64)> = (0..ROUNDS).map(|_| round()).collect();
+    let began = Instant::now();
+    let mut rounds = until(round, || began.elapsed() >= LIMIT);
     // Where all were disturbed, these have to do.
     rounds.sort_by(|one, other| one.0.cmp(&other.0).then(one.1.total_cmp(&other.1)));
     let undisturbed = rounds.iter().filter(|(disturbed, _)| !disturbed).count();
-    let counted = if undisturbed > 0 { undisturbed } else { ROUNDS };
+    let counted = if undisturbed > 0 { undisturbed } else { rounds.len() };
     rounds[counted / 2].1
+}
+
+/// All rounds, or those until the time is over: one at least.
+fn until<T>(mut round: impl FnMut() -> T, mut is_over: impl FnMut() -> bool) -> Vec<T> {
+    let mut rounds = vec![round()];
+    while rounds.len() < ROUNDS && !is_over() {
+        rounds.push(round());
+    }
+    rounds
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rounds_end_with_the_time() {
+        assert_eq!(until(|| (), || false).len(), ROUNDS);
+        assert_eq!(until(|| (), || true).len(), 1);
+        let mut looks = 0;
+        let third = || {
+            looks += 1;
+            looks == 3
+        };
+        assert_eq!(until(|| (), third).len(), 3);
+    }
 
     #[test]
     fn what_was_brought_in_is_found_by_what_a_burst_costs() {

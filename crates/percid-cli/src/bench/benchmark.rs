@@ -2,12 +2,15 @@
 //! until the time is up.
 
 use std::iter;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::loops::{self, Operation};
 use super::samples::Samples;
 use super::shuffle::Shuffler;
 use super::team::{Batch, Placement, Team};
+use crate::busy::Watch;
+use crate::deadline::Deadline;
+use crate::judged::Circumstances;
 use percid_command::exit::Failure;
 use percid_command::interrupt::Interrupt;
 use percid_command::progress::Progress;
@@ -53,23 +56,55 @@ impl Benchmark {
     }
 
     /// Measures until `length` is over or Ctrl-C is pressed.
-    pub(crate) fn run(&mut self, label: &str, length: Duration, interrupt: &Interrupt) {
-        let began = Instant::now();
+    pub(crate) fn run(
+        &mut self,
+        label: &str,
+        length: Duration,
+        interrupt: &Interrupt,
+    ) -> Circumstances {
+        let mut attention = Attention {
+            interrupt,
+            deadline: Deadline::new(length, self.rows()),
+            watch: Watch::start(),
+            was_overdue: false,
+        };
         let progress = Progress::new(label, length);
         let mut shuffler = Shuffler::new(1);
         let mut order: Vec<usize> = (0..self.all_series.len()).collect();
         // A first round always, so that even the shortest length shows every figure.
-        while !interrupt.pressed() {
+        while !attention.is_over() {
             shuffler.shuffle(&mut order);
             for &series in &order {
-                self.all_series[series].round(&mut self.subjects, &mut shuffler, interrupt);
+                self.all_series[series].round(&mut self.subjects, &mut shuffler, &mut attention);
             }
-            let elapsed = began.elapsed();
-            progress.at(elapsed.div_duration_f64(length), length.saturating_sub(elapsed));
-            if elapsed >= length {
+            let (share, left) = attention.deadline.progress();
+            progress.at(share, left);
+            if attention.deadline.is_reached() {
                 break;
             }
         }
+        Circumstances { noise: attention.watch.noise(), partial: attention.was_overdue }
+    }
+
+    /// How many figures there are.
+    fn rows(&self) -> usize {
+        self.subjects.len() * self.all_series.len()
+    }
+}
+
+/// What is looked at between two batches.
+struct Attention<'a> {
+    interrupt: &'a Interrupt,
+    deadline: Deadline,
+    watch: Watch,
+    was_overdue: bool,
+}
+
+impl Attention<'_> {
+    /// Whether no batch may begin any more.
+    fn is_over(&mut self) -> bool {
+        self.was_overdue |= self.deadline.is_overdue();
+        self.was_overdue || self.interrupt.pressed()
     }
 }
 
@@ -86,7 +121,7 @@ pub(crate) struct Series {
 pub(crate) struct Column {
     /// Operations per thread and batch; 0 until calibrated.
     times: u64,
-    /// Nanoseconds per operation of every round; `None` where Ctrl-C came first.
+    /// Nanoseconds per operation of every round; `None` where Ctrl-C, or the end, came first.
     rounds: Vec<Option<f64>>,
     /// Batches discarded because the kernel took a CPU away.
     pub(crate) discarded: u64,
@@ -117,12 +152,17 @@ impl Series {
     }
 
     /// Visits every subject once, in a new order.
-    fn round(&mut self, subjects: &mut [Subject], shuffler: &mut Shuffler, interrupt: &Interrupt) {
+    fn round(
+        &mut self,
+        subjects: &mut [Subject],
+        shuffler: &mut Shuffler,
+        attention: &mut Attention<'_>,
+    ) {
         let mut order: Vec<usize> = (0..subjects.len()).collect();
         shuffler.shuffle(&mut order);
         for column in order {
-            let pressed = interrupt.pressed();
-            let ns = (!pressed).then(|| self.sample(column, &mut subjects[column]));
+            attention.watch.look(0);
+            let ns = (!attention.is_over()).then(|| self.sample(column, &mut subjects[column]));
             self.columns[column].rounds.push(ns);
         }
     }

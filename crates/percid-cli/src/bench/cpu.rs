@@ -31,12 +31,23 @@ pub(crate) fn pin_this_thread_to(_cpus: &[u32]) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
+/// Whether the calling thread has a real-time priority.
+#[cfg(target_os = "linux")]
+pub(crate) fn has_realtime_priority() -> bool {
+    // SAFETY: takes a number, touches no memory.
+    let policy = unsafe { libc::sched_getscheduler(0) };
+    policy == libc::SCHED_FIFO || policy == libc::SCHED_RR
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn has_realtime_priority() -> bool {
+    false
+}
+
 /// Whether the calling thread has a real-time priority; if so, it has the lowest one from now on.
 #[cfg(target_os = "linux")]
 pub(crate) fn lower_realtime_priority() -> io::Result<bool> {
-    // SAFETY: takes a number, touches no memory.
-    let policy = unsafe { libc::sched_getscheduler(0) };
-    if policy != libc::SCHED_FIFO && policy != libc::SCHED_RR {
+    if !has_realtime_priority() {
         return Ok(false);
     }
     // SAFETY: zeroes are valid: C libraries have further members, which the kernel does not read.

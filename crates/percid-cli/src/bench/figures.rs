@@ -9,6 +9,9 @@ use super::loops::Family;
 use super::titles::title;
 use percid_command::text_table::{Align, TextTable};
 
+/// Keys of the JSON document that are times, or follow from times.
+pub(super) const TIMES: &[&str] = &["ns_min", "ns_median", "ratio_to_plain_add"];
+
 /// One operation with one team. Times in nanoseconds per operation.
 #[derive(Debug, Serialize)]
 pub(crate) struct Figure {

@@ -14,6 +14,7 @@ use super::figures::{self, Figure, distinct};
 use super::loops;
 use super::team::Placement;
 use super::titles::title;
+use crate::judged::{Judged, Part};
 use percid_command::exit::{Failure, complain};
 use percid_command::interrupt::Interrupt;
 use percid_command::text_table::{Align, TextTable};
@@ -32,7 +33,7 @@ pub(crate) fn measure(
     cpus: &[u32],
     length: Duration,
     interrupt: &Interrupt,
-) -> Result<IncrementsReport, Failure> {
+) -> Result<Judged<IncrementsReport>, Failure> {
     let placement = |threads| match cpus.get(..threads) {
         Some(cpus) => Placement::one_on_each(cpus),
         None => Placement::Anywhere(threads),
@@ -41,11 +42,12 @@ pub(crate) fn measure(
     let source = percid::init().source;
     let mut benchmark =
         Benchmark::new(placements, cpus, |workers| loops::increments(workers, source))?;
-    benchmark.run("bench increments", length, interrupt);
-    Ok(IncrementsReport {
+    let circumstances = benchmark.run("bench increments", length, interrupt);
+    let report = IncrementsReport {
         increments_exact: AccountReport::all(&benchmark).iter().all(AccountReport::is_exact),
         increments: figures::figures(&benchmark),
-    })
+    };
+    Ok(Judged::new(report, circumstances))
 }
 
 impl IncrementsReport {
@@ -59,6 +61,17 @@ impl IncrementsReport {
             .map_err(|cause| Failure::new(format!("cannot write {}", path.display()), cause))?;
         complain(format_args!("picture written to {}", path.display()));
         Ok(())
+    }
+}
+
+impl Part for IncrementsReport {
+    const NAME: &'static str = "increments";
+    const TIMES: &'static [&'static str] = figures::TIMES;
+
+    fn counts(&self) -> String {
+        let verdict =
+            if self.increments_exact { "every count is exact" } else { "A COUNT IS WRONG" };
+        format!("  {verdict}\n")
     }
 }
 
@@ -83,9 +96,6 @@ impl fmt::Display for IncrementsReport {
                 table.row(names.into_iter().chain(teams.iter().map(|&team| cell(team))).collect());
             }
         }
-        write!(f, "{table}")?;
-        let verdict =
-            if self.increments_exact { "every count is exact" } else { "A COUNT IS WRONG" };
-        writeln!(f, "  {verdict}")
+        write!(f, "{table}{}", self.counts())
     }
 }

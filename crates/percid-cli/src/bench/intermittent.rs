@@ -24,6 +24,7 @@ use percid_command::exit::{Failure, complain};
 use percid_command::interrupt::Interrupt;
 
 use super::shuffle::Shuffler;
+use crate::judged::Judged;
 use baton::Baton;
 use competitors::Competitors;
 pub(crate) use competitors::compete;
@@ -38,23 +39,28 @@ use tally::Tally;
 use worker::{Series, Worker};
 
 /// Measures all repetitions of the plan, or those before Ctrl-C is pressed.
-pub(crate) fn measure(plan: Plan, interrupt: &Interrupt) -> Result<IntermittentReport, Failure> {
+pub(crate) fn measure(
+    plan: Plan,
+    interrupt: &Interrupt,
+) -> Result<Judged<IntermittentReport>, Failure> {
     let mut plan = plan;
     plan.indices.retain(|&index| is_available(index));
-    let meter = Arc::new(Meter::new(plan.expected()));
     let mut collected: Vec<Collected> = settings(&plan).map(Collected::new).collect();
+    let rows = collected.len() * plan.indices.len() * plan.selection.cpus.len();
+    let meter = Arc::new(Meter::new(plan.expected(), rows, interrupt));
     for repetition in 0..plan.repetitions {
         for one in &mut collected {
-            if !interrupt.pressed() {
+            if !meter.is_over() {
                 let seed = plan.seed.wrapping_add(repetition);
-                let tallies = measure_once(&plan, &one.setting, seed, &meter, interrupt)?;
+                let tallies = measure_once(&plan, &one.setting, seed, &meter)?;
                 one.tallies.extend(tallies);
             }
         }
     }
+    let circumstances = meter.circumstances();
     drop(meter);
     let rows = collected.iter().flat_map(|one| one.rows(&plan.indices)).collect();
-    Ok(IntermittentReport::new(&plan, rows))
+    Ok(Judged::new(IntermittentReport::new(&plan, rows), circumstances))
 }
 
 fn settings(plan: &Plan) -> impl Iterator<Item = Setting> {
@@ -104,7 +110,6 @@ fn measure_once(
     setting: &Setting,
     seed: u64,
     meter: &Arc<Meter>,
-    interrupt: &Interrupt,
 ) -> Result<Vec<Vec<Tally>>, Failure> {
     let baton = Baton::new(plan.indices.len(), areas_needed(), plan.prefault)
         .map_err(|cause| Failure::new("cannot map the areas", cause))?;
@@ -113,8 +118,9 @@ fn measure_once(
         setting.overcommit,
         setting.other_memory_kib.unwrap_or(0),
     )?;
+    meter.compete((setting.overcommit as usize * plan.selection.cpus.len()) as u32);
     let delay = Duration::from_millis(setting.delay_ms);
-    let series = Arc::new(Series::new(plan, delay, interrupt, meter));
+    let series = Arc::new(Series::new(plan, delay, meter));
     let tallies = run_workers(&plan.selection.cpus, seed, &series, baton);
     drop(competitors);
     tallies

@@ -10,6 +10,7 @@ use super::benchmark::Benchmark;
 use super::figures::{self, Figure};
 use super::loops;
 use super::team::Placement;
+use crate::judged::{Judged, Part};
 use percid_command::exit::Failure;
 use percid_command::interrupt::Interrupt;
 
@@ -26,12 +27,12 @@ pub(crate) fn measure(
     cpus: &[u32],
     length: Duration,
     interrupt: &Interrupt,
-) -> Result<MaskReport, Failure> {
+) -> Result<Judged<MaskReport>, Failure> {
     let mut placements = vec![Placement::Anywhere(1), Placement::one_on_each(cpus)];
     placements.dedup();
     let mut benchmark = Benchmark::new(placements, cpus, |_| loops::mask_operations())?;
-    benchmark.run("bench mask", length, interrupt);
-    Ok(MaskReport::of(&benchmark))
+    let circumstances = benchmark.run("bench mask", length, interrupt);
+    Ok(Judged::new(MaskReport::of(&benchmark), circumstances))
 }
 
 impl MaskReport {
@@ -43,15 +44,23 @@ impl MaskReport {
     }
 }
 
+impl Part for MaskReport {
+    const NAME: &'static str = "mask";
+    const TIMES: &'static [&'static str] = figures::TIMES;
+
+    fn counts(&self) -> String {
+        let verdict =
+            if self.mask_exact { "every member was found" } else { "A MEMBER IS MISSING" };
+        format!("  {verdict}\n")
+    }
+}
+
 impl fmt::Display for MaskReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
             "Setting a thread's bit in a mask that all threads share, in nanoseconds; x: how many times plain_add"
         )?;
-        write!(f, "{}", figures::table(&self.mask))?;
-        let verdict =
-            if self.mask_exact { "every member was found" } else { "A MEMBER IS MISSING" };
-        writeln!(f, "  {verdict}")
+        write!(f, "{}{}", figures::table(&self.mask), self.counts())
     }
 }

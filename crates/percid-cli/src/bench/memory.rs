@@ -61,15 +61,19 @@ fn count_on_every_cpu(counters: &[Counter], cpus: &[u32]) {
 }
 
 /// Resident anonymous memory of this process. Two equal readings count, because threads that have
-/// just ended still give memory back.
+/// just ended still give memory back. `None` if it never stays the same.
 fn resident_kib() -> Option<usize> {
-    loop {
-        let first = read_resident_kib()?;
+    const READINGS: usize = 200;
+    let mut before = read_resident_kib()?;
+    for _ in 0..READINGS {
         thread::sleep(Duration::from_millis(5));
-        if first == read_resident_kib()? {
-            return Some(first);
+        let now = read_resident_kib()?;
+        if now == before {
+            return Some(now);
         }
+        before = now;
     }
+    None
 }
 
 fn read_resident_kib() -> Option<usize> {

@@ -38,7 +38,7 @@ use percid_command::interrupt::Interrupt;
 use percid_command::output;
 use percid_command::report::{Report, expect_file};
 
-pub(crate) use cpu::pin_this_thread;
+pub(crate) use cpu::{has_realtime_priority, pin_this_thread};
 use document::Document;
 use summary::{Costs, Facts};
 
@@ -228,7 +228,10 @@ impl Session {
             let note = arguments.note.as_deref().map_or(String::new(), |note| format!("; {note}"));
             let cpus = self.cpus.len();
             let caption = format!("{machine}, CPUs: {cpus}; medians; percid {VERSION}{note}");
-            report.draw(path, &caption)?;
+            match report.hiding() {
+                Some(noise) => complain(format_args!("no picture: {noise}")),
+                None => report.report.draw(path, &caption)?,
+            }
         }
         Ok(exit)
     }
@@ -251,7 +254,11 @@ impl Session {
 
     fn tell_costs(&self) -> Result<(), Failure> {
         let document = &self.document;
-        let costs = document.ops.as_ref().and_then(|ops| Costs::of(ops, &document.machine));
+        let Some(ops) = &document.ops else { return Ok(()) };
+        if let Some(noise) = ops.hiding() {
+            return self.tell(&ops.without_times(noise));
+        }
+        let costs = Costs::of(&ops.report, &document.machine);
         costs.map_or(Ok(()), |costs| self.tell(&costs))
     }
 
@@ -261,6 +268,7 @@ impl Session {
 
     fn finish(&mut self) -> Result<(), Failure> {
         self.document.interrupted = self.interrupt.pressed();
+        self.document.sum_up();
         if self.json {
             output::print_json(&self.document)
         } else {

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use super::benchmark::Benchmark;
 use super::loops;
 use super::team::Placement;
+use crate::judged::Judged;
 use percid_command::exit::Failure;
 use percid_command::interrupt::Interrupt;
 
@@ -21,7 +22,7 @@ pub(crate) fn measure(
     cpus: &[u32],
     length: Duration,
     interrupt: &Interrupt,
-) -> Result<OpsReport, Failure> {
+) -> Result<Judged<OpsReport>, Failure> {
     let began = Instant::now();
     let mut placements = vec![
         Placement::Anywhere(1),
@@ -30,6 +31,6 @@ pub(crate) fn measure(
     ];
     placements.dedup();
     let mut benchmark = Benchmark::new(placements, cpus, loops::operations)?;
-    benchmark.run("bench ops", length, interrupt);
-    Ok(OpsReport::of(&benchmark, began.elapsed()))
+    let circumstances = benchmark.run("bench ops", length, interrupt);
+    Ok(Judged::new(OpsReport::of(&benchmark, began.elapsed()), circumstances))
 }

@@ -7,6 +7,7 @@ use super::figures::{Figure, distinct};
 use super::summary::Facts;
 use super::titles::title;
 use super::{intermittent, wander};
+use crate::judged::{Judged, Part};
 use percid_command::report::lead;
 
 /// All that was measured.
@@ -31,22 +32,24 @@ fn begun(title: &str, document: &Document) -> Page {
 }
 
 fn parts(document: &Document, page: &mut Page) {
-    if let Some(ops) = &document.ops {
+    if let Some(ops) = shown(&document.ops, "Single operations", page) {
         let about = format!("{}\n\nTime per operation: the fastest round.", span(&ops.results));
         page.section("Single operations", about);
         families(&ops.results, page);
     }
-    if let Some(mask) = &document.mask {
-        page.section("Membership of a mask that all threads share", span(&mask.mask));
+    let title = "Membership of a mask that all threads share";
+    if let Some(mask) = shown(&document.mask, title, page) {
+        page.section(title, span(&mask.mask));
         families(&mask.mask, page);
     }
-    if let Some(wander) = &document.wander {
+    let title = "Threads that keep changing their CPU";
+    if let Some(wander) = shown(&document.wander, title, page) {
         let told = least_and_most(
             "a move",
             wander.wander.iter().map(|row| (name_of_move(row), row.ns_min)),
         );
         let about = "Time of a move to another CPU and ten increments there.";
-        page.section("Threads that keep changing their CPU", format!("{told}\n\n{about}"));
+        page.section(title, format!("{told}\n\n{about}"));
         let series = ["fastest", "median"];
         let mut bars = Bars::grouped(Axis::new("move and counter"), time("move"), series);
         for row in &wander.wander {
@@ -54,17 +57,15 @@ fn parts(document: &Document, page: &mut Page) {
         }
         page.chart("Moves", "", bars);
     }
-    if let Some(intermittent) = &document.intermittent {
+    let title = "Coming back to per-CPU memory after a pause";
+    if let Some(intermittent) = shown(&document.intermittent, title, page) {
         let rows = intermittent.rows.iter();
         let told = least_and_most(
             "a burst after a pause",
             rows.filter_map(|row| Some((name_of_burst(row), row.ns_later?))),
         );
         let about = "At once: right after bursts without pauses.";
-        page.section(
-            "Coming back to per-CPU memory after a pause",
-            format!("{told}\n\n{about} A burst writes to 16 KiB."),
-        );
+        page.section(title, format!("{told}\n\n{about} A burst writes to 16 KiB."));
         let series = ["at once", "after a pause"];
         let mut bars = Bars::grouped(Axis::new("what selects the copy"), time("burst"), series);
         for row in &intermittent.rows {
@@ -72,6 +73,15 @@ fn parts(document: &Document, page: &mut Page) {
         }
         page.chart("Bursts over 16 KiB", "", bars);
     }
+}
+
+/// A part whose times can be shown; a section says why those of another one cannot.
+fn shown<'a, R: Part>(part: &'a Option<Judged<R>>, title: &str, page: &mut Page) -> Option<&'a R> {
+    let part = part.as_ref()?;
+    let Some(noise) = part.hiding() else { return Some(&part.report) };
+    let why = format!("No times: {noise}.");
+    page.section(title, why).printed(part.report.counts().trim_end());
+    None
 }
 
 fn name_of_move(row: &wander::Row) -> String {

@@ -10,6 +10,7 @@ use super::intermittent::IntermittentReport;
 use super::memory::MemoryReport;
 use super::ops::OpsReport;
 use super::titles::title;
+use crate::judged::Judged;
 use crate::machine::{MachineReport, wrapped};
 use percid_command::burst::AREA;
 use percid_command::text_table::{Align, TextTable};
@@ -174,8 +175,8 @@ impl fmt::Display for Facts<'_> {
         let no_ids = |source| format!("{} (percid info says why)", title(source));
         let mut missing: Vec<String> = document.machine.unavailable().map(no_ids).collect();
         writeln!(f)?;
-        match document.intermittent.as_ref().and_then(|report| stay(report, source)) {
-            Some(fact) => writeln!(f, "{}", wrapped(&fact))?,
+        match document.intermittent.as_ref().and_then(|part| stay(part, source)) {
+            Some(fact) => writeln!(f, "{fact}")?,
             None => missing.push("whether IDs stay with their CPU".to_owned()),
         }
         match &document.memory {
@@ -183,7 +184,7 @@ impl fmt::Display for Facts<'_> {
             None => missing.push("memory".to_owned()),
         }
         match &document.ops {
-            Some(ops) => writeln!(f, "{}", wrapped(&exactness(ops, document.is_exact())))?,
+            Some(ops) => writeln!(f, "{}", wrapped(&exactness(&ops.report, document.is_exact())))?,
             None => missing.push("single operations".to_owned()),
         }
         if !missing.is_empty() {
@@ -193,8 +194,10 @@ impl fmt::Display for Facts<'_> {
     }
 }
 
-/// Whether each CPU came back to one copy, and what that saved after the longest pause.
-fn stay(report: &IntermittentReport, source: &str) -> Option<String> {
+/// Lines that say whether each CPU came back to one copy, and what that saved after the longest
+/// pause.
+fn stay(part: &Judged<IntermittentReport>, source: &str) -> Option<String> {
+    let report = &part.report;
     let longest = report.rows.iter().map(|row| row.delay_ms).max()?;
     let find =
         |index: &str| report.rows.iter().find(|row| row.index == index && row.delay_ms == longest);
@@ -203,17 +206,21 @@ fn stay(report: &IntermittentReport, source: &str) -> Option<String> {
         1 => "Yes: each CPU came back to one copy".to_owned(),
         most => format!("No: a CPU came to {most} different copies"),
     };
+    if let Some(noise) = part.hiding() {
+        let fact = wrapped(&format!("Do IDs stay with their CPU? {stays}. No times:"));
+        return Some(format!("{fact}\n  {noise}"));
+    }
     let (own, other) = (ours.ns_later?, remote.ns_later?);
     let pause = longest * ours.threads as u64;
     let saved = (100.0 * (1.0 - own / other)).round();
     let saved = if saved >= 1.0 { format!("{saved} % saved") } else { "nothing saved".to_owned() };
-    Some(format!(
+    Some(wrapped(&format!(
         "Do IDs stay with their CPU? {stays}. Touching {} KiB after a pause of {pause} ms took {} ns in \
          that copy and {} ns in another CPU's: {saved}.",
         AREA / 1024,
         ns(own),
         ns(other),
-    ))
+    )))
 }
 
 fn memory_fact(memory: &MemoryReport) -> String {

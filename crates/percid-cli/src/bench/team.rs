@@ -243,11 +243,19 @@ impl Shared {
     }
 
     /// Spins, since a thread that sleeps here would start late by the time it takes to wake up.
+    /// Where the others have not come for long they lack a CPU, and get this one.
     fn wait_for_the_others(&self, number: u64) {
+        const SPINS: u32 = 10_000;
         let all = number * self.threads as u64;
         self.at_start.fetch_add(1, Ordering::AcqRel);
+        let mut spins = 0;
         while self.at_start.load(Ordering::Acquire) < all {
-            std::hint::spin_loop();
+            if spins < SPINS {
+                spins += 1;
+                std::hint::spin_loop();
+            } else {
+                thread::yield_now();
+            }
         }
     }
 }

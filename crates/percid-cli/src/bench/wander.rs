@@ -5,17 +5,23 @@ mod pipes;
 mod report;
 mod subject;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use percid::Density;
 
 use super::shuffle::Shuffler;
+use crate::busy::Watch;
+use crate::deadline::Deadline;
+use crate::judged::{Circumstances, Judged};
 use percid_command::exit::Failure;
 use percid_command::interrupt::Interrupt;
 use percid_command::progress::Progress;
 
 pub(crate) use report::{Row, WanderReport};
 use subject::{Movement, subjects};
+
+/// Each subject is measured with as many.
+const MOVEMENTS: usize = 2;
 
 /// A batch's length: long against the steals with which each begins, before the table hands out
 /// extra IDs.
@@ -26,27 +32,36 @@ pub(crate) fn measure(
     cpus: &[u32],
     length: Duration,
     interrupt: &Interrupt,
-) -> Result<WanderReport, Failure> {
-    let began = Instant::now();
+) -> Result<Judged<WanderReport>, Failure> {
     let progress = Progress::new("bench wander", length);
     let mut subjects = subjects();
     let mut shuffler = Shuffler::new(1);
     let mut order: Vec<usize> = (0..subjects.len()).collect();
     let pipes = pipes::Pipes::open()?;
-    while cpus.len() > 1 && !interrupt.pressed() {
+    let deadline = Deadline::new(length, MOVEMENTS * subjects.len());
+    let mut watch = Watch::start();
+    let mut partial = false;
+    while cpus.len() > 1 && !partial && !interrupt.pressed() {
         shuffler.shuffle(&mut order);
         for &index in &order {
+            partial |= deadline.is_overdue();
+            if partial {
+                break;
+            }
             let subject = &mut subjects[index];
             subject.measure(|counter| forced::batch(cpus, counter, BATCH), Movement::Forced)?;
+            watch.look(0);
             subject.measure(|counter| pipes.batch(counter, BATCH), Movement::Pipe)?;
+            watch.look(0);
         }
-        let elapsed = began.elapsed();
-        progress.at(elapsed.div_duration_f64(length), length.saturating_sub(elapsed));
-        if elapsed >= length {
+        let (share, left) = deadline.progress();
+        progress.at(share, left);
+        if deadline.is_reached() {
             break;
         }
     }
     percid::set_density(Density::default());
     forced::everywhere(cpus)?;
-    Ok(WanderReport::of(subjects))
+    let circumstances = Circumstances { noise: watch.noise(), partial };
+    Ok(Judged::new(WanderReport::of(subjects), circumstances))
 }

@@ -1,11 +1,13 @@
 //! Whether the kernel aborts critical sections, with counts.
 
 use std::fmt;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use percid::machine::{self, Aborts, Probe};
 use serde::Serialize;
 
+use crate::deadline::{Clock, Deadline};
+use crate::judged::PARTIAL;
 use percid_command::interrupt::Interrupt;
 use percid_command::progress::Progress;
 use percid_command::text_table::{Align, TextTable};
@@ -18,6 +20,9 @@ const PIECE: Duration = Duration::from_millis(250);
 pub(super) struct AbortsReport {
     /// Why it could not be tried; `null` if it was.
     not_tried: Option<String>,
+    /// The time was over before there was a round of each kind.
+    #[serde(skip)]
+    is_partial: bool,
     kinds: Vec<Kind>,
 }
 
@@ -31,21 +36,33 @@ struct Kind {
 
 impl AbortsReport {
     pub(super) fn of(length: Duration, interrupt: &Interrupt) -> AbortsReport {
-        let began = Instant::now();
         let progress = Progress::new("aborts of critical sections", length);
-        let mut kinds = kinds(&Probe::default());
-        while kinds.iter().all(|kind| kind.rounds() == 0) || began.elapsed() < length {
-            if interrupt.pressed() {
-                break;
-            }
+        let mut report =
+            AbortsReport { not_tried: None, is_partial: false, kinds: kinds(&Probe::default()) };
+        let deadline = Deadline::new(length, report.kinds.len());
+        while report.goes_on(&deadline) && !interrupt.pressed() {
             match machine::probe(PIECE.min(length)) {
-                Ok(probe) => kinds.iter_mut().zip(self::kinds(&probe)).for_each(Kind::add),
-                Err(why) => return AbortsReport { not_tried: Some(why.to_string()), kinds },
+                Ok(probe) => report.kinds.iter_mut().zip(kinds(&probe)).for_each(Kind::add),
+                // On a busy machine a probe may come to nothing after others have succeeded.
+                Err(_) if report.kinds.iter().any(|kind| kind.decided() > 0) => {}
+                Err(why) => return AbortsReport { not_tried: Some(why.to_string()), ..report },
             }
-            let elapsed = began.elapsed();
-            progress.at(elapsed.div_duration_f64(length), length.saturating_sub(elapsed));
+            let (share, left) = deadline.progress();
+            progress.at(share, left);
         }
-        AbortsReport { not_tried: None, kinds }
+        report
+    }
+
+    /// Where others use the CPUs, the time may be over before the first round of a kind.
+    fn goes_on<C: Clock>(&mut self, deadline: &Deadline<C>) -> bool {
+        let is_missing = self.kinds.iter().any(|kind| kind.decided() == 0);
+        self.is_partial = is_missing && deadline.is_overdue();
+        if is_missing { !self.is_partial } else { !deadline.is_reached() }
+    }
+
+    /// Its name, if it was not all tried.
+    pub(super) fn partial(&self) -> Option<&'static str> {
+        self.is_partial.then_some("aborts")
     }
 
     /// percid trusts no kernel that ignores an abort, so a source that needs them is not chosen
@@ -70,8 +87,8 @@ fn kinds(probe: &Probe) -> Vec<Kind> {
 }
 
 impl Kind {
-    fn rounds(&self) -> u64 {
-        self.aborted + self.ignored + self.undecided
+    fn decided(&self) -> u64 {
+        self.aborted + self.ignored
     }
 
     fn add((total, more): (&mut Kind, Kind)) {
@@ -94,20 +111,53 @@ impl fmt::Display for AbortsReport {
                 [kind.aborted, kind.ignored, kind.undecided].map(|count| count.to_string());
             table.row(std::iter::once(kind.by.to_owned()).chain(figures).collect());
         }
-        write!(f, "{table}")
+        write!(f, "{table}")?;
+        self.partial().map_or(Ok(()), |_| writeln!(f, "  {PARTIAL}"))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::deadline::tests::Moved;
 
     #[test]
     fn one_ignored_abort_is_not_as_promised() {
-        let mut report = AbortsReport { not_tried: None, kinds: kinds(&Probe::default()) };
+        let mut report = nothing_yet();
         report.kinds[2].aborted = 1000;
         assert!(report.as_promised());
         report.kinds[2].ignored = 1;
         assert!(!report.as_promised());
+    }
+
+    fn nothing_yet() -> AbortsReport {
+        AbortsReport { not_tried: None, is_partial: false, kinds: kinds(&Probe::default()) }
+    }
+
+    #[test]
+    fn kinds_that_are_never_tried_do_not_keep_it_going() {
+        let clock = Moved::default();
+        let deadline = Deadline::by(&clock, Duration::from_secs(1), 3);
+        let mut report = nothing_yet();
+        report.kinds[0].aborted = 7;
+        // Not decided is as good as not tried.
+        report.kinds[1].undecided = 7;
+        clock.set(Duration::from_secs(2));
+        assert!(report.goes_on(&deadline) && report.partial().is_none());
+        clock.set(Duration::from_secs(5));
+        assert!(!report.goes_on(&deadline));
+        assert_eq!(report.partial(), Some("aborts"));
+        assert!(report.to_string().contains("partial"), "{report}");
+    }
+
+    #[test]
+    fn what_was_tried_ends_with_the_time() {
+        let clock = Moved::default();
+        let deadline = Deadline::by(&clock, Duration::from_secs(1), 3);
+        let mut report = nothing_yet();
+        report.kinds.iter_mut().for_each(|kind| kind.aborted = 1);
+        assert!(report.goes_on(&deadline));
+        clock.set(Duration::from_secs(1));
+        assert!(!report.goes_on(&deadline) && report.partial().is_none());
     }
 }

@@ -4,12 +4,14 @@
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use percid::{Counter, Source};
 use serde::Serialize;
 
 use crate::bench::pin_this_thread;
+use crate::deadline::{Clock, Deadline};
+use crate::judged::PARTIAL;
 use percid_command::exit::Failure;
 use percid_command::interrupt::Interrupt;
 use percid_command::progress::Progress;
@@ -25,6 +27,9 @@ const TURN: Duration = Duration::from_millis(500);
 /// What each source lost.
 #[derive(Debug, Serialize)]
 pub(super) struct StressReport {
+    /// The time was over before every source had a turn.
+    #[serde(skip)]
+    is_partial: bool,
     sources: Vec<OfSource>,
 }
 
@@ -51,23 +56,30 @@ pub(super) fn run(
         .into_iter()
         .filter_map(|source| Some(Subject::new(source, Counter::with_source(source).ok()?)))
         .collect();
-    let began = Instant::now();
+    let deadline = Deadline::new(length, subjects.len());
     let progress = Progress::new("increments under stress", length);
     let turn = TURN.min(length / subjects.len().max(1) as u32);
-    loop {
+    while goes_on(&subjects, &deadline) && !interrupt.pressed() {
         for subject in &mut subjects {
-            if !interrupt.pressed() {
+            if !interrupt.pressed() && !deadline.is_overdue() {
                 subject.turn(cpus, turn);
             }
         }
-        let elapsed = began.elapsed();
-        progress.at(elapsed.div_duration_f64(length), length.saturating_sub(elapsed));
-        if elapsed >= length || interrupt.pressed() {
-            break;
-        }
+        let (share, left) = deadline.progress();
+        progress.at(share, left);
     }
+    let is_partial = has_missing(&subjects) && deadline.is_overdue();
     let sources = subjects.into_iter().map(|subject| subject.report(chosen)).collect();
-    Ok(StressReport { sources })
+    Ok(StressReport { is_partial, sources })
+}
+
+/// Where others use the CPUs, threads may not have begun to count when their turn is over.
+fn goes_on<C: Clock>(subjects: &[Subject], deadline: &Deadline<C>) -> bool {
+    if has_missing(subjects) { !deadline.is_overdue() } else { !deadline.is_reached() }
+}
+
+fn has_missing(subjects: &[Subject]) -> bool {
+    subjects.iter().any(|subject| subject.added == 0)
 }
 
 struct Subject {
@@ -94,8 +106,8 @@ impl Subject {
             let workers: Vec<_> = (0..CROWD * cpus.len())
                 .map(|worker| scope.spawn(move || wander(counter, cpus, worker, over)))
                 .collect();
-            let end = Instant::now() + length;
-            while Instant::now() < end {
+            let turn = Deadline::new(length, 0);
+            while !turn.is_reached() {
                 self.taken += counter.take();
                 self.takes += 1;
                 percid::compact();
@@ -142,6 +154,11 @@ impl StressReport {
     pub(super) fn as_promised(&self) -> bool {
         self.sources.iter().all(|source| source.lost == 0)
     }
+
+    /// Its name, if not every source had a turn.
+    pub(super) fn partial(&self) -> Option<&'static str> {
+        self.is_partial.then_some("stress")
+    }
 }
 
 impl fmt::Display for StressReport {
@@ -168,13 +185,15 @@ impl fmt::Display for StressReport {
                 std::iter::once(name).chain(figures.map(|figure| figure.to_string())).collect(),
             );
         }
-        write!(f, "{table}")
+        write!(f, "{table}")?;
+        self.partial().map_or(Ok(()), |_| writeln!(f, "  {PARTIAL}"))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::deadline::tests::Moved;
 
     #[test]
     fn what_was_lost_is_not_as_promised() {
@@ -182,11 +201,29 @@ mod tests {
         counter.add(41);
         let mut subject = Subject::new(Source::Atomic, counter);
         subject.added = 41;
-        let report =
-            |subject: Subject| StressReport { sources: vec![subject.report(Source::Table)] };
+        let report = |subject: Subject| StressReport {
+            is_partial: false,
+            sources: vec![subject.report(Source::Table)],
+        };
         assert!(report(subject).as_promised());
         let mut subject = Subject::new(Source::Atomic, Counter::new());
         subject.added = 42;
         assert!(!report(subject).as_promised());
+    }
+
+    #[test]
+    fn a_source_that_never_counts_does_not_keep_it_going() {
+        let clock = Moved::default();
+        let deadline = Deadline::by(&clock, Duration::from_secs(1), 2);
+        let subject = |added| {
+            let subject = Subject::new(Source::Atomic, Counter::new());
+            Subject { added, ..subject }
+        };
+        let subjects = [subject(1), subject(0)];
+        clock.set(Duration::from_secs(3));
+        assert!(goes_on(&subjects, &deadline), "one is missing");
+        assert!(!goes_on(&subjects[..1], &deadline), "all are there");
+        clock.set(Duration::from_secs(4));
+        assert!(!goes_on(&subjects, &deadline));
     }
 }

@@ -17,7 +17,25 @@ Exit status:
   130  Ctrl-C or SIGTERM; what was finished by then was printed, and JSON has
        \"interrupted\": true
 
+Time and noise:
+  Whatever takes --seconds begins nothing new after three times as long and half a second
+  for each row of its figures, so that it ends on a busy machine too. `intermittent` takes
+  what its delays and bursts take for the seconds; its rows count once for each thread,
+  and a warm-up ends after that half second. What was under way still ends, which takes
+  seconds where this program has the lowest priority. A line says `partial` where rows, or
+  parts of what they are made of, are missing then, and JSON has the part's name in the
+  list `partial`.
+
+  Times are noise if others could have used every CPU at more than half of the looks that
+  were taken meanwhile (runnable threads in /proc/loadavg, without percid's own), or if
+  the measuring thread waited for a CPU for more than half of the time. Then `the machine
+  was busy: N runnable threads on M CPUs` stands in their place, and in JSON they are null
+  and the list `noise` has the part. Counts are printed all the same.
+
 Environment:
+  PERCID_BUSY=ignore
+       everything is measured to the end, however long that takes, and times are printed
+       although they are noise. Which are is still said.
   PERCID_SOURCE=kernel|table|atomic
        where this program's IDs come from, in place of percid's own choice. A source that
        this machine lacks is named on standard error once and the best possible one is used.

@@ -261,6 +261,9 @@ lasts, `percid numa watch PID` shows it; the PID is printed on standard error.
 With one node there is nothing to balance: nothing is armed, and both runs show the same
 work.
 
+The beginning of a run may take three times --seconds and three times as long as writing
+all memory takes at 64 MB a second; then no more is run, and `partial` is true.
+
 Exit status 0: all pairs were run, whatever the verdict; 130: Ctrl-C; the pairs that were
 finished are printed.";
 

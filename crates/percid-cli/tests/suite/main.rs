@@ -5,6 +5,7 @@ mod bench;
 mod info;
 mod interrupt;
 mod kernel_ids;
+mod load;
 mod numa;
 mod percid;
 mod sim;

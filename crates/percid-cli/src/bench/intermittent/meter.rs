@@ -1,26 +1,82 @@
 //! How far the intermittent benchmark is.
 
-use std::time::{Duration, Instant};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::time::Duration;
 
+use percid_command::interrupt::Interrupt;
 use percid_command::progress::Progress;
 
-/// How far the whole measurement is.
+use crate::busy::Watch;
+use crate::deadline::Deadline;
+use crate::judged::Circumstances;
+
+/// How far the whole measurement is, and how it is going.
 #[derive(Debug)]
 pub(super) struct Meter {
-    began: Instant,
-    expected: Duration,
+    deadline: Deadline,
     progress: Progress,
+    interrupt: Interrupt,
+    watch: Mutex<Watch>,
+    /// Processes that compete now.
+    competitors: AtomicU32,
+    was_overdue: AtomicBool,
+    /// A warm-up had fewer bursts than were asked for.
+    was_cut_short: AtomicBool,
 }
 
 impl Meter {
-    pub(super) fn new(expected: Duration) -> Self {
-        let progress = Progress::new("bench intermittent", expected);
-        Meter { began: Instant::now(), expected, progress }
+    pub(super) fn new(expected: Duration, rows: usize, interrupt: &Interrupt) -> Self {
+        Meter {
+            deadline: Deadline::new(expected, rows),
+            progress: Progress::new("bench intermittent", expected),
+            interrupt: interrupt.clone(),
+            watch: Mutex::new(Watch::start()),
+            competitors: AtomicU32::new(0),
+            was_overdue: AtomicBool::new(false),
+            was_cut_short: AtomicBool::new(false),
+        }
     }
 
+    /// After a turn.
     pub(super) fn tick(&self) {
-        let elapsed = self.began.elapsed();
-        self.progress
-            .at(elapsed.div_duration_f64(self.expected), self.expected.saturating_sub(elapsed));
+        let (share, left) = self.deadline.progress();
+        self.progress.at(share, left);
+        self.watch().look(self.competitors.load(Relaxed));
+    }
+
+    /// The pause between two turns; it ends with Ctrl-C.
+    pub(super) fn sleep(&self, pause: Duration) {
+        self.interrupt.sleep(pause);
+    }
+
+    pub(super) fn compete(&self, competitors: u32) {
+        self.competitors.store(competitors, Relaxed);
+    }
+
+    /// Whether no burst may begin any more.
+    pub(super) fn is_over(&self) -> bool {
+        if self.deadline.is_overdue() {
+            self.was_overdue.store(true, Relaxed);
+        }
+        self.was_overdue.load(Relaxed) || self.interrupt.pressed()
+    }
+
+    /// Whether a warm-up that has gone on until this deadline is long enough.
+    pub(super) fn is_warm(&self, warm_up: &Deadline) -> bool {
+        let is_cut_short = warm_up.is_overdue();
+        if is_cut_short {
+            self.was_cut_short.store(true, Relaxed);
+        }
+        is_cut_short || self.is_over()
+    }
+
+    pub(super) fn circumstances(&self) -> Circumstances {
+        let partial = self.was_overdue.load(Relaxed) || self.was_cut_short.load(Relaxed);
+        Circumstances { noise: self.watch().noise(), partial }
+    }
+
+    fn watch(&self) -> std::sync::MutexGuard<'_, Watch> {
+        self.watch.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }

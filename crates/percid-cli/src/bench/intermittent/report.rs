@@ -10,6 +10,7 @@ use super::plan::Plan;
 use super::selection::Selection;
 use super::tally::Tally;
 use crate::bench::samples::Samples;
+use crate::judged::Part;
 use crate::machine::wrapped;
 use percid_command::text_table::{Align, TextTable};
 
@@ -119,23 +120,24 @@ impl Row {
         })
     }
 
-    fn cells(&self) -> Vec<String> {
-        vec![
+    /// The cells in front of the times, the times, and those behind them.
+    fn cells(&self) -> [Vec<String>; 3] {
+        let setting = vec![
             self.index.clone(),
             self.delay_ms.to_string(),
             self.overcommit.to_string(),
             self.other_memory_kib.map_or("-".to_owned(), |kib| kib.to_string()),
             self.threads.to_string(),
-            whole(Some(self.ns_hot)),
-            whole(self.ns_later),
-            whole(self.ns_later_min),
-            whole(self.ns_later_median),
-            whole(Some(self.ns_per_burst)),
+        ];
+        let later = [self.ns_later, self.ns_later_min, self.ns_later_median];
+        let times = [Some(self.ns_hot)].into_iter().chain(later).chain([Some(self.ns_per_burst)]);
+        let counts = vec![
             self.ids_used.to_string(),
             self.indices_per_cpu_max.to_string(),
             format!("{:.1}", self.minor_faults_first_burst),
             format!("{:.1}", self.minor_faults_per_burst),
-        ]
+        ];
+        [setting, times.map(whole).collect(), counts]
     }
 }
 
@@ -187,41 +189,54 @@ impl fmt::Display for IntermittentReport {
             "Bursts over 16 kB after a pause of delay x threads, in nanoseconds ({} warm-up and {} timed bursts, seed {})",
             self.warmup, self.bursts, self.seed
         )?;
-        writeln!(f, "{}", wrapped(&format!("  {}", self.selection)))?;
-        let mut table = TextTable::new([
-            ("index", Align::Left),
-            ("delay ms", Align::Right),
-            ("others", Align::Right),
-            ("KiB", Align::Right),
-            ("threads", Align::Right),
-            ("ns hot", Align::Right),
-            ("ns later", Align::Right),
-            ("min", Align::Right),
-            ("median", Align::Right),
-            ("ns/burst", Align::Right),
-            ("IDs", Align::Right),
-            ("per CPU", Align::Right),
-            ("faults 1st", Align::Right),
-            ("per burst", Align::Right),
-        ]);
-        self.rows.iter().for_each(|row| table.row(row.cells()));
-        write!(f, "{table}")?;
-        writeln!(
-            f,
-            "  per CPU: distinct indices that one CPU saw; 1 is cache-local. faults: minor, {}",
-            self.memory()
-        )?;
-        match self.rows.iter().any(|row| row.overcommit > 0) {
-            true => writeln!(
-                f,
-                "  others: processes that compete for each CPU; KiB: what each goes through, over and over"
-            ),
-            false => Ok(()),
-        }
+        write!(f, "{}", self.text(true))
+    }
+}
+
+impl Part for IntermittentReport {
+    const NAME: &'static str = "intermittent";
+    const TIMES: &'static [&'static str] =
+        &["ns_per_burst", "ns_hot", "ns_later", "ns_later_min", "ns_later_median"];
+
+    fn counts(&self) -> String {
+        self.text(false)
     }
 }
 
 impl IntermittentReport {
+    fn text(&self, with_times: bool) -> String {
+        let selection = wrapped(&format!("  {}", self.selection));
+        let others = match self.rows.iter().any(|row| row.overcommit > 0) {
+            true => {
+                "  others: processes that compete for each CPU; KiB: what each goes through, over and over\n"
+            }
+            false => "",
+        };
+        format!(
+            "{selection}\n{}  per CPU: distinct indices that one CPU saw; 1 is cache-local. faults: minor, {}\n{others}",
+            self.table(with_times),
+            self.memory()
+        )
+    }
+
+    fn table(&self, with_times: bool) -> TextTable {
+        let times: &[&str] = match with_times {
+            true => &["ns hot", "ns later", "min", "median", "ns/burst"],
+            false => &[],
+        };
+        let setting = ["delay ms", "others", "KiB", "threads"];
+        let counts = ["IDs", "per CPU", "faults 1st", "per burst"];
+        let right = setting.iter().chain(times).chain(&counts);
+        let index = [("index", Align::Left)].into_iter();
+        let mut table = TextTable::new(index.chain(right.map(|name| (*name, Align::Right))));
+        for row in &self.rows {
+            let [setting, times, counts] = row.cells();
+            let times = times.into_iter().filter(|_| with_times);
+            table.row(setting.into_iter().chain(times).chain(counts).collect());
+        }
+        table
+    }
+
     fn memory(&self) -> &'static str {
         if self.prefaulted { "prefaulted" } else { "on memory mapped copy-on-write" }
     }

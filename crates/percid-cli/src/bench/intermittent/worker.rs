@@ -14,8 +14,8 @@ use super::plan::Plan;
 use super::tally::Tally;
 use crate::bench::cpu;
 use crate::bench::thread_usage::ThreadUsage;
+use crate::deadline::Deadline;
 use percid_command::burst::{AREA, burst};
-use percid_command::interrupt::Interrupt;
 
 /// What all threads share.
 pub(crate) struct Series {
@@ -24,26 +24,19 @@ pub(crate) struct Series {
     warmup: u64,
     delay: Duration,
     indices: Vec<Index>,
-    interrupt: Interrupt,
     meter: Arc<Meter>,
     /// Threads that came to a meeting, summed over the meetings.
     met: AtomicUsize,
 }
 
 impl Series {
-    pub(crate) fn new(
-        plan: &Plan,
-        delay: Duration,
-        interrupt: &Interrupt,
-        meter: &Arc<Meter>,
-    ) -> Self {
+    pub(crate) fn new(plan: &Plan, delay: Duration, meter: &Arc<Meter>) -> Self {
         Series {
             threads: plan.selection.cpus.len(),
             bursts: plan.bursts,
             warmup: plan.warmup,
             delay,
             indices: plan.indices.clone(),
-            interrupt: interrupt.clone(),
             meter: Arc::clone(meter),
             met: AtomicUsize::new(0),
         }
@@ -94,12 +87,12 @@ impl Worker {
             let Ok(mut baton) = self.receive.recv() else {
                 break;
             };
-            if self.series.interrupt.pressed() {
+            if self.series.meter.is_over() {
                 break;
             }
             self.turn(&mut baton, number);
             self.series.meter.tick();
-            self.series.interrupt.sleep(self.series.delay);
+            self.series.meter.sleep(self.series.delay);
             // The last one of all finds no receiver.
             let _ = self.give.send(baton);
         }
@@ -131,7 +124,7 @@ impl Worker {
             if number == 0 {
                 self.warm_up(baton, at, turn);
             }
-            if self.series.interrupt.pressed() {
+            if self.series.meter.is_over() {
                 break;
             }
             self.timed_burst(baton, at, turn);
@@ -146,8 +139,9 @@ impl Worker {
             let faults = ThreadUsage::now().minor_faults - before.minor_faults;
             self.tallies[at].faults_first = Some(faults);
         }
+        let end = Deadline::new(Duration::ZERO, 1);
         for _ in 1..self.series.warmup {
-            if self.series.interrupt.pressed() {
+            if self.series.meter.is_warm(&end) {
                 break;
             }
             self.burst(baton, at, turn);
@@ -160,7 +154,7 @@ impl Worker {
         let is_first = turn.burst == 0;
         while self.was_preempted(baton, at, turn, is_first) {
             self.tallies[at].preempted += 1;
-            if !is_first || self.series.interrupt.pressed() {
+            if !is_first || self.series.meter.is_over() {
                 break;
             }
         }

@@ -14,6 +14,7 @@ use super::benchmark::Benchmark;
 use super::figures::{self, TeamName};
 use super::loops;
 use super::team::Placement;
+use crate::judged::{Judged, Part};
 use percid_command::exit::Failure;
 use percid_command::interrupt::Interrupt;
 use percid_command::text_table::{Align, TextTable};
@@ -47,15 +48,15 @@ pub(crate) fn measure(
     cpus: &[u32],
     length: Duration,
     interrupt: &Interrupt,
-) -> Result<MetricsReport, Failure> {
+) -> Result<Judged<MetricsReport>, Failure> {
     let two = &cpus[..cpus.len().min(2)];
     let mut placements =
         vec![Placement::Anywhere(1), Placement::one_on_each(two), Placement::Anywhere(MANY)];
     placements.dedup();
     let sizes = sizes::measure(cpus);
     let mut benchmark = Benchmark::new(placements, cpus, |_| loops::metrics_operations())?;
-    benchmark.run("bench metrics", length, interrupt);
-    Ok(MetricsReport::of(&benchmark, sizes))
+    let circumstances = benchmark.run("bench metrics", length, interrupt);
+    Ok(Judged::new(MetricsReport::of(&benchmark, sizes), circumstances))
 }
 
 impl MetricsReport {
@@ -102,12 +103,19 @@ impl MetricsReport {
     }
 }
 
+impl Part for MetricsReport {
+    const NAME: &'static str = "metrics";
+    const TIMES: &'static [&'static str] = figures::TIMES;
+
+    fn counts(&self) -> String {
+        let verdict = if self.metrics_exact { "every count is exact" } else { "A COUNT IS WRONG" };
+        format!("  {verdict}\n\n{}", sizes::table(&self.sizes))
+    }
+}
+
 impl fmt::Display for MetricsReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "One update of a metric, in nanoseconds")?;
-        write!(f, "{}", self.table())?;
-        let verdict = if self.metrics_exact { "every count is exact" } else { "A COUNT IS WRONG" };
-        writeln!(f, "  {verdict}\n")?;
-        write!(f, "{}", sizes::table(&self.sizes))
+        write!(f, "{}{}", self.table(), self.counts())
     }
 }

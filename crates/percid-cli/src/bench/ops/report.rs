@@ -9,6 +9,7 @@ use super::comparisons::{self, Ratio};
 use crate::bench::accounts::AccountReport;
 use crate::bench::benchmark::Benchmark;
 use crate::bench::figures::{self, Figure};
+use crate::judged::Part;
 
 /// The keys of `bench ops` in the JSON document.
 #[derive(Debug, Serialize)]
@@ -53,14 +54,23 @@ impl OpsReport {
     }
 }
 
+impl Part for OpsReport {
+    const NAME: &'static str = "ops";
+    const TIMES: &'static [&'static str] =
+        &["ns_min", "ns_median", "ratio_to_plain_add", "median", "of_minima"];
+
+    fn counts(&self) -> String {
+        format!("  {}: {} operations accounted for\n", self.verdict(), self.operations())
+    }
+}
+
 impl fmt::Display for OpsReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
             "One operation, in nanoseconds; x: how many times plain_add with the same threads"
         )?;
-        write!(f, "{}", figures::table(&self.results))?;
-        writeln!(f, "  {}: {} operations accounted for", self.verdict(), self.operations())?;
+        write!(f, "{}{}", figures::table(&self.results), self.counts())?;
         if self.ratios.is_empty() {
             return Ok(());
         }

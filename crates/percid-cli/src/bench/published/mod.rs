@@ -21,7 +21,9 @@ use percid_rules::Generation;
 use serde_json::Value;
 
 use super::intermittent::Selection;
+use crate::busy::Noise;
 use crate::cli::IntermittentArguments;
+use crate::judged::Circumstances;
 use forecast::{Conditions, Forecaster, Question};
 use index::PublishedIndex;
 use page::page;
@@ -67,8 +69,9 @@ pub(super) fn measure(
         parts,
         forecast: None,
         with_hot: None,
+        circumstances: Circumstances::default(),
     };
-    let measured = run_all(&measurements, report.repetitions, interrupt)?;
+    let measured = run_all(&measurements, &mut report, interrupt)?;
     for (row, repetitions) in report.rows.iter_mut().zip(&measured) {
         row.measured(repetitions);
     }
@@ -197,16 +200,24 @@ impl Measurement {
         repetition: u64,
         interrupt: &Interrupt,
         tell: impl Fn(),
-    ) -> Result<Option<Measured>, Failure> {
+    ) -> Result<Option<Value>, Failure> {
         let seed = self.seed.wrapping_add(repetition).to_string();
         let arguments = self.arguments.iter().cloned().chain(["--seed".to_owned(), seed]);
         let arguments: Vec<String> = arguments.collect();
-        let document = again::run(&arguments, self.expected, interrupt, tell)?;
-        Ok(document.and_then(|document| measured(&document["rows"][0])))
+        again::run(&arguments, self.expected, interrupt, tell)
     }
 }
 
-/// What one process measured with its one index.
+/// How one process measured.
+fn circumstances(document: &Value) -> Circumstances {
+    let number = |key: &str| u32::try_from(document["noise"][0][key].as_u64()?).ok();
+    let noise =
+        || Some(Noise { runnable_threads: number("runnable_threads")?, cpus: number("cpus")? });
+    let partial = document["partial"].as_array().is_some_and(|parts| !parts.is_empty());
+    Circumstances { noise: noise(), partial }
+}
+
+/// What one process measured with its one index; nothing where its times are noise.
 fn measured(row: &Value) -> Option<Measured> {
     Some(Measured {
         ns_per_burst: row["ns_per_burst"].as_f64()?,
@@ -221,9 +232,10 @@ fn measured(row: &Value) -> Option<Measured> {
 /// that what changes with time changes all alike.
 fn run_all(
     measurements: &[Measurement],
-    repetitions: u64,
+    report: &mut PublishedReport,
     interrupt: &Interrupt,
 ) -> Result<Vec<Vec<Measured>>, Failure> {
+    let repetitions = report.repetitions;
     let once: Duration = measurements.iter().map(|one| one.expected).sum();
     let meter = Meter::new(once.mul_f64(repetitions as f64));
     let mut all = vec![Vec::new(); measurements.len()];
@@ -232,7 +244,10 @@ fn run_all(
             if interrupt.pressed() {
                 return Ok(all);
             }
-            found.extend(one.run(repetition, interrupt, || meter.tell())?);
+            if let Some(document) = one.run(repetition, interrupt, || meter.tell())? {
+                found.extend(measured(&document["rows"][0]));
+                report.note(circumstances(&document));
+            }
             meter.finished(one.expected);
         }
     }

@@ -8,6 +8,8 @@ use serde::Serialize;
 use super::forecast::Forecast;
 use super::index::PublishedIndex;
 use crate::bench::intermittent::Selection;
+use crate::busy::Noise;
+use crate::judged::{Circumstances, NoiseOf};
 use crate::machine::wrapped;
 
 /// The key `published` of the JSON document. Times in nanoseconds per burst.
@@ -31,6 +33,9 @@ pub(crate) struct PublishedReport {
     pub(super) forecast: Option<Errors>,
     /// Of `with_hot_ns`.
     pub(super) with_hot: Option<Errors>,
+    /// Of those processes together: the most noise.
+    #[serde(skip)]
+    pub(super) circumstances: Circumstances,
 }
 
 /// A part of the machine, and whether it was measured.
@@ -108,6 +113,24 @@ impl Errors {
 }
 
 impl PublishedReport {
+    const NAME: &'static str = "published";
+
+    /// Takes in how one process measured.
+    pub(super) fn note(&mut self, found: Circumstances) {
+        let most = |noise: &Noise| noise.runnable_threads;
+        let Circumstances { noise, partial } = self.circumstances;
+        let noise = noise.into_iter().chain(found.noise).max_by_key(most);
+        self.circumstances = Circumstances { noise, partial: partial || found.partial };
+    }
+
+    pub(crate) fn noise(&self) -> Option<NoiseOf> {
+        self.circumstances.noise.map(|noise| NoiseOf::new(Self::NAME, noise))
+    }
+
+    pub(crate) fn partial(&self) -> Option<&'static str> {
+        self.circumstances.partial.then_some(Self::NAME)
+    }
+
     /// Sums up the errors of the rows.
     pub(super) fn sum_up(&mut self) {
         self.forecast = Errors::of(self.rows.iter().map(|row| row.forecast_error));
@@ -266,6 +289,8 @@ impl PublishedReport {
             "faults: minor ones per timed burst; per CPU: distinct indices that one CPU saw"
                 .to_owned(),
         ];
+        let without = |noise: Noise| format!("{noise}; runs at such times have no figure");
+        notes.extend(self.circumstances.hiding().map(without));
         notes.extend(self.unlike_published());
         notes
     }

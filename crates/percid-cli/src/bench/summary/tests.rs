@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::bench::intermittent::Row;
+use crate::busy::Noise;
 
 /// A machine with 2 CPUs where everything was measured.
 fn document() -> Document {
@@ -45,20 +46,22 @@ fn document() -> Document {
     Document {
         machine,
         interrupted: false,
+        noise: Vec::new(),
+        partial: Vec::new(),
         memory: Some(memory),
-        ops: Some(OpsReport::fixed(figures.collect(), 2_591_607_703)),
+        ops: Some(OpsReport::fixed(figures.collect(), 2_591_607_703).into()),
         increments: None,
         mask: None,
         #[cfg(feature = "metrics-peers")]
         metrics: None,
         wander: None,
-        intermittent: Some(IntermittentReport::fixed(rows)),
+        intermittent: Some(IntermittentReport::fixed(rows).into()),
         published: None,
     }
 }
 
 fn text(document: &Document) -> String {
-    let costs = document.ops.as_ref().and_then(|ops| Costs::of(ops, &document.machine));
+    let costs = document.ops.as_ref().and_then(|ops| Costs::of(&ops.report, &document.machine));
     let costs = costs.map(|costs| costs.to_string()).unwrap_or_default();
     let text = format!("{}\n{costs}{}", document.machine.summary(), Facts(document));
     anstream::adapter::strip_str(&text).to_string()
@@ -91,7 +94,7 @@ fn what_is_not_plain_is_noticed() {
 #[test]
 fn the_longest_reasons_and_names_fit() {
     let mut document = document();
-    let figures = &mut document.ops.as_mut().expect("measured").results;
+    let figures = &mut document.ops.as_mut().expect("measured").report.results;
     figures.iter_mut().for_each(|figure| figure.ns_min *= 1e5);
     let reason = "percid's table cannot be used: whether this kernel aborts critical sections could not \
                   be found out in time; the next use tries again";
@@ -109,13 +112,24 @@ fn the_longest_reasons_and_names_fit() {
 fn ids_that_do_not_stay_and_counts_that_are_wrong_are_said() {
     let mut document = document();
     let rows = vec![Row::fixed("table", 10, 2700.0, 3), Row::fixed("forced-remote", 10, 2600.0, 2)];
-    document.intermittent = Some(IntermittentReport::fixed(rows));
+    document.intermittent = Some(IntermittentReport::fixed(rows).into());
     let said = text(&document);
     assert!(said.contains("No: a CPU came to 3 different copies"), "{said}");
     assert!(said.contains("nothing saved"), "{said}");
     assert!(!said.contains("WRONG"), "{said}");
-    document.ops.as_mut().expect("measured").sums_exact = false;
+    document.ops.as_mut().expect("measured").report.sums_exact = false;
     assert!(text(&document).contains("WRONG"));
+}
+
+#[test]
+fn noise_stands_in_place_of_what_was_saved() {
+    let mut document = document();
+    let intermittent = &mut document.intermittent.as_mut().expect("measured").circumstances;
+    intermittent.noise = Some(Noise { runnable_threads: 4, cpus: 2 });
+    let said = text(&document);
+    let busy = "the machine was busy: 4 runnable threads on 2 CPUs";
+    assert!(said.contains("Yes: each CPU came back to one copy. No times:\n"), "{said}");
+    assert!(said.contains(busy) && !said.contains("% saved"), "{said}");
 }
 
 #[test]
@@ -130,7 +144,7 @@ fn what_was_interrupted_says_what_is_missing() {
 #[test]
 fn one_cpu_shares_nothing() {
     let mut document = document();
-    let ops = document.ops.as_mut().expect("measured");
+    let ops = &mut document.ops.as_mut().expect("measured").report;
     ops.results.retain(|figure| figure.team.pinned);
     ops.results.iter_mut().for_each(|figure| figure.team.threads = 1);
     let said = text(&document);

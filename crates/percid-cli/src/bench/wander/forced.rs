@@ -9,10 +9,8 @@ use super::subject::{Batch, add};
 use crate::bench::cpu::{pin_this_thread, pin_this_thread_to};
 use percid_command::exit::Failure;
 
-/// Moves between two looks at the clock.
-const STRIDE: u64 = 16;
-
-/// Moves for about `length`, with the increments after every move.
+/// Moves for about `length`, with the increments after every move. Looks at the clock after each,
+/// since one takes milliseconds where others use the CPUs.
 pub(super) fn batch(
     cpus: &[u32],
     counter: Option<&Counter>,
@@ -20,13 +18,13 @@ pub(super) fn batch(
 ) -> Result<Batch, Failure> {
     let began = Instant::now();
     let mut moves = 0;
-    let mut way = cpus.iter().cycle();
-    while began.elapsed() < length {
-        for &cpu in way.by_ref().take(STRIDE as usize) {
-            pin_this_thread(cpu).map_err(cannot_move)?;
-            add(counter);
+    for &cpu in cpus.iter().cycle() {
+        if began.elapsed() >= length && moves > 0 {
+            break;
         }
-        moves += STRIDE;
+        pin_this_thread(cpu).map_err(cannot_move)?;
+        add(counter);
+        moves += 1;
     }
     let wall = began.elapsed();
     everywhere(cpus)?;

@@ -44,7 +44,7 @@ impl Pipes {
         let mut byte = [0];
         let mut moves = 0;
         let began = Instant::now();
-        while began.elapsed() < length {
+        while moves == 0 || began.elapsed() < length {
             (&self.there.1).write_all(&[TURN])?;
             (&self.back.0).read_exact(&mut byte)?;
             add(counter);

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::subject::{Column, INCREMENTS, Subject};
 use crate::bench::samples::Samples;
+use crate::judged::Part;
 use percid_command::text_table::{Align, TextTable};
 
 /// The keys of `bench wander` in the JSON document.
@@ -59,6 +60,18 @@ impl WanderReport {
     }
 }
 
+impl Row {
+    fn times(&self) -> [String; 4] {
+        let difference = |ns: f64| format!("{ns:+.0}");
+        [
+            format!("{:.0}", self.ns_min),
+            format!("{:.0}", self.ns_median),
+            difference(self.ns_above_bare),
+            self.ns_above_kernel.map_or("-".to_owned(), difference),
+        ]
+    }
+}
+
 /// `None` where nothing was measured.
 fn row(
     movement: &'static str,
@@ -95,37 +108,51 @@ impl fmt::Display for WanderReport {
             f,
             "A thread on another CPU than before, and {INCREMENTS} increments there, in nanoseconds per move"
         )?;
-        if self.wander.is_empty() {
-            return writeln!(
-                f,
-                "  nothing measured: a single CPU is allowed, or Ctrl-C came first"
-            );
-        }
-        write!(f, "{}", self.table())?;
-        let verdict = if self.wander_exact { "every count is exact" } else { "A COUNT IS WRONG" };
-        writeln!(f, "  {verdict}")
+        write!(f, "{}", self.text(true))
+    }
+}
+
+impl Part for WanderReport {
+    const NAME: &'static str = "wander";
+    const TIMES: &'static [&'static str] =
+        &["ns_min", "ns_median", "ns_above_bare", "ns_above_kernel", "slow_paths_per_second"];
+
+    fn counts(&self) -> String {
+        self.text(false)
     }
 }
 
 impl WanderReport {
-    fn table(&self) -> TextTable {
-        let right = ["min", "median", "above bare", "above kernel", "slow paths", "steals", "IDs"];
+    fn text(&self, with_times: bool) -> String {
+        if self.wander.is_empty() {
+            return "  nothing measured: a single CPU is allowed, or Ctrl-C or the end came first\n"
+                .to_owned();
+        }
+        let verdict = if self.wander_exact { "every count is exact" } else { "A COUNT IS WRONG" };
+        format!("{}  {verdict}\n", self.table(with_times))
+    }
+
+    fn table(&self, with_times: bool) -> TextTable {
+        let times: &[&str] = match with_times {
+            true => &["min", "median", "above bare", "above kernel"],
+            false => &[],
+        };
+        let right = times.iter().chain(&["slow paths", "steals", "IDs"]);
         let columns = [("move", Align::Left), ("counter", Align::Left)];
-        let mut table =
-            TextTable::new(columns.into_iter().chain(right.map(|heading| (heading, Align::Right))));
+        let mut table = TextTable::new(
+            columns.into_iter().chain(right.map(|heading| (*heading, Align::Right))),
+        );
         for row in &self.wander {
-            let difference = |ns: f64| format!("{ns:+.0}");
-            table.row(vec![
-                row.movement.to_owned(),
-                row.counter.to_owned(),
-                format!("{:.0}", row.ns_min),
-                format!("{:.0}", row.ns_median),
-                difference(row.ns_above_bare),
-                row.ns_above_kernel.map_or("-".to_owned(), difference),
+            let mut cells = vec![row.movement.to_owned(), row.counter.to_owned()];
+            if with_times {
+                cells.extend(row.times());
+            }
+            cells.extend([
                 format!("{:.4}", row.slow_paths_per_move),
                 format!("{:.4}", row.steals_per_move),
                 row.ids.to_string(),
             ]);
+            table.row(cells);
         }
         table
     }

@@ -11,7 +11,9 @@ use super::balancers::{BalancerReport, Balancers};
 use super::comparison::{Comparison, Ends};
 use super::plan::Plan;
 use super::workload::{Course, Placement};
+use crate::busy::Noise;
 use crate::cli::RulesChoice;
+use crate::judged::Circumstances;
 use crate::numa::figures::{percent, share};
 use crate::numa::nodes::KernelBalancing;
 use percid_command::text_table::{Align, TextTable};
@@ -37,6 +39,10 @@ pub(super) struct Document {
     runs: Vec<RunReport>,
     comparison: Comparison,
     interrupted: bool,
+    /// Of the runs together: the most.
+    noise: Option<Noise>,
+    /// The beginning of a run did not end in time.
+    pub(super) partial: bool,
 }
 
 /// Sizes in bytes, rates in bytes per second.
@@ -64,6 +70,8 @@ pub(super) struct RunReport {
     pages_before: BTreeMap<u32, u64>,
     pages_after: BTreeMap<u32, u64>,
     balancer: Option<BalancerReport>,
+    /// Who used the CPUs, if times are noise; they are `null` then.
+    noise: Option<Noise>,
 }
 
 impl Document {
@@ -72,7 +80,10 @@ impl Document {
         kernel: KernelBalancing,
         pairs: Vec<[RunReport; 2]>,
         interrupted: bool,
+        partial: bool,
     ) -> Document {
+        let noise = pairs.iter().flatten().filter_map(|run| run.noise);
+        let noise = noise.max_by_key(|noise| noise.runnable_threads);
         let ends: Vec<Ends> = pairs.iter().map(ends).collect();
         Document {
             threads: plan.places.len(),
@@ -88,6 +99,8 @@ impl Document {
             comparison: Comparison::new(&ends, plan.has_nodes(), kernel.is_on()),
             runs: pairs.into_iter().flatten().collect(),
             interrupted,
+            noise,
+            partial,
         }
     }
 }
@@ -126,13 +139,19 @@ impl RunReport {
     pub(super) fn new(plan: &Plan, pair: usize, course: &Course) -> RunReport {
         let window = Duration::from_secs(1).min(plan.length / 4);
         let end = course.written.last().map_or(Duration::ZERO, |(time, _)| *time);
+        let hiding = Circumstances { noise: course.noise, partial: false }.hiding();
+        let rate = |from, to| match hiding {
+            Some(_) => None,
+            None => rate(&course.written, from, to),
+        };
         let placed =
             |placement: &Placement| share(placement.placed, placement.by_node.values().sum());
         RunReport {
             pair,
             balanced: course.report.is_some(),
-            bytes_per_second_first: rate(&course.written, Duration::ZERO, window),
-            bytes_per_second_last: rate(&course.written, end.saturating_sub(window), end),
+            bytes_per_second_first: rate(Duration::ZERO, window),
+            bytes_per_second_last: rate(end.saturating_sub(window), end),
+            noise: course.noise,
             placed_before: placed(&course.before),
             placed_after: placed(&course.after),
             pages_before: course.before.by_node.clone(),
@@ -155,6 +174,12 @@ impl fmt::Display for Document {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.runs.is_empty() {
             writeln!(f, "\n{}", self.table())?;
+        }
+        if let Some(noise) = self.noise {
+            writeln!(f, "{noise}")?;
+        }
+        if self.partial {
+            writeln!(f, "partial: the memory was not written to in time")?;
         }
         write!(f, "{}", self.comparison)?;
         let balancers = self.runs.iter().filter_map(|run| run.balancer.as_ref());
@@ -221,6 +246,7 @@ mod tests {
             pages_before: BTreeMap::new(),
             pages_after: BTreeMap::new(),
             balancer: None,
+            noise: None,
         };
         for pair in [[run(false, 2.0), run(true, 3.0)], [run(true, 3.0), run(false, 2.0)]] {
             let ends = ends(&pair);

@@ -38,9 +38,10 @@ pub(crate) fn run(arguments: &DemoArguments, json: bool) -> Result<Exit, Failure
         let Some(pair) = pair(&plan, number, &interrupt)? else { break };
         pairs.push(pair);
     }
-    let interrupted = pairs.len() < plan.pairs;
+    let interrupted = interrupt.pressed() && pairs.len() < plan.pairs;
+    let partial = !interrupted && pairs.len() < plan.pairs;
     let finished = pairs.len();
-    let document = Document::new(&plan, kernel, pairs, interrupted);
+    let document = Document::new(&plan, kernel, pairs, interrupted, partial);
     if json { output::print_json(&document) } else { output::print_text(&document) }?;
     if interrupted {
         complain(format_args!("interrupted after {finished} of {} pairs", plan.pairs));
@@ -55,7 +56,7 @@ fn order(pair: usize) -> [bool; 2] {
     if pair.is_multiple_of(2) { [false, true] } else { [true, false] }
 }
 
-/// Both runs of a pair; `None` if Ctrl-C came before they were over.
+/// Both runs of a pair; `None` if Ctrl-C, or the end of the time, came before they were over.
 fn pair(
     plan: &Plan,
     number: usize,

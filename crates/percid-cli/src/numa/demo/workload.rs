@@ -17,6 +17,8 @@ use percid_numa::{AccessMethod, Balancer, Region, Report};
 use super::area::Area;
 use super::place;
 use super::plan::{Place, Plan};
+use crate::busy::{Noise, Watch};
+use crate::deadline::Deadline;
 use crate::numa::pages::{self, page_size};
 use percid_command::exit::Failure;
 use percid_command::interrupt::Interrupt;
@@ -40,8 +42,10 @@ pub(super) struct Course {
     pub(super) written: Vec<(Duration, u64)>,
     pub(super) before: Placement,
     pub(super) after: Placement,
-    /// Ctrl-C came before it was over.
+    /// Ctrl-C, or the end of the time for its beginning, came before it was over.
     pub(super) cut_short: bool,
+    /// Who used the CPUs, if times are noise.
+    pub(super) noise: Option<Noise>,
     /// The balancer's, if there is one.
     pub(super) report: Option<Report>,
 }
@@ -144,6 +148,12 @@ fn register(plan: &Plan, area: &Area, balancer: &Balancer) -> Result<Region, Fai
     Ok(region)
 }
 
+/// How long the beginning takes on a slow machine: every thread writes all of the memory.
+fn expected(bytes: usize) -> Duration {
+    const BYTES_PER_SECOND: f64 = 64e6;
+    Duration::from_secs_f64(bytes as f64 / BYTES_PER_SECOND)
+}
+
 fn slice(plan: &Plan, thread: usize) -> Range<usize> {
     thread * plan.slice..(thread + 1) * plan.slice
 }
@@ -166,9 +176,11 @@ impl Shared<'_> {
     fn oversee(&self, stage: &Stage, interrupt: &Interrupt) -> Course {
         let length = self.plan.length;
         let progress = Progress::new(&stage.label, Duration::MAX);
+        let mut watch = Watch::start();
         let began = Instant::now();
+        let beginning = Deadline::new(length.saturating_add(expected(self.plan.bytes())), 0);
         while (self.ready.load(Acquire) as usize) < self.plan.places.len() {
-            self.stop_if(interrupt);
+            self.stop_if(interrupt.pressed() || beginning.is_overdue());
             interrupt.sleep(if interrupt.pressed() { Duration::ZERO } else { LOOK });
             thread::yield_now();
             if began.elapsed() > WORTH_TELLING {
@@ -182,18 +194,20 @@ impl Shared<'_> {
         while began.elapsed() < length && !self.stop.load(Relaxed) {
             interrupt.sleep(LOOK.min(length.saturating_sub(began.elapsed())));
             written.push((began.elapsed(), self.sum()));
-            self.stop_if(interrupt);
+            watch.look(0);
+            self.stop_if(interrupt.pressed());
             let (fraction, left) = stage.ahead(began.elapsed(), length);
             if length.saturating_mul(stage.all as u32) > WORTH_TELLING {
                 progress.at(fraction, left);
             }
         }
         let cut_short = self.stop.swap(true, Relaxed);
-        Course { written, before, after: Placement::default(), cut_short, report: None }
+        let noise = watch.noise();
+        Course { written, before, after: Placement::default(), cut_short, noise, report: None }
     }
 
-    fn stop_if(&self, interrupt: &Interrupt) {
-        if interrupt.pressed() {
+    fn stop_if(&self, is_over: bool) {
+        if is_over {
             self.stop.store(true, Relaxed);
         }
     }

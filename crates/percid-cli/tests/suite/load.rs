@@ -1,0 +1,125 @@
+//! Measurements beside programs that never sleep: they end, and their times are not shown. No time
+//! is judged: the loops are runnable from before the first look of the program to after its last,
+//! whatever the scheduler does.
+
+use crate::percid;
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use percid::{allowed, command, document, list};
+
+/// Processes that never sleep, until this is dropped.
+struct Loops(Vec<Child>);
+
+impl Loops {
+    /// More than the machine has CPUs, even if each of the measuring program's threads were
+    /// mistaken for one of them. Waits until all have begun.
+    fn start() -> Loops {
+        let cpus = list(&percid::json("info --json")["machine"], "cpus").len();
+        let mut loops = Loops(Vec::new());
+        for _ in 0..cpus + 8 {
+            let mut shell = Command::new("sh");
+            shell.args(["-c", "echo begun; while :; do :; done"]).stdout(Stdio::piped());
+            loops.0.push(shell.spawn().expect("a shell"));
+        }
+        loops.0.iter_mut().for_each(|one| {
+            let mut line = String::new();
+            let output: &mut ChildStdout = one.stdout.as_mut().expect("its output");
+            BufReader::new(output).read_line(&mut line).expect("it says that it has begun");
+            assert_eq!(line, "begun\n");
+        });
+        loops
+    }
+}
+
+impl Drop for Loops {
+    fn drop(&mut self) {
+        for one in &mut self.0 {
+            let _ = one.kill();
+            let _ = one.wait();
+        }
+    }
+}
+
+/// Many times what any of these commands may take.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// Waits until it has ended.
+fn ended(command: &mut Command) -> Output {
+    let mut child = command.stdout(Stdio::piped()).spawn().expect("the program starts");
+    let mut output = child.stdout.take().expect("its output");
+    let reader = thread::spawn(move || {
+        let mut text = Vec::new();
+        output.read_to_end(&mut text).map(|_| text)
+    });
+    let began = Instant::now();
+    let status = loop {
+        match child.try_wait().expect("its state") {
+            Some(status) => break status,
+            None if began.elapsed() < PATIENCE => thread::sleep(Duration::from_millis(20)),
+            None => {
+                let _ = child.kill();
+                panic!("{command:?} did not end within {PATIENCE:?}");
+            }
+        }
+    };
+    let stdout = reader.join().expect("no panic").expect("its output");
+    Output { status, stdout, stderr: Vec::new() }
+}
+
+/// The program as people start it.
+fn judging(arguments: &str) -> Command {
+    let mut command = command(arguments);
+    command.env_remove("PERCID_BUSY");
+    command
+}
+
+const MASK: &str = "bench mask --seconds 0.2 --json";
+
+#[test]
+fn beside_busy_loops_times_are_hidden_and_counts_are_not() {
+    let loops = Loops::start();
+    let busy = document(&ended(&mut judging(MASK)));
+    let noise = &list(&busy, "noise")[0];
+    assert_eq!(noise["part"], "mask");
+    assert!(noise["runnable_threads"].as_u64() >= noise["cpus"].as_u64(), "{noise}");
+    assert_eq!(busy["mask_exact"], true);
+    for row in list(&busy, "mask") {
+        assert!(row["ns_min"].is_null() && row["ns_median"].is_null(), "{row}");
+        assert!(row["ratio_to_plain_add"].is_null() && row["rounds"].is_u64(), "{row}");
+    }
+    // The control: the same with its times.
+    let kept = document(&ended(judging(MASK).env("PERCID_BUSY", "ignore")));
+    assert_eq!(list(&kept, "noise")[0]["part"], "mask");
+    list(&kept, "mask").iter().for_each(|row| assert!(row["ns_min"].is_f64(), "{row}"));
+
+    let output = ended(&mut judging("info --check --seconds 1"));
+    drop(loops);
+    let text = String::from_utf8(output.stdout).expect("text");
+    assert!(output.status.success(), "{text}");
+    assert!(text.contains("as promised"), "{text}");
+    if allowed(&kept) > 1 {
+        let said = |line: &str| {
+            line.contains("the machine was busy: ") && line.contains(" runnable threads on ")
+        };
+        assert!(text.lines().any(said), "{text}");
+        assert!(!text.contains("above bare"), "{text}");
+    }
+}
+
+#[test]
+#[ignore = "long: a process that hardly ever gets a CPU"]
+fn at_the_lowest_priority_beside_busy_loops_it_ends() {
+    let loops = Loops::start();
+    for arguments in [MASK, "bench ops --seconds 0.1 --json", "info --check --seconds 1 --json"] {
+        let mut idle = Command::new("chrt");
+        let program = judging(arguments);
+        idle.args(["--idle", "0"]).arg(program.get_program()).args(program.get_args());
+        let found = document(&ended(idle.env_remove("PERCID_BUSY")));
+        assert!(!list(found.get("check").unwrap_or(&found), "noise").is_empty(), "{arguments}");
+    }
+    drop(loops);
+}
