@@ -82,7 +82,7 @@ impl Subject for Locals {
 
     fn visit(&self) {
         // Close together: a visit that must wait for a thread without a CPU is rare among so many.
-        (0..100).for_each(|_| self.visit_once());
+        (0..20).for_each(|_| self.visit_once());
     }
 
     fn account(&self) -> Verdict {
