@@ -33,25 +33,24 @@ const BOUND: usize = 64;
 pub enum Pairs {
     /// All.
     All,
-    /// One in ten, others by each seed.
+    /// Some, others by each seed.
     Sample {
         /// Which ones.
         seed: u64,
+        /// Number of pairs of which one is tried.
+        of: u64,
     },
 }
-
-/// Of this many pairs a sample tries one.
-const SAMPLED: u64 = 10;
 
 impl Pairs {
     /// Whether the next pair is tried.
     fn next(&mut self) -> bool {
         match self {
             Pairs::All => true,
-            Pairs::Sample { seed } => {
+            Pairs::Sample { seed, of } => {
                 // Knuth's generator; its upper bits are the good ones.
                 *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                (*seed >> 33).is_multiple_of(SAMPLED)
+                (*seed >> 33).is_multiple_of(*of)
             }
         }
     }

@@ -76,7 +76,7 @@ mod choice {
                         suite::instructions(&program, cpus, &Operation::PERCID, Pairs::All)
                     }
                     "instructions" => {
-                        let pairs = Pairs::Sample { seed: 1 };
+                        let pairs = Pairs::Sample { seed: 1, of: 10 };
                         suite::instructions(&program, cpus, &self.operations, pairs)
                     }
                     "controls" => suite::controls(&program, cpus, Pairs::All),

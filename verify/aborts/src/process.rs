@@ -75,8 +75,10 @@ impl Process {
     pub fn wait_for(&mut self, limit: Duration) -> io::Result<Option<Event>> {
         let end = Instant::now() + limit;
         loop {
+            // In this order: this process may be stopped in between, for longer than the limit.
+            let over = Instant::now() > end;
             let event = self.poll(libc::WNOHANG)?;
-            if event.is_some() || Instant::now() > end {
+            if event.is_some() || over {
                 return Ok(event);
             }
             std::thread::yield_now();

@@ -16,8 +16,8 @@ use crate::text::Patch;
 const GRACE: Duration = Duration::from_millis(2);
 
 /// The same after what must interrupt it: a host may keep a virtual CPU waiting in the middle of
-/// that.
-const LONG_GRACE: Duration = Duration::from_secs(2);
+/// that, but not for as long.
+const LONG_GRACE: Duration = PATIENCE;
 
 /// How long an instruction takes that is merely slow.
 const DELAY: Duration = Duration::from_micros(60);

@@ -16,8 +16,8 @@ use crate::process::{Event, Process, Registers};
 use crate::section::Section;
 use crate::text::Patch;
 
-/// How long anything may take that does not depend on other processes.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+/// How long anything may take that must happen: no machine is so slow.
+pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Which CPUs a run uses.
 #[derive(Debug, Clone, Copy)]

@@ -127,49 +127,88 @@ pub fn controls(program: &Path, cpus: Cpus, pairs: Pairs) -> Verdict {
 
 /// The descriptors of every build, its program's sum, and spoiled copies.
 pub fn descriptors() -> Verdict {
-    let mut line = String::new();
-    let mut faults = Vec::new();
-    let mut damages = 0;
+    let mut found = Descriptors::default();
     for build in PROBES {
         if !build.is_possible() {
-            line += &format!(" {}=skipped(no target)", build.name);
+            found.line += &format!(" {}=skipped(no target)", build.name);
             continue;
         }
-        let path = build.make()?;
-        let image = Image::read(&path)?;
-        line += &format!(" {}={}", build.name, image.descriptors().len());
-        let kinds = elf::kinds(&image);
-        if kinds != elf::KINDS {
-            faults.push(format!("{}: {kinds} kinds of sections, not {}", build.name, elf::KINDS));
-        }
-        faults.extend(elf::faults(&image).iter().map(|fault| format!("{}: {fault}", build.name)));
-        let ran = match build.product {
-            Product::Library => probe::run_library(&path),
-            _ => probe::run_program(&path),
+        let run = match build.product {
+            Product::Library => probe::run_library,
+            _ => probe::run_program,
         };
-        faults.extend(ran.err().map(|fault| format!("{}: {fault}", build.name)));
+        found.look_at(build.name, &build.make()?, run)?;
+    }
+    found.verdict()
+}
+
+/// The descriptors of one program, its sum, and spoiled copies.
+pub fn descriptors_of(program: &Path) -> Verdict {
+    let mut found = Descriptors::default();
+    found.look_at("program", program, probe::run_program)?;
+    found.verdict()
+}
+
+/// What was found out about descriptors.
+#[derive(Default)]
+struct Descriptors {
+    line: String,
+    damages: usize,
+    faults: Vec<String>,
+}
+
+impl Descriptors {
+    fn look_at(
+        &mut self,
+        name: &str,
+        program: &Path,
+        run: fn(&Path) -> Verdict,
+    ) -> Result<(), String> {
+        let image = &Image::read(program)?;
+        self.line += &format!(" {name}={}", image.descriptors().len());
+        let kinds = elf::kinds(image);
+        if kinds != elf::KINDS {
+            self.faults.push(format!("{name}: {kinds} kinds of sections, not {}", elf::KINDS));
+        }
+        self.faults.extend(elf::faults(image).iter().map(|fault| format!("{name}: {fault}")));
+        self.faults.extend(run(program).err().map(|fault| format!("{name}: {fault}")));
         for damage in Damage::ALL {
-            damages += 1;
-            if elf::faults(&damage.inflict(&image)?).is_empty() {
-                faults.push(format!("{}: {damage:?} was not noticed", build.name));
+            self.damages += 1;
+            if elf::faults(&damage.inflict(image)?).is_empty() {
+                self.faults.push(format!("{name}: {damage:?} was not noticed"));
             }
         }
+        Ok(())
     }
-    let line =
-        format!("descriptors by build:{line} damages_noticed={damages} faults={}", faults.len());
-    verdict(line, &faults)
+
+    fn verdict(self) -> Verdict {
+        let Descriptors { line, damages, faults, .. } = self;
+        let figures = format!("damages_noticed={damages} faults={}", faults.len());
+        verdict(format!("descriptors by build:{line} {figures}"), &faults)
+    }
 }
 
 /// The fast paths against what is written down: those of the subject, and those of the same as on an
 /// architecture without critical sections.
 pub fn fast_paths(program: &Path) -> Verdict {
     let images = [Image::read(program)?, Image::read(&build::PORTABLE.make()?)?];
+    let sections = FUNCTIONS.into_iter().map(|name| (&images[0], Kind::Sections, name));
+    let atomics = PORTABLE_FUNCTIONS.into_iter().map(|name| (&images[1], Kind::Portable, name));
+    compare(sections.chain(atomics))
+}
+
+/// The fast paths of a debug build, but for the one in which the compiler checks more.
+pub fn fast_paths_here(program: &Path) -> Verdict {
+    let image = Image::read(program)?;
+    let same = FUNCTIONS.into_iter().filter(|&name| name != "percid_local_with");
+    compare(same.map(|name| (&image, Kind::Sections, name)))
+}
+
+fn compare<'a>(functions: impl Iterator<Item = (&'a Image, Kind, &'a str)>) -> Verdict {
     let toolchain = build::toolchain()?;
     let mut line = format!("rustc={} llvm={}", toolchain.0, toolchain.1);
     let mut changed = Vec::new();
-    let sections = FUNCTIONS.into_iter().map(|name| (&images[0], Kind::Sections, name));
-    let atomics = PORTABLE_FUNCTIONS.into_iter().map(|name| (&images[1], Kind::Portable, name));
-    for (image, kind, name) in sections.chain(atomics) {
+    for (image, kind, name) in functions {
         match golden::compare(image, kind, name, &toolchain) {
             Ok(Compared::Exactly) => line += &format!(" {name}=same"),
             Ok(Compared::ByLength) => line += &format!(" {name}=no-longer"),

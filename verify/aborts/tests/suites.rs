@@ -5,7 +5,7 @@
 #![cfg(all(target_arch = "x86_64", target_os = "linux"))]
 
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, OnceLock};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use percid_aborts::build;
@@ -20,17 +20,15 @@ fn alone() -> MutexGuard<'static, ()> {
     ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// The subject, built once.
-fn subject() -> PathBuf {
-    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| build::SUBJECT.make().unwrap_or_else(|error| panic!("{error}"))).clone()
-}
+/// The subject, as it was built with this test: with the code that users get, but for what is not
+/// inlined.
+const SUBJECT: &str = env!("CARGO_BIN_EXE_percid-subject-here");
 
 fn cpus() -> Cpus {
     Cpus::choose().unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn pairs() -> Pairs {
+fn pairs(of: u64) -> Pairs {
     if std::env::var_os("PERCID_STRESS").is_some_and(|wish| wish == "long") {
         return Pairs::All;
     }
@@ -38,7 +36,7 @@ fn pairs() -> Pairs {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let seed = given.unwrap_or_else(|| now.map_or(1, |now| now.as_nanos() as u64));
     println!("PERCID_SEED={seed}");
-    Pairs::Sample { seed }
+    Pairs::Sample { seed, of }
 }
 
 fn expect(verdict: Verdict) {
@@ -51,23 +49,44 @@ fn expect(verdict: Verdict) {
 #[test]
 fn every_instruction_may_be_interrupted() {
     let _alone = alone();
-    expect(suite::instructions(&subject(), cpus(), &Operation::PERCID, pairs()));
+    expect(suite::instructions(SUBJECT.as_ref(), cpus(), &Operation::PERCID, pairs(100)));
 }
 
 #[test]
 fn every_planted_fault_is_found() {
     let _alone = alone();
-    expect(suite::controls(&subject(), cpus(), pairs()));
+    expect(suite::controls(SUBJECT.as_ref(), cpus(), pairs(100)));
 }
 
 #[test]
-fn descriptors_are_well_formed_however_the_program_is_built() {
+fn descriptors_of_this_build_are_well_formed() {
+    expect(suite::descriptors_of(env!("CARGO_BIN_EXE_percid-probe-here").as_ref()));
+}
+
+#[test]
+fn fast_paths_of_this_build_are_as_written_down() {
+    expect(suite::fast_paths_here(SUBJECT.as_ref()));
+}
+
+#[test]
+#[ignore = "long: Cargo builds the subject as users get it"]
+fn every_instruction_of_an_optimised_build_may_be_interrupted() {
     let _alone = alone();
+    expect(suite::instructions(&optimised(), cpus(), &Operation::PERCID, pairs(10)));
+}
+
+#[test]
+#[ignore = "long: Cargo builds probes in seven ways"]
+fn descriptors_are_well_formed_however_the_program_is_built() {
     expect(suite::descriptors());
 }
 
 #[test]
+#[ignore = "long: Cargo builds the subject as users get it, and without sections"]
 fn fast_paths_are_as_written_down() {
-    let _alone = alone();
-    expect(suite::fast_paths(&subject()));
+    expect(suite::fast_paths(&optimised()));
+}
+
+fn optimised() -> PathBuf {
+    build::SUBJECT.make().unwrap_or_else(|error| panic!("{error}"))
 }

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use percid::testing::Stolen;
 use percid::{Source, testing};
 
+use crate::length::Length;
 use crate::options::Options;
 use crate::pinning;
 use crate::random::{Random, seed};
@@ -52,11 +53,10 @@ extern "C" fn handler(_: i32) {
 /// write is not counted.
 extern "C" fn late_trap(_: i32) {}
 
-/// For how much longer than was asked a run waits until something has happened.
-const PATIENCE: Duration = Duration::from_secs(30);
-
-/// How many visits a run without fences waits for: it is meant to fail, mostly by one of them.
-const VISITS: u64 = 20;
+/// Of so many thefts, this is one event of another kind: visits, signals and moves; and threads that
+/// come and go, which take longest.
+const THEFTS_PER_EVENT: u64 = 50;
+const THEFTS_PER_THREAD: u64 = 200;
 
 /// What the threads of a run share.
 struct Run {
@@ -104,13 +104,13 @@ pub(crate) fn run(subject: Box<dyn Subject>, source: Source, options: &Options) 
     }
     testing::skip_fence(options.skip_fence);
     let start = Instant::now();
-    run.all_threads(Duration::from_secs_f64(options.seconds));
+    run.all_threads(Length::begin(options, 1.0));
     testing::skip_fence(false);
     run.verdict(start.elapsed().as_secs_f64())
 }
 
 impl Run {
-    fn all_threads(&self, length: Duration) {
+    fn all_threads(&self, length: Length) {
         std::thread::scope(|scope| {
             for (number, worker) in self.workers.iter().enumerate() {
                 scope.spawn(move || self.work(number, worker));
@@ -120,21 +120,26 @@ impl Run {
             scope.spawn(|| self.send_signals());
             scope.spawn(|| self.visit());
             scope.spawn(|| self.steal());
-            std::thread::sleep(length);
-            // On a machine that hardly runs, nothing that matters may have happened by then.
-            let patience = Instant::now() + PATIENCE;
-            let is_visited = || !self.skip_fence || self.visits.load(Relaxed) >= VISITS;
-            while !(self.is_exercised() && is_visited()) && Instant::now() < patience {
-                std::thread::sleep(Duration::from_millis(100));
-            }
+            length.wait(|| self.happened());
             self.stop.store(true, Relaxed);
         });
     }
 
-    /// Whether signals were handled and IDs stolen.
-    fn is_exercised(&self) -> bool {
-        let stolen = self.steals.load(Relaxed) > 0 || self.source == Source::Atomic;
-        HANDLED.load(Relaxed) > 0 && stolen
+    /// Number of thefts, as far as all others have kept up with the thief: 0 if one of them has done
+    /// nothing yet.
+    fn happened(&self) -> u64 {
+        let thefts = match self.source {
+            Source::Atomic => u64::MAX,
+            _ => self.steals.load(Relaxed),
+        };
+        let others = [
+            (&HANDLED, THEFTS_PER_EVENT),
+            (&self.visits, THEFTS_PER_EVENT),
+            (&self.moves, THEFTS_PER_EVENT),
+            (&self.visitors, THEFTS_PER_THREAD),
+        ];
+        let others = others.map(|(count, thefts)| count.load(Relaxed) * thefts);
+        others.into_iter().fold(thefts, u64::min)
     }
 
     fn going(&self) -> bool {
@@ -254,7 +259,7 @@ impl Run {
             self.visitors.load(Relaxed),
             self.visits.load(Relaxed),
         );
-        if account.is_ok() && within && self.is_exercised() { Ok(figures) } else { Err(figures) }
+        if account.is_ok() && within && self.happened() > 0 { Ok(figures) } else { Err(figures) }
     }
 
     /// Whether the workers wrote to `rseq_cs` and to no other field of their areas, and in figures.

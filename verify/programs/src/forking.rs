@@ -2,19 +2,15 @@
 //! did at that moment; and nothing is lost in the parent.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
-use std::time::{Duration, Instant};
 
 use percid::{Counter, Histogram, Local, Overflow, Ring, Source, Stack, testing};
 
+use crate::length::Length;
 use crate::options::Options;
 use crate::verdict::Verdict;
 
-/// At least this many children, and at most this many: as many as there is time for. Where a drain
-/// in a child waits a second for a thread that is not there, they take long; and in emulated
-/// machines, where a child takes a fifth of a second beside the threads of its parent, with one CPU
-/// (of 64-bit Arm) as with four.
-const CHILDREN: std::ops::Range<usize> = 12..60;
-const TIME: Duration = Duration::from_secs(8);
+/// As many children as there is time for, at most.
+const CHILDREN: u64 = 60;
 
 /// Everything that parents and children use.
 struct Structures {
@@ -88,12 +84,9 @@ pub(crate) fn run(options: &Options) -> Verdict {
                 testing::while_table_is_locked(std::hint::spin_loop);
             }
         });
-        let began = Instant::now();
+        let length = Length::begin(options, 1.0);
         let mut outcome = Ok(());
-        while outcome.is_ok()
-            && children < CHILDREN.end
-            && (children < CHILDREN.start || began.elapsed() < TIME)
-        {
+        while outcome.is_ok() && children < CHILDREN && length.goes_on(children) {
             outcome = one_child(&structures);
             children += 1;
         }

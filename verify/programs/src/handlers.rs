@@ -3,10 +3,11 @@
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU64, Ordering::Relaxed};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use percid::{Counter, Source, testing};
 
+use crate::length::Length;
 use crate::options::Options;
 use crate::pinning;
 use crate::verdict::Verdict;
@@ -74,8 +75,15 @@ pub(crate) fn run(options: &Options) -> Verdict {
                 std::thread::sleep(Duration::from_micros(50));
             }
         });
-        let end = Instant::now() + Duration::from_secs_f64(options.seconds);
-        while Instant::now() < end {
+        let length = Length::begin(options, 1.0);
+        let happened = || {
+            let of_the_table = match source {
+                Source::Table => steals.load(Relaxed).min(handled_after.load(Relaxed)),
+                _ => u64::MAX,
+            };
+            of_the_table.min(HANDLED.load(Relaxed) as u64)
+        };
+        while length.goes_on(happened()) {
             for target in &targets {
                 pinning::signal(target.load(Relaxed), libc::SIGUSR1);
             }

@@ -25,6 +25,7 @@ mod id_steps;
 #[cfg(any(target_arch = "aarch64", target_arch = "riscv64"))]
 mod instructions;
 mod leak;
+mod length;
 mod locked;
 mod mask_order;
 mod mask_refused;
@@ -149,7 +150,7 @@ on=aborts density --threads 3 --relaxed
 on=aborts bounds
 on=aborts wander
 bursts --seconds 4
-limit=120 forking
+limit=120 forking --seconds 8
 limit=120 namespaces
 limit=60 handlers --seconds 3
 memory

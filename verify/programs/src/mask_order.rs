@@ -6,10 +6,10 @@ use std::sync::atomic::{
     AtomicBool, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };
-use std::time::{Duration, Instant};
 
 use percid::{ActiveMask, testing};
 
+use crate::length::Length;
 use crate::options::Options;
 use crate::pinning;
 use crate::random::{Random, seed};
@@ -66,10 +66,7 @@ pub(crate) fn run(options: &Options) -> Verdict {
     std::thread::scope(|scope| {
         scope.spawn(|| race.publish(first));
         scope.spawn(|| race.drain(second));
-        let end = Instant::now() + Duration::from_secs_f64(options.seconds);
-        while Instant::now() < end {
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        Length::begin(options, 1.0).wait(|| race.rounds.load(Relaxed));
         race.stop.store(true, Relaxed);
     });
     testing::skip_fence(false);

@@ -20,8 +20,8 @@ const WAITED: i32 = 2;
 const OTHER_NUMBERS: i32 = 3;
 const NOT_PERMITTED: i32 = 4;
 
-/// For how long a child waits before it gives up.
-const PATIENCE: u32 = 20;
+/// The seconds after which a child gives up: no machine is so slow.
+const PATIENCE: u32 = 100;
 
 /// Whom the child must not take the visitor of its parent for: itself, or a thread of its own.
 #[derive(Debug, Clone, Copy)]

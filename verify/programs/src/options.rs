@@ -9,7 +9,7 @@ use percid_numa::AccessMethod;
 use crate::numa::{Contender, Scene};
 
 /// What may be given.
-pub(crate) const HELP: &str = "--structure counter|buckets|histogram|local|stack|pool|ring|mask --source kernel|table|atomic --seconds N --threads N --cpus N --possible N --skip-fence --evict --unregister --watch --clobber \
+pub(crate) const HELP: &str = "--structure counter|buckets|histogram|local|stack|pool|ring|mask --source kernel|table|atomic --seconds N --events N --threads N --cpus N --possible N --skip-fence --evict --unregister --watch --clobber \
                                --deny rseq|membarrier|both --errno EPERM|ENOSYS --confined --access reported|trapped|written --huge --idle --owners --relaxed --starts N --expect good|bad \
                                --probe skipped|always|wrong-descriptor --scenes first-touch+slices+growing+shared+mixed --contender kernel|percid|both|nobody --runs N --per-node N --lasting --percid PATH --json";
 
@@ -22,6 +22,8 @@ pub(crate) struct Options {
     pub(crate) source: Option<Source>,
     /// How long to run.
     pub(crate) seconds: f64,
+    /// How much must have happened before a run ends, whatever the time.
+    pub(crate) events: u64,
     /// How many threads to run, where that can be chosen.
     pub(crate) threads: usize,
     /// How many of the allowed CPUs to use; all if not given.
@@ -93,6 +95,7 @@ pub(crate) fn read() -> Result<(String, Options), String> {
         structure: "counter".to_owned(),
         source: None,
         seconds: 2.0,
+        events: 1,
         threads: 8,
         cpus: None,
         possible: 1024,
@@ -136,6 +139,9 @@ fn parse(options: &mut Options) -> Result<Option<String>, lexopt::Error> {
             Long("structure") => options.structure = parser.value()?.string()?,
             Long("source") => options.source = Some(parser.value()?.parse()?),
             Long("seconds") => options.seconds = parser.value()?.parse()?,
+            Long("events") => {
+                (options.seconds, options.events) = (0.0, parser.value()?.parse()?);
+            }
             Long("threads") => options.threads = parser.value()?.parse()?,
             Long("cpus") => options.cpus = Some(parser.value()?.parse()?),
             Long("possible") => options.possible = parser.value()?.parse()?,

@@ -8,11 +8,9 @@ use percid::id::{Reason, Unavailable};
 use percid::testing::{self, SpoiltProbe};
 use percid::{Choice, Source};
 
+use crate::length::becomes;
 use crate::options::{Kernel, Options};
 use crate::verdict::Verdict;
-
-/// How long a child goes on asking.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The exit status of a child: what its first choice was, or that of a later try.
 const GOOD: i32 = 10;
@@ -83,11 +81,10 @@ fn one_child() -> Result<(i32, Duration), String> {
 /// The exit status for a choice, or for that of a later try if there was no time for the first.
 fn in_the_end(first: Choice) -> i32 {
     let mut choice = first;
-    let patience = Instant::now() + PATIENCE;
-    while choice.reason == Reason::NotKnownYet && Instant::now() < patience {
-        std::thread::sleep(Duration::from_millis(10));
+    becomes(|| {
         choice = percid::init();
-    }
+        choice.reason != Reason::NotKnownYet
+    });
     let later = first.reason == Reason::NotKnownYet;
     match choice {
         Choice { source: Source::Table, .. } if later => GOOD_LATER,

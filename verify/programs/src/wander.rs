@@ -1,10 +1,11 @@
 //! One thread wanders over all CPUs: the table gives it extra IDs while it does, and takes them
 //! back when it stays.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use percid::{Counter, Density, Source, testing};
 
+use crate::length::Length;
 use crate::options::Options;
 use crate::pinning;
 use crate::verdict::Verdict;
@@ -19,7 +20,6 @@ pub(crate) fn run(options: &Options) -> Verdict {
         return Ok("skipped: there is one CPU".to_owned());
     }
     let counter = Counter::with_source(Source::Table).map_err(|error| error.to_string())?;
-    let time = Duration::from_secs_f64(options.seconds / 4.0);
     let mut figures = Vec::new();
     let mut right = true;
     let mut moves = 0;
@@ -27,14 +27,14 @@ pub(crate) fn run(options: &Options) -> Verdict {
     for (density, most) in [(Density::Relaxed, cpus.len()), (two, 2), (Density::Strict, 1)] {
         percid::set_density(density);
         testing::compact_table();
-        let (made, wandering) = wander(&counter, &cpus, time)?;
+        let (made, wandering) = wander(&counter, &cpus, most, Length::begin(options, 0.25))?;
         moves += made;
         std::thread::sleep(QUIET);
         // The last CPU still holds an ID, so that a return to it is no slow path: it is made to
         // ask.
         let last = &cpus[cpus.len() - 1..];
         testing::steal(last[0]).ok_or("CPU without an ID")?.put_back(None);
-        let (made, quiet) = wander(&counter, last, Duration::ZERO)?;
+        let (made, quiet) = wander(&counter, last, 1, Length::begin(options, 0.0))?;
         moves += made;
         figures.push(format!("{density:?}: wandering={wandering} quiet={quiet}"));
         right &= wandering == most && quiet == 1;
@@ -43,25 +43,24 @@ pub(crate) fn run(options: &Options) -> Verdict {
     if right && counter.sum() == moves * 10 { Ok(figures) } else { Err(figures) }
 }
 
-/// Moves from CPU to CPU, with ten increments on each, at least once over all. Returns how often, and
-/// the most IDs that were in use after a pass over the CPUs: now and then all are taken back, and only
-/// those of the CPUs visited since are in use. On a machine that hardly runs, IDs expire on the way:
-/// it goes on until it was fast enough once.
-fn wander(counter: &Counter, cpus: &[u32], time: Duration) -> Result<(i64, usize), String> {
-    const FAST: Duration = Duration::from_millis(30);
-    const PATIENCE: Duration = Duration::from_secs(20);
-    let (end, latest) = (Instant::now() + time, Instant::now() + PATIENCE);
+/// Moves from CPU to CPU, with ten increments on each, at least once over all, and until so many IDs
+/// are in use after a pass. Returns how often, and the most IDs that were in use after a pass: now and
+/// then all are taken back, and on a machine that hardly runs, IDs expire on the way.
+fn wander(
+    counter: &Counter,
+    cpus: &[u32],
+    wanted: usize,
+    length: Length,
+) -> Result<(i64, usize), String> {
     let (mut moves, mut most) = (0, 0);
     loop {
-        let began = Instant::now();
         for &cpu in cpus {
             pinning::restrict(0, &[cpu]);
             (0..10).for_each(|_| counter.add(1));
             moves += 1;
         }
         most = most.max(testing::table_ids_in_use().ok_or("the table is locked")?);
-        let now = Instant::now();
-        if now >= end && (now - began < FAST || now >= latest) {
+        if !length.goes_on(u64::from(most >= wanted)) {
             return Ok((moves, most));
         }
     }

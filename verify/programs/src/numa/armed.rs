@@ -1,13 +1,13 @@
 //! Balancers that have armed memory, and children that may end in any way.
 
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Instant;
 
-use percid_numa::{AccessMethod, Balancer, Region};
+use percid_numa::{AccessMethod, Balancer, Event, Region};
 
 use super::area::{Area, PAGE};
 use super::environment::quick;
 use super::follow::register;
+use crate::length::becomes;
 
 /// The memory of a test.
 pub(super) const BYTES: usize = 8 << 20;
@@ -68,15 +68,26 @@ pub(super) fn ends_with(body: impl FnOnce()) -> Result<i32, String> {
     Ok(if libc::WIFSIGNALED(status) { -libc::WTERMSIG(status) } else { libc::WEXITSTATUS(status) })
 }
 
-/// Passes until the delay of new regions is over and everything was armed once more. Returns how
-/// many pages were armed.
-pub(super) fn arm_some(balancer: &Balancer) -> u64 {
-    let (mut armed, end) = (0, Instant::now() + 3 * quick().scan_delay);
-    while Instant::now() < end {
-        armed += balancer.pass().armed;
-        std::thread::sleep(quick().scan_delay / 20);
-    }
+/// Passes until something was armed again, which the delay of new regions puts off. Returns how many
+/// pages were.
+pub(super) fn arm_again(balancer: &Balancer) -> u64 {
+    let mut armed = 0;
+    becomes(|| {
+        armed = balancer.pass().armed;
+        armed > 0
+    });
     armed
+}
+
+/// Passes until the balancer says that the region that begins here is none any more.
+pub(super) fn pass_until_gone(balancer: &Balancer, start: usize) -> Result<(), String> {
+    let (gone, mut events) = (Event::Gone { region: start }, Vec::new());
+    let noticed = becomes(|| {
+        balancer.pass();
+        events.extend(balancer.take_events());
+        events.contains(&gone)
+    });
+    if noticed { Ok(()) } else { Err(format!("not noticed: {events:?}")) }
 }
 
 /// Accesses that the balancer has seen to the regions that it has now.

@@ -10,11 +10,12 @@ use percid_numa::{AccessMethod, Balancer, Event, RegisterError};
 
 use super::area::{Area, PAGE};
 use super::armed::{
-    BYTES, CROWD, UNHARMED, arm_all, arm_some, armed, balancer, by_default, ends_with, seen,
+    BYTES, CROWD, UNHARMED, arm_again, arm_all, armed, balancer, by_default, ends_with, seen,
 };
 use super::follow::register;
 use super::stages::Stages;
 use super::{handler, hazards};
+use crate::length::{Length, becomes};
 use crate::options::Options;
 use crate::random::{Random, seed};
 use crate::verdict::Verdict;
@@ -22,6 +23,8 @@ use crate::{pinning, sandbox};
 
 /// Pages of a grain.
 const GRAIN: usize = 16;
+/// Rounds of the stress to every region of the churn, which takes longer.
+pub(super) const ROUNDS_PER_REGION: u64 = 5;
 /// What a child ends with when the handler before percid's was called.
 const HANDLED: i32 = 42;
 
@@ -143,17 +146,15 @@ fn system_calls() -> Verdict {
     if right { Ok("refused_calls=2".to_owned()) } else { Err(figures) }
 }
 
-/// Returns the result of a call that is refused, as it must be when its memory is armed again. A
-/// slow machine needs several rounds.
+/// Returns the result of a call that is refused, as it must be when its memory is armed again.
 fn once_armed<T, E>(balancer: &Balancer, call: impl Fn() -> Result<T, E>) -> Result<T, E> {
-    let patience = Instant::now() + Duration::from_secs(20);
-    loop {
-        arm_some(balancer);
-        let said = call();
-        if said.is_err() || Instant::now() > patience {
-            return said;
-        }
-    }
+    let mut said = call();
+    becomes(|| {
+        balancer.pass();
+        said = call();
+        said.is_err()
+    });
+    said
 }
 
 /// Memory disappears under the balancer; bad ranges are refused.
@@ -208,7 +209,7 @@ fn crowding() -> Result<(), String> {
         drop(crowd);
         let report = balancer.report();
         let times = report.regions.first().map_or(0, |region| region.disarmed_whole);
-        let again = arm_some(&balancer);
+        let again = arm_again(&balancer);
         if !crowded || times != 1 || again == 0 {
             eprintln!("crowded={crowded} disarmed_whole={times} armed_again={again}");
             pause_forever();
@@ -288,9 +289,9 @@ fn churn(options: &Options) -> Verdict {
                 }
             });
         }
-        let end = Instant::now() + Duration::from_secs_f64(options.seconds / 2.0);
+        let length = Length::begin(options, 0.5);
         let mut outcome = Ok(());
-        while Instant::now() < end && outcome.is_ok() {
+        while length.goes_on(ROUNDS_PER_REGION * regions) && outcome.is_ok() {
             // The first sequence of a balancer has no delay.
             outcome = balancer().and_then(|balancer| {
                 let region = register(&balancer, &area, AccessMethod::Trapped)?;
@@ -333,9 +334,9 @@ fn stress(options: &Options) -> Verdict {
             numbers.extend(told.recv());
         }
         balancer.start().map_err(|error| error.to_string())?;
-        let end = Instant::now() + Duration::from_secs_f64(options.seconds);
+        let length = Length::begin(options, 1.0);
         let mut outcome = Ok(());
-        while Instant::now() < end && outcome.is_ok() {
+        while length.goes_on(rounds) && outcome.is_ok() {
             passes += u64::from(balancer.pass().armed > 0);
             while balancer.move_batch().more {}
             for &thread in &numbers {

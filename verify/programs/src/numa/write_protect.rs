@@ -8,14 +8,16 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use percid_numa::{AccessMethod, Balancer, Event, Region, RegionReport, RegisterError};
+use percid_numa::{AccessMethod, Balancer, Region, RegionReport, RegisterError};
 
 use super::area::{Area, HUGE, PAGE, Pages};
-use super::armed::{UNHARMED, arm_some, armed, balancer, ends_with, seen};
+use super::armed::{UNHARMED, arm_again, armed, balancer, ends_with, pass_until_gone, seen};
 use super::environment::{blind, nodes};
 use super::follow::register;
 use super::handler;
 use super::stages::Stages;
+use super::trap::ROUNDS_PER_REGION;
+use crate::length::{self, Length, becomes};
 use crate::options::Options;
 use crate::random::{Random, seed};
 use crate::verdict::Verdict;
@@ -25,8 +27,8 @@ const BYTES: usize = 8 << 20;
 /// Pages of a grain.
 const GRAIN: usize = 16;
 /// A program that waits forever is ended by a signal this many seconds after it should have ended;
-/// emulated machines on a busy host take a minute.
-const PATIENCE: u32 = 250;
+/// no machine is so slow.
+const PATIENCE: u32 = 600;
 /// The number of children that have a descriptor each.
 const CHILDREN: usize = 8;
 /// The status of a child that found something wrong.
@@ -43,10 +45,10 @@ pub(crate) fn run(options: &Options) -> Verdict {
     }
     let mut stages = Stages::default();
     stages.silent("refusals", refusals)?;
-    stages.run("calls", calls)?;
+    stages.run("calls", || calls(options))?;
     stages.silent("seen_are_first_writes", seen_are_first_writes)?;
     stages.silent("vanishing", vanishing)?;
-    stages.run("replaced", replaced)?;
+    stages.run("replaced", || replaced(options))?;
     stages.silent("discarded", discarded)?;
     stages.silent("identity", identity)?;
     stages.run("heap", || heap(options))?;
@@ -168,9 +170,9 @@ struct Calls {
 
 /// System calls that write to armed memory succeed, with the right contents, while threads write
 /// beside them. The negative control is trapped memory, where they fail.
-fn calls() -> Verdict {
-    let written = calls_at(AccessMethod::Written)?;
-    let trapped = calls_at(AccessMethod::Trapped)?;
+fn calls(options: &Options) -> Verdict {
+    let written = calls_at(options, AccessMethod::Written)?;
+    let trapped = calls_at(options, AccessMethod::Trapped)?;
     let right = written.right > 0 && written.wrong + written.refused == 0 && trapped.refused > 0;
     if !right {
         return Err(format!("system calls: written {written:?}, trapped {trapped:?}"));
@@ -179,7 +181,7 @@ fn calls() -> Verdict {
     Ok(format!("system_calls={calls} refused_where_trapped={control}"))
 }
 
-fn calls_at(access: AccessMethod) -> Result<Calls, String> {
+fn calls_at(options: &Options, access: AccessMethod) -> Result<Calls, String> {
     const CHUNK: usize = 3 * PAGE;
     let file = File::open("/proc/self/exe").map_err(|error| error.to_string())?;
     let length = file.metadata().map_err(|error| error.to_string())?.len() as usize;
@@ -196,8 +198,8 @@ fn calls_at(access: AccessMethod) -> Result<Calls, String> {
         });
         let (mut calls, mut random) = (Calls::default(), Random::new(1, 2));
         let mut right = vec![0; CHUNK];
-        let end = Instant::now() + Duration::from_millis(800);
-        while Instant::now() < end {
+        let run = Length::begin(options, 0.4);
+        while run.goes_on(calls.right + calls.wrong + calls.refused) {
             let from = random.below(length - CHUNK) as u64;
             let page = random.below(half - CHUNK / PAGE);
             // SAFETY: inside the area, of which no other thread uses this half.
@@ -262,12 +264,7 @@ fn vanishing() -> Result<(), String> {
         if !name.starts_with("unmapped") {
             (0..area.pages()).for_each(|page| area.word(page).store(9, Relaxed));
         }
-        arm_some(&balancer);
-        let events = balancer.take_events();
-        let gone = events.contains(&Event::Gone { region: area.range().start });
-        if !gone {
-            return Err(format!("{name}: not noticed: {events:?}"));
-        }
+        pass_until_gone(&balancer, area.range().start).map_err(|why| format!("{name}: {why}"))?;
         drop(region);
         if name == "unmapped in part" {
             (0..100).for_each(|page| area.word(page).store(9, Relaxed));
@@ -275,9 +272,10 @@ fn vanishing() -> Result<(), String> {
     }
     let (balancer, area) = (balancer()?, Area::new(BYTES)?);
     let region = armed(&balancer, &area, AccessMethod::Written)?;
+    let start = area.range().start;
     let moved = area.moved()?;
     (0..moved.pages()).for_each(|page| _ = moved.word(page).fetch_add(1, Relaxed));
-    arm_some(&balancer);
+    pass_until_gone(&balancer, start)?;
     drop(region);
     let intact = (0..moved.pages()).all(|page| moved.word(page).load(Relaxed) == 8);
     if intact { Ok(()) } else { Err("moved memory has lost its contents".to_owned()) }
@@ -285,7 +283,7 @@ fn vanishing() -> Result<(), String> {
 
 /// Memory is replaced while threads wait there: they go on, though the region is still registered.
 /// As in [`churn`], closing the descriptor frees no thread.
-fn replaced() -> Verdict {
+fn replaced(options: &Options) -> Verdict {
     const WRITERS: usize = 4;
     let area = Area::new(64 * GRAIN * PAGE)?;
     (0..area.pages()).for_each(|page| area.word(page).store(7, Relaxed));
@@ -296,9 +294,9 @@ fn replaced() -> Verdict {
             let (area, stop) = (&area, &stop);
             scope.spawn(move || write_anywhere(area, stop, thread, writes));
         }
-        let end = Instant::now() + Duration::from_secs(1);
+        let length = Length::begin(options, 0.5);
         let mut outcome = Ok(());
-        while Instant::now() < end && outcome.is_ok() {
+        while length.goes_on(ROUNDS_PER_REGION * times) && outcome.is_ok() {
             outcome = balancer().and_then(|balancer| {
                 let region = register(&balancer, &area, AccessMethod::Written)?;
                 if idle.len() < CHILDREN {
@@ -330,7 +328,7 @@ fn write_anywhere(area: &Area, stop: &AtomicBool, thread: u64, writes: &AtomicU6
 /// Waits until every thread has written again.
 fn go_on(writes: &[AtomicU64]) -> Result<(), String> {
     let before: Vec<u64> = writes.iter().map(|count| count.load(Relaxed)).collect();
-    let end = Instant::now() + Duration::from_secs(20);
+    let end = Instant::now() + length::PATIENCE;
     for (count, before) in writes.iter().zip(before) {
         while count.load(Relaxed) == before {
             if Instant::now() > end {
@@ -349,13 +347,15 @@ fn discarded() -> Result<(), String> {
     let _region = armed(&balancer, &area, AccessMethod::Written)?;
     area.discard();
     (0..area.pages()).for_each(|page| area.word(page).store(9, Relaxed));
-    let before = seen(&balancer);
-    arm_some(&balancer);
-    (0..area.pages()).for_each(|page| area.word(page).store(9, Relaxed));
-    let after = seen(&balancer);
     let grains = (area.pages() / GRAIN) as u64;
-    let right = before < grains && after >= grains;
-    if right { Ok(()) } else { Err(format!("discarded: seen {before}, then {after} of {grains}")) }
+    let before = seen(&balancer);
+    let is_seen = becomes(|| {
+        balancer.pass();
+        (0..area.pages()).for_each(|page| area.word(page).store(9, Relaxed));
+        seen(&balancer) >= grains
+    });
+    let right = before < grains && is_seen;
+    if right { Ok(()) } else { Err(format!("discarded: seen {before}, then fewer than {grains}")) }
 }
 
 /// `setgid` makes every thread of the process take part: the monitor does not delay it.
@@ -378,15 +378,14 @@ fn heap(options: &Options) -> Verdict {
     let balancer = balancer()?;
     let region = register_without_thread_memory(&balancer, range.clone())?;
     balancer.start().map_err(|error| error.to_string())?;
-    let end = Instant::now() + Duration::from_secs_f64(options.seconds / 2.0);
-    let wrong = AtomicU64::new(0);
+    let (stop, wrong) = (AtomicBool::new(false), AtomicU64::new(0));
     std::thread::scope(|scope| {
         for thread in 0..options.threads as u64 {
-            let wrong = &wrong;
+            let (stop, wrong) = (&stop, &wrong);
             scope.spawn(move || {
                 let mut random = Random::new(2, thread);
                 let mut kept: Vec<Vec<usize>> = Vec::new();
-                while Instant::now() < end {
+                while !stop.load(Relaxed) {
                     let length = 1 + random.below(3000);
                     kept.push(vec![length; length]);
                     if kept.len() > 50 {
@@ -397,10 +396,12 @@ fn heap(options: &Options) -> Verdict {
                 }
             });
         }
-        while Instant::now() < end {
+        let length = Length::begin(options, 0.5);
+        while length.goes_on(seen(&balancer)) {
             balancer.pass();
             while balancer.move_batch().more {}
         }
+        stop.store(true, Relaxed);
     });
     let seen = seen(&balancer);
     drop(region);
@@ -522,14 +523,15 @@ fn cost() -> Verdict {
     let of = report.regions.first().ok_or("no region")?;
     let arming = of.scan_time.as_secs_f64() * 1e9 / of.scanned.max(1) as f64;
     let grains = area.pages() / GRAIN;
-    // The best of several rounds, since others use the machine too.
-    let rounds = (0..8).map(|_| {
-        arm_some(&balancer);
+    // The better of two rounds, since others use the machine too.
+    let rounds = (0..2).map(|_| {
         let (before, began) = (seen(&balancer), Instant::now());
         (0..grains).for_each(|grain| area.word(grain * GRAIN).store(8, Relaxed));
         let took = began.elapsed().as_secs_f64() * 1e9;
-        // A slow machine has not armed all of them again.
-        took / (seen(&balancer) - before).max(1) as f64
+        let caught = seen(&balancer) - before;
+        arm_again(&balancer);
+        // Not all of them may have been armed again.
+        took / caught.max(1) as f64
     });
     let write = rounds.fold(f64::MAX, f64::min);
     Ok(format!("ns_per_armed_page={arming:.0} ns_per_caught_write={write:.0}"))
@@ -547,9 +549,9 @@ fn churn(options: &Options) -> Verdict {
             let (area, stop) = (&area, &stop);
             scope.spawn(move || write_anywhere(area, stop, thread, writes));
         }
-        let end = Instant::now() + Duration::from_secs_f64(options.seconds / 2.0);
+        let length = Length::begin(options, 0.5);
         let mut outcome = Ok(());
-        while Instant::now() < end && outcome.is_ok() {
+        while length.goes_on(ROUNDS_PER_REGION * regions) && outcome.is_ok() {
             // The first sequence of a balancer has no delay.
             outcome = balancer().and_then(|balancer| {
                 let region = register(&balancer, &area, AccessMethod::Written)?;
@@ -631,9 +633,9 @@ fn stress(options: &Options) -> Verdict {
             numbers.extend(told.recv());
         }
         balancer.start().map_err(|error| error.to_string())?;
-        let end = Instant::now() + Duration::from_secs_f64(options.seconds);
+        let length = Length::begin(options, 1.0);
         let mut outcome = Ok(());
-        while Instant::now() < end && outcome.is_ok() {
+        while length.goes_on(rounds) && outcome.is_ok() {
             balancer.pass();
             while balancer.move_batch().more {}
             for &thread in &numbers {

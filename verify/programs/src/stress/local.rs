@@ -81,8 +81,8 @@ impl Subject for Locals {
     }
 
     fn visit(&self) {
-        // Close together: a visit that must wait for a thread without a CPU is rare among so many.
-        (0..100).for_each(|_| self.visit_once());
+        // Few: each waits for threads that have a value and no CPU.
+        (0..4).for_each(|_| self.visit_once());
     }
 
     fn account(&self) -> Verdict {

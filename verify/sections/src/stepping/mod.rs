@@ -14,6 +14,13 @@ mod arch;
 #[cfg(target_arch = "x86_64")]
 #[path = "x86_64.rs"]
 mod arch;
+#[cfg(not(target_arch = "x86_64"))]
+mod planted;
+
+#[cfg(target_arch = "x86_64")]
+use arch as stops;
+#[cfg(not(target_arch = "x86_64"))]
+use planted as stops;
 
 use crate::descriptors::Descriptor;
 #[cfg(target_arch = "riscv64")]
@@ -61,7 +68,7 @@ pub(crate) fn run(
     let mut run = Run { left: number, act, done: false };
     RUN.store((&raw mut run).cast(), Relaxed);
     install();
-    arch::step_through(section, call);
+    stops::step_through(section, call);
     RUN.store(std::ptr::null_mut(), Relaxed);
     run.done
 }
@@ -81,13 +88,13 @@ extern "C" fn handler(_: i32, _: *mut libc::siginfo_t, context: *mut libc::c_voi
     let run = unsafe { RUN.load(Relaxed).as_mut() };
     // SAFETY: the kernel's, for this handler alone.
     let context = unsafe { &mut *context.cast::<libc::ucontext_t>() };
-    let Some(run) = run.filter(|run| !run.done) else { return arch::end(context) };
-    arch::arrived(context);
+    let Some(run) = run.filter(|run| !run.done) else { return stops::end(context) };
+    stops::arrived(context);
     if run.left > 0 {
         run.left -= 1;
         return;
     }
     run.done = true;
-    arch::end(context);
+    stops::end(context);
     (run.act)(&mut Stop { context });
 }

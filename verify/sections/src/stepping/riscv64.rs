@@ -1,17 +1,16 @@
 //! 64-bit RISC-V: planted traps.
 
 use std::arch::asm;
-use std::sync::Mutex;
 
+use super::planted::read;
 use crate::descriptors::Descriptor;
 
-/// `c.ebreak`, as long as the shortest instruction.
-const TRAP: u16 = 0x9002;
+/// The shortest instruction.
+pub(super) type Code = u16;
+/// `c.ebreak`.
+pub(super) const TRAP: Code = 0x9002;
 /// The program counter among the registers of a context.
 const PLACE: usize = 0;
-
-/// The places that are traps now, and what belongs there.
-static PLANTED: Mutex<Vec<(usize, u16)>> = Mutex::new(Vec::new());
 
 pub(super) fn place(context: &libc::ucontext_t) -> usize {
     context.uc_mcontext.__gregs[PLACE] as usize
@@ -21,40 +20,11 @@ pub(super) fn go_to(context: &mut libc::ucontext_t, place: usize) {
     context.uc_mcontext.__gregs[PLACE] = place as libc::c_ulong;
 }
 
-/// The thread has come to a trap: the instruction comes back.
-pub(super) fn arrived(context: &mut libc::ucontext_t) {
-    let here = place(context);
-    let planted = PLANTED.lock();
-    let Some(mut planted) = planted.ok() else { return };
-    if let Some(index) = planted.iter().position(|&(place, _)| place == here) {
-        let (_, original) = planted.swap_remove(index);
-        write(here, original);
-    }
-}
-
-pub(super) fn end(_: &mut libc::ucontext_t) {
-    let planted = PLANTED.lock();
-    let Some(mut planted) = planted.ok() else { return };
-    for (place, original) in planted.drain(..) {
-        write(place, original);
-    }
-}
-
-pub(super) fn step_through(section: &Descriptor, call: &mut dyn FnMut()) {
-    plant(section);
-    call();
-    // SAFETY: all zeros is a context, and it is not looked at.
-    end(&mut unsafe { std::mem::zeroed() });
-}
-
-fn plant(section: &Descriptor) {
-    let mut planted = PLANTED.lock().expect("no panic");
-    let behind = section.start + section.length;
+/// The instructions of a section, the three in front, which declare it, and the one behind.
+pub(super) fn places(section: &Descriptor) -> impl Iterator<Item = usize> {
     let inside = instructions(section).map(|(place, _)| place);
-    for place in in_front(section.start).into_iter().chain(inside).chain([behind]) {
-        planted.push((place, read(place)));
-        write(place, TRAP);
-    }
+    let behind = section.start + section.length;
+    in_front(section.start).into_iter().chain(inside).chain([behind])
 }
 
 /// The instructions of a section, and where each is.
@@ -86,20 +56,10 @@ fn in_front(start: usize) -> [usize; 3] {
     [store - 8, store - 4, store]
 }
 
-fn read(place: usize) -> u16 {
-    // SAFETY: a part of an instruction of this program.
-    unsafe { std::ptr::with_exposed_provenance::<u16>(place).read_volatile() }
-}
-
-/// Changes an instruction of this program, which only this thread executes.
-fn write(place: usize, instruction: u16) {
-    const PAGE: usize = 4096;
-    let access = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
-    let page = std::ptr::with_exposed_provenance_mut::<libc::c_void>(place & !(PAGE - 1));
-    // SAFETY: the page is part of the program; the processor is told that something has changed.
-    unsafe {
-        libc::mprotect(page, PAGE, access);
-        std::ptr::with_exposed_provenance_mut::<u16>(place).write_volatile(instruction);
-        asm!("fence.i");
-    }
+/// # Safety
+///
+/// The place is one of this program's instructions.
+pub(super) unsafe fn tell_processor(_: usize) {
+    // SAFETY: changes nothing but what the processor knows.
+    unsafe { asm!("fence.i") };
 }
