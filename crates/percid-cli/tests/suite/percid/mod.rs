@@ -3,21 +3,25 @@
 #![allow(dead_code, reason = "each test file uses a part")]
 
 pub(crate) mod page;
+pub(crate) mod running;
+pub(crate) mod wait;
 
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-/// The program with arguments, its source of IDs left to itself.
+/// The program with arguments, its source of IDs left to itself. Nothing to read, and what it
+/// prints can be read.
 pub(crate) fn command(arguments: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_percid"));
     command.args(arguments.split_whitespace()).env_remove("PERCID_SOURCE");
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
-/// Runs to the end.
+/// Runs to the end. A program that hangs is ended after minutes, and the test with it.
 pub(crate) fn bounded(command: &mut Command) -> Output {
-    command.output().expect("the program starts")
+    wait::ended(command.spawn().expect("the program starts"))
 }
 
 /// Runs to a successful end and reads the one JSON document on stdout.
