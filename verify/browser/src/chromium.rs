@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use crate::findings::Findings;
@@ -52,8 +53,20 @@ const HEIGHT: u32 = 900;
 /// Pictures of longer pages end here, in CSS pixels.
 const TALLEST: u32 = 16_000;
 
-/// A page takes some seconds, a busy machine several times that.
-const PATIENCE: Duration = Duration::from_secs(180);
+/// A page takes some seconds. A machine that does much else is waited for.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// The program that starts, if one does.
+fn program() -> Option<&'static str> {
+    static FOUND: OnceLock<Option<&str>> = OnceLock::new();
+    let starts = |program: &&str| {
+        let mut command = Command::new(program);
+        command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
+        command.status().is_ok_and(|status| status.success())
+    };
+    let names = ["chromium", "chromium-browser", "google-chrome"];
+    *FOUND.get_or_init(|| names.into_iter().find(starts))
+}
 
 impl Browser {
     /// Pages will be left in `folder`, for a look at them. `None`, which the output says, if there
@@ -63,12 +76,7 @@ impl Browser {
     ///
     /// If one is required and there is none.
     pub fn find(folder: impl Into<PathBuf>) -> Option<Browser> {
-        let starts = |program: &&str| {
-            let mut command = Command::new(program);
-            command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
-            command.status().is_ok_and(|status| status.success())
-        };
-        let found = ["chromium", "chromium-browser", "google-chrome"].into_iter().find(starts);
+        let found = program();
         if found.is_none() {
             let required = std::env::var_os("PERCID_BROWSER").is_some_and(|wish| wish == "require");
             assert!(!required, "chromium is required and not installed");
@@ -77,28 +85,34 @@ impl Browser {
         found.map(|program| Browser { program, folder: folder.into() })
     }
 
-    /// Shows the page in all frames, with a picture of each: `NAME-SCHEME-WIDTH.png` in the folder
-    /// that `PERCID_PICTURES` names, or beside the pages. Takes some ten seconds.
+    /// Shows the page in all frames at once. Where `PERCID_PICTURES` names a folder, it gets a
+    /// picture of each: `NAME-SCHEME-WIDTH.png`. Takes a second or two.
     ///
     /// # Panics
     ///
     /// As [`Browser::inspect`].
     pub fn look_at(&self, name: &str, html: &str) -> Vec<(Frame, Findings)> {
-        let look = |frame: Frame| {
-            let shown = format!("{name}-{}", frame.name());
-            let found = self.inspect(&shown, html, frame);
-            self.picture(&shown, frame, found.height);
-            (frame, found)
-        };
-        Frame::ALL.into_iter().map(look).collect()
+        let found = self.inspect_all(name, html, &Frame::ALL);
+        let found: Vec<_> = Frame::ALL.into_iter().zip(found).collect();
+        if let Some(pictures) = std::env::var_os("PERCID_PICTURES").map(PathBuf::from) {
+            for (frame, found) in &found {
+                self.picture(name, *frame, found.height, &pictures);
+            }
+        }
+        found
     }
 
-    /// Shows a copy of the page that has the probe in it. Takes seconds.
+    /// Shows a copy of the page that has the probe in it. Takes a second or two.
     ///
     /// # Panics
     ///
     /// If the page cannot be written or shown, or the probe does not report: that is a failed test.
     pub fn inspect(&self, name: &str, html: &str, frame: Frame) -> Findings {
+        self.inspect_all(name, html, &[frame]).remove(0)
+    }
+
+    /// The browser starts once: that takes longer than to look at a page.
+    fn inspect_all(&self, name: &str, html: &str, frames: &[Frame]) -> Vec<Findings> {
         let folder = self.folder.join(name);
         // Of an earlier run.
         let _ = fs::remove_dir_all(&folder);
@@ -106,19 +120,23 @@ impl Browser {
         fs::write(folder.join("page.html"), html).expect("the page is written");
         fs::write(folder.join("probed.html"), probed(html)).expect("its copy is written");
         let window = folder.join("window.html");
-        fs::write(&window, window_around("probed.html", frame.width, HEIGHT))
+        fs::write(&window, window_around("probed.html", frames, HEIGHT))
             .expect("the window is written");
-        let dom = self.dom(&folder, &window, frame.scheme);
-        let mut found = Findings::read(&dom)
+        let dom = self.dom(&folder, &window);
+        let mut found = Findings::read(&dom, frames.len())
             .unwrap_or_else(|| panic!("{name}: the probe has not reported:\n{dom}"));
-        found.size = html.len();
+        for (found, frame) in found.iter_mut().zip(frames) {
+            found.size = html.len();
+            // Else a scheme would not have been looked at.
+            assert_eq!(found.dark, frame.scheme == Scheme::Dark, "{name}: shown as {frame:?}");
+        }
         found
     }
 
     /// The document after all its scripts have run, as HTML.
-    fn dom(&self, folder: &Path, page: &Path, scheme: Scheme) -> String {
+    fn dom(&self, folder: &Path, page: &Path) -> String {
         let out = folder.join("dom.html");
-        let mut command = self.command(folder, scheme);
+        let mut command = self.command(folder);
         // Time that passes only while there is nothing left to do.
         command.args(["--virtual-time-budget=30000", "--dump-dom"]);
         command.arg(format!("file://{}", page.display()));
@@ -129,16 +147,14 @@ impl Browser {
     }
 
     /// A picture of the page that [`Browser::inspect`] has left in the folder of this name.
-    fn picture(&self, name: &str, frame: Frame, height: u32) {
+    fn picture(&self, name: &str, frame: Frame, height: u32, pictures: &Path) {
         let folder = self.folder.join(name);
-        let pictures = std::env::var_os("PERCID_PICTURES").map(PathBuf::from);
-        let pictures = pictures.unwrap_or_else(|| self.folder.clone());
-        fs::create_dir_all(&pictures).expect("a folder for pictures");
+        fs::create_dir_all(pictures).expect("a folder for pictures");
         let (window, height) = (folder.join("picture.html"), height.min(TALLEST));
-        fs::write(&window, window_around("page.html", frame.width, height))
+        fs::write(&window, window_around("page.html", &[frame], height))
             .expect("the window is written");
-        let mut command = self.command(&folder, frame.scheme);
-        let picture = pictures.join(format!("{name}.png"));
+        let mut command = self.command(&folder);
+        let picture = pictures.join(format!("{name}-{}.png", frame.name()));
         let _ = fs::remove_file(&picture);
         command.arg(format!("--window-size={},{height}", frame.width.max(500)));
         command.args(["--hide-scrollbars", "--virtual-time-budget=5000"]);
@@ -150,17 +166,12 @@ impl Browser {
         assert!(picture.is_file(), "{}: there is no picture", picture.display());
     }
 
-    /// What every run of the browser has in common.
-    fn command(&self, folder: &Path, scheme: Scheme) -> Command {
-        let scheme = match scheme {
-            Scheme::Dark => 0,
-            Scheme::Light => 1,
-        };
+    /// The arguments that every run of the browser has.
+    fn command(&self, folder: &Path) -> Command {
         let mut command = Command::new(self.program);
         // Chromium refuses to be root with its sandbox, and containers often cannot give it one;
         // what it shows here are pages of our own.
         command.args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"]);
-        command.arg(format!("--blink-settings=preferredColorScheme={scheme}"));
         command.arg(format!("--user-data-dir={}", folder.join("profile").display()));
         command.stderr(Stdio::null());
         command
@@ -178,7 +189,7 @@ fn finish(mut command: Command) {
         if Instant::now() > end {
             let _ = child.kill();
             let _ = child.wait();
-            panic!("chromium has not ended after {PATIENCE:?}");
+            panic!("chromium has not ended after {PATIENCE:?}: the limit is reached");
         }
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -191,15 +202,27 @@ fn probed(html: &str) -> String {
     html.replacen("<head>\n", &probe, 1)
 }
 
-/// A page with a window of any width on the page that is looked at, and the place for its findings.
-fn window_around(page: &str, width: u32, height: u32) -> String {
+/// A page with windows of any width on the page that is looked at, and the place for the findings
+/// in them. A window's own colour scheme is what the page in it is told that the reader prefers.
+/// All windows lie upon each other: pages out of sight would be drawn later, or never.
+fn window_around(page: &str, frames: &[Frame], height: u32) -> String {
+    let window = |frame: &Frame| {
+        let scheme = format!("{:?}", frame.scheme).to_lowercase();
+        format!(
+            "<iframe src=\"{page}\" style=\"border: 0; position: absolute; color-scheme: {scheme}; \
+             top: 0; left: 0; width: {width}px; height: {height}px\"></iframe>\n",
+            width = frame.width
+        )
+    };
+    let windows: String = frames.iter().map(window).collect();
     format!(
         "<!DOCTYPE html>\n<meta charset=\"utf-8\">\n<meta name=\"color-scheme\" content=\"light dark\">\n\
          <style>body {{ margin: 0; }}</style>\n\
-         <iframe src=\"{page}\" style=\"border: 0; display: block; width: {width}px; height: {height}px\"></iframe>\n\
          <pre id=\"findings\"></pre>\n\
-         <script>addEventListener('message', (message) => {{\n\
-         document.getElementById('findings').textContent = JSON.stringify(message.data);\n\
-         }});</script>\n"
+         <script>const found = [];\naddEventListener('message', (message) => {{\n\
+         const windows = [...document.querySelectorAll('iframe')];\n\
+         found[windows.findIndex((of) => of.contentWindow === message.source)] = message.data;\n\
+         document.getElementById('findings').textContent = JSON.stringify(found);\n\
+         }});</script>\n{windows}"
     )
 }

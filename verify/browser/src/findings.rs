@@ -86,12 +86,13 @@ pub struct Chart {
 }
 
 impl Findings {
-    /// Reads them out of the window's document.
-    pub(crate) fn read(dom: &str) -> Option<Findings> {
+    /// Reads those of so many windows out of the document.
+    pub(crate) fn read(dom: &str, windows: usize) -> Option<Vec<Findings>> {
         let (_, rest) = dom.split_once("<pre id=\"findings\">")?;
         let (json, _) = rest.split_once("</pre>")?;
         let json = json.replace("&lt;", "<").replace("&gt;", ">").replace("&nbsp;", "\u{a0}");
-        serde_json::from_str(&json.replace("&amp;", "&")).ok()
+        let found: Vec<Findings> = serde_json::from_str(&json.replace("&amp;", "&")).ok()?;
+        (found.len() == windows).then_some(found)
     }
 
     /// All that is wrong if the charts should have these numbers of marks.

@@ -2,7 +2,12 @@
 
 use crate::percid;
 
-use percid::page::{check_results, look_at};
+use std::process::Command;
+use std::sync::LazyLock;
+
+use percid::page::{check_results_but, look_at_empty};
+use percid::running::{has_thread, interrupted, start, wait_until_it_listens};
+use percid::wait::{until, until_enough};
 use percid::{allowed, available_sources, bounded, command, json, list};
 use serde_json::Value;
 
@@ -48,13 +53,6 @@ const COMPARISONS: [(&str, &str); 7] = [
 ];
 const MASK: [&str; 4] = ["plain_add", "mask_fetch_or", "mask_test_set", "mask_mark"];
 const INDICES: [&str; 5] = ["cpu", "kernel", "table", "thread", "forced-remote"];
-
-#[test]
-fn ops_measures_everything_with_every_team() {
-    let document = json("bench ops --seconds 0.5 --json");
-    check_ops(&document);
-    assert!(document.get("rows").is_none());
-}
 
 /// Operations of others that leave something behind.
 fn accountable() -> impl Iterator<Item = &'static str> {
@@ -189,9 +187,14 @@ fn check_mask(document: &Value) {
 
 #[test]
 fn wander_measures_every_counter_on_both_courses() {
-    let document = json("bench wander --seconds 0.5 --json");
+    let document = json("bench wander --seconds 0.1 --json");
     check_wander(&document);
     assert!(document.get("mask").is_none());
+    until_enough("strictly dense IDs follow by steals, extra IDs make them rare", |length| {
+        let seconds = length.as_secs_f64();
+        let document = json(&format!("bench wander --seconds {seconds} --json"));
+        has_rare_steals(&document).then_some(())
+    });
 }
 
 fn check_wander(document: &Value) {
@@ -210,19 +213,24 @@ fn check_wander(document: &Value) {
             assert!(row.is_none_or(|row| row["moves"].as_u64() > Some(0)), "{row:?}");
         }
     }
-    // Where threads are sent to and fro, strictly dense IDs follow by steals, and extra IDs make
-    // them rare.
+}
+
+/// Whether steals are where threads are sent to and fro and IDs are strictly dense, and nowhere
+/// near as many with extra IDs. `true` if there is nothing to compare.
+fn has_rare_steals(document: &Value) -> bool {
     let steals = |counter: &str| {
-        let row = rows.iter().find(|row| row["course"] == "forced" && row["counter"] == counter);
+        let mut rows = list(document, "wander").iter();
+        let row = rows.find(|row| row["course"] == "forced" && row["counter"] == counter);
         row.map(|row| row["steals_per_move"].as_f64().expect("a number"))
     };
-    if let (Some(relaxed), Some(strict)) = (steals("table"), steals("table-strict")) {
-        assert!(relaxed < strict, "{relaxed} {strict}");
+    match (steals("table"), steals("table-strict")) {
+        (Some(relaxed), Some(strict)) => relaxed < strict / 2.0,
+        _ => true,
     }
 }
 
 #[test]
-fn every_source_can_be_the_chosen_one() {
+fn every_source_can_be_the_chosen_one_and_everything_is_measured_with_every_team() {
     for source in available_sources(&json("info --json")) {
         let output =
             bounded(command("bench ops --seconds 0.1 --json").env("PERCID_SOURCE", source));
@@ -230,19 +238,31 @@ fn every_source_can_be_the_chosen_one() {
         let document = percid::document(&output);
         assert_eq!(document["machine"]["chosen"]["source"], source);
         check_ops(&document);
+        assert!(document.get("rows").is_none());
     }
 }
 
 #[test]
 fn intermittent_counts_what_must_hold() {
-    let document = json("bench intermittent --delay-ms 1,20 --bursts 4 --warmup 100 --json");
-    check_rows(&document, &[1, 20]);
-    for row in list(&document, "rows") {
-        assert_eq!(row["threads"].as_u64(), Some(allowed(&document)));
-        check_bursts(row, 4);
-        check_locality(row);
-    }
-    assert!(document.get("results").is_none());
+    // The kernel may take a page away at any time, but does not always.
+    until("bursts without a fault where memory is local", || {
+        let document = json("bench intermittent --delay-ms 1,20 --bursts 4 --warmup 100 --json");
+        check_rows(&document, &[1, 20]);
+        for row in list(&document, "rows") {
+            assert_eq!(row["threads"].as_u64(), Some(allowed(&document)));
+            check_bursts(row, 4);
+            check_locality(row);
+        }
+        assert!(document.get("results").is_none());
+        let local = list(&document, "rows").iter().filter(|row| is_local(row));
+        let mut faults = local.map(|row| row["minor_faults_per_burst"].as_f64());
+        faults.all(|faults| faults == Some(0.0)).then_some(())
+    });
+}
+
+/// Whether the index stays with the CPU.
+fn is_local(row: &Value) -> bool {
+    row["index"] == "cpu" || row["index"] == "table"
 }
 
 /// Nothing is lost: a burst is timed, or the thread lost its CPU in the midst of it.
@@ -274,10 +294,8 @@ fn check_rows(document: &Value, delays: &[u64]) {
 fn check_locality(row: &Value) {
     let number = |key: &str| row[key].as_f64().unwrap_or_else(|| panic!("{key}: {row}"));
     assert!(number("ns_hot") > 0.0 && number("ns_later") > 0.0 && number("ns_per_burst") > 0.0);
-    let local = ["cpu", "table"].contains(&row["index"].as_str().unwrap());
-    if local {
+    if is_local(row) {
         assert_eq!(number("indices_per_cpu_max"), 1.0, "{row}");
-        assert_eq!(number("minor_faults_per_burst"), 0.0, "{row}");
         assert_eq!(number("ids_used"), number("threads"), "{row}");
     }
     // The negative control: an index that moves on is seen to move on.
@@ -295,7 +313,8 @@ fn only_prefaulted_memory_spares_the_first_burst_its_faults() {
         cpu["minor_faults_first_burst"].as_f64().expect("a number of faults")
     };
     assert!(first_faults("bench intermittent --delay-ms 1 --warmup 10 --json") >= 1.0);
-    assert_eq!(first_faults("bench intermittent --delay-ms 1 --warmup 10 --prefault --json"), 0.0);
+    let prefaulted = "bench intermittent --delay-ms 1 --warmup 10 --prefault --json";
+    until("a burst without a fault", || (first_faults(prefaulted) == 0.0).then_some(()));
 }
 
 #[test]
@@ -355,14 +374,7 @@ fn children(of: &std::process::Child) -> Vec<String> {
 
 /// Waits until it has as many.
 fn children_when(of: &std::process::Child, count: usize) -> Vec<String> {
-    for _ in 0..2000 {
-        let children = children(of);
-        if children.len() == count {
-            return children;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
-    panic!("it never had {count} children");
+    until(&format!("{count} children"), || Some(children(of)).filter(|it| it.len() == count))
 }
 
 fn is_there(process: &str) -> bool {
@@ -372,15 +384,12 @@ fn is_there(process: &str) -> bool {
 #[test]
 fn competitors_run_beside_the_benchmark_and_end_with_it() {
     let cpus = allowed(&json("info --json")) as usize;
-    let start = |others: usize| {
-        let arguments = format!(
+    let competing = |others: usize| {
+        start(&format!(
             "bench intermittent --overcommit {others} --other-memory 64 --delay-ms 10000 --warmup 10"
-        );
-        let mut command = command(&arguments);
-        command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
-        command.spawn().expect("the program starts")
+        ))
     };
-    let mut overcommitted = start(2);
+    let mut overcommitted = competing(2);
     let competitors = children_when(&overcommitted, 2 * cpus);
     // Each may run on one CPU, and does.
     for process in &competitors {
@@ -392,9 +401,7 @@ fn competitors_run_beside_the_benchmark_and_end_with_it() {
             after_name.split_whitespace().nth(11).and_then(|ticks| ticks.parse::<u64>().ok())
         };
         let before = spent();
-        while spent() == before {
-            std::thread::sleep(std::time::Duration::from_millis(10));
-        }
+        until("it spends time on its CPU", || (spent() != before).then_some(()));
         let status = read("status").expect("it runs");
         let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
         assert!(list.is_some_and(|list| list.trim().parse::<u32>().is_ok()), "{list:?}");
@@ -402,16 +409,13 @@ fn competitors_run_beside_the_benchmark_and_end_with_it() {
     // However the program ends, its competitors do.
     overcommitted.kill().expect("it runs");
     overcommitted.wait().expect("it has ended");
-    for _ in 0..2000 {
-        if !competitors.iter().any(|process| is_there(process)) {
-            break;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
-    assert!(!competitors.iter().any(|process| is_there(process)));
-    // The control: nobody competes where that is not asked for.
-    let mut alone = start(0);
-    std::thread::sleep(std::time::Duration::from_secs(1));
+    until("the end of all", || {
+        (!competitors.iter().any(|process| is_there(process))).then_some(())
+    });
+    // The control: nobody competes where that is not asked for. Competitors would be there before
+    // the threads that take turns.
+    let mut alone = competing(0);
+    until("threads that take turns", || has_thread(&alone, "percid-turns").then_some(()));
     assert!(children(&alone).is_empty());
     alone.kill().expect("it runs");
     alone.wait().expect("it has ended");
@@ -464,8 +468,7 @@ fn the_published_benchmark_stands_beside_its_forecast() {
         assert!(part["lacks"].is_string() || part["same_as"].is_string(), "{part}");
     }
     rows.iter().for_each(|row| check_published(row, &page));
-    check_results(&page);
-    look_at(folder, "published", &page, 1);
+    check_page("published", &page, 1, 1);
     let errors: Vec<f64> =
         rows.iter().map(|row| row["forecast_error"].as_f64().expect("an error")).collect();
     if errors.is_empty() {
@@ -495,14 +498,24 @@ fn check_published(row: &Value, page: &str) {
     assert!(page.contains(&format!("{measured:.0}")), "{row}");
 }
 
+/// The document and the page of all parts.
+static EVERYTHING: LazyLock<(Value, String)> = LazyLock::new(|| {
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let file = folder.join(format!("bench-{}.html", std::process::id()));
+    let document = json(&format!("bench --seconds 0.1 --json --html {}", file.display()));
+    let page = std::fs::read_to_string(&file).expect("the page is written");
+    let _ = std::fs::remove_file(file);
+    (document, page)
+});
+
 #[test]
 fn everything_is_one_document_with_the_keys_of_all_parts() {
-    for arguments in ["--seconds 1 --json", "bench --seconds 1 --json"] {
-        let document = json(arguments);
-        check_ops(&document);
-        check_mask(&document);
-        check_wander(&document);
-        check_rows(&document, &[10]);
+    let without_a_word = json("--seconds 0.1 --json");
+    for document in [&without_a_word, &EVERYTHING.0] {
+        check_ops(document);
+        check_mask(document);
+        check_wander(document);
+        check_rows(document, &[10]);
         check_memory(&document["memory"]);
     }
 }
@@ -517,18 +530,34 @@ fn check_memory(memory: &Value) {
     assert_eq!(number("per_counter_and_id"), total / copies);
 }
 
-/// What `percid` prints without arguments but the time.
-fn summary(variables: &[(&str, &str)]) -> String {
-    let mut command = command("--seconds 1");
+/// The program that prints lines, whose colours are left to it and these variables.
+fn lines(seconds: &str, variables: &[(&str, &str)]) -> Command {
+    let mut command = command(&format!("--seconds {seconds}"));
     command.env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE").envs(variables.iter().copied());
-    let output = bounded(&mut command);
+    command
+}
+
+/// What `percid` prints in a pipe, without arguments but the time.
+static PLAIN: LazyLock<String> = LazyLock::new(|| {
+    let output = bounded(&mut lines("0.1", &[]));
     assert!(output.status.success());
     String::from_utf8(output.stdout).expect("text")
+});
+
+/// The first lines, after Ctrl-C.
+fn first_lines(variables: &[(&str, &str)]) -> String {
+    until_enough("something that was measured", |pause| {
+        let child = lines("600", variables).spawn().expect("it starts");
+        wait_until_it_listens(&child);
+        std::thread::sleep(pause);
+        let text = String::from_utf8(interrupted(child).stdout).expect("text");
+        text.contains("percid Counter").then_some(text)
+    })
 }
 
 #[test]
 fn without_arguments_few_plain_lines_are_printed() {
-    let text = summary(&[]);
+    let text = &*PLAIN;
     assert!((10..=25).contains(&text.lines().count()), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
     let operations = accountable().chain(allocators()).chain(PERCID).chain(MASK);
@@ -542,29 +571,24 @@ fn without_arguments_few_plain_lines_are_printed() {
 
 #[test]
 fn colours_are_for_terminals_and_for_those_who_want_them() {
-    let has_colours = |variables: &[(&str, &str)]| summary(variables).contains('\x1b');
-    assert!(!has_colours(&[]), "not in a pipe");
+    let has_colours = |variables: &[(&str, &str)]| first_lines(variables).contains('\x1b');
+    assert!(!PLAIN.contains('\x1b'), "not in a pipe");
     assert!(has_colours(&[("CLICOLOR_FORCE", "1")]), "the control");
     assert!(!has_colours(&[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]));
 }
 
 #[test]
 fn the_page_has_all_that_the_document_has() {
-    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let file = folder.join(format!("bench-{}.html", std::process::id()));
-    let document = json(&format!("bench --seconds 1 --json --html {}", file.display()));
-    let page = std::fs::read_to_string(&file).expect("the page is written");
-    let _ = std::fs::remove_file(file);
-    for figure in list(&document, "results").iter().chain(list(&document, "mask")) {
+    let (document, page) = &*EVERYTHING;
+    for figure in list(document, "results").iter().chain(list(document, "mask")) {
         let (title, ns) = (figure["title"].as_str().expect("a title"), written(&figure["ns_min"]));
         assert!(page.contains(&title.replace('\'', "&#39;")) && page.contains(&ns), "{figure}");
     }
-    for row in list(&document, "wander").iter().chain(list(&document, "rows")) {
+    for row in list(document, "wander").iter().chain(list(document, "rows")) {
         let ns = if row["ns_median"].is_f64() { &row["ns_median"] } else { &row["ns_hot"] };
         assert!(page.contains(&written(ns)), "{row}");
     }
-    check_results(&page);
-    look_at(folder, "bench", &page, 9);
+    check_page("bench", page, 9, 1);
 }
 
 /// As pages write it: whole numbers without a point.
@@ -572,28 +596,37 @@ fn written(figure: &Value) -> String {
     figure.as_f64().unwrap_or_else(|| panic!("{figure}: no number")).to_string()
 }
 
+/// Looks at a page on which so many sections, with a chart each, need several CPUs: one CPU has
+/// nothing to show there.
+fn check_page(name: &str, html: &str, charts: usize, of_several: usize) {
+    let is_alone = allowed(&json("info --json")) == 1;
+    let nothing = if is_alone { of_several } else { 0 };
+    check_results_but(html, nothing);
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
+    look_at_empty(folder, name, html, charts, nothing);
+}
+
 #[test]
 fn each_part_has_a_page() {
     let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
     let intermittent = "intermittent --bursts 2 --delay-ms 1 --warmup 20";
-    for (part, charts) in [("mask", 2), ("wander", 1), (intermittent, 1)] {
+    for (part, charts, of_several) in [("mask", 2, 0), ("wander", 1, 1), (intermittent, 1, 0)] {
         let name = part.split(' ').next().expect("a word");
         let file = folder.join(format!("part-{name}-{}.html", std::process::id()));
-        let seconds = if part == intermittent { "" } else { "--seconds 1" };
+        let seconds = if part == intermittent { "" } else { "--seconds 0.1" };
         let output =
             bounded(&mut command(&format!("bench {part} {seconds} --html {}", file.display())));
         assert!(output.status.success(), "{part}: {}", String::from_utf8_lossy(&output.stderr));
         let html = std::fs::read_to_string(&file).expect("the page is written");
         let _ = std::fs::remove_file(file);
         assert!(html.contains(&format!("<h1>percid bench {name}</h1>")), "{part}");
-        check_results(&html);
-        look_at(folder, &format!("part-{name}"), &html, charts);
+        check_page(&format!("part-{name}"), &html, charts, of_several);
     }
 }
 
 #[test]
 fn text_shows_every_row() {
-    let output = bounded(&mut command("bench --seconds 1 --full"));
+    let output = bounded(&mut command("bench --seconds 0.1 --full"));
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success());
     let ops = accountable().chain(allocators()).chain(PERCID).chain(MASK).chain(INDICES);
@@ -624,7 +657,7 @@ fn metrics_compares_percids_with_others() {
 #[cfg(not(feature = "metrics-peers"))]
 #[test]
 fn metrics_says_how_to_build_what_it_needs() {
-    let output = command("bench metrics").output().expect("it runs");
+    let output = bounded(&mut command("bench metrics"));
     assert_eq!(output.status.code(), Some(2));
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("--features metrics-peers") && said.lines().count() == 1, "{said}");

@@ -6,7 +6,7 @@ use crate::percid;
 
 use std::env;
 
-use percid::{command, json, list};
+use percid::{bounded, command, json, list};
 use percid_sim::conformance::Recording;
 use percid_sim::explanation::Behaviour;
 
@@ -32,7 +32,7 @@ fn the_answer_is_a_behaviour_or_why_it_is_undecided() {
 
 #[test]
 fn the_experiment_prints_a_recording_or_why_there_is_none() {
-    let output = command("kernel-ids --experiment").output().expect("it runs");
+    let output = bounded(&mut command("kernel-ids --experiment"));
     let text = String::from_utf8(output.stdout).expect("text");
     assert!(output.status.success());
     if let Err(malformed) = Recording::read(&text) {

@@ -18,11 +18,10 @@ mod built_in {
     use std::os::unix::process::ExitStatusExt;
     use std::path::{Path, PathBuf};
     use std::process::{Command, Output, Stdio};
-    use std::thread;
-    use std::time::{Duration, Instant};
 
     use serde_json::Value;
 
+    use crate::percid::wait::until;
     use crate::percid::{bounded, command, document, list};
 
     const SPACE: &str = "--machine cascade-lake --workload container --policy per-cpu,percid-table \
@@ -42,6 +41,7 @@ mod built_in {
         let Some(program) = env::var_os("PERCID_COMMAND") else { return command(arguments) };
         let mut command = Command::new(program);
         command.args(arguments.split_whitespace());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
 
@@ -127,11 +127,7 @@ mod built_in {
             .stderr(Stdio::null())
             .spawn()
             .expect("it starts");
-        let began = Instant::now();
-        while count(&store.join("runs")) < 5 {
-            assert!(began.elapsed() < Duration::from_secs(60));
-            thread::sleep(Duration::from_millis(5));
-        }
+        until("five files of runs", || (count(&store.join("runs")) >= 5).then_some(()));
         sweeping.kill().expect("SIGKILL");
         assert_eq!(sweeping.wait().expect("a status").signal(), Some(9));
         let found = document(&bounded(&mut sweep(&store, &format!("{space} --json"))));

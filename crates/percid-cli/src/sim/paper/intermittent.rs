@@ -382,3 +382,104 @@ impl IntermittentFigures {
         bars
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use percid_sim::engine::Share;
+    use percid_sim::paper::cross_validation::Fitted;
+
+    fn left(left_out: &str, at: usize) -> Left {
+        let predicted = |(number, &policy): (usize, &&'static str)| Predicted {
+            config: left_out.to_owned(),
+            delay_ms: 10,
+            policy,
+            model_ns: (1000 * at + number) as f64,
+            published_ns: 2000.0,
+            error: 0.5,
+        };
+        Left {
+            left_out: format!("without {left_out}"),
+            mean_error: 0.25,
+            worst_error: 0.5,
+            cells: POLICIES.iter().enumerate().map(predicted).collect(),
+            fitted: vec![Fitted { name: "first_touch_us", value: at as f64 }],
+        }
+    }
+
+    fn cell(model_ns: usize, policy: &'static str) -> Cell {
+        let share = |class| Share { class, bursts: 0.125, cost: 0.0 };
+        Cell {
+            config: "8-core/1-L3".to_owned(),
+            delay_ms: 10,
+            policy,
+            model_ns: model_ns as f64,
+            published_ns: 4000.0,
+            error: model_ns as f64 / 4000.0 - 1.0,
+            pre_faulted_ns: 1234.0,
+            shares: Class::ALL.map(share).to_vec(),
+            ids_distinct: 77,
+            scans: 0.0,
+        }
+    }
+
+    fn figures(cross_validation: Option<CrossValidation>) -> IntermittentFigures {
+        let (speedups, assumptions, parameters) = Default::default();
+        let rows = POLICIES.iter().enumerate().map(|(at, policy)| cell(4321 + at, policy));
+        let rows = rows.collect();
+        let paper = Paper {
+            rows,
+            mean_abs_error: 0.0,
+            worst_abs_error: 0.0,
+            speedups,
+            assumptions,
+            parameters,
+        };
+        let bounds = Bounds::new(Vec::new());
+        IntermittentFigures { seed: 1, paper, cross_validation, bounds }
+    }
+
+    fn page(figures: &IntermittentFigures) -> String {
+        let mut page = html::Page::new("percid sim paper", "");
+        figures.show_on(&mut page);
+        page.render()
+    }
+
+    #[test]
+    fn every_cell_is_told_and_shown() {
+        let told = figures(None);
+        let (text, html) = (told.to_string(), page(&told));
+        for said in POLICIES {
+            assert!(text.contains(said) && html.contains(said), "{said}:\n{text}");
+        }
+        for said in ["8-core/1-L3, 10 ms", "4321", "4322", "4323", "4000", "1234", "12.5", "77"] {
+            assert!(text.contains(said) && html.contains(said), "{said}:\n{text}");
+        }
+        let document = serde_json::to_value(&told).expect("a document");
+        assert_eq!(
+            (&document["rows"][1]["model_ns"], &document["seed"]),
+            (&4322.0.into(), &1.into())
+        );
+        assert!(document.get("cross_validation").is_none() && document["bounds"].is_array());
+    }
+
+    /// The fits themselves take minutes: these figures are made up.
+    #[test]
+    fn what_was_left_out_of_the_fit_is_told_and_shown() {
+        let rows = vec![left("one-l3", 3), left("cores", 4)];
+        let delays = vec![left("pauses", 5)];
+        let found = CrossValidation { mean_error: 0.25, worst_error: 0.5, rows, delays };
+        let told = figures(Some(found));
+        let (text, html) = (told.to_string(), page(&told));
+        for said in ["without one-l3", "without cores", "without pauses"] {
+            assert!(html.contains(said), "{said} is not on the page");
+        }
+        for said in ["one-l3, 10 ms", "cores, 10 ms", "pauses, 10 ms", "3001", "4002", "25"] {
+            assert!(text.contains(said) && html.contains(said), "{said}:\n{text}");
+        }
+        let alone = figures(None);
+        let texts = [alone.to_string(), page(&alone)];
+        assert!(texts.iter().all(|text| !text.contains(LEFT_OUT)), "the control");
+        assert!(text.contains(LEFT_OUT) && html.contains(LEFT_OUT));
+    }
+}

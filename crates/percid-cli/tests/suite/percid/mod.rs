@@ -3,23 +3,27 @@
 #![allow(dead_code, reason = "each test file uses a part")]
 
 pub(crate) mod page;
+pub(crate) mod running;
+pub(crate) mod wait;
 
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-/// The program with arguments, its source of IDs left to itself. Other tests keep the machine busy,
-/// so all is measured and printed, however long it takes: no test judges times.
+/// Returns the program with arguments, its source of IDs left to itself, with nothing to read and
+/// output that can be read. Other tests keep the machine busy, so everything is measured and
+/// printed, however long it takes: no test judges times.
 pub(crate) fn command(arguments: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_percid"));
     command.args(arguments.split_whitespace()).env_remove("PERCID_SOURCE");
     command.env("PERCID_BUSY", "ignore");
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
-/// Runs to the end.
+/// Runs to the end. A program that hangs is ended after minutes, and the test with it.
 pub(crate) fn bounded(command: &mut Command) -> Output {
-    command.output().expect("the program starts")
+    wait::ended(command.spawn().expect("the program starts"))
 }
 
 /// Runs to a successful end and reads the one JSON document on stdout.
