@@ -1,5 +1,7 @@
 //! Renamings of up to three like things.
 
+use std::cmp::Ordering;
+
 /// Every order of three: `ORDERS[i][old] = new`. Those of fewer come first.
 const ORDERS: [[u8; 3]; 6] = [[0, 1, 2], [1, 0, 2], [0, 2, 1], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
 
@@ -32,4 +34,29 @@ pub(crate) fn sorting_orders<K: Copy + Ord>(
         (0..keys.len()).for_each(|old| sorted[usize::from(order[old])] = keys[old]);
         sorted[..usize::from(things)].is_sorted()
     })
+}
+
+/// The least state among renamings of one.
+///
+/// `head` is what the order of states compares first: only the renamings that make it least are
+/// carried out in full.
+pub(crate) fn least<R, H: Ord, S: Ord>(
+    renamings: impl Iterator<Item = R>,
+    head: impl Fn(&R) -> H,
+    full: impl Fn(&R) -> S,
+) -> S {
+    let (mut best, mut least): (Vec<R>, Option<H>) = (Vec::new(), None);
+    for renaming in renamings {
+        let head = head(&renaming);
+        match least.as_ref().map_or(Ordering::Less, |least| head.cmp(least)) {
+            Ordering::Greater => continue,
+            Ordering::Less => {
+                best.clear();
+                least = Some(head);
+            }
+            Ordering::Equal => {}
+        }
+        best.push(renaming);
+    }
+    best.iter().map(full).min().expect("there is a renaming at least")
 }

@@ -10,18 +10,31 @@ use std::time::Duration;
 /// unnoticed.
 const INTERVAL: Duration = Duration::from_millis(50);
 
+/// Two clocks are read within this time, so that the interval is known to less than a per mille.
+#[cfg(target_arch = "x86_64")]
+const TOGETHER: Duration = Duration::from_micros(20);
+
 /// The host's time-stamp counter in kHz, or `None` where there is none.
 #[cfg(target_arch = "x86_64")]
 pub fn tsc_khz() -> Option<u64> {
-    use std::time::Instant;
-
-    let start = Instant::now();
-    let first = read_tsc();
+    let (start, first) = both_clocks();
     std::thread::sleep(INTERVAL);
-    let ticks = read_tsc() - first;
-    let nanoseconds = start.elapsed().as_nanos();
-    let khz = u128::from(ticks) * 1_000_000 / nanoseconds;
+    let (end, last) = both_clocks();
+    let nanoseconds = end.duration_since(start).as_nanos();
+    let khz = u128::from(last - first) * 1_000_000 / nanoseconds;
     u64::try_from(khz).ok()
+}
+
+/// The time and the counter at the same moment: read again if something came in between.
+#[cfg(target_arch = "x86_64")]
+fn both_clocks() -> (std::time::Instant, u64) {
+    loop {
+        let now = std::time::Instant::now();
+        let ticks = read_tsc();
+        if now.elapsed() < TOGETHER {
+            return (now, ticks);
+        }
+    }
 }
 
 /// The host's time-stamp counter in kHz, or `None` where there is none.

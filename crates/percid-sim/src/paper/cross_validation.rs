@@ -100,9 +100,29 @@ pub fn cross_validation(
     seed: u64,
     progress: &RunControl,
 ) -> Option<CrossValidation> {
+    without_parts(parts(&published::intermittent()), setting, seed, progress)
+}
+
+/// The same for some rows only, numbered as in the published table, and for no pause.
+pub fn cross_validation_of_rows(
+    rows: &[usize],
+    setting: &Setting,
+    seed: u64,
+    progress: &RunControl,
+) -> Option<CrossValidation> {
+    let mut parts = parts(&published::intermittent());
+    parts.retain(|part| matches!(part.rows[..], [row] if rows.contains(&row)));
+    without_parts(parts, setting, seed, progress)
+}
+
+fn without_parts(
+    parts: Vec<Part>,
+    setting: &Setting,
+    seed: u64,
+    progress: &RunControl,
+) -> Option<CrossValidation> {
     let rows = published::intermittent();
     let trials = Trials::simulate(setting, seed, progress)?;
-    let parts = parts(&rows);
     let left = parts.iter().map(|part| predict(part, &rows, &trials, seed, progress));
     let left: Option<Vec<Left>> = left.collect();
     let (rows, delays): (Vec<(Part, Left)>, _) =

@@ -5,8 +5,8 @@
 //! so renaming these is sorting.
 
 use super::protocol::Table;
-use super::state::{Add, Agent, At, CPUS, Eviction, State, Theft};
-use crate::symmetry::{orders, rename_set, sorting_orders};
+use super::state::{Add, Agent, At, CPUS, Eviction, Id, State, Theft};
+use crate::symmetry::{least, orders, rename_set, sorting_orders};
 
 /// The least state among those renamings of `state` that put the CPUs in order of whether they have
 /// an ID and run a thread.
@@ -18,7 +18,8 @@ pub(super) fn representative(table: &Table, state: &State) -> State {
     );
     let both =
         sorting.flat_map(|cpus| orders(table.ids).iter().map(move |ids| Renaming { cpus, ids }));
-    let renamed = both.map(|renaming| {
+    let head = |renaming: &Renaming| (renaming.table(state), rename_set(state.free, renaming.ids));
+    least(both, head, |renaming| {
         let mut renamed = renaming.state(state);
         let (with_handler, without) =
             renamed.threads[..usize::from(table.threads)].split_at_mut(table.handlers.into());
@@ -26,8 +27,7 @@ pub(super) fn representative(table: &Table, state: &State) -> State {
         without.sort_unstable();
         renamed.agents[..usize::from(table.agents)].sort_unstable();
         renamed
-    });
-    renamed.min().expect("some order sorts the CPUs")
+    })
 }
 
 /// New names for CPUs and IDs.
@@ -37,11 +37,16 @@ struct Renaming<'a> {
 }
 
 impl Renaming<'_> {
-    fn state(&self, state: &State) -> State {
-        let mut renamed = *state;
-        for (old, &entry) in state.table.iter().enumerate() {
-            renamed.table[usize::from(self.cpus[old])] = entry.map(|id| self.id(id));
+    fn table(&self, state: &State) -> [Option<Id>; CPUS] {
+        let mut table = state.table;
+        for (old, entry) in (0..).zip(state.table) {
+            table[usize::from(self.cpu(old))] = entry.map(|id| self.id(id));
         }
+        table
+    }
+
+    fn state(&self, state: &State) -> State {
+        let mut renamed = State { table: self.table(state), ..*state };
         renamed.free = rename_set(state.free, self.ids);
         for thread in &mut renamed.threads {
             thread.on = thread.on.map(|cpu| self.cpu(cpu));

@@ -61,7 +61,7 @@ fn with_a_store_buffer() {
 }
 
 #[test]
-#[ignore = "minutes"]
+#[ignore = "long: a state space of minutes"]
 fn two_late_scans_on_two_cpus() {
     for generation in GENERATIONS {
         check(&Kernel { cpus: 2, threads: 2, exits: false, ..Kernel::new(generation, TWO_SCANS) });
@@ -69,7 +69,7 @@ fn two_late_scans_on_two_cpus() {
 }
 
 #[test]
-#[ignore = "minutes"]
+#[ignore = "long: a state space of minutes"]
 fn two_moves_on_three_cpus() {
     for generation in GENERATIONS {
         check(&Kernel { tagged: true, ..Kernel::new(generation, TWO_MOVES) });

@@ -245,7 +245,6 @@ fn a_machine_that_hangs_is_ended() {
     };
     let faults = faults(&boot);
     assert!(faults.starts_with("not done after 20 s, ended by the harness"), "{faults}");
-    assert!(boot.wall < limit + Duration::from_secs(5));
 }
 
 /// The command itself, as continuous integration calls it.
