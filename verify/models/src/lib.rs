@@ -12,6 +12,7 @@
 //!   drainer's side;
 //! - [`seizure`]: taking a block of an ID's memory away from the CPU that uses it;
 //! - [`local`]: the lock of a value that one thread uses at a time, and how a visitor gets it;
+//! - [`structure`]: what the last two share: threads with IDs, store buffers, visitors, a thief;
 //! - [`memory`]: the store buffers of the last three;
 //! - [`catalogue`]: the configurations that are explored, and the verdict that each of them must
 //!   have;
@@ -31,5 +32,6 @@ pub mod memory;
 pub mod modes;
 pub mod rules;
 pub mod seizure;
+pub mod structure;
 mod symmetry;
 pub mod table;

@@ -1,5 +1,12 @@
 //! What the crate claims: every configuration that is explored, and the verdict that it must have.
 
+/// One case a row: its name, its size, its configuration, the property that must break, its claim.
+macro_rules! cases {
+    ($system:ident: $($name:literal, $size:ident, $model:expr, $breaks:expr, $claim:literal;)*) => {
+        vec![$(case($name, Size::$size, System::$system($model), $breaks, $claim)),*]
+    };
+}
+
 mod generations;
 mod local;
 mod mask;

@@ -9,14 +9,11 @@
 //!
 //! A visitor closes the shard, has the kernel abort the sections in flight (membarrier), and takes
 //! the lock by an exchange as soon as the present holder has given it back. He uses the value, or
-//! takes it out, gives the lock back and opens the shard. Visitors take turns.
+//! takes it out, gives the lock back and opens the shard.
 //!
-//! [`Taking::Exchange`]: shards on which no sections work. A thread looks whether the shard is closed,
-//! exchanges the lock for its token, and after a full barrier looks again: if the shard has been
-//! closed in between, it puts back what it found.
-//!
-//! Threads use values forever; visitors visit and drain forever; a thief moves IDs between CPUs
-//! forever. Executions are not bounded.
+//! [`Taking::Exchange`]: shards on which no sections work. A thread looks whether the shard is
+//! closed, exchanges the lock for its token, and after a full barrier looks again: if the shard has
+//! been closed in between, it puts back what it found.
 //!
 //! # Progress
 //!
@@ -27,240 +24,185 @@
 //!
 //! # Assumptions
 //!
-//! 1. The load of the CPU's ID and of what leads to it is one step, the first of a section. A
-//!    section that is preempted, moved or fenced begins again, unless it has committed. Signals do
-//!    nothing more: their handlers are other threads.
-//! 2. A thread can be preempted and moved at every step outside sections. Another thread then runs
-//!    on the CPU with the same ID.
-//! 3. The thief moves any ID at any time: it unsets the entry of a CPU, fences that CPU, and gives
-//!    the ID to any CPU without one. Without sections all CPUs have the same shard, as extra shards
-//!    are for all threads.
-//! 4. Memory, if it is not sequential, is a store buffer for each CPU that holds what threads store
-//!    to locks. A context switch and a fence empty it, and on x86-64 an atomic read-modify-write
-//!    does; elsewhere that follows its CPU's own stores to the same lock only. Not left open are
-//!    these: the loads of a section are performed in program order (the first is an acquire load);
-//!    a value is written before READY is, and read after it was found; so is its bit set.
-//! 5. What visitors store is visible at once: the stores are release stores, and a visitor whose
-//!    stores are late is a visitor that is slow. Closing is followed by a full barrier.
-//! 6. Membarrier reaches the CPUs one by one, in any order; it empties the store buffer, and aborts
-//!    the section in flight.
-//! 7. The use of a value is one step, and so is taking it out. A value that is there or not is seen
+//! Those of [`crate::structure`], and:
+//!
+//! 1. Without sections all CPUs have the same shard, as extra shards are for all threads.
+//! 2. An atomic read-modify-write empties the store buffer on x86-64; elsewhere it follows its
+//!    CPU's own stores to the same lock only. Not left open are these: the loads of a section are
+//!    performed in program order (the first is an acquire load); a value is written before READY
+//!    is, and read after it was found; so is its bit set. Closing is followed by a full barrier.
+//! 3. The use of a value is one step, and so is taking it out. A value that is there or not is seen
 //!    by all threads at once: no step depends on it.
-//! 8. Copies are visited one after the other. Visitors that close several, call membarrier once,
-//!    and visit them all, are to each shard visitors that take their time.
-//! 9. A visit must have the values whose bits are set when it begins.
+//! 4. A visit must have the values whose bits are set when it begins.
 
 mod narrate;
 mod properties;
-mod protocol;
-mod renaming;
 pub mod state;
 mod thread;
 mod visitor;
 
-use crate::explore::Model;
-use crate::memory::{Buffer, Memory};
-use state::{
-    At, CPUS, Hold, IDS, Id, Lock, Shard, State, Step, THREADS, Thief, Thread, VISITORS, Visit,
-    Visitor, Work,
-};
+use crate::structure::state::{CpuNr, Due, Hold, IDS, Id, Set, Visitor, Work};
+use crate::structure::{Protocol, Renaming, Structure};
+use state::{At, Fault, Lock, Shard, Shards, Step, Use, Write};
 
-pub use properties::{LOST, OVERTAKEN, OWED, REVIVED, SHARED, SOLO, STARVED, UNMARKED};
-pub use protocol::{Action, Flaw, Local, Taking};
+pub use crate::structure::SOLO;
+pub use properties::{LOST, OVERTAKEN, OWED, REVIVED, SHARED, STARVED, UNMARKED};
+pub use state::{Flaw, Taking};
+
+/// One configuration of the model.
+pub type Local = Structure<Taking>;
+/// The global state.
+pub type State = crate::structure::state::State<Taking>;
 
 impl Local {
     /// With sections, on one CPU with one ID: two threads, two visitors.
     #[must_use]
-    pub const fn new() -> Self {
-        Self {
-            taking: Taking::Section,
-            cpus: 1,
-            threads: 2,
-            ids: 1,
-            visitors: 2,
-            theft: false,
-            memory: Memory::Sequential,
-            flaw: None,
-            values_only: false,
-            symmetric: true,
-        }
+    pub const fn with_sections() -> Self {
+        Structure::of(Taking::Section)
     }
 
     /// The same on two CPUs, between which the ID moves.
     #[must_use]
     pub const fn with_theft() -> Self {
-        Self { cpus: 2, theft: true, ..Self::new() }
+        Self { cpus: 2, theft: true, ..Self::with_sections() }
     }
 
     /// Without sections, on two CPUs that share a shard.
     #[must_use]
     pub const fn with_exchange() -> Self {
-        Self { taking: Taking::Exchange, cpus: 2, ..Self::new() }
-    }
-
-    /// Whether a visitor takes the lock by an exchange.
-    fn exchanges(&self) -> bool {
-        !matches!(self.flaw, Some(Flaw::NoExchange | Flaw::OpenFirstNoExchange))
-    }
-
-    fn thread_actions(&self, state: &State, nr: usize, out: &mut Vec<Action>) {
-        let thread = state.threads[nr];
-        if thread.on.is_none() {
-            let idle = (0..self.cpus)
-                .filter(|&cpu| state.threads.iter().all(|other| other.on != Some(cpu)));
-            return out.extend(idle.map(|cpu| Action::Run(nr, cpu)));
-        }
-        out.push(Action::Preempt(nr));
-        if thread.work.is_none() {
-            out.extend([Lock::None, Lock::Ready].map(|expects| Action::Begin(nr, expects)));
-        }
-        if thread::can_step(self, state, nr) {
-            out.push(Action::Thread(nr));
-        }
-        if thread::can_fail(state, nr) {
-            out.push(Action::Fail(nr));
-        }
-    }
-
-    fn visitor_actions(&self, state: &State, nr: usize, out: &mut Vec<Action>) {
-        match state.visitors[nr].at {
-            Visit::Idle => out.extend([false, true].map(|drains| Action::Visit(nr, drains))),
-            Visit::Choose => {
-                let left = state.visitors[nr].left;
-                let ids = (0..self.ids).filter(|id| left & 1 << id != 0);
-                out.extend(ids.map(|id| Action::Choose(nr, id)));
-            }
-            Visit::Shard(Hold { step: Step::Membarrier, reached, .. }) => {
-                let cpus = (0..self.cpus).filter(|cpu| reached & 1 << cpu == 0);
-                out.extend(cpus.map(|cpu| Action::Reach(nr, cpu)));
-            }
-            _ if visitor::can_step(self, state, nr) => out.push(Action::Visitor(nr)),
-            _ => {}
-        }
-    }
-
-    fn thief_actions(&self, state: &State, out: &mut Vec<Action>) {
-        let entries = (0..self.cpus).zip(state.table);
-        match state.thief {
-            Thief::Idle => {
-                let set = entries.filter_map(|(cpu, id)| Some((cpu, id?)));
-                out.extend(set.map(|(cpu, id)| Action::Steal(cpu, id)));
-            }
-            Thief::Fence(..) => out.push(Action::Thief),
-            Thief::Install(id) => {
-                let unset = entries.filter(|(_, id)| id.is_none());
-                out.extend(unset.map(|(cpu, _)| Action::Install(cpu, id)));
-            }
-        }
-    }
-
-    fn table(&self) -> [Option<Id>; CPUS] {
-        let mut table = [None; CPUS];
-        for (cpu, entry) in (0..self.cpus).zip(&mut table) {
-            *entry = match self.taking {
-                Taking::Section => (cpu < self.ids).then_some(cpu),
-                Taking::Exchange => Some(0),
-            };
-        }
-        table
+        Self { cpus: 2, ..Structure::of(Taking::Exchange) }
     }
 }
 
-impl Default for Local {
-    fn default() -> Self {
-        Self::new()
+impl Protocol for Taking {
+    type Flaw = Flaw;
+    /// What the lock must be.
+    type Op = Lock;
+    type At = At;
+    type Write = Write;
+    type Data = Shards;
+    type Step = Step;
+    /// Whether the visitor has taken the lock.
+    type Known = bool;
+    type Fault = Fault;
+
+    const START: At = At::Start;
+    const DRAINS: &'static [bool] = &[false, true];
+    const NOTHING: bool = false;
+    const MEMBARRIER: Step = Step::Membarrier;
+    const PLAIN_MEMBARRIER: Flaw = Flaw::PlainMembarrier;
+    const NO_TURNS: Flaw = Flaw::NoTurns;
+    const UNFENCED_THEFT: Flaw = Flaw::UnfencedTheft;
+    const OWING: Fault = Fault::Owing;
+
+    fn data(_: &Local) -> Shards {
+        [Shard { lock: Lock::None, closed: false, value: false }; IDS]
     }
-}
 
-impl Model for Local {
-    type State = State;
-    type Action = Action;
-
-    fn initial(&self) -> Vec<State> {
-        let shard = Shard { lock: Lock::None, closed: false, value: false };
-        vec![State {
-            table: self.table(),
-            shards: [shard; IDS],
-            buffers: [Buffer::EMPTY; CPUS],
-            mask: 0,
-            turn: false,
-            threads: [Thread { on: None, work: None, overtook: false }; THREADS],
-            visitors: [Visitor::IDLE; VISITORS],
-            thief: Thief::Idle,
-            fault: None,
-        }]
-    }
-
-    fn actions(&self, state: &State, out: &mut Vec<Action>) {
-        (0..self.threads.into()).for_each(|nr| self.thread_actions(state, nr, out));
-        (0..self.visitors.into()).for_each(|nr| self.visitor_actions(state, nr, out));
-        for (cpu, buffer) in (0..self.cpus).zip(&state.buffers) {
-            out.extend(buffer.ready(self.memory).map(|index| Action::Flush(cpu, index)));
-        }
-        if self.theft {
-            self.thief_actions(state, out);
+    fn first_id(model: &Local, cpu: CpuNr) -> Option<Id> {
+        match model.protocol {
+            Taking::Section => (cpu < model.ids).then_some(cpu),
+            Taking::Exchange => Some(0),
         }
     }
 
-    fn apply(&self, state: &State, action: Action) -> State {
-        let mut next = *state;
-        match action {
-            Action::Run(nr, cpu) => next.threads[nr].on = Some(cpu),
-            Action::Preempt(nr) => thread::preempt(self, &mut next, nr),
-            Action::Begin(nr, expects) => {
-                next.threads[nr].work = Some(Work { expects, at: At::Start });
-            }
-            Action::Thread(nr) => thread::step(self, &mut next, nr),
-            Action::Fail(nr) => thread::fail(self, &mut next, nr),
-            Action::Flush(cpu, index) => thread::flush(&mut next, cpu, index),
-            Action::Visit(nr, drains) => visitor::begin(self, &mut next, nr, drains),
-            Action::Visitor(nr) => visitor::step(self, &mut next, nr),
-            Action::Choose(nr, id) => visitor::choose(self, &mut next, nr, id),
-            Action::Reach(nr, cpu) => visitor::reach(self, &mut next, nr, cpu),
-            Action::Steal(cpu, id) => {
-                next.table[usize::from(cpu)] = None;
-                next.thief = match self.flaw {
-                    Some(Flaw::UnfencedTheft) => Thief::Install(id),
-                    _ => Thief::Fence(cpu, id),
-                };
-            }
-            Action::Thief => {
-                if let Thief::Fence(cpu, id) = state.thief {
-                    thread::fence(self, &mut next, cpu);
-                    next.thief = Thief::Install(id);
-                }
-            }
-            Action::Install(cpu, id) => {
-                next.table[usize::from(cpu)] = Some(id);
-                next.thief = Thief::Idle;
-            }
-        }
-        next
+    fn operations(_: &Local, _: &State) -> impl Iterator<Item = Lock> + use<> {
+        [Lock::None, Lock::Ready].into_iter()
     }
 
-    fn canonical(&self, state: &State) -> State {
-        if self.symmetric { renaming::representative(self, state) } else { *state }
+    fn stores(work: Work<Self>) -> bool {
+        matches!(work.at, At::Shard(_, Use::Commit | Use::PutBack | Use::Inside))
     }
 
-    fn broken(&self, state: &State) -> Option<&'static str> {
-        properties::broken(self, state)
+    fn waits(model: &Local, state: &State, _: CpuNr, at: At) -> bool {
+        let closed = matches!(at, At::Shard(id, Use::Look) if state.shard(id).closed);
+        closed && model.flaw == Some(Flaw::Waits)
     }
 
-    fn begins(&self, _: &State, action: Action) -> bool {
-        matches!(action, Action::Begin(..) | Action::Visit(..) | Action::Steal(..))
+    fn step(model: &Local, state: &mut State, due: Due<Self>) -> Option<At> {
+        thread::step(model, state, due)
     }
 
-    fn at_rest(&self, state: &State) -> bool {
-        state.threads.iter().all(|thread| thread.work.is_none())
-            && state.visitors.iter().all(|visitor| visitor.at == Visit::Idle)
-            && state.thief == Thief::Idle
+    fn failure(at: At) -> Option<Write> {
+        let At::Shard(id, Use::Make) = at else { return None };
+        Some(Write { id, lock: Lock::None })
     }
 
-    fn narrate(&self, before: &State, action: Action) -> (String, String) {
-        narrate::narrate(self, before, action)
+    fn aborted(model: &Local, at: At) -> At {
+        let in_section = matches!(at, At::Shard(_, Use::Look | Use::Load | Use::Commit));
+        if in_section && model.protocol == Taking::Section { At::Start } else { at }
     }
 
-    fn picture(&self, state: &State) -> String {
-        narrate::picture(self, state)
+    fn perform(_: &Local, state: &mut State, write: Write) {
+        state.shard_mut(write.id).lock = write.lock;
+    }
+
+    fn steps(model: &Local) -> &'static [Step] {
+        visitor::steps(model)
+    }
+
+    fn owed(model: &Local, state: &State) -> Set {
+        visitor::owed(model, state)
+    }
+
+    fn visitor_waits(model: &Local, state: &State, hold: Hold<Self>) -> bool {
+        hold.step == Step::Take
+            && state.shard(hold.id).lock == Lock::Held
+            && model.flaw != Some(Flaw::SkipsHeld)
+    }
+
+    fn act(model: &Local, state: &mut State, nr: usize, hold: Hold<Self>) -> Option<Hold<Self>> {
+        visitor::act(model, state, nr, hold)
+    }
+
+    /// A visitor that took no value out leaves the bit alone.
+    fn passes_over(hold: &mut Hold<Self>, drains: bool) -> bool {
+        hold.step == Step::Clear && !(hold.known && drains)
+    }
+
+    fn broken(model: &Local, state: &State) -> Option<&'static str> {
+        properties::broken(model, state)
+    }
+
+    fn rename_data(names: &Renaming<'_>, data: Shards) -> Shards {
+        names.by_id(data)
+    }
+
+    fn rename_write(names: &Renaming<'_>, write: Write) -> Write {
+        Write { id: names.id(write.id), ..write }
+    }
+
+    fn rename_work(names: &Renaming<'_>, work: Work<Self>) -> Work<Self> {
+        let At::Shard(id, at) = work.at else { return work };
+        Work { at: At::Shard(names.id(id), at), ..work }
+    }
+
+    fn rename_owed(names: &Renaming<'_>, owed: Set) -> Set {
+        names.ids(owed)
+    }
+
+    fn say_op(expects: Lock) -> String {
+        format!("wants a shard whose lock is {}", narrate::name(expects))
+    }
+
+    fn say_step(model: &Local, before: &State, cpu: CpuNr, work: Work<Self>) -> String {
+        narrate::thread_step(model, before, cpu, work)
+    }
+
+    fn say_write(write: Write) -> String {
+        narrate::write(write)
+    }
+
+    fn say_visit(
+        model: &Local,
+        before: &State,
+        visitor: Visitor<Self>,
+        hold: Hold<Self>,
+    ) -> String {
+        narrate::shard_step(model, before, visitor.drains, hold)
+    }
+
+    fn picture(state: &State, id: Id) -> String {
+        narrate::picture(state, id)
     }
 }

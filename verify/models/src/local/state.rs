@@ -1,24 +1,53 @@
-//! The global state of the local's protocol.
+//! The memory of an ID, and the steps of those who use it.
 
-use crate::memory::{Buffer, Store};
+use super::{Local, State};
+use crate::memory::Store;
+use crate::structure::state::{CpuNr, IDS, Id, Visit, Visitor};
 
-/// A concurrency ID, and the number of its shard.
-pub type Id = u8;
-/// A CPU number.
-pub type CpuNr = u8;
-/// A set of IDs or CPUs, one bit each.
-pub type Set = u8;
+/// How threads take a lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Taking {
+    /// By a critical section that stores.
+    Section,
+    /// By an exchange, between two looks.
+    Exchange,
+}
 
-/// CPUs in the largest configuration.
-pub const CPUS: usize = 2;
-/// Threads in the largest configuration.
-pub const THREADS: usize = 3;
-/// IDs in the largest configuration.
-pub const IDS: usize = 2;
-/// Visitors in the largest configuration.
-pub const VISITORS: usize = 2;
-/// Stores of a CPU that wait in its buffer.
-pub const WAITING: usize = 3;
+/// A negative control: where the protocol is left. In a few places that is harmless, and the
+/// catalogue says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Flaw {
+    /// A visitor calls no membarrier.
+    NoMembarrier,
+    /// A visitor's membarrier is the plain one: a barrier that aborts no sections.
+    PlainMembarrier,
+    /// A visitor calls membarrier before it closes the shard.
+    MembarrierFirst,
+    /// A visitor does not close the shard.
+    NoClosing,
+    /// A visitor is content with finding the lock free.
+    NoExchange,
+    /// A visitor opens the shard before it gives the lock back.
+    OpenFirst,
+    /// Both of these.
+    OpenFirstNoExchange,
+    /// A visitor clears the bit after it has opened the shard.
+    ClearLast,
+    /// A visitor leaves a shard alone that a thread holds.
+    SkipsHeld,
+    /// Visitors take no turns.
+    NoTurns,
+    /// A section loads the lock before it looks whether the shard is closed.
+    StateFirst,
+    /// A thread exchanges without looking first.
+    NoFirstLook,
+    /// A thread does not look again after the exchange.
+    NoSecondLook,
+    /// A thread waits until the shard is open.
+    Waits,
+    /// The thief does not fence.
+    UnfencedTheft,
+}
 
 /// A shard's lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -42,6 +71,9 @@ pub struct Shard {
     pub value: bool,
 }
 
+/// The memory of all IDs.
+pub type Shards = [Shard; IDS];
+
 /// A store to a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Write {
@@ -64,45 +96,32 @@ impl Store for Write {
 pub enum At {
     /// Load the CPU's ID, the first step of the section if there is one.
     Start,
+    /// A step that concerns the ID's shard.
+    Shard(Id, Use),
+}
+
+/// One atomic step of a thread at a shard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Use {
     /// Is the shard closed?
-    Look(Id),
+    Look,
     /// In the section: load the lock.
-    Load(Id),
+    Load,
     /// In the section: store the token.
-    Commit(Id),
+    Commit,
     /// Without a section: exchange the lock for the token.
-    Exchange(Id),
+    Exchange,
     /// Without a section: a full barrier; has the shard been closed in between?
-    LookAgain(Id),
+    LookAgain,
     /// Without a section: store what was found.
-    PutBack(Id),
+    PutBack,
     /// The shard is this thread's, and there is no value: make one. That may fail.
-    Make(Id),
+    Make,
     /// The shard is this thread's: set the ID's bit in the mask.
-    Mark(Id),
+    Mark,
     /// The shard is this thread's: use the value, then store READY, wherever the thread runs by
     /// then.
-    Inside(Id),
-}
-
-/// An operation in progress.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Work {
-    /// What the lock must be.
-    pub expects: Lock,
-    /// The next step.
-    pub at: At,
-}
-
-/// A thread, which uses values forever.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Thread {
-    /// The CPU that it runs on; none while it is preempted.
-    pub on: Option<CpuNr>,
-    /// The operation in progress.
-    pub work: Option<Work>,
-    /// Whether it has taken the lock that a visitor waits for, since that visitor waits.
-    pub overtook: bool,
+    Inside,
 }
 
 /// One atomic step of a visit to a shard.
@@ -124,94 +143,6 @@ pub enum Step {
     Open,
 }
 
-/// A shard being visited.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Hold {
-    /// Whose shard.
-    pub id: Id,
-    /// The next step.
-    pub step: Step,
-    /// Whether the visitor has taken the lock.
-    pub taken: bool,
-    /// The CPUs that membarrier has reached.
-    pub reached: Set,
-}
-
-/// The next atomic step of a visitor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Visit {
-    /// Nothing in progress.
-    Idle,
-    /// Wait for the turn.
-    Turn,
-    /// Load the mask.
-    Mask,
-    /// Choose an ID from those that are left.
-    Choose,
-    /// Visit a shard.
-    Shard(Hold),
-    /// End the turn.
-    End,
-}
-
-/// A thread that visits all values, or drains them. It does not matter where it runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Visitor {
-    /// The next step.
-    pub at: Visit,
-    /// Whether it takes the values out.
-    pub drains: bool,
-    /// The IDs that are left.
-    pub left: Set,
-    /// The IDs whose value it must have had when it ends.
-    pub owed: Set,
-}
-
-impl Visitor {
-    /// Nothing in progress.
-    pub const IDLE: Self = Self { at: Visit::Idle, drains: false, left: 0, owed: 0 };
-
-    /// Whether it waits for the lock of an ID's shard, or is about to take it.
-    #[must_use]
-    pub fn waits_for(&self, id: Id) -> bool {
-        matches!(self.at, Visit::Shard(hold) if hold.id == id && hold.step == Step::Take)
-    }
-}
-
-/// An agent that moves IDs from CPU to CPU.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Thief {
-    /// Nothing in flight.
-    Idle,
-    /// The CPU's entry is unset: fence it.
-    Fence(CpuNr, Id),
-    /// Store the ID into an entry that is unset.
-    Install(Id),
-}
-
-/// The global state.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct State {
-    /// CPU to ID.
-    pub table: [Option<Id>; CPUS],
-    /// The shards, by ID.
-    pub shards: [Shard; IDS],
-    /// The CPUs' store buffers.
-    pub buffers: [Buffer<Write, WAITING>; CPUS],
-    /// The mask: IDs whose shard may have a value.
-    pub mask: Set,
-    /// Whether it is some visitor's turn.
-    pub turn: bool,
-    /// The threads.
-    pub threads: [Thread; THREADS],
-    /// The visitors.
-    pub visitors: [Visitor; VISITORS],
-    /// Who moves IDs.
-    pub thief: Thief,
-    /// Whether a step broke a rule by itself.
-    pub fault: Option<Fault>,
-}
-
 /// A step that breaks a rule by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Fault {
@@ -231,12 +162,12 @@ impl State {
     /// The shard of an ID.
     #[must_use]
     pub fn shard(&self, id: Id) -> &Shard {
-        &self.shards[usize::from(id)]
+        &self.data[usize::from(id)]
     }
 
     /// The shard of an ID, to change it.
     pub fn shard_mut(&mut self, id: Id) -> &mut Shard {
-        &mut self.shards[usize::from(id)]
+        &mut self.data[usize::from(id)]
     }
 
     /// The lock as a thread on `cpu` sees it.
@@ -246,8 +177,20 @@ impl State {
         waiting.find(|write| write.id == id).map_or(self.shard(id).lock, |write| write.lock)
     }
 
-    /// A store becomes visible.
-    pub fn perform(&mut self, write: Write) {
-        self.shard_mut(write.id).lock = write.lock;
+    /// Whether a visitor waits for the lock of an ID's shard, or is about to take it.
+    #[must_use]
+    pub fn is_waited_for(&self, id: Id) -> bool {
+        let waits = |visitor: &Visitor<Taking>| {
+            let Visit::At(hold) = visitor.at else { return false };
+            hold.id == id && hold.step == Step::Take
+        };
+        self.visitors.iter().any(waits)
+    }
+}
+
+impl Local {
+    /// Whether a visitor takes the lock by an exchange.
+    pub(super) fn exchanges(&self) -> bool {
+        !matches!(self.flaw, Some(Flaw::NoExchange | Flaw::OpenFirstNoExchange))
     }
 }

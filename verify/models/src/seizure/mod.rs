@@ -9,8 +9,7 @@
 //! A mask says which blocks a drainer must look at; a block that was never used, or was drained,
 //! is inactive and gets its bit when it is activated.
 //!
-//! A block is a stack: the word says how many items there are. Threads push and pop forever;
-//! drainers drain forever; a thief moves IDs between CPUs forever. Executions are not bounded.
+//! A block is a stack: the word says how many items there are. Threads push and pop forever.
 //!
 //! # What stands for the data
 //!
@@ -21,231 +20,223 @@
 //!
 //! # Assumptions
 //!
-//! 1. The load of the CPU's ID and of what leads to it is one step, the first of a section. A
-//!    section that is preempted, moved or fenced begins again, unless it has committed. Signals do
-//!    nothing more: their handlers are other threads.
-//! 2. A thread can be preempted and moved at every step outside sections: during an activation.
-//!    Another thread then runs on the CPU with the same ID.
-//! 3. The thief moves any ID at any time: it unsets the entry of a CPU, fences that CPU, and gives
-//!    the ID to any CPU without one. That covers percid's table, whose protocol is explored by
-//!    itself, and the kernel, which moves an ID when no section of its owner is in flight.
-//! 4. Memory, if it is not sequential, is a store buffer for each CPU that holds the stores of
-//!    sections and of activations. A context switch and a fence empty it.
-//!    [`Memory::Unordered`] lets stores to different places overtake each other, and the atomic set
-//!    of a bit does not empty the buffer: the stores need no order among themselves. Not left open
-//!    is this: a bit is set and cleared before the word is stored that says so (a release store).
-//! 5. A drainer's own stores and the lock are visible at once. Both are release stores: a drainer
-//!    whose stores are late is a drainer that is slow.
-//! 6. Membarrier reaches the CPUs one by one, in any order; it empties the store buffer, and aborts
-//!    the section in flight.
-//! 7. What a drain does with an owned block is one step: no other thread may touch the block then,
-//!    and that is checked.
-//! 8. Blocks are seized one after the other. A drainer that marks several words, calls membarrier
-//!    once, and confirms them all, is to each block one that takes its time: no step concerns two
-//!    blocks, and an operation never waits.
-//! 9. A drain must get what is inside a block when it begins if the activation of the block is
+//! Those of [`crate::structure`], and:
+//!
+//! 1. Store buffers hold the stores of sections and of activations. [`Memory::Unordered`] lets
+//!    stores to different places overtake each other, and the atomic set of a bit does not empty
+//!    the buffer: the stores need no order among themselves. Not left open is this: a bit is set
+//!    and cleared before the word is stored that says so (a release store). The lock of drainers is
+//!    one, too.
+//! 2. What a drain does with an owned block is one step: no other thread may touch the block then,
+//!    and that is checked. An operation never waits.
+//! 3. A drain must get what is inside a block when it begins if the activation of the block is
 //!    visible by then. An item in a block whose activation still waits in a store buffer may be
 //!    missed: no thread can have learned of it but by a later store from the same buffer.
+//!
+//! [`Memory::Unordered`]: crate::memory::Memory::Unordered
 
-mod drainer;
 mod narrate;
 mod ownership;
 mod properties;
-mod protocol;
-mod renaming;
 pub mod state;
 mod thread;
+mod visitor;
 
-use crate::explore::Model;
-use crate::memory::{Buffer, Memory};
-use state::{
-    At, Block, CAPACITY, CPUS, DRAINERS, Drain, Drainer, IDS, Op, State, THREADS, Thief, Thread,
-    Value, Word, Work,
-};
+use crate::structure::state::{CpuNr, Due, Hold, IDS, Id, Set, Thread, Visitor, Work};
+use crate::structure::{Protocol, Renaming, Structure};
+use state::{At, Block, CAPACITY, Data, Fault, Item, Op, SeizeStep, Value, Word, Write};
 
-pub use properties::{INTRUDED, LOST, OWED, SHARED, SOLO, TWICE, UNMARKED};
-pub use protocol::{Action, Flaw, Seizure};
+pub use crate::structure::SOLO;
+pub use properties::{INTRUDED, LOST, OWED, SHARED, TWICE, UNMARKED};
+pub use state::{Flaw, Stack};
+
+/// One configuration of the model.
+pub type Seizure = Structure<Stack>;
+/// The global state.
+pub type State = crate::structure::state::State<Stack>;
 
 impl Seizure {
     /// The protocol on one CPU with one ID: two threads, two drainers, two items.
     #[must_use]
-    pub const fn new() -> Self {
-        Self {
-            cpus: 1,
-            threads: 2,
-            ids: 1,
-            items: 2,
-            drainers: 2,
-            theft: false,
-            memory: Memory::Sequential,
-            flaw: None,
-            items_only: false,
-            symmetric: true,
-        }
+    pub const fn on_one_cpu() -> Self {
+        Structure::of(Stack { items: 2 })
     }
 
     /// The same on two CPUs, between which the ID moves; one drainer.
     #[must_use]
     pub const fn with_theft() -> Self {
-        Self { cpus: 2, drainers: 1, theft: true, ..Self::new() }
-    }
-
-    fn thread_actions(&self, state: &State, nr: usize, out: &mut Vec<Action>) {
-        let thread = state.threads[nr];
-        if thread.on.is_none() {
-            let idle = (0..self.cpus)
-                .filter(|&cpu| state.threads.iter().all(|other| other.on != Some(cpu)));
-            return out.extend(idle.map(|cpu| Action::Run(nr, cpu)));
-        }
-        out.push(Action::Preempt(nr));
-        if thread.work.is_none() {
-            self.operations(state, nr, out);
-        } else if thread::can_step(self, state, nr) {
-            out.push(Action::Thread(nr));
-        }
-    }
-
-    fn operations(&self, state: &State, nr: usize, out: &mut Vec<Action>) {
-        let outside = (0..self.items).filter(|item| state.outside & 1 << item != 0);
-        out.extend(outside.map(|item| Action::Begin(nr, Op::Push(item))));
-        out.push(Action::Begin(nr, Op::Pop));
-    }
-
-    fn drainer_actions(&self, state: &State, nr: usize, out: &mut Vec<Action>) {
-        match state.drainers[nr].at {
-            Drain::Idle => out.push(Action::Drain(nr)),
-            Drain::Choose => {
-                let left = state.drainers[nr].left;
-                let ids = (0..self.ids).filter(|id| left & 1 << id != 0);
-                out.extend(ids.map(|id| Action::Choose(nr, id)));
-            }
-            Drain::Seize(hold) if hold.step == state::SeizeStep::Membarrier => {
-                let cpus = (0..self.cpus).filter(|cpu| hold.reached & 1 << cpu == 0);
-                out.extend(cpus.map(|cpu| Action::Reach(nr, cpu)));
-            }
-            _ if drainer::can_step(state, nr) => out.push(Action::Drainer(nr)),
-            _ => {}
-        }
-    }
-
-    fn thief_actions(&self, state: &State, out: &mut Vec<Action>) {
-        let entries = (0..self.cpus).zip(state.table);
-        match state.thief {
-            Thief::Idle => {
-                let set = entries.filter_map(|(cpu, id)| Some((cpu, id?)));
-                out.extend(set.map(|(cpu, id)| Action::Steal(cpu, id)));
-            }
-            Thief::Fence(..) => out.push(Action::Thief),
-            Thief::Install(id) => {
-                let unset = entries.filter(|(_, id)| id.is_none());
-                out.extend(unset.map(|(cpu, _)| Action::Install(cpu, id)));
-            }
-        }
+        Self { cpus: 2, visitors: 1, theft: true, ..Self::on_one_cpu() }
     }
 }
 
-impl Default for Seizure {
-    fn default() -> Self {
-        Self::new()
-    }
+/// Whether a thread has an item in its hands.
+fn pushes(thread: &Thread<Stack>, item: Item) -> bool {
+    thread.work.is_some_and(|work| work.op == Op::Push(item))
 }
 
-impl Model for Seizure {
-    type State = State;
-    type Action = Action;
+impl Protocol for Stack {
+    type Flaw = Flaw;
+    type Op = Op;
+    type At = At;
+    type Write = Write;
+    type Data = Data;
+    type Step = SeizeStep;
+    /// What the word said when it was loaded.
+    type Known = Value;
+    type Fault = Fault;
 
-    fn initial(&self) -> Vec<State> {
+    const START: At = At::Start;
+    const DRAINS: &'static [bool] = &[true];
+    const NOTHING: Value = Value::Inactive;
+    const MEMBARRIER: SeizeStep = SeizeStep::Membarrier;
+    const PLAIN_MEMBARRIER: Flaw = Flaw::PlainMembarrier;
+    const NO_TURNS: Flaw = Flaw::NoLock;
+    const UNFENCED_THEFT: Flaw = Flaw::UnfencedTheft;
+    const OWING: Fault = Fault::Owing;
+
+    fn data(model: &Seizure) -> Data {
         let block = Block { word: Word::of(Value::Inactive), slots: [None; CAPACITY] };
-        let mut table = [None; CPUS];
-        for (id, entry) in (0..self.ids.min(self.cpus)).zip(&mut table) {
-            *entry = Some(id);
-        }
-        vec![State {
-            table,
-            blocks: [block; IDS],
-            buffers: [Buffer::EMPTY; CPUS],
-            mask: 0,
-            locked: false,
-            outside: (1 << self.items) - 1,
-            threads: [Thread { on: None, work: None }; THREADS],
-            drainers: [Drainer::IDLE; DRAINERS],
-            thief: Thief::Idle,
-            fault: None,
-        }]
+        Data { blocks: [block; IDS], outside: (1 << model.protocol.items) - 1 }
     }
 
-    fn actions(&self, state: &State, out: &mut Vec<Action>) {
-        (0..self.threads.into()).for_each(|nr| self.thread_actions(state, nr, out));
-        (0..self.drainers.into()).for_each(|nr| self.drainer_actions(state, nr, out));
-        for (cpu, buffer) in (0..self.cpus).zip(&state.buffers) {
-            out.extend(buffer.ready(self.memory).map(|index| Action::Flush(cpu, index)));
-        }
-        if self.theft {
-            self.thief_actions(state, out);
+    fn operations(model: &Seizure, state: &State) -> impl Iterator<Item = Op> + use<> {
+        let outside = state.data.outside;
+        let pushed = (0..model.protocol.items).filter(move |item| outside & 1 << item != 0);
+        pushed.map(Op::Push).chain([Op::Pop])
+    }
+
+    fn begin(state: &mut State, op: Op) {
+        if let Op::Push(item) = op {
+            state.data.outside &= !(1 << item);
         }
     }
 
-    fn apply(&self, state: &State, action: Action) -> State {
-        let mut next = *state;
-        match action {
-            Action::Run(nr, cpu) => next.threads[nr].on = Some(cpu),
-            Action::Preempt(nr) => thread::preempt(self, &mut next, nr),
-            Action::Begin(nr, op) => {
-                if let Op::Push(item) = op {
-                    next.outside &= !(1 << item);
-                }
-                next.threads[nr].work = Some(Work { op, at: At::Start });
-            }
-            Action::Thread(nr) => thread::step(self, &mut next, nr),
-            Action::Flush(cpu, index) => thread::flush(self, &mut next, cpu, index),
-            Action::Drain(nr) => drainer::begin(self, &mut next, nr),
-            Action::Drainer(nr) => drainer::step(self, &mut next, nr),
-            Action::Choose(nr, id) => drainer::choose(&mut next, nr, id),
-            Action::Reach(nr, cpu) => drainer::reach(self, &mut next, nr, cpu),
-            Action::Steal(cpu, id) => {
-                next.table[usize::from(cpu)] = None;
-                next.thief = match self.flaw {
-                    Some(Flaw::UnfencedTheft) => Thief::Install(id),
-                    _ => Thief::Fence(cpu, id),
-                };
-            }
-            Action::Thief => {
-                if let Thief::Fence(cpu, id) = state.thief {
-                    thread::fence(self, &mut next, cpu);
-                    next.thief = Thief::Install(id);
-                }
-            }
-            Action::Install(cpu, id) => {
-                next.table[usize::from(cpu)] = Some(id);
-                next.thief = Thief::Idle;
-            }
+    fn stores(work: Work<Self>) -> bool {
+        match work.at {
+            At::Slot(..) => matches!(work.op, Op::Push(_)),
+            At::Commit { .. } | At::Own(_) | At::Publish(_) => true,
+            At::Start | At::Load(_) | At::Begin | At::Check(_) | At::Mark(_) => false,
         }
-        next
     }
 
-    fn canonical(&self, state: &State) -> State {
-        if self.symmetric { renaming::representative(self, state) } else { *state }
+    fn waits(model: &Seizure, state: &State, cpu: CpuNr, at: At) -> bool {
+        let seized = matches!(at, At::Load(id) if state.block_seen_on(cpu, id).word.seized);
+        seized && model.flaw == Some(Flaw::Waits)
     }
 
-    fn broken(&self, state: &State) -> Option<&'static str> {
-        properties::broken(self, state)
+    fn step(model: &Seizure, state: &mut State, due: Due<Self>) -> Option<At> {
+        thread::step(model, state, due)
     }
 
-    fn begins(&self, _: &State, action: Action) -> bool {
-        matches!(action, Action::Begin(..) | Action::Drain(..) | Action::Steal(..))
+    fn aborted(model: &Seizure, at: At) -> At {
+        match at {
+            At::Load(_) | At::Slot(..) | At::Commit { .. } => At::Start,
+            At::Check(_) | At::Own(_) if model.flaw != Some(Flaw::Unprotected) => At::Begin,
+            at => at,
+        }
     }
 
-    fn at_rest(&self, state: &State) -> bool {
-        state.threads.iter().all(|thread| thread.work.is_none())
-            && state.drainers.iter().all(|drainer| drainer.at == Drain::Idle)
-            && state.thief == Thief::Idle
+    fn perform(model: &Seizure, state: &mut State, write: Write) {
+        thread::perform(model, state, write);
     }
 
-    fn narrate(&self, before: &State, action: Action) -> (String, String) {
-        narrate::narrate(self, before, action)
+    fn steps(model: &Seizure) -> &'static [SeizeStep] {
+        visitor::steps(model.flaw)
     }
 
-    fn picture(&self, state: &State) -> String {
-        narrate::picture(self, state)
+    fn owed(model: &Seizure, state: &State) -> Set {
+        ownership::owed(model, state)
+    }
+
+    fn excused(model: &Seizure, state: &State) -> Set {
+        ownership::excused(model, state)
+    }
+
+    fn act(model: &Seizure, state: &mut State, _: usize, hold: Hold<Self>) -> Option<Hold<Self>> {
+        visitor::seize(model, state, hold)
+    }
+
+    /// What the word said has been used by then.
+    fn passes_over(hold: &mut Hold<Self>, _: bool) -> bool {
+        if matches!(hold.step, SeizeStep::Clear | SeizeStep::Release) {
+            hold.known = Value::Inactive;
+        }
+        false
+    }
+
+    fn broken(model: &Seizure, state: &State) -> Option<&'static str> {
+        properties::broken(model, state)
+    }
+
+    fn items(&self) -> u8 {
+        self.items
+    }
+
+    fn trait_of_item(state: &State, item: Item) -> (bool, bool) {
+        let pushed = state.threads.iter().any(|thread| pushes(thread, item));
+        (state.data.outside & 1 << item != 0, pushed)
+    }
+
+    fn rename_data(names: &Renaming<'_>, data: Data) -> Data {
+        let block = |block: Block| Block {
+            slots: block.slots.map(|slot| slot.map(|item| names.item(item))),
+            ..block
+        };
+        Data { blocks: names.by_id(data.blocks).map(block), outside: names.items(data.outside) }
+    }
+
+    fn rename_write(names: &Renaming<'_>, write: Write) -> Write {
+        match write {
+            Write::Word(id, word) => Write::Word(names.id(id), word),
+            Write::Slot(id, slot, item) => Write::Slot(names.id(id), slot, names.item(item)),
+        }
+    }
+
+    fn rename_work(names: &Renaming<'_>, mut work: Work<Self>) -> Work<Self> {
+        if let Op::Push(item) = &mut work.op {
+            *item = names.item(*item);
+        }
+        match &mut work.at {
+            At::Start | At::Begin => {}
+            At::Commit { id, popped, .. } => {
+                *id = names.id(*id);
+                *popped = popped.map(|item| names.item(item));
+            }
+            At::Load(id)
+            | At::Slot(id, _)
+            | At::Check(id)
+            | At::Own(id)
+            | At::Mark(id)
+            | At::Publish(id) => *id = names.id(*id),
+        }
+        work
+    }
+
+    fn rename_owed(names: &Renaming<'_>, owed: Set) -> Set {
+        names.items(owed)
+    }
+
+    fn say_op(op: Op) -> String {
+        format!("begins to {}", narrate::what(op))
+    }
+
+    fn say_step(model: &Seizure, before: &State, cpu: CpuNr, work: Work<Self>) -> String {
+        narrate::thread_step(model, before, cpu, work)
+    }
+
+    fn say_write(write: Write) -> String {
+        narrate::place(write)
+    }
+
+    fn say_visit(_: &Seizure, before: &State, _: Visitor<Self>, hold: Hold<Self>) -> String {
+        narrate::seize_step(before, hold)
+    }
+
+    fn picture(state: &State, id: Id) -> String {
+        narrate::picture(state, id)
+    }
+
+    fn picture_of_rest(model: &Seizure, state: &State) -> String {
+        narrate::outside(model, state)
     }
 }

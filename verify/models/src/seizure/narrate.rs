@@ -1,49 +1,10 @@
 //! Steps and states in words.
 
-use super::protocol::{Action, Flaw, Seizure};
-use super::state::{
-    At, CpuNr, Drain, Hold, Id, Item, Op, SeizeStep, Set, State, Thief, Value, Word, Work, Write,
-};
+use super::state::{At, Flaw, Item, Op, SeizeStep, Stack, Value, Word, Write};
+use super::{Seizure, State};
+use crate::structure::state::{CpuNr, Hold, Id, Work};
 
-/// Who takes `action` in `before`, and what it does.
-pub(super) fn narrate(model: &Seizure, before: &State, action: Action) -> (String, String) {
-    match action {
-        Action::Run(nr, cpu) => (thread(before, nr), format!("is scheduled on cpu{cpu}")),
-        Action::Preempt(nr) => {
-            let aborted = aborted(model, before, nr);
-            (thread(before, nr), format!("is preempted{aborted}"))
-        }
-        Action::Begin(nr, op) => (thread(before, nr), format!("begins to {}", what(op))),
-        Action::Thread(nr) => (thread(before, nr), thread_step(model, before, nr)),
-        Action::Flush(cpu, index) => {
-            let write = before.buffers[usize::from(cpu)].iter().nth(index);
-            let write = write.map_or(String::new(), |&write| place(write));
-            (format!("cpu{cpu}"), format!("its {write} becomes visible"))
-        }
-        Action::Drain(nr) => (drainer(nr), "begins to drain".into()),
-        Action::Drainer(nr) => (drainer(nr), drainer_step(before, nr)),
-        Action::Choose(nr, id) => (drainer(nr), format!("goes for {id}")),
-        Action::Reach(nr, cpu) => {
-            (drainer(nr), format!("membarrier reaches {}", fenced(model, before, cpu)))
-        }
-        Action::Steal(cpu, id) => ("thief".into(), format!("{id}: store table[{cpu}] = UNSET")),
-        Action::Thief => ("thief".into(), thief_step(model, before)),
-        Action::Install(cpu, id) => ("thief".into(), format!("store table[{cpu}] = {id}")),
-    }
-}
-
-fn thread(before: &State, nr: usize) -> String {
-    match before.threads[nr].on {
-        Some(cpu) => format!("T{nr} on cpu{cpu}"),
-        None => format!("T{nr}"),
-    }
-}
-
-fn drainer(nr: usize) -> String {
-    format!("drainer{nr}")
-}
-
-fn what(op: Op) -> String {
+pub(super) fn what(op: Op) -> String {
     match op {
         Op::Push(item) => format!("push {}", name(item)),
         Op::Pop => "pop".into(),
@@ -55,23 +16,13 @@ fn name(item: Item) -> char {
     char::from(b'x' + item)
 }
 
-fn aborted(model: &Seizure, before: &State, nr: usize) -> &'static str {
-    let mut thread = before.threads[nr];
-    super::thread::abort(model, &mut thread);
-    if thread == before.threads[nr] { "" } else { ", section aborted" }
-}
-
-fn fenced(model: &Seizure, before: &State, cpu: CpuNr) -> String {
-    let running = before.threads.iter().position(|thread| thread.on == Some(cpu));
-    let aborted = running.map_or("", |nr| aborted(model, before, nr));
-    format!("cpu{cpu}{aborted}")
-}
-
-fn thread_step(model: &Seizure, before: &State, nr: usize) -> String {
-    let thread = before.threads[nr];
-    let (Some(cpu), Some(Work { op, at })) = (thread.on, thread.work) else {
-        return String::new();
-    };
+pub(super) fn thread_step(
+    model: &Seizure,
+    before: &State,
+    cpu: CpuNr,
+    work: Work<Stack>,
+) -> String {
+    let Work { op, at } = work;
     let sees = |id| word(before.block_seen_on(cpu, id).word);
     match at {
         At::Start | At::Begin => match before.table[usize::from(cpu)] {
@@ -101,19 +52,8 @@ fn empty() -> String {
     text(Value::Items(0))
 }
 
-fn drainer_step(before: &State, nr: usize) -> String {
-    let drainer = before.drainers[nr];
-    match drainer.at {
-        Drain::Lock => "takes the lock".into(),
-        Drain::Mask => format!("load the mask: {}", ids(before.mask)),
-        Drain::Seize(hold) => seize_step(before, hold),
-        Drain::Unlock => "is done; releases the lock".into(),
-        Drain::Idle | Drain::Choose => String::new(),
-    }
-}
-
-fn seize_step(before: &State, hold: Hold) -> String {
-    let Hold { id, step, value, .. } = hold;
+pub(super) fn seize_step(before: &State, hold: Hold<Stack>) -> String {
+    let Hold { id, step, known: value, .. } = hold;
     let (now, seized) = (before.block(id).word, Word::seized(value));
     let outcome = |good| if good { "yes" } else { "no, once more" };
     match step {
@@ -141,13 +81,6 @@ fn seize_step(before: &State, hold: Hold) -> String {
     }
 }
 
-fn thief_step(model: &Seizure, before: &State) -> String {
-    match before.thief {
-        Thief::Fence(cpu, _) => format!("fence {}", fenced(model, before, cpu)),
-        Thief::Idle | Thief::Install(_) => String::new(),
-    }
-}
-
 fn text(value: Value) -> String {
     match value {
         Value::Inactive => "INACTIVE".into(),
@@ -161,34 +94,20 @@ fn word(word: Word) -> String {
     format!("{}{mark}", text(word.value))
 }
 
-fn place(write: Write) -> String {
+pub(super) fn place(write: Write) -> String {
     match write {
-        Write::Word(id, value) => format!("store of word {id} = {}", word(value)),
-        Write::Slot(id, slot, item) => format!("store of {} into slot {slot} of {id}", name(item)),
+        Write::Word(id, value) => format!("word {id} = {}", word(value)),
+        Write::Slot(id, slot, item) => format!("{} into slot {slot} of {id}", name(item)),
     }
 }
 
-fn ids(members: Set) -> String {
-    let members: Vec<String> =
-        (0..Id::BITS).filter(|id| members & 1 << id != 0).map(|id| id.to_string()).collect();
-    format!("{{{}}}", members.join(" "))
+pub(super) fn picture(state: &State, id: Id) -> String {
+    let block = state.block(id);
+    let slots = block.slots.iter().map(|slot| slot.map_or('-', name));
+    format!("{:17} [{}]", word(block.word), slots.collect::<String>())
 }
 
-/// The state on one line: who runs where with which ID, the blocks, the mask, the items outside.
-pub(super) fn picture(model: &Seizure, state: &State) -> String {
-    let cpus = (0..model.cpus).map(|cpu| {
-        let running = state.threads.iter().position(|thread| thread.on == Some(cpu));
-        let running = running.map_or("-".into(), |nr| format!("T{nr}"));
-        let id = state.table[usize::from(cpu)].map_or("-".into(), |id| id.to_string());
-        format!("{running:2} {id}")
-    });
-    let blocks = (0..model.ids).map(|id| {
-        let block = state.block(id);
-        let slots = block.slots.iter().map(|slot| slot.map_or('-', name));
-        format!("{:17} [{}]", word(block.word), slots.collect::<String>())
-    });
-    let parts: Vec<String> = cpus.chain(blocks).collect();
-    let outside = (0..model.items).filter(|item| state.outside & 1 << item != 0).map(name);
-    let outside: String = outside.collect();
-    format!("| {} | mask {:5} | outside {outside}", parts.join(" | "), ids(state.mask))
+pub(super) fn outside(model: &Seizure, state: &State) -> String {
+    let items = (0..model.protocol.items).filter(|item| state.data.outside & 1 << item != 0);
+    format!(" | outside {}", items.map(name).collect::<String>())
 }

@@ -1,12 +1,13 @@
 //! To whom blocks and items belong.
 
-use super::protocol::{Flaw, Seizure};
-use super::state::{At, Drain, Drainer, Id, Item, SeizeStep, Set, State, Value};
+use super::state::{At, Flaw, Item, SeizeStep, Stack, Value};
+use super::{Seizure, State};
+use crate::structure::state::{Id, Set, Visit, Visitor};
 
-/// Whether a drainer owns a block: it has confirmed the seizure, and not released it.
-pub(super) fn owns(model: &Seizure, drainer: &Drainer, id: Id) -> bool {
-    match drainer.at {
-        Drain::Seize(hold) if hold.id == id => match hold.step {
+/// Whether a visitor owns a block: it has confirmed the seizure, and not released it.
+pub(super) fn owns(model: &Seizure, visitor: &Visitor<Stack>, id: Id) -> bool {
+    match visitor.at {
+        Visit::At(hold) if hold.id == id => match hold.step {
             SeizeStep::Take | SeizeStep::Release => true,
             SeizeStep::Clear => model.flaw != Some(Flaw::ReleaseFirst),
             _ => false,
@@ -15,13 +16,13 @@ pub(super) fn owns(model: &Seizure, drainer: &Drainer, id: Id) -> bool {
     }
 }
 
-/// Whether a drainer owns a block and has taken what was inside.
-pub(super) fn has_emptied(model: &Seizure, drainer: &Drainer, id: Id) -> bool {
-    let taking = matches!(drainer.at, Drain::Seize(hold) if hold.step == SeizeStep::Take);
-    owns(model, drainer, id) && !taking
+/// Whether a visitor owns a block and has taken what was inside.
+pub(super) fn has_emptied(model: &Seizure, visitor: &Visitor<Stack>, id: Id) -> bool {
+    let taking = matches!(visitor.at, Visit::At(hold) if hold.step == SeizeStep::Take);
+    owns(model, visitor, id) && !taking
 }
 
-/// Who may use an ID's block outside critical sections: a drainer that has confirmed its seizure, a
+/// Who may use an ID's block outside critical sections: a visitor that has confirmed its seizure, a
 /// thread that activates the block.
 pub(super) fn owners(model: &Seizure, state: &State, id: Id) -> usize {
     let owns_before_it_marks = model.flaw != Some(Flaw::MarkFirst);
@@ -30,15 +31,15 @@ pub(super) fn owners(model: &Seizure, state: &State, id: Id) -> usize {
         At::Mark(of) | At::Publish(of) => of == id && owns_before_it_marks,
         _ => false,
     });
-    let drainers = state.drainers.iter().filter(|drainer| owns(model, drainer, id)).count();
-    threads.count() + drainers
+    let visitors = state.visitors.iter().filter(|visitor| owns(model, visitor, id)).count();
+    threads.count() + visitors
 }
 
 /// The items in a block, including those whose stores are still waiting in a buffer.
 pub(super) fn live(model: &Seizure, state: &State, id: Id) -> impl Iterator<Item = Item> + use<> {
     let block = state.block_with(id, &state.buffers);
     let emptied =
-        block.word.seized && state.drainers.iter().any(|drainer| has_emptied(model, drainer, id));
+        block.word.seized && state.visitors.iter().any(|visitor| has_emptied(model, visitor, id));
     let items = match block.word.value {
         Value::Items(items) if !emptied => items,
         _ => 0,
@@ -56,4 +57,13 @@ pub(super) fn owed(model: &Seizure, state: &State) -> Set {
 /// The items in a block, as a drain owes them.
 pub(super) fn content(model: &Seizure, state: &State, id: Id) -> Set {
     live(model, state, id).fold(0, |items, item| items | 1 << item)
+}
+
+/// What a drain need not have got, since another one is at it.
+pub(super) fn excused(model: &Seizure, state: &State) -> Set {
+    let seized = state.visitors.iter().filter_map(|visitor| match visitor.at {
+        Visit::At(hold) => Some(hold.id),
+        _ => None,
+    });
+    seized.fold(0, |excused, id| excused | content(model, state, id))
 }

@@ -1,30 +1,50 @@
-//! The global state of the seizure protocol.
+//! The memory of an ID, and the steps of those who use it.
 
+use super::State;
 use crate::memory::{Buffer, Store};
+use crate::structure::state::{CpuNr, IDS, Id, Set, WAITING};
 
-/// A concurrency ID, and the number of its block.
-pub type Id = u8;
-/// A CPU number.
-pub type CpuNr = u8;
 /// An item that is pushed and popped.
 pub type Item = u8;
-/// A set of IDs, CPUs or items, one bit each.
-pub type Set = u8;
 
-/// CPUs in the largest configuration.
-pub const CPUS: usize = 2;
-/// Threads in the largest configuration.
-pub const THREADS: usize = 3;
-/// IDs in the largest configuration.
-pub const IDS: usize = 2;
-/// Drainers in the largest configuration.
-pub const DRAINERS: usize = 2;
-/// Items in the largest configuration.
-pub const ITEMS: u8 = 2;
 /// Slots of a block.
 pub const CAPACITY: usize = 2;
-/// Stores of a CPU that wait in its buffer.
-pub const WAITING: usize = 3;
+
+/// Blocks are stacks, of this many items together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Stack {
+    /// Number of items.
+    pub items: u8,
+}
+
+/// A negative control: where the protocol is left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Flaw {
+    /// A drainer calls no membarrier.
+    NoMembarrier,
+    /// A drainer's membarrier is the plain one: a barrier that aborts no sections.
+    PlainMembarrier,
+    /// A drainer calls membarrier before it marks the word.
+    MembarrierFirst,
+    /// A drainer does not confirm that its mark is still there.
+    NoConfirmation,
+    /// A drainer marks the word by a plain store.
+    PlainSeizure,
+    /// A drainer releases the word before it clears the bit.
+    ReleaseFirst,
+    /// Drainers do not exclude each other.
+    NoLock,
+    /// A drainer that lost its mark to a section leaves the block alone.
+    GivesUp,
+    /// An activation sets the bit before it owns the word, and stores the active word at once.
+    MarkFirst,
+    /// An activation takes the word outside a critical section.
+    Unprotected,
+    /// An operation waits for the end of a seizure.
+    Waits,
+    /// The thief does not fence.
+    UnfencedTheft,
+}
 
 /// What a block's state word says about its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -134,32 +154,6 @@ pub enum At {
     Publish(Id),
 }
 
-/// An operation in progress.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Work {
-    /// What for.
-    pub op: Op,
-    /// The next step.
-    pub at: At,
-}
-
-/// A thread, which pushes and pops forever.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Thread {
-    /// The CPU that it runs on; none while it is preempted.
-    pub on: Option<CpuNr>,
-    /// The operation in progress.
-    pub work: Option<Work>,
-}
-
-impl Thread {
-    /// Whether it has an item in its hands.
-    #[must_use]
-    pub fn pushes(&self, item: Item) -> bool {
-        self.work.is_some_and(|work| work.op == Op::Push(item))
-    }
-}
-
 /// One atomic step of a seizure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum SeizeStep {
@@ -181,86 +175,13 @@ pub enum SeizeStep {
     Release,
 }
 
-/// A block being seized.
+/// The memory of all IDs, and the items that are in none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Hold {
-    /// Whose block.
-    pub id: Id,
-    /// The next step.
-    pub step: SeizeStep,
-    /// What the word said when it was loaded.
-    pub value: Value,
-    /// The CPUs that membarrier has reached.
-    pub reached: Set,
-}
-
-/// The next atomic step of a drainer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Drain {
-    /// Nothing in progress.
-    Idle,
-    /// Take the structure's lock.
-    Lock,
-    /// Load the mask.
-    Mask,
-    /// Choose an ID from those that are left.
-    Choose,
-    /// Seize a block.
-    Seize(Hold),
-    /// Release the lock.
-    Unlock,
-}
-
-/// A thread that drains. It does not matter where it runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Drainer {
-    /// The next step.
-    pub at: Drain,
-    /// The IDs that are left.
-    pub left: Set,
-    /// What it must have got when it ends.
-    pub owed: Set,
-}
-
-impl Drainer {
-    /// Nothing in progress.
-    pub const IDLE: Self = Self { at: Drain::Idle, left: 0, owed: 0 };
-}
-
-/// An agent that moves IDs from CPU to CPU.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Thief {
-    /// Nothing in flight.
-    Idle,
-    /// The CPU's entry is unset: fence it.
-    Fence(CpuNr, Id),
-    /// Store the ID into an entry that is unset.
-    Install(Id),
-}
-
-/// The global state.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct State {
-    /// CPU to ID.
-    pub table: [Option<Id>; CPUS],
+pub struct Data {
     /// The blocks, by ID.
     pub blocks: [Block; IDS],
-    /// The CPUs' store buffers.
-    pub buffers: [Buffer<Write, WAITING>; CPUS],
-    /// The mask: IDs whose block may be active.
-    pub mask: Set,
-    /// Whether a drainer holds the structure's lock.
-    pub locked: bool,
     /// The items that are neither inside nor being pushed.
     pub outside: Set,
-    /// The threads.
-    pub threads: [Thread; THREADS],
-    /// The drainers.
-    pub drainers: [Drainer; DRAINERS],
-    /// Who moves IDs.
-    pub thief: Thief,
-    /// Whether a step broke a rule by itself.
-    pub fault: Option<Fault>,
 }
 
 /// A step that breaks a rule by itself.
@@ -278,12 +199,12 @@ impl State {
     /// The block of an ID.
     #[must_use]
     pub fn block(&self, id: Id) -> &Block {
-        &self.blocks[usize::from(id)]
+        &self.data.blocks[usize::from(id)]
     }
 
     /// The word of an ID's block in memory.
     pub fn word_mut(&mut self, id: Id) -> &mut Word {
-        &mut self.blocks[usize::from(id)].word
+        &mut self.data.blocks[usize::from(id)].word
     }
 
     /// The block as it will be once the stores that wait in `buffers` are visible.
@@ -312,17 +233,17 @@ impl State {
         match write {
             Write::Word(id, word) => *self.word_mut(id) = word,
             Write::Slot(id, slot, item) => {
-                self.blocks[usize::from(id)].slots[usize::from(slot)] = Some(item);
+                self.data.blocks[usize::from(id)].slots[usize::from(slot)] = Some(item);
             }
         }
     }
 
     /// An item is handed out, by a pop or a drain; or it comes back from a push that was refused.
     pub fn hand_out(&mut self, item: Item) {
-        if self.outside & 1 << item != 0 {
+        if self.data.outside & 1 << item != 0 {
             self.fault = Some(Fault::Twice);
         }
-        self.outside |= 1 << item;
-        self.drainers.iter_mut().for_each(|drainer| drainer.owed &= !(1 << item));
+        self.data.outside |= 1 << item;
+        self.visitors.iter_mut().for_each(|visitor| visitor.owed &= !(1 << item));
     }
 }

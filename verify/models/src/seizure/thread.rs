@@ -1,31 +1,13 @@
 //! Threads that use the block of the ID they run with: critical sections, activation.
 
-use super::ownership;
-use super::protocol::{Flaw, Seizure};
-use super::state::{
-    At, Block, CAPACITY, CpuNr, Fault, Id, Op, State, Thread, Value, Word, Work, Write,
-};
+use super::state::{At, Block, CAPACITY, Fault, Flaw, Op, Stack, Value, Word, Write};
+use super::{Seizure, State, ownership};
 use crate::memory::Memory;
-
-/// Whether a thread can take its next step.
-pub(super) fn can_step(model: &Seizure, state: &State, nr: usize) -> bool {
-    let Thread { on: Some(cpu), work: Some(work) } = state.threads[nr] else { return false };
-    let stores = match work.at {
-        At::Slot(..) => matches!(work.op, Op::Push(_)),
-        At::Commit { .. } | At::Own(_) | At::Publish(_) => true,
-        At::Load(id) if model.flaw == Some(Flaw::Waits) => {
-            return !state.block_seen_on(cpu, id).word.seized;
-        }
-        At::Start | At::Load(_) | At::Begin | At::Check(_) | At::Mark(_) => false,
-    };
-    !(stores && state.buffers[usize::from(cpu)].is_full())
-}
+use crate::structure::state::{CpuNr, Due, Id};
 
 /// Takes the next step of a thread.
-pub(super) fn step(model: &Seizure, state: &mut State, nr: usize) {
-    let Thread { on: Some(cpu), work: Some(work) } = state.threads[nr] else {
-        unreachable!("only running threads step")
-    };
+pub(super) fn step(model: &Seizure, state: &mut State, due: Due<Stack>) -> Option<At> {
+    let Due { cpu, work, .. } = due;
     let next = match work.at {
         At::Start => begin_section(state, cpu, At::Load),
         At::Begin => begin_section(state, cpu, At::Check),
@@ -45,7 +27,7 @@ pub(super) fn step(model: &Seizure, state: &mut State, nr: usize) {
             state.hand_out(item);
         }
     }
-    state.threads[nr].work = next.map(|at| Work { at, ..work });
+    next
 }
 
 /// A CPU without an ID cannot begin a section.
@@ -73,7 +55,7 @@ fn look(model: &Seizure, op: Op, id: Id, block: &Block) -> Option<At> {
 fn use_slot(model: &Seizure, state: &mut State, cpu: CpuNr, op: Op, id: Id, items: u8) -> At {
     match op {
         Op::Push(item) => {
-            store(model, state, cpu, Write::Slot(id, items, item));
+            model.store(state, cpu, Write::Slot(id, items, item));
             At::Commit { id, value: Value::Items(items + 1), popped: None }
         }
         Op::Pop => {
@@ -88,7 +70,7 @@ fn commit(model: &Seizure, state: &mut State, cpu: CpuNr, id: Id, word: Word) {
     if ownership::owners(model, state, id) > 0 {
         state.fault = Some(Fault::Intruded);
     }
-    store(model, state, cpu, Write::Word(id, word));
+    model.store(state, cpu, Write::Word(id, word));
 }
 
 fn activate(model: &Seizure, state: &mut State, cpu: CpuNr, at: At) -> At {
@@ -106,70 +88,25 @@ fn activate(model: &Seizure, state: &mut State, cpu: CpuNr, at: At) -> At {
         }
         At::Mark(id) => {
             if model.memory == Memory::Fifo {
-                flush_all(model, state, cpu);
+                model.flush_all(state, cpu);
             }
             state.mask |= 1 << id;
             if mark_first { At::Begin } else { At::Publish(id) }
         }
         At::Publish(id) => {
-            store(model, state, cpu, Write::Word(id, empty));
+            model.store(state, cpu, Write::Word(id, empty));
             At::Start
         }
         _ => unreachable!("no step of an activation: {at:?}"),
     }
 }
 
-fn store(model: &Seizure, state: &mut State, cpu: CpuNr, write: Write) {
-    match model.memory {
-        Memory::Sequential => state.perform(write),
-        Memory::Fifo | Memory::Unordered => state.buffers[usize::from(cpu)].push(write),
-    }
-}
-
-/// A waiting store of a CPU becomes visible.
-pub(super) fn flush(model: &Seizure, state: &mut State, cpu: CpuNr, index: usize) {
-    let write = state.buffers[usize::from(cpu)].remove(index);
-    perform(model, state, write);
-}
-
-/// A full barrier on a CPU.
-pub(super) fn flush_all(model: &Seizure, state: &mut State, cpu: CpuNr) {
-    let writes = state.buffers[usize::from(cpu)].take();
-    writes.for_each(|write| perform(model, state, write));
-}
-
-fn perform(model: &Seizure, state: &mut State, write: Write) {
+/// A store of a thread becomes visible.
+pub(super) fn perform(model: &Seizure, state: &mut State, write: Write) {
     if let Write::Word(id, _) = write {
-        if state.drainers.iter().any(|drainer| ownership::owns(model, drainer, id)) {
+        if state.visitors.iter().any(|visitor| ownership::owns(model, visitor, id)) {
             state.fault = Some(Fault::Intruded);
         }
     }
     state.perform(write);
-}
-
-/// What a preemption, a migration and a fence do to a thread in a critical section: it begins
-/// again.
-pub(super) fn abort(model: &Seizure, thread: &mut Thread) {
-    let Some(work) = &mut thread.work else { return };
-    work.at = match work.at {
-        At::Load(_) | At::Slot(..) | At::Commit { .. } => At::Start,
-        At::Check(_) | At::Own(_) if model.flaw != Some(Flaw::Unprotected) => At::Begin,
-        at => at,
-    };
-}
-
-/// A thread loses its CPU. A context switch is a full barrier.
-pub(super) fn preempt(model: &Seizure, state: &mut State, nr: usize) {
-    abort(model, &mut state.threads[nr]);
-    if let Some(cpu) = state.threads[nr].on.take() {
-        flush_all(model, state, cpu);
-    }
-}
-
-/// A fence reaches a CPU: a full barrier, and the section in flight there is aborted.
-pub(super) fn fence(model: &Seizure, state: &mut State, cpu: CpuNr) {
-    flush_all(model, state, cpu);
-    for thread in state.threads.iter_mut().filter(|thread| thread.on == Some(cpu)) {
-        abort(model, thread);
-    }
 }

@@ -1,6 +1,5 @@
 //! Boots real kernels, which takes minutes: only with `PERCID_VM=require`.
 
-use std::env;
 use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::{Mutex, PoisonError};
@@ -15,19 +14,11 @@ use percid_vm::protocol::{Ending, Job};
 use percid_vm::shape::Shape;
 use percid_vm::verdict::Fault;
 
+use crate::machines::skipped;
+
 const OLD: Platform = Platform::x86_64(Series::V6_1);
 const NEW: Platform = Platform::x86_64(Series::V6_12);
 const ARM: Platform = Platform::aarch64(Series::new(7, 3));
-
-/// Whether to do without these tests, which only run on request.
-fn skipped(arch: Arch) -> bool {
-    if env::var_os("PERCID_VM").is_none_or(|wish| wish != "require") {
-        percid_skips::not_checked("what is booted", "PERCID_VM=require is not set");
-        return true;
-    }
-    arch.emulator().demand().unwrap_or_else(|error| panic!("{error}"));
-    false
-}
 
 /// The kernel for `platform`. Under a lock, so that tests running side by side
 /// fetch it once.

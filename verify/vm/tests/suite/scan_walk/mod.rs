@@ -14,14 +14,10 @@ use std::env;
 use std::time::Duration;
 
 use percid_rules::scan::{Reason, Rules};
-use percid_vm::cache::Cache;
-use percid_vm::guest::Source;
-use percid_vm::harness::Harness;
-use percid_vm::kernel::Kernel;
-use percid_vm::platform::{Arch, Platform, Series};
+use percid_vm::platform::Arch;
 use percid_vm::protocol::Job;
-use percid_vm::tool;
 
+use crate::machines::{outputs, skipped};
 use recording::{Done, Entry, Recording};
 use replay::compare;
 
@@ -117,7 +113,7 @@ fn what_is_no_recording_is_refused() {
 /// decide.
 #[test]
 fn a_walk_of_a_real_kernel_is_ours() {
-    if skipped() {
+    if skipped(Arch::X86_64) {
         return;
     }
     for _ in 1..RECORDINGS {
@@ -145,27 +141,7 @@ fn walk() -> Result<(), String> {
     Ok(())
 }
 
-/// Whether to do without a machine, by the same rules as the other tests that boot one.
-fn skipped() -> bool {
-    if env::var_os("PERCID_VM").is_none_or(|wish| wish != "require") {
-        percid_skips::not_checked("what is booted", "PERCID_VM=require is not set");
-        return true;
-    }
-    tool::QEMU.demand().unwrap_or_else(|error| panic!("{error}"));
-    false
-}
-
 fn record() -> String {
-    let cache = Cache::find();
-    let kernel = Kernel::ready(Platform::x86_64(Series::V6_12), &cache);
-    let kernel = kernel.unwrap_or_else(|error| panic!("{error}"));
-    let programs = Source::programs().build(&cache, Arch::X86_64).expect("the programs build");
-    let harness = Harness::new(&cache, &programs).expect("the harness is ready");
     let job = Job::new("scan-walk --seconds 16", Duration::from_secs(120)).expect("a good command");
-    let shape = "8/2".parse().expect("a good shape");
-    let boot = harness.boot(&kernel, shape, &[job], None).expect("the emulator runs");
-    let output = boot.verdict.results.first().map(|result| result.output.join("\n"));
-    let output = output.unwrap_or_default();
-    assert!(boot.verdict.passed(), "{:?}\n{output}", boot.verdict.faults);
-    output
+    outputs("8/2", &[job]).concat()
 }

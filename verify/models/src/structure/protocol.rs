@@ -1,0 +1,171 @@
+//! What a structure's threads and visitors do.
+
+use std::fmt::Debug;
+use std::hash::Hash;
+
+use super::state::{CpuNr, Due, Hold, Id, Set, State, Visitor, Work};
+use super::{Renaming, Structure};
+use crate::memory::Store;
+
+/// A part of states.
+pub trait Piece: Debug + Copy + Ord + Hash + 'static {}
+
+impl<T: Debug + Copy + Ord + Hash + 'static> Piece for T {}
+
+/// The memory of an ID, and who changes it how.
+pub trait Protocol: Piece {
+    /// A negative control: where the protocol is left.
+    type Flaw: Piece;
+    /// What a thread wants.
+    type Op: Piece;
+    /// The next atomic step of a thread.
+    type At: Piece;
+    /// A store of a thread.
+    type Write: Piece + Store;
+    /// The memory of all IDs.
+    type Data: Piece;
+    /// One atomic step of a visit to an ID.
+    type Step: Piece;
+    /// What a visit to an ID knows.
+    type Known: Piece;
+    /// A step that breaks a rule by itself.
+    type Fault: Piece;
+
+    /// The first step of an operation.
+    const START: Self::At;
+    /// Whether a visit takes out what it finds: the choices.
+    const DRAINS: &'static [bool];
+    /// What a visit knows at first.
+    const NOTHING: Self::Known;
+    /// The step in which membarrier reaches the CPUs one by one.
+    const MEMBARRIER: Self::Step;
+    /// A visitor's membarrier is the plain one: a barrier that aborts no sections.
+    const PLAIN_MEMBARRIER: Self::Flaw;
+    /// Visitors take no turns.
+    const NO_TURNS: Self::Flaw;
+    /// The thief does not fence.
+    const UNFENCED_THEFT: Self::Flaw;
+    /// A visit ended without what it owed.
+    const OWING: Self::Fault;
+
+    /// The memory of all IDs at first.
+    fn data(model: &Structure<Self>) -> Self::Data;
+
+    /// The ID that a CPU has at first.
+    fn first_id(model: &Structure<Self>, cpu: CpuNr) -> Option<Id> {
+        (cpu < model.ids).then_some(cpu)
+    }
+
+    /// The operations that a thread may begin.
+    fn operations(
+        model: &Structure<Self>,
+        state: &State<Self>,
+    ) -> impl Iterator<Item = Self::Op> + use<Self>;
+
+    /// What else changes when an operation begins.
+    fn begin(_: &mut State<Self>, _: Self::Op) {}
+
+    /// Whether a step is one that stores, and so needs room in the buffer.
+    fn stores(work: Work<Self>) -> bool;
+
+    /// Whether a thread waits for another one: nobody should.
+    fn waits(_: &Structure<Self>, _: &State<Self>, _: CpuNr, _: Self::At) -> bool {
+        false
+    }
+
+    /// Takes a step of a thread, and returns the next one; none at the end of the operation.
+    fn step(model: &Structure<Self>, state: &mut State<Self>, due: Due<Self>) -> Option<Self::At>;
+
+    /// The store of a step that fails; none if it cannot fail.
+    fn failure(_: Self::At) -> Option<Self::Write> {
+        None
+    }
+
+    /// Where a thread goes on that was aborted.
+    fn aborted(model: &Structure<Self>, at: Self::At) -> Self::At;
+
+    /// A store of a thread becomes visible.
+    fn perform(model: &Structure<Self>, state: &mut State<Self>, write: Self::Write);
+
+    /// The steps of a visit to an ID.
+    fn steps(model: &Structure<Self>) -> &'static [Self::Step];
+
+    /// What a visit that begins now must have had when it ends.
+    fn owed(model: &Structure<Self>, state: &State<Self>) -> Set;
+
+    /// What it need not have had after all.
+    fn excused(_: &Structure<Self>, _: &State<Self>) -> Set {
+        0
+    }
+
+    /// Whether a visitor waits for a thread.
+    fn visitor_waits(_: &Structure<Self>, _: &State<Self>, _: Hold<Self>) -> bool {
+        false
+    }
+
+    /// Takes a step of a visit, and returns the next one; none at its end.
+    fn act(
+        model: &Structure<Self>,
+        state: &mut State<Self>,
+        nr: usize,
+        hold: Hold<Self>,
+    ) -> Option<Hold<Self>>;
+
+    /// Whether a visit leaves out the step that it has come to; or forgets what it need not know.
+    fn passes_over(hold: &mut Hold<Self>, drains: bool) -> bool;
+
+    /// The first property that `state` breaks, [`super::SOLO`] aside.
+    fn broken(model: &Structure<Self>, state: &State<Self>) -> Option<&'static str>;
+
+    /// Number of things that circulate.
+    fn items(&self) -> u8 {
+        0
+    }
+
+    /// What a thing that circulates keeps under every name.
+    fn trait_of_item(_: &State<Self>, _: u8) -> (bool, bool) {
+        (false, false)
+    }
+
+    /// New names in the memory of all IDs.
+    fn rename_data(names: &Renaming<'_>, data: Self::Data) -> Self::Data;
+
+    /// New names in a store.
+    fn rename_write(names: &Renaming<'_>, write: Self::Write) -> Self::Write;
+
+    /// New names in an operation.
+    fn rename_work(names: &Renaming<'_>, work: Work<Self>) -> Work<Self>;
+
+    /// New names in what a visit owes.
+    fn rename_owed(names: &Renaming<'_>, owed: Set) -> Set;
+
+    /// What a thread wants, in words: "begins to push x".
+    fn say_op(op: Self::Op) -> String;
+
+    /// A step of a thread in words.
+    fn say_step(
+        model: &Structure<Self>,
+        before: &State<Self>,
+        cpu: CpuNr,
+        work: Work<Self>,
+    ) -> String;
+
+    /// A store in words.
+    fn say_write(write: Self::Write) -> String;
+
+    /// A step of a visit in words.
+    fn say_visit(
+        model: &Structure<Self>,
+        before: &State<Self>,
+        visitor: Visitor<Self>,
+        hold: Hold<Self>,
+    ) -> String;
+
+    /// The memory of an ID on part of a line.
+    fn picture(state: &State<Self>, id: Id) -> String;
+
+    /// What else there is.
+    fn picture_of_rest(_: &Structure<Self>, _: &State<Self>) -> String {
+        String::new()
+    }
+}
