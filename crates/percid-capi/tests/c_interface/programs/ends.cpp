@@ -207,7 +207,7 @@ void threads()
 
 int main()
 {
-    alarm(60);
+    alarm(600);
     locals();
     stacks();
     rings();
