@@ -1,6 +1,6 @@
 //! Functions of C and C++ that do not return to the library that has called them.
 //!
-//! The programs end themselves after ten minutes, so a thread that hangs is a failure.
+//! The programs end themselves after five minutes, so a thread that hangs is a failure.
 
 use crate::installation::{MUSL, musl, only_static};
 use crate::selection::{some_compilers, ways};

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 /* Far longer than anything here takes: a hang is a failure. */
-#define LIMIT 600
+#define LIMIT 300
 
 /* Each of these rings, stacks and locals lives for one check. */
 static percid_stack *stack;
