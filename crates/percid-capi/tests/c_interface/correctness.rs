@@ -1,6 +1,7 @@
 //! Programs in every dialect, by every compiler, linked in every way, must compute what is right.
 
 use crate::installation::{all, only_static, shared};
+use crate::selection::{linked_twice, some_compilers, ways};
 use crate::toolchain::{Build, WARNINGS, any_compiler, compilers};
 
 const C_DIALECTS: [&str; 3] = ["-std=c99 -D_DEFAULT_SOURCE", "-std=c11", "-std=c17"];
@@ -23,18 +24,17 @@ pub(crate) const STRUCTURES: [&str; 12] = [
 ];
 
 #[test]
-fn the_header_is_valid_in_every_dialect_of_c() {
-    for compiler in compilers() {
-        for (library, installation) in all() {
-            for (dialect, optimised) in C_DIALECTS.iter().zip(["-O0", "-O2", "-O3"]) {
-                for source in &STRUCTURES[..2] {
-                    let options = format!("{dialect} {optimised} {WARNINGS} {THREADED}");
-                    let build = Build::new(compiler.c, &[source], &options);
-                    let program = build.against(installation).make();
-                    println!("{} {library} {dialect} {optimised} {source}", compiler.c);
-                    program.must_pass(&mut program.command());
-                }
-            }
+pub(crate) fn the_header_is_valid_in_every_dialect_of_c() {
+    let dialects = C_DIALECTS.iter().zip(["-O0", "-O2", "-O3"]);
+    let programs =
+        dialects.flat_map(|dialect| STRUCTURES[..2].iter().map(move |one| (dialect, one)));
+    for (index, ((dialect, optimised), source)) in programs.enumerate() {
+        for way in linked_twice(index) {
+            let options = format!("{dialect} {optimised} {WARNINGS} {THREADED}");
+            let build = Build::new(way.compiler.c, &[source], &options);
+            let program = build.against(way.installation).make();
+            println!("{} {} {dialect} {optimised} {source}", way.compiler.c, way.library);
+            program.must_pass(&mut program.command());
         }
     }
 }
@@ -45,8 +45,7 @@ fn the_header_is_valid_cpp() {
         for source in &STRUCTURES[..2] {
             let options = format!("-x c++ -std=c++17 -O2 {WARNINGS} {THREADED}");
             let build = Build::new(compiler.cpp, &[source], &options);
-            // What follows the source is no source.
-            let program = build.arguments(&["-x", "none"]).against(shared()).make();
+            let program = build.against(shared()).make();
             program.must_pass(&mut program.command());
         }
     }
@@ -71,14 +70,12 @@ fn the_headers_are_silent() {
 }
 
 #[test]
-fn every_structure_is_right_with_every_source() {
-    for compiler in compilers() {
-        for (_, installation) in all() {
-            for source in STRUCTURES {
-                let options = format!("-std=c11 -O2 {WARNINGS} {THREADED}");
-                let build = Build::new(compiler.c, &[source], &options).against(installation);
-                build.make().must_pass_with_every_source();
-            }
+pub(crate) fn every_structure_is_right_with_every_source() {
+    let options = format!("-std=c11 -O2 {WARNINGS} {THREADED}");
+    for (index, source) in STRUCTURES.iter().enumerate() {
+        for way in linked_twice(index) {
+            let build = Build::new(way.compiler.c, &[source], &options).against(way.installation);
+            build.make().must_pass_with(way.sources);
         }
     }
 }
@@ -93,7 +90,7 @@ fn static_objects_are_valid_in_every_dialect() {
         let c = Build::new(compiler.c, &["static_objects.c"], &c).against(shared());
         let cpp = format!("-x c++ -std=c++17 -O2 {WARNINGS} {STRICT} {THREADED}");
         let cpp = Build::new(compiler.cpp, &["static_objects.c"], &cpp);
-        let cpp = cpp.arguments(&["-x", "none"]).against(shared());
+        let cpp = cpp.against(shared());
         for program in [c.make(), cpp.make()] {
             program.must_pass(&mut program.command());
         }
@@ -143,7 +140,7 @@ fn memory_of_copied_objects_goes_back_once() {
 /// Position-dependent, position-independent and entirely static programs, optimised across files or
 /// by another linker: the critical sections must survive it all.
 #[test]
-fn every_kind_of_program_counts() {
+pub(crate) fn every_kind_of_program_counts() {
     let kinds = [
         "-fno-pie -no-pie",
         "-fPIE -pie",
@@ -153,20 +150,18 @@ fn every_kind_of_program_counts() {
         "-fuse-ld=gold",
         "-fuse-ld=lld",
     ];
-    for compiler in compilers() {
-        for (_, installation) in all() {
-            for kind in kinds {
-                let options = format!("-O2 {THREADED} {kind}");
-                match Build::new(compiler.c, &["counters.c"], &options)
-                    .against(installation)
-                    .try_make()
-                {
-                    Ok(program) => program.must_pass(&mut program.command()),
-                    Err(failure) => must_be_a_missing_linker(kind, &failure),
-                }
+    for (index, kind) in kinds.into_iter().enumerate() {
+        for way in ways(index) {
+            let options = format!("-O2 {THREADED} {kind}");
+            let build = Build::new(way.compiler.c, &["counters.c"], &options);
+            match build.against(way.installation).try_make() {
+                Ok(program) => program.must_pass(&mut program.command()),
+                Err(failure) => must_be_a_missing_linker(kind, &failure),
             }
         }
-        for kind in ["-static", "-static-pie -fPIE"] {
+    }
+    for (index, kind) in ["-static", "-static-pie -fPIE"].into_iter().enumerate() {
+        for compiler in some_compilers(index) {
             let options = format!("-O2 {WARNINGS} {THREADED} {kind}");
             let build = Build::new(compiler.c, &["counters.c"], &options);
             let program = build.entirely_static(only_static()).make();

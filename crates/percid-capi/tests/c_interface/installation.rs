@@ -1,5 +1,6 @@
 //! Installations of percid that the tests share.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -10,18 +11,20 @@ use crate::toolchain::{has_rust_target, has_tools, output_of, scratch};
 #[derive(Debug)]
 pub(crate) struct Installation {
     pub(crate) prefix: PathBuf,
+    compile_options: OnceLock<Vec<String>>,
 }
 
 /// With both libraries: programs are linked with the shared one.
 pub(crate) fn shared() -> &'static Installation {
     static INSTALLED: OnceLock<Installation> = OnceLock::new();
-    INSTALLED.get_or_init(|| Installation::new("shared", &[]))
+    INSTALLED.get_or_init(|| Installation::made_by(&mut second_step(), "shared", &[]))
 }
 
 /// With the static library alone.
 pub(crate) fn only_static() -> &'static Installation {
     static INSTALLED: OnceLock<Installation> = OnceLock::new();
-    INSTALLED.get_or_init(|| Installation::new("static", &["--library-type=staticlib"]))
+    let options = ["--library-type=staticlib"];
+    INSTALLED.get_or_init(|| Installation::made_by(&mut second_step(), "static", &options))
 }
 
 /// The compiler for musl.
@@ -46,17 +49,17 @@ pub(crate) fn all() -> [(&'static str, &'static Installation); 2] {
 }
 
 impl Installation {
-    fn new(name: &str, options: &[&str]) -> Installation {
-        Installation::made_by(&mut installer(), name, options)
-    }
-
     fn made_by(installer: &mut Command, name: &str, options: &[&str]) -> Installation {
         let prefix = scratch(name);
         let output = installer.arg("--prefix").arg(&prefix).args(options).output();
         let output = output.expect("the installer starts");
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "percid-install {options:?}: {errors}");
-        Installation { prefix }
+        Installation::at(prefix)
+    }
+
+    pub(crate) fn at(prefix: PathBuf) -> Installation {
+        Installation { prefix, compile_options: OnceLock::new() }
     }
 
     fn for_musl(name: &str, options: &[&str]) -> Option<Installation> {
@@ -94,6 +97,19 @@ impl Installation {
         }
     }
 
+    /// What pkg-config says about compiling. Where it names the folder of the headers, and they are
+    /// those of [`shared`], it is that folder, so that objects can be linked with any library.
+    pub(crate) fn compile_options(&self) -> &[String] {
+        self.compile_options.get_or_init(|| {
+            let include = |installation: &Installation| installation.prefix.join("include");
+            let option = |folder: &Path| vec![format!("-I{}", folder.display())];
+            let (own, common) = (include(self), include(shared()));
+            let said = self.pkg_config(&["--cflags"]);
+            let is_same = said == option(&own) && texts(&own) == texts(&common);
+            if is_same { option(&common) } else { said }
+        })
+    }
+
     /// What pkg-config answers.
     pub(crate) fn pkg_config(&self, options: &[&str]) -> Vec<String> {
         let path = self.libraries().join("pkgconfig");
@@ -104,11 +120,39 @@ impl Installation {
     }
 }
 
+/// The files of a folder, with their names.
+fn texts(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let entries = std::fs::read_dir(folder).expect("a folder");
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    let read = |path: PathBuf| {
+        let name = path.file_name().expect("a name").into();
+        (name, std::fs::read(path).expect("a file"))
+    };
+    paths.map(read).collect()
+}
+
 /// A command that builds and installs with the flags of the tests: what is compiled goes where Cargo
 /// compiles.
 pub(crate) fn installer() -> Command {
     let mut command = percid_install();
     command.arg("--target-dir").arg(target_folder());
+    command
+}
+
+/// A command that installs both libraries, which are built once. It does not build: there is no Cargo
+/// and no compiler.
+pub(crate) fn second_step() -> Command {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    let products = BUILT.get_or_init(|| {
+        let products = scratch("products");
+        let output = installer().arg("build").arg("--products").arg(&products).output();
+        let output = output.expect("the installer starts");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        products
+    });
+    let mut command = percid_install();
+    command.envs([("CARGO", "false"), ("CC", "false"), ("RUSTC", "false")]);
+    command.arg("install").arg("--products").arg(products);
     command
 }
 

@@ -11,7 +11,8 @@ use percid_aborts::section::Section;
 use percid_aborts::text::Patch;
 
 use crate::installation::shared;
-use crate::toolchain::{Build, compilers};
+use crate::selection::some_compilers;
+use crate::toolchain::{Build, Compiler};
 
 /// What became of an interruption.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,18 +27,18 @@ enum Outcome {
 
 /// Two functions, and two sources for each.
 #[test]
-fn every_instruction_of_an_increment_may_be_interrupted() {
-    every_instruction_may_be_interrupted("hot_loop.c", 4);
+pub(crate) fn every_instruction_of_an_increment_may_be_interrupted() {
+    every_instruction_may_be_interrupted("hot_loop.c", 4, some_compilers(0));
 }
 
 /// Pushing, popping, getting, putting, acquiring and appending.
 #[test]
-fn every_instruction_of_other_structures_may_be_interrupted() {
-    every_instruction_may_be_interrupted("hot_structures.c", 12);
+pub(crate) fn every_instruction_of_other_structures_may_be_interrupted() {
+    every_instruction_may_be_interrupted("hot_structures.c", 12, some_compilers(1));
 }
 
-fn every_instruction_may_be_interrupted(source: &str, expected: usize) {
-    for compiler in compilers() {
+fn every_instruction_may_be_interrupted(source: &str, expected: usize, compilers: &[Compiler]) {
+    for compiler in compilers {
         let program = program(compiler.c, source);
         let image = Image::read(&program).expect("a program");
         let sections = Section::all(&image).expect("sections");

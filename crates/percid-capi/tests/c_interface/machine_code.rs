@@ -15,7 +15,8 @@ pub(crate) struct Instruction {
 /// The instructions of a function.
 pub(crate) fn function(program: &Path, name: &str) -> Vec<Instruction> {
     let path = program.to_str().expect("a path in UTF-8");
-    let text = output_of("objdump", &["-d", "--no-show-raw-insn", path]);
+    let only = format!("--disassemble={name}");
+    let text = output_of("objdump", &[&only, "--no-show-raw-insn", path]);
     let start = format!("<{name}>:");
     let lines = text.lines().skip_while(|line| !line.ends_with(&start)).skip(1);
     let code: Vec<_> = lines.take_while(|line| !line.is_empty()).filter_map(instruction).collect();

@@ -28,5 +28,6 @@ mod pretended_nodes;
 mod promises;
 mod sanitizers;
 mod sections;
+mod selection;
 mod toolchain;
 mod wrapper;

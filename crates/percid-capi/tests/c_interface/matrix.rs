@@ -1,9 +1,9 @@
 //! Every program by every compiler in every dialect at every level of optimisation, and in the ways
 //! that projects compile: without exceptions, with everything hidden, under each of the sanitizers
-//! and each of valgrind's tools.
+//! and each of valgrind's tools. And the tests of this folder of which a selection runs by default,
+//! with everything.
 //!
-//! Some hundred compilations: with `PERCID_MATRIX=whole` only (`.ci/run c-matrix`). The other tests
-//! of this folder are the selection that always runs.
+//! Some hundred compilations: with `PERCID_MATRIX=whole` only (`.ci/run c-matrix`).
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use crate::correctness::STRUCTURES;
 
-use crate::installation::{Installation, MUSL, musl, only_static, shared};
+use crate::installation::{Installation, MUSL, all, musl, only_static, shared};
 use crate::sanitizers::{
-    HANDING_OVER, RACES, SANITIZED, SOURCES, VALGRIND, WITH_SYMBOLS, has, has_valgrind, must_find,
+    HANDING_OVER, RACES, SOURCES, WITH_SYMBOLS, has, has_valgrind, must_find, passes_sanitized,
     race_detector, sanitized,
 };
 use crate::toolchain::{Build, Compiler, Program, WARNINGS, any_compiler, compilers, try_options};
@@ -28,162 +28,209 @@ const EVERYWHERE: &str = "-Wconversion -pthread";
 const C_WAYS: [&str; 3] = ["-fvisibility=hidden", "-include hidden.h", "-fno-plt -fPIC"];
 const CPP_WAYS: [&str; 3] = ["-fvisibility=hidden", "-include hidden.h", "-fno-rtti"];
 
-/// One program in one way.
+/// Something to be tried: one program in one way, or a test with everything.
 struct Cell {
-    /// What it is counted as.
-    group: &'static str,
     name: String,
-    build: Build<'static>,
-    run: Box<dyn Fn(&Program) + Send>,
+    run: Box<dyn FnOnce() + Send>,
 }
 
+/// Cells that run together, under a name by which they can be asked for.
+struct Row {
+    name: String,
+    cells: Cells,
+}
+
+/// Adds the cells of a row.
+type Cells = Box<dyn Fn(&mut Vec<Cell>)>;
+
+/// The tests that try a selection by default.
+macro_rules! tests {
+    ($($module:ident::$test:ident)*) => {
+        [$((concat!(stringify!($module), "::", stringify!($test)), crate::$module::$test as fn())),*]
+    };
+}
+
+const TESTS: [(&str, fn()); 26] = tests! {
+    correctness::the_header_is_valid_in_every_dialect_of_c
+    correctness::every_structure_is_right_with_every_source
+    correctness::every_kind_of_program_counts
+    ends::what_a_function_had_is_given_back_however_it_ends
+    ends::it_needs_nothing_of_the_functions_of_c
+    ends::what_a_function_throws_comes_out_of_the_call
+    examples::examples_in_c
+    examples::examples_in_cpp
+    examples::allocations_of_any_program_are_counted
+    examples::a_program_and_its_plugins_count_whichever_copies_they_use
+    inline_add::inline_functions_of_cpp_may_contain_increments
+    inline_add::descriptors_are_well_formed_however_a_program_is_built
+    misuse::every_function_answers_in_cs_words
+    misuse::every_function_answers_in_cs_words_on_several_nodes
+    pretended_nodes::balancers_arm_count_and_tell
+    pretended_nodes::balancers_under_sanitizers
+    pretended_nodes::balancers_under_valgrind
+    sanitizers::addresses_behaviour_and_leaks
+    sanitizers::races
+    sanitizers::valgrind
+    promises::the_headers_may_be_included_where_everything_is_hidden
+    wrapper::the_wrapper_works_in_every_dialect_of_cpp
+    wrapper::newer_dialects_have_spans_and_concepts
+    wrapper::programs_without_exceptions_have_all_of_the_wrapper
+    wrapper::no_function_of_the_wrapper_leaves_its_module
+    wrapper::static_objects_are_there_before_main_and_until_the_end
+};
+
+#[cfg(target_arch = "x86_64")]
+const INTERRUPTIONS: [(&str, fn()); 2] = tests! {
+    interruption::every_instruction_of_an_increment_may_be_interrupted
+    interruption::every_instruction_of_other_structures_may_be_interrupted
+};
+#[cfg(not(target_arch = "x86_64"))]
+const INTERRUPTIONS: [(&str, fn()); 0] = [];
+
+/// `PERCID_MATRIX=list` prints the rows as they are asked for: `PERCID_MATRIX=row:NAME`.
 #[test]
 fn the_whole_matrix() {
-    if std::env::var("PERCID_MATRIX").is_ok_and(|asked| asked == "whole") {
-        report(run(cells()));
-    } else {
-        println!("skipped: PERCID_MATRIX=whole tries every way");
+    let asked = std::env::var("PERCID_MATRIX").unwrap_or_default();
+    let rows = rows();
+    match asked.strip_prefix("row:") {
+        Some(name) => {
+            let row = rows.into_iter().find(|row| row.name == name);
+            report(run(vec![row.unwrap_or_else(|| panic!("there is no row {name}"))]));
+        }
+        None if asked == "whole" => report(run(rows)),
+        None if asked == "list" => rows.iter().for_each(|row| println!("row:{}", row.name)),
+        None => {
+            println!("skipped: PERCID_MATRIX=whole tries every way, PERCID_MATRIX=list names parts")
+        }
     }
 }
 
-fn cells() -> Vec<Cell> {
-    let mut cells = Vec::new();
+fn rows() -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (name, test) in TESTS.into_iter().chain(INTERRUPTIONS) {
+        rows.push(Row::new(name, move |cells| add(name.to_owned(), test, cells)));
+    }
     for &compiler in compilers() {
-        dialects(compiler, &mut cells);
-        ways(compiler, &mut cells);
-        sanitizers(compiler, &mut cells);
+        let mut row = |group: &str, cells: fn(Compiler, &mut Vec<Cell>)| {
+            let name = format!("{group}:{}", compiler.c);
+            rows.push(Row::new(&name, move |all| cells(compiler, all)));
+        };
+        row("dialects-of-c", dialects_of_c);
+        row("dialects-of-cpp", dialects_of_cpp);
+        row("ways", ways);
+        row("threads", threads);
     }
-    without_glibc(&mut cells);
-    if has_valgrind() {
-        valgrind(&mut cells);
-    }
-    cells
+    rows.push(Row::new("musl", without_glibc));
+    rows.push(Row::new("race-detectors-of-valgrind", valgrind));
+    rows
 }
 
-fn dialects(compiler: Compiler, cells: &mut Vec<Cell>) {
-    for level in LEVELS {
-        for dialect in C {
-            let options = format!("{dialect} {level} {WARNINGS} {EVERYWHERE}");
-            plain("dialects of C", compiler.c, &STRUCTURES, &options, cells);
-        }
-        for dialect in CPP {
-            let options = format!("{dialect} {level} {WARNINGS} {EVERYWHERE}");
-            plain("dialects of C++", compiler.cpp, &WRAPPER, &options, cells);
-        }
+impl Row {
+    fn new(name: &str, cells: impl Fn(&mut Vec<Cell>) + 'static) -> Row {
+        Row { name: name.to_owned(), cells: Box::new(cells) }
+    }
+}
+
+fn dialects_of_c(compiler: Compiler, cells: &mut Vec<Cell>) {
+    for (level, dialect) in LEVELS.iter().flat_map(|level| C.map(|dialect| (level, dialect))) {
+        let options = format!("{dialect} {level} {WARNINGS} {EVERYWHERE}");
+        plain(compiler.c, &STRUCTURES, &options, cells);
+    }
+}
+
+fn dialects_of_cpp(compiler: Compiler, cells: &mut Vec<Cell>) {
+    for (level, dialect) in LEVELS.iter().flat_map(|level| CPP.map(|dialect| (level, dialect))) {
+        let options = format!("{dialect} {level} {WARNINGS} {EVERYWHERE}");
+        plain(compiler.cpp, &WRAPPER, &options, cells);
     }
 }
 
 fn ways(compiler: Compiler, cells: &mut Vec<Cell>) {
     for way in C_WAYS {
         let options = format!("-std=gnu11 -O2 {WARNINGS} {EVERYWHERE} {way}");
-        plain("ways of C", compiler.c, &STRUCTURES, &options, cells);
+        plain(compiler.c, &STRUCTURES, &options, cells);
     }
     for way in CPP_WAYS {
         let options = format!("-std=c++17 -O2 {WARNINGS} {EVERYWHERE} {way}");
-        plain("ways of C++", compiler.cpp, &WRAPPER, &options, cells);
+        plain(compiler.cpp, &WRAPPER, &options, cells);
     }
     for dialect in CPP {
         let options = format!("{dialect} -O2 {WARNINGS} {EVERYWHERE} -fno-exceptions -fno-rtti");
-        plain("ways of C++", compiler.cpp, &["no_exceptions.cpp"], &options, cells);
+        plain(compiler.cpp, &["no_exceptions.cpp"], &options, cells);
     }
 }
 
 /// Programs that are just run, one with the shared library, the next with the static one.
-fn plain(
-    group: &'static str,
-    compiler: &str,
-    sources: &[&str],
-    options: &str,
-    cells: &mut Vec<Cell>,
-) {
+fn plain(compiler: &str, sources: &[&str], options: &str, cells: &mut Vec<Cell>) {
     if !try_options(compiler, options) {
         return;
     }
     for source in sources {
         let installation = if cells.len().is_multiple_of(2) { shared() } else { only_static() };
         let build = Build::new(compiler, &[source], options).against(installation);
-        let run = |program: &Program| program.must_pass(&mut program.command());
-        add(group, format!("{compiler} {options} {source}"), build, run, cells);
+        must_pass(format!("{compiler} {options} {source}"), build, cells);
     }
 }
 
-fn sanitizers(compiler: Compiler, cells: &mut Vec<Cell>) {
-    for (group, options, more) in [
-        ("address and behaviour", SANITIZED, [].as_slice()),
-        ("threads", RACES, ["handover.c"].as_slice()),
-    ] {
-        if !has(compiler, options) {
-            continue;
-        }
-        let cpp_options = format!("-std=c++17 {options}");
-        let c = STRUCTURES.iter().chain(more).map(|source| (compiler.c, source, options));
-        let cpp = WRAPPER.iter().map(|source| (compiler.cpp, source, cpp_options.as_str()));
-        for (compiler, source, options) in c.chain(cpp) {
-            let build = Build::new(compiler, &[source], options).against(shared());
-            let run = |program: &Program| {
-                for source in SOURCES {
-                    let mut command = program.command();
-                    program.must_pass(sanitized(&mut command).env("PERCID_SOURCE", source));
-                }
-            };
-            add(group, format!("{compiler} {options} {source}"), build, run, cells);
-        }
+fn threads(compiler: Compiler, cells: &mut Vec<Cell>) {
+    if !has(compiler, RACES) {
+        return;
     }
-    if has(compiler, RACES) {
-        for installation in [shared(), only_static()] {
-            let build =
-                Build::new(compiler.c, &["race_in_callback.c"], RACES).against(installation);
-            let run = |program: &Program| {
-                for structure in HANDING_OVER {
-                    for source in SOURCES {
-                        let mut command = program.command();
-                        command.arg(structure).env("PERCID_SOURCE", source);
-                        must_find(program, sanitized(&mut command));
-                    }
-                }
-            };
-            add("races that are found", format!("{} {RACES}", compiler.c), build, run, cells);
-        }
+    let cpp_options = format!("-std=c++17 {RACES}");
+    let c = STRUCTURES.iter().chain(&["handover.c"]).map(|source| (compiler.c, source, RACES));
+    let cpp = WRAPPER.iter().map(|source| (compiler.cpp, source, cpp_options.as_str()));
+    for (compiler, source, options) in c.chain(cpp) {
+        let build = Build::new(compiler, &[source], options);
+        let run = move || passes_sanitized(build, shared());
+        add(format!("{compiler} {options} {source}"), run, cells);
+    }
+    for (word, installation) in all() {
+        let build = Build::new(compiler.c, &["race_in_callback.c"], RACES).against(installation);
+        let run = move || {
+            let program = build.make();
+            for (structure, source) in
+                HANDING_OVER.iter().flat_map(|one| SOURCES.map(|source| (one, source)))
+            {
+                let mut command = program.command();
+                command.arg(structure).env("PERCID_SOURCE", source);
+                must_find(&program, sanitized(&mut command));
+            }
+        };
+        add(format!("{} {RACES} race_in_callback.c {word}", compiler.c), run, cells);
     }
 }
 
 fn without_glibc(cells: &mut Vec<Cell>) {
     let Some(installation) = musl() else { return };
-    for level in LEVELS {
-        for source in STRUCTURES {
-            let options = format!("-static -std=gnu11 {level} {WARNINGS} {EVERYWHERE}");
-            let build = Build::new(MUSL, &[source], &options).entirely_static(installation);
-            let run = |program: &Program| program.must_pass(&mut program.command());
-            add("musl", format!("{MUSL} {options} {source}"), build, run, cells);
-        }
+    for (level, source) in LEVELS.iter().flat_map(|level| STRUCTURES.map(|source| (level, source)))
+    {
+        let options = format!("-static -std=gnu11 {level} {WARNINGS} {EVERYWHERE}");
+        let build = Build::new(MUSL, &[source], &options).entirely_static(installation);
+        must_pass(format!("{MUSL} {options} {source}"), build, cells);
     }
 }
 
 fn valgrind(cells: &mut Vec<Cell>) {
-    let compiler = any_compiler().c;
-    for source in STRUCTURES {
-        let build = Build::new(compiler, &[source], WITH_SYMBOLS).against(shared());
-        let run = |program: &Program| program.must_pass(&mut program.command_under(&VALGRIND));
-        add("memcheck", source.to_owned(), build, run, cells);
+    if !has_valgrind() {
+        return;
     }
-    for (tool, installation) in [
-        ("helgrind", shared()),
-        ("helgrind", only_static()),
-        ("drd", shared()),
-        ("drd", only_static()),
-    ] {
-        let build = Build::new(compiler, &["handover.c"], WITH_SYMBOLS);
-        let build = build.arguments(&["-DROUNDS=100"]).against(installation);
-        let run = move |program: &Program| {
+    let compiler = any_compiler().c;
+    for (tool, (word, installation)) in
+        ["helgrind", "drd"].iter().flat_map(|tool| all().map(|one| (tool, one)))
+    {
+        let options = format!("{WITH_SYMBOLS} -DROUNDS=100");
+        let build = Build::new(compiler, &["handover.c"], &options).against(installation);
+        let right = move || {
+            let program = build.make();
             let runner = race_detector(tool, installation);
             let runner = runner.each_ref().map(String::as_str);
             program.must_pass(&mut program.command_under(&runner));
         };
-        add("helgrind and drd", format!("{tool} handover.c"), build, run, cells);
+        add(format!("{tool} handover.c {word}"), right, cells);
         let build = Build::new(compiler, &["race_in_callback.c"], WITH_SYMBOLS);
         let build = build.against(installation);
-        let run = move |program: &Program| must_find_each(program, tool, installation);
-        add("races that are found", format!("{tool} race_in_callback.c"), build, run, cells);
+        let wrong = move || must_find_each(&build.make(), tool, installation);
+        add(format!("{tool} race_in_callback.c {word}"), wrong, cells);
     }
 }
 
@@ -195,31 +242,34 @@ fn must_find_each(program: &Program, tool: &str, installation: &Installation) {
     }
 }
 
-fn add(
-    group: &'static str,
-    name: String,
-    build: Build<'static>,
-    run: impl Fn(&Program) + Send + 'static,
-    cells: &mut Vec<Cell>,
-) {
-    cells.push(Cell { group, name, build, run: Box::new(run) });
+fn must_pass(name: String, build: Build, cells: &mut Vec<Cell>) {
+    let run = move || {
+        let program = build.make();
+        program.must_pass(&mut program.command());
+    };
+    add(name, run, cells);
 }
 
-/// How many of each group there were, and what failed.
-type Outcome = (BTreeMap<&'static str, usize>, Vec<String>);
+fn add(name: String, run: impl FnOnce() + Send + 'static, cells: &mut Vec<Cell>) {
+    cells.push(Cell { name, run: Box::new(run) });
+}
 
-/// Two at a time.
-fn run(cells: Vec<Cell>) -> Outcome {
-    let mut counts = BTreeMap::new();
-    cells.iter().for_each(|cell| *counts.entry(cell.group).or_default() += 1);
+/// How many cells each row had, and what failed.
+type Outcome = (BTreeMap<String, usize>, Vec<String>);
+
+/// Two cells at a time.
+fn run(rows: Vec<Row>) -> Outcome {
+    let (mut counts, mut cells) = (BTreeMap::new(), Vec::new());
+    for row in rows {
+        let before = cells.len();
+        (row.cells)(&mut cells);
+        counts.insert(row.name, cells.len() - before);
+    }
     let all = cells.len();
     let (cells, failures, done) = (Mutex::new(cells), Mutex::new(Vec::new()), AtomicUsize::new(0));
     let work = || {
-        while let Some(Cell { name, build, run, .. }) = take(&cells) {
-            let tried = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                run(&build.make());
-            }));
-            if tried.is_err() {
+        while let Some(Cell { name, run }) = take(&cells) {
+            if std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).is_err() {
                 failures.lock().expect("no panic in between").push(name);
             }
             let done = done.fetch_add(1, Relaxed) + 1;
@@ -237,8 +287,8 @@ fn take(cells: &Mutex<Vec<Cell>>) -> Option<Cell> {
 }
 
 fn report((counts, failures): Outcome) {
-    for (group, count) in &counts {
-        println!("{count:5}  {group}");
+    for (row, count) in &counts {
+        println!("{count:5}  {row}");
     }
     println!("{:5}  in all, {} failed", counts.values().sum::<usize>(), failures.len());
     assert!(failures.is_empty(), "failed:\n{}", failures.join("\n"));

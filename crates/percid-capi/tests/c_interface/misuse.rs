@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use crate::installation::shared;
 use crate::pretended_nodes;
+use crate::selection::is_whole;
 use crate::toolchain::{Build, Program, any_compiler, scratch};
 
 /// What Rust would say, and where.
@@ -22,10 +23,11 @@ struct Function {
 }
 
 #[test]
-fn every_function_answers_in_cs_words() {
+pub(crate) fn every_function_answers_in_cs_words() {
     let functions: Vec<Function> = functions().collect();
     assert!(functions.len() > 120, "{}", functions.len());
-    for options in ["-O1", "-O0 -DPERCID_NO_INLINE"] {
+    let inline = if is_whole() { "-O1" } else { "-O0" };
+    for options in [inline, "-O0 -DPERCID_NO_INLINE"] {
         let program = program(&functions, options, |build| build.against(shared()));
         for source in ["kernel", "table", "atomic"] {
             for memory in ["memory", "no-memory"] {
@@ -33,20 +35,18 @@ fn every_function_answers_in_cs_words() {
             }
         }
         // What one has freed is another's memory: each by itself, too.
-        for function in &functions {
-            answers_in_cs_words(&program, "table", &["no-memory", function.name]);
-        }
+        answers_in_cs_words(&program, "table", &["no-memory", "each"]);
     }
 }
 
 /// With several nodes regions are armed and moved. That library is compiled with assertions, too.
 #[test]
-fn every_function_answers_in_cs_words_on_several_nodes() {
+pub(crate) fn every_function_answers_in_cs_words_on_several_nodes() {
     let functions: Vec<Function> = functions().collect();
-    let include = concat!(env!("CARGO_MANIFEST_DIR"), "/include");
+    let include = concat!("-I", env!("CARGO_MANIFEST_DIR"), "/include");
     let library = pretended_nodes::library().to_str().expect("a path in UTF-8");
-    let program = program(&functions, "-O1 -DPRETENDED_NODES=2", |build| {
-        build.arguments(&["-I", include, library, "-ldl", "-lm"])
+    let program = program(&functions, &format!("-O0 -DPRETENDED_NODES=2 {include}"), |build| {
+        build.arguments(&[library, "-ldl", "-lm"])
     });
     for memory in ["memory", "no-memory"] {
         answers_in_cs_words(&program, "table", &[memory]);
@@ -67,25 +67,20 @@ fn end_of(text: &str) -> String {
     lines[lines.len().saturating_sub(12)..].join("\n")
 }
 
-/// The program that makes the calls, of all functions or the one that is named. Before those of a
-/// function it prints the name, on standard error.
-fn program(
-    functions: &[Function],
-    options: &str,
-    link: impl FnOnce(Build<'static>) -> Build<'static>,
-) -> Program {
+/// The program that makes the calls of all functions, in one process or each in its own. Before those
+/// of a function it prints the name, on standard error.
+fn program(functions: &[Function], options: &str, link: impl FnOnce(Build) -> Build) -> Program {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let mut text = "#include \"misuse.h\"\n\n".to_owned();
     for function in functions {
         text += &calls(function);
     }
-    text += "int main(int count, char **words)\n{\n    prepare();\n";
-    text += "    if (strcmp(words[1], \"no-memory\") == 0) {\n        exhaust_memory();\n    }\n";
+    text += "static void (*const functions[])(void) = {\n";
     for Function { name, .. } in functions {
-        text += &format!("    if (count == 2 || strcmp(words[2], \"{name}\") == 0) {{\n");
-        text += &format!("        call_{name}();\n    }}\n");
+        text += &format!("    call_{name},\n");
     }
-    text += "    puts(\"ok\");\n    fflush(stdout);\n    _exit(0);\n}\n";
+    text += "};\n\nint main(int count, char **words)\n{\n";
+    text += "    run(functions, sizeof functions / sizeof *functions, count, words);\n}\n";
     let source = scratch("misuse").join(format!("misuse{}.c", NUMBER.fetch_add(1, Relaxed)));
     std::fs::write(&source, text).expect("writable");
     let options = format!("-std=gnu11 {options} -w -pthread");

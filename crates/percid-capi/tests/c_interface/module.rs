@@ -65,12 +65,14 @@ fn programs_may_import_it() {
         return;
     };
     let source = shared().prefix.join("include/percid.cppm");
-    let compiled = scratch("module").join("percid.pcm");
-    let [source, compiled] = [&source, &compiled].map(|path| path.to_str().expect("in UTF-8"));
+    let [compiled, object] = ["percid.pcm", "percid.o"].map(|name| scratch("module").join(name));
+    let [source, compiled, object] =
+        [&source, &compiled, &object].map(|path| path.to_str().expect("in UTF-8"));
     let dialect = "-std=c++20";
     output_of(&compiler, &[dialect, "--precompile", source, "-o", compiled]);
     let options = format!("{dialect} -O2 {WARNINGS} -fmodule-file=percid={compiled}");
-    let build = Build::new(&compiler, &["module.cpp"], &options).arguments(&[compiled]);
+    output_of(&compiler, &[dialect, "-O2", "-c", compiled, "-o", object]);
+    let build = Build::new(&compiler, &["module.cpp"], &options).arguments(&[object]);
     build.against(shared()).make().must_pass_with_every_source();
 }
 

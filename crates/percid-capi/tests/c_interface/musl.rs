@@ -8,6 +8,7 @@ use crate::toolchain::{Build, WARNINGS, output_of};
 const SOURCES: [&str; 5] = ["counters.c", "histogram.c", "local.c", "pool.c", "signals_and_fork.c"];
 
 #[test]
+#[ignore = "long: Cargo builds the library for musl"]
 fn static_programs() {
     let Some(installation) = musl() else { return };
     assert!(!installation.library("libpercid.so").exists());
@@ -28,6 +29,7 @@ fn has_table_of_unwinding(path: &Path) {
 }
 
 #[test]
+#[ignore = "long: Cargo builds the library for musl"]
 fn a_shared_library() {
     let Some(installation) = musl_shared() else { return };
     for source in SOURCES {

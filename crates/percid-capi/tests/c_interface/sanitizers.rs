@@ -5,6 +5,7 @@ use std::process::Command;
 
 use crate::correctness::STRUCTURES;
 use crate::installation::{Installation, only_static, shared};
+use crate::selection::{is_whole, some_compilers};
 use crate::toolchain::{Build, Compiler, Program, any_compiler, compilers, is_installed};
 use crate::wrapper::WRAPPER;
 
@@ -24,11 +25,17 @@ pub(crate) const SOURCES: [&str; 3] = ["kernel", "table", "atomic"];
 
 /// The options for all that the checkers find but races.
 pub(crate) const SANITIZED: &str =
-    "-g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -pthread";
+    "-g -fsanitize=address,undefined -fno-sanitize-recover=all -pthread";
+
+/// The programs that always run under valgrind. The sanitizers have them all.
+const VALGRINDS: [&str; 2] = ["stack.c", "local.c"];
+
+/// Has threads run in turn: one that spins would keep the others from running.
+const FAIR: &str = "--fair-sched=try";
 
 /// Runs a program under valgrind, which reports by the same status.
-pub(crate) const VALGRIND: [&str; 4] =
-    ["valgrind", "--quiet", "--leak-check=full", "--error-exitcode=99"];
+pub(crate) const VALGRIND: [&str; 5] =
+    ["valgrind", "--quiet", FAIR, "--leak-check=full", "--error-exitcode=99"];
 
 pub(crate) fn sanitized(command: &mut Command) -> &mut Command {
     command
@@ -53,46 +60,61 @@ pub(crate) fn must_find(program: &Program, command: &mut Command) {
 }
 
 #[test]
-fn addresses_behaviour_and_leaks() {
-    let options = SANITIZED;
-    for &compiler in compilers().iter().filter(|&&compiler| has(compiler, options)) {
-        let leak = Build::new(compiler.c, &["leak.c"], options).make();
+pub(crate) fn addresses_behaviour_and_leaks() {
+    let have = |compiler: &&Compiler| has(**compiler, SANITIZED);
+    for compiler in compilers().iter().filter(have) {
+        let leak = Build::new(compiler.c, &["leak.c"], SANITIZED).make();
         must_find(&leak, sanitized(&mut leak.command()));
-        let c = STRUCTURES.map(|source| Build::new(compiler.c, &[source], options));
-        let cpp_options = format!("-std=c++17 {options}");
-        let cpp = WRAPPER.map(|source| Build::new(compiler.cpp, &[source], &cpp_options));
-        for build in c.into_iter().chain(cpp) {
-            let program = build.against(shared()).make();
-            for source in ["kernel", "table", "atomic"] {
-                program.must_pass(sanitized(&mut program.command()).env("PERCID_SOURCE", source));
+    }
+    let levels = if is_whole() { &["-O0", "-O1"][..] } else { &["-O0"] };
+    for level in levels {
+        let options = format!("{level} {SANITIZED}");
+        // By the compilers that have not made them elsewhere.
+        for (index, source) in STRUCTURES.iter().enumerate() {
+            for compiler in some_compilers(index + 1).iter().filter(have) {
+                passes_sanitized(Build::new(compiler.c, &[source], &options), shared());
             }
         }
-        let program =
-            Build::new(compiler.c, &["counters.c"], options).against(only_static()).make();
-        program.must_pass(sanitized(&mut program.command()));
+        let options = format!("-std=c++17 {options}");
+        for (index, source) in WRAPPER.iter().enumerate() {
+            for compiler in some_compilers(index + 1).iter().filter(have) {
+                passes_sanitized(Build::new(compiler.cpp, &[source], &options), shared());
+            }
+        }
+    }
+    for compiler in compilers().iter().filter(have) {
+        passes_sanitized(Build::new(compiler.c, &["counters.c"], SANITIZED), only_static());
+    }
+}
+
+/// It is right with every source, and nothing is found.
+pub(crate) fn passes_sanitized(build: Build, installation: &Installation) {
+    let program = build.against(installation).make();
+    for source in SOURCES {
+        program.must_pass(sanitized(&mut program.command()).env("PERCID_SOURCE", source));
     }
 }
 
 /// What each structure hands from thread to thread is announced, and no more than that: a program
 /// that is right is left in peace, and a race in a callback, or on what was handed over, is found.
 #[test]
-fn races() {
-    let found = compilers().iter().filter(|&&compiler| has(compiler, RACES));
-    for (index, &compiler) in found.enumerate() {
+pub(crate) fn races() {
+    let have = |compiler: &&Compiler| has(**compiler, RACES);
+    for (index, &compiler) in compilers().iter().filter(have).enumerate() {
         let race = Build::new(compiler.c, &["race.c"], RACES).make();
         must_find(&race, sanitized(&mut race.command()));
-        for program in ["handover.c", "local.c", "pool.c", "machine.c"] {
-            let program = Build::new(compiler.c, &[program], RACES).against(shared()).make();
-            for source in SOURCES {
-                program.must_pass(sanitized(&mut program.command()).env("PERCID_SOURCE", source));
-            }
-        }
         let build = Build::new(compiler.c, &["race_in_callback.c"], RACES);
         let program = build.against(only_static()).make();
         for (structure, source) in HANDING_OVER.iter().zip(SOURCES.iter().cycle().skip(index)) {
             let mut command = program.command();
             command.arg(structure).env("PERCID_SOURCE", source);
             must_find(&program, sanitized(&mut command));
+        }
+    }
+    let right = ["handover.c", "local.c", "pool.c", "machine.c"];
+    for (index, program) in right.into_iter().enumerate() {
+        for compiler in some_compilers(index).iter().filter(have) {
+            passes_sanitized(Build::new(compiler.c, &[program], RACES), shared());
         }
     }
 }
@@ -104,27 +126,29 @@ fn races_under_valgrind() {
         return;
     }
     let compiler = any_compiler();
-    for (tool, installation) in [("helgrind", shared()), ("drd", only_static())] {
+    let helgrind = ("helgrind", shared(), &["local", "ring"][..]);
+    for (tool, installation, structures) in [helgrind, ("drd", only_static(), &["stack"])] {
         let runner = race_detector(tool, installation);
         let runner: Vec<&str> = runner.iter().map(String::as_str).collect();
-        let build =
-            Build::new(compiler.c, &["handover.c"], WITH_SYMBOLS).arguments(&["-DROUNDS=50"]);
+        let options = format!("{WITH_SYMBOLS} -DROUNDS=50");
+        let build = Build::new(compiler.c, &["handover.c"], &options);
         let program = build.against(installation).make();
         program.must_pass(&mut program.command_under(&runner));
         let build = Build::new(compiler.c, &["race_in_callback.c"], WITH_SYMBOLS);
         let program = build.against(installation).make();
-        for structure in ["local", "stack", "ring"] {
+        for structure in structures {
             must_find(&program, program.command_under(&runner).arg(structure));
         }
     }
 }
 
 /// Runs a program under one of valgrind's race detectors.
-pub(crate) fn race_detector(tool: &str, installation: &Installation) -> [String; 5] {
+pub(crate) fn race_detector(tool: &str, installation: &Installation) -> [String; 6] {
     let suppressions = installation.library("percid/valgrind.supp");
     [
         "valgrind".to_owned(),
         "--quiet".to_owned(),
+        FAIR.to_owned(),
         format!("--tool={tool}"),
         format!("--suppressions={}", suppressions.display()),
         format!("--error-exitcode={FOUND}"),
@@ -143,7 +167,7 @@ pub(crate) fn has_valgrind() -> bool {
 }
 
 #[test]
-fn valgrind() {
+pub(crate) fn valgrind() {
     if !has_valgrind() {
         return;
     }
@@ -151,7 +175,8 @@ fn valgrind() {
     let compiler = any_compiler();
     let leak = Build::new(compiler.c, &["leak.c"], options).make();
     must_find(&leak, &mut leak.command_under(&VALGRIND));
-    for source in STRUCTURES {
+    let sources = if is_whole() { &STRUCTURES[..] } else { &VALGRINDS };
+    for source in sources {
         let program = Build::new(compiler.c, &[source], options).against(shared()).make();
         // It knows no critical sections; the library finds that out by itself.
         program.must_pass(&mut program.command_under(&VALGRIND));

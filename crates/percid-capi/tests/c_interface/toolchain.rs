@@ -1,11 +1,12 @@
 //! Compilers, and programs made by them.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::installation::Installation;
+use crate::selection::{SOURCES, Source};
 
 /// A pair of compilers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,13 +95,15 @@ pub(crate) fn programs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c_interface/programs")
 }
 
-/// A program to be compiled.
+/// A program to be compiled and linked.
 #[derive(Debug)]
-pub(crate) struct Build<'i> {
-    command: Command,
+pub(crate) struct Build {
+    compiler: String,
+    sources: Vec<PathBuf>,
+    options: Vec<String>,
+    arguments: Vec<String>,
     name: String,
-    output: PathBuf,
-    installation: Option<&'i Installation>,
+    library_path: Option<PathBuf>,
 }
 
 /// A compiled program.
@@ -111,58 +114,127 @@ pub(crate) struct Program {
     library_path: Option<PathBuf>,
 }
 
-impl<'i> Build<'i> {
+impl Build {
     /// Compiles these source files of the tests (or others, by their whole paths) with a compiler
     /// that is called as `compiler`, and these options.
-    pub(crate) fn new(compiler: &str, sources: &[&str], options: &str) -> Build<'i> {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, Relaxed);
-        let stem = Path::new(sources[0]).file_stem().expect("a file").to_string_lossy();
-        let output = scratch("built").join(format!("{stem}-{number}"));
-        let mut command = Command::new(compiler);
-        // Its complaints are compared with what it says in English.
-        command.env("LC_ALL", "C");
-        command.args(options.split_whitespace());
-        command.arg(format!("-DEXPECTED_VERSION=\"{}\"", env!("CARGO_PKG_VERSION")));
-        command.arg("-I").arg(programs()).arg("-o").arg(&output);
-        command.args(sources.iter().map(|source| programs().join(source)));
-        let name = format!("{compiler} {options} {}", sources.join(" "));
-        Build { command, name, output, installation: None }
+    pub(crate) fn new(compiler: &str, sources: &[&str], options: &str) -> Build {
+        Build {
+            compiler: compiler.to_owned(),
+            sources: sources.iter().map(|source| programs().join(source)).collect(),
+            options: options.split_whitespace().map(str::to_owned).collect(),
+            arguments: Vec::new(),
+            name: format!("{compiler} {options} {}", sources.join(" ")),
+            library_path: None,
+        }
     }
 
     /// With what pkg-config says about an installation.
-    pub(crate) fn against(mut self, installation: &'i Installation) -> Build<'i> {
-        self.command.args(installation.pkg_config(&["--cflags", "--libs"]));
-        self.installation = Some(installation);
+    pub(crate) fn against(mut self, installation: &Installation) -> Build {
+        self.options.extend_from_slice(installation.compile_options());
+        self.arguments.extend(installation.pkg_config(&["--libs"]));
+        self.library_path = Some(installation.libraries());
         self
     }
 
     /// With what pkg-config says about linking everything statically.
-    pub(crate) fn entirely_static(mut self, installation: &'i Installation) -> Build<'i> {
-        self.command.args(installation.pkg_config(&["--static", "--cflags", "--libs"]));
+    pub(crate) fn entirely_static(mut self, installation: &Installation) -> Build {
+        self.options.extend_from_slice(installation.compile_options());
+        self.arguments.extend(installation.pkg_config(&["--static", "--libs"]));
         self
     }
 
-    /// With further arguments, behind all others.
-    pub(crate) fn arguments(mut self, arguments: &[&str]) -> Build<'i> {
-        self.command.args(arguments);
+    /// With further arguments for the linker, behind all others.
+    pub(crate) fn arguments(mut self, arguments: &[&str]) -> Build {
+        self.arguments.extend(arguments.iter().map(|&one| one.to_owned()));
         self
     }
 
-    /// What the compiler says.
-    pub(crate) fn try_make(mut self) -> Result<Program, String> {
-        let output = self.command.output().map_err(|error| format!("{}: {error}", self.name))?;
-        if !output.status.success() {
-            return Err(format!("{}:\n{}", self.name, String::from_utf8_lossy(&output.stderr)));
-        }
-        let library_path = self.installation.map(|installation| installation.libraries());
-        Ok(Program { path: self.output, name: self.name, library_path })
+    /// What the compiler says. Each source file is compiled once with the same options, and the same
+    /// objects are linked once with the same arguments.
+    pub(crate) fn try_make(self) -> Result<Program, String> {
+        let objects: Result<Vec<_>, _> =
+            self.sources.iter().map(|one| self.compiled(one, "-c")).collect();
+        let mut linker = self.command();
+        linker.args(self.options.iter().zip(self.before()).filter_map(for_linker)).args(objects?);
+        let path = made_once(linker.args(&self.arguments), &self.sources[0], &self.name)?;
+        Ok(Program { path, name: self.name, library_path: self.library_path })
     }
 
-    /// Compiles it, which must succeed.
+    /// What the compiler makes of a source file: an object (`-c`), or assembly (`-S`).
+    fn compiled(&self, source: &Path, what: &str) -> Result<PathBuf, String> {
+        let mut compiler = self.command();
+        let options = self.options.iter().filter(|option| !is_for_linker(option));
+        compiler.args(options).arg(format!("-DEXPECTED_VERSION=\"{}\"", env!("CARGO_PKG_VERSION")));
+        compiler.arg("-I").arg(programs()).arg(what).arg(source);
+        made_once(&mut compiler, source, &self.name)
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.compiler);
+        // Its complaints are compared with what it says in English.
+        command.env("LC_ALL", "C");
+        command
+    }
+
+    /// What stands in front of each option.
+    fn before(&self) -> impl Iterator<Item = &str> {
+        std::iter::once("").chain(self.options.iter().map(String::as_str))
+    }
+
+    /// The assembly of its only source file.
+    pub(crate) fn assembly(self) -> String {
+        let path =
+            self.compiled(&self.sources[0], "-S").unwrap_or_else(|failure| panic!("{failure}"));
+        std::fs::read_to_string(path).expect("assembly")
+    }
+
+    /// Compiles and links it, which must succeed.
     pub(crate) fn make(self) -> Program {
         self.try_make().unwrap_or_else(|failure| panic!("{failure}"))
     }
+}
+
+/// Whether only the linker understands an option: clang complains of it when it compiles.
+fn is_for_linker(option: &str) -> bool {
+    const WHOLE: [&str; 6] = ["-static", "-static-pie", "-shared", "-pie", "-no-pie", "-rdynamic"];
+    WHOLE.contains(&option) || option.starts_with("-Wl,") || option.starts_with("-fuse-ld=")
+}
+
+/// The option, if the linker is to have it: it links objects, of which it knows the language, and has
+/// nothing to warn of.
+fn for_linker<'o>((option, before): (&'o String, &str)) -> Option<&'o str> {
+    const WITH_VALUE: [&str; 2] = ["-x", "-include"];
+    const OF_COMPILER: [&str; 5] = ["-std=", "-D", "-I", "-W", "-pedantic"];
+    let of_compiler = WITH_VALUE.contains(&option.as_str())
+        || WITH_VALUE.contains(&before)
+        || OF_COMPILER.iter().any(|start| option.starts_with(start));
+    (is_for_linker(option) || !of_compiler).then_some(option)
+}
+
+/// The file that this command makes of a source file, or what it complains of. It runs once.
+fn made_once(command: &mut Command, source: &Path, name: &str) -> Result<PathBuf, String> {
+    /// By commands, with a number for each.
+    type Made = BTreeMap<String, Arc<(usize, OnceLock<Result<PathBuf, String>>)>>;
+    static MADE: Mutex<Made> = Mutex::new(BTreeMap::new());
+    let made = {
+        let mut all = MADE.lock().expect("no panic in between");
+        let number = all.len();
+        all.entry(format!("{command:?}"))
+            .or_insert_with(|| Arc::new((number, OnceLock::new())))
+            .clone()
+    };
+    let (number, made) = &*made;
+    let make = || {
+        let stem = source.file_stem().expect("a file").to_string_lossy();
+        let path = scratch("built").join(format!("{stem}-{number}"));
+        let output = command.arg("-o").arg(&path).output();
+        let output = output.map_err(|error| format!("{name}: {error}"))?;
+        match output.status.success() {
+            true => Ok(path),
+            false => Err(format!("{name}:\n{}", String::from_utf8_lossy(&output.stderr))),
+        }
+    };
+    made.get_or_init(make).clone()
 }
 
 impl Program {
@@ -210,9 +282,13 @@ impl Program {
 
     /// Runs it with the source that the process chooses and with each that can be asked for.
     pub(crate) fn must_pass_with_every_source(&self) {
-        self.must_pass(&mut self.command());
-        for source in ["kernel", "table", "atomic"] {
-            self.must_pass(self.command().env("PERCID_SOURCE", source));
+        self.must_pass_with(&SOURCES);
+    }
+
+    /// Runs it with each of these sources.
+    pub(crate) fn must_pass_with(&self, sources: &[Source]) {
+        for source in sources {
+            self.must_pass(self.command().envs(source.map(|source| ("PERCID_SOURCE", source))));
         }
     }
 }

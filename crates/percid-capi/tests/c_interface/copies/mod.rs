@@ -61,7 +61,7 @@ fn beside(folder: &Path, name: &str) -> Vec<String> {
 }
 
 /// Where Cargo puts the shared library that it makes of the package for its tests.
-fn cargos_folder() -> &'static Path {
+pub(crate) fn cargos_folder() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| Path::new(env!("CARGO_BIN_EXE_percid-install")).with_file_name("deps"))
 }
@@ -71,13 +71,18 @@ fn plugin(headers: &str, arguments: &[String]) -> PathBuf {
     made(Build::new(any_compiler().c, &["copy_plugin.c"], &options), arguments).path
 }
 
-fn made(build: Build<'_>, arguments: &[String]) -> Program {
+fn made(build: Build, arguments: &[String]) -> Program {
     let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
     build.arguments(&arguments).make()
 }
 
 /// The programs that load them.
-fn hosts() -> Vec<(&'static str, Program)> {
+fn hosts() -> &'static [(&'static str, Program)] {
+    static MADE: OnceLock<Vec<(&'static str, Program)>> = OnceLock::new();
+    MADE.get_or_init(make_hosts)
+}
+
+fn make_hosts() -> Vec<(&'static str, Program)> {
     let archive = inside(&only_static().library("libpercid.a"));
     let with = |more: &[String]| [&archive, more].concat();
     let using = "-DWITH_PERCID";
@@ -150,19 +155,19 @@ fn every_module_gets_everything_from_one_copy() {
     };
     for (name, host) in hosts() {
         for source in SOURCES {
-            let number = copies(&host, 2_000, &all("local"), &[("PERCID_SOURCE", source)]);
+            let number = copies(host, 2_000, &all("local"), &[("PERCID_SOURCE", source)]);
             println!("{name}, {source}: {number} copies");
         }
         for mode in ["global", "deep"] {
             let mut backwards = all(mode);
-            let number = copies(&host, 2_000, &backwards, &[]);
+            let number = copies(host, 2_000, &backwards, &[]);
             backwards.reverse();
-            let other_way = copies(&host, 2_000, &backwards, &[]);
+            let other_way = copies(host, 2_000, &backwards, &[]);
             println!("{name}, {mode}: {number} copies, {other_way} the other way round");
         }
         for preloaded in [shared().library("libpercid.so"), plugins.with_static.clone()] {
             let preloaded = preloaded.to_str().expect("a path in UTF-8");
-            let number = copies(&host, 2_000, &all("local"), &[("LD_PRELOAD", preloaded)]);
+            let number = copies(host, 2_000, &all("local"), &[("LD_PRELOAD", preloaded)]);
             println!("{name}, {preloaded} loaded before: {number} copies");
         }
     }
@@ -215,8 +220,8 @@ fn interfaces_stand_beside_each_other() {
     let next = plugin(&headers, &inside(&versions::next()));
     for (name, host) in hosts() {
         let loaded = [("global", next.as_path()), ("global", &plugins().with_static)];
-        let number = copies(&host, 2_000, &loaded, &[]);
-        assert_eq!(number, if name == "a program with a copy" { 3 } else { 2 }, "{name}");
+        let number = copies(host, 2_000, &loaded, &[]);
+        assert_eq!(number, if *name == "a program with a copy" { 3 } else { 2 }, "{name}");
     }
 }
 
@@ -228,12 +233,12 @@ fn a_mixture_of_copies_is_seen() {
         &beside(&shared().libraries(), "percid"),
     );
     for (name, host) in hosts() {
-        let mut command = command(&host);
+        let mut command = command(host);
         command.args(["2000", &format!("local:{}", mixed.display())]);
         let (output, text) = host.outcome(command.env("PERCID_SOURCE", "table"));
         let exports =
             ["a program that exports", "a program with a copy and a library that uses it"];
-        assert_eq!(output.status.success(), !exports.contains(&name), "{name}: {text}");
+        assert_eq!(output.status.success(), !exports.contains(name), "{name}: {text}");
     }
 }
 
@@ -263,8 +268,7 @@ fn what_an_older_library_lacks_is_answered() {
         for (dialect, name) in [("-std=c99", compiler.c), ("-std=c++11 -x c++", compiler.cpp)] {
             let run = |archive: &Path| {
                 let options = format!("{dialect} -O2 {WARNINGS} {}", versions::later_headers());
-                let build =
-                    Build::new(name, &["late_functions.c"], &options).arguments(&["-x", "none"]);
+                let build = Build::new(name, &["late_functions.c"], &options);
                 let program = made(build, &inside(archive));
                 let (output, text) = program.outcome(&mut program.command());
                 assert!(output.status.success(), "{text}");

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The names of the C interface.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(super) struct Header {
     pub(super) functions: BTreeSet<String>,
     /// What can be called too.

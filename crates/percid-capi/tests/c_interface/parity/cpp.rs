@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::c::{is_of_name, without_comments, without_directives, words};
 
 /// The names below `percid`, such as `counter`, `counter::add`, `init`.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(super) struct Wrapper {
     names: BTreeSet<String>,
     /// What a class inherits from.

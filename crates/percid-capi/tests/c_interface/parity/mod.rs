@@ -11,6 +11,7 @@ mod rust;
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use c::Header;
 use counterparts::{Counterparts, NUMA, Row};
@@ -21,7 +22,7 @@ use rust::{Crate, Kind, Public};
 const WRITE: &str = "PERCID_WRITE_PARITY";
 
 /// The languages that a row has names of.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Faces {
     rust: Vec<Public>,
     c: Header,
@@ -30,6 +31,11 @@ struct Faces {
 
 impl Faces {
     fn read() -> Faces {
+        static READ: OnceLock<Faces> = OnceLock::new();
+        READ.get_or_init(Faces::read_now).clone()
+    }
+
+    fn read_now() -> Faces {
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
         let rules = || Crate::read(&here.join("../percid-rules"), Vec::new());
         let library = Crate::read(&here.join("../percid"), vec![rules()]);

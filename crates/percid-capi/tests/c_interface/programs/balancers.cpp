@@ -2,6 +2,7 @@
 #include <percid.hpp>
 
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <sys/mman.h>
 #include <system_error>
@@ -83,19 +84,24 @@ void figures()
     CHECK(region.access() == numa::access::reported);
     balancer.start();
     std::vector<std::thread> users;
+    std::atomic<bool> seen{false};
     for (int i = 0; i < 4; i++) {
-        users.emplace_back([&region] {
-            for (std::size_t round = 0; round < 1000 * pages; round++) {
-                region.touch(round % pages * page());
-            }
+        users.emplace_back([&region, &seen] {
+            do {
+                for (std::size_t at = 0; at < pages; at++) {
+                    region.touch(at * page());
+                }
+            } while (!seen);
             region.touch_all();
         });
     }
+    // What the balancer's thread has armed, it finds armed: until one was used again.
     std::uint64_t armed = 0;
-    for (int i = 0; i < 100; i++) {
+    for (int i = 0; i < 100 || (balancer.has_nodes() && armed == 0); i++) {
         armed += balancer.pass().armed;
         balancer.move_batch();
     }
+    seen = true;
     for (auto &user : users) {
         user.join();
     }

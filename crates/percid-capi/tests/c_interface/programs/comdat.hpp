@@ -1,13 +1,13 @@
 // An inline function with critical sections: every file that uses it has a copy, and the linker
 // keeps one.
-#include <percid.hpp>
+#include <percid.h>
 
 struct Meter {
-    percid::static_counter count;
+    percid_counter count = PERCID_COUNTER_INIT;
 
     __attribute__((noinline)) void mark()
     {
-        count.add();
+        percid_counter_add(&count, 1);
     }
 };
 

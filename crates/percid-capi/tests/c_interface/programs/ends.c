@@ -11,11 +11,12 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 /* Far longer than anything here takes: a hang is a failure. */
-#define LIMIT 60
+#define LIMIT 300
 
 /* Each of these rings, stacks and locals lives for one check. */
 static percid_stack *stack;
@@ -430,8 +431,12 @@ static void stop(void)
     CHECK(pthread_join(stays, NULL) == 0);
 }
 
+/* A thread that waits, and whether it still does. */
+static pid_t waiting;
+
 static void *waits_for_each(void *argument)
 {
+    __atomic_store_n(&waiting, (pid_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
     percid_local_for_each(local, count, NULL);
     *(int *)argument = 1;
     pthread_testcancel();
@@ -440,10 +445,38 @@ static void *waits_for_each(void *argument)
 
 static void *waits_for_drain(void *argument)
 {
+    __atomic_store_n(&waiting, (pid_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
     percid_stack_drain(stack, count, NULL);
     *(int *)argument = 1;
     pthread_testcancel();
     return NULL;
+}
+
+/* How often the thread that waits has given up its CPU. */
+static long sleeps(void)
+{
+    char line[128];
+    long found = -1;
+    snprintf(line, sizeof line, "/proc/self/task/%d/status", (int)waiting);
+    FILE *const status = fopen(line, "r");
+    /* Whoever has ended does not wait. */
+    CHECK(status != NULL);
+    while (fgets(line, sizeof line, status) != NULL) {
+        sscanf(line, "voluntary_ctxt_switches: %ld", &found);
+    }
+    CHECK(fclose(status) == 0 && found >= 0);
+    return found;
+}
+
+/* Returns when the thread has gone to sleep, and woken up to see that it has to wait, ten times more. */
+static void let_it_wait(void)
+{
+    while (__atomic_load_n(&waiting, __ATOMIC_ACQUIRE) == 0) {
+        usleep(100);
+    }
+    for (const long before = sleeps(); sleeps() < before + 10;) {
+        usleep(100);
+    }
 }
 
 /* Cancels a thread while it waits for the one that stays. It ends when it has got what it waited
@@ -453,10 +486,11 @@ static void cancel_waiting(void *(*waits)(void *))
     int reached = 0;
     void *result;
     pthread_t thread;
+    waiting = 0;
     CHECK(pthread_create(&thread, NULL, waits, &reached) == 0);
-    usleep(50000);
+    let_it_wait();
     CHECK(pthread_cancel(thread) == 0);
-    usleep(50000);
+    let_it_wait();
     CHECK(!__atomic_load_n(&reached, __ATOMIC_RELAXED));
     stop();
     CHECK(pthread_join(thread, &result) == 0 && result == PTHREAD_CANCELED && reached);

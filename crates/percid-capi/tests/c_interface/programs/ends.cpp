@@ -207,7 +207,7 @@ void threads()
 
 int main()
 {
-    alarm(60);
+    alarm(300);
     locals();
     stacks();
     rings();

@@ -199,7 +199,7 @@ void threads()
 int main()
 {
     // A thread that hangs is a failure.
-    alarm(60);
+    alarm(300);
     stacks();
     pools();
     rings();

@@ -2,7 +2,6 @@
 // process ends, and by what exit() calls. The controls: with OWNED, the same by objects that are made
 // and destroyed; with OWNED and LATE, not before main().
 #include <atomic>
-#include <chrono>
 #include <cstdlib>
 #include <iostream>
 #include <map>
@@ -27,6 +26,11 @@ using map = std::map<std::string, long>;
 
 void use();
 
+constexpr int threads = 3;
+
+// How often each thread has used all objects. These are there for good in any case.
+std::atomic<long> rounds[threads];
+
 // The first of all objects: it is made before the others, and destroyed after them.
 struct First {
     First()
@@ -38,8 +42,13 @@ struct First {
     ~First()
     {
         use();
-        // While this waits, the others are gone if they can go, and threads use them.
-        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        // The others are gone by now if they can go; every thread uses them once more, whole.
+        for (const auto &mine : rounds) {
+            const long before = mine;
+            while (mine < before + 2) {
+                std::this_thread::yield();
+            }
+        }
     }
 } first;
 
@@ -95,23 +104,22 @@ void use()
     histogram.record(10);
 }
 
-std::atomic<int> running{0};
-
 } // namespace
 
 int main()
 {
-    constexpr int threads = 3;
-    for (int i = 0; i < threads; i++) {
-        std::thread([] {
-            running++;
+    for (auto &mine : rounds) {
+        std::thread([&mine] {
             for (;;) {
                 use();
+                mine++;
             }
         }).detach();
     }
-    while (running < threads) {
-        std::this_thread::yield();
+    for (const auto &mine : rounds) {
+        while (mine == 0) {
+            std::this_thread::yield();
+        }
     }
     long used = 0;
     counts.for_each([&used](map &mine) { used += mine["used"]; });

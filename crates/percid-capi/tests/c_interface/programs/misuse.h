@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <percid.h>
@@ -200,11 +201,14 @@ static void renew(void)
     } while (0)
 
 /* An error is an errno; that of a caught panic is none that any function has of its own. */
-#define ANSWERS(call)                                                                              \
-    do {                                                                                           \
-        const int64_t answer = (int64_t)(call);                                                    \
-        CHECK(answer != -EFAULT && #call);                                                         \
-    } while (0)
+static void answers(int64_t answer, const char *call)
+{
+    if (answer == -EFAULT) {
+        fprintf(stderr, "a panic: %s\n", call);
+        exit(1);
+    }
+}
+#define ANSWERS(call) answers((int64_t)(call), #call)
 
 #define GO(type)                                                                                   \
     gone_##type = good_##type;                                                                     \
@@ -246,6 +250,37 @@ static void exhaust_memory(void)
     for (size_t size = 1 << 20; size >= 16; size /= 2) {
         while (malloc(size) != NULL) {
         }
+    }
+}
+
+static void run_these(void (*const *functions)(void), size_t count, const char *memory)
+{
+    prepare();
+    if (strcmp(memory, "no-memory") == 0) {
+        exhaust_memory();
+    }
+    for (size_t i = 0; i < count; i++) {
+        functions[i]();
+    }
+    puts("ok");
+    fflush(stdout);
+    _exit(0);
+}
+
+/* With memory or without, all functions in this process, or each in a child, to which percid is new. */
+static void run(void (*const *functions)(void), size_t count, int words, char **word)
+{
+    if (words == 2) {
+        run_these(functions, count, word[1]);
+    }
+    for (size_t i = 0; i < count; i++) {
+        int status;
+        const pid_t child = fork();
+        CHECK(child >= 0);
+        if (child == 0) {
+            run_these(functions + i, 1, word[1]);
+        }
+        CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
     }
 }
 

@@ -1,0 +1,89 @@
+//! What is tried of all compilers, libraries and sources together: a selection, in which each program
+//! has each of them once, or everything with everything, if `PERCID_MATRIX` asks for it.
+
+use std::collections::BTreeSet;
+
+use crate::installation::{Installation, all};
+use crate::toolchain::{Compiler, compilers};
+
+/// What the process chooses, and every source that can be asked for.
+pub(crate) type Source = Option<&'static str>;
+
+pub(crate) const SOURCES: [Source; 4] = [None, Some("kernel"), Some("table"), Some("atomic")];
+
+/// A way to make a program, and the sources that it is run with.
+#[derive(Debug)]
+pub(crate) struct Way {
+    pub(crate) compiler: Compiler,
+    /// `shared` or `static`.
+    pub(crate) library: &'static str,
+    pub(crate) installation: &'static Installation,
+    pub(crate) sources: &'static [Source],
+}
+
+/// `true` if everything is tried with everything.
+pub(crate) fn is_whole() -> bool {
+    std::env::var_os("PERCID_MATRIX").is_some()
+}
+
+/// The ways to make the program that has this number in a list. Each compiler makes it with one
+/// library, and the next program with the other one.
+pub(crate) fn ways(index: usize) -> Vec<Way> {
+    chosen_ways(index / 2, |compiler, library| (compiler + library + index).is_multiple_of(2))
+}
+
+/// The ways to make the program that has this number in a list, where compiling takes longest. One
+/// compiler makes it, and the next program the other one, with either library.
+pub(crate) fn linked_twice(index: usize) -> Vec<Way> {
+    let compilers = compilers().len();
+    chosen_ways(index / 2, |compiler, _| compiler == index % compilers)
+}
+
+/// All ways, or those that are chosen by the numbers of compiler and library. One of two runs with two
+/// sources, and the other one with the other two.
+fn chosen_ways(turn: usize, is_chosen: impl Fn(usize, usize) -> bool) -> Vec<Way> {
+    let mut ways = Vec::new();
+    for (number, &compiler) in compilers().iter().enumerate() {
+        for (other, (library, installation)) in all().into_iter().enumerate() {
+            if is_whole() || is_chosen(number, other) {
+                ways.push(Way { compiler, library, installation, sources: &SOURCES });
+            }
+        }
+    }
+    if let ([one, other], false) = (ways.as_mut_slice(), is_whole()) {
+        let mut halves = [&SOURCES[..2], &SOURCES[2..]];
+        halves.rotate_left(turn % 2);
+        [one.sources, other.sources] = halves;
+    }
+    ways
+}
+
+/// The compilers for the program that has this number in a list: one of them, the next program has
+/// the other one.
+pub(crate) fn some_compilers(index: usize) -> &'static [Compiler] {
+    let all = compilers();
+    let chosen = index % all.len();
+    if is_whole() { all } else { &all[chosen..=chosen] }
+}
+
+/// The ways to make the program that has this number in a list, where one is enough.
+pub(crate) fn one_way(index: usize) -> impl Iterator<Item = (Compiler, &'static Installation)> {
+    let chosen = index / compilers().len() % 2;
+    some_compilers(index).iter().flat_map(move |&compiler| {
+        let libraries = all().into_iter().enumerate();
+        let chosen = libraries.filter(move |(number, _)| is_whole() || *number == chosen);
+        chosen.map(move |(_, (_, installation))| (compiler, installation))
+    })
+}
+
+/// Control: whatever a compiler, a library and a source have in common is tried.
+#[test]
+fn four_programs_have_everything_with_everything() {
+    for selection in [ways, linked_twice] {
+        let mut found = BTreeSet::new();
+        for way in (0..4).flat_map(selection) {
+            found.extend(way.sources.iter().map(|source| (way.compiler.c, way.library, *source)));
+        }
+        assert_eq!(found.len(), compilers().len() * 2 * SOURCES.len());
+    }
+}
