@@ -42,7 +42,10 @@ fn the_whole_matrix() {
     if std::env::var("PERCID_MATRIX").is_ok_and(|asked| asked == "whole") {
         report(run(cells()));
     } else {
-        println!("skipped: PERCID_MATRIX=whole tries every way");
+        percid_skips::not_checked(
+            "every way to build a C program",
+            "PERCID_MATRIX=whole is not set",
+        );
     }
 }
 

@@ -91,8 +91,7 @@ fn balancers_under_sanitizers() {
 #[test]
 fn balancers_under_valgrind() {
     if !is_installed("valgrind") {
-        println!("skipped: valgrind is not installed");
-        return;
+        return percid_skips::not_checked("balancers under valgrind", "it is not installed");
     }
     for source in SOURCES {
         let program = program(any_compiler(), source, "-g -gdwarf-4 -O1");
