@@ -165,7 +165,7 @@ sanitized() {
 # Every compiler, dialect, level and way; the tests of percid-capi have a selection.
 units_c-matrix() {
     PERCID_MATRIX=list cargo test --quiet -p percid-capi --test c_interface the_whole_matrix -- --nocapture |
-        sed -n 's/^row //p'
+        sed -n 's/^row://p'
 }
 unit_c-matrix() {
     require_tools

@@ -176,7 +176,10 @@ fn must_be_a_missing_linker(kind: &str, failure: &str) {
         kind.contains("-fuse-ld") && missing.iter().any(|words| failure.contains(words)),
         "{failure}"
     );
-    println!("skipped: {kind} is not installed");
+    percid_skips::not_checked(
+        &format!("the C interface with {kind}"),
+        "its linker is not installed",
+    );
 }
 
 /// A library that is loaded after threads were started finds their rseq areas all the same.

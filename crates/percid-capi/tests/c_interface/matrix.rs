@@ -99,9 +99,10 @@ fn the_whole_matrix() {
         }
         None if asked == "whole" => report(run(rows)),
         None if asked == "list" => rows.iter().for_each(|row| println!("row:{}", row.name)),
-        None => {
-            println!("skipped: PERCID_MATRIX=whole tries every way, PERCID_MATRIX=list names parts")
-        }
+        None => percid_skips::not_checked(
+            "every way to build a C program",
+            "PERCID_MATRIX is neither whole, list nor row:NAME",
+        ),
     }
 }
 

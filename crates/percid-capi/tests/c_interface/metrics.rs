@@ -26,7 +26,7 @@ fn has_promtool() -> bool {
     let is_required = std::env::var_os("PERCID_PROMETHEUS").is_some_and(|wish| wish == "require");
     assert!(is_there || !is_required, "promtool is missing: .ci/install-tools metrics");
     if !is_there {
-        println!("skipped: promtool is not installed");
+        percid_skips::not_checked("pages of C programs", "promtool is not installed");
     }
     is_there
 }

@@ -44,7 +44,10 @@ impl Cross {
     /// The compilers that make programs for it, with their options.
     fn compilers(&self) -> Vec<(&'static str, &'static str)> {
         if !is_installed(self.gcc) {
-            println!("skipped: {} is not installed", self.gcc);
+            percid_skips::not_checked(
+                &format!("the C interface by {}", self.gcc),
+                "it is not installed",
+            );
             return Vec::new();
         }
         let all = [(self.gcc, ""), (CLANG, self.clang)];
@@ -54,7 +57,10 @@ impl Cross {
     fn has_emulator(&self) -> bool {
         let there = self.is_here || is_installed(self.emulator);
         if !there {
-            println!("skipped: {} is not installed", self.emulator);
+            percid_skips::not_checked(
+                &format!("the C interface in {}", self.emulator),
+                "it is not installed",
+            );
         }
         there
     }

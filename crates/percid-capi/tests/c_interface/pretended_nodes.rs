@@ -101,8 +101,7 @@ pub(crate) fn balancers_under_sanitizers() {
 #[test]
 pub(crate) fn balancers_under_valgrind() {
     if !is_installed("valgrind") {
-        println!("skipped: valgrind is not installed");
-        return;
+        return percid_skips::not_checked("balancers under valgrind", "it is not installed");
     }
     let sources = if is_whole() { &SOURCES[..] } else { &["numa_nodes.c", "numa.c"] };
     for source in sources {

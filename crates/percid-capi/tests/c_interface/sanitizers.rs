@@ -49,7 +49,10 @@ pub(crate) fn sanitized(command: &mut Command) -> &mut Command {
 pub(crate) fn has(compiler: Compiler, sanitizer: &str) -> bool {
     let there = Build::new(compiler.c, &["leak.c"], sanitizer).try_make().is_ok();
     if !there {
-        println!("skipped: {} has no {sanitizer}", compiler.c);
+        percid_skips::not_checked(
+            &format!("C programs with {sanitizer}"),
+            &format!("{} has none", compiler.c),
+        );
     }
     there
 }
@@ -161,7 +164,7 @@ pub(crate) fn has_valgrind() -> bool {
     if !there {
         let required = std::env::var("PERCID_VALGRIND").is_ok_and(|asked| asked == "require");
         assert!(!required, "valgrind is not installed");
-        println!("skipped: valgrind is not installed");
+        percid_skips::not_checked("C programs under valgrind", "it is not installed");
     }
     there
 }

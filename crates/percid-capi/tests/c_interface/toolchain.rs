@@ -28,7 +28,8 @@ pub(crate) fn compilers() -> &'static [Compiler] {
         let (there, missing): (Vec<_>, Vec<_>) =
             [GCC, CLANG].into_iter().partition(|one| is_installed(one.c) && is_installed(one.cpp));
         for one in missing {
-            println!("skipped: {} and {} are not installed", one.c, one.cpp);
+            let what = format!("the C interface with {} and {}", one.c, one.cpp);
+            percid_skips::not_checked(&what, "they are not both installed");
         }
         assert!(!there.is_empty(), "these tests need a C compiler: install gcc or clang");
         there
@@ -54,7 +55,10 @@ pub(crate) fn has_tools(names: &[&str]) -> bool {
     let required = std::env::var_os("PERCID_TOOLS").is_some_and(|wish| wish == "require");
     assert!(missing.is_empty() || !required, "not installed: {missing:?}");
     if !missing.is_empty() {
-        println!("skipped: not installed: {missing:?}");
+        percid_skips::not_checked(
+            "a part of the C interface",
+            &format!("not installed: {missing:?}"),
+        );
     }
     missing.is_empty()
 }
@@ -67,7 +71,10 @@ pub(crate) fn has_rust_target(target: &str) -> bool {
     let path = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
     let there = path.is_ok_and(|path| Path::new(&path).is_dir());
     if !there {
-        println!("skipped: the Rust target {target} is not installed");
+        percid_skips::not_checked(
+            &format!("the C interface for {target}"),
+            "Rust has no such target here",
+        );
     }
     there
 }
@@ -85,7 +92,10 @@ pub(crate) fn try_options(compiler: &str, options: &str) -> bool {
     ]);
     let known = command.output().is_ok_and(|output| output.status.success());
     if !known {
-        println!("skipped: {compiler} does not know all of {options}");
+        percid_skips::not_checked(
+            &format!("the C interface with {options}"),
+            &format!("{compiler} does not know it"),
+        );
     }
     known
 }

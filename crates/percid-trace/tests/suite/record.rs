@@ -239,7 +239,7 @@ fn a_command_by_tracefs() {
         assert_eq!(last, Some(State::DEAD), "the last switch away from thread {tid}");
     }
     let named = recorded.trace.events.iter().any(|event| match event.what {
-        What::Name { name, .. } => recorded.trace.texts.get(name).starts_with("program"),
+        What::Name { name, .. } => recorded.trace.texts.get(name) == "record::program",
         _ => false,
     });
     assert!(named, "the test's thread has its name");

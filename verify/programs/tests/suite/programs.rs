@@ -315,8 +315,7 @@ fn nothing_leaks_and_nothing_unset_is_read_under_valgrind() {
     if Command::new("valgrind").arg("--version").output().is_err() {
         let required = std::env::var_os("PERCID_VALGRIND").is_some_and(|wish| wish == "require");
         assert!(!required, "valgrind is required and not installed");
-        println!("valgrind is not installed: nothing was checked");
-        return;
+        return percid_skips::not_checked("programs under valgrind", "it is not installed");
     }
     for structure in ["counter", "histogram", "local", "stack", "pool", "ring", "mask"] {
         let stress = format!("stress --events 20 --threads 3 --structure {structure}");
@@ -418,8 +417,10 @@ fn a_program_with_more_rights_than_its_caller_does_not_obey_the_caller() {
     let _alone = alone();
     let (Some(plain), Some(elevated)) = (programs_with_mode(0o755), programs_with_mode(0o4755))
     else {
-        println!("no file can be given to root: nothing was checked");
-        return;
+        return percid_skips::not_checked(
+            "programs with more rights",
+            "no file can be given to root",
+        );
     };
     let folder = std::path::Path::new(&plain).parent().expect("a folder").to_owned();
     let run = |file: &str, wish: &str| {
@@ -434,7 +435,7 @@ fn a_program_with_more_rights_than_its_caller_does_not_obey_the_caller() {
     let by_itself = elevated("");
     let is_elevated = by_itself.figure("elevated") == "true";
     if !is_elevated {
-        println!("programs get no rights here: nothing was checked");
+        percid_skips::not_checked("programs with more rights", "programs get none here");
     }
     for wish in ["atomic", "kernel", "nonsense"].into_iter().filter(|_| is_elevated) {
         let outcome = elevated(wish);
@@ -487,8 +488,10 @@ fn of_the_rseq_area_only_one_field_is_ever_written() {
                 format!("stress --events 100 --watch --source {source} --structure {structure}");
             let outcome = run(&stress);
             if outcome.line.contains("no watchpoint: ") {
-                println!("nothing was checked");
-                return;
+                return percid_skips::not_checked(
+                    "what is written to the rseq area",
+                    "no watchpoint is to be had",
+                );
             }
             assert!(outcome.passed, "{}", outcome.line);
             assert!(outcome.number("written_to_rseq_cs") > 0);
@@ -608,8 +611,7 @@ fn an_owner_that_cannot_be_shared_with_is_named_with_the_remedy() {
 #[test]
 fn with_a_c_library_that_registers_what_the_kernel_announces() {
     let Some(root) = std::env::var_os("PERCID_NEWER_LIBC") else {
-        println!("PERCID_NEWER_LIBC is not set: nothing was checked");
-        return;
+        return percid_skips::not_checked("a newer C library", "PERCID_NEWER_LIBC is not set");
     };
     let _alone = alone();
     let libraries = std::path::Path::new(&root).join("usr/lib/x86_64-linux-gnu");

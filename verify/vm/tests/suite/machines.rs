@@ -13,7 +13,6 @@ use percid_vm::protocol::Job;
 pub(crate) fn skipped(arch: Arch) -> bool {
     if env::var_os("PERCID_VM").is_none_or(|wish| wish != "require") {
         percid_skips::not_checked("what is booted", "PERCID_VM=require is not set");
-        println!("skipped, nothing was booted: PERCID_VM=require is not set");
         return true;
     }
     arch.emulator().demand().unwrap_or_else(|error| panic!("{error}"));
