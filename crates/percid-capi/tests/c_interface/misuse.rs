@@ -44,9 +44,8 @@ pub(crate) fn every_function_answers_in_cs_words() {
 pub(crate) fn every_function_answers_in_cs_words_on_several_nodes() {
     let functions: Vec<Function> = functions().collect();
     let include = concat!("-I", env!("CARGO_MANIFEST_DIR"), "/include");
-    let library = pretended_nodes::library().to_str().expect("a path in UTF-8");
     let program = program(&functions, &format!("-O0 -DPRETENDED_NODES=2 {include}"), |build| {
-        build.arguments(&[library, "-ldl", "-lm"])
+        build.arguments(&[&pretended_nodes::library(), "-ldl", "-lm"])
     });
     for memory in ["memory", "no-memory"] {
         answers_in_cs_words(&program, "table", &[memory]);

@@ -1,12 +1,7 @@
 //! Programs on a machine that is believed to have several NUMA nodes, with a library that is built
 //! for it.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::OnceLock;
-
 use crate::copies::cargos_folder;
-use crate::installation::target_folder;
 use crate::sanitizers::{SANITIZED, VALGRIND, has, sanitized};
 use crate::selection::{is_whole, some_compilers};
 use crate::toolchain::{
@@ -15,25 +10,10 @@ use crate::toolchain::{
 
 const SOURCES: [&str; 4] = ["numa_nodes.c", "numa_stacks.c", "numa.c", "balancers.cpp"];
 
-/// The static library with the hooks for tests. Cargo has made one for this program. Whoever has built
-/// the package alone since then has put one without hooks into its place: then another is made.
-pub(crate) fn library() -> &'static Path {
-    static FOUND: OnceLock<PathBuf> = OnceLock::new();
-    FOUND.get_or_init(|| {
-        let beside = cargos_folder().join("libpercid_capi.a");
-        let mut grep = Command::new("grep");
-        grep.args(["-q", "percid_testing_pretend_nodes"]).arg(&beside);
-        if grep.status().is_ok_and(|status| status.success()) {
-            return beside;
-        }
-        let folder = target_folder().join("testing");
-        let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
-        cargo.args(["rustc", "--quiet", "--lib", "--crate-type=staticlib", "--features=testing"]);
-        let output = cargo.arg("--target-dir").arg(&folder).output().expect("Cargo starts");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        folder.join("debug/libpercid_capi.a")
-    })
+/// The static library that Cargo has made for this program: it has the hooks for tests.
+pub(crate) fn library() -> String {
+    let library = cargos_folder().join("libpercid_capi.a");
+    library.into_os_string().into_string().expect("a path in UTF-8")
 }
 
 fn program(compiler: Compiler, source: &str, options: &str) -> Program {
@@ -43,8 +23,7 @@ fn program(compiler: Compiler, source: &str, options: &str) -> Program {
         false => (compiler.c, "-std=gnu11"),
     };
     let options = format!("{dialect} {options} -DPRETENDED_NODES=2 {include} -pthread");
-    let library = library().to_str().expect("a path in UTF-8");
-    Build::new(compiler, &[source], &options).arguments(&[library, "-ldl", "-lm"]).make()
+    Build::new(compiler, &[source], &options).arguments(&[&library(), "-ldl", "-lm"]).make()
 }
 
 #[test]
