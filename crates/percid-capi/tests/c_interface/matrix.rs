@@ -50,7 +50,7 @@ macro_rules! tests {
     };
 }
 
-const TESTS: [(&str, fn()); 26] = tests! {
+const TESTS: [(&str, fn()); 28] = tests! {
     correctness::the_header_is_valid_in_every_dialect_of_c
     correctness::every_structure_is_right_with_every_source
     correctness::every_kind_of_program_counts
@@ -76,6 +76,8 @@ const TESTS: [(&str, fn()); 26] = tests! {
     wrapper::newer_dialects_have_spans_and_concepts
     wrapper::programs_without_exceptions_have_all_of_the_wrapper
     wrapper::no_function_of_the_wrapper_leaves_its_module
+    other_architectures::the_sections_for_arm_compute_what_they_should
+    other_architectures::the_sections_for_riscv_compute_what_they_should
     wrapper::static_objects_are_there_before_main_and_until_the_end
 };
 

@@ -2,18 +2,19 @@
 //! for it.
 
 use crate::copies::cargos_folder;
-use crate::sanitizers::{SANITIZED, VALGRIND, has, sanitized};
-use crate::selection::{is_whole, some_compilers};
+use crate::sanitizers::{SANITIZED, VALGRIND, having, sanitized};
+use crate::selection::{alternately, is_whole, some_compilers};
 use crate::toolchain::{
     Build, Compiler, Program, WARNINGS, any_compiler, compilers, is_installed, scratch,
 };
 
 const SOURCES: [&str; 4] = ["numa_nodes.c", "numa_stacks.c", "numa.c", "balancers.cpp"];
 
-/// The static library that Cargo has made for this program: it has the hooks for tests.
-pub(crate) fn library() -> String {
+/// Links a program with the library that Cargo has made for this one: it has the hooks for tests.
+pub(crate) fn linked(build: Build) -> Program {
     let library = cargos_folder().join("libpercid_capi.a");
-    library.into_os_string().into_string().expect("a path in UTF-8")
+    let library = library.to_str().expect("a path in UTF-8");
+    build.arguments(&[library, "-ldl", "-lm"]).make()
 }
 
 fn program(compiler: Compiler, source: &str, options: &str) -> Program {
@@ -23,7 +24,7 @@ fn program(compiler: Compiler, source: &str, options: &str) -> Program {
         false => (compiler.c, "-std=gnu11"),
     };
     let options = format!("{dialect} {options} -DPRETENDED_NODES=2 {include} -pthread");
-    Build::new(compiler, &[source], &options).arguments(&[&library(), "-ldl", "-lm"]).make()
+    linked(Build::new(compiler, &[source], &options))
 }
 
 #[test]
@@ -53,23 +54,20 @@ fn the_readmes_sample_is_right_when_nothing_can_be_balanced() {
     let source = scratch("readme").join("balance.c");
     std::fs::write(&source, text).expect("a writable folder");
     let source = source.to_str().expect("a path in UTF-8");
-    for &compiler in compilers() {
-        for options in [format!("-O2 {WARNINGS}"), SANITIZED.to_owned()] {
-            if options == SANITIZED && !has(compiler, SANITIZED) {
-                continue;
-            }
-            let program = program(compiler, source, &options);
-            program.must_pass(sanitized(&mut program.command()));
-        }
+    let plain = compilers().iter().map(|&compiler| (compiler, format!("-O2 {WARNINGS}")));
+    let sanitizers = having(SANITIZED).into_iter().map(|compiler| (compiler, SANITIZED.to_owned()));
+    for (compiler, options) in plain.chain(sanitizers) {
+        let program = program(compiler, source, &options);
+        program.must_pass(sanitized(&mut program.command()));
     }
 }
 
 #[test]
 pub(crate) fn balancers_under_sanitizers() {
-    // By the compiler that has not made it in the test above.
+    // If there are two compilers, by the one that has not made it in the test above.
+    let compilers = having(SANITIZED);
     for (index, source) in SOURCES.into_iter().enumerate() {
-        let have = |compiler: &&Compiler| has(**compiler, SANITIZED);
-        for &compiler in some_compilers(index + 1).iter().filter(have) {
+        for &compiler in alternately(&compilers, index + 1) {
             let program = program(compiler, source, SANITIZED);
             program.must_pass(sanitized(&mut program.command()));
         }

@@ -55,9 +55,9 @@ fn inside(archive: &Path) -> Vec<String> {
 }
 
 /// The arguments that link with a shared library, which is found when the program runs.
-fn beside(folder: &Path, name: &str) -> Vec<String> {
+fn beside(folder: &Path, name: &str) -> [String; 3] {
     let folder = folder.to_str().expect("a path in UTF-8");
-    vec![format!("-L{folder}"), format!("-l{name}"), format!("-Wl,-rpath,{folder}")]
+    [format!("-L{folder}"), format!("-l{name}"), format!("-Wl,-rpath,{folder}")]
 }
 
 /// Where Cargo puts the shared library that it makes of the package for its tests.
