@@ -70,7 +70,8 @@ pub(crate) fn addresses_behaviour_and_leaks() {
     for compiler in &compilers {
         let leak = Build::new(compiler.c, &["leak.c"], SANITIZED).make();
         must_find(&leak, sanitized(&mut leak.command()));
-        passes_sanitized(Build::new(compiler.c, &["counters.c"], SANITIZED), only_static());
+        let build = Build::new(compiler.c, &["counters.c"], SANITIZED);
+        passes_sanitized(build, only_static(), &SOURCES);
     }
     let levels = if is_whole() { &["-O0", "-O1"][..] } else { &["-O0"] };
     let wrappers = if is_whole() { &WRAPPER[..] } else { &WRAPPER[..3] };
@@ -79,22 +80,24 @@ pub(crate) fn addresses_behaviour_and_leaks() {
         let options = format!("{level} {SANITIZED}");
         for (index, source) in STRUCTURES.iter().enumerate() {
             for compiler in alternately(&compilers, index + 1) {
-                passes_sanitized(Build::new(compiler.c, &[source], &options), shared());
+                let build = Build::new(compiler.c, &[source], &options);
+                passes_sanitized(build, shared(), alternately(&SOURCES, index));
             }
         }
         let options = format!("-std=c++17 {options}");
         for (index, source) in wrappers.iter().enumerate() {
             for compiler in alternately(&compilers, index + 1) {
-                passes_sanitized(Build::new(compiler.cpp, &[source], &options), shared());
+                let build = Build::new(compiler.cpp, &[source], &options);
+                passes_sanitized(build, shared(), alternately(&SOURCES, index));
             }
         }
     }
 }
 
-/// It is right with every source, and nothing is found.
-pub(crate) fn passes_sanitized(build: Build, installation: &Installation) {
+/// It is right with each of these sources, and nothing is found.
+pub(crate) fn passes_sanitized(build: Build, installation: &Installation, sources: &[&str]) {
     let program = build.against(installation).make();
-    for source in SOURCES {
+    for source in sources {
         program.must_pass(sanitized(&mut program.command()).env("PERCID_SOURCE", source));
     }
 }
@@ -118,7 +121,7 @@ pub(crate) fn races() {
     let right = ["handover.c", "local.c", "pool.c", "machine.c"];
     for (index, program) in right.into_iter().enumerate() {
         for compiler in alternately(&compilers, index) {
-            passes_sanitized(Build::new(compiler.c, &[program], RACES), shared());
+            passes_sanitized(Build::new(compiler.c, &[program], RACES), shared(), &SOURCES);
         }
     }
 }
