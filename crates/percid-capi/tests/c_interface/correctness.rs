@@ -1,7 +1,7 @@
 //! Programs in every dialect, by every compiler, linked in every way, must compute what is right.
 
 use crate::installation::{all, only_static, shared};
-use crate::selection::{linked_twice, some_compilers, ways};
+use crate::selection::{linked_twice, one_way, some_compilers};
 use crate::toolchain::{Build, WARNINGS, any_compiler, compilers};
 
 const C_DIALECTS: [&str; 3] = ["-std=c99 -D_DEFAULT_SOURCE", "-std=c11", "-std=c17"];
@@ -151,10 +151,10 @@ pub(crate) fn every_kind_of_program_counts() {
         "-fuse-ld=lld",
     ];
     for (index, kind) in kinds.into_iter().enumerate() {
-        for way in ways(index) {
+        for (compiler, installation) in one_way(index) {
             let options = format!("-O2 {THREADED} {kind}");
-            let build = Build::new(way.compiler.c, &["counters.c"], &options);
-            match build.against(way.installation).try_make() {
+            let build = Build::new(compiler.c, &["counters.c"], &options);
+            match build.against(installation).try_make() {
                 Ok(program) => program.must_pass(&mut program.command()),
                 Err(failure) => must_be_a_missing_linker(kind, &failure),
             }

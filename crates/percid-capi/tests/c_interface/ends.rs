@@ -41,10 +41,11 @@ fn in_every_way(dialect: &str, called: fn(Compiler) -> &'static str, source: &st
         for way in ways(0) {
             let optimised = if way.library == "shared" { "-O2" } else { "-O0" };
             let options = format!("{dialect} {optimised} {WARNINGS} {THREADED}");
-            scope.spawn(move || {
+            for wish in way.sources {
                 let build = Build::new(called(way.compiler), &[source], &options);
-                build.against(way.installation).make().must_pass_with(way.sources);
-            });
+                let build = build.against(way.installation);
+                scope.spawn(move || build.make().must_pass_with(&[*wish]));
+            }
         }
     });
 }

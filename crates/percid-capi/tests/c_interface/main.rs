@@ -3,6 +3,9 @@
 //!
 //! At least one C compiler, pkg-config and binutils are needed; what else is missing is skipped
 //! with a line that says so.
+//!
+//! A selection of all that can be combined is tried, see `selection.rs` and `matrix.rs`. What has Cargo
+//! build the library once more is ignored by default.
 
 mod cmake;
 mod copies;

@@ -50,7 +50,9 @@ macro_rules! tests {
     };
 }
 
-const TESTS: [(&str, fn()); 26] = tests! {
+const TESTS: [(&str, fn()); 30] = tests! {
+    copies::three_copies_of_two_versions_count_under_stress
+    copies::two_libraries_of_a_program_that_each_contain_percid_count_under_stress
     correctness::the_header_is_valid_in_every_dialect_of_c
     correctness::every_structure_is_right_with_every_source
     correctness::every_kind_of_program_counts
@@ -76,6 +78,8 @@ const TESTS: [(&str, fn()); 26] = tests! {
     wrapper::newer_dialects_have_spans_and_concepts
     wrapper::programs_without_exceptions_have_all_of_the_wrapper
     wrapper::no_function_of_the_wrapper_leaves_its_module
+    other_architectures::the_sections_for_arm_compute_what_they_should
+    other_architectures::the_sections_for_riscv_compute_what_they_should
     wrapper::static_objects_are_there_before_main_and_until_the_end
 };
 
@@ -182,7 +186,7 @@ fn threads(compiler: Compiler, cells: &mut Vec<Cell>) {
     let cpp = WRAPPER.iter().map(|source| (compiler.cpp, source, cpp_options.as_str()));
     for (compiler, source, options) in c.chain(cpp) {
         let build = Build::new(compiler, &[source], options);
-        let run = move || passes_sanitized(build, shared());
+        let run = move || passes_sanitized(build, shared(), &SOURCES);
         add(format!("{compiler} {options} {source}"), run, cells);
     }
     for (word, installation) in all() {

@@ -28,7 +28,7 @@ pub(crate) fn every_function_answers_in_cs_words() {
     assert!(functions.len() > 120, "{}", functions.len());
     let inline = if is_whole() { "-O1" } else { "-O0" };
     for options in [inline, "-O0 -DPERCID_NO_INLINE"] {
-        let program = program(&functions, options, |build| build.against(shared()));
+        let program = program(&functions, options, |build| build.against(shared()).make());
         for source in ["kernel", "table", "atomic"] {
             for memory in ["memory", "no-memory"] {
                 answers_in_cs_words(&program, source, &[memory]);
@@ -44,10 +44,8 @@ pub(crate) fn every_function_answers_in_cs_words() {
 pub(crate) fn every_function_answers_in_cs_words_on_several_nodes() {
     let functions: Vec<Function> = functions().collect();
     let include = concat!("-I", env!("CARGO_MANIFEST_DIR"), "/include");
-    let library = pretended_nodes::library().to_str().expect("a path in UTF-8");
-    let program = program(&functions, &format!("-O0 -DPRETENDED_NODES=2 {include}"), |build| {
-        build.arguments(&[library, "-ldl", "-lm"])
-    });
+    let program =
+        program(&functions, &format!("-O0 -DPRETENDED_NODES=2 {include}"), pretended_nodes::linked);
     for memory in ["memory", "no-memory"] {
         answers_in_cs_words(&program, "table", &[memory]);
     }
@@ -69,7 +67,7 @@ fn end_of(text: &str) -> String {
 
 /// The program that makes the calls of all functions, in one process or each in its own. Before those
 /// of a function it prints the name, on standard error.
-fn program(functions: &[Function], options: &str, link: impl FnOnce(Build) -> Build) -> Program {
+fn program(functions: &[Function], options: &str, link: impl FnOnce(Build) -> Program) -> Program {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let mut text = "#include \"misuse.h\"\n\n".to_owned();
     for function in functions {
@@ -85,7 +83,7 @@ fn program(functions: &[Function], options: &str, link: impl FnOnce(Build) -> Bu
     std::fs::write(&source, text).expect("writable");
     let options = format!("-std=gnu11 {options} -w -pthread");
     let source = source.to_str().expect("a path in UTF-8");
-    link(Build::new(any_compiler().c, &[source], &options)).make()
+    link(Build::new(any_compiler().c, &[source], &options))
 }
 
 /// The functions, as the table that percid.h includes declares them.

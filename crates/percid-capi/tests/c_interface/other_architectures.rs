@@ -1,5 +1,6 @@
 //! 64-bit Arm and RISC-V, where a cross compiler and an emulator are installed.
 
+use crate::selection::alternately;
 use crate::toolchain::{Build, WARNINGS, has_rust_target, is_installed};
 
 const CLANG: &str = "clang";
@@ -68,8 +69,9 @@ impl Cross {
     /// The emulator has no rseq, so the sections are given an area of their own.
     fn computes(&self) {
         let include = concat!("-I", env!("CARGO_MANIFEST_DIR"), "/include");
-        for (compiler, target) in self.compilers() {
-            for optimised in ["-O0", "-O2", "-O3 -fPIC", "-Os"] {
+        let compilers = self.compilers();
+        for (index, optimised) in ["-O0", "-O2", "-O3 -fPIC", "-Os"].into_iter().enumerate() {
+            for (compiler, target) in alternately(&compilers, index) {
                 let options =
                     format!("{target} -static -std=gnu11 {optimised} {WARNINGS} {include}");
                 let program = Build::new(compiler, &["sections.c"], &options).make();
@@ -128,12 +130,12 @@ impl Cross {
 }
 
 #[test]
-fn the_sections_for_arm_compute_what_they_should() {
+pub(crate) fn the_sections_for_arm_compute_what_they_should() {
     ARM.computes();
 }
 
 #[test]
-fn the_sections_for_riscv_compute_what_they_should() {
+pub(crate) fn the_sections_for_riscv_compute_what_they_should() {
     RISCV.computes();
 }
 

@@ -1,39 +1,20 @@
 //! Programs on a machine that is believed to have several NUMA nodes, with a library that is built
 //! for it.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::OnceLock;
-
 use crate::copies::cargos_folder;
-use crate::installation::target_folder;
-use crate::sanitizers::{SANITIZED, VALGRIND, has, sanitized};
-use crate::selection::{is_whole, some_compilers};
+use crate::sanitizers::{SANITIZED, VALGRIND, having, sanitized};
+use crate::selection::{alternately, is_whole, some_compilers};
 use crate::toolchain::{
     Build, Compiler, Program, WARNINGS, any_compiler, compilers, is_installed, scratch,
 };
 
 const SOURCES: [&str; 4] = ["numa_nodes.c", "numa_stacks.c", "numa.c", "balancers.cpp"];
 
-/// The static library with the hooks for tests. Cargo has made one for this program. Whoever has built
-/// the package alone since then has put one without hooks into its place: then another is made.
-pub(crate) fn library() -> &'static Path {
-    static FOUND: OnceLock<PathBuf> = OnceLock::new();
-    FOUND.get_or_init(|| {
-        let beside = cargos_folder().join("libpercid_capi.a");
-        let mut grep = Command::new("grep");
-        grep.args(["-q", "percid_testing_pretend_nodes"]).arg(&beside);
-        if grep.status().is_ok_and(|status| status.success()) {
-            return beside;
-        }
-        let folder = target_folder().join("testing");
-        let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
-        cargo.args(["rustc", "--quiet", "--lib", "--crate-type=staticlib", "--features=testing"]);
-        let output = cargo.arg("--target-dir").arg(&folder).output().expect("Cargo starts");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        folder.join("debug/libpercid_capi.a")
-    })
+/// Links a program with the library that Cargo has made for this one: it has the hooks for tests.
+pub(crate) fn linked(build: Build) -> Program {
+    let library = cargos_folder().join("libpercid_capi.a");
+    let library = library.to_str().expect("a path in UTF-8");
+    build.arguments(&[library, "-ldl", "-lm"]).make()
 }
 
 fn program(compiler: Compiler, source: &str, options: &str) -> Program {
@@ -43,8 +24,7 @@ fn program(compiler: Compiler, source: &str, options: &str) -> Program {
         false => (compiler.c, "-std=gnu11"),
     };
     let options = format!("{dialect} {options} -DPRETENDED_NODES=2 {include} -pthread");
-    let library = library().to_str().expect("a path in UTF-8");
-    Build::new(compiler, &[source], &options).arguments(&[library, "-ldl", "-lm"]).make()
+    linked(Build::new(compiler, &[source], &options))
 }
 
 #[test]
@@ -74,23 +54,20 @@ fn the_readmes_sample_is_right_when_nothing_can_be_balanced() {
     let source = scratch("readme").join("balance.c");
     std::fs::write(&source, text).expect("a writable folder");
     let source = source.to_str().expect("a path in UTF-8");
-    for &compiler in compilers() {
-        for options in [format!("-O2 {WARNINGS}"), SANITIZED.to_owned()] {
-            if options == SANITIZED && !has(compiler, SANITIZED) {
-                continue;
-            }
-            let program = program(compiler, source, &options);
-            program.must_pass(sanitized(&mut program.command()));
-        }
+    let plain = compilers().iter().map(|&compiler| (compiler, format!("-O2 {WARNINGS}")));
+    let sanitizers = having(SANITIZED).into_iter().map(|compiler| (compiler, SANITIZED.to_owned()));
+    for (compiler, options) in plain.chain(sanitizers) {
+        let program = program(compiler, source, &options);
+        program.must_pass(sanitized(&mut program.command()));
     }
 }
 
 #[test]
 pub(crate) fn balancers_under_sanitizers() {
-    // By the compiler that has not made it in the test above.
+    // If there are two compilers, by the one that has not made it in the test above.
+    let compilers = having(SANITIZED);
     for (index, source) in SOURCES.into_iter().enumerate() {
-        let have = |compiler: &&Compiler| has(**compiler, SANITIZED);
-        for &compiler in some_compilers(index + 1).iter().filter(have) {
+        for &compiler in alternately(&compilers, index + 1) {
             let program = program(compiler, source, SANITIZED);
             program.must_pass(sanitized(&mut program.command()));
         }

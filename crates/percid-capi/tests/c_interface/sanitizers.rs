@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::correctness::STRUCTURES;
 use crate::installation::{Installation, only_static, shared};
-use crate::selection::{is_whole, some_compilers};
+use crate::selection::{alternately, is_whole};
 use crate::toolchain::{Build, Compiler, Program, any_compiler, compilers, is_installed};
 use crate::wrapper::WRAPPER;
 
@@ -57,6 +57,11 @@ pub(crate) fn has(compiler: Compiler, sanitizer: &str) -> bool {
     there
 }
 
+/// The compilers that have the sanitizers' libraries.
+pub(crate) fn having(sanitizer: &str) -> Vec<Compiler> {
+    compilers().iter().copied().filter(|&compiler| has(compiler, sanitizer)).collect()
+}
+
 pub(crate) fn must_find(program: &Program, command: &mut Command) {
     let (output, text) = program.outcome(command);
     assert_eq!(output.status.code(), Some(FOUND), "the planted fault was not found: {text}");
@@ -64,36 +69,38 @@ pub(crate) fn must_find(program: &Program, command: &mut Command) {
 
 #[test]
 pub(crate) fn addresses_behaviour_and_leaks() {
-    let have = |compiler: &&Compiler| has(**compiler, SANITIZED);
-    for compiler in compilers().iter().filter(have) {
+    let compilers = having(SANITIZED);
+    for compiler in &compilers {
         let leak = Build::new(compiler.c, &["leak.c"], SANITIZED).make();
         must_find(&leak, sanitized(&mut leak.command()));
+        let build = Build::new(compiler.c, &["counters.c"], SANITIZED);
+        passes_sanitized(build, only_static(), &SOURCES);
     }
     let levels = if is_whole() { &["-O0", "-O1"][..] } else { &["-O0"] };
+    let wrappers = if is_whole() { &WRAPPER[..] } else { &WRAPPER[..3] };
     for level in levels {
+        // If there are two compilers, by the one that has not made it elsewhere.
         let options = format!("{level} {SANITIZED}");
-        // By the compilers that have not made them elsewhere.
         for (index, source) in STRUCTURES.iter().enumerate() {
-            for compiler in some_compilers(index + 1).iter().filter(have) {
-                passes_sanitized(Build::new(compiler.c, &[source], &options), shared());
+            for compiler in alternately(&compilers, index + 1) {
+                let build = Build::new(compiler.c, &[source], &options);
+                passes_sanitized(build, shared(), alternately(&SOURCES, index));
             }
         }
         let options = format!("-std=c++17 {options}");
-        for (index, source) in WRAPPER.iter().enumerate() {
-            for compiler in some_compilers(index + 1).iter().filter(have) {
-                passes_sanitized(Build::new(compiler.cpp, &[source], &options), shared());
+        for (index, source) in wrappers.iter().enumerate() {
+            for compiler in alternately(&compilers, index + 1) {
+                let build = Build::new(compiler.cpp, &[source], &options);
+                passes_sanitized(build, shared(), alternately(&SOURCES, index));
             }
         }
     }
-    for compiler in compilers().iter().filter(have) {
-        passes_sanitized(Build::new(compiler.c, &["counters.c"], SANITIZED), only_static());
-    }
 }
 
-/// It is right with every source, and nothing is found.
-pub(crate) fn passes_sanitized(build: Build, installation: &Installation) {
+/// It is right with each of these sources, and nothing is found.
+pub(crate) fn passes_sanitized(build: Build, installation: &Installation, sources: &[&str]) {
     let program = build.against(installation).make();
-    for source in SOURCES {
+    for source in sources {
         program.must_pass(sanitized(&mut program.command()).env("PERCID_SOURCE", source));
     }
 }
@@ -102,8 +109,8 @@ pub(crate) fn passes_sanitized(build: Build, installation: &Installation) {
 /// that is right is left in peace, and a race in a callback, or on what was handed over, is found.
 #[test]
 pub(crate) fn races() {
-    let have = |compiler: &&Compiler| has(**compiler, RACES);
-    for (index, &compiler) in compilers().iter().filter(have).enumerate() {
+    let compilers = having(RACES);
+    for (index, compiler) in compilers.iter().enumerate() {
         let race = Build::new(compiler.c, &["race.c"], RACES).make();
         must_find(&race, sanitized(&mut race.command()));
         let build = Build::new(compiler.c, &["race_in_callback.c"], RACES);
@@ -116,8 +123,8 @@ pub(crate) fn races() {
     }
     let right = ["handover.c", "local.c", "pool.c", "machine.c"];
     for (index, program) in right.into_iter().enumerate() {
-        for compiler in some_compilers(index).iter().filter(have) {
-            passes_sanitized(Build::new(compiler.c, &[program], RACES), shared());
+        for compiler in alternately(&compilers, index) {
+            passes_sanitized(Build::new(compiler.c, &[program], RACES), shared(), &SOURCES);
         }
     }
 }

@@ -61,9 +61,16 @@ fn chosen_ways(turn: usize, is_chosen: impl Fn(usize, usize) -> bool) -> Vec<Way
 /// The compilers for the program that has this number in a list: one of them, the next program has
 /// the other one.
 pub(crate) fn some_compilers(index: usize) -> &'static [Compiler] {
-    let all = compilers();
-    let chosen = index % all.len();
-    if is_whole() { all } else { &all[chosen..=chosen] }
+    alternately(compilers(), index)
+}
+
+/// One of a list, the next one with the next number; all of them if `PERCID_MATRIX` asks for it.
+pub(crate) fn alternately<T>(list: &[T], index: usize) -> &[T] {
+    if is_whole() || list.is_empty() {
+        return list;
+    }
+    let chosen = index % list.len();
+    &list[chosen..=chosen]
 }
 
 /// The ways to make the program that has this number in a list, where one is enough.

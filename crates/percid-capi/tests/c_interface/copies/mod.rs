@@ -9,6 +9,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use crate::installation::{only_static, shared};
+use crate::selection::is_whole;
 use crate::toolchain::{Build, Program, WARNINGS, any_compiler, compilers};
 
 const SOURCES: [&str; 3] = ["kernel", "table", "atomic"];
@@ -55,9 +56,9 @@ fn inside(archive: &Path) -> Vec<String> {
 }
 
 /// The arguments that link with a shared library, which is found when the program runs.
-fn beside(folder: &Path, name: &str) -> Vec<String> {
+fn beside(folder: &Path, name: &str) -> [String; 3] {
     let folder = folder.to_str().expect("a path in UTF-8");
-    vec![format!("-L{folder}"), format!("-l{name}"), format!("-Wl,-rpath,{folder}")]
+    [format!("-L{folder}"), format!("-l{name}"), format!("-Wl,-rpath,{folder}")]
 }
 
 /// Where Cargo puts the shared library that it makes of the package for its tests.
@@ -173,9 +174,14 @@ fn every_module_gets_everything_from_one_copy() {
     }
 }
 
+/// How many rounds are made of so many: all if `PERCID_MATRIX` asks for it.
+fn stress(rounds: u32) -> u32 {
+    if is_whole() { rounds } else { rounds / 10 }
+}
+
 /// Two static copies and one shared copy, of two versions.
 #[test]
-fn three_copies_of_two_versions_count_under_stress() {
+pub(crate) fn three_copies_of_two_versions_count_under_stress() {
     let host = host("-DWITH_PERCID", &inside(&only_static().library("libpercid.a")));
     let plugins = plugins();
     let mut older = inside(versions::older());
@@ -183,14 +189,14 @@ fn three_copies_of_two_versions_count_under_stress() {
     let older = plugin(headers(), &older);
     for source in SOURCES {
         let loaded = [("local", older.as_path()), ("local", &plugins.with_shared)];
-        assert_eq!(copies(&host, 200_000, &loaded, &[("PERCID_SOURCE", source)]), 3);
+        assert_eq!(copies(&host, stress(200_000), &loaded, &[("PERCID_SOURCE", source)]), 3);
     }
 }
 
 /// Libraries that a program is linked with, of two versions, in either order: one copy where the table
 /// can be seen, and one for each where it cannot.
 #[test]
-fn two_libraries_of_a_program_that_each_contain_percid_count_under_stress() {
+pub(crate) fn two_libraries_of_a_program_that_each_contain_percid_count_under_stress() {
     for (hiding, expected) in [(None, 1), (Some("-Wl,--exclude-libs,ALL"), 2)] {
         let library = |archive: &Path| {
             let arguments: Vec<_> =
@@ -205,7 +211,7 @@ fn two_libraries_of_a_program_that_each_contain_percid_count_under_stress() {
             let host = host("", &["-Wl,--no-as-needed", paths[0], paths[1]].map(str::to_owned));
             let loaded = libraries.each_ref().map(|path| ("local", path.as_path()));
             for source in SOURCES {
-                let number = copies(&host, 50_000, &loaded, &[("PERCID_SOURCE", source)]);
+                let number = copies(&host, stress(50_000), &loaded, &[("PERCID_SOURCE", source)]);
                 assert_eq!(number, expected, "{hiding:?}, {source}");
             }
             libraries.reverse();

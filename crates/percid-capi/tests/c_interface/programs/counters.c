@@ -8,7 +8,7 @@
 
 #include "check.h"
 
-enum { THREADS = 4, ADDITIONS = 200000, COUNTERS = 3 };
+enum { THREADS = 4, ADDITIONS = 50000, COUNTERS = 3 };
 
 static percid_counter of_process = PERCID_COUNTER_INIT;
 static percid_counter counters[COUNTERS];

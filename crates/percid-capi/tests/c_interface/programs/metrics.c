@@ -9,7 +9,7 @@
 
 #include "check.h"
 
-enum { THREADS = 8, ROUNDS = 20000, USERS = 3000, LIMIT = 500 };
+enum { THREADS = 8, ROUNDS = 6000, USERS = 3000, LIMIT = 500 };
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
