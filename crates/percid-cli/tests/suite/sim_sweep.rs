@@ -1,12 +1,10 @@
 //! `percid sim sweep`, by a program that has it: this one if it is built with the feature sweep, or the
 //! one that `PERCID_COMMAND` names.
 
-use crate::percid;
-
 #[cfg(not(feature = "sweep"))]
 #[test]
 fn it_is_refused_where_parquet_is_not_built_in() {
-    let output = percid::bounded(&mut percid::command("sim sweep --store nowhere"));
+    let output = crate::percid::bounded(&mut crate::percid::command("sim sweep --store nowhere"));
     assert_eq!(output.status.code(), Some(2));
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("expected a percid with the feature sweep"), "{said}");
