@@ -104,7 +104,9 @@ fn without_comment(line: &str) -> &str {
 /// percid's.
 pub fn with_help(command: &str) -> Option<String> {
     let one_line = command.replace("\\\n", " ");
-    let line = one_line.split([';', '|', '&', '>']).next().unwrap_or_default().trim();
+    // Options behind a comment would belong to it, and the command would be run.
+    let line = one_line.split(" #").next().unwrap_or_default();
+    let line = line.split([';', '|', '&', '>']).next().unwrap_or_default().trim();
     // Variables, or a program that starts another one, may stand before it.
     let starts = line.split(' ').scan(0, |end, word| {
         let start = *end;
@@ -168,7 +170,7 @@ mod tests {
         assert_eq!(asked("percid sim run --seed 1 > out"), "percid sim run --seed 1 --help");
         assert_eq!(asked("A=b cargo test -p c -- d"), "A=b cargo test -p c --help");
         assert_eq!(asked("taskset -c 1 percid bench"), "taskset -c 1 percid bench --help");
-        assert_eq!(asked(".ci/run"), ".ci/run --help");
+        assert_eq!(asked(".ci/run --long    # a night"), ".ci/run --long --help");
         assert_eq!(with_help("make"), None);
     }
 }
