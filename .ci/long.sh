@@ -10,6 +10,7 @@ models     night     10   is every configuration of the protocols as it must be,
 release    night     8    is the version raised enough, and can all crates be built and documented alone?
 packages   night     15   does every other way to install it work?
 platforms  night     15   do all crates compile on every platform, and the tests pass that take longer there?
+documents  night     10   does every command in the documents of the proofs work as printed?
 python     night     8    does the wheel work with other Pythons, and on Ray?
 miri       night     10   is there undefined behaviour, where Miri can see it?
 sanitizers night     10   is memory used that is not there, or without order, by threads of this kernel?
@@ -121,6 +122,9 @@ unit_platforms() {
         *) .ci/platforms test --long "$1" ;;
     esac
 }
+
+units_documents() { git ls-files 'verify/*.md' 'fuzz/*.md'; }
+unit_documents() { cargo run -p percid-documents -- "$1"; }
 
 units_python() { echo all; }
 unit_python() { python/check.sh --long; }

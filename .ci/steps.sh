@@ -18,8 +18,7 @@ emulated   systems   2.5  do the tests pass on other platforms, as far as they c
 install    packages  2    does it install for C and C++ from a source archive, without a network?
 debian     packages  2.5  are the packages for Debian right, can they be installed, used and removed?
 python     packages  2.5  does the wheel work where nothing else is, and as the command does?
-documents  tests     3    does every command in the documents work as printed?
-fuzz       systems   3    does any input end, hang or bloat a parser, or make a structure differ from its model?
+documents  tests     3    does every command in the documents for users work as printed?
 machines   machines  4    does it hold on another kernel, with more CPUs and nodes?
 '
 
@@ -142,7 +141,12 @@ run_test() {
 
 run_python() { python/check.sh; }
 
-run_documents() { cargo run -p percid-documents; }
+# The documents of users; those of verify run whole suites, and are checked in the long mode.
+run_documents() {
+    local documents
+    mapfile -t documents < <(git ls-files '*.md' ':!verify' ':!fuzz')
+    cargo run -p percid-documents -- "${documents[@]}"
+}
 
 run_aborts() { cargo run -p percid-aborts; }
 
@@ -168,13 +172,6 @@ run_machines() {
     machines --kernel 6.18 --shape 8/2 --again
     machines --kernel 7.0-arm64 --again \
         --program "choice,probe --starts 20 --expect bad,count,stress --seconds 3 --source table"
-}
-
-# The same inputs to begin with, the same sequence of changes to them, and as many: an input that hangs is
-# one that takes ten minutes.
-run_fuzz() {
-    .ci/install-tools fuzz
-    FUZZ_OPTIONS="-runs=20000 -timeout=600" fuzz/run.sh 0
 }
 
 # What two minutes can tell of the crates that have changed.
