@@ -123,7 +123,7 @@ unit_platforms() {
     esac
 }
 
-units_documents() { git ls-files 'verify/*.md' 'fuzz/*.md'; }
+units_documents() { git ls-files fuzz/README.md verify/README.md ':(glob)verify/*/README.md'; }
 unit_documents() { cargo run -p percid-documents -- "$1"; }
 
 units_python() { echo all; }

@@ -144,7 +144,8 @@ run_python() { python/check.sh; }
 # The documents of users; those of verify run whole suites, and are checked in the long mode.
 run_documents() {
     local documents
-    mapfile -t documents < <(git ls-files '*.md' ':!verify' ':!fuzz')
+    mapfile -t documents < <(git ls-files ':(glob)*.md' ':(glob)docs/*.md' ':(glob)packaging/README.md' \
+        ':(glob)crates/*/README.md' ':(glob)examples/README.md' ':(glob)examples/*/README.md')
     cargo run -p percid-documents -- "${documents[@]}"
 }
 
