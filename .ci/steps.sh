@@ -169,7 +169,8 @@ machines() { cargo run --release -p percid-vm -- "$@"; }
 # One machine, booted again for what failed, since emulated CPUs take turns; the other kernels are in the long
 # mode.
 run_machines() {
-    PERCID_VM=require cargo test -p percid-vm
+    # The walk depends on the guest's trace being whole; it is recorded anew in the long mode.
+    PERCID_VM=require cargo test -p percid-vm -- --skip a_walk_of_a_real_kernel
     machines --kernel 6.18 --shape 8/2 --again
     machines --kernel 7.0-arm64 --again \
         --program "choice,probe --starts 20 --expect bad,count,stress --seconds 3 --source table"
