@@ -224,11 +224,10 @@ unit_stress() {
 units_machines() {
     cargo run --quiet --release -p percid-vm -- --long --list |
         awk '/^machines/ { on = 1; next } /^[a-z]/ { on = 0 } on && !seen[$1]++ { print $1 }'
-    printf '%s\n' walk quick spare traces numa-cost numa-race
+    printf '%s\n' quick spare traces numa-cost numa-race
 }
 unit_machines() {
     case $1 in
-        walk) PERCID_VM=require cargo test -p percid-vm a_walk_of_a_real_kernel ;;
         quick) machines --again ;;
         spare) machines --kernel 6.12 --shape 8+56/2 --program "choice,count,density --threads 3,bounds,memory" ;;
         # Again, since regions are looked at every tenth of a second, if the host's other work permits.

@@ -169,8 +169,7 @@ machines() { cargo run --release -p percid-vm -- "$@"; }
 # One machine, booted again for what failed, since emulated CPUs take turns; the other kernels are in the long
 # mode.
 run_machines() {
-    # The walk depends on the guest's trace being whole; it is recorded anew in the long mode.
-    PERCID_VM=require cargo test -p percid-vm -- --skip a_walk_of_a_real_kernel
+    PERCID_VM=require cargo test -p percid-vm
     machines --kernel 6.18 --shape 8/2 --again
     machines --kernel 7.0-arm64 --again \
         --program "choice,probe --starts 20 --expect bad,count,stress --seconds 3 --source table"

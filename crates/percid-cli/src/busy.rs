@@ -1,4 +1,4 @@
-//! Whether others used the CPUs while something was measured, so that its times are noise.
+//! Detects that others used the CPUs during a measurement, so that its times are noise.
 //!
 //! The kernel says at any moment how many threads run or wait for a CPU (`/proc/loadavg`). That
 //! is looked at between two batches, by the thread that measures: a thread of its own would
@@ -25,12 +25,12 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// Measures everything to the end and shows all times, if it is `ignore`.
 const VARIABLE: &str = "PERCID_BUSY";
 
-/// Whether a busy machine is as good as another one.
+/// Returns `true` if a busy machine is as good as another one.
 pub(crate) fn is_ignored() -> bool {
     std::env::var_os(VARIABLE).is_some_and(|value| value == "ignore")
 }
 
-/// Who used the CPUs.
+/// The load of others on the CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Noise {
     /// Runnable threads of others: the median of the looks.
@@ -56,14 +56,14 @@ pub(crate) struct Watch {
     seen: Seen,
 }
 
-/// What all looks saw.
+/// Results of all looks.
 #[derive(Clone, Debug, Default)]
 struct Seen {
     /// Runnable threads of others, of each look.
     others: Vec<u32>,
     /// CPUs of the machine.
     cpus: u32,
-    /// How long the measuring thread waited for a CPU.
+    /// Time that the measuring thread waited for a CPU.
     waited: Duration,
     elapsed: Duration,
     /// Threads of normal priority wait for this one.
@@ -161,12 +161,12 @@ fn own() -> u32 {
     stats.filter(|stat| is_runnable(stat)).count() as u32
 }
 
-/// Whether the state behind the name, which is in brackets, is R.
+/// Returns `true` if the state behind the name, which is in brackets, is R.
 fn is_runnable(stat: &str) -> bool {
     stat.rsplit_once(')').is_some_and(|(_, behind)| behind.trim_start().starts_with('R'))
 }
 
-/// How long this thread has waited for a CPU so far.
+/// Returns the time that this thread has waited for a CPU so far.
 fn waited() -> Option<Duration> {
     waited_in(&fs::read_to_string("/proc/thread-self/schedstat").ok()?)
 }

@@ -54,12 +54,12 @@ impl<C: Clock> Deadline<C> {
         self.clock.elapsed()
     }
 
-    /// Whether the time asked for is over: no further round begins.
+    /// Returns `true` if the time asked for is over: no further round begins.
     pub(crate) fn is_reached(&self) -> bool {
         self.elapsed() >= self.asked
     }
 
-    /// Whether it is time to stop in the midst of a round.
+    /// Returns `true` if it is time to stop in the midst of a round.
     pub(crate) fn is_overdue(&self) -> bool {
         self.elapsed() >= self.end
     }

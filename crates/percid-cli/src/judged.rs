@@ -1,4 +1,4 @@
-//! What a part of a measurement found, and whether its times can be believed.
+//! The report of a part of a measurement, and whether its times are noise.
 
 use std::fmt;
 
@@ -17,14 +17,14 @@ pub(crate) trait Part: Serialize + fmt::Display {
     /// Keys of the JSON document whose values are times, or follow from times.
     const TIMES: &'static [&'static str];
 
-    /// What does not depend on time, as text: lines that begin with two spaces.
+    /// Returns the figures that do not depend on time, as lines that begin with two spaces.
     fn counts(&self) -> String;
 }
 
-/// How a part was measured.
+/// Circumstances under which a part was measured.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Circumstances {
-    /// Who used the CPUs, if times are noise.
+    /// The load of others, if times are noise.
     pub(crate) noise: Option<Noise>,
     /// The time was over before there was a whole round.
     pub(crate) partial: bool,

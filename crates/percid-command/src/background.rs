@@ -16,7 +16,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 const UNDISTURBED: Duration = Duration::from_micros(1050);
 /// Bursts that are measured; what counts is the one in the middle of those that were not disturbed.
 const ROUNDS: usize = 101;
-/// Where others use the CPUs, each pause takes longer: fewer bursts have to do after three times as
+/// If others use the CPUs, each pause takes longer: fewer bursts must suffice after three times as
 /// long as all of them take.
 const LIMIT: Duration = Duration::from_millis(300);
 /// More than this, in bytes a pause, is not told apart: it displaces all that can be displaced.

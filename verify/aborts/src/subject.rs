@@ -16,7 +16,7 @@ use crate::process::{Event, Process, Registers};
 use crate::section::Section;
 use crate::text::Patch;
 
-/// How long anything may take that must happen: no machine is so slow.
+/// Limit for anything that must happen: no machine is so slow.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Which CPUs a run uses.

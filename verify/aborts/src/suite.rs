@@ -149,7 +149,7 @@ pub fn descriptors_of(program: &Path) -> Verdict {
     found.verdict()
 }
 
-/// What was found out about descriptors.
+/// Findings about descriptors.
 #[derive(Default)]
 struct Descriptors {
     line: String,

@@ -9,7 +9,7 @@ use crate::length::Length;
 use crate::options::Options;
 use crate::verdict::Verdict;
 
-/// As many children as there is time for, at most.
+/// Number of children at most; fewer if the time is over.
 const CHILDREN: u64 = 60;
 
 /// Everything that parents and children use.

@@ -22,7 +22,7 @@ pub(crate) struct Options {
     pub(crate) source: Option<Source>,
     /// How long to run.
     pub(crate) seconds: f64,
-    /// How much must have happened before a run ends, whatever the time.
+    /// Number of events that must have happened before a run ends, whatever the time.
     pub(crate) events: u64,
     /// How many threads to run, where that can be chosen.
     pub(crate) threads: usize,

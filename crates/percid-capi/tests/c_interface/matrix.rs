@@ -259,7 +259,7 @@ fn add(name: String, run: impl FnOnce() + Send + 'static, cells: &mut Vec<Cell>)
     cells.push(Cell { name, run: Box::new(run) });
 }
 
-/// How many cells each row had, and what failed.
+/// Prints the number of cells of each row, and the failures.
 type Outcome = (BTreeMap<String, usize>, Vec<String>);
 
 /// Two cells at a time.

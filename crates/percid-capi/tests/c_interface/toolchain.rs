@@ -170,7 +170,7 @@ impl Build {
         Ok(Program { path, name: self.name, library_path: self.library_path })
     }
 
-    /// What the compiler makes of a source file: an object (`-c`), or assembly (`-S`).
+    /// Output of the compiler for a source file: an object (`-c`), or assembly (`-S`).
     fn compiled(&self, source: &Path, what: &str) -> Result<PathBuf, String> {
         let mut compiler = self.command();
         let options = self.options.iter().filter(|option| !is_for_linker(option));
@@ -186,7 +186,7 @@ impl Build {
         command
     }
 
-    /// What stands in front of each option.
+    /// Prefix of each option.
     fn before(&self) -> impl Iterator<Item = &str> {
         std::iter::once("").chain(self.options.iter().map(String::as_str))
     }
@@ -204,7 +204,7 @@ impl Build {
     }
 }
 
-/// Whether only the linker understands an option: clang complains of it when it compiles.
+/// Returns `true` if only the linker understands an option: clang complains of it when it compiles.
 fn is_for_linker(option: &str) -> bool {
     const WHOLE: [&str; 6] = ["-static", "-static-pie", "-shared", "-pie", "-no-pie", "-rdynamic"];
     WHOLE.contains(&option) || option.starts_with("-Wl,") || option.starts_with("-fuse-ld=")

@@ -86,13 +86,13 @@ impl Benchmark {
         Circumstances { noise: attention.watch.noise(), partial: attention.was_overdue }
     }
 
-    /// How many figures there are.
+    /// Number of figures.
     fn rows(&self) -> usize {
         self.subjects.len() * self.all_series.len()
     }
 }
 
-/// What is looked at between two batches.
+/// The machine, looked at between two batches.
 struct Attention<'a> {
     interrupt: &'a Interrupt,
     deadline: Deadline,
@@ -101,7 +101,7 @@ struct Attention<'a> {
 }
 
 impl Attention<'_> {
-    /// Whether no batch may begin any more.
+    /// Returns `true` if no batch may begin any more.
     fn is_over(&mut self) -> bool {
         self.was_overdue |= self.deadline.is_overdue();
         self.was_overdue || self.interrupt.pressed()

@@ -31,7 +31,7 @@ pub(crate) fn pin_this_thread_to(_cpus: &[u32]) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Whether the calling thread has a real-time priority.
+/// Returns `true` if the calling thread has a real-time priority.
 #[cfg(target_os = "linux")]
 pub(crate) fn has_realtime_priority() -> bool {
     // SAFETY: takes a number, touches no memory.

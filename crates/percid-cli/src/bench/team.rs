@@ -243,7 +243,7 @@ impl Shared {
     }
 
     /// Spins, since a thread that sleeps here would start late by the time it takes to wake up.
-    /// Where the others have not come for long they lack a CPU, and get this one.
+    /// If the others do not come for long, they lack a CPU and get this one.
     fn wait_for_the_others(&self, number: u64) {
         const SPINS: u32 = 10_000;
         let all = number * self.threads as u64;

@@ -53,7 +53,7 @@ impl AbortsReport {
         report
     }
 
-    /// Where others use the CPUs, the time may be over before the first round of a kind.
+    /// If others use the CPUs, the time may be over before the first round of a kind.
     fn goes_on<C: Clock>(&mut self, deadline: &Deadline<C>) -> bool {
         let is_missing = self.kinds.iter().any(|kind| kind.decided() == 0);
         self.is_partial = is_missing && deadline.is_overdue();

@@ -73,7 +73,7 @@ pub(super) fn run(
     Ok(StressReport { is_partial, sources })
 }
 
-/// Where others use the CPUs, threads may not have begun to count when their turn is over.
+/// If others use the CPUs, threads may not have begun to count when their turn is over.
 fn goes_on<C: Clock>(subjects: &[Subject], deadline: &Deadline<C>) -> bool {
     if has_missing(subjects) { !deadline.is_overdue() } else { !deadline.is_reached() }
 }

@@ -215,8 +215,8 @@ fn check_wander(document: &Value) {
     }
 }
 
-/// Whether steals are where threads are sent to and fro and IDs are strictly dense, and nowhere
-/// near as many with extra IDs. `true` if there is nothing to compare.
+/// Returns `true` if threads that are sent to and fro steal with strictly dense IDs, and far less
+/// with extra IDs; also if there is nothing to compare.
 fn has_rare_steals(document: &Value) -> bool {
     let steals = |counter: &str| {
         let mut rows = list(document, "wander").iter();
@@ -260,7 +260,7 @@ fn intermittent_counts_what_must_hold() {
     });
 }
 
-/// Whether the index stays with the CPU.
+/// Returns `true` if the index stays with the CPU.
 fn is_local(row: &Value) -> bool {
     row["index"] == "cpu" || row["index"] == "table"
 }
@@ -537,7 +537,7 @@ fn lines(seconds: &str, variables: &[(&str, &str)]) -> Command {
     command
 }
 
-/// What `percid` prints in a pipe, without arguments but the time.
+/// Output of `percid` in a pipe, without arguments but the time.
 static PLAIN: LazyLock<String> = LazyLock::new(|| {
     let output = bounded(&mut lines("0.1", &[]));
     assert!(output.status.success());

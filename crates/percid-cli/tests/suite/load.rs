@@ -4,12 +4,10 @@
 
 use crate::percid;
 
-use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, ChildStdout, Command, Output, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::io::{BufRead, BufReader};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
-use percid::{allowed, command, document, list};
+use percid::{allowed, bounded, command, document, list};
 
 /// Processes that never sleep, until this is dropped.
 struct Loops(Vec<Child>);
@@ -44,32 +42,6 @@ impl Drop for Loops {
     }
 }
 
-/// Many times what any of these commands may take.
-const PATIENCE: Duration = Duration::from_secs(600);
-
-/// Waits until it has ended.
-fn ended(command: &mut Command) -> Output {
-    let mut child = command.stdout(Stdio::piped()).spawn().expect("the program starts");
-    let mut output = child.stdout.take().expect("its output");
-    let reader = thread::spawn(move || {
-        let mut text = Vec::new();
-        output.read_to_end(&mut text).map(|_| text)
-    });
-    let began = Instant::now();
-    let status = loop {
-        match child.try_wait().expect("its state") {
-            Some(status) => break status,
-            None if began.elapsed() < PATIENCE => thread::sleep(Duration::from_millis(20)),
-            None => {
-                let _ = child.kill();
-                panic!("{command:?} did not end within {PATIENCE:?}");
-            }
-        }
-    };
-    let stdout = reader.join().expect("no panic").expect("its output");
-    Output { status, stdout, stderr: Vec::new() }
-}
-
 /// The program as people start it.
 fn judging(arguments: &str) -> Command {
     let mut command = command(arguments);
@@ -82,7 +54,7 @@ const MASK: &str = "bench mask --seconds 0.2 --json";
 #[test]
 fn beside_busy_loops_times_are_hidden_and_counts_are_not() {
     let loops = Loops::start();
-    let busy = document(&ended(&mut judging(MASK)));
+    let busy = document(&bounded(&mut judging(MASK)));
     let noise = &list(&busy, "noise")[0];
     assert_eq!(noise["part"], "mask");
     assert!(noise["runnable_threads"].as_u64() >= noise["cpus"].as_u64(), "{noise}");
@@ -92,11 +64,11 @@ fn beside_busy_loops_times_are_hidden_and_counts_are_not() {
         assert!(row["ratio_to_plain_add"].is_null() && row["rounds"].is_u64(), "{row}");
     }
     // The control: the same with its times.
-    let kept = document(&ended(judging(MASK).env("PERCID_BUSY", "ignore")));
+    let kept = document(&bounded(judging(MASK).env("PERCID_BUSY", "ignore")));
     assert_eq!(list(&kept, "noise")[0]["part"], "mask");
     list(&kept, "mask").iter().for_each(|row| assert!(row["ns_min"].is_f64(), "{row}"));
 
-    let output = ended(&mut judging("info --check --seconds 1"));
+    let output = bounded(&mut judging("info --check --seconds 1"));
     drop(loops);
     let text = String::from_utf8(output.stdout).expect("text");
     assert!(output.status.success(), "{text}");
@@ -118,7 +90,9 @@ fn at_the_lowest_priority_beside_busy_loops_it_ends() {
         let mut idle = Command::new("chrt");
         let program = judging(arguments);
         idle.args(["--idle", "0"]).arg(program.get_program()).args(program.get_args());
-        let found = document(&ended(idle.env_remove("PERCID_BUSY")));
+        let found = document(&bounded(
+            idle.env_remove("PERCID_BUSY").stdout(Stdio::piped()).stderr(Stdio::piped()),
+        ));
         assert!(!list(found.get("check").unwrap_or(&found), "noise").is_empty(), "{arguments}");
     }
     drop(loops);

@@ -31,7 +31,7 @@ fn report(pid: u32, more: &str) -> Output {
     bounded(&mut command(&format!("numa report --pid {pid} {more}")))
 }
 
-/// As long as it takes.
+/// Waits for as long as it takes.
 fn own_report(more: &str) -> Output {
     report(std::process::id(), &format!("--timeout 600 {more}"))
 }

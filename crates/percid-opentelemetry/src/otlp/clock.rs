@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 /// The time of an exporter: when its intervals, its timeout and its pauses are over.
 ///
-/// How long a receiver may take to answer is measured by the system's clock all the same.
+/// The timeout of a receiver's answer follows the system's clock all the same.
 pub trait Clock: Send + Sync {
     /// Returns the time.
     fn now(&self) -> Instant {

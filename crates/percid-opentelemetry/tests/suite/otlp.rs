@@ -325,7 +325,7 @@ fn a_closed_connection_is_tried_again() {
     assert_eq!((server.all().len(), clock.pauses().len()), (2, 1));
 }
 
-/// By the system's clock: a pause lasts as long as it is told, however slow the machine is.
+/// Follows the system's clock: a pause lasts as long as it is told, however slow the machine is.
 #[test]
 fn a_pause_lasts() {
     let server = Server::new([Answer::Says(503, "", Vec::new()), OK]);
@@ -365,7 +365,7 @@ fn what_cannot_pass_is_told_once() {
     }
 }
 
-/// What is left for the last attempt is more than it takes: the answer decides, and not the time.
+/// The last attempt has more time left than it takes: the answer decides, and not the time.
 #[test]
 fn attempts_end_with_the_timeout() {
     let asks = "Retry-After: 10000\r\n";
@@ -449,7 +449,7 @@ fn dropping_exports_for_the_last_time() {
     );
 }
 
-/// By the system's clock: the pause that it gives up would last for a day.
+/// Follows the system's clock: the pause that it gives up would last for a day.
 #[test]
 fn shutdown_gives_up_what_is_tried_again() {
     let day = Duration::from_secs(86_400);

@@ -4,28 +4,18 @@
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
 
 use percid_browser::{Browser, Findings, Frame, Scheme};
 use serde_json::Value;
 
-const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../percid-trace/tests/fixtures");
+use crate::program::{json, path, run, stderr, stdout};
 
-fn run(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_percid-trace"));
-    command.args(arguments).stdin(Stdio::null()).output().expect("the program starts")
-}
+const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../percid-trace/tests/fixtures");
 
 fn text(arguments: &[&str]) -> String {
     let output = run(arguments);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{arguments:?}: {said}");
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-fn json(arguments: &[&str]) -> Value {
-    let text = text(&[arguments, &["--json"]].concat());
-    serde_json::from_str(&text).expect("one JSON document")
+    assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
+    stdout(&output)
 }
 
 fn folder(name: &str) -> PathBuf {
@@ -33,10 +23,6 @@ fn folder(name: &str) -> PathBuf {
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).expect("a folder");
     folder
-}
-
-fn path(of: &Path) -> &str {
-    of.to_str().expect("an ordinary path")
 }
 
 /// A recording as text: when in microseconds, on which CPU, who stops and why, who runs.

@@ -5,40 +5,18 @@ use std::fs::{self, Permissions};
 use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use percid_browser::Browser;
 use serde_json::Value;
 
+use crate::program::{PATIENCE, command, json, path, run, stderr, stdout};
+
 /// A real trace: many short-lived programs with strange names, recorded by perf.
 const TRACE: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../percid-trace/tests/fixtures/sched.data");
-
-fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_percid-trace"));
-    command.args(arguments).stdin(Stdio::null());
-    command
-}
-
-fn run(arguments: &[&str]) -> Output {
-    command(arguments).output().expect("the program starts")
-}
-
-fn json(arguments: &[&str]) -> Value {
-    let output = run(&[arguments, &["--json"]].concat());
-    assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
-    serde_json::from_slice(&output.stdout).expect("stdout is one JSON document")
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
 
 /// A folder of this test's own.
 fn folder(name: &str) -> PathBuf {
@@ -46,10 +24,6 @@ fn folder(name: &str) -> PathBuf {
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).expect("a folder");
     folder
-}
-
-fn path(of: &Path) -> &str {
-    of.to_str().expect("an ordinary path")
 }
 
 fn list<'a>(of: &'a Value, key: &str) -> &'a [Value] {
@@ -639,9 +613,6 @@ fn a_file_that_is_replaced_keeps_its_rights() {
     assert_eq!(rights, 0o600);
     assert!(fs::read(&file).expect("read").starts_with(b"PAR1"), "it was replaced");
 }
-
-/// Far longer than anything takes, on whatever machine.
-const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Waits until a process has a child that runs this program.
 fn await_child(parent: u32, program: &str) -> libc::pid_t {

@@ -2,5 +2,6 @@
 
 mod advice_and_pictures;
 mod command;
+mod program;
 mod recording;
 mod top;

@@ -8,35 +8,13 @@ use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_percid-trace"));
-    command.args(arguments).stdin(Stdio::null());
-    command
-}
-
-fn run(arguments: &[&str]) -> Output {
-    command(arguments).output().expect("the program starts")
-}
-
-fn json(arguments: &[&str]) -> Value {
-    let output = run(&[arguments, &["--json"]].concat());
-    assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
-    serde_json::from_slice(&output.stdout).expect("stdout is one JSON document")
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-fn path(of: &Path) -> &str {
-    of.to_str().expect("an ordinary path")
-}
+use crate::program::{PATIENCE, command, json, path, run, stderr};
 
 /// A folder of this test's own. `None` if nothing may be recorded on this machine, and that is not
 /// required.
@@ -108,9 +86,6 @@ impl Drop for Recording {
         self.end_group();
     }
 }
-
-/// Far longer than anything takes, on whatever machine.
-const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Waits until something is so.
 fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {

@@ -15,10 +15,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::program::{self, PATIENCE};
+
 fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_percid-trace"));
-    command.arg("top").args(arguments).stdin(Stdio::null());
-    command
+    program::command(&[&["top"], arguments].concat())
 }
 
 fn run(arguments: &[&str]) -> Output {
@@ -29,7 +29,8 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Whether anything may be recorded on this machine; if not, and that is not required, it is said.
+/// Returns `true` if this machine permits a recording. Reports it if not, and panics if a
+/// recording is required.
 fn is_permitted() -> bool {
     let output = run(&["--", "true"]);
     let required = std::env::var_os("PERCID_TRACE").is_some_and(|wish| wish == "require");
@@ -40,9 +41,6 @@ fn is_permitted() -> bool {
     }
     output.status.success()
 }
-
-/// Far longer than anything takes, on whatever machine.
-const PATIENCE: Duration = Duration::from_secs(600);
 
 /// `percid trace top` of a script, which reads a line at its end.
 struct Watch {
@@ -360,7 +358,7 @@ fn screens(drawn: &str) -> Vec<Vec<String>> {
     whole.map(|(screen, _)| screen.split("\x1b[K\r\n").map(str::to_owned).collect()).collect()
 }
 
-/// Whether a screen with so many lines was drawn.
+/// Returns `true` if a screen with so many lines was drawn.
 fn has_lines(drawn: &str, lines: usize) -> bool {
     screens(drawn).iter().any(|screen| screen.len() == lines)
 }

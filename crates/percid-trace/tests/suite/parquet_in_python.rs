@@ -18,7 +18,7 @@ fn python() -> Command {
     Command::new(if installed.exists() { installed } else { "python3".into() })
 }
 
-/// Whether Python has these modules. If not, that is told; if they are
+/// Returns `true` if Python has these modules. If not, that is told; if they are
 /// required, the test fails.
 fn python_has(modules: &str) -> bool {
     let import = python().args(["-c", &format!("import {modules}")]).output();

@@ -123,7 +123,7 @@ fn command() -> (Vec<OsString>, PathBuf) {
     (words, notes)
 }
 
-/// What a thread noted, in nanoseconds.
+/// Time that a thread noted, in nanoseconds.
 struct Noted {
     /// For how long it ran.
     ran: u64,
@@ -133,7 +133,7 @@ struct Noted {
 
 type Notes = BTreeMap<Tid, Noted>;
 
-/// What the threads noted.
+/// Times that the threads noted.
 fn read_notes(path: &PathBuf) -> Notes {
     let text = fs::read_to_string(path).expect("the program's notes");
     fs::remove_file(path).expect("the notes are ours");

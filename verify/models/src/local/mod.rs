@@ -76,13 +76,13 @@ impl Local {
 
 impl Protocol for Taking {
     type Flaw = Flaw;
-    /// What the lock must be.
+    /// Rules that the lock must keep.
     type Op = Lock;
     type At = At;
     type Write = Write;
     type Data = Shards;
     type Step = Step;
-    /// Whether the visitor has taken the lock.
+    /// `true` if the visitor has taken the lock.
     type Known = bool;
     type Fault = Fault;
 

@@ -4,7 +4,7 @@ use super::{Local, State};
 use crate::memory::Store;
 use crate::structure::state::{CpuNr, IDS, Id, Visit, Visitor};
 
-/// How threads take a lock.
+/// The instruction by which threads take a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Taking {
     /// By a critical section that stores.
@@ -177,7 +177,7 @@ impl State {
         waiting.find(|write| write.id == id).map_or(self.shard(id).lock, |write| write.lock)
     }
 
-    /// Whether a visitor waits for the lock of an ID's shard, or is about to take it.
+    /// Returns `true` if a visitor waits for the lock of an ID's shard, or is about to take it.
     #[must_use]
     pub fn is_waited_for(&self, id: Id) -> bool {
         let waits = |visitor: &Visitor<Taking>| {
@@ -189,7 +189,7 @@ impl State {
 }
 
 impl Local {
-    /// Whether a visitor takes the lock by an exchange.
+    /// Returns `true` if a visitor takes the lock by an exchange.
     pub(super) fn exchanges(&self) -> bool {
         !matches!(self.flaw, Some(Flaw::NoExchange | Flaw::OpenFirstNoExchange))
     }

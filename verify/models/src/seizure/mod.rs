@@ -69,7 +69,7 @@ impl Seizure {
     }
 }
 
-/// Whether a thread has an item in its hands.
+/// Returns `true` if a thread has an item in its hands.
 fn pushes(thread: &Thread<Stack>, item: Item) -> bool {
     thread.work.is_some_and(|work| work.op == Op::Push(item))
 }
@@ -81,7 +81,7 @@ impl Protocol for Stack {
     type Write = Write;
     type Data = Data;
     type Step = SeizeStep;
-    /// What the word said when it was loaded.
+    /// The word when it was loaded.
     type Known = Value;
     type Fault = Fault;
 

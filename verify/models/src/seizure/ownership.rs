@@ -4,7 +4,7 @@ use super::state::{At, Flaw, Item, SeizeStep, Stack, Value};
 use super::{Seizure, State};
 use crate::structure::state::{Id, Set, Visit, Visitor};
 
-/// Whether a visitor owns a block: it has confirmed the seizure, and not released it.
+/// Returns `true` if a visitor owns a block: it has confirmed the seizure, and not released it.
 pub(super) fn owns(model: &Seizure, visitor: &Visitor<Stack>, id: Id) -> bool {
     match visitor.at {
         Visit::At(hold) if hold.id == id => match hold.step {
@@ -16,7 +16,7 @@ pub(super) fn owns(model: &Seizure, visitor: &Visitor<Stack>, id: Id) -> bool {
     }
 }
 
-/// Whether a visitor owns a block and has taken what was inside.
+/// Returns `true` if a visitor owns a block and has taken what was inside.
 pub(super) fn has_emptied(model: &Seizure, visitor: &Visitor<Stack>, id: Id) -> bool {
     let taking = matches!(visitor.at, Visit::At(hold) if hold.step == SeizeStep::Take);
     owns(model, visitor, id) && !taking

@@ -1,4 +1,4 @@
-//! What percid's structures have in common: threads on CPUs that have IDs, a piece of memory for
+//! The common part of percid's structures: threads on CPUs that have IDs, a piece of memory for
 //! each ID, and visitors who go through the memory of all.
 //!
 //! Threads change the memory of the ID they run with, in critical sections and elsewhere. A
@@ -46,7 +46,7 @@ pub const SOLO: &str = "P3 progress: a running thread cannot finish its operatio
 /// One configuration of a model.
 #[derive(Debug, Clone, Copy)]
 pub struct Structure<P: Protocol> {
-    /// What threads and visitors do.
+    /// The steps of threads and visitors.
     pub protocol: P,
     /// Number of CPUs.
     pub cpus: u8,
@@ -56,15 +56,16 @@ pub struct Structure<P: Protocol> {
     pub ids: u8,
     /// Number of visitors.
     pub visitors: u8,
-    /// Whether IDs move between CPUs.
+    /// `true` if IDs move between CPUs.
     pub theft: bool,
-    /// How the stores of a CPU reach the others.
+    /// The order in which stores of a CPU reach the others.
     pub memory: Memory,
-    /// Where the protocol is left.
+    /// The place at which the protocol is left.
     pub flaw: Option<P::Flaw>,
-    /// Whether only the fate of the data ends the search. That shows what other violations lead to.
+    /// `true` if only the fate of the data ends the search, which shows the effect of other
+    /// violations.
     pub data_only: bool,
-    /// Whether states that differ by names only count as one.
+    /// `true` if states that differ by names only count as one.
     pub symmetric: bool,
 }
 

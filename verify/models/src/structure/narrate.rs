@@ -4,7 +4,7 @@ use super::state::{CpuNr, Id, Set, State, Thief, Visit};
 use super::thread::next_step;
 use super::{Action, Protocol, Structure};
 
-/// Who takes `action` in `before`, and what it does.
+/// Returns the actor of `action` in `before`, and its effect.
 pub(super) fn narrate<P: Protocol>(
     model: &Structure<P>,
     before: &State<P>,

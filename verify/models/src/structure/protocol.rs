@@ -1,4 +1,4 @@
-//! What a structure's threads and visitors do.
+//! The steps of a structure's threads and visitors.
 
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -16,7 +16,7 @@ impl<T: Debug + Copy + Ord + Hash + 'static> Piece for T {}
 pub trait Protocol: Piece {
     /// A negative control: where the protocol is left.
     type Flaw: Piece;
-    /// What a thread wants.
+    /// The operation that a thread begins.
     type Op: Piece;
     /// The next atomic step of a thread.
     type At: Piece;
@@ -26,16 +26,16 @@ pub trait Protocol: Piece {
     type Data: Piece;
     /// One atomic step of a visit to an ID.
     type Step: Piece;
-    /// What a visit to an ID knows.
+    /// State of a visit to an ID.
     type Known: Piece;
     /// A step that breaks a rule by itself.
     type Fault: Piece;
 
     /// The first step of an operation.
     const START: Self::At;
-    /// Whether a visit takes out what it finds: the choices.
+    /// `true` if a visit takes out what it finds: the choices.
     const DRAINS: &'static [bool];
-    /// What a visit knows at first.
+    /// Returns the state of a visit that begins.
     const NOTHING: Self::Known;
     /// The step in which membarrier reaches the CPUs one by one.
     const MEMBARRIER: Self::Step;
@@ -62,13 +62,13 @@ pub trait Protocol: Piece {
         state: &State<Self>,
     ) -> impl Iterator<Item = Self::Op> + use<Self>;
 
-    /// What else changes when an operation begins.
+    /// Applies the other changes when an operation begins.
     fn begin(_: &mut State<Self>, _: Self::Op) {}
 
-    /// Whether a step is one that stores, and so needs room in the buffer.
+    /// Returns `true` if a step is one that stores, and so needs room in the buffer.
     fn stores(work: Work<Self>) -> bool;
 
-    /// Whether a thread waits for another one: nobody should.
+    /// Returns `true` if a thread waits for another one: nobody should.
     fn waits(_: &Structure<Self>, _: &State<Self>, _: CpuNr, _: Self::At) -> bool {
         false
     }
@@ -81,7 +81,7 @@ pub trait Protocol: Piece {
         None
     }
 
-    /// Where a thread goes on that was aborted.
+    /// Returns the step at which an aborted thread goes on.
     fn aborted(model: &Structure<Self>, at: Self::At) -> Self::At;
 
     /// A store of a thread becomes visible.
@@ -90,15 +90,15 @@ pub trait Protocol: Piece {
     /// The steps of a visit to an ID.
     fn steps(model: &Structure<Self>) -> &'static [Self::Step];
 
-    /// What a visit that begins now must have had when it ends.
+    /// Returns the items that a visit which begins now must have had when it ends.
     fn owed(model: &Structure<Self>, state: &State<Self>) -> Set;
 
-    /// What it need not have had after all.
+    /// Returns the items that it need not have had after all.
     fn excused(_: &Structure<Self>, _: &State<Self>) -> Set {
         0
     }
 
-    /// Whether a visitor waits for a thread.
+    /// Returns `true` if a visitor waits for a thread.
     fn visitor_waits(_: &Structure<Self>, _: &State<Self>, _: Hold<Self>) -> bool {
         false
     }
@@ -111,7 +111,7 @@ pub trait Protocol: Piece {
         hold: Hold<Self>,
     ) -> Option<Hold<Self>>;
 
-    /// Whether a visit leaves out the step that it has come to; or forgets what it need not know.
+    /// Returns `true` if a visit leaves out its next step; or forgets what it need not know.
     fn passes_over(hold: &mut Hold<Self>, drains: bool) -> bool;
 
     /// The first property that `state` breaks, [`super::SOLO`] aside.

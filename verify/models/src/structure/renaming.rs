@@ -30,7 +30,7 @@ pub(super) fn representative<P: Protocol>(model: &Structure<P>, state: &State<P>
     )
 }
 
-/// What a CPU keeps under every name.
+/// Data of a CPU that stays the same under every name.
 fn trait_of<P: Protocol>(state: &State<P>, cpu: usize) -> (bool, bool, usize) {
     if cpu >= CPUS {
         return (false, false, 0);
@@ -102,7 +102,7 @@ impl Renaming<'_> {
         rename_set(ids, self.ids)
     }
 
-    /// What is kept for each ID.
+    /// Data of each ID.
     pub(crate) fn by_id<T: Copy, const N: usize>(&self, things: [T; N]) -> [T; N] {
         let mut renamed = things;
         for (old, thing) in (0..).zip(things) {

@@ -37,7 +37,7 @@ pub struct Thread<P: Protocol> {
     pub on: Option<CpuNr>,
     /// The operation in progress.
     pub work: Option<Work<P>>,
-    /// Whether it has taken what a visitor waits for, since that visitor waits.
+    /// `true` if it has taken what a visitor waits for, since that visitor waits.
     pub overtook: bool,
 }
 
@@ -46,7 +46,7 @@ pub struct Thread<P: Protocol> {
 pub struct Due<P: Protocol> {
     /// The thread.
     pub nr: usize,
-    /// Where it runs.
+    /// The CPU on which it runs.
     pub cpu: CpuNr,
     /// The operation, and the step.
     pub work: Work<P>,
@@ -59,7 +59,7 @@ pub struct Hold<P: Protocol> {
     pub id: Id,
     /// The next step.
     pub step: P::Step,
-    /// What the visitor knows.
+    /// State of the visit.
     pub known: P::Known,
     /// The CPUs that membarrier has reached.
     pub reached: Set,
@@ -87,11 +87,11 @@ pub enum Visit<P: Protocol> {
 pub struct Visitor<P: Protocol> {
     /// The next step.
     pub at: Visit<P>,
-    /// Whether it takes out what it finds.
+    /// `true` if it takes out what it finds.
     pub drains: bool,
     /// The IDs that are left.
     pub left: Set,
-    /// What it must have had when it ends.
+    /// Items that it must have had when it ends.
     pub owed: Set,
 }
 
@@ -122,13 +122,13 @@ pub struct State<P: Protocol> {
     pub buffers: [Buffer<P::Write, WAITING>; CPUS],
     /// The mask: IDs whose memory may have something in it.
     pub mask: Set,
-    /// Whether it is some visitor's turn.
+    /// `true` if it is some visitor's turn.
     pub turn: bool,
     /// The threads.
     pub threads: [Thread<P>; THREADS],
     /// The visitors.
     pub visitors: [Visitor<P>; VISITORS],
-    /// Who moves IDs.
+    /// The thread that moves IDs.
     pub thief: Thief,
     /// Whether a step broke a rule by itself.
     pub fault: Option<P::Fault>,

@@ -9,7 +9,7 @@ use crate::memory::Memory;
 const SOLO_STEPS: usize = 32;
 
 impl<P: Protocol> Structure<P> {
-    /// Whether a thread can take its next step.
+    /// Returns `true` if a thread can take its next step.
     pub(super) fn can_step(&self, state: &State<P>, nr: usize) -> bool {
         next_step(state, nr).is_some_and(|Due { cpu, work, .. }| {
             let has_no_room = P::stores(work) && state.buffers[usize::from(cpu)].is_full();
@@ -24,7 +24,7 @@ impl<P: Protocol> Structure<P> {
         state.threads[nr].work = next.map(|at| Work { at, ..due.work });
     }
 
-    /// Whether the next step of a thread may fail.
+    /// Returns `true` if the next step of a thread may fail.
     pub(super) fn can_fail(&self, state: &State<P>, nr: usize) -> bool {
         next_step(state, nr).is_some_and(|Due { cpu, work, .. }| {
             P::failure(work.at).is_some() && !state.buffers[usize::from(cpu)].is_full()
@@ -81,8 +81,8 @@ impl<P: Protocol> Structure<P> {
         here.for_each(|thread| self.abort(thread));
     }
 
-    /// Whether a running thread, if no other thread takes a step and nothing disturbs it, comes to
-    /// the end of what it is doing.
+    /// Returns `true` if a running thread comes to the end of its operation when no other thread
+    /// takes a step and nothing disturbs it.
     pub(super) fn finishes_alone(&self, state: &State<P>, nr: usize) -> bool {
         let mut alone = *state;
         for _ in 0..SOLO_STEPS {

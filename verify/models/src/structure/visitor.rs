@@ -11,7 +11,7 @@ impl<P: Protocol> Structure<P> {
         state.visitors[nr] = Visitor { at, drains, left: 0, owed };
     }
 
-    /// Whether a visitor can take its next step without a choice. It waits for its turn.
+    /// Returns `true` if a visitor can take its next step without a choice. It waits for its turn.
     pub(super) fn can_visit(&self, state: &State<P>, at: Visit<P>) -> bool {
         match at {
             Visit::Idle | Visit::Choose => false,

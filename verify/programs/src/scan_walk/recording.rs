@@ -11,8 +11,8 @@ pub(crate) struct Recording {
     skips: u32,
     arms: u32,
     hints: u32,
-    /// A chunk whose result has not come yet.
-    arming: Option<(String, String)>,
+    /// The chunk whose result has not come yet, by thread: two may arm at the same time.
+    arming: BTreeMap<String, (String, String)>,
     /// The address of the last fault, by thread.
     faults: BTreeMap<String, String>,
     /// A pass of which nothing was heard yet: it may not have been due.
@@ -50,9 +50,11 @@ impl Recording {
             "tracing_mark_write" => self.put(text.trim()),
             "pass" => self.pass = Some(format!("pass {thread} {:x}", decimal(text, "ticks=")?)),
             "sched_skip_vma_numa" => self.skip(text)?,
-            "arm" => self.arming = Some((hex(text, "start=")?, hex(text, "end=")?)),
+            "arm" => {
+                self.arming.insert(thread, (hex(text, "start=")?, hex(text, "end=")?));
+            }
             "armed" => {
-                let (start, end) = self.arming.take()?;
+                let (start, end) = self.arming.remove(&thread)?;
                 self.found(&format!("arm {start} {end} {:x}", decimal(text, "changed=")?));
                 self.arms += 1;
             }
@@ -102,4 +104,32 @@ fn decimal(text: &str, key: &str) -> Option<u64> {
 
 fn hex(text: &str, key: &str) -> Option<String> {
     Some(format!("{:x}", decimal(text, key)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(thread: u32, text: &str) -> String {
+        format!("        programs-{thread}     [002] .....     9.282828: {text}\n")
+    }
+
+    #[test]
+    fn threads_that_arm_at_the_same_time_keep_their_chunks() {
+        let trace = [
+            event(16, "pass: (task_numa_work+0x0/0x1) ticks=7"),
+            event(16, "arm: (change_prot_numa+0x0/0x1) start=4096 end=8192"),
+            event(17, "arm: (change_prot_numa+0x0/0x1) start=8192 end=12288"),
+            event(16, "armed: (task_numa_work+0x1/0x2 <- change_prot_numa) changed=1"),
+            event(17, "armed: (task_numa_work+0x1/0x2 <- change_prot_numa) changed=8"),
+        ];
+        let recording = Recording::read(&trace.concat()).expect("a recording");
+        assert_eq!(recording.lines, "pass 10 7\narm 1000 2000 1\narm 2000 3000 8\n");
+    }
+
+    #[test]
+    fn a_result_without_its_chunk_is_refused() {
+        let lost = event(16, "armed: (task_numa_work+0x1/0x2 <- change_prot_numa) changed=8");
+        assert!(Recording::read(&lost).expect_err("lost").contains("changed=8"));
+    }
 }

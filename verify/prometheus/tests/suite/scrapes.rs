@@ -147,7 +147,7 @@ impl Servers {
         Servers { service, page, prometheus, processes, _folder: folder }
     }
 
-    /// How often a page was read.
+    /// Number of times that a page was read.
     fn scrapes(&self) -> f64 {
         query(self.prometheus, "sum(sum_over_time(up[1h]))").unwrap_or(0.0)
     }

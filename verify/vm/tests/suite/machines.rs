@@ -9,7 +9,7 @@ use percid_vm::kernel::Kernel;
 use percid_vm::platform::{Arch, Platform, Series};
 use percid_vm::protocol::Job;
 
-/// Whether to do without the tests that boot a machine: unless `PERCID_VM=require` is set.
+/// Returns `true` if the tests that boot a machine are left out: unless `PERCID_VM=require` is set.
 pub(crate) fn skipped(arch: Arch) -> bool {
     if env::var_os("PERCID_VM").is_none_or(|wish| wish != "require") {
         percid_skips::not_checked("what is booted", "PERCID_VM=require is not set");
@@ -19,7 +19,7 @@ pub(crate) fn skipped(arch: Arch) -> bool {
     false
 }
 
-/// What percid's programs print on Linux 6.12, where all of them must pass.
+/// Returns the output of percid's programs on Linux 6.12, where all of them must pass.
 pub(crate) fn outputs(shape: &str, jobs: &[Job]) -> Vec<String> {
     let cache = Cache::find();
     let kernel = Kernel::ready(Platform::x86_64(Series::V6_12), &cache)

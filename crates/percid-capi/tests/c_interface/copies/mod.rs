@@ -174,7 +174,7 @@ fn every_module_gets_everything_from_one_copy() {
     }
 }
 
-/// How many rounds are made of so many: all if `PERCID_MATRIX` asks for it.
+/// Returns the number of rounds to make: all if `PERCID_MATRIX` asks for it.
 fn stress(rounds: u32) -> u32 {
     if is_whole() { rounds } else { rounds / 10 }
 }

@@ -11,7 +11,7 @@ use crate::busy::Watch;
 use crate::deadline::Deadline;
 use crate::judged::Circumstances;
 
-/// How far the whole measurement is, and how it is going.
+/// Progress of the whole measurement.
 #[derive(Debug)]
 pub(super) struct Meter {
     deadline: Deadline,
@@ -54,7 +54,7 @@ impl Meter {
         self.competitors.store(competitors, Relaxed);
     }
 
-    /// Whether no burst may begin any more.
+    /// Returns `true` if no burst may begin any more.
     pub(super) fn is_over(&self) -> bool {
         if self.deadline.is_overdue() {
             self.was_overdue.store(true, Relaxed);
@@ -62,7 +62,7 @@ impl Meter {
         self.was_overdue.load(Relaxed) || self.interrupt.pressed()
     }
 
-    /// Whether a warm-up that has gone on until this deadline is long enough.
+    /// Returns `true` if a warm-up that has gone on until this deadline is long enough.
     pub(super) fn is_warm(&self, warm_up: &Deadline) -> bool {
         let is_cut_short = warm_up.is_overdue();
         if is_cut_short {

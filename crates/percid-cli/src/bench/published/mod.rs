@@ -208,7 +208,7 @@ impl Measurement {
     }
 }
 
-/// How one process measured.
+/// Circumstances of one process's measurement.
 fn circumstances(document: &Value) -> Circumstances {
     let number = |key: &str| u32::try_from(document["noise"][0][key].as_u64()?).ok();
     let noise =
@@ -217,7 +217,7 @@ fn circumstances(document: &Value) -> Circumstances {
     Circumstances { noise: noise(), partial }
 }
 
-/// What one process measured with its one index; nothing where its times are noise.
+/// Figures of one process with its one index; empty if its times are noise.
 fn measured(row: &Value) -> Option<Measured> {
     Some(Measured {
         ns_per_burst: row["ns_per_burst"].as_f64()?,

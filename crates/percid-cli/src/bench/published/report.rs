@@ -33,7 +33,7 @@ pub(crate) struct PublishedReport {
     pub(super) forecast: Option<Errors>,
     /// Of `with_hot_ns`.
     pub(super) with_hot: Option<Errors>,
-    /// Of those processes together: the most noise.
+    /// The largest noise of these processes.
     #[serde(skip)]
     pub(super) circumstances: Circumstances,
 }

@@ -39,7 +39,7 @@ pub(super) struct Document {
     runs: Vec<RunReport>,
     comparison: Comparison,
     interrupted: bool,
-    /// Of the runs together: the most.
+    /// The largest of all runs.
     noise: Option<Noise>,
     /// The beginning of a run did not end in time.
     pub(super) partial: bool,
@@ -70,7 +70,7 @@ pub(super) struct RunReport {
     pages_before: BTreeMap<u32, u64>,
     pages_after: BTreeMap<u32, u64>,
     balancer: Option<BalancerReport>,
-    /// Who used the CPUs, if times are noise; they are `null` then.
+    /// The load of others, if times are noise; they are `null` then.
     noise: Option<Noise>,
 }
 

@@ -44,7 +44,7 @@ pub(super) struct Course {
     pub(super) after: Placement,
     /// Ctrl-C, or the end of the time for its beginning, came before it was over.
     pub(super) cut_short: bool,
-    /// Who used the CPUs, if times are noise.
+    /// The load of others, if times are noise.
     pub(super) noise: Option<Noise>,
     /// The balancer's, if there is one.
     pub(super) report: Option<Report>,
@@ -148,7 +148,7 @@ fn register(plan: &Plan, area: &Area, balancer: &Balancer) -> Result<Region, Fai
     Ok(region)
 }
 
-/// How long the beginning takes on a slow machine: every thread writes all of the memory.
+/// Time of the beginning on a slow machine: every thread writes all of the memory.
 fn expected(bytes: usize) -> Duration {
     const BYTES_PER_SECOND: f64 = 64e6;
     Duration::from_secs_f64(bytes as f64 / BYTES_PER_SECOND)

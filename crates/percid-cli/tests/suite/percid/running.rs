@@ -25,7 +25,7 @@ pub(crate) fn wait_until_it_listens(child: &Child) {
     });
 }
 
-/// Whether the program has a thread of this name.
+/// Returns `true` if the program has a thread of this name.
 pub(crate) fn has_thread(child: &Child, name: &str) -> bool {
     let threads = std::fs::read_dir(format!("/proc/{}/task", child.id())).expect("it runs");
     let name_of = |thread: std::fs::DirEntry| std::fs::read_to_string(thread.path().join("comm"));
