@@ -232,7 +232,8 @@ mod tests {
     fn what_cannot_grow_leaves_nothing_behind() {
         // Each try would leave a page. An emulator of programs maps some for itself.
         const TRIES: u64 = 10_000;
-        let pages = || crate::sys::file::first_number(c"/proc/self/statm").map(|pages| pages as u64);
+        let pages =
+            || crate::sys::file::first_number(c"/proc/self/statm").map(|pages| pages as u64);
         assert!(in_a_child(|| {
             let before = pages();
             let private = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
