@@ -325,7 +325,7 @@ fn a_flight_recorder_keeps_the_end_and_writes_it_when_asked() {
 #[test]
 fn the_newest_events_are_those_that_are_kept() {
     let Some(folder) = folder("newest") else { return };
-    let line = "for n in $(seq 1 8000); do /bin/true; done; cp /bin/true $0/last; $0/last";
+    let line = "for n in $(seq 1 5000); do /bin/true; done; cp /bin/true $0/last; $0/last";
     let record = |ring: &[&str], name: &str| {
         let file = folder.join(name);
         let arguments = ["record", "-o", path(&file)];
@@ -374,14 +374,14 @@ fn memory_does_not_grow_with_time() {
         }
         peak(recorder.id()).expect("it runs")
     };
-    let early = rounds_until(300 << 10);
-    let late = rounds_until(3 << 20);
+    let early = rounds_until(200 << 10);
+    let late = rounds_until(3 << 19);
     drop((to, from));
     recorder.wait().expect("a child");
     let events = number(&json(&["info", path(&file)]), "events");
     let grown = late - early;
     let all = events * 32 / 1024;
-    assert!(all > 12_000, "the control: {events} events would be that many KiB");
+    assert!(all > 6000, "the control: {events} events would be that many KiB");
     assert!(grown < all / 2, "from {early} to {late} KiB while {events} events were recorded");
     assert!(late < 64 << 10, "{late} KiB");
 }
