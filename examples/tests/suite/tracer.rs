@@ -187,7 +187,8 @@ fn a_flight_recorder_keeps_the_newest_and_dropping_keeps_the_oldest() {
         newest.check();
         assert!(newest.began("wait", 1000) && !newest.began("submit", 0), "{source:?}");
         let kept = newest.number("delivered");
-        assert!((60..=4096 / 40).contains(&kept), "{source:?}: {}", newest.metadata);
+        // The CPU's ring; and the shared one, where a thread was preempted while it appended.
+        assert!((60..=2 * 4096 / 40).contains(&kept), "{source:?}: {}", newest.metadata);
 
         let oldest = Trace::record_on_one_cpu(source, &format!("{common} --poll-ms 1000000"));
         oldest.check();
