@@ -286,12 +286,9 @@ impl<T: Object> Registry<T> {
     fn more(&self) {
         let count = (SLAB / size_of::<Record<T>>()).max(1);
         let bytes = count * size_of::<Record<T>>();
-        let protection = libc::PROT_READ | libc::PROT_WRITE;
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        // SAFETY: a new mapping touches no memory in use.
-        let start = unsafe { libc::mmap(ptr::null_mut(), bytes, protection, flags, -1, 0) };
-        let records = start.cast::<Record<T>>();
-        if start == libc::MAP_FAILED || records.expose_provenance() as u64 > ADDRESS {
+        let Some(start) = percid::capi::map(bytes) else { return };
+        let records = start.as_ptr().cast::<Record<T>>();
+        if records.expose_provenance() as u64 > ADDRESS {
             return;
         }
         for index in 0..count {

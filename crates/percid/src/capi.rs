@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::mem::offset_of;
+use std::ptr::NonNull;
 
 use crate::arena;
 use crate::counter::Counter;
@@ -10,7 +11,7 @@ use crate::critical::ring::{Append, DATA, HEAD, LENGTH_BITS, NUMBERS, ONE, TAIL}
 use crate::handle;
 use crate::histogram::Histogram;
 use crate::local::CLOSED;
-use crate::sys::{holder, preserving_errno, race_detector, stderr};
+use crate::sys::{holder, memory, preserving_errno, race_detector, stderr};
 
 /// Where the words are that critical sections read.
 pub const FAST_PATH_WORDS: *const () = (&raw const FAST_PATH).cast();
@@ -43,6 +44,11 @@ pub fn say(message: fmt::Arguments<'_>) {
 /// Async-signal-safe.
 pub fn process() -> u64 {
     holder::process()
+}
+
+/// Maps zeroed memory, which stays mapped. LeakSanitizer takes pointers in it for uses.
+pub fn map(bytes: usize) -> Option<NonNull<u8>> {
+    memory::map(bytes)
 }
 
 /// Whether a race detector watches the process.

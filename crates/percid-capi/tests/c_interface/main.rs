@@ -29,6 +29,7 @@ mod other_architectures;
 mod parity;
 mod pretended_nodes;
 mod promises;
+mod readme;
 mod sanitizers;
 mod sections;
 mod selection;

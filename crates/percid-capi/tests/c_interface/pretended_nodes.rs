@@ -4,9 +4,7 @@
 use crate::copies::cargos_folder;
 use crate::sanitizers::{SANITIZED, VALGRIND, having, sanitized};
 use crate::selection::{alternately, is_whole, some_compilers};
-use crate::toolchain::{
-    Build, Compiler, Program, WARNINGS, any_compiler, compilers, is_installed, scratch,
-};
+use crate::toolchain::{Build, Compiler, Program, WARNINGS, any_compiler, is_installed};
 
 const SOURCES: [&str; 4] = ["numa_nodes.c", "numa_stacks.c", "numa.c", "balancers.cpp"];
 
@@ -34,31 +32,6 @@ pub(crate) fn balancers_arm_count_and_tell() {
             let program = program(compiler, source, &format!("-O2 {WARNINGS}"));
             program.must_pass(&mut program.command());
         }
-    }
-}
-
-/// The sample of memory that follows its threads, as the README has it: a function, and what threads
-/// do. Nothing is mapped at the table.
-#[test]
-fn the_readmes_sample_is_right_when_nothing_can_be_balanced() {
-    let readme = include_str!("../../README.md");
-    let samples = readme.split("```c\n").skip(1).filter_map(|rest| rest.split("```").next());
-    let sample = samples.filter(|sample| sample.contains("percid_balancer")).collect::<String>();
-    let (function, in_threads) = sample.trim_end().rsplit_once("\n\n").expect("two parts");
-    let text = format!(
-        "#include <errno.h>\n#include <stdio.h>\n#include <percid.h>\n{function}\nint main(void)\n{{\n\
-         const size_t offset = 0;\nconst int result = balance(NULL, 1 << 20);\n{in_threads}\n\
-         percid_balancer_destroy(balancer);\nputs(result == -ENXIO ? \"ok\" : \"registered\");\n\
-         return 0;\n}}\n"
-    );
-    let source = scratch("readme").join("balance.c");
-    std::fs::write(&source, text).expect("a writable folder");
-    let source = source.to_str().expect("a path in UTF-8");
-    let plain = compilers().iter().map(|&compiler| (compiler, format!("-O2 {WARNINGS}")));
-    let sanitizers = having(SANITIZED).into_iter().map(|compiler| (compiler, SANITIZED.to_owned()));
-    for (compiler, options) in plain.chain(sanitizers) {
-        let program = program(compiler, source, &options);
-        program.must_pass(sanitized(&mut program.command()));
     }
 }
 

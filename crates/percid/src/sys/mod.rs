@@ -25,6 +25,8 @@ mod rseq_area;
 #[cfg(test)]
 pub(crate) mod steps;
 pub(crate) mod thread;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(miri)))]
+mod weak;
 
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere))))]
 pub(crate) use elsewhere::*;

@@ -121,6 +121,8 @@ mod calls {
     use std::ffi::c_void;
     use std::mem::MaybeUninit;
 
+    use crate::sys::weak::weak;
+
     #[cfg(test)]
     pub(super) const EXIST: bool = true;
 
@@ -130,57 +132,16 @@ mod calls {
     pub(super) const HAPPENS_AFTER: usize = 0x4847_0122;
     const RUNNING_ON_VALGRIND: usize = 0x1001;
 
-    /// A function that may not be there: its address from the global offset table, null without it.
-    #[cfg(target_arch = "x86_64")]
-    macro_rules! weak {
-        ($name:literal) => {{
-            let address: usize;
-            asm!(
-                concat!(".weak ", $name),
-                concat!("mov {}, qword ptr [rip + ", $name, "@GOTPCREL]"),
-                out(reg) address,
-                options(nostack, pure, readonly, preserves_flags),
-            );
-            std::mem::transmute::<usize, Option<Announce>>(address)
-        }};
-    }
-    #[cfg(target_arch = "aarch64")]
-    macro_rules! weak {
-        ($name:literal) => {{
-            let address: usize;
-            asm!(
-                concat!(".weak ", $name),
-                concat!("adrp {0}, :got:", $name),
-                concat!("ldr {0}, [{0}, :got_lo12:", $name, "]"),
-                out(reg) address,
-                options(nostack, pure, readonly, preserves_flags),
-            );
-            std::mem::transmute::<usize, Option<Announce>>(address)
-        }};
-    }
-
-    #[cfg(target_arch = "riscv64")]
-    macro_rules! weak {
-        ($name:literal) => {{
-            let address: usize;
-            asm!(
-                concat!(".weak ", $name),
-                concat!("lga {}, ", $name),
-                out(reg) address,
-                options(nostack, pure, readonly, preserves_flags),
-            );
-            std::mem::transmute::<usize, Option<Announce>>(address)
-        }};
-    }
-
     pub(super) fn tsan_acquire() -> Option<Announce> {
-        // SAFETY: null, or the address of a function of this type.
-        unsafe { weak!("__tsan_acquire") }
+        let address = weak!("__tsan_acquire");
+        // SAFETY: null, or the address of the runtime's function, which has this type.
+        unsafe { std::mem::transmute::<usize, Option<Announce>>(address) }
     }
 
     pub(super) fn tsan_release() -> Option<Announce> {
-        // SAFETY: as above.
-        unsafe { weak!("__tsan_release") }
+        let address = weak!("__tsan_release");
+        // SAFETY: null, or the address of the runtime's function, which has this type.
+        unsafe { std::mem::transmute::<usize, Option<Announce>>(address) }
     }
 
     pub(super) fn is_valgrind() -> bool {

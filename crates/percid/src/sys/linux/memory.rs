@@ -2,6 +2,7 @@
 
 use std::ptr::{self, NonNull};
 
+use super::leak_detector;
 use crate::sys::pages;
 
 /// Reserves `bytes` of address space that costs no memory and cannot be touched yet.
@@ -69,17 +70,18 @@ pub(crate) unsafe fn discard(start: usize, bytes: usize) -> bool {
 ///
 /// The range must be a whole mapping of this module, and no thread may use it any more.
 pub(crate) unsafe fn unmap(start: NonNull<u8>, bytes: usize) {
+    leak_detector::remove(start, bytes);
     // SAFETY: by contract.
     unsafe { libc::munmap(start.as_ptr().cast(), bytes) };
 }
 
 fn map_with(bytes: usize, protection: i32, flags: i32) -> Option<NonNull<u8>> {
     let flags = flags | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-    let mapped = map_at_once(bytes, protection, flags);
+    let mut mapped = map_at_once(bytes, protection, flags);
     if mapped.is_none() && crate::sys::errno() == libc::EAGAIN {
-        return map_unlocked(bytes, protection, flags);
+        mapped = map_unlocked(bytes, protection, flags);
     }
-    mapped
+    mapped.inspect(|&start| leak_detector::add(start, bytes))
 }
 
 fn map_at_once(bytes: usize, protection: i32, flags: i32) -> Option<NonNull<u8>> {
@@ -104,7 +106,7 @@ fn map_unlocked(bytes: usize, protection: i32, flags: i32) -> Option<NonNull<u8>
     };
     if grown == libc::MAP_FAILED {
         // SAFETY: the page is still there, and still nobody else's.
-        unsafe { unmap(page, PAGE) };
+        unsafe { libc::munmap(place, PAGE) };
         return None;
     }
     NonNull::new(grown.cast())

@@ -8,6 +8,8 @@ pub(crate) mod described;
 pub(crate) mod environment;
 pub(crate) mod file;
 pub(crate) mod holder;
+#[cfg(not(miri))]
+mod leak_detector;
 pub(crate) mod membarrier;
 #[cfg_attr(miri, path = "memory_in_miri.rs")]
 pub(crate) mod memory;
