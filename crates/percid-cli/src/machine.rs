@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use percid::Source;
+use percid::id::Unavailable;
 use percid::machine::{Machine, Mode, Registration, Rseq};
 use percid_command::table::Table;
 use percid_report::Page;
@@ -48,6 +49,7 @@ struct RseqReport {
 #[derive(Clone, Debug, Serialize)]
 struct MembarrierReport {
     commands: u32,
+    refused: Option<String>,
     rseq: bool,
     per_cpu: bool,
 }
@@ -273,6 +275,7 @@ fn membarrier(machine: &Machine) -> MembarrierReport {
     let membarrier = &machine.membarrier;
     MembarrierReport {
         commands: membarrier.commands,
+        refused: membarrier.refused.map(|errno| Unavailable::MembarrierRefused(errno).to_string()),
         rseq: membarrier.rseq,
         per_cpu: membarrier.per_cpu,
     }
@@ -327,6 +330,9 @@ impl MachineReport {
             "rseq fields {}",
             if rseq.fields.is_empty() { "none".to_owned() } else { rseq.fields.join(" ") }
         )?;
+        if let Some(why) = &self.membarrier.refused {
+            return writeln!(f, "membarrier  {why}");
+        }
         let yes_no = |answer| if answer { "yes" } else { "no" };
         writeln!(
             f,

@@ -74,6 +74,9 @@ pub struct Rseq {
 pub struct Membarrier {
     /// The bit mask of commands the kernel reports; 0 if it has none.
     pub commands: u32,
+    /// The `errno` if the question for the commands was refused: by a sandbox, or by a kernel built
+    /// without the call.
+    pub refused: Option<i32>,
     /// Whether the private expedited rseq flavour, which aborts critical sections, is among them.
     pub rseq: bool,
     /// Whether it can fence one CPU alone.
@@ -191,10 +194,11 @@ fn read_rseq() -> Rseq {
 }
 
 fn read_membarrier() -> Membarrier {
-    let commands = fence::commands();
+    let answer = fence::commands();
+    let commands = answer.unwrap_or(0);
     let rseq = fence::has_rseq_flavour(commands);
     let per_cpu = rseq && fence::register().is_ok() && fence::fence_cpu(0).is_ok();
-    Membarrier { commands, rseq, per_cpu }
+    Membarrier { commands, refused: answer.err(), rseq, per_cpu }
 }
 
 /// x86 calls the line `model name`; other architectures have none or their own.
@@ -242,7 +246,7 @@ mod tests {
         // The four fields of the original interface are 20 bytes.
         assert_eq!(machine.rseq.fields.len() >= 4, is_registered);
         assert_eq!(machine.rseq.fields.contains(&"mm_cid"), rseq::has_mm_cid(registration));
-        let Membarrier { commands, rseq, per_cpu } = machine.membarrier;
+        let Membarrier { commands, rseq, per_cpu, .. } = machine.membarrier;
         assert_eq!(rseq, commands >> 7 & 3 == 3, "the command and its registration");
         assert!(rseq || !per_cpu);
         // Linux 5.10 brought the flavour and the fence of one CPU together.

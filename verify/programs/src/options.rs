@@ -10,7 +10,7 @@ use crate::numa::{Contender, Scene};
 
 /// What may be given.
 pub(crate) const HELP: &str = "--structure counter|buckets|histogram|local|stack|pool|ring|mask --source kernel|table|atomic --seconds N --events N --threads N --cpus N --possible N --skip-fence --evict --unregister --watch --clobber \
-                               --deny rseq|membarrier|both --errno EPERM|ENOSYS --confined --access reported|trapped|written --huge --idle --owners --relaxed --starts N --expect good|bad \
+                               --deny rseq|membarrier|both --errno EPERM|EACCES|ENOMEM|ENOSYS --confined --access reported|trapped|written --huge --idle --owners --relaxed --starts N --expect good|bad \
                                --probe skipped|always|wrong-descriptor --scenes first-touch+slices+growing+shared+mixed --contender kernel|percid|both|nobody --runs N --per-node N --lasting --percid PATH --json";
 
 /// The options, each with its default.
@@ -217,7 +217,9 @@ fn probe(text: &str) -> Result<SpoiltProbe, &'static str> {
 fn errno(text: &str) -> Result<i32, &'static str> {
     match text {
         "EPERM" => Ok(libc::EPERM),
+        "EACCES" => Ok(libc::EACCES),
+        "ENOMEM" => Ok(libc::ENOMEM),
         "ENOSYS" => Ok(libc::ENOSYS),
-        _ => Err("expected EPERM or ENOSYS"),
+        _ => Err("expected EPERM, EACCES, ENOMEM or ENOSYS"),
     }
 }

@@ -500,5 +500,6 @@ fn without_rseq_there_is_no_table() {
     let refused = Registration::Refused(libc::ENOSYS);
     assert_eq!(prepare(refused), Err(Unavailable::NoRseq(refused)));
     let (_, _watching) = watch(|_| Some(Err(libc::EPERM)));
-    assert_eq!(prepare(Registration::Libc), Err(Unavailable::NoMembarrier));
+    let refused = Err(Unavailable::MembarrierRefused(libc::EPERM));
+    assert_eq!(prepare(Registration::Libc), refused);
 }

@@ -25,9 +25,10 @@ pub enum Unavailable {
     /// The rseq area is shared with another library: in threads that are not registered its
     /// `mm_cid` says 0.
     SharedArea,
-    /// The kernel has no fence for critical sections: a kernel before Linux 5.10.
+    /// The kernel has no fence for critical sections: a kernel before Linux 5.10, or one built
+    /// without `CONFIG_RSEQ`.
     NoMembarrier,
-    /// The kernel has the fence and refuses it to this process: the `errno`.
+    /// `membarrier` is refused to this process: the `errno`.
     MembarrierRefused(i32),
     /// The kernel does not abort critical sections when it must, so what they count would be lost.
     SectionsNotAborted,
@@ -54,7 +55,7 @@ impl fmt::Display for Unavailable {
                 "the rseq area is another library's, and its mm_cid says 0 in threads that are not registered",
             ),
             Unavailable::NoMembarrier => {
-                f.write_str("the kernel's membarrier has no rseq flavour (before Linux 5.10)")
+                f.write_str("the kernel's membarrier has no rseq flavour (before Linux 5.10, or without CONFIG_RSEQ)")
             }
             Unavailable::MembarrierRefused(errno) => {
                 write!(f, "membarrier refused: {}", ErrnoName(*errno))

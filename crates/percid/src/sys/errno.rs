@@ -51,8 +51,11 @@ pub(crate) struct ErrnoName(pub(crate) i32);
 impl fmt::Display for ErrnoName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            libc::ENOSYS => f.write_str("ENOSYS (the kernel has no such call)"),
+            libc::ENOSYS => {
+                f.write_str("ENOSYS (the kernel has no such call, or a sandbox hides it)")
+            }
             libc::EPERM => f.write_str("EPERM (a sandbox forbids the call)"),
+            libc::EACCES => f.write_str("EACCES (a sandbox forbids the call)"),
             libc::EINVAL => f.write_str("EINVAL (the kernel does not know this use of the call)"),
             libc::ENOMEM => f.write_str("ENOMEM (out of memory)"),
             other => write!(f, "errno {other}"),

@@ -366,7 +366,7 @@ fn locked_memory_is_little_and_no_reason_to_refuse() {
 #[test]
 fn a_bad_environment_ends_in_a_working_program() {
     let _alone = alone();
-    for errno in ["EPERM", "ENOSYS"] {
+    for errno in ["EPERM", "EACCES", "ENOMEM", "ENOSYS"] {
         for (deny, expected) in [("rseq", &["atomic"][..]), ("both", &["atomic"])] {
             let outcome = run_with(&[], &format!("count --deny {deny} --errno {errno}"));
             assert!(outcome.passed && expected.contains(&outcome.figure("source")));
@@ -375,6 +375,16 @@ fn a_bad_environment_ends_in_a_working_program() {
         // Without the fence the kernel's IDs remain, where there are any.
         let outcome = run_with(&[], &format!("count --deny membarrier --errno {errno}"));
         assert!(outcome.passed && outcome.figure("source") != "table");
+        for (deny, refused) in
+            [("rseq", "registration refused"), ("membarrier", "membarrier refused")]
+        {
+            let wish = [("PERCID_SOURCE", "table")];
+            let outcome = run_with(&wish, &format!("count --deny {deny} --errno {errno}"));
+            let expected = format!("{refused}: {errno} (");
+            assert!(outcome.messages.contains(&expected), "{}", outcome.messages);
+            let named = ["a sandbox", "out of memory"][usize::from(errno == "ENOMEM")];
+            assert!(outcome.messages.contains(named), "{}", outcome.messages);
+        }
     }
 }
 

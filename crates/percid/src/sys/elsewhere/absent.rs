@@ -56,9 +56,9 @@ pub(crate) fn area() -> Option<(*mut u8, usize)> {
     None
 }
 
-/// The commands of `membarrier`.
-pub(crate) fn commands() -> u32 {
-    0
+/// The commands of `membarrier`, which only Linux has.
+pub(crate) fn commands() -> Result<u32, i32> {
+    Ok(0)
 }
 
 pub(crate) fn has_rseq_flavour(_commands: u32) -> bool {

@@ -12,12 +12,13 @@ const CMD_PRIVATE_EXPEDITED_RSEQ: i32 = 1 << 7;
 const CMD_REGISTER_PRIVATE_EXPEDITED_RSEQ: i32 = 1 << 8;
 const FLAG_CPU: u32 = 1;
 
-/// The commands the kernel offers, as the bit mask of its own query; 0 if there is none.
-pub(crate) fn commands() -> u32 {
-    match call(CMD_QUERY, 0, 0) {
-        Ok(mask) => mask as u32,
-        Err(_) => 0,
-    }
+/// Returns the commands the kernel offers, as the bit mask of its own query.
+///
+/// # Errors
+///
+/// The `errno`: `ENOSYS` on kernels built without the call, any under a sandbox.
+pub(crate) fn commands() -> Result<u32, i32> {
+    call(CMD_QUERY, 0, 0).map(|mask| mask as u32)
 }
 
 /// Whether the rseq flavour exists (Linux 5.10).
@@ -97,7 +98,7 @@ mod tests {
     #[cfg(not(miri))]
     #[test]
     fn who_has_registered_may_fence() {
-        if has_rseq_flavour(commands()) && register().is_ok() {
+        if commands().is_ok_and(has_rseq_flavour) && register().is_ok() {
             assert_eq!((fence_all(), fence_cpu(0)), (Ok(()), Ok(())));
         }
     }
@@ -107,7 +108,7 @@ mod tests {
         #[cfg(not(miri))]
         assert!(ask(1 << 30, 0, 0).is_err(), "no kernel has this command");
         let _watching = steps::watch(|_| Some(Err(libc::EPERM)));
-        assert_eq!(commands(), 0);
+        assert_eq!(commands(), Err(libc::EPERM));
         assert_eq!(register(), Err(libc::EPERM));
         assert_eq!((fence_cpu(1), fence_all()), (Err(libc::EPERM), Err(libc::EPERM)));
     }
