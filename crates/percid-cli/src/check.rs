@@ -23,6 +23,8 @@ pub(crate) struct CheckReport {
     /// Everything that percid chooses by itself is as promised.
     as_promised: bool,
     interrupted: bool,
+    /// Parts of which nothing was tried.
+    not_checked: Vec<&'static str>,
     /// Parts whose times are noise.
     noise: Vec<NoiseOf>,
     /// Parts that the time was over for before all was tried.
@@ -46,9 +48,21 @@ pub(crate) fn run(length: Duration) -> Result<CheckReport, Failure> {
     let as_promised = aborts.as_promised() && stress.as_promised() && wander.report.wander_exact;
     let interrupted = interrupt.pressed();
     let noise = wander.noise().into_iter().collect();
+    let not_checked = [aborts.not_checked(), stress.not_checked()];
+    let not_checked = not_checked.into_iter().flatten().collect();
     let partial = [aborts.partial(), stress.partial(), wander.partial()];
     let partial = partial.into_iter().flatten().collect();
-    Ok(CheckReport { as_promised, interrupted, noise, partial, aborts, kernel_ids, stress, wander })
+    Ok(CheckReport {
+        as_promised,
+        interrupted,
+        not_checked,
+        noise,
+        partial,
+        aborts,
+        kernel_ids,
+        stress,
+        wander,
+    })
 }
 
 impl CheckReport {
@@ -60,6 +74,7 @@ impl CheckReport {
     pub(crate) fn verdict(&self) -> &'static str {
         match (self.as_promised, self.interrupted, self.partial.is_empty()) {
             (false, ..) => "NOT AS PROMISED",
+            _ if !self.not_checked.is_empty() => "NOT CHECKED",
             (true, true, _) => "as promised, as far as it was checked: interrupted",
             (true, false, false) => "as promised, as far as it was checked: partial",
             (true, false, true) => "as promised",
@@ -71,6 +86,8 @@ impl CheckReport {
             Exit::WrongCount
         } else if self.interrupted {
             Exit::Interrupted
+        } else if !self.not_checked.is_empty() {
+            Exit::NotChecked
         } else {
             Exit::Complete
         }
@@ -83,6 +100,8 @@ impl fmt::Display for CheckReport {
         writeln!(f, "{}", self.kernel_ids)?;
         writeln!(f, "{}", self.stress)?;
         writeln!(f, "{}", self.wander)?;
-        writeln!(f, "check       {}", self.verdict())
+        let separator = if self.not_checked.is_empty() { "" } else { ": " };
+        let parts = self.not_checked.join(", ");
+        writeln!(f, "check       {}{separator}{parts}", self.verdict())
     }
 }

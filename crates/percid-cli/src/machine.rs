@@ -285,8 +285,16 @@ fn cpu(cpu: &percid::machine::Cpu) -> CpuReport {
     CpuReport { cpu: cpu.number, core: cpu.core, l3: cpu.l3, node: cpu.node, allowed: cpu.allowed }
 }
 
+/// A source that is not found out about in time is tried again: who asks for a report has time.
+fn found_out(source: Source) -> Result<(), Unavailable> {
+    const TRIES: usize = 20;
+    let mut tries = (0..TRIES).map(|_| source.prepare());
+    let answer = tries.find(|answer| *answer != Err(Unavailable::SectionsNotProbed));
+    answer.unwrap_or(Err(Unavailable::SectionsNotProbed))
+}
+
 fn source(source: Source) -> SourceReport {
-    let missing = source.prepare().err();
+    let missing = found_out(source).err();
     SourceReport {
         source: source.to_string(),
         available: missing.is_none(),

@@ -19,6 +19,8 @@ pub enum Exit {
     NoAnswer,
     /// IDs are not those that a kernel gave. Exit status 1.
     Differs,
+    /// A check could have been made and came to nothing. Exit status 3.
+    NotChecked,
     /// Something failed on the way; what was there by then was written. Exit status 1.
     Partial,
     /// That of a command that was run. Exit status as given.
@@ -74,6 +76,7 @@ pub fn code(result: Result<Exit, Failure>) -> ExitCode {
     match result {
         Ok(Exit::Complete) => ExitCode::SUCCESS,
         Ok(Exit::Interrupted) | Err(Failure::Interrupted) => ExitCode::from(130),
+        Ok(Exit::NotChecked) => ExitCode::from(3),
         Ok(Exit::Status(status)) => ExitCode::from(status),
         Ok(
             Exit::WrongCount | Exit::OutOfBounds | Exit::NoAnswer | Exit::Differs | Exit::Partial,

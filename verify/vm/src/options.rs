@@ -31,7 +31,8 @@ usage: percid-vm [options]
   --threads HOW         single: one thread emulates the CPUs in turns; multi: each has
                         its own, so that they race (without: as --list shows)
   --program COMMAND,…   programs to run instead of all; a command is
-                        [NAME=VALUE …] program [argument …]
+                        [NAME=VALUE …] program [argument …]. This option,
+                        --kernel, --shape and --with can be repeated
   --limit SECONDS       time for each program that names none itself (60)
   --boot-limit SECONDS  time for a whole machine (the programs' and a minute)
   --jobs N              machines at a time; each takes one core (1)
@@ -130,6 +131,7 @@ impl Options {
     pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Option<Self>> {
         let mut parser = Parser::from_args(arguments);
         let mut options = Self::default();
+        let mut kernels = Vec::new();
         while let Some(argument) = parser.next()? {
             match argument {
                 Short('h') | Long("help") => return Ok(None),
@@ -141,10 +143,13 @@ impl Options {
                 Long("refresh") => options.refresh = true,
                 Long("traces") => options.programs = Programs::Traces,
                 Long("self-check") => options.programs = Programs::SelfCheck,
-                Long("kernel") => options.kernels = kernels(&parser.value()?.string()?)?,
-                Long("shape") => options.shapes = list(&parser.value()?.string()?, str::parse)?,
+                Long("kernel") => kernels.push(parser.value()?.string()?),
+                Long("shape") => {
+                    options.shapes.extend(list::<Shape>(&parser.value()?.string()?, str::parse)?);
+                }
                 Long("program") => {
-                    options.commands = list(&parser.value()?.string()?, |s| Ok(s.to_owned()))?;
+                    let commands = list(&parser.value()?.string()?, |s| Ok(s.to_owned()))?;
+                    options.commands.extend(commands);
                 }
                 Long("limit") => options.limit = seconds(parser.value()?)?,
                 Long("boot-limit") => options.boot_limit = Some(seconds(parser.value()?)?),
@@ -153,11 +158,12 @@ impl Options {
                 Long("keep-logs") => options.keep_logs = Some(parser.value()?.into()),
                 Long("binary") => options.programs = Programs::Binary(parser.value()?.into()),
                 Long("with") => {
-                    options.companions = list(&parser.value()?.string()?, |s| Ok(s.into()))?;
+                    options.companions.extend(list(&parser.value()?.string()?, |s| Ok(s.into()))?);
                 }
                 other => return Err(other.unexpected().into()),
             }
         }
+        options.kernels = platforms(&kernels)?;
         if options.again && options.json {
             return Err(Error::Usage("--again shows two reports, --json one document".to_owned()));
         }
@@ -171,11 +177,13 @@ impl From<lexopt::Error> for Error {
     }
 }
 
-fn kernels(text: &str) -> Result<Vec<Platform>> {
-    match text {
-        "all" => Ok(Vec::new()),
-        some => list(some, |name| Ok(pins::of(name.parse()?)?.platform)),
+/// Those of each list; none if one of them asks for all.
+fn platforms(lists: &[String]) -> Result<Vec<Platform>> {
+    if lists.iter().any(|list| list == "all") {
+        return Ok(Vec::new());
     }
+    let named = lists.iter().map(|text| list(text, |name| Ok(pins::of(name.parse()?)?.platform)));
+    named.collect::<Result<Vec<_>>>().map(|lists| lists.concat())
 }
 
 fn threads(text: &str) -> std::result::Result<Threads, &'static str> {
@@ -218,6 +226,15 @@ mod tests {
     fn nothing_is_the_default() {
         assert_eq!(good(""), Options::default());
         assert_eq!(good("--kernel|all"), Options::default());
+    }
+
+    #[test]
+    fn lists_that_are_given_twice_are_joined() {
+        let once = "--kernel=6.12,7.3|--shape=8/2,16/4|--program=sums,density|--with=a,b";
+        let twice = "--kernel=6.12|--kernel=7.3|--shape=8/2|--shape=16/4\
+                     |--program=sums|--program=density|--with=a|--with=b";
+        assert_eq!(good(twice), good(once));
+        assert_eq!(good("--kernel=6.12|--kernel=all").kernels, []);
     }
 
     #[test]

@@ -3,8 +3,9 @@
 use std::fmt;
 use std::time::Duration;
 
+use percid::id::Unavailable;
 use percid::machine::{self, Aborts, Probe};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::deadline::{Clock, Deadline};
 use crate::judged::PARTIAL;
@@ -18,8 +19,9 @@ const PIECE: Duration = Duration::from_millis(250);
 /// What the kernel did with sections that it had to abort.
 #[derive(Debug, Serialize)]
 pub(super) struct AbortsReport {
+    #[serde(serialize_with = "as_text")]
     /// Why it could not be tried; `null` if it was.
-    not_tried: Option<String>,
+    not_tried: Option<Unavailable>,
     /// The time was over before there was a round of each kind.
     #[serde(skip)]
     is_partial: bool,
@@ -43,9 +45,10 @@ impl AbortsReport {
         while report.goes_on(&deadline) && !interrupt.pressed() {
             match machine::probe(PIECE.min(length)) {
                 Ok(probe) => report.kinds.iter_mut().zip(kinds(&probe)).for_each(Kind::add),
-                // On a busy machine a probe may come to nothing after others have succeeded.
-                Err(_) if report.kinds.iter().any(|kind| kind.decided() > 0) => {}
-                Err(why) => return AbortsReport { not_tried: Some(why.to_string()), ..report },
+                // On a busy machine a probe may come to nothing, and the next one may succeed.
+                Err(Unavailable::SectionsNotProbed) => {}
+                Err(_) if !report.is_untried() => {}
+                Err(why) => return AbortsReport { not_tried: Some(why), ..report },
             }
             let (share, left) = deadline.progress();
             progress.at(share, left);
@@ -60,9 +63,20 @@ impl AbortsReport {
         if is_missing { !self.is_partial } else { !deadline.is_reached() }
     }
 
+    fn is_untried(&self) -> bool {
+        self.kinds.iter().all(|kind| kind.decided() == 0)
+    }
+
+    /// Its name, if it could be tried and was not. Without the kernel's help there are no critical
+    /// sections, and nothing is to be checked.
+    pub(super) fn not_checked(&self) -> Option<&'static str> {
+        let could_be = matches!(self.not_tried, None | Some(Unavailable::ProbeRefused(_)));
+        (could_be && self.is_untried()).then_some("aborts")
+    }
+
     /// Its name, if it was not all tried.
     pub(super) fn partial(&self) -> Option<&'static str> {
-        self.is_partial.then_some("aborts")
+        (self.is_partial && !self.is_untried()).then_some("aborts")
     }
 
     /// percid trusts no kernel that ignores an abort, so a source that needs them is not chosen
@@ -70,6 +84,10 @@ impl AbortsReport {
     pub(super) fn as_promised(&self) -> bool {
         self.kinds.iter().all(|kind| kind.ignored == 0)
     }
+}
+
+fn as_text<S: Serializer>(why: &Option<Unavailable>, to: S) -> Result<S::Ok, S::Error> {
+    why.map(|why| why.to_string()).serialize(to)
 }
 
 fn kinds(probe: &Probe) -> Vec<Kind> {
@@ -148,6 +166,19 @@ mod tests {
         assert!(!report.goes_on(&deadline));
         assert_eq!(report.partial(), Some("aborts"));
         assert!(report.to_string().contains("partial"), "{report}");
+    }
+
+    #[test]
+    fn what_could_be_tried_and_was_not_is_not_checked() {
+        let mut report = nothing_yet();
+        assert_eq!(report.not_checked(), Some("aborts"));
+        report.not_tried = Some(Unavailable::ProbeRefused(libc::EAGAIN));
+        assert_eq!(report.not_checked(), Some("aborts"));
+        report.not_tried = Some(Unavailable::NoMembarrier);
+        assert_eq!(report.not_checked(), None, "there is nothing to check");
+        report.not_tried = None;
+        report.kinds[0].aborted = 1;
+        assert_eq!(report.not_checked(), None);
     }
 
     #[test]

@@ -155,6 +155,11 @@ impl StressReport {
         self.sources.iter().all(|source| source.lost == 0)
     }
 
+    /// Its name, if nothing was added with any source.
+    pub(super) fn not_checked(&self) -> Option<&'static str> {
+        self.sources.iter().all(|source| source.added == 0).then_some("stress")
+    }
+
     /// Its name, if not every source had a turn.
     pub(super) fn partial(&self) -> Option<&'static str> {
         self.is_partial.then_some("stress")
