@@ -45,13 +45,14 @@ process may use, cores, L3 caches and NUMA nodes, each source of IDs with the re
 if it is not available, and the source chosen.
 
 With --check it tests at length what percid's promises rest on, and ends with status 1
-if something is not as promised, and with 3 if a part was NOT CHECKED, since nothing
+if what percid chose is not as promised, and with 3 if a part was NOT CHECKED, since nothing
 of it could be tried in the time. A quarter of --seconds goes to the first part, half to
 the third and a quarter to the last; the second takes 3 seconds, at most 12:
 
   - whether the kernel aborts a critical section that is fenced or preempted: a section
     that goes on although it had to be aborted is counted under IGNORED. 64-bit Arm
-    kernels from 6.19 to 7.0.13 ignore; percid then uses atomics by itself
+    kernels from 6.19 to 7.0.13 ignore; percid then uses atomics by itself, and the last
+    line says both: the kernel breaks its promise, and percid's choice keeps its own
   - how the kernel's own IDs behave, by an experiment: the release is a hint only, since
     changes are backported (`percid kernel-ids` alone)
   - whether counters of every source lose anything while their threads are moved,

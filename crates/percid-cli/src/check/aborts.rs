@@ -79,8 +79,8 @@ impl AbortsReport {
         (self.is_partial && !self.is_untried()).then_some("aborts")
     }
 
-    /// percid trusts no kernel that ignores an abort, so a source that needs them is not chosen
-    /// there; but a kernel that does is worth an error.
+    /// `true` if no abort was ignored. percid chooses no source that needs aborts of a kernel that
+    /// ignores them.
     pub(super) fn as_promised(&self) -> bool {
         self.kinds.iter().all(|kind| kind.ignored == 0)
     }

@@ -62,7 +62,7 @@ fn a_check_counts_aborts_and_what_every_source_lost() {
         let length = length.as_secs_f64();
         let document = json(&format!("info --check --seconds {length} --json"));
         let check = &document["check"];
-        assert_eq!(check["as_promised"], true);
+        assert_eq!([&check["as_promised"], &check["kernel_as_promised"]], [true, true]);
         let mut counts = Vec::new();
         if check["aborts"]["not_tried"].is_null() {
             for kind in list(&check["aborts"], "kinds") {
