@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::installation::{Installation, all, musl, musl_shared, only_static, shared};
-use crate::toolchain::output_of;
+use crate::toolchain::{Build, any_compiler, output_of, scratch};
 
 /// The names that the version script lists.
 fn listed() -> BTreeSet<String> {
@@ -52,8 +52,11 @@ fn no_copy_looks_for_its_own_table() {
     for library in [shared().library("libpercid.so"), only_static().library("libpercid.a")] {
         let path = library.to_str().expect("a path in UTF-8");
         let text = output_of("readelf", &["-W", "-r", path]);
-        let found: Vec<_> = text
-            .lines()
+        // What is never loaded is not bound when the library is.
+        let sections =
+            text.split("Relocation section ").filter(|of| !of.starts_with("'.rela.percid.keep'"));
+        let found: Vec<_> = sections
+            .flat_map(str::lines)
             .filter(|line| line.contains("percid_interface_") && line.contains(" R_"))
             .collect();
         assert!(text.contains("R_") && found.is_empty(), "{path}: {found:?}");
@@ -66,6 +69,23 @@ fn the_static_library_has_the_same_names_but_shows_the_table_alone() {
     for installation in [shared(), only_static()] {
         let library = installation.library("libpercid.a");
         assert_eq!(symbols(&library, "--symbols"), expected("", "HIDDEN"));
+    }
+}
+
+/// What keeps copies apart survives, and so does everything that programs need.
+#[test]
+fn the_static_library_may_be_stripped() {
+    for how in ["--strip-debug", "--strip-unneeded"] {
+        let library = scratch("stripped").join(format!("libpercid{how}.a"));
+        let path = library.to_str().expect("a path in UTF-8");
+        std::fs::copy(only_static().library("libpercid.a"), path).expect("a copy");
+        output_of("strip", &[how, path]);
+        let table = ["UNIQUE", "DEFAULT", "percid_interface_1"].map(str::to_owned).into();
+        assert!(symbols(&library, "--symbols").contains(&table), "{how}");
+        let options = only_static().compile_options().join(" ");
+        let build = Build::new(any_compiler().c, &["counters.c"], &format!("{options} -pthread"));
+        let program = build.arguments(&[path, "-ldl", "-lm", "-lgcc_s"]).make();
+        program.must_pass(&mut program.command());
     }
 }
 

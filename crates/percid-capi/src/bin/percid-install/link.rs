@@ -96,6 +96,14 @@ fn program_of(compiler: &OsStr, name: &str) -> OsString {
     path.ok().filter(|path| !path.is_empty()).unwrap_or_else(|| name.to_owned()).into()
 }
 
+/// A section that is never loaded, which names the table: `strip --strip-unneeded` keeps what a
+/// relocation names, and takes a unique symbol that none names for unneeded.
+const KEEP: &str = "\
+.section .percid.keep, \"R\", %progbits
+.quad percid_interface_1
+.section .note.GNU-stack, \"\", %progbits
+";
+
 struct Workplace {
     tools: Tools,
     folder: PathBuf,
@@ -112,7 +120,8 @@ impl Workplace {
         compiler.args(["-r", "-nostdlib", "-fuse-ld=bfd"]);
         compiler.args(self.tools.collects_garbage.then_some("-Wl,--gc-sections"));
         compiler.arg("-Wl,--force-group-allocation").args(wanted);
-        run(compiler.arg("-o").arg(&linked).arg(&compiled.archive).args(&compiled.unwinder))?;
+        compiler.arg("-o").arg(&linked).arg(self.write("keep.s", KEEP)?);
+        run(compiler.arg(&compiled.archive).args(&compiled.unwinder))?;
 
         let names = self.write("exported.txt", exported(MAP).join("\n") + "\n")?;
         let object = self.folder.join("global.o");
