@@ -64,11 +64,12 @@
  *           anything, themselves included, and do not wait.
  * Fork      A child has the values of its parent, on memory of its own. A child of vfork() must not
  *           call any of this, nor threads that were made by clone() behind the C library's back.
- * dlclose   A shared library that uses these functions, or contains the static percid library, must
- *           be linked with -z nodelete. (libpercid.so is, and CMake sees to it for others.) Threads
- *           keep a pointer to the last critical section that they ran, and the kernel reads it
- *           whenever one of them returns to the program: it ends the process if nothing is there.
- *           What was compiled with PERCID_NO_INLINE, and uses libpercid.so, may be unloaded.
+ * dlclose   A shared library that uses these functions, or contains the static percid library, stays
+ *           loaded: it sees to that itself when it is loaded, by dladdr() and dlopen(). Threads keep a
+ *           pointer to the last critical section that they ran, and the kernel reads it whenever one
+ *           of them returns to the program: it ends the process if nothing is there. With -z nodelete
+ *           a library stays in any case. What was compiled with PERCID_NO_INLINE, and uses
+ *           libpercid.so, may be unloaded.
  * Copies    There may be several copies of percid in a process, of several versions: in the program,
  *           beside it, in plugins. Each module gets everything from one of them, because these
  *           headers refer to one symbol, percid_interface_1; the dynamic linker decides which, as it

@@ -65,6 +65,44 @@
  * then, because older compilers do not allow such a statement to leave and to have outputs.
  */
 
+/*
+ * Threads keep a pointer to the last critical section that they ran, so a module that has some must
+ * not be unloaded. A shared library sees to that when it is loaded: it asks for itself once more, by
+ * dladdr() and dlopen() if there are such functions, as something that stays. Programs stay anyway.
+ */
+#if defined(__PIC__) && !defined(__PIE__)
+#if defined(__cplusplus)
+extern "C" {
+#endif
+struct percid_module {
+    const char *file;
+    void *start;
+    const char *symbol;
+    void *address;
+};
+extern int percid_module_of(const void *address, struct percid_module *module) __asm__("dladdr")
+    __attribute__((weak));
+extern void *percid_module_open(const char *file, int flags) __asm__("dlopen") __attribute__((weak));
+
+__attribute__((constructor, weak, visibility("hidden"))) void percid_module_stays(void);
+__attribute__((constructor, weak, visibility("hidden"))) void percid_module_stays(void)
+{
+    static int asked;
+    struct percid_module module;
+    if (asked || !percid_module_of || !percid_module_open) {
+        return;
+    }
+    asked = 1;
+    if (percid_module_of(&asked, &module) && module.file) {
+        /* RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE: it is loaded already, and counted once more. */
+        percid_module_open(module.file, 0x1005);
+    }
+}
+#if defined(__cplusplus)
+}
+#endif
+#endif
+
 #if defined(__x86_64__)
 
 #define PERCID_FAST_PATH_ADDRESS "movq percid_interface_1@GOTPCREL(%%rip), %0\n\tmovq 16(%0), %0"

@@ -34,4 +34,5 @@ mod sanitizers;
 mod sections;
 mod selection;
 mod toolchain;
+mod unloading;
 mod wrapper;

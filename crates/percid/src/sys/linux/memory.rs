@@ -2,13 +2,14 @@
 
 use std::ptr::{self, NonNull};
 
-use super::leak_detector;
+use super::{leak_detector, stays};
 use crate::sys::pages;
 
 /// Reserves `bytes` of address space that costs no memory and cannot be touched yet.
 ///
 /// Huge pages are refused: with them the first touch of an ID's memory would cost 2 MiB.
 pub(crate) fn reserve(bytes: usize) -> Option<NonNull<u8>> {
+    stays::require();
     let start = map_with(bytes, libc::PROT_NONE, libc::MAP_NORESERVE)?;
     // SAFETY: the range was mapped above. Failure (a kernel without huge pages) is harmless.
     unsafe { libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_NOHUGEPAGE) };

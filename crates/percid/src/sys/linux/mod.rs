@@ -17,5 +17,7 @@ pub(crate) mod process;
 mod raw_call;
 pub(crate) mod rseq;
 pub(crate) mod signals;
+#[cfg(not(miri))]
+mod stays;
 pub(crate) mod stderr;
 pub(crate) mod topology;
