@@ -33,6 +33,8 @@ pub(super) struct Container<'a> {
     pub(super) events: Vec<Event>,
     features: Vec<(u32, Bytes<'a>)>,
     pub(super) records: Records<'a>,
+    /// Bytes of text that stood among the records.
+    pub(super) text: u64,
 }
 
 /// An event that was asked for.
@@ -104,14 +106,25 @@ impl<'a> Container<'a> {
         let events = events(&file, attrs, attr_size)?;
         let records = Records { bytes: data.rest().into(), at: data.at() };
         let records = records.decompressed(file.order())?;
-        Ok(Container { order: file.order(), events, features, records })
+        Ok(Container { order: file.order(), events, features, records, text: 0 })
     }
 
     fn read_pipe(stream: Bytes<'a>) -> Result<Container<'a>, Error> {
         let order = stream.order();
         let (mut events, mut features) = (Vec::new(), Vec::new());
-        let mut rest = stream;
+        let (mut rest, mut text, mut without_text) = (stream, 0, Vec::new());
+        let mut copied = stream.at();
         while !rest.is_empty() {
+            let words = words_of_perf(rest.rest());
+            if words > 0 {
+                let before = (rest.at() - copied) as usize;
+                let from = (copied - stream.at()) as usize;
+                without_text.extend_from_slice(&stream.rest()[from..from + before]);
+                rest.take(words, "text")?;
+                text += words;
+                copied = rest.at();
+                continue;
+            }
             let Record { kind, mut body, appendix, .. } = Record::take(&mut rest)?;
             match kind {
                 Type::HeaderAttr => events.push(event(body)?),
@@ -123,9 +136,35 @@ impl<'a> Container<'a> {
                 _ => {}
             }
         }
-        let records = Records { bytes: stream.rest().into(), at: stream.at() };
-        Ok(Container { order, events, features, records: records.decompressed(order)? })
+        let records = match text {
+            0 => Records { bytes: stream.rest().into(), at: stream.at() },
+            _ => {
+                let from = (copied - stream.at()) as usize;
+                without_text.extend_from_slice(&stream.rest()[from..]);
+                Records { bytes: without_text.into(), at: 0 }
+            }
+        };
+        Ok(Container { order, events, features, records: records.decompressed(order)?, text })
     }
+}
+
+/// How long the lines are with which bytes begin that perf writes to standard error, which may be the same pipe:
+/// `[ perf record: Woken up 1 times to write data ]`. No record begins like that.
+fn words_of_perf(bytes: &[u8]) -> u64 {
+    const LONGEST: usize = 1 << 16;
+    let mut rest = &bytes[..bytes.len().min(LONGEST)];
+    let whole = rest.len();
+    loop {
+        let begins = [&b"[ perf "[..], b"\n[ perf ", b"Warning:", b"WARNING:"];
+        let Some(_) = begins.iter().find(|begin| rest.starts_with(begin)) else { break };
+        let end = rest.iter().skip(1).position(|&byte| byte == b'\n');
+        let end = end.map_or(rest.len(), |end| end + 2);
+        if rest[..end].iter().any(|byte| !byte.is_ascii_graphic() && !byte.is_ascii_whitespace()) {
+            break;
+        }
+        rest = &rest[end..];
+    }
+    (whole - rest.len()) as u64
 }
 
 /// Takes the offset and size of a section from a header and looks it up.

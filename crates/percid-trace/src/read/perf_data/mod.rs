@@ -20,10 +20,12 @@ mod compressed;
 mod container;
 mod counting;
 mod directory;
+mod namespace;
 mod sample;
 
 use container::{Container, Record, feature};
 use counting::Counting;
+use namespace::Namespace;
 use sample::{Layout, Place};
 
 pub(super) use directory::read_directory;
@@ -41,6 +43,7 @@ fn trace(container: Container<'_>) -> Result<Trace, Error> {
     };
     let layouts = Layouts::new(&container)?;
     let Index { entries, lost } = Index::new(&container, &layouts)?;
+    let namespace = Namespace::find(&container, &layouts, &formats, &entries)?;
     let mut reader = Reader {
         order: container.order,
         uses: Uses::new(&formats),
@@ -51,6 +54,7 @@ fn trace(container: Container<'_>) -> Result<Trace, Error> {
         running: HashMap::new(),
         of_the_kernel: HashSet::new(),
         told: HashSet::new(),
+        namespace,
         counting: Counting::new(&container, &formats)?,
     };
     for entry in entries {
@@ -59,6 +63,20 @@ fn trace(container: Container<'_>) -> Result<Trace, Error> {
     let mut origin = origin(&container)?;
     origin.lost = lost;
     origin.coverage = coverage(&container, &formats)?;
+    formats.tell_left_out(&mut origin);
+    if reader.namespace.is_one() {
+        origin.remark(format!(
+            "perf ran in a PID namespace of its own (a container), so its numbers of threads are not the kernel's; all \
+             are the kernel's here, and {} names and new threads were left out of which these are not known",
+            reader.namespace.unknown
+        ));
+    }
+    if container.text > 0 {
+        origin.remark(format!(
+            "{} bytes of text among the records were left out (perf's own words on standard error)",
+            container.text
+        ));
+    }
     let counted = match origin.coverage {
         // A counter of a thread stands still while others run, and what is between samples is no turn.
         Coverage { away_only: true, .. } | Coverage { sampling: Some(_), .. } => Vec::new(),
@@ -212,6 +230,7 @@ struct Reader<'a> {
     /// New threads whose creation was told without its CPU, so that `sched_process_fork` is not
     /// known by that.
     told: HashSet<Tid>,
+    namespace: Namespace,
     counting: Counting,
 }
 
@@ -263,6 +282,9 @@ impl Reader<'_> {
         let process = fields.u32("the process of a name")?;
         let thread = fields.u32("the thread of a name")?;
         let name = fields.text("the name of a thread")?;
+        let Some([process, thread]) = self.namespace.outside([process, thread]) else {
+            return Ok(());
+        };
         if time == 0 {
             // Members are threads that have user space.
             if !self.of_the_kernel.contains(&thread) {
@@ -283,7 +305,8 @@ impl Reader<'_> {
 
     /// A new thread; at time 0, one that was there before, whose name comes next.
     fn fork(&mut self, time: u64, body: Bytes<'_>) -> Result<(), Error> {
-        let [process, parent_process, thread, parent] = four(body)?;
+        let told = self.namespace.outside(four(body)?);
+        let Some([process, parent_process, thread, parent]) = told else { return Ok(()) };
         if time == 0 {
             self.of_the_kernel.extend((parent_process == KTHREADD).then_some(thread));
             return Ok(());
@@ -306,6 +329,7 @@ impl Reader<'_> {
         if self.uses.exits {
             let cpu = self.cpu(body);
             let [_, _, pid, _] = four(body)?;
+            let Some([pid]) = self.namespace.outside([pid]) else { return Ok(()) };
             let exit = Tracepoint::SchedProcessExit { comm: b"", pid };
             self.collector.tracepoint(time, cpu, pid, exit);
         }
@@ -416,6 +440,7 @@ fn coverage(container: &Container<'_>, formats: &Formats) -> Result<Coverage, Er
         cut_off: false,
         inferred: 0,
         unread: 0,
+        no_states: false,
     })
 }
 
