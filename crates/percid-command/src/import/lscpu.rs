@@ -17,17 +17,36 @@ pub(super) fn read_table(text: &str) -> Result<Imported, Fault> {
         if let Some(comment) = line.strip_prefix('#') {
             names = cells(comment).map(str::to_lowercase).collect();
         } else if !line.is_empty() {
-            let values: Vec<&str> = cells(line).collect();
-            if values.len() != names.len() {
-                let (columns, found) = (names.len(), values.len());
+            let mut values: Vec<&str> = cells(line).collect();
+            let (columns, found) = (names.len(), values.len());
+            // Where CPUs differ, lscpu leaves out the caches that one does not have. They stand last.
+            let first_cache = names.iter().position(|name| is_cache(name)).unwrap_or(columns);
+            if found > columns || found < first_cache {
                 let expected = format!("expected the {columns} columns of the comment above");
                 return Err(Fault::in_line(number, format!("{expected}, found {found}")));
+            }
+            if names[first_cache..].iter().all(|name| is_cache(name)) {
+                values.resize(columns, "");
+            }
+            if values.len() != columns {
+                let expected =
+                    "expected as many columns as in the comment above, or caches as the last ones";
+                return Err(Fault::in_line(
+                    number,
+                    format!("{expected}, found {found} of {columns}"),
+                ));
             }
             let columns = names.iter().cloned().zip(values).collect();
             cpus.extend(cpu(&columns).map_err(|expected| Fault::in_line(number, expected))?);
         }
     }
     imported(&cpus)
+}
+
+/// Whether a column is that of a cache: `l3`, `l1d`.
+fn is_cache(name: &str) -> bool {
+    let level = name.strip_prefix('l').unwrap_or("");
+    level.starts_with(|first: char| first.is_ascii_digit())
 }
 
 /// Columns are separated by commas, and those of caches by colons as well.
@@ -37,7 +56,7 @@ fn cells(line: &str) -> impl Iterator<Item = &str> {
 
 /// The document of `lscpu --json --extended`.
 pub(super) fn read_json(text: &str) -> Result<Imported, Fault> {
-    let document: Value = serde_json::from_str(text).map_err(|fault| {
+    let document: Value = serde_json::from_str(&without_dashes(text)).map_err(|fault| {
         Fault::in_line(fault.line(), format!("expected JSON as lscpu prints it: {fault}"))
     })?;
     let Some(entries) = document.get("cpus").and_then(Value::as_array) else {
@@ -64,6 +83,27 @@ pub(super) fn read_json(text: &str) -> Result<Imported, Fault> {
     imported(&cpus)
 }
 
+/// A text in which `null` stands where util-linux writes a dash in place of a number that an offline CPU does
+/// not have.
+fn without_dashes(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let (mut is_inside, mut is_escaped) = (false, false);
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '"' if !is_escaped => is_inside = !is_inside,
+            '-' if !is_inside && !letters.peek().is_some_and(char::is_ascii_digit) => {
+                plain.push_str("null");
+                continue;
+            }
+            _ => {}
+        }
+        is_escaped = is_inside && letter == '\\' && !is_escaped;
+        plain.push(letter);
+    }
+    plain
+}
+
 /// Names and values; older versions write numbers as texts.
 fn texts(entry: &Map<String, Value>) -> Vec<(String, String)> {
     let text = |value: &Value| match value {
@@ -85,14 +125,21 @@ fn cpu(columns: &Columns<'_>) -> Result<Option<Described>, String> {
             },
         }
     };
-    for needed in ["cpu", "core", "socket"] {
-        if columns.iter().all(|(column, _)| column != needed) {
-            return Err(format!("expected a column named {needed}"));
+    let has = |needed: &str| columns.iter().any(|(column, _)| column == needed);
+    let Some(cpu) = number("cpu")? else {
+        return Err(match has("cpu") {
+            true => "expected a number in column cpu, found none: this system does not tell its CPUs apart",
+            false => "expected a column named cpu",
+        }
+        .to_owned());
+    };
+    for needed in ["core", "socket"] {
+        if !has(needed) {
+            return Err(format!(
+                "expected a column named {needed}: this system does not say where its CPUs sit"
+            ));
         }
     }
-    let Some(cpu) = number("cpu")? else {
-        return Err("expected a number in column cpu, found none".to_owned());
-    };
     let Some(core) = number("core")? else { return Ok(None) };
     Ok(Some(Described {
         cpu: cpu as u32,
@@ -109,5 +156,10 @@ fn imported(cpus: &[Described]) -> Result<Imported, Fault> {
     if let Some(pair) = numbers.windows(2).find(|pair| pair[0] == pair[1]) {
         return Err(Fault::of_all(format!("expected each CPU once, found {} twice", pair[0])));
     }
-    Ok(Imported { name: None, topology: without_gaps(cpus).0 })
+    let remarks = super::remark_on_no_node(cpus);
+    Ok(Imported {
+        name: None,
+        topology: without_gaps(cpus).0,
+        remarks: remarks.into_iter().collect(),
+    })
 }
