@@ -12,8 +12,9 @@ use tracepoint_decode::{PerfFieldArray, PerfFieldFormat};
 
 use crate::collector::Tracepoint;
 use crate::event::{State, Tid};
-use crate::kernel_states::{self, KernelStates};
+use crate::kernel_states::KernelStates;
 use crate::numa;
+#[cfg(feature = "files")]
 use crate::trace::Origin;
 
 /// In which order the bytes of a number stand.
@@ -74,6 +75,7 @@ pub struct Formats {
 
 /// An event that is left out, because its description is not understood.
 #[derive(Debug)]
+#[cfg_attr(not(feature = "files"), allow(dead_code, reason = "only files have such"))]
 struct LeftOut {
     event: &'static str,
     id: Option<u64>,
@@ -83,6 +85,7 @@ struct LeftOut {
 }
 
 /// The events without which a schedule lacks something.
+#[cfg(feature = "files")]
 const NEEDED: [&str; 9] = [
     "sched_switch",
     "sched_waking",
@@ -130,7 +133,7 @@ impl Formats {
     /// settled at its end.
     #[cfg(feature = "files")]
     pub(crate) fn of_any_kernel(self) -> Formats {
-        Formats { otherwise: kernel_states::raw, ..self }
+        Formats { otherwise: crate::kernel_states::raw, ..self }
     }
 
     /// Takes in the description of an event of a system (`sched`, `task`, …). One that no trace
@@ -166,6 +169,7 @@ impl Formats {
 
     /// Takes in the description of an event like [`add`](Formats::add). One that is not understood is left
     /// out, and so are the records of its event.
+    #[cfg(feature = "files")]
     pub(crate) fn add_or_leave_out(&mut self, system: &str, description: &str) {
         let Err(why) = self.add(system, description) else { return };
         let name = property(description, "name:").unwrap_or("");
@@ -178,6 +182,7 @@ impl Formats {
     }
 
     /// Adds to where a trace comes from which events were left out.
+    #[cfg(feature = "files")]
     pub(crate) fn tell_left_out(&self, origin: &mut Origin) {
         for LeftOut { event, why, records, .. } in &self.left_out {
             let records = records.load(Ordering::Relaxed);

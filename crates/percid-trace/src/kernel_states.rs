@@ -4,6 +4,10 @@
 //! number is read by the table in the kernel's description of `sched_switch`, or by the kernel's release.
 //! Where a file has neither, only the numbers count that mean the same in all kernels, or that no other
 //! kernels have.
+#![cfg_attr(
+    not(feature = "files"),
+    allow(dead_code, reason = "this kernel's are always described")
+)]
 
 use crate::event::State;
 

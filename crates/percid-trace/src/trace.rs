@@ -3,6 +3,7 @@
 use crate::counters::Counted;
 use crate::event::{Cpu, Event, What};
 use crate::interner::Interner;
+#[cfg(feature = "files")]
 use crate::kernel_states::Settling;
 use crate::numa::{self, ScanSettings};
 
@@ -52,9 +53,12 @@ pub struct Origin {
 }
 
 /// The most remarks that are kept, and characters of each: a file could claim any number.
+#[cfg(feature = "files")]
 const REMARKS: usize = 32;
+#[cfg(feature = "files")]
 const LONGEST_REMARK: usize = 400;
 
+#[cfg(feature = "files")]
 impl Origin {
     /// Takes in a remark on the file.
     pub(crate) fn remark(&mut self, remark: impl AsRef<str>) {
@@ -98,6 +102,7 @@ pub enum Sampling {
 
 impl Trace {
     /// Reads the states of which the kernel's table was not known while the file was read.
+    #[cfg(feature = "files")]
     pub(crate) fn settle_states(&mut self) {
         let mut settling = Settling::default();
         for event in &self.events {

@@ -15,43 +15,49 @@ pub(super) fn read_table(text: &str) -> Result<Imported, Fault> {
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.trim();
         if let Some(comment) = line.strip_prefix('#') {
-            names = cells(comment).map(str::to_lowercase).collect();
+            names = split(comment, ',').map(str::to_lowercase).collect();
         } else if !line.is_empty() {
-            let mut values: Vec<&str> = cells(line).collect();
-            let (columns, found) = (names.len(), values.len());
-            // Where CPUs differ, lscpu leaves out the caches that one does not have. They stand last.
-            let first_cache = names.iter().position(|name| is_cache(name)).unwrap_or(columns);
-            if found > columns || found < first_cache {
-                let expected = format!("expected the {columns} columns of the comment above");
-                return Err(Fault::in_line(number, format!("{expected}, found {found}")));
-            }
-            if names[first_cache..].iter().all(|name| is_cache(name)) {
-                values.resize(columns, "");
-            }
-            if values.len() != columns {
-                let expected =
-                    "expected as many columns as in the comment above, or caches as the last ones";
-                return Err(Fault::in_line(
-                    number,
-                    format!("{expected}, found {found} of {columns}"),
-                ));
-            }
-            let columns = names.iter().cloned().zip(values).collect();
+            let values = row(line, &names).map_err(|expected| Fault::in_line(number, expected))?;
+            let names = names.iter().flat_map(|name| split(name, ':')).map(str::to_owned);
+            let columns = names.zip(values).collect();
             cpus.extend(cpu(&columns).map_err(|expected| Fault::in_line(number, expected))?);
         }
     }
     imported(&cpus)
 }
 
-/// Whether a column is that of a cache: `l3`, `l1d`.
+/// The values of a CPU. Columns are separated by commas, and those of caches may be separated by colons within
+/// one. Where CPUs differ, lscpu leaves out the last caches of those that have fewer.
+fn row<'a>(line: &'a str, names: &[String]) -> Result<Vec<&'a str>, String> {
+    let mut cells: Vec<&str> = split(line, ',').collect();
+    let (columns, found) = (names.len(), cells.len());
+    let first_cache = names.iter().position(|name| is_cache(name)).unwrap_or(columns);
+    let are_last = names[first_cache..].iter().all(|name| is_cache(name));
+    if (first_cache..columns).contains(&found) && are_last {
+        cells.resize(columns, "");
+    }
+    if cells.len() != columns {
+        return Err(format!("expected the {columns} columns of the comment above, found {found}"));
+    }
+    let mut values = Vec::new();
+    for (cell, name) in cells.into_iter().zip(names) {
+        let (columns, found) = (split(name, ':').count(), split(cell, ':').count());
+        if found > columns {
+            return Err(format!("expected {name} as in the comment above, found {cell}"));
+        }
+        values.extend(split(cell, ':').chain(std::iter::repeat("")).take(columns));
+    }
+    Ok(values)
+}
+
+/// Whether a column is that of a cache: `l3`, `l1d`, or all of them: `l1d:l1i:l2:l3`.
 fn is_cache(name: &str) -> bool {
     let level = name.strip_prefix('l').unwrap_or("");
     level.starts_with(|first: char| first.is_ascii_digit())
 }
 
-/// Columns are separated by commas, and those of caches by colons as well.
-fn cells(line: &str) -> impl Iterator<Item = &str> {
-    line.split([',', ':']).map(str::trim)
+fn split(line: &str, between: char) -> impl Iterator<Item = &str> {
+    line.split(between).map(str::trim)
 }
 
 /// The document of `lscpu --json --extended`.

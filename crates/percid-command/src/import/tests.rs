@@ -157,6 +157,10 @@ fn rows_without_the_last_caches_are_read() {
     assert_eq!((topology.cpus(), topology.cores(), topology.l3s(), topology.nodes()), (2, 2, 2, 1));
     let offline = read(&format!("{ragged}2,-,-,-,,-\n3,,,,\n"));
     assert_eq!(offline.topology.places(), topology.places(), "offline CPUs");
+    let within = "# CPU,Core,Socket,Node,L1d:L1i:L2:L3,Online\n0,0,0,0,0:0:0:0,Y\n1,1,0,0,1:1:1,Y\n2,,,,:,N\n";
+    let topology = read(within).topology;
+    assert_eq!((topology.cpus(), topology.l3s(), topology.nodes()), (2, 2, 1));
+    assert!(fault(&within.replace("1:1:1,", "1:1:1:1:1,")).contains("found 1:1:1:1:1"));
     assert!(fault("# CPU,Core,Socket,L1d,Node\n0,0,0,0\n").contains("found 4 of 5"));
     assert!(fault("# CPU,Core,Socket,Node,,L1d\n0,0,0\n").contains("found 3"));
     assert!(fault(&format!("{ragged}2,2,0,,,2,2,2,2,2\n")).contains("found 10"));

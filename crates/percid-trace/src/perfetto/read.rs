@@ -40,6 +40,16 @@ pub fn read(from: impl Read) -> Result<Trace, Error> {
     Ok(reading.finish())
 }
 
+/// The memory that a frame of zstd may ask for, as a power of two: that of the largest packet.
+const WINDOW_LOG: u32 = 24;
+
+/// Decompresses by zstd.
+pub(super) fn zstd_reader(compressed: &[u8]) -> std::io::Result<impl Read + '_> {
+    let mut plain = zstd::stream::read::Decoder::with_buffer(compressed)?;
+    plain.window_log_max(WINDOW_LOG)?;
+    Ok(plain)
+}
+
 /// What is wrong in a packet.
 type Fault = String;
 
@@ -77,7 +87,7 @@ impl Reading {
             self.compressed(ZlibDecoder::new(&compressed[..]), compressed.len())?;
         }
         if let Some(compressed) = zstd {
-            let plain = zstd::stream::read::Decoder::new(&compressed[..]);
+            let plain = zstd_reader(&compressed);
             let plain = plain.map_err(|error| format!("in compressed packets: {error}"))?;
             self.compressed(plain, compressed.len())?;
         }

@@ -7,6 +7,7 @@ use prost::Message;
 
 use super::messages::TracePacket;
 use super::packets::{PACKET, Packets};
+use super::read::zstd_reader;
 
 /// The fields of a packet that are known, by their numbers.
 const KNOWN: [u64; 12] = [1, 2, 8, 9, 10, 11, 13, 34, 45, 50, 60, 133];
@@ -47,8 +48,9 @@ fn carries_packets(content: &[u8]) -> bool {
     match content {
         [0x78, ..] => begins_with_packet(Box::new(ZlibDecoder::new(content))),
         [0x1f, 0x8b, ..] => begins_with_packet(Box::new(GzDecoder::new(content))),
-        [0x28, 0xb5, 0x2f, 0xfd, ..] => zstd::stream::read::Decoder::new(content)
-            .is_ok_and(|plain| begins_with_packet(Box::new(plain))),
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => {
+            zstd_reader(content).is_ok_and(|plain| begins_with_packet(Box::new(plain)))
+        }
         [PACKET, ..] => are_packets(content),
         _ => content.starts_with(LZ4),
     }

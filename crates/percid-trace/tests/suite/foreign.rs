@@ -347,7 +347,7 @@ fn text_among_the_records_of_a_pipe_is_left_out() {
         );
     }
     let mut broken = file.clone();
-    broken.extend_from_slice(b"not of perf\n");
+    broken.extend_from_slice(b"\x09 of none\x00");
     assert!(read::read_bytes(&broken).is_err(), "the control");
 }
 

@@ -77,14 +77,18 @@ impl<'a> Body<'a> {
         self.last(name).and_then(id)
     }
 
-    /// Takes the value that the kernel writes last as a number of a thread or CPU. Kernels of vendors may write
-    /// more behind it: ` state=W`.
-    pub(super) fn last_id(&mut self, name: &[u8]) -> Option<u32> {
+    /// Takes the value that the kernel writes last. Kernels of vendors may write more behind it: ` state=W`.
+    pub(super) fn last_word(&mut self, name: &[u8]) -> Option<&'a [u8]> {
         let mut words = Words(self.last(name)?);
         let value = words.next();
         let is_value = |word: &[u8]| word.contains(&b'=');
         let mut more = std::iter::repeat_with(|| words.next()).take_while(|word| !word.is_empty());
-        id(value).filter(|_| more.all(is_value))
+        more.all(is_value).then_some(value)
+    }
+
+    /// The same for a number of a thread or CPU.
+    pub(super) fn last_id(&mut self, name: &[u8]) -> Option<u32> {
+        self.last_word(name).and_then(id)
     }
 
     /// Takes the last value if it has this name and is a number.

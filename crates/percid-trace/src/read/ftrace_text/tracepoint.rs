@@ -124,7 +124,7 @@ fn switch_in_full(mut body: Body<'_>) -> Option<Tracepoint<'_>> {
     body.last_id(b" next_prio=")?;
     let next_pid = body.id(b" next_pid=")?;
     let prev = |mut prev: Body<'_>| {
-        let prev_state = state_in_full(prev.last(b" prev_state=")?)?;
+        let prev_state = state_in_full(prev.last_word(b" prev_state=")?)?;
         prev.id(b" prev_prio=")?;
         let prev_pid = prev.id(b" prev_pid=")?;
         Some((prev.0.len(), prev_pid, prev_state))

@@ -115,7 +115,7 @@ impl<'a> Container<'a> {
         let (mut rest, mut text, mut without_text) = (stream, 0, Vec::new());
         let mut copied = stream.at();
         while !rest.is_empty() {
-            let words = words_of_perf(rest.rest());
+            let words = words_of_others(rest.rest());
             if words > 0 {
                 let before = (rest.at() - copied) as usize;
                 let from = (copied - stream.at()) as usize;
@@ -148,23 +148,22 @@ impl<'a> Container<'a> {
     }
 }
 
-/// How long the lines are with which bytes begin that perf writes to standard error, which may be the same pipe:
-/// `[ perf record: Woken up 1 times to write data ]`. No record begins like that.
-fn words_of_perf(bytes: &[u8]) -> u64 {
-    const LONGEST: usize = 1 << 16;
-    let mut rest = &bytes[..bytes.len().min(LONGEST)];
-    let whole = rest.len();
-    loop {
-        let begins = [&b"[ perf "[..], b"\n[ perf ", b"Warning:", b"WARNING:"];
-        let Some(_) = begins.iter().find(|begin| rest.starts_with(begin)) else { break };
-        let end = rest.iter().skip(1).position(|&byte| byte == b'\n');
-        let end = end.map_or(rest.len(), |end| end + 2);
-        if rest[..end].iter().any(|byte| !byte.is_ascii_graphic() && !byte.is_ascii_whitespace()) {
+/// How long the lines of text are with which bytes begin: perf writes to standard error, and the command that is
+/// recorded writes too, perhaps into the same pipe. No type of a record consists of four letters.
+fn words_of_others(bytes: &[u8]) -> u64 {
+    const LONGEST_LINE: usize = 1 << 14;
+    let is_letter = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | 0x1b | b' '..=b'~' | 0x80..);
+    let mut rest = bytes;
+    while !rest.is_empty() && rest.iter().take(4).all(is_letter) {
+        let line = &rest[..rest.len().min(LONGEST_LINE)];
+        // The first byte may be the end of an empty line.
+        let end = line.iter().position(|&byte| byte == b'\n').map_or(line.len(), |end| end + 1);
+        if !line[..end].iter().all(is_letter) {
             break;
         }
         rest = &rest[end..];
     }
-    (whole - rest.len()) as u64
+    (bytes.len() - rest.len()) as u64
 }
 
 /// Takes the offset and size of a section from a header and looks it up.

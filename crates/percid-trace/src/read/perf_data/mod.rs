@@ -43,7 +43,7 @@ fn trace(container: Container<'_>) -> Result<Trace, Error> {
     };
     let layouts = Layouts::new(&container)?;
     let Index { entries, lost } = Index::new(&container, &layouts)?;
-    let namespace = Namespace::find(&container, &layouts, &formats, &entries)?;
+    let namespace = Namespace::of(&container, &layouts, &formats, &entries)?;
     let mut reader = Reader {
         order: container.order,
         uses: Uses::new(&formats),
@@ -73,7 +73,7 @@ fn trace(container: Container<'_>) -> Result<Trace, Error> {
     }
     if container.text > 0 {
         origin.remark(format!(
-            "{} bytes of text among the records were left out (perf's own words on standard error)",
+            "{} bytes of text among the records were left out (perf's own words or those of the command, in the same pipe)",
             container.text
         ));
     }
@@ -282,12 +282,11 @@ impl Reader<'_> {
         let process = fields.u32("the process of a name")?;
         let thread = fields.u32("the thread of a name")?;
         let name = fields.text("the name of a thread")?;
-        let Some([process, thread]) = self.namespace.outside([process, thread]) else {
-            return Ok(());
-        };
+        let Some(thread) = self.namespace.outside(thread) else { return Ok(()) };
         if time == 0 {
             // Members are threads that have user space.
-            if !self.of_the_kernel.contains(&thread) {
+            let process = self.namespace.find(process);
+            if let Some(process) = process.filter(|_| !self.of_the_kernel.contains(&thread)) {
                 self.collector.member(self.beginning, cpu, thread, process);
             }
             self.collector.name(self.beginning, cpu, thread, name);
@@ -305,10 +304,12 @@ impl Reader<'_> {
 
     /// A new thread; at time 0, one that was there before, whose name comes next.
     fn fork(&mut self, time: u64, body: Bytes<'_>) -> Result<(), Error> {
-        let told = self.namespace.outside(four(body)?);
-        let Some([process, parent_process, thread, parent]) = told else { return Ok(()) };
+        let [process, parent_process, thread, parent] = four(body)?;
+        let Some(thread) = self.namespace.outside(thread) else { return Ok(()) };
+        let parent = self.namespace.find(parent).unwrap_or(UNKNOWN);
         if time == 0 {
-            self.of_the_kernel.extend((parent_process == KTHREADD).then_some(thread));
+            let is_of_the_kernel = self.namespace.find(parent_process) == Some(KTHREADD);
+            self.of_the_kernel.extend(is_of_the_kernel.then_some(thread));
             return Ok(());
         }
         if !self.uses.forks {
@@ -329,7 +330,7 @@ impl Reader<'_> {
         if self.uses.exits {
             let cpu = self.cpu(body);
             let [_, _, pid, _] = four(body)?;
-            let Some([pid]) = self.namespace.outside([pid]) else { return Ok(()) };
+            let Some(pid) = self.namespace.outside(pid) else { return Ok(()) };
             let exit = Tracepoint::SchedProcessExit { comm: b"", pid };
             self.collector.tracepoint(time, cpu, pid, exit);
         }

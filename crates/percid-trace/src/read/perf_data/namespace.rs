@@ -27,7 +27,7 @@ pub(super) struct Namespace {
 const TRIED: usize = 1000;
 
 impl Namespace {
-    pub(super) fn find(
+    pub(super) fn of(
         container: &Container<'_>,
         layouts: &Layouts,
         formats: &Formats,
@@ -63,17 +63,18 @@ impl Namespace {
         self.numbers.is_some()
     }
 
-    /// The numbers of these threads in the whole system, if all of them are known.
-    pub(super) fn outside<const N: usize>(&mut self, inside: [Tid; N]) -> Option<[Tid; N]> {
-        let Some(numbers) = &self.numbers else { return Some(inside) };
-        let mut outside = inside;
-        for number in &mut outside {
-            let Some(&known) = numbers.get(number) else {
-                self.unknown += 1;
-                return None;
-            };
-            *number = known;
+    /// The number of a thread in the whole system, if it is known.
+    pub(super) fn find(&self, inside: Tid) -> Option<Tid> {
+        match &self.numbers {
+            Some(numbers) => numbers.get(&inside).copied(),
+            None => Some(inside),
         }
-        Some(outside)
+    }
+
+    /// The same for a thread of which something is told: counts those that are not known.
+    pub(super) fn outside(&mut self, inside: Tid) -> Option<Tid> {
+        let found = self.find(inside);
+        self.unknown += u64::from(found.is_none() && inside != IDLE);
+        found
     }
 }
