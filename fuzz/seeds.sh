@@ -33,7 +33,8 @@ for file in "$traces"/*.txt.gz; do
     gzip -dc "$file" | head --lines 40 >"fuzz/corpus/ftrace_text/seed-$(basename "$file" .gz)"
 done
 seed_lines ftrace_text 40 "$traces"/*.script.txt "$traces"/trace*.txt "$traces"/instances*.txt "$traces"/timehist.txt
-seed perfetto "$traces"/perfetto/*.pftrace
+seed ftrace_text "$traces"/reported/*.txt
+seed perfetto "$traces"/perfetto/*.pftrace "$traces"/reported/*.pftrace
 seed parquet "$traces"/build.parquet "$traces"/wakes.parquet "$traces"/counters.parquet
 seed machine_file crates/percid-sim/machines/*.toml
 seed workload_file crates/percid-sim/workloads/*.toml

@@ -5,12 +5,17 @@
 //! machine to machine, so nothing is assumed about where a field lies: each description is resolved
 //! once into the places of the fields that are needed.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use percid_rules::scan::Reason;
 use tracepoint_decode::{PerfFieldArray, PerfFieldFormat};
 
 use crate::collector::Tracepoint;
 use crate::event::{State, Tid};
+use crate::kernel_states::KernelStates;
 use crate::numa;
+#[cfg(feature = "files")]
+use crate::trace::Origin;
 
 /// In which order the bytes of a number stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,7 +68,35 @@ pub struct Formats {
     names: Vec<&'static str>,
     /// Addresses of the functions that are the timer tick.
     ticks: Vec<u64>,
+    left_out: Vec<LeftOut>,
+    /// The state behind a number, where no description says what it means.
+    otherwise: fn(u64) -> State,
 }
+
+/// An event that is left out, because its description is not understood.
+#[derive(Debug)]
+#[cfg_attr(not(feature = "files"), allow(dead_code, reason = "only files have such"))]
+struct LeftOut {
+    event: &'static str,
+    id: Option<u64>,
+    why: String,
+    /// How many records of it there were.
+    records: AtomicU64,
+}
+
+/// The events without which a schedule lacks something.
+#[cfg(feature = "files")]
+const NEEDED: [&str; 9] = [
+    "sched_switch",
+    "sched_waking",
+    "sched_wakeup",
+    "sched_wakeup_new",
+    "sched_migrate_task",
+    "sched_process_fork",
+    "sched_process_exec",
+    "sched_process_exit",
+    "task_newtask",
+];
 
 impl Default for Formats {
     /// No descriptions, for records of this machine.
@@ -91,7 +124,16 @@ impl Formats {
             layouts: Vec::new(),
             names: Vec::new(),
             ticks: Vec::new(),
+            left_out: Vec::new(),
+            otherwise: State::from_kernel,
         }
+    }
+
+    /// The same for a file, whose kernel may be any: states of which no description says what they mean are
+    /// settled at its end.
+    #[cfg(feature = "files")]
+    pub(crate) fn of_any_kernel(self) -> Formats {
+        Formats { otherwise: crate::kernel_states::raw, ..self }
     }
 
     /// Takes in the description of an event of a system (`sched`, `task`, …). One that no trace
@@ -125,6 +167,44 @@ impl Formats {
         Ok(())
     }
 
+    /// Takes in the description of an event like [`add`](Formats::add). One that is not understood is left
+    /// out, and so are the records of its event.
+    #[cfg(feature = "files")]
+    pub(crate) fn add_or_leave_out(&mut self, system: &str, description: &str) {
+        let Err(why) = self.add(system, description) else { return };
+        let name = property(description, "name:").unwrap_or("");
+        let known = KNOWN.iter().find(|&&(within, event, _)| within == system && event == name);
+        let Some(&(_, event, _)) = known else { return };
+        let id = property(description, "ID:").and_then(|id| id.parse().ok());
+        if self.left_out.len() < KNOWN.len() {
+            self.left_out.push(LeftOut { event, id, why, records: AtomicU64::new(0) });
+        }
+    }
+
+    /// Adds to where a trace comes from which events were left out.
+    #[cfg(feature = "files")]
+    pub(crate) fn tell_left_out(&self, origin: &mut Origin) {
+        for LeftOut { event, why, records, .. } in &self.left_out {
+            let records = records.load(Ordering::Relaxed);
+            let is_needed = NEEDED.contains(event);
+            if records > 0 || is_needed {
+                origin.remark(format!("{records} records of {event} were left out: {why}"));
+            }
+            if is_needed {
+                let unread = &mut origin.coverage.unread;
+                *unread = unread.saturating_add(records);
+            }
+        }
+    }
+
+    /// Counts a record of an event that is left out.
+    #[cold]
+    fn leave_out(&self, id: u64) {
+        if let Some(event) = self.left_out.iter().find(|event| event.id == Some(id)) {
+            event.records.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
     /// Whether an event of this name is described, such as `sched_switch`.
     pub fn has(&self, event: &str) -> bool {
         self.names.contains(&event)
@@ -155,12 +235,26 @@ impl Formats {
         let Some(common_type) = self.common_type else { return Ok(None) };
         let record = Record { bytes: record, order: self.order };
         let decoded = record.number(common_type).and_then(|id| {
-            let Some(Some(layout)) = self.layouts.get(id as usize) else { return Ok(None) };
-            let tracepoint = layout.what.decode(record, &self.ticks)?;
+            let Some(Some(layout)) = self.layouts.get(id as usize) else {
+                if !self.left_out.is_empty() {
+                    self.leave_out(id);
+                }
+                return Ok(None);
+            };
+            let tracepoint = layout.what.decode(record, &self.ticks, self.otherwise)?;
             let Some(tracepoint) = tracepoint else { return Ok(None) };
             Ok(Some((record.number(layout.common_pid)? as Tid, tracepoint)))
         });
         decoded.map_err(|missing| self.too_short(record, missing))
+    }
+
+    /// The thread that ran when a record was made, if its event is one that a trace needs.
+    #[cfg(feature = "files")]
+    pub(crate) fn current(&self, record: &[u8]) -> Option<Tid> {
+        let record = Record { bytes: record, order: self.order };
+        let id = record.number(self.common_type?).ok()?;
+        let layout = self.layouts.get(usize::try_from(id).ok()?)?.as_ref()?;
+        record.number(layout.common_pid).ok().map(|number| number as Tid)
     }
 
     #[cold]
@@ -221,6 +315,8 @@ enum What {
         prev_comm: Chars,
         prev_pid: Number,
         prev_state: Number,
+        /// `None` if the description does not say what the numbers of states mean.
+        states: Option<KernelStates>,
         next_comm: Chars,
         next_pid: Number,
     },
@@ -317,6 +413,7 @@ const KNOWN: [(&str, &str, Resolve); 24] = [
             prev_comm: fields.chars("prev_comm")?,
             prev_pid: fields.number("prev_pid")?,
             prev_state: fields.number("prev_state")?,
+            states: KernelStates::of_description(fields.description),
             next_comm: fields.chars("next_comm")?,
             next_pid: fields.number("next_pid")?,
         }))
@@ -379,7 +476,9 @@ const KNOWN: [(&str, &str, Resolve); 24] = [
         Ok(Some(What::Numa(Numa::Moved { pid: fields.number("pid")?, place: fields.place()? })))
     }),
     ("sched", "sched_stick_numa", |fields| {
-        Ok(Some(What::Numa(Numa::Stuck { pid: fields.number("src_pid")?, place: fields.place()? })))
+        // Before Linux 5.7 it told of one thread, as sched_move_numa does.
+        let pid = fields.number("src_pid").or_else(|_| fields.number("pid"))?;
+        Ok(Some(What::Numa(Numa::Stuck { pid, place: fields.place()? })))
     }),
     ("sched", "sched_swap_numa", |fields| {
         Ok(Some(What::Numa(Numa::Swapped {
@@ -591,14 +690,20 @@ impl What {
         self,
         record: Record<'a>,
         ticks: &[u64],
+        otherwise: fn(u64) -> State,
     ) -> Result<Option<Tracepoint<'a>>, Missing> {
         let tid = |place| record.number(place).map(|number| number as Tid);
         Ok(Some(match self {
-            What::Switch { prev_comm, prev_pid, prev_state, next_comm, next_pid } => {
+            What::Switch { prev_comm, prev_pid, prev_state, states, next_comm, next_pid } => {
+                let number = record.number(prev_state)?;
+                let state = match states {
+                    Some(states) => states.state(number),
+                    None => otherwise(number),
+                };
                 Tracepoint::SchedSwitch {
                     prev_comm: record.chars(prev_comm)?,
                     prev_pid: tid(prev_pid)?,
-                    prev_state: State::from_kernel(record.number(prev_state)?).0,
+                    prev_state: state.0,
                     next_comm: record.chars(next_comm)?,
                     next_pid: tid(next_pid)?,
                 }

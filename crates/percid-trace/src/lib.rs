@@ -16,6 +16,7 @@ pub mod formats;
 pub mod gaps;
 pub mod interner;
 pub mod kernel_ids;
+mod kernel_states;
 #[cfg(feature = "files")]
 mod limits;
 pub mod numa;

@@ -25,11 +25,16 @@ const SOME_CPUS: &str = "percid.some_cpus";
 const CUT_OFF: &str = "percid.cut_off";
 const INFERRED: &str = "percid.inferred_switches";
 const UNREAD: &str = "percid.unread_lines";
+const NO_STATES: &str = "percid.no_states";
+const REMARKS: &str = "percid.remarks";
+
+/// What stands between remarks: no remark has a control character in it, and some files have a line for each pair.
+const BETWEEN_REMARKS: &str = "\u{1f}";
 
 /// What is known.
 pub(crate) fn pairs(origin: &Origin) -> Vec<(&'static str, String)> {
     let Origin { release, clock, possible_cpus, online_cpus, lost, command, .. } = origin;
-    let Origin { scan, nodes, counters, coverage, .. } = origin;
+    let Origin { scan, nodes, counters, coverage, remarks, .. } = origin;
     let nodes: Vec<String> = nodes.iter().map(u32::to_string).collect();
     let pairs = [
         (RELEASE, release.clone()),
@@ -42,15 +47,17 @@ pub(crate) fn pairs(origin: &Origin) -> Vec<(&'static str, String)> {
         (SCAN_SIZE_MB, scan.map(|scan| scan.size_mb.to_string())),
         (NODES, (!nodes.is_empty()).then(|| nodes.join(","))),
         (COUNTERS, (!counters.is_empty()).then(|| counters.join(","))),
+        (REMARKS, (!remarks.is_empty()).then(|| remarks.join(BETWEEN_REMARKS))),
     ];
     let all = pairs.into_iter().chain(pairs_of_coverage(coverage));
     all.filter_map(|(key, value)| Some((key, value?))).collect()
 }
 
 /// What of the schedule was recorded, where that is not all.
-fn pairs_of_coverage(coverage: &Coverage) -> [(&'static str, Option<String>); 8] {
-    let Coverage { sampling, away_only, not_inherited, some_cpus, cut_off, inferred, unread } =
+fn pairs_of_coverage(coverage: &Coverage) -> [(&'static str, Option<String>); 9] {
+    let Coverage { sampling, away_only, not_inherited, some_cpus, cut_off, inferred, .. } =
         *coverage;
+    let Coverage { unread, no_states, .. } = *coverage;
     let (frequency, period) = match sampling {
         Some(Sampling::Frequency(hz)) => (Some(hz), None),
         Some(Sampling::Period(nth)) => (None, Some(nth)),
@@ -66,6 +73,7 @@ fn pairs_of_coverage(coverage: &Coverage) -> [(&'static str, Option<String>); 8]
         (CUT_OFF, set(cut_off)),
         (INFERRED, (inferred > 0).then(|| inferred.to_string())),
         (UNREAD, (unread > 0).then(|| unread.to_string())),
+        (NO_STATES, set(no_states)),
     ]
 }
 
@@ -88,8 +96,17 @@ pub(crate) fn from_pairs(text: impl Fn(&str) -> Option<String>) -> Result<Origin
         ),
         nodes: nodes(text(NODES))?,
         counters: counters(text(COUNTERS))?,
+        remarks: remarks(text(REMARKS)),
         coverage: coverage(text)?,
     })
+}
+
+fn remarks(text: Option<String>) -> Vec<String> {
+    let mut origin = Origin::default();
+    let text = text.unwrap_or_default();
+    let remarks = text.split(BETWEEN_REMARKS).filter(|remark| !remark.is_empty());
+    remarks.for_each(|remark| origin.remark(remark));
+    origin.remarks
 }
 
 /// What of the schedule was recorded.
@@ -105,6 +122,7 @@ fn coverage(text: impl Fn(&str) -> Option<String>) -> Result<Coverage, Error> {
         cut_off: is_set(CUT_OFF)?,
         inferred: read(INFERRED)?.unwrap_or(0),
         unread: read(UNREAD)?.unwrap_or(0),
+        no_states: is_set(NO_STATES)?,
     })
 }
 

@@ -3,6 +3,8 @@
 use crate::counters::Counted;
 use crate::event::{Cpu, Event, What};
 use crate::interner::Interner;
+#[cfg(feature = "files")]
+use crate::kernel_states::Settling;
 use crate::numa::{self, ScanSettings};
 
 /// A trace.
@@ -45,6 +47,27 @@ pub struct Origin {
     pub counters: Vec<String>,
     /// What of the schedule was recorded.
     pub coverage: Coverage,
+    /// What else whoever reads the file should know, in sentences without a full stop, such as which events were
+    /// left out.
+    pub remarks: Vec<String>,
+}
+
+/// The most remarks that are kept, and characters of each: a file could claim any number.
+#[cfg(feature = "files")]
+const REMARKS: usize = 32;
+#[cfg(feature = "files")]
+const LONGEST_REMARK: usize = 400;
+
+#[cfg(feature = "files")]
+impl Origin {
+    /// Takes in a remark on the file.
+    pub(crate) fn remark(&mut self, remark: impl AsRef<str>) {
+        if self.remarks.len() < REMARKS {
+            let printable = |letter: char| if letter.is_control() { '?' } else { letter };
+            let letters = remark.as_ref().chars().take(LONGEST_REMARK);
+            self.remarks.push(letters.map(printable).collect());
+        }
+    }
 }
 
 /// What of the schedule was recorded, as far as the format says: by default all of it.
@@ -62,8 +85,10 @@ pub struct Coverage {
     pub cut_off: bool,
     /// Switches that were not recorded, and added: see [`crate::gaps`].
     pub inferred: u64,
-    /// Lines of a text that tell of an event and could not be read.
+    /// Lines of a text, and records, that tell of an event and could not be read.
     pub unread: u64,
+    /// Not why threads stopped running, or not of all: those of which it is not known sleep.
+    pub no_states: bool,
 }
 
 /// Which switches a sampled recording has.
@@ -76,6 +101,33 @@ pub enum Sampling {
 }
 
 impl Trace {
+    /// Reads the states of which the kernel's table was not known while the file was read.
+    #[cfg(feature = "files")]
+    pub(crate) fn settle_states(&mut self) {
+        let mut settling = Settling::default();
+        for event in &self.events {
+            if let What::Switch { state, .. } = event.what {
+                settling.see(state);
+            }
+        }
+        if !settling.has_seen() {
+            return;
+        }
+        let table = settling.table(self.origin.release.as_deref());
+        for event in &mut self.events {
+            if let What::Switch { state, .. } = &mut event.what {
+                *state = Settling::settle(*state, table.as_ref());
+            }
+        }
+        if table.is_none() && settling.is_needed() {
+            self.origin.coverage.no_states = true;
+            self.origin.remark(
+                "neither a description of sched_switch nor the kernel's release says what the numbers of its states \
+                 mean, which changed with Linux 4.14",
+            );
+        }
+    }
+
     /// The largest CPU on which something happened. `None` if there are no events.
     pub fn largest_cpu(&self) -> Option<Cpu> {
         let counted = self.counted.iter().map(|turn| turn.cpu).max();

@@ -54,8 +54,10 @@ pub enum Reason {
     Lost(u64),
     /// This number of switches were inferred.
     Inferred(u64),
-    /// This number of lines could not be read.
+    /// This number of lines or records could not be read.
     Unread(u64),
+    /// It is not known why threads stopped running.
+    NoStates,
     /// Threads were recorded on some CPUs only.
     SomeCpus,
     /// What recorded it was killed, or had no room any more.
@@ -81,6 +83,8 @@ pub struct Trustworthiness {
     pub cpus: String,
     /// How many CPUs there were: at least those.
     pub online: u32,
+    /// What else was found when the file was read.
+    pub remarks: Vec<String>,
 }
 
 /// Above one in this number, what is missing makes conclusions doubtful; above one in that, it
@@ -119,6 +123,7 @@ impl Trustworthiness {
         };
         let Coverage { sampling, away_only, not_inherited, some_cpus, cut_off, unread, .. } =
             *coverage;
+        let no_states = coverage.no_states;
         let lost = share(self.lost, self.lost.saturating_add(events));
         let not_read = share(unread, unread.saturating_add(events));
         let found = [
@@ -131,6 +136,7 @@ impl Trustworthiness {
             // When they happened is known well enough, or else they count as unbegun turns.
             share(self.inferred, self.switches).map(|_| (Limited, Reason::Inferred(self.inferred))),
             (unread > 0).then_some((not_read.unwrap_or(Limited), Reason::Unread(unread))),
+            no_states.then_some((Limited, Reason::NoStates)),
             some_cpus.then_some((Limited, Reason::SomeCpus)),
             // What is there is as good as if it had been stopped earlier.
             cut_off.then_some((Good, Reason::CutOff)),
@@ -192,6 +198,7 @@ impl Judge {
             lost: origin.lost,
             online: origin.online_cpus.unwrap_or(0).max(cpu_list::count(&cpus).unwrap_or(0)),
             cpus,
+            remarks: origin.remarks.clone(),
         };
         judged.shortcomings = judged.find_shortcomings(&origin.coverage, self.events);
         let worst = judged.shortcomings.iter().map(|found| found.leaves).min();
@@ -289,7 +296,11 @@ impl fmt::Display for Reason {
             Reason::Unread(lines) => write!(
                 f,
                 "{lines} {} of an event and could not be read",
-                if lines == 1 { "line tells" } else { "lines tell" }
+                if lines == 1 { "line or record tells" } else { "lines or records tell" }
+            ),
+            Reason::NoStates => write!(
+                f,
+                "states are not known of all threads that stopped running, so waits of preempted ones may be missing"
             ),
             Reason::Inferred(inferred) => write!(
                 f,
@@ -327,6 +338,9 @@ impl fmt::Display for Trustworthiness {
         write!(f, ", {inferred} inferred; {lost} events known to be lost.")?;
         for Shortcoming { reason, .. } in &self.shortcomings {
             write!(f, " Note: {reason}.")?;
+        }
+        for remark in &self.remarks {
+            write!(f, " Note: {}.", remark)?;
         }
         Ok(())
     }
@@ -432,9 +446,12 @@ mod tests {
         assert_eq!(grade(Coverage { unread: 100, ..all() }), Grade::Insufficient);
         let judged = with(Coverage { unread: 2, ..all() });
         assert!(
-            judged.to_string().contains("2 lines tell of an event and could not be"),
+            judged.to_string().contains("2 lines or records tell of an event and could not be"),
             "{judged}"
         );
+        let judged = with(Coverage { no_states: true, ..all() });
+        assert_eq!(judged.grade, Grade::Limited);
+        assert!(judged.to_string().contains("states are not known"), "{judged}");
         let judged = with(Coverage { cut_off: true, ..all() });
         assert_eq!(judged.grade, Grade::Good);
         assert!(judged.to_string().contains("its end is missing"), "{judged}");

@@ -18,10 +18,11 @@ pub(crate) fn run(arguments: &ImportArguments, json: bool) -> Result<Exit, Failu
     let shown = if file == INPUT { "standard input" } else { file };
     let text = read(file).map_err(|cause| Failure::Usage(format!("{shown}: {cause}")))?;
     let imported = import::read(&text);
-    let Imported { name, topology } =
+    let Imported { name, topology, remarks } =
         imported.map_err(|fault| Failure::Usage(format!("{shown}: {fault}")))?;
     let name = arguments.name.clone().or(name).unwrap_or_else(|| format!("from {shown}"));
-    let text = Machine::places_to_toml(&name, &topology, &arguments.base);
+    let remarks: String = remarks.iter().map(|remark| format!("# {remark}.\n")).collect();
+    let text = remarks + &Machine::places_to_toml(&name, &topology, &arguments.base);
     File { name: &name, text }.print(json)
 }
 

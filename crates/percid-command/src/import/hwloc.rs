@@ -6,7 +6,7 @@ use roxmltree::{Document, Node, ParsingOptions};
 
 use percid_sim::distances::Distances;
 
-use super::{Fault, Imported};
+use super::{Fault, Imported, remark_on_no_node};
 use crate::placing::{Described, without_gaps};
 
 /// Reads the objects of the tree. Which CPUs an object has stands in its attribute `cpuset`, in all
@@ -32,41 +32,81 @@ pub(super) fn read(text: &str) -> Result<Imported, Fault> {
             return Err(fault(&object, format!("expected each PU once, found {cpu} twice")));
         }
     }
-    let mut seen = 0;
-    let mut nodes = BTreeMap::new();
-    for object in objects(&document) {
-        let Some(part) = Part::of(&object) else { continue };
-        seen += 1;
-        if let Part::Node = part {
-            nodes.insert(number(&object, "os_index")?, seen);
+    let mut nodes = Vec::new();
+    for (seen, object) in objects(&document).enumerate() {
+        if object.attribute("type") == Some("NUMANode") {
+            nodes.push(Memory {
+                os_index: number(&object, "os_index")?,
+                is_special: object.attribute("subtype").is_some_and(|kind| kind != "DRAM"),
+                cpus: cpu_set(&object)?,
+            });
         }
+        let Some(part) = Part::of(&object) else { continue };
         for cpu in cpu_set(&object)? {
             // Those that the kernel does not let this program use have no PU.
             if let Some(described) = cpus.get_mut(&cpu) {
-                part.note(described, seen);
+                part.note(described, seen as i64);
+            }
+        }
+    }
+    nodes.sort_by_key(|node| (node.is_special, node.os_index));
+    for node in &nodes {
+        for cpu in &node.cpus {
+            if let Some(described) = cpus.get_mut(cpu) {
+                described.node.get_or_insert(node.os_index.into());
             }
         }
     }
     let cpus: Vec<Described> = cpus.into_values().collect();
     let model = document.descendants().find(|node| node.attribute("name") == Some("CPUModel"));
-    let (mut topology, placing) = without_gaps(&cpus);
+    let (topology, placing) = without_gaps(&cpus);
+    let owners = placing.nodes();
+    let mut without_cpus: Vec<u32> = nodes.iter().map(|node| node.os_index).collect();
+    without_cpus.retain(|&node| !owners.contains(&Some(node.into())));
+    without_cpus.sort_unstable();
+    without_cpus.dedup();
+    if without_cpus.len() > MOST_MEMORY_ONLY {
+        let found = without_cpus.len();
+        let expected =
+            format!("expected at most {MOST_MEMORY_ONLY} nodes without CPUs, found {found}");
+        return Err(Fault::of_all(expected));
+    }
+    let mut topology = topology.with_memory_only(without_cpus.len() as u32);
+    let mut remarks: Vec<String> = remark_on_no_node(&cpus).into_iter().collect();
     if let Some(table) = latencies(&document) {
-        let order: Vec<u32> = placing
-            .nodes()
-            .iter()
-            .filter_map(|node| nodes.iter().find(|(_, seen)| Some(**seen) == *node))
-            .map(|(os_index, _)| *os_index)
-            .collect();
-        let distances = distances(&table, &order)?;
-        topology = topology
-            .with_distances(distances)
-            .map_err(|expected| fault(&table, format!("distances of nodes: {expected}")))?;
+        let with_cpus = owners.iter().map(|node| node.and_then(|node| u32::try_from(node).ok()));
+        let order: Option<Vec<u32>> = with_cpus.chain(without_cpus.into_iter().map(Some)).collect();
+        match order.map(|order| distances(&table, &order)).transpose()?.flatten() {
+            Some(distances) => match topology.clone().with_distances(distances) {
+                Ok(distant) => topology = distant,
+                Err(expected) => remarks.push(format!(
+                    "the distances of nodes were left out, because the firmware's table contradicts itself: {expected}"
+                )),
+            },
+            None => remarks.push(
+                "the distances of nodes were left out, because the file has none for some of them"
+                    .into(),
+            ),
+        }
     }
     Ok(Imported {
         name: model.and_then(|model| model.attribute("value")).map(|name| name.trim().to_owned()),
         topology,
+        remarks,
     })
 }
+
+/// A node, and the CPUs that are near it. Several nodes may be near the same CPUs, such as fast or slow memory
+/// beside the usual one. The kernel lets CPUs belong to one of them: the usual memory, which it numbers first.
+struct Memory {
+    os_index: u32,
+    /// Whether it is another kind of memory than the usual one.
+    is_special: bool,
+    cpus: Vec<u32>,
+}
+
+/// Nodes with memory and no CPUs that are simulated at most.
+const MOST_MEMORY_ONLY: usize = 1024;
 
 /// The flag of a table of latencies, among those of what it says.
 const MEANS_LATENCY: u32 = 4;
@@ -82,8 +122,8 @@ fn latencies<'a>(document: &'a Document<'_>) -> Option<Node<'a, 'a>> {
     })
 }
 
-/// The rows and columns of these nodes, in this order.
-fn distances(table: &Node<'_, '_>, order: &[u32]) -> Result<Distances, Fault> {
+/// The rows and columns of these nodes, in this order; `None` if one of them has none.
+fn distances(table: &Node<'_, '_>, order: &[u32]) -> Result<Option<Distances>, Fault> {
     let [indexes, values] = ["indexes", "u64values"].map(|name| numbers(table, name));
     let (indexes, values) = (indexes?, values?);
     if values.len() != indexes.len() * indexes.len() {
@@ -91,14 +131,12 @@ fn distances(table: &Node<'_, '_>, order: &[u32]) -> Result<Distances, Fault> {
         let expected = format!("expected {nodes} x {nodes} distances, found {found}");
         return Err(fault(table, expected));
     }
-    let place = |node: &u32| {
-        let found = indexes.iter().position(|index| index == node);
-        found.ok_or_else(|| fault(table, format!("expected distances of node {node}, found none")))
-    };
-    let places = order.iter().map(place).collect::<Result<Vec<usize>, Fault>>()?;
+    let place = |node: &u32| indexes.iter().position(|index| index == node);
+    let places: Option<Vec<usize>> = order.iter().map(place).collect();
+    let Some(places) = places else { return Ok(None) };
     let row = |from: &usize| places.iter().map(|to| values[from * indexes.len() + to]).collect();
     let origin = "as hwloc read it from the firmware's table".to_owned();
-    Ok(Distances { nodes: places.iter().map(row).collect(), origin })
+    Ok(Some(Distances { nodes: places.iter().map(row).collect(), origin }))
 }
 
 /// The numbers in elements of this name; a long table is in several.
@@ -117,13 +155,12 @@ fn objects<'a>(document: &'a Document<'_>) -> impl Iterator<Item = Node<'a, 'a>>
     document.descendants().filter(|node| node.has_tag_name("object"))
 }
 
-/// What a CPU is part of.
+/// What a CPU is part of, beside its node.
 #[derive(Clone, Copy)]
 enum Part {
     Core,
     L3,
     Socket,
-    Node,
 }
 
 impl Part {
@@ -134,7 +171,6 @@ impl Part {
             // Version 1 calls all caches by one name, and packages sockets in its oldest files.
             "Cache" if object.attribute("depth") == Some("3") => Some(Part::L3),
             "Package" | "Socket" => Some(Part::Socket),
-            "NUMANode" => Some(Part::Node),
             _ => None,
         }
     }
@@ -144,7 +180,6 @@ impl Part {
             Part::Core => cpu.core = number,
             Part::L3 => cpu.l3 = Some(number),
             Part::Socket => cpu.socket = Some(number),
-            Part::Node => cpu.node = Some(number),
         }
     }
 }

@@ -15,29 +15,54 @@ pub(super) fn read_table(text: &str) -> Result<Imported, Fault> {
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.trim();
         if let Some(comment) = line.strip_prefix('#') {
-            names = cells(comment).map(str::to_lowercase).collect();
+            names = split(comment, ',').map(str::to_lowercase).collect();
         } else if !line.is_empty() {
-            let values: Vec<&str> = cells(line).collect();
-            if values.len() != names.len() {
-                let (columns, found) = (names.len(), values.len());
-                let expected = format!("expected the {columns} columns of the comment above");
-                return Err(Fault::in_line(number, format!("{expected}, found {found}")));
-            }
-            let columns = names.iter().cloned().zip(values).collect();
+            let values = row(line, &names).map_err(|expected| Fault::in_line(number, expected))?;
+            let names = names.iter().flat_map(|name| split(name, ':')).map(str::to_owned);
+            let columns = names.zip(values).collect();
             cpus.extend(cpu(&columns).map_err(|expected| Fault::in_line(number, expected))?);
         }
     }
     imported(&cpus)
 }
 
-/// Columns are separated by commas, and those of caches by colons as well.
-fn cells(line: &str) -> impl Iterator<Item = &str> {
-    line.split([',', ':']).map(str::trim)
+/// The values of a CPU. Columns are separated by commas, and those of caches may be separated by colons within
+/// one. Where CPUs differ, lscpu leaves out the last caches of those that have fewer.
+fn row<'a>(line: &'a str, names: &[String]) -> Result<Vec<&'a str>, String> {
+    let mut cells: Vec<&str> = split(line, ',').collect();
+    let (columns, found) = (names.len(), cells.len());
+    let first_cache = names.iter().position(|name| is_cache(name)).unwrap_or(columns);
+    let are_last = names[first_cache..].iter().all(|name| is_cache(name));
+    if (first_cache..columns).contains(&found) && are_last {
+        cells.resize(columns, "");
+    }
+    if cells.len() != columns {
+        return Err(format!("expected the {columns} columns of the comment above, found {found}"));
+    }
+    let mut values = Vec::new();
+    for (cell, name) in cells.into_iter().zip(names) {
+        let (columns, found) = (split(name, ':').count(), split(cell, ':').count());
+        if found > columns {
+            return Err(format!("expected {name} as in the comment above, found {cell}"));
+        }
+        values.extend(split(cell, ':').chain(std::iter::repeat("")).take(columns));
+    }
+    Ok(values)
+}
+
+/// Whether a column is that of a cache: `l3`, `l1d`, or all of them: `l1d:l1i:l2:l3`.
+fn is_cache(name: &str) -> bool {
+    let level = name.strip_prefix('l').unwrap_or("");
+    level.starts_with(|first: char| first.is_ascii_digit())
+}
+
+fn split(line: &str, between: char) -> impl Iterator<Item = &str> {
+    line.split(between).map(str::trim)
 }
 
 /// The document of `lscpu --json --extended`.
 pub(super) fn read_json(text: &str) -> Result<Imported, Fault> {
-    let document: Value = serde_json::from_str(text).map_err(|fault| {
+    let document: Value = serde_json::from_str(&without_dashes(text)).map_err(|fault| {
         Fault::in_line(fault.line(), format!("expected JSON as lscpu prints it: {fault}"))
     })?;
     let Some(entries) = document.get("cpus").and_then(Value::as_array) else {
@@ -64,6 +89,27 @@ pub(super) fn read_json(text: &str) -> Result<Imported, Fault> {
     imported(&cpus)
 }
 
+/// A text in which `null` stands where util-linux writes a dash in place of a number that an offline CPU does
+/// not have.
+fn without_dashes(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let (mut is_inside, mut is_escaped) = (false, false);
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '"' if !is_escaped => is_inside = !is_inside,
+            '-' if !is_inside && !letters.peek().is_some_and(char::is_ascii_digit) => {
+                plain.push_str("null");
+                continue;
+            }
+            _ => {}
+        }
+        is_escaped = is_inside && letter == '\\' && !is_escaped;
+        plain.push(letter);
+    }
+    plain
+}
+
 /// Names and values; older versions write numbers as texts.
 fn texts(entry: &Map<String, Value>) -> Vec<(String, String)> {
     let text = |value: &Value| match value {
@@ -85,14 +131,21 @@ fn cpu(columns: &Columns<'_>) -> Result<Option<Described>, String> {
             },
         }
     };
-    for needed in ["cpu", "core", "socket"] {
-        if columns.iter().all(|(column, _)| column != needed) {
-            return Err(format!("expected a column named {needed}"));
+    let has = |needed: &str| columns.iter().any(|(column, _)| column == needed);
+    let Some(cpu) = number("cpu")? else {
+        return Err(match has("cpu") {
+            true => "expected a number in column cpu, found none: this system does not tell its CPUs apart",
+            false => "expected a column named cpu",
+        }
+        .to_owned());
+    };
+    for needed in ["core", "socket"] {
+        if !has(needed) {
+            return Err(format!(
+                "expected a column named {needed}: this system does not say where its CPUs sit"
+            ));
         }
     }
-    let Some(cpu) = number("cpu")? else {
-        return Err("expected a number in column cpu, found none".to_owned());
-    };
     let Some(core) = number("core")? else { return Ok(None) };
     Ok(Some(Described {
         cpu: cpu as u32,
@@ -109,5 +162,10 @@ fn imported(cpus: &[Described]) -> Result<Imported, Fault> {
     if let Some(pair) = numbers.windows(2).find(|pair| pair[0] == pair[1]) {
         return Err(Fault::of_all(format!("expected each CPU once, found {} twice", pair[0])));
     }
-    Ok(Imported { name: None, topology: without_gaps(cpus).0 })
+    let remarks = super::remark_on_no_node(cpus);
+    Ok(Imported {
+        name: None,
+        topology: without_gaps(cpus).0,
+        remarks: remarks.into_iter().collect(),
+    })
 }

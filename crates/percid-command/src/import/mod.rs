@@ -7,15 +7,21 @@ mod tests;
 
 use std::fmt;
 
+use percid_sim::cpu_list;
 use percid_sim::topology::Topology;
+
+use crate::placing::Described;
 
 /// A machine without prices.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Imported {
     /// The processor's name, if it is said.
     pub name: Option<String>,
-    /// Where the CPUs sit. They are numbered without gaps, in the order of their numbers.
+    /// Where the CPUs sit. They are numbered without gaps, in the order of their numbers. Nodes that have
+    /// memory and no CPUs come last, in the order of their numbers.
     pub topology: Topology,
+    /// What could not be taken over as it is, in sentences without a full stop.
+    pub remarks: Vec<String>,
 }
 
 /// Why a text describes no machine.
@@ -46,6 +52,15 @@ impl fmt::Display for Fault {
 }
 
 impl std::error::Error for Fault {}
+
+/// Says which CPUs are in no node, where others are in one: they count as a node of their own.
+fn remark_on_no_node(cpus: &[Described]) -> Option<String> {
+    let without = cpus.iter().filter(|cpu| cpu.node.is_none()).map(|cpu| cpu.cpu);
+    let without = cpu_list::write(without.collect::<Vec<u32>>());
+    let some_are_in_one = cpus.iter().any(|cpu| cpu.node.is_some());
+    let remark = || format!("CPUs {without} are in no NUMA node: they count as one of their own");
+    (some_are_in_one && !without.is_empty()).then(remark)
+}
 
 /// The CPUs that are simulated at most.
 const MOST_CPUS: usize = 8192;

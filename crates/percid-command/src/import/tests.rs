@@ -81,6 +81,119 @@ fn columns_may_come_in_any_order_and_some_may_lack() {
     assert_eq!(read(&older), read(JSON));
 }
 
+/// Of four CPUs two are in a node, and the file has the distances of that one only.
+#[test]
+fn cpus_in_no_node_are_one_of_their_own() {
+    let imported = read(include_str!("../../tests/fixtures/cpus-in-no-node.xml"));
+    let topology = &imported.topology;
+    assert_eq!((topology.cpus(), topology.cores(), topology.nodes()), (4, 4, 2));
+    assert_eq!((topology.place(0).node, topology.place(1).node), (0, 0));
+    assert_eq!((topology.place(2).node, topology.place(3).node), (1, 1));
+    assert_eq!((topology.distances(), topology.memory_only()), (None, 0));
+    let [cpus, distances] = &imported.remarks[..] else { panic!("{:?}", imported.remarks) };
+    assert_eq!(cpus, "CPUs 0-1 are in no NUMA node: they count as one of their own");
+    assert!(distances.starts_with("the distances of nodes were left out"), "{distances}");
+    assert_eq!(read(XML).remarks, [""; 0], "the control");
+    let odd = read(&XML.replace("10 21 21 10", "10 21 9 10"));
+    assert_eq!((odd.topology.distances(), odd.topology.nodes()), (None, 2));
+    assert!(odd.remarks[0].ends_with("expected nothing nearer to node 1 than itself"), "{odd:?}");
+    let another = read(&XML.replace(">0 1 </indexes>", ">0 2 </indexes>"));
+    assert!(another.remarks[0].contains("none for some of them"), "{another:?}");
+}
+
+/// Two nodes of usual memory, and two of fast memory over the same CPUs, of each kind of file.
+#[test]
+fn a_second_node_over_the_same_cpus_has_memory_only() {
+    let cpus =
+        |cpu: u32| format!("<object type=\"PU\" os_index=\"{cpu}\" cpuset=\"{:#x}\"/>", 1 << cpu);
+    let node = |node: u32, subtype: &str, set: u32| {
+        format!("<object type=\"NUMANode\" os_index=\"{node}\"{subtype} cpuset=\"{set:#x}\"/>")
+    };
+    let table = "<distances2 type=\"NUMANode\" nbobjs=\"4\" kind=\"5\" indexing=\"os\"><indexes>0 1 2 3</indexes>\
+                 <u64values>10 21 13 23 21 10 23 13 13 23 10 23 23 13 23 10</u64values></distances2>";
+    let pus = [0, 1, 2, 3].map(cpus).concat();
+    let of =
+        |nodes: [String; 4]| read(&format!("<topology>{}{pus}{table}</topology>", nodes.concat()));
+    let hbm = " subtype=\"HBM\"";
+    // Later in the file, earlier, and with smaller sets than the usual memory.
+    for nodes in [
+        [node(0, "", 3), node(2, "", 3), node(1, "", 12), node(3, "", 12)],
+        [node(3, hbm, 12), node(2, hbm, 3), node(1, "", 12), node(0, "", 3)],
+        [node(0, " subtype=\"DRAM\"", 3), node(2, hbm, 1), node(3, hbm, 2), node(1, "", 12)],
+    ] {
+        let imported = of(nodes);
+        let topology = &imported.topology;
+        let placed: Vec<u32> = (0..4).map(|cpu| topology.place(cpu).node).collect();
+        assert_eq!((placed, topology.memory_only()), (vec![0, 0, 1, 1], 2));
+        let found = topology.distances().expect("a table");
+        assert_eq!((found.nodes[0][0], found.nodes[0][1]), (10, 21));
+        assert_eq!(found.nodes[2], [13, 23, 10, 23]);
+        let machine = as_file(&imported);
+        assert_eq!(machine.topology.memory_only(), 2);
+        assert_eq!(machine.topology.distances(), Some(found));
+    }
+    // Where the kernel numbers the fast memory first, the kind of memory tells.
+    let swapped = of([node(0, hbm, 3), node(1, hbm, 12), node(2, "", 3), node(3, "", 12)]);
+    let found = swapped.topology.distances().expect("a table").nodes.clone();
+    assert_eq!((found[0][0], found[0][1]), (10, 23));
+}
+
+/// util-linux writes no value that JSON has where an offline CPU has no number.
+#[test]
+fn a_bare_dash_is_no_number() {
+    let dash = include_str!("../../tests/fixtures/bare-dash.json");
+    let topology = read(dash).topology;
+    assert_eq!((topology.cpus(), topology.cores(), topology.nodes()), (2, 1, 1));
+    assert!(fault(&dash.replace("\"cpu\": 0", "\"cpu\": -1")).contains("found \"-1\""));
+    let quoted = dash.replace("\"0:0:0:0\"", "\"0:0:0:0\", \"a \\\" - b\": \"-, -\"");
+    assert_eq!(read(&quoted), read(dash), "texts keep their dashes");
+}
+
+/// The cores of hybrid machines have different caches, which lscpu leaves out.
+#[test]
+fn rows_without_the_last_caches_are_read() {
+    let ragged = include_str!("../../tests/fixtures/ragged.lscpu");
+    let topology = read(ragged).topology;
+    assert_eq!((topology.cpus(), topology.cores(), topology.l3s(), topology.nodes()), (2, 2, 2, 1));
+    let offline = read(&format!("{ragged}2,-,-,-,,-\n3,,,,\n"));
+    assert_eq!(offline.topology.places(), topology.places(), "offline CPUs");
+    let within = "# CPU,Core,Socket,Node,L1d:L1i:L2:L3,Online\n0,0,0,0,0:0:0:0,Y\n1,1,0,0,1:1:1,Y\n2,,,,:,N\n";
+    let topology = read(within).topology;
+    assert_eq!((topology.cpus(), topology.l3s(), topology.nodes()), (2, 2, 1));
+    assert!(fault(&within.replace("1:1:1,", "1:1:1:1:1,")).contains("found 1:1:1:1:1"));
+    assert!(fault("# CPU,Core,Socket,L1d,Node\n0,0,0,0\n").contains("found 4"));
+    assert!(fault("# CPU,Core,Socket,Node,,L1d\n0,0,0\n").contains("found 3"));
+    assert!(fault(&format!("{ragged}2,2,0,,,2,2,2,2,2\n")).contains("found 10"));
+}
+
+/// The sample machines of hwloc and util-linux, or any others. Their packages of sources have them: those of
+/// hwloc in tests/hwloc/xml, the others as directories for `lscpu --sysroot`.
+#[test]
+#[ignore = "long: the sample machines of other projects, in the directory PERCID_SAMPLE_MACHINES"]
+fn sample_machines_are_read_or_refused_for_what_they_are() {
+    let Some(directory) = std::env::var_os("PERCID_SAMPLE_MACHINES") else {
+        percid_skips::not_checked("sample machines", "PERCID_SAMPLE_MACHINES names no directory");
+        return;
+    };
+    let (mut read, mut refused) = (0, Vec::new());
+    for entry in std::fs::read_dir(directory).expect("the directory") {
+        let path = entry.expect("a file").path();
+        let bytes = std::fs::read(&path).expect("a file");
+        match import::read(&String::from_utf8_lossy(&bytes)) {
+            Ok(imported) => {
+                let topology = &imported.topology;
+                let machine = as_file(&imported).topology;
+                assert_eq!(machine.places(), topology.places(), "{}", path.display());
+                assert_eq!(machine.memory_only(), topology.memory_only(), "{}", path.display());
+                read += 1;
+            }
+            Err(fault) => refused.push(format!("{}: {fault}", path.display())),
+        }
+    }
+    assert!(read > 0, "{refused:#?}");
+    println!("{read} read, {} refused: {refused:#?}", refused.len());
+}
+
 /// Nodes are numbered anew, as their CPUs come, and so are rows and columns.
 #[test]
 fn distances_follow_their_nodes() {
@@ -91,7 +204,7 @@ fn distances_follow_their_nodes() {
              <object type=\"PU\" os_index=\"{cpu}\" cpuset=\"0x{set:x}\"/>"
         )
     };
-    // Node 7 has no CPU.
+    // Node 7 has memory and no CPU.
     let table = |kind: u32| {
         format!(
             "<distances2 type=\"NUMANode\" nbobjs=\"3\" kind=\"{kind}\" indexing=\"os\">\
@@ -99,9 +212,14 @@ fn distances_follow_their_nodes() {
              <u64values>11 31 40 41 10</u64values></distances2>"
         )
     };
+    let memory = "<object type=\"NUMANode\" os_index=\"7\" cpuset=\"0x0\"/>";
     let nodes = [node(5, 0), node(2, 1)].concat();
     let found = read(&format!("<topology>{nodes}{}</topology>", table(5))).topology;
     assert_eq!(found.distances().expect("a table").nodes, [[11, 21], [20, 10]]);
+    let found = read(&format!("<topology>{nodes}{memory}{}</topology>", table(5))).topology;
+    assert_eq!((found.nodes(), found.memory_only()), (2, 1));
+    let expected = [[11, 21, 31], [20, 10, 30], [41, 40, 10]];
+    assert_eq!(found.distances().expect("a table").nodes, expected);
     let bandwidths = read(&format!("<topology>{nodes}{}</topology>", table(9))).topology;
     assert_eq!(bandwidths.distances(), None);
 }
@@ -154,10 +272,9 @@ fn what_describes_no_machine_is_answered_with_what_was_expected() {
         (XML.replace("cpuset=\"0x00000101\"", "cpuset=\"0xf...f\""), "expected a cpuset such as"),
         (XML.replace("10 21 21 10", "10 21 21"), "expected 2 x 2 distances, found 3"),
         (XML.replace("10 21 21 10", "10 21 x 10"), "expected numbers in u64values, found \"x\""),
-        (XML.replace("10 21 21 10", "10 21 9 10"), "expected nothing nearer to node 1 than itself"),
         (
-            XML.replace(">0 1 </indexes>", ">0 2 </indexes>"),
-            "expected distances of node 1, found none",
+            "# CPU,Core,Socket,Node\n,,,\n".to_owned(),
+            "line 2: expected a number in column cpu, found none: this system does not tell its CPUs apart",
         ),
         ("<topology/>".to_owned(), "expected CPUs with their cores, found none"),
     ];

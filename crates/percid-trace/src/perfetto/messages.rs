@@ -29,6 +29,8 @@ pub(super) struct TracePacket {
     pub(super) compressed_packets: Option<Bytes>,
     #[prost(message, optional, tag = "60")]
     pub(super) track_descriptor: Option<TrackDescriptor>,
+    #[prost(bytes = "bytes", optional, tag = "133")]
+    pub(super) zstd_compressed_packets: Option<Bytes>,
 }
 
 /// Tracepoints of one CPU. Each [`FtraceEvent`] stays encoded until its turn: decoded ones are many

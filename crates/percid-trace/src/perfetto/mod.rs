@@ -34,6 +34,7 @@ mod messages;
 mod other;
 mod packets;
 mod read;
+mod unknown;
 mod write;
 
 pub use ids::{IdSpan, IdTracks, Steal};

@@ -1,6 +1,6 @@
 //! From Perfetto's packets to a trace.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::{BufReader, Read};
 
 use bytes::Bytes;
@@ -12,9 +12,11 @@ use super::generic;
 use super::messages::*;
 use super::other::OTHER;
 use super::packets::{OURS, Packets};
+use super::unknown;
 use crate::collector::{Collector, Tracepoint};
 use crate::error::Error;
 use crate::event::{Cpu, Tid, UNKNOWN};
+use crate::kernel_states;
 use crate::trace::{Origin, Trace};
 
 /// How many times as long packets may be as their compressed form. Those of real traces are three
@@ -29,15 +31,23 @@ const INFLATION: u64 = 64;
 pub fn read(from: impl Read) -> Result<Trace, Error> {
     let mut packets = Packets::new(BufReader::with_capacity(1 << 16, from));
     let mut reading = Reading::default();
-    let mut any = false;
     while let Some((at, packet)) = packets.next()? {
         reading.packet(packet, true).map_err(|what| Error::at_byte(at, what))?;
-        any = true;
     }
-    if !any {
+    if reading.packets == 0 {
         return Err(Error::at_byte(0, "an empty file is no trace of Perfetto"));
     }
     Ok(reading.finish())
+}
+
+/// The memory that a frame of zstd may ask for, as a power of two: that of the largest packet.
+const WINDOW_LOG: u32 = 24;
+
+/// Decompresses by zstd.
+pub(super) fn zstd_reader(compressed: &[u8]) -> std::io::Result<impl Read + '_> {
+    let mut plain = zstd::stream::read::Decoder::with_buffer(compressed)?;
+    plain.window_log_max(WINDOW_LOG)?;
+    Ok(plain)
 }
 
 /// What is wrong in a packet.
@@ -53,17 +63,35 @@ struct Reading {
     origin: Origin,
     /// Events lost before the trace began: the kernel's counters do not start there.
     lost_before: u64,
+    /// How many packets there were.
+    packets: u64,
+    /// Whether the packet is one of our own export, whose states are not the kernel's numbers.
+    is_ours: bool,
+    has_kernels_states: bool,
+    /// Of packets that are not known and carry packets, the field and how many there were.
+    unknown: BTreeMap<u64, u64>,
 }
 
 impl Reading {
     fn packet(&mut self, packet: Bytes, may_be_compressed: bool) -> Result<(), Fault> {
-        let packet = TracePacket::decode(packet).map_err(|error| error.to_string())?;
-        if let Some(compressed) = packet.compressed_packets {
-            if !may_be_compressed {
-                return Err("compressed packets in compressed packets".into());
-            }
-            self.compressed(&compressed)?;
+        self.packets += 1;
+        if let Some(field) = unknown::carrier(&packet) {
+            *self.unknown.entry(field).or_default() += 1;
         }
+        let packet = TracePacket::decode(packet).map_err(|error| error.to_string())?;
+        let (zlib, zstd) = (packet.compressed_packets, packet.zstd_compressed_packets);
+        if !may_be_compressed && (zlib.is_some() || zstd.is_some()) {
+            return Err("compressed packets in compressed packets".into());
+        }
+        if let Some(compressed) = zlib {
+            self.compressed(ZlibDecoder::new(&compressed[..]), compressed.len())?;
+        }
+        if let Some(compressed) = zstd {
+            let plain = zstd_reader(&compressed);
+            let plain = plain.map_err(|error| format!("in compressed packets: {error}"))?;
+            self.compressed(plain, compressed.len())?;
+        }
+        self.is_ours = packet.trusted_packet_sequence_id == Some(OURS);
         if let Some(bundle) = packet.ftrace_events {
             self.bundle(bundle)?;
         }
@@ -86,11 +114,11 @@ impl Reading {
         Ok(())
     }
 
-    /// Packets in a packet, compressed by zlib.
-    fn compressed(&mut self, compressed: &[u8]) -> Result<(), Fault> {
-        let most = compressed.len() as u64 * INFLATION;
+    /// Packets in a packet, which were compressed to this number of bytes.
+    fn compressed(&mut self, plain: impl Read, compressed: usize) -> Result<(), Fault> {
+        let most = compressed as u64 * INFLATION;
         // One byte more than may be there, to tell the end from the limit.
-        let inflated = BufReader::new(ZlibDecoder::new(compressed)).take(most + 1);
+        let inflated = BufReader::new(plain).take(most + 1);
         let mut packets = Packets::new(inflated);
         loop {
             let next = packets.next().map_err(|error| format!("in compressed packets: {error}"));
@@ -133,6 +161,7 @@ impl Reading {
                 self.running.insert(cpu, next_pid);
                 let prev_comm: &[u8] = &[];
                 let prev_pid = current;
+                let prev_state = self.state(prev_state);
                 Tracepoint::SchedSwitch { prev_comm, prev_pid, prev_state, next_comm, next_pid }
             }
             compact::CompactKind::Waking { pid, target_cpu, comm } => {
@@ -142,9 +171,18 @@ impl Reading {
         self.collector.tracepoint(event.time, cpu, current, tracepoint);
     }
 
+    /// The state of a switch. Its number is the kernel's, but in our own export.
+    fn state(&mut self, number: u32) -> u32 {
+        self.has_kernels_states |= !self.is_ours;
+        match self.is_ours {
+            true => number,
+            false => kernel_states::raw(number.into()).0,
+        }
+    }
+
     fn event(&mut self, time: u64, cpu: Cpu, current: Tid, hit: Option<Hit>) -> Result<(), Fault> {
         let Some(hit) = hit else { return Ok(()) };
-        let tracepoint = match &hit {
+        let mut tracepoint = match &hit {
             Hit::Generic(event) => match generic::read(event) {
                 Some(generic::GenericEvent::Tracepoint(tracepoint)) => tracepoint,
                 Some(generic::GenericEvent::Affinity(cpus)) => {
@@ -161,6 +199,9 @@ impl Reading {
                 tracepoint(other).ok_or("a tracepoint without the thread or CPU it tells of")?
             }
         };
+        if let Tracepoint::SchedSwitch { prev_state, .. } = &mut tracepoint {
+            *prev_state = self.state(*prev_state);
+        }
         match tracepoint {
             // Of our own export.
             Tracepoint::SchedSwitch { prev_pid, next_pid, .. }
@@ -237,7 +278,23 @@ impl Reading {
     fn finish(self) -> Trace {
         let mut origin = self.origin;
         origin.lost = origin.lost.saturating_sub(self.lost_before);
-        self.collector.finish(origin)
+        for (field, packets) in &self.unknown {
+            origin.remark(format!(
+                "{packets} packets were not read, because they carry others in field {field}, which is not known: \
+                 let Perfetto write the trace without compression"
+            ));
+        }
+        if self.collector.is_empty() {
+            let packets = self.packets;
+            origin.remark(format!(
+                "none of its {packets} packets holds an event of the scheduler (linux.ftrace with sched/sched_switch)"
+            ));
+        }
+        let mut trace = self.collector.finish(origin);
+        if self.has_kernels_states {
+            trace.settle_states();
+        }
+        trace
     }
 }
 

@@ -10,6 +10,7 @@ use crate::{parquet, perfetto, spool};
 
 mod bytes;
 mod ftrace_text;
+mod other;
 mod perf_data;
 mod repeats;
 mod stream;
@@ -96,7 +97,7 @@ impl Format {
 /// What the system refuses, and where the file does not follow its format.
 pub fn read(path: &Path) -> Result<Trace, Error> {
     if path.is_dir() {
-        return perf_data::read_directory(path).and_then(checked);
+        return perf_data::read_directory(path).map(settled).and_then(checked);
     }
     let mut file = File::open(path)?;
     if !file.metadata()?.is_file() {
@@ -126,7 +127,11 @@ fn read_vec(bytes: Vec<u8>) -> Result<Trace, Error> {
 /// Whether what begins like this can be a trace. Everything but text begins with bytes of its own.
 fn may_be_trace(beginning: &[u8]) -> bool {
     match Format::detect(beginning) {
-        Format::Text => ftrace_text::has_event(beginning) || timehist::is_one(beginning),
+        Format::Text => {
+            ftrace_text::has_event(beginning)
+                || timehist::is_one(beginning)
+                || other::told(beginning).is_some()
+        }
         _ => true,
     }
 }
@@ -149,14 +154,20 @@ pub fn read_bytes(bytes: &[u8]) -> Result<Trace, Error> {
 
 fn read_plain(bytes: &[u8]) -> Result<Trace, Error> {
     let trace = match Format::detect(bytes) {
-        Format::PerfData => perf_data::read(bytes),
-        Format::TraceDat => trace_dat::read(bytes),
-        Format::Text | Format::Compressed => read_text(bytes),
+        Format::PerfData => perf_data::read(bytes).map(settled),
+        Format::TraceDat => trace_dat::read(bytes).map(settled),
+        Format::Text | Format::Compressed => read_text(bytes).map(settled),
         Format::Perfetto => perfetto::read(bytes),
         Format::Spool => spool::read_bytes(bytes),
         Format::Parquet => parquet::read_bytes(bytes.to_vec()),
     };
     trace.and_then(checked)
+}
+
+/// Reads the states that need the whole file.
+fn settled(mut trace: Trace) -> Trace {
+    trace.settle_states();
+    trace
 }
 
 /// Reads a text of whatever kind, which its first lines tell.
@@ -169,7 +180,10 @@ fn read_text(text: &[u8]) -> Result<Trace, Error> {
                     expected was the perf.data that it is made of";
         return Err(Error::at_byte(0, what));
     }
-    ftrace_text::read(text)
+    match other::told(text) {
+        Some(what) => Err(Error::at_byte(0, what)),
+        None => ftrace_text::read(text),
+    }
 }
 
 /// Refuses CPUs that no kernel has, as every analysis of a trace keeps something for each CPU up to

@@ -85,6 +85,10 @@ pub(super) fn read(text: &[u8]) -> Result<Trace, Error> {
     reader.end();
     let mut origin = Origin::default();
     origin.coverage.unread = unread;
+    if !heading.has_state {
+        origin.coverage.no_states = true;
+        origin.remark("perf was not asked for states: perf sched timehist --state shows them");
+    }
     Ok(reader.collector.finish(origin))
 }
 

@@ -35,7 +35,7 @@ impl<'a> Beginning<'a> {
 
     /// No formats yet, for the records of this machine.
     pub(super) fn formats(&self) -> Formats {
-        Formats::new(self.order, self.long_is_64_bits)
+        Formats::new(self.order, self.long_is_64_bits).of_any_kernel()
     }
 }
 
@@ -81,10 +81,8 @@ pub(super) fn systems(data: &mut Bytes<'_>, formats: &mut Formats) -> Result<(),
     for _ in 0..data.u32("the number of systems")? {
         let system = String::from_utf8_lossy(data.text("the name of a system")?);
         for _ in 0..data.u32("the number of events of a system")? {
-            let at = data.at();
             let description = sized(data, "the description of an event")?;
-            let description = String::from_utf8_lossy(description);
-            formats.add(&system, &description).map_err(|what| Error::at_byte(at, what))?;
+            formats.add_or_leave_out(&system, &String::from_utf8_lossy(description));
         }
     }
     Ok(())

@@ -20,6 +20,7 @@ fn read_within_bounds(file: &[u8], what: impl Fn() -> String) -> bool {
     let compressed = is_table
         || what_it_is.contains(".gz")
         || what_it_is.contains("perfetto/")
+        || what_it_is.contains(".pftrace")
         || ["compressed", "trace-cmd.zstd"].iter().any(|name| what_it_is.starts_with(name));
     let (read, taken) = allocator::measured(|| read_bytes(file).is_ok());
     // A record of 24 bytes becomes an event of 32 and an entry of 16, both in lists that grow by
@@ -223,6 +224,22 @@ fn damaged_text_is_refused_or_read() {
     assert!(read > 0 && read < ways * TEXT.len() as u64, "{read}");
 }
 
+/// What old kernels and those of vendors write, and packets that were compressed.
+#[test]
+fn damaged_files_of_other_kernels_are_refused_or_read() {
+    let files = [
+        "reported/old_dead_64.txt",
+        "reported/old_stick_numa.txt",
+        "reported/long_names.txt",
+        "reported/wake_state.txt",
+        "reported/zlib50.pftrace",
+        "reported/zstd133.pftrace",
+    ];
+    let ways = 1000;
+    let read = damaged(&files, ways);
+    assert!(read > 0 && read < ways * files.len() as u64, "{read}");
+}
+
 #[test]
 #[ignore = "takes minutes; PERCID_WAYS says how many ways for each file, PERCID_SEED which"]
 fn many_ways_of_damage() {
@@ -243,7 +260,7 @@ fn many_ways_of_damage() {
 /// Every recorded file, of whatever format.
 fn all_files() -> Vec<String> {
     let mut names = Vec::new();
-    for folder in ["", "perfetto/", "threads/"] {
+    for folder in ["", "perfetto/", "reported/", "threads/"] {
         for entry in std::fs::read_dir(fixture::path(folder)).expect("the fixtures") {
             let name = entry.expect("the fixtures").file_name().into_string().expect("a name");
             let ends = [".data", ".dat", ".txt", ".parquet", ".gz", ".pftrace"];

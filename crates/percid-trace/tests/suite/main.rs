@@ -5,6 +5,7 @@ mod byte_order;
 mod counters;
 mod descriptions;
 mod fixture;
+mod foreign;
 mod formats_agree;
 mod hostile;
 mod intervals;

@@ -278,7 +278,7 @@ fn a_line_that_cannot_be_read_is_named() {
 
 #[test]
 fn a_text_without_events_is_refused() {
-    for text in ["", "\n", "hello\nworld\n", "-", "cpus=2\n", "a-1 [000] 1.5: sched_waking: x\n"] {
+    for text in ["", "\n", "hello\nworld\n", "-", "cpus=2\n", "a-1 [000] 1.5: sched_wakings: x\n"] {
         let message = error(text);
         assert!(message.starts_with("line 1: no line is that of an event"), "{text:?}: {message}");
         assert!(message.contains("perf.data"), "{message}");

@@ -56,6 +56,9 @@ impl<'a> Words<'a> {
     }
 }
 
+/// The longest name of a thread that kernels of vendors keep.
+pub(super) const LONGER_NAME: usize = 63;
+
 /// What an event says, taken from its end: `comm=sh pid=12 prio=120`.
 #[derive(Clone, Copy)]
 pub(super) struct Body<'a>(pub(super) &'a [u8]);
@@ -74,6 +77,20 @@ impl<'a> Body<'a> {
         self.last(name).and_then(id)
     }
 
+    /// Takes the value that the kernel writes last. Kernels of vendors may write more behind it: ` state=W`.
+    pub(super) fn last_word(&mut self, name: &[u8]) -> Option<&'a [u8]> {
+        let mut words = Words(self.last(name)?);
+        let value = words.next();
+        let is_value = |word: &[u8]| word.contains(&b'=');
+        let mut more = std::iter::repeat_with(|| words.next()).take_while(|word| !word.is_empty());
+        more.all(is_value).then_some(value)
+    }
+
+    /// The same for a number of a thread or CPU.
+    pub(super) fn last_id(&mut self, name: &[u8]) -> Option<u32> {
+        self.last_word(name).and_then(id)
+    }
+
     /// Takes the last value if it has this name and is a number.
     pub(super) fn optional(&mut self, name: &[u8]) {
         let mut rest = *self;
@@ -87,13 +104,24 @@ impl<'a> Body<'a> {
         self.0.strip_prefix(name)
     }
 
-    /// Takes the body apart at `middle`, behind which at most `longest` bytes stand. Names may
-    /// contain that too, so what `left` makes of the text before it decides which one it is.
+    /// Takes the body apart at `middle`, behind which at most `longest` bytes stand, or more if a kernel keeps
+    /// longer names. Names may contain that too, so what `left` makes of the text before it decides which one
+    /// it is.
     pub(super) fn split<T>(
         self,
         middle: &[u8],
         longest: usize,
         left: impl Fn(Body<'a>) -> Option<T>,
+    ) -> Option<(T, &'a [u8])> {
+        self.split_near_end(middle, longest, &left)
+            .or_else(|| self.split_near_end(middle, longest.max(LONGER_NAME), &left))
+    }
+
+    fn split_near_end<T>(
+        self,
+        middle: &[u8],
+        longest: usize,
+        left: &impl Fn(Body<'a>) -> Option<T>,
     ) -> Option<(T, &'a [u8])> {
         let all = self.0;
         let first = all.len().saturating_sub(middle.len() + longest);

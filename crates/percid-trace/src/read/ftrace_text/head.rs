@@ -8,7 +8,7 @@
 //!  9471/9471  [001]  1413.242796:          1 sched:sched_switch: …                  perf script -F -comm,+pid,+period
 //! ```
 
-use super::fields::{Words, id, number, seconds};
+use super::fields::{LONGER_NAME, Words, id, number, seconds};
 use crate::event::{Cpu, Tid, UNKNOWN};
 
 /// The column before which all of these write the name of the thread, right-aligned.
@@ -56,14 +56,28 @@ impl<'a> Head<'a> {
         })
     }
 
+    /// The same where names may go beyond their column, as those of kernels of vendors do, which keep more of
+    /// them.
+    pub(super) fn read_longer(line: &'a [u8]) -> Option<Head<'a>> {
+        Head::read(line).or_else(|| Head::with_longer_name(line))
+    }
+
     fn with_name(line: &'a [u8]) -> Option<Head<'a>> {
         let ends = (1..=NAME_ENDS.min(line.len().checked_sub(1)?)).rev();
-        ends.filter_map(|end| match line[end] {
+        ends.filter_map(|end| Head::after_name(line, end)).next()
+    }
+
+    fn with_longer_name(line: &'a [u8]) -> Option<Head<'a>> {
+        let ends = NAME_ENDS + 1..=LONGER_NAME.min(line.len().checked_sub(1)?);
+        ends.filter_map(|end| Head::after_name(line, end)).next()
+    }
+
+    fn after_name(line: &'a [u8], end: usize) -> Option<Head<'a>> {
+        match line[end] {
             b'-' => Head::after_dash(&line[end + 1..]),
             b' ' => Head::after_blank(&line[end + 1..]),
             _ => None,
-        })
-        .next()
+        }
     }
 
     /// `bash [001] 1413.242796041: sched:sched_switch: …`, or the same without the name.

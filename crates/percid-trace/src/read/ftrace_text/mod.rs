@@ -41,7 +41,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Trace, Error> {
         processes: HashMap::new(),
         origin: Origin::default(),
         read: 0,
-        first_unread: None,
+        unread: Vec::new(),
         order: TimeOrder::default(),
         width,
         repeats: Repeats::new(),
@@ -53,13 +53,23 @@ pub(super) fn read(bytes: &[u8]) -> Result<Trace, Error> {
             line = part;
         }
         if let Err(what) = reader.line(number, line) {
-            reader.origin.coverage.unread += 1;
-            reader.first_unread.get_or_insert((number, what));
+            reader.leave_out(number, what);
         }
     }
     reader.check()?;
+    reader.tell_unread();
     Ok(reader.collector.finish(reader.origin))
 }
+
+/// Lines that could not be read for the same reason.
+struct Unread {
+    what: String,
+    first: u64,
+    lines: u64,
+}
+
+/// The most reasons that are told apart.
+const REASONS: usize = 24;
 
 /// As many lines that are read may have one among them that is not.
 const UNREAD_AMONG: u64 = 10;
@@ -103,7 +113,7 @@ pub(super) fn has_event(beginning: &[u8]) -> bool {
         return true;
     }
     let lines = beginning.split(|&byte| byte == b'\n');
-    lines.filter(|line| line.len() <= LONGEST_LINE).any(|line| Head::read(line).is_some())
+    lines.filter(|line| line.len() <= LONGEST_LINE).any(|line| Head::read_longer(line).is_some())
 }
 
 struct Reader<'a> {
@@ -113,8 +123,8 @@ struct Reader<'a> {
     origin: Origin,
     /// How many lines were those of an event.
     read: u64,
-    /// The first line that tells of an event and could not be read, and why.
-    first_unread: Option<(u64, String)>,
+    /// Why lines that tell of an event could not be read.
+    unread: Vec<Unread>,
     order: TimeOrder,
     /// How wide the names of instances are.
     width: usize,
@@ -129,7 +139,12 @@ impl<'a> Reader<'a> {
         }
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let (instance, line) = instance::split(line, self.width);
-        let Some(Head { thread, process, cpu, time, event, body }) = Head::read(line) else {
+        // Where instances stand in front, their names are what is too long.
+        let head = match self.width {
+            0 => Head::read_longer(line),
+            _ => Head::read(line),
+        };
+        let Some(Head { thread, process, cpu, time, event, body }) = head else {
             return self.remark(line);
         };
         self.read += 1;
@@ -153,12 +168,31 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
+    /// Counts a line that could not be read.
+    fn leave_out(&mut self, line: u64, what: String) {
+        self.origin.coverage.unread += 1;
+        if let Some(known) = self.unread.iter_mut().find(|known| known.what == what) {
+            known.lines += 1;
+        } else if self.unread.len() < REASONS {
+            self.unread.push(Unread { what, first: line, lines: 1 });
+        }
+    }
+
+    /// Tells each reason once, with the first line.
+    fn tell_unread(&mut self) {
+        for Unread { what, first, lines } in &self.unread {
+            self.origin.remark(match lines {
+                1 => format!("line {first} was not read: {what}"),
+                lines => format!("{lines} lines were not read, the first is line {first}: {what}"),
+            });
+        }
+    }
+
     /// What is wrong with the text as a whole.
     fn check(&mut self) -> Result<(), Error> {
         let unread = self.origin.coverage.unread;
-        if let Some((line, what)) = self.first_unread.take_if(|_| unread > self.read / UNREAD_AMONG)
-        {
-            return Err(Error::at_line(line, what));
+        if let Some(first) = self.unread.first().filter(|_| unread > self.read / UNREAD_AMONG) {
+            return Err(Error::at_line(first.first, first.what.as_str()));
         }
         if self.read == 0 {
             let what = "no line is that of an event: text of tracefs, trace-cmd report or perf script, \
@@ -185,14 +219,15 @@ impl<'a> Reader<'a> {
             *lost = lost.saturating_add(lost_on_cpu(line));
         } else if let Some(at) = fields::last(line, b"PERF_RECORD_LOST lost ") {
             *lost = lost.saturating_add(fields::numbers(&line[at..]).next().unwrap_or(0));
-        } else if is_switch(line) {
+        } else if let Some(event) = known_event(line) {
             let clock = match head::counts_something_else(line) {
                 true => {
                     " (the clocks uptime, counter and x86-tsc have none: expected was trace-cmd record -C mono)"
                 }
                 false => "",
             };
-            return Err(format!("a sched_switch should begin with {}{clock}", head::EXPECTED));
+            let event = String::from_utf8_lossy(event);
+            return Err(format!("a {event} should begin with {}{clock}", head::EXPECTED));
         }
         Ok(())
     }
@@ -204,12 +239,17 @@ fn tells_of_current(tracepoint: &Tracepoint<'_>) -> bool {
     matches!(tracepoint, TaskNewtask { .. } | RseqUpdate { .. } | Tick | Numa(_))
 }
 
-/// Whether a line tells of a switch, which no trace can do without. The records of `perf` and
-/// comments may hold a name of a thread that says so.
-fn is_switch(line: &[u8]) -> bool {
-    let Some(at) = fields::last(line, b"sched_switch: ") else { return false };
-    let is_word = at.checked_sub(1).is_none_or(|before| matches!(line[before], b' ' | b':'));
-    is_word && !line.starts_with(b"#") && fields::last(line, b"PERF_RECORD_").is_none()
+/// The event of which a line tells, if a trace has a use for it. The records of `perf` and comments may hold a
+/// name of a thread that says so.
+fn known_event(line: &[u8]) -> Option<&'static [u8]> {
+    if line.starts_with(b"#") || fields::last(line, b"PERF_RECORD_").is_some() {
+        return None;
+    }
+    tracepoint::KNOWN.into_iter().find(|event| {
+        let at = fields::last(line, event).filter(|at| line[at + event.len()..].starts_with(b": "));
+        let before = at.map(|at| at.checked_sub(1).map(|before| line[before]));
+        before.is_some_and(|before| before.is_none_or(|before| matches!(before, b' ' | b':')))
+    })
 }
 
 /// How many lines bpftrace says it has lost: `Lost 12 events`

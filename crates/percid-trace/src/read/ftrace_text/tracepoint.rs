@@ -5,10 +5,33 @@ use super::fields::{Body, hex};
 use crate::collector::Tracepoint;
 use crate::event::{Cpu, State, Tid};
 use crate::formats::is_tick;
+use crate::kernel_states;
 use crate::numa;
 
 /// Kernels keep 15 bytes of a thread's name.
 const LONGEST_NAME: usize = 15;
+
+/// The events that a trace has a use for.
+pub(super) const KNOWN: [&[u8]; 18] = [
+    b"sched_switch",
+    b"sched_waking",
+    b"sched_wakeup",
+    b"sched_wakeup_new",
+    b"sched_migrate_task",
+    b"sched_process_fork",
+    b"sched_process_exec",
+    b"sched_process_exit",
+    b"task_newtask",
+    b"task_rename",
+    b"rseq_update",
+    b"sched_skip_vma_numa",
+    b"sched_move_numa",
+    b"sched_stick_numa",
+    b"sched_swap_numa",
+    b"mm_migrate_pages_start",
+    b"mm_migrate_pages",
+    b"hrtimer_expire_entry",
+];
 
 /// What an event says; `None` if it is one that no trace needs.
 ///
@@ -57,7 +80,7 @@ pub(super) fn read<'a>(event: &[u8], body: &'a [u8]) -> Result<Option<Tracepoint
             (skip_vma(body), "numa_scan_offset=HEX vm_start=HEX vm_end=HEX reason=WORD")
         }
         b"sched_move_numa" => (move_numa(body), MOVE_NUMA),
-        b"sched_stick_numa" => (swap_numa(body, false), SWAP_NUMA),
+        b"sched_stick_numa" => (swap_numa(body, false).or_else(|| stick_numa(body)), SWAP_NUMA),
         b"sched_swap_numa" => (swap_numa(body, true), SWAP_NUMA),
         b"mm_migrate_pages_start" => (migrate_start(body), "mode=WORD reason=WORD"),
         b"mm_migrate_pages" => {
@@ -83,13 +106,13 @@ fn switch(body: Body<'_>) -> Option<Tracepoint<'_>> {
 
 /// As `trace-cmd report -R` writes it: `prev_comm=sh prev_pid=12 … prev_state=1 next_comm=cat …`
 fn switch_in_numbers(mut body: Body<'_>) -> Option<Tracepoint<'_>> {
-    body.id(b" next_prio=")?;
+    body.last_id(b" next_prio=")?;
     let next_pid = body.id(b" next_pid=")?;
     let prev = |mut prev: Body<'_>| {
         let state = super::fields::number(prev.last(b" prev_state=")?)?;
         prev.id(b" prev_prio=")?;
         let prev_pid = prev.id(b" prev_pid=")?;
-        Some((prev.0.len(), prev_pid, State::from_kernel(state).0))
+        Some((prev.0.len(), prev_pid, kernel_states::raw(state).0))
     };
     let ((end, prev_pid, prev_state), next_comm) =
         body.split(b" next_comm=", LONGEST_NAME, prev)?;
@@ -98,10 +121,10 @@ fn switch_in_numbers(mut body: Body<'_>) -> Option<Tracepoint<'_>> {
 }
 
 fn switch_in_full(mut body: Body<'_>) -> Option<Tracepoint<'_>> {
-    body.id(b" next_prio=")?;
+    body.last_id(b" next_prio=")?;
     let next_pid = body.id(b" next_pid=")?;
     let prev = |mut prev: Body<'_>| {
-        let prev_state = state_in_full(prev.last(b" prev_state=")?)?;
+        let prev_state = state_in_full(prev.last_word(b" prev_state=")?)?;
         prev.id(b" prev_prio=")?;
         let prev_pid = prev.id(b" prev_pid=")?;
         Some((prev.0.len(), prev_pid, prev_state))
@@ -133,31 +156,36 @@ fn thread_in_short(mut body: Body<'_>) -> Option<(Body<'_>, u32)> {
     Some((body, pid))
 }
 
-/// The state of a thread that stops running, as bits that have letters: `S`, `R+`, `D|K`. Numbers
-/// stand for bits that the writer had no letter for.
-fn state(text: &[u8], letters: &[u8; 8]) -> Option<u32> {
+/// The state of a thread that stops running, by the kernel's own letters, which mean the same in all kernels:
+/// `S`, `R+`, `D|K`. Numbers stand for bits that the writer had no letter for.
+fn state_in_full(text: &[u8]) -> Option<u32> {
     let (text, preempted) = match text.strip_suffix(b"+") {
-        Some(text) => (text, State::PREEMPTED.0.into()),
+        Some(text) => (text, State::PREEMPTED.0),
         None => (text, 0),
     };
+    let (mut letters, mut bits) = (Vec::new(), 0);
+    for part in text.split(|&byte| byte == b'|') {
+        match part {
+            b"R" => {}
+            [letter] if b"SDTtXZPIxKWNn".contains(letter) => letters.push(*letter),
+            number => bits |= State::from_kernel(hex(number.strip_prefix(b"0x")?)?).0,
+        }
+    }
+    let told = kernel_states::of_letters(letters.into_iter()).map_or(0, |state| state.0);
+    Some(told | bits | preempted)
+}
+
+/// The letters that libtraceevent has where it does not take the kernel's. They stand for bits, whose meaning
+/// depends on the kernel.
+fn state_in_short(text: &[u8]) -> Option<u32> {
+    const LETTERS: &[u8; 8] = b"SDTtZXxW";
     let bits = text.split(|&byte| byte == b'|').map(|part| match part {
         b"R" => Some(0),
-        [letter] => letters.iter().position(|known| known == letter).map(|bit| 1 << bit),
-        number => hex(number.strip_prefix(b"0x")?),
+        [letter] => LETTERS.iter().position(|known| known == letter).map(|bit| 1 << bit),
+        _ => None,
     });
-    let bits = bits.reduce(|some, more| Some(some? | more?))??;
-    Some(State::from_kernel(bits | preempted).0)
-}
-
-/// The kernel's own letters, from the lowest bit on.
-fn state_in_full(text: &[u8]) -> Option<u32> {
-    state(text, b"SDTtXZPI")
-}
-
-/// The letters of libtraceevent, which are those of old kernels; where it knows the new ones, they
-/// are told by that.
-fn state_in_short(text: &[u8]) -> Option<u32> {
-    state(text, b"SDTtZXxW").or_else(|| state_in_full(text))
+    let bits = bits.reduce(|some, more| Some(some? | more?)).flatten();
+    bits.map(|bits| kernel_states::raw(bits).0).or_else(|| state_in_full(text))
 }
 
 /// The name, number and target of a thread that wakes.
@@ -168,7 +196,7 @@ fn wakeup(body: Body<'_>) -> Option<Wakeup<'_>> {
 }
 
 fn wakeup_in_full(mut body: Body<'_>) -> Option<Wakeup<'_>> {
-    let target_cpu = body.id(b" target_cpu=")?;
+    let target_cpu = body.last_id(b" target_cpu=")?;
     body.optional(b" success=");
     body.id(b" prio=")?;
     let pid = body.id(b" pid=")?;
@@ -183,7 +211,7 @@ fn wakeup_in_short(mut body: Body<'_>) -> Option<Wakeup<'_>> {
 }
 
 fn migrate(mut body: Body<'_>) -> Option<Tracepoint<'_>> {
-    let dest_cpu = body.id(b" dest_cpu=")?;
+    let dest_cpu = body.last_id(b" dest_cpu=")?;
     let orig_cpu = body.id(b" orig_cpu=")?;
     body.id(b" prio=")?;
     let pid = body.id(b" pid=")?;
@@ -191,7 +219,7 @@ fn migrate(mut body: Body<'_>) -> Option<Tracepoint<'_>> {
 }
 
 fn fork(mut body: Body<'_>) -> Option<Tracepoint<'_>> {
-    let child_pid = body.id(b" child_pid=")?;
+    let child_pid = body.last_id(b" child_pid=")?;
     let parent = |mut parent: Body<'_>| {
         let pid = parent.id(b" pid=").or_else(|| parent.id(b" parent_pid="))?;
         parent.first(b"comm=").or_else(|| parent.first(b"parent_comm="))?;
@@ -202,7 +230,7 @@ fn fork(mut body: Body<'_>) -> Option<Tracepoint<'_>> {
 }
 
 fn exec(mut body: Body<'_>) -> Option<Tracepoint<'_>> {
-    let old_pid = body.id(b" old_pid=")?;
+    let old_pid = body.last_id(b" old_pid=")?;
     let pid = body.id(b" pid=")?;
     body.first(b"filename=")?;
     Some(Tracepoint::SchedProcessExec { pid, old_pid })
@@ -214,20 +242,20 @@ fn exit(mut body: Body<'_>) -> Option<Tracepoint<'_>> {
         body.0 = body.0.strip_suffix(group_dead).unwrap_or(body.0);
     }
     body.optional(b" group_dead=");
-    body.id(b" prio=")?;
+    body.last_id(b" prio=")?;
     let pid = body.id(b" pid=")?;
     Some(Tracepoint::SchedProcessExit { comm: body.first(b"comm=")?, pid })
 }
 
 fn newtask(mut body: Body<'_>) -> Option<Tracepoint<'_>> {
-    body.id(b" oom_score_adj=")?;
+    body.last_id(b" oom_score_adj=")?;
     let clone_flags = hex(body.last(b" clone_flags=")?)?;
     let (pid, comm) = body.split(b" comm=", LONGEST_NAME, |mut pid| pid.id(b"pid="))?;
     Some(Tracepoint::TaskNewtask { comm, pid, clone_flags })
 }
 
 fn rename(mut body: Body<'_>) -> Option<Tracepoint<'_>> {
-    body.id(b" oom_score_adj=")?;
+    body.last_id(b" oom_score_adj=")?;
     let both = LONGEST_NAME + b" newcomm=".len() + LONGEST_NAME;
     let (pid, names) = body.split(b" oldcomm=", both, |mut pid| pid.id(b"pid="))?;
     // Nothing but their lengths tells two names apart.
@@ -252,14 +280,25 @@ fn skip_vma(mut body: Body<'_>) -> Option<Tracepoint<'_>> {
     Some(Tracepoint::Numa(numa::Tracepoint::SkipVma { offset, start, end, reason }))
 }
 
-fn move_numa(mut body: Body<'_>) -> Option<Tracepoint<'_>> {
+fn move_numa(body: Body<'_>) -> Option<Tracepoint<'_>> {
+    let (pid, place) = numa_place(body)?;
+    Some(Tracepoint::Numa(numa::Tracepoint::MoveNuma { pid, place }))
+}
+
+/// Before Linux 5.7 it told of one thread.
+fn stick_numa(body: Body<'_>) -> Option<Tracepoint<'_>> {
+    let (pid, place) = numa_place(body)?;
+    Some(Tracepoint::Numa(numa::Tracepoint::StickNuma { pid, place }))
+}
+
+/// A thread, and from where to where it should go.
+fn numa_place(mut body: Body<'_>) -> Option<(Tid, numa::Place)> {
     let (to_node, to_cpu) = (body.id(b" dst_nid=")?, body.id(b" dst_cpu=")?);
     let (from_node, from_cpu) = (body.id(b" src_nid=")?, body.id(b" src_cpu=")?);
     body.id(b" ngid=")?;
     body.id(b" tgid=")?;
     let pid = super::fields::id(body.first(b"pid=")?)?;
-    let place = numa::Place { from_cpu, from_node, to_cpu, to_node };
-    Some(Tracepoint::Numa(numa::Tracepoint::MoveNuma { pid, place }))
+    Some((pid, numa::Place { from_cpu, from_node, to_cpu, to_node }))
 }
 
 /// Two threads, which change places or do not.

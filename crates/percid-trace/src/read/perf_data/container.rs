@@ -33,6 +33,8 @@ pub(super) struct Container<'a> {
     pub(super) events: Vec<Event>,
     features: Vec<(u32, Bytes<'a>)>,
     pub(super) records: Records<'a>,
+    /// Bytes of text that stood among the records.
+    pub(super) text: u64,
 }
 
 /// An event that was asked for.
@@ -104,14 +106,25 @@ impl<'a> Container<'a> {
         let events = events(&file, attrs, attr_size)?;
         let records = Records { bytes: data.rest().into(), at: data.at() };
         let records = records.decompressed(file.order())?;
-        Ok(Container { order: file.order(), events, features, records })
+        Ok(Container { order: file.order(), events, features, records, text: 0 })
     }
 
     fn read_pipe(stream: Bytes<'a>) -> Result<Container<'a>, Error> {
         let order = stream.order();
         let (mut events, mut features) = (Vec::new(), Vec::new());
-        let mut rest = stream;
+        let (mut rest, mut text, mut without_text) = (stream, 0, Vec::new());
+        let mut copied = stream.at();
         while !rest.is_empty() {
+            let words = words_of_others(rest.rest());
+            if words > 0 {
+                let before = (rest.at() - copied) as usize;
+                let from = (copied - stream.at()) as usize;
+                without_text.extend_from_slice(&stream.rest()[from..from + before]);
+                rest.take(words, "text")?;
+                text += words;
+                copied = rest.at();
+                continue;
+            }
             let Record { kind, mut body, appendix, .. } = Record::take(&mut rest)?;
             match kind {
                 Type::HeaderAttr => events.push(event(body)?),
@@ -123,9 +136,34 @@ impl<'a> Container<'a> {
                 _ => {}
             }
         }
-        let records = Records { bytes: stream.rest().into(), at: stream.at() };
-        Ok(Container { order, events, features, records: records.decompressed(order)? })
+        let records = match text {
+            0 => Records { bytes: stream.rest().into(), at: stream.at() },
+            _ => {
+                let from = (copied - stream.at()) as usize;
+                without_text.extend_from_slice(&stream.rest()[from..]);
+                Records { bytes: without_text.into(), at: 0 }
+            }
+        };
+        Ok(Container { order, events, features, records: records.decompressed(order)?, text })
     }
+}
+
+/// How long the lines of text are with which bytes begin: perf writes to standard error, and the command that is
+/// recorded writes too, perhaps into the same pipe. No type of a record consists of four letters.
+fn words_of_others(bytes: &[u8]) -> u64 {
+    const LONGEST_LINE: usize = 1 << 14;
+    let is_letter = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | 0x1b | b' '..=b'~' | 0x80..);
+    let mut rest = bytes;
+    while !rest.is_empty() && rest.iter().take(4).all(is_letter) {
+        let line = &rest[..rest.len().min(LONGEST_LINE)];
+        // The first byte may be the end of an empty line.
+        let end = line.iter().position(|&byte| byte == b'\n').map_or(line.len(), |end| end + 1);
+        if !line[..end].iter().all(is_letter) {
+            break;
+        }
+        rest = &rest[end..];
+    }
+    (bytes.len() - rest.len()) as u64
 }
 
 /// Takes the offset and size of a section from a header and looks it up.

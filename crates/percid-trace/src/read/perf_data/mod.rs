@@ -20,10 +20,12 @@ mod compressed;
 mod container;
 mod counting;
 mod directory;
+mod namespace;
 mod sample;
 
 use container::{Container, Record, feature};
 use counting::Counting;
+use namespace::Namespace;
 use sample::{Layout, Place};
 
 pub(super) use directory::read_directory;
@@ -41,6 +43,7 @@ fn trace(container: Container<'_>) -> Result<Trace, Error> {
     };
     let layouts = Layouts::new(&container)?;
     let Index { entries, lost } = Index::new(&container, &layouts)?;
+    let namespace = Namespace::of(&container, &layouts, &formats, &entries)?;
     let mut reader = Reader {
         order: container.order,
         uses: Uses::new(&formats),
@@ -51,6 +54,7 @@ fn trace(container: Container<'_>) -> Result<Trace, Error> {
         running: HashMap::new(),
         of_the_kernel: HashSet::new(),
         told: HashSet::new(),
+        namespace,
         counting: Counting::new(&container, &formats)?,
     };
     for entry in entries {
@@ -59,6 +63,20 @@ fn trace(container: Container<'_>) -> Result<Trace, Error> {
     let mut origin = origin(&container)?;
     origin.lost = lost;
     origin.coverage = coverage(&container, &formats)?;
+    formats.tell_left_out(&mut origin);
+    if reader.namespace.is_one() {
+        origin.remark(format!(
+            "perf ran in a PID namespace of its own (a container), so its numbers of threads are not the kernel's; all \
+             are the kernel's here, and {} names and new threads were left out of which these are not known",
+            reader.namespace.unknown
+        ));
+    }
+    if container.text > 0 {
+        origin.remark(format!(
+            "{} bytes of text among the records were left out (perf's own words or those of the command, in the same pipe)",
+            container.text
+        ));
+    }
     let counted = match origin.coverage {
         // A counter of a thread stands still while others run, and what is between samples is no turn.
         Coverage { away_only: true, .. } | Coverage { sampling: Some(_), .. } => Vec::new(),
@@ -212,6 +230,7 @@ struct Reader<'a> {
     /// New threads whose creation was told without its CPU, so that `sched_process_fork` is not
     /// known by that.
     told: HashSet<Tid>,
+    namespace: Namespace,
     counting: Counting,
 }
 
@@ -263,9 +282,11 @@ impl Reader<'_> {
         let process = fields.u32("the process of a name")?;
         let thread = fields.u32("the thread of a name")?;
         let name = fields.text("the name of a thread")?;
+        let Some(thread) = self.namespace.outside(thread) else { return Ok(()) };
         if time == 0 {
             // Members are threads that have user space.
-            if !self.of_the_kernel.contains(&thread) {
+            let process = self.namespace.find(process);
+            if let Some(process) = process.filter(|_| !self.of_the_kernel.contains(&thread)) {
                 self.collector.member(self.beginning, cpu, thread, process);
             }
             self.collector.name(self.beginning, cpu, thread, name);
@@ -284,8 +305,11 @@ impl Reader<'_> {
     /// A new thread; at time 0, one that was there before, whose name comes next.
     fn fork(&mut self, time: u64, body: Bytes<'_>) -> Result<(), Error> {
         let [process, parent_process, thread, parent] = four(body)?;
+        let Some(thread) = self.namespace.outside(thread) else { return Ok(()) };
+        let parent = self.namespace.find(parent).unwrap_or(UNKNOWN);
         if time == 0 {
-            self.of_the_kernel.extend((parent_process == KTHREADD).then_some(thread));
+            let is_of_the_kernel = self.namespace.find(parent_process) == Some(KTHREADD);
+            self.of_the_kernel.extend(is_of_the_kernel.then_some(thread));
             return Ok(());
         }
         if !self.uses.forks {
@@ -306,6 +330,7 @@ impl Reader<'_> {
         if self.uses.exits {
             let cpu = self.cpu(body);
             let [_, _, pid, _] = four(body)?;
+            let Some(pid) = self.namespace.outside(pid) else { return Ok(()) };
             let exit = Tracepoint::SchedProcessExit { comm: b"", pid };
             self.collector.tracepoint(time, cpu, pid, exit);
         }
@@ -416,6 +441,7 @@ fn coverage(container: &Container<'_>, formats: &Formats) -> Result<Coverage, Er
         cut_off: false,
         inferred: 0,
         unread: 0,
+        no_states: false,
     })
 }
 

@@ -115,6 +115,7 @@ pub(super) struct Layout {
     sample_type: SampleType,
     read_format: ReadFormat,
     id: Option<usize>,
+    tid: Option<usize>,
     time: Option<usize>,
     cpu: Option<usize>,
     /// Where the parts of variable size begin.
@@ -134,6 +135,8 @@ struct Tail {
 /// What a sample of a tracepoint says.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sample<'a> {
+    /// The thread that ran, as perf numbers it.
+    pub(super) tid: Option<Tid>,
     pub(super) cpu: Option<Cpu>,
     /// The kernel's trace record; there is none if the event is no tracepoint.
     pub(super) raw: Option<&'a [u8]>,
@@ -195,6 +198,8 @@ impl Layout {
             sample_type: kind,
             read_format: attributes.read_format,
             id: from_start(SampleType::Identifier).or(from_start(SampleType::Id)),
+            // The thread is the second number of its part, after its process.
+            tid: from_start(SampleType::Tid).map(|part| part + 4),
             time: from_start(SampleType::Time),
             cpu: from_start(SampleType::Cpu),
             variable: before(&FIXED),
@@ -244,9 +249,10 @@ impl Layout {
             Some(offset) => Some(u32_at(body, offset, order)?),
             None => None,
         };
+        let tid = self.tid.and_then(|offset| u32_at(body, offset, order));
         let kind = self.sample_type;
         if !self.is_tracepoint || !kind.has_flag(SampleType::Raw) {
-            return Some(Sample { cpu, raw: None, group: None });
+            return Some(Sample { tid, cpu, raw: None, group: None });
         }
         let (mut at, mut group) = (self.variable, None);
         if kind.has_flag(SampleType::Read) {
@@ -259,7 +265,7 @@ impl Layout {
         }
         let len = u32_at(body, at, order)? as usize;
         let raw = body.get(at + 4..)?.get(..len)?;
-        Some(Sample { cpu, raw: Some(raw), group })
+        Some(Sample { tid, cpu, raw: Some(raw), group })
     }
 
     /// What the counters of a group show, if there is a group whose counters have numbers.

@@ -43,7 +43,7 @@ pub(super) fn trace(recording: Recording<'_>) -> Result<Trace, Error> {
         merge(*cpu, streams, formats, &mut collector)?;
         lost = streams.iter().map(|stream| stream.lost).fold(lost, u64::saturating_add);
     }
-    let origin = Origin {
+    let mut origin = Origin {
         release: options.release.clone(),
         clock: options.clock.clone(),
         possible_cpus: options.cpus,
@@ -51,6 +51,7 @@ pub(super) fn trace(recording: Recording<'_>) -> Result<Trace, Error> {
         lost: lost.max(options.lost),
         ..Origin::default()
     };
+    formats.tell_left_out(&mut origin);
     Ok(collector.finish(origin))
 }
 

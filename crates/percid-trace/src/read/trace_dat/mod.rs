@@ -29,7 +29,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Trace, Error> {
     let beginning = Beginning::take(Bytes::new(bytes, 0, ByteOrder::Little))?;
     let recording = match beginning.version {
         b"6" => match version_6::read(bytes, beginning)? {
-            version_6::Content::Recording(recording) => recording,
+            version_6::Content::Recording(recording) => *recording,
             version_6::Content::Text(text) => return ftrace_text::read(text),
         },
         b"7" => version_7::read(bytes, beginning)?,

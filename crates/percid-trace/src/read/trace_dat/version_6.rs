@@ -11,7 +11,7 @@ use crate::sub_buffers::Layout;
 
 /// What such a file may hold.
 pub(super) enum Content<'a> {
-    Recording(Recording<'a>),
+    Recording(Box<Recording<'a>>),
     /// Text of the kernel's file `trace`.
     Text(&'a [u8]),
 }
@@ -60,7 +60,8 @@ pub(super) fn read<'a>(bytes: &'a [u8], beginning: Beginning<'a>) -> Result<Cont
         }
         buffers.push(file.buffer(name, data)?);
     }
-    Ok(Content::Recording(Recording { formats, options: file.options, buffers }))
+    let recording = Recording { formats, options: file.options, buffers };
+    Ok(Content::Recording(Box::new(recording)))
 }
 
 struct File<'a> {

@@ -21,6 +21,7 @@ pub(crate) fn origin() -> Origin {
         scan: None,
         nodes: Vec::new(),
         counters: Vec::new(),
+        remarks: vec!["a remark".into(), "and another, \"quoted\"".into()],
         coverage: Coverage {
             sampling: Some(Sampling::Period(7)),
             away_only: true,
@@ -29,6 +30,7 @@ pub(crate) fn origin() -> Origin {
             cut_off: true,
             inferred: 5,
             unread: 4,
+            no_states: true,
         },
     }
 }
