@@ -20,8 +20,8 @@ use stress::StressReport;
 /// The object `check` of the JSON document.
 #[derive(Debug, Serialize)]
 pub(crate) struct CheckReport {
-    /// Everything that percid chooses by itself is as promised.
-    as_promised: bool,
+    /// Everything that percid chooses by itself is as promised; `null` if that was not checked.
+    as_promised: Option<bool>,
     interrupted: bool,
     /// Parts whose times are noise.
     noise: Vec<NoiseOf>,
@@ -43,12 +43,27 @@ pub(crate) fn run(length: Duration) -> Result<CheckReport, Failure> {
     let kernel_ids = kernel_ids::observe();
     let stress = stress::run(&cpus, length / 2, &interrupt)?;
     let wander = wander::measure(&cpus, length / 4, &interrupt)?;
-    let as_promised = aborts.as_promised() && stress.as_promised() && wander.report.wander_exact;
+    let right = aborts.as_promised() && stress.as_promised() && wander.report.wander_exact;
+    let as_promised = judged(right, aborts.was_tried());
     let interrupted = interrupt.pressed();
     let noise = wander.noise().into_iter().collect();
     let partial = [aborts.partial(), stress.partial(), wander.partial()];
     let partial = partial.into_iter().flatten().collect();
     Ok(CheckReport { as_promised, interrupted, noise, partial, aborts, kernel_ids, stress, wander })
+}
+
+/// `None` if nothing was wrong, and it was not tried whether the kernel aborts sections.
+fn judged(right: bool, was_tried: bool) -> Option<bool> {
+    if right && !was_tried { None } else { Some(right) }
+}
+
+fn exit(as_promised: Option<bool>, interrupted: bool) -> Exit {
+    match as_promised {
+        Some(false) => Exit::WrongCount,
+        _ if interrupted => Exit::Interrupted,
+        None => Exit::NotChecked,
+        Some(true) => Exit::Complete,
+    }
 }
 
 impl CheckReport {
@@ -59,21 +74,16 @@ impl CheckReport {
     /// Whether all is as promised, in a few words.
     pub(crate) fn verdict(&self) -> &'static str {
         match (self.as_promised, self.interrupted, self.partial.is_empty()) {
-            (false, ..) => "NOT AS PROMISED",
-            (true, true, _) => "as promised, as far as it was checked: interrupted",
-            (true, false, false) => "as promised, as far as it was checked: partial",
-            (true, false, true) => "as promised",
+            (Some(false), ..) => "NOT AS PROMISED",
+            (None, ..) => "NOT CHECKED",
+            (Some(true), true, _) => "as promised, as far as it was checked: interrupted",
+            (Some(true), false, false) => "as promised, as far as it was checked: partial",
+            (Some(true), false, true) => "as promised",
         }
     }
 
     pub(crate) fn exit(&self) -> Exit {
-        if !self.as_promised {
-            Exit::WrongCount
-        } else if self.interrupted {
-            Exit::Interrupted
-        } else {
-            Exit::Complete
-        }
+        exit(self.as_promised, self.interrupted)
     }
 }
 
@@ -84,5 +94,21 @@ impl fmt::Display for CheckReport {
         writeln!(f, "{}", self.stress)?;
         writeln!(f, "{}", self.wander)?;
         writeln!(f, "check       {}", self.verdict())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_tried_is_not_as_promised() {
+        assert_eq!(judged(true, true), Some(true));
+        assert_eq!(judged(true, false), None);
+        assert_eq!([true, false].map(|was_tried| judged(false, was_tried)), [Some(false); 2]);
+        let exits = [Some(true), None, Some(false)].map(|judged| exit(judged, false));
+        assert_eq!(exits, [Exit::Complete, Exit::NotChecked, Exit::WrongCount]);
+        let exits = [Some(true), None, Some(false)].map(|judged| exit(judged, true));
+        assert_eq!(exits, [Exit::Interrupted, Exit::Interrupted, Exit::WrongCount]);
     }
 }

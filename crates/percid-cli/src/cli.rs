@@ -45,7 +45,8 @@ process may use, cores, L3 caches and NUMA nodes, each source of IDs with the re
 if it is not available, and the source chosen.
 
 With --check it tests at length what percid's promises rest on, and ends with status 1
-if something is not as promised. A quarter of --seconds goes to the first part, half to
+if something is not as promised, or with 3 if the first part could not be tried (NOT
+CHECKED; as_promised is null in JSON). A quarter of --seconds goes to the first part, half to
 the third and a quarter to the last; the second takes 3 seconds, at most 12:
 
   - whether the kernel aborts a critical section that is fenced or preempted: a section

@@ -21,6 +21,8 @@ pub enum Exit {
     Differs,
     /// Something failed on the way; what was there by then was written. Exit status 1.
     Partial,
+    /// What should have been checked could not be. Exit status 3.
+    NotChecked,
     /// That of a command that was run. Exit status as given.
     Status(u8),
 }
@@ -74,6 +76,7 @@ pub fn code(result: Result<Exit, Failure>) -> ExitCode {
     match result {
         Ok(Exit::Complete) => ExitCode::SUCCESS,
         Ok(Exit::Interrupted) | Err(Failure::Interrupted) => ExitCode::from(130),
+        Ok(Exit::NotChecked) => ExitCode::from(3),
         Ok(Exit::Status(status)) => ExitCode::from(status),
         Ok(
             Exit::WrongCount | Exit::OutOfBounds | Exit::NoAnswer | Exit::Differs | Exit::Partial,

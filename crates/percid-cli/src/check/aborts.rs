@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use percid::id::Unavailable;
 use percid::machine::{self, Aborts, Probe};
 use serde::Serialize;
 
@@ -14,6 +15,9 @@ use percid_command::text_table::{Align, TextTable};
 
 /// One call of the library's probe: signals are blocked meanwhile, so Ctrl-C waits for its end.
 const PIECE: Duration = Duration::from_millis(250);
+
+/// How long to leave a busy machine alone after a call that came to nothing.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// What the kernel did with sections that it had to abort.
 #[derive(Debug, Serialize)]
@@ -43,14 +47,27 @@ impl AbortsReport {
         while report.goes_on(&deadline) && !interrupt.pressed() {
             match machine::probe(PIECE.min(length)) {
                 Ok(probe) => report.kinds.iter_mut().zip(kinds(&probe)).for_each(Kind::add),
-                // On a busy machine a probe may come to nothing after others have succeeded.
-                Err(_) if report.kinds.iter().any(|kind| kind.decided() > 0) => {}
+                // On a busy machine a probe may come to nothing.
+                Err(Unavailable::SectionsNotProbed) => std::thread::sleep(PAUSE),
+                Err(_) if report.is_decided() => {}
                 Err(why) => return AbortsReport { not_tried: Some(why.to_string()), ..report },
             }
             let (share, left) = deadline.progress();
             progress.at(share, left);
         }
+        if !report.is_decided() {
+            report.not_tried = Some(Unavailable::SectionsNotProbed.to_string());
+        }
         report
+    }
+
+    fn is_decided(&self) -> bool {
+        self.kinds.iter().any(|kind| kind.decided() > 0)
+    }
+
+    /// `true` if the kernel was seen to do, or not to do, what it must.
+    pub(super) fn was_tried(&self) -> bool {
+        self.not_tried.is_none()
     }
 
     /// If others use the CPUs, the time may be over before the first round of a kind.

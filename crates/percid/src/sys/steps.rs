@@ -21,6 +21,8 @@ pub(crate) enum Step {
     Confine(u32),
     /// Block the signals of this thread.
     BlockSignals,
+    /// Ask whether a companion has ended. Any answer in the kernel's place says that it has not.
+    LookAtCompanion,
     /// Open the memory of this ID.
     OpenId(u32),
     /// Make this ID a member of a set.
