@@ -139,6 +139,14 @@ impl Histogram {
     }
 }
 
+#[cfg(test)]
+impl<const PRECISION: u32, const BITS: u32> Histogram<PRECISION, BITS> {
+    /// As [`with_source`](Histogram::with_source), for every precision and range.
+    pub(crate) fn sized_with_source(source: Source) -> Result<Self, Unavailable> {
+        Ok(Histogram { handle: Handle::with_source(source, Needs::Sections, Self::BYTES)? })
+    }
+}
+
 impl<const PRECISION: u32, const BITS: u32> Histogram<PRECISION, BITS> {
     const RESOLUTION: Resolution = Resolution::new(PRECISION, BITS);
     const BYTES: usize = Self::RESOLUTION.buckets() * WORD;

@@ -159,7 +159,7 @@ impl Source {
         }
     }
 
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Source::Kernel => "kernel",
             Source::Table => "table",

@@ -23,6 +23,12 @@ pub(crate) enum Step {
     BlockSignals,
     /// Ask whether a companion has ended. Any answer in the kernel's place says that it has not.
     LookAtCompanion,
+    /// Claim a block of so many bytes.
+    Claim(usize),
+    /// Map so many bytes.
+    Map(usize),
+    /// Open a part of a reservation.
+    Open,
     /// Open the memory of this ID.
     OpenId(u32),
     /// Make this ID a member of a set.
