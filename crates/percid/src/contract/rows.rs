@@ -47,8 +47,12 @@ pub(super) type Boxes = Pool<u64>;
 /// So few that a life leaves something in the shared list.
 const CAPACITY: u32 = 4;
 
+/// A batch of such a part is two items.
+const BATCHES: u64 = 505;
+
 impl Contract for Counter {
     const LEAVES: (u64, u64) = (0, 0);
+    const TAKES_MEMORY: u64 = 0;
     const HANDLER: Cell<()> = Ok(());
     const VISIT: Cell<(Visit<Self>, Fences, bool)> = Err(READS_ONLY);
     const IDS: Cell<()> = Ok(());
@@ -87,6 +91,7 @@ impl Contract for Counter {
 
 impl Contract for FloatCounter {
     const LEAVES: (u64, u64) = (0, 0);
+    const TAKES_MEMORY: u64 = 0;
     const HANDLER: Cell<()> = Ok(());
     const VISIT: Cell<(Visit<Self>, Fences, bool)> = Err(READS_ONLY);
     const IDS: Cell<()> = Ok(());
@@ -125,6 +130,7 @@ impl Contract for FloatCounter {
 
 impl Contract for Buckets {
     const LEAVES: (u64, u64) = (0, 0);
+    const TAKES_MEMORY: u64 = 0;
     const HANDLER: Cell<()> = Ok(());
     const VISIT: Cell<(Visit<Self>, Fences, bool)> = Err(READS_ONLY);
     const IDS: Cell<()> = Ok(());
@@ -166,6 +172,7 @@ impl Contract for Buckets {
 
 impl Contract for Coarse {
     const LEAVES: (u64, u64) = (0, 0);
+    const TAKES_MEMORY: u64 = 0;
     const HANDLER: Cell<()> = Ok(());
     const VISIT: Cell<(Visit<Self>, Fences, bool)> = Err(READS_ONLY);
     const IDS: Cell<()> = Ok(());
@@ -203,6 +210,7 @@ impl Contract for Coarse {
 
 impl Contract for Values {
     const LEAVES: (u64, u64) = (0, 0);
+    const TAKES_MEMORY: u64 = 0;
     const HANDLER: Cell<()> = Ok(());
     const VISIT: Cell<(Visit<Self>, Fences, bool)> =
         Ok((|local, visit| local.drain(|_| visit()), Fences::PerWord, false));
@@ -242,6 +250,7 @@ impl Contract for Values {
 
 impl Contract for Numbers {
     const LEAVES: (u64, u64) = (0, 0);
+    const TAKES_MEMORY: u64 = BATCHES;
     const HANDLER: Cell<()> = Ok(());
     const VISIT: Cell<(Visit<Self>, Fences, bool)> =
         Ok((|stack, visit| _ = stack.drain(|_| visit()), Fences::PerWord, true));
@@ -279,6 +288,7 @@ impl Contract for Numbers {
 
 impl Contract for Boxes {
     const LEAVES: (u64, u64) = (0, 0);
+    const TAKES_MEMORY: u64 = BATCHES;
     const HANDLER: Cell<()> = Err("boxes come from the global allocator, as its contract says");
     const VISIT: Cell<(Visit<Self>, Fences, bool)> =
         Err("what a drain calls is the destructor, which has no way to the pool");
@@ -319,6 +329,7 @@ impl Contract for Boxes {
 impl Contract for RawPool {
     // A slab's header and its address space: an object that comes too late is recognised there.
     const LEAVES: (u64, u64) = (128, 64 << 10);
+    const TAKES_MEMORY: u64 = BATCHES + 2;
     const HANDLER: Cell<()> = Ok(());
     const VISIT: Cell<(Visit<Self>, Fences, bool)> = Err("its drain calls nothing");
     const IDS: Cell<()> = Ok(());
@@ -362,6 +373,7 @@ impl Contract for RawPool {
 
 impl Contract for Ring {
     const LEAVES: (u64, u64) = (0, 0);
+    const TAKES_MEMORY: u64 = 0;
     const HANDLER: Cell<()> = Ok(());
     const VISIT: Cell<(Visit<Self>, Fences, bool)> = Ok((
         |ring, visit| _ = ring.consumer().expect("no other consumer").poll(|_| visit()),
@@ -404,6 +416,7 @@ impl Contract for Ring {
 
 impl Contract for ActiveMask {
     const LEAVES: (u64, u64) = (0, 0);
+    const TAKES_MEMORY: u64 = 0;
     const HANDLER: Cell<()> = Ok(());
     const VISIT: Cell<(Visit<Self>, Fences, bool)> =
         Ok((|mask, visit| _ = mask.drain(|_| visit()), Fences::None, true));

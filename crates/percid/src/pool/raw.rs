@@ -436,6 +436,7 @@ impl RawPool {
 
     /// A new object, although there may be idle ones.
     #[cfg(test)]
+    #[allow(dead_code, reason = "for tests of Linux")]
     pub(crate) fn get_new(&self) -> Option<NonNull<u8>> {
         let object = preserving_errno(|| self.cut())?;
         // SAFETY: as in `get`.
