@@ -21,8 +21,8 @@ use stress::StressReport;
 /// The object `check` of the JSON document.
 #[derive(Debug, Serialize)]
 pub(crate) struct CheckReport {
-    /// What percid chooses by itself is as promised.
-    as_promised: bool,
+    /// What percid chooses by itself is as promised; `null` if that was not checked.
+    as_promised: Option<bool>,
     /// The kernel aborted every critical section that it had to abort.
     kernel_as_promised: bool,
     interrupted: bool,
@@ -51,11 +51,12 @@ pub(crate) fn run(length: Duration) -> Result<CheckReport, Failure> {
     let kernel_as_promised = aborts.as_promised();
     // Atomics need no aborts.
     let choice_is_safe = kernel_as_promised || percid::init().source == Source::Atomic;
-    let as_promised = choice_is_safe && stress.as_promised() && wander.report.wander_exact;
+    let right = choice_is_safe && stress.as_promised() && wander.report.wander_exact;
     let interrupted = interrupt.pressed();
     let noise = wander.noise().into_iter().collect();
     let not_checked = [aborts.not_checked(), stress.not_checked()];
-    let not_checked = not_checked.into_iter().flatten().collect();
+    let not_checked: Vec<_> = not_checked.into_iter().flatten().collect();
+    let as_promised = judged(right, not_checked.is_empty());
     let partial = [aborts.partial(), stress.partial(), wander.partial()];
     let partial = partial.into_iter().flatten().collect();
     Ok(CheckReport {
@@ -72,6 +73,20 @@ pub(crate) fn run(length: Duration) -> Result<CheckReport, Failure> {
     })
 }
 
+/// `None` if nothing was wrong, and something was not tried.
+fn judged(right: bool, was_tried: bool) -> Option<bool> {
+    if right && !was_tried { None } else { Some(right) }
+}
+
+fn exit(as_promised: Option<bool>, interrupted: bool) -> Exit {
+    match as_promised {
+        Some(false) => Exit::WrongCount,
+        _ if interrupted => Exit::Interrupted,
+        None => Exit::NotChecked,
+        Some(true) => Exit::Complete,
+    }
+}
+
 impl CheckReport {
     pub(crate) fn interrupted(&self) -> bool {
         self.interrupted
@@ -80,27 +95,19 @@ impl CheckReport {
     /// Whether all is as promised, in a few words.
     pub(crate) fn verdict(&self) -> &'static str {
         match (self.as_promised, self.interrupted, self.partial.is_empty()) {
-            (false, ..) => "NOT AS PROMISED",
+            (Some(false), ..) => "NOT AS PROMISED",
             _ if !self.kernel_as_promised => {
                 "as promised by what percid chose; THE KERNEL BREAKS ITS PROMISE"
             }
-            _ if !self.not_checked.is_empty() => "NOT CHECKED",
-            (true, true, _) => "as promised, as far as it was checked: interrupted",
-            (true, false, false) => "as promised, as far as it was checked: partial",
-            (true, false, true) => "as promised",
+            (None, ..) => "NOT CHECKED",
+            (Some(true), true, _) => "as promised, as far as it was checked: interrupted",
+            (Some(true), false, false) => "as promised, as far as it was checked: partial",
+            (Some(true), false, true) => "as promised",
         }
     }
 
     pub(crate) fn exit(&self) -> Exit {
-        if !self.as_promised {
-            Exit::WrongCount
-        } else if self.interrupted {
-            Exit::Interrupted
-        } else if !self.not_checked.is_empty() {
-            Exit::NotChecked
-        } else {
-            Exit::Complete
-        }
+        exit(self.as_promised, self.interrupted)
     }
 }
 
@@ -113,5 +120,21 @@ impl fmt::Display for CheckReport {
         let separator = if self.not_checked.is_empty() { "" } else { ": " };
         let parts = self.not_checked.join(", ");
         writeln!(f, "check       {}{separator}{parts}", self.verdict())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_tried_is_not_as_promised() {
+        assert_eq!(judged(true, true), Some(true));
+        assert_eq!(judged(true, false), None);
+        assert_eq!([true, false].map(|was_tried| judged(false, was_tried)), [Some(false); 2]);
+        let exits = [Some(true), None, Some(false)].map(|judged| exit(judged, false));
+        assert_eq!(exits, [Exit::Complete, Exit::NotChecked, Exit::WrongCount]);
+        let exits = [Some(true), None, Some(false)].map(|judged| exit(judged, true));
+        assert_eq!(exits, [Exit::Interrupted, Exit::Interrupted, Exit::WrongCount]);
     }
 }

@@ -45,8 +45,8 @@ process may use, cores, L3 caches and NUMA nodes, each source of IDs with the re
 if it is not available, and the source chosen.
 
 With --check it tests at length what percid's promises rest on, and ends with status 1
-if what percid chose is not as promised, and with 3 if a part was NOT CHECKED, since nothing
-of it could be tried in the time. A quarter of --seconds goes to the first part, half to
+if what percid chose is not as promised, or with 3 if nothing of a part could be tried
+(NOT CHECKED; as_promised is null in JSON). A quarter of --seconds goes to the first part, half to
 the third and a quarter to the last; the second takes 3 seconds, at most 12:
 
   - whether the kernel aborts a critical section that is fenced or preempted: a section

@@ -19,10 +19,10 @@ pub enum Exit {
     NoAnswer,
     /// IDs are not those that a kernel gave. Exit status 1.
     Differs,
-    /// A check could have been made and came to nothing. Exit status 3.
-    NotChecked,
     /// Something failed on the way; what was there by then was written. Exit status 1.
     Partial,
+    /// What should have been checked could not be. Exit status 3.
+    NotChecked,
     /// That of a command that was run. Exit status as given.
     Status(u8),
 }

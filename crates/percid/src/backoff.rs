@@ -19,6 +19,8 @@ pub(crate) struct Backoff {
 
 impl Backoff {
     pub(crate) fn wait(&mut self) {
+        #[cfg(test)]
+        crate::sys::steps::at(crate::sys::steps::Step::Wait);
         let rounds = match self.rounds {
             0..100 => {
                 hint::spin_loop();

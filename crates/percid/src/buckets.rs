@@ -446,14 +446,4 @@ mod tests {
         buckets.record_many(1, 3, 0.5);
         assert_eq!((read(&buckets), buckets.unrecorded()), (([0, 0], 0.0), 4));
     }
-
-    #[test]
-    fn dropped_buckets_leave_nothing_behind() {
-        for _ in 0..3 {
-            let buckets = Buckets::new(4);
-            assert_eq!(read(&buckets), ([0; 4], 0.0));
-            (0..9).for_each(|n| buckets.record(n % 4, 2.0));
-            assert_eq!(read(&buckets), ([3, 2, 2, 2], 18.0));
-        }
-    }
 }

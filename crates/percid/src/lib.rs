@@ -17,6 +17,13 @@ mod buckets;
 #[doc(hidden)]
 pub mod capi;
 mod cell;
+#[cfg(all(
+    test,
+    target_os = "linux",
+    target_pointer_width = "64",
+    not(any(miri, percid_elsewhere, percid_portable))
+))]
+mod contract;
 mod counter;
 mod critical;
 mod float_counter;

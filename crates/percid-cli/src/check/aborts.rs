@@ -16,11 +16,14 @@ use percid_command::text_table::{Align, TextTable};
 /// One call of the library's probe: signals are blocked meanwhile, so Ctrl-C waits for its end.
 const PIECE: Duration = Duration::from_millis(250);
 
+/// How long to leave a busy machine alone after a call that came to nothing.
+const PAUSE: Duration = Duration::from_millis(10);
+
 /// What the kernel did with sections that it had to abort.
 #[derive(Debug, Serialize)]
 pub(super) struct AbortsReport {
-    #[serde(serialize_with = "as_text")]
     /// Why it could not be tried; `null` if it was.
+    #[serde(serialize_with = "as_text")]
     not_tried: Option<Unavailable>,
     /// The time was over before there was a round of each kind.
     #[serde(skip)]
@@ -46,12 +49,15 @@ impl AbortsReport {
             match machine::probe(PIECE.min(length)) {
                 Ok(probe) => report.kinds.iter_mut().zip(kinds(&probe)).for_each(Kind::add),
                 // On a busy machine a probe may come to nothing, and the next one may succeed.
-                Err(Unavailable::SectionsNotProbed) => {}
+                Err(Unavailable::SectionsNotProbed) => std::thread::sleep(PAUSE),
                 Err(_) if !report.is_untried() => {}
                 Err(why) => return AbortsReport { not_tried: Some(why), ..report },
             }
             let (share, left) = deadline.progress();
             progress.at(share, left);
+        }
+        if report.is_untried() {
+            report.not_tried = Some(Unavailable::SectionsNotProbed);
         }
         report
     }
@@ -70,7 +76,9 @@ impl AbortsReport {
     /// Its name, if it could be tried and was not. Without the kernel's help there are no critical
     /// sections, and nothing is to be checked.
     pub(super) fn not_checked(&self) -> Option<&'static str> {
-        let could_be = matches!(self.not_tried, None | Some(Unavailable::ProbeRefused(_)));
+        let could_be = self.not_tried.is_none_or(|why| {
+            matches!(why, Unavailable::ProbeRefused(_) | Unavailable::SectionsNotProbed)
+        });
         (could_be && self.is_untried()).then_some("aborts")
     }
 

@@ -14,6 +14,7 @@ Exit status:
        printed
   2    wrong arguments, or a file that is not what it should be (one line on standard error
        says what is allowed)
+  3    `percid info --check` could not check what percid's promises rest on
   130  Ctrl-C or SIGTERM; what was finished by then was printed, and JSON has
        \"interrupted\": true
 

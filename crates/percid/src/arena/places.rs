@@ -123,7 +123,12 @@ impl Places {
         let next = next.ok()?;
         self.free_remainder(next, start(next), ground);
         let place = start(next);
-        open(place, size, ground).then_some(place as Place)
+        if open(place, size, ground) {
+            return Some(place as Place);
+        }
+        // The next claim tries here again, unless another one was handed out meanwhile.
+        let _ = self.next.compare_exchange(place + size, place, Relaxed, Relaxed);
+        None
     }
 
     /// Frees what was left over before a block, at the end of an extent or in front of a page, as

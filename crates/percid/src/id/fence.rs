@@ -9,7 +9,7 @@ use std::sync::atomic::{
 };
 
 use super::unavailable::Unavailable;
-use crate::sys::membarrier;
+use crate::sys::{membarrier, preserving_errno};
 
 /// Skips all fences: the negative control of the stress tests, which must then lose something.
 #[cfg(feature = "testing")]
@@ -59,7 +59,8 @@ pub(crate) fn cpu(cpu: u32) -> Result<(), i32> {
     if skipped() { Ok(()) } else { membarrier::fence_cpu(cpu) }
 }
 
-/// Fences all CPUs, some 10 us. In a child of `fork` the parent's registration is not relied upon.
+/// Fences all CPUs, some 10 us, and leaves `errno` alone. In a child of `fork` the parent's
+/// registration is not relied upon.
 ///
 /// # Errors
 ///
@@ -68,10 +69,10 @@ pub(crate) fn all() -> Result<(), i32> {
     if skipped() {
         return Ok(());
     }
-    match membarrier::fence_all() {
+    preserving_errno(|| match membarrier::fence_all() {
         Err(libc::EPERM) => membarrier::register().and_then(|()| membarrier::fence_all()),
         done => done,
-    }
+    })
 }
 
 fn skipped() -> bool {

@@ -29,7 +29,6 @@
 //! is over before, there is no answer.
 
 use std::ffi::{c_int, c_void};
-use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -41,8 +40,8 @@ use super::unavailable::Unavailable;
 use crate::critical::FAST_PATH;
 use crate::critical::waiting::{self, Ending, NOWHERE, Rendezvous};
 use crate::sys::affinity::Affinity;
-use crate::sys::companion::{self, Companion, End};
-use crate::sys::{clock, membarrier, memory, process, rseq, signals};
+use crate::sys::companion::{self, Companion, End, Mapped, NotGone};
+use crate::sys::{clock, membarrier, process, rseq, signals};
 
 /// How often a section looks for the flag for each millisecond that is left: it must not be over
 /// long before, or the companion would not get its turn on a busy machine, nor long after. A look
@@ -167,6 +166,8 @@ static TRIES: AtomicU32 = AtomicU32::new(0);
 /// When the next probe may begin, in milliseconds; 0 before the first.
 static NEXT_TRY_MS: AtomicU64 = AtomicU64::new(0);
 
+pub(crate) use companion::reap_left;
+
 /// Whether a probe was without an answer, or is under way, and it is too early for the next.
 pub(crate) fn is_resting() -> bool {
     is_unanswered() && clock::now_ms() < NEXT_TRY_MS.load(Relaxed)
@@ -219,21 +220,12 @@ pub(crate) fn run(limit: Duration, brief: bool) -> Result<Probe, Unavailable> {
         return Err(Unavailable::SectionsNotProbed);
     }
     fence::prepare()?;
-    let place = memory::map(size_of::<Board>()).ok_or(Unavailable::SectionsNotProbed)?;
-    let (probe, end) = run_on(place.cast::<Board>(), limit, brief);
-    // A board that the companion may still write to stays.
-    if end != End::Unknown {
-        // SAFETY: the companion is gone, or never was, and the kernel's pointer to the descriptor
-        // was cleared.
-        unsafe { memory::unmap(place, size_of::<Board>()) };
+    // One that is not gone has not had a CPU: another would not get one either.
+    if !companion::reap_left() {
+        return Err(Unavailable::SectionsNotProbed);
     }
-    match end {
-        // Late or not, it has done what the answer says.
-        End::Exited | End::Late => probe,
-        // Something does not let it do what the probe needs, and will not the next time.
-        End::Killed => Err(Unavailable::ProbeRefused(libc::EPERM)),
-        End::Unknown => Err(Unavailable::ProbeRefused(libc::ECHILD)),
-    }
+    let board = Mapped::new(size_of::<Board>()).ok_or(Unavailable::SectionsNotProbed)?;
+    run_on(board, limit, brief)
 }
 
 /// What this thread and the companion share. All zero at first. The accesses are relaxed: each word
@@ -257,44 +249,52 @@ struct Board {
     refused: AtomicU32,
 }
 
-/// Plays on fresh memory. The second answer says whether the companion is gone from it.
-fn run_on(
-    place: NonNull<Board>,
-    limit: Duration,
-    brief: bool,
-) -> (Result<Probe, Unavailable>, End) {
+/// Plays on fresh memory.
+fn run_on(memory: Mapped, limit: Duration, brief: bool) -> Result<Probe, Unavailable> {
     // A handler that runs meanwhile would abort sections, and might end up here itself.
     let _signals = signals::block_all();
     let limit_ms = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
     let deadline_ms = clock::now_ms().saturating_add(limit_ms);
+    let place = memory.start().cast::<Board>();
     // SAFETY: fresh memory, all zero, which is a valid value, and no other thread has seen it yet.
     // From here on both sides only read these three fields.
     let fresh = unsafe { &mut *place.as_ptr() };
     fresh.deadline_ms = deadline_ms;
     fresh.first_cpu = rseq::cpu_id(FAST_PATH.area()).unwrap_or(NOWHERE);
     if !fresh.home.read() {
-        return (Err(Unavailable::SectionsNotProbed), End::Exited);
+        return Err(Unavailable::SectionsNotProbed);
     }
-    // SAFETY: the memory stays until the end is known, by the caller.
-    let companion = match unsafe { Companion::start(companion, place.as_ptr().cast()) } {
+    // SAFETY: it uses the board alone.
+    let companion = match unsafe { Companion::start(companion, memory) } {
         Ok(companion) => companion,
         // For the moment: another try later may find room.
-        Err(libc::EAGAIN | libc::ENOMEM) => {
-            return (Err(Unavailable::SectionsNotProbed), End::Exited);
-        }
-        Err(why) => return (Err(Unavailable::ProbeRefused(why)), End::Exited),
+        Err(libc::EAGAIN | libc::ENOMEM) => return Err(Unavailable::SectionsNotProbed),
+        Err(why) => return Err(Unavailable::ProbeRefused(why)),
     };
-    // SAFETY: as above; what both sides change is atomic, or this thread's alone.
+    // SAFETY: the memory stays until the companion's end is known; what both sides change is
+    // atomic, or this thread's alone.
     let board = unsafe { place.as_ref() };
     let probe = board.play_all(brief);
     board.over.store(1, Relaxed);
     companion.set_free(board.home.words());
-    let refused = || board.refused.load(Relaxed) as i32;
+    // If it is gone, the board is mapped as long as this value is there.
     let end = companion.end();
-    match refused() {
-        0 => (Ok(probe), end),
-        _ if probe.is_bad() => (Ok(probe), end),
-        errno => (Err(Unavailable::ProbeRefused(errno)), end),
+    answer(end.as_ref().map(|&(end, _)| end).map_err(|&why| why), || board.told(probe))
+}
+
+/// What to answer after the companion's end, where the board would have `told` something.
+fn answer(
+    end: Result<End, NotGone>,
+    told: impl FnOnce() -> Result<Probe, Unavailable>,
+) -> Result<Probe, Unavailable> {
+    match end {
+        // Late or not, it has done what the board tells.
+        Ok(End::Exited | End::Late) => told(),
+        // Something does not let it do what the probe needs, and will not the next time.
+        Ok(End::Killed) => Err(Unavailable::ProbeRefused(libc::EPERM)),
+        Err(NotGone::Refused(why)) => Err(Unavailable::ProbeRefused(why)),
+        // The board may be written to. Whoever asks again waits for the companion first.
+        Err(NotGone::Left) => Err(Unavailable::SectionsNotProbed),
     }
 }
 
@@ -310,6 +310,15 @@ fn was_aborted(done: bool, ending: Ending, here: Option<u32>, there: Option<u32>
 }
 
 impl Board {
+    /// What a probe has found, unless something was refused that it needs.
+    fn told(&self, probe: Probe) -> Result<Probe, Unavailable> {
+        match self.refused.load(Relaxed) as i32 {
+            0 => Ok(probe),
+            _ if probe.is_bad() => Ok(probe),
+            errno => Err(Unavailable::ProbeRefused(errno)),
+        }
+    }
+
     fn play_all(&self, brief: bool) -> Probe {
         let spoilt = Spoilt::now() == Spoilt::WrongDescriptor;
         let mut probe = Probe::default();
@@ -409,7 +418,7 @@ extern "C" fn companion(board: *mut c_void) -> c_int {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::steps;
+    use crate::sys::{memory, steps};
 
     #[test]
     fn a_good_answer_takes_enough_of_each_kind() {
@@ -448,7 +457,7 @@ mod tests {
     }
 
     /// The companion's answer to a round whose fence the kernel answers with `answer`.
-    fn answer(round: u32, cpu: u32, answer: Result<(), i32>) -> &'static Board {
+    fn answered(round: u32, cpu: u32, answer: Result<(), i32>) -> &'static Board {
         let board = board();
         let _watching = steps::watch(move |_| {
             assert_eq!(board.rendezvous.was_done(round), None, "the flag before the fence");
@@ -466,7 +475,7 @@ mod tests {
         // stays where it is.
         for round in [3, 4] {
             let done = |result| {
-                let board = answer(round, 9999, result);
+                let board = answered(round, 9999, result);
                 (board.rendezvous.was_done(round), board.refused.load(Relaxed) as i32)
             };
             assert_eq!(done(Ok(())), (Some(true), 0));
@@ -516,6 +525,17 @@ mod tests {
     }
 
     #[test]
+    fn a_companion_that_is_not_gone_yet_leaves_the_question_open() {
+        let probe = Probe::default();
+        let answer = |end| answer(end, || Ok(probe));
+        assert_eq!([End::Exited, End::Late].map(|end| answer(Ok(end))), [Ok(probe); 2]);
+        assert_eq!(answer(Err(NotGone::Left)), Err(Unavailable::SectionsNotProbed));
+        let refused = |errno| Err(Unavailable::ProbeRefused(errno));
+        assert_eq!(answer(Ok(End::Killed)), refused(libc::EPERM));
+        assert_eq!(answer(Err(NotGone::Refused(libc::ENOSYS))), refused(libc::ENOSYS));
+    }
+
+    #[test]
     fn there_are_rounds_of_every_kind() {
         assert!(matches!(Kind::of(3), Kind::Fence));
         assert!(matches!(Kind::of(4), Kind::FenceOfOneCpu));
@@ -552,7 +572,12 @@ mod tests {
 
     #[test]
     fn this_kernel_aborts() {
-        match run(Duration::from_secs(20), true) {
+        // Not while another test's companion is left.
+        let answer = || match run(Duration::from_secs(20), true) {
+            Err(Unavailable::SectionsNotProbed) => None,
+            answer => Some(answer),
+        };
+        match (0..100).find_map(|_| answer()).unwrap_or(Err(Unavailable::SectionsNotProbed)) {
             Ok(probe) => assert!(probe.is_good(), "{probe:?}"),
             Err(why) => percid_skips::not_checked("aborts by this kernel", &why.to_string()),
         }

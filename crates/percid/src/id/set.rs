@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use super::set_words;
 use crate::arena::{Block, word};
-use crate::sys::MAX_CPUS;
 #[cfg(test)]
 use crate::sys::steps::{self, Step};
+use crate::sys::{MAX_CPUS, preserving_errno};
 
 /// The words that lie in the set itself: enough for the IDs below 512.
 const NEAR: usize = 8;
@@ -133,7 +133,7 @@ impl IdSet {
     #[cold]
     fn prepare(&self, id: u32) {
         if set_words::published(&self.far) == 0 {
-            self.claim();
+            preserving_errno(|| self.claim());
         }
         if set_words::published(&self.far) & REFUSED != 0 {
             // Relaxed: the number says all.

@@ -136,6 +136,8 @@ impl Source {
 
     /// Makes sure that the calling thread can use an ID of this source now; `false` if it cannot.
     pub(crate) fn ensure_id(self) -> bool {
+        // The probe that this process once made may have left a child.
+        probe::reap_left();
         match self {
             Source::Kernel => kernel::ensure_id(),
             Source::Table => table::ensure_id(),
@@ -157,7 +159,7 @@ impl Source {
         }
     }
 
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Source::Kernel => "kernel",
             Source::Table => "table",

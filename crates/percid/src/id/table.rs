@@ -517,7 +517,8 @@ fn remember(cpu: u32) {
 }
 
 /// What only the proofs do to the table.
-#[cfg(feature = "testing")]
+#[cfg(any(test, feature = "testing"))]
+#[allow(dead_code, reason = "the tests need a part without the feature")]
 pub(crate) mod hooks {
     use super::*;
 
@@ -540,6 +541,16 @@ pub(crate) mod hooks {
         let evicted = locked.ready_to_fence() && locked.evict(|_, other| other == cpu) == 1;
         evicted.then(|| locked.space().hold_back(id))?;
         Some(id)
+    }
+
+    /// Frees the ID of `cpu` and gives it another one, which no CPU has.
+    #[cfg(test)]
+    pub(crate) fn give(cpu: u32, id: u32) -> bool {
+        let Some(mut locked) = installed().and_then(Table::try_lock) else { return false };
+        if let Some(held) = locked.take(cpu, true) {
+            locked.space().free(held);
+        }
+        locked.install(cpu, id, thread::token() as u64, clock::now_ms())
     }
 
     /// Fences one CPU, registering for that first.

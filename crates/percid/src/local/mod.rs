@@ -1094,23 +1094,6 @@ mod tests {
     }
 
     #[test]
-    #[cfg_attr(not(unix), ignore = "errno is kept on Unix")]
-    fn errno_is_left_alone() {
-        use crate::sys::{errno, set_errno};
-
-        while crate::id::choice::get().is_none() {}
-        let local = Local::new(|| 0u64);
-        // Every step of the first use fails, as far as errno goes.
-        let _watching = steps::watch(move |_| {
-            set_errno(84);
-            None
-        });
-        set_errno(33);
-        local.with(|value| *value += 1);
-        assert_eq!(errno(), 33);
-    }
-
-    #[test]
     fn a_drain_that_panics_has_taken_the_value_out() {
         static KEPT: std::sync::LazyLock<Arc<()>> = std::sync::LazyLock::new(Default::default);
         let local = Local::new(|| Arc::clone(&KEPT));

@@ -63,7 +63,7 @@ pub use raw::{Misuse, RawPool};
 /// * **Cost**: `get` and dropping the loan are one pop and one push of a [`Stack`]. Creating a pool
 ///   is a constant, whatever the number of CPUs.
 pub struct Pool<T> {
-    idle: Stack<Box<T>>,
+    pub(crate) idle: Stack<Box<T>>,
     make: fn() -> T,
 }
 

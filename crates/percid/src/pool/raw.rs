@@ -434,6 +434,16 @@ impl RawPool {
         }
     }
 
+    /// A new object, although there may be idle ones.
+    #[cfg(test)]
+    #[allow(dead_code, reason = "for tests of Linux")]
+    pub(crate) fn get_new(&self) -> Option<NonNull<u8>> {
+        let object = preserving_errno(|| self.cut())?;
+        // SAFETY: as in `get`.
+        unsafe { (*header(object)).mark = self.lent() };
+        Some(object)
+    }
+
     /// Cuts a new object.
     #[cold]
     fn cut(&self) -> Option<NonNull<u8>> {
@@ -636,6 +646,25 @@ mod tests {
             ranges.sort_unstable();
             assert!(ranges.windows(2).all(|pair| pair[0] + size <= pair[1] && pair[0] < pair[1]));
         }
+    }
+
+    /// Another thread maps a slab while this one does: each object that is cut comes from a slab
+    /// that is full before the next is mapped.
+    #[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
+    #[test]
+    #[cfg_attr(miri, ignore = "it asks the kernel")]
+    fn a_lost_race_for_a_slab_wastes_none() {
+        let pool: &RawPool = Box::leak(Box::new(pool(1000, 8)));
+        let watching = steps::watch(|step| {
+            if step == Step::Map(pool.slab_bytes()) {
+                pool.get_new().expect("memory");
+            }
+            None
+        });
+        let slabs = || pool.slabs().len() as u32;
+        (0..20 * pool.per_slab()).for_each(|_| _ = pool.get_new().expect("memory"));
+        drop(watching);
+        assert!((20..=22).contains(&slabs()), "{} slabs for the objects of 20", slabs());
     }
 
     #[test]

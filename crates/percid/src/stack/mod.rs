@@ -91,7 +91,7 @@ const MAX_CAPACITY: u32 = (STRIDE / 8 - 1) as u32;
 ///   were moving at the time. If items own something outside the process's memory, that is the
 ///   caller's care.
 /// * **Memory**: 256 bytes for the handle; `8 * (capacity + 1)` bytes, rounded up to a power of
-///   two, for every ID that used it; 256 bytes for every 30 items of the shared list.
+///   two, for every ID that used it; 256 bytes for every batch in the shared list.
 /// * **Cost**: a push and a pop some 25 instructions each, three and two of them stores, none
 ///   locked; with [`Source::Atomic`] a call and one locked instruction each. A batch costs two
 ///   locked instructions, and is due once in 15 operations at worst. Creating a stack is a

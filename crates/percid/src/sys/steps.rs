@@ -9,8 +9,8 @@ use std::cell::RefCell;
 /// What a slow path is about to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(
-    not(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere))),
-    expect(dead_code, reason = "only Linux takes all of them")
+    any(miri, not(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))),
+    allow(dead_code, reason = "only Linux takes all of them")
 )]
 pub(crate) enum Step {
     /// Call `membarrier` for the fence.
@@ -19,8 +19,18 @@ pub(crate) enum Step {
     Rseq(usize, u32, i32),
     /// Confine this thread to this CPU.
     Confine(u32),
+    /// Wait for another thread.
+    Wait,
     /// Block the signals of this thread.
     BlockSignals,
+    /// Ask whether a companion has ended. Any answer in the kernel's place says that it has not.
+    LookAtCompanion,
+    /// Claim a block of so many bytes.
+    Claim(usize),
+    /// Map so many bytes.
+    Map(usize),
+    /// Open a part of a reservation.
+    Open,
     /// Open the memory of this ID.
     OpenId(u32),
     /// Make this ID a member of a set.

@@ -20,3 +20,7 @@ pub(crate) fn is_resting() -> bool {
 pub(crate) fn is_unanswered() -> bool {
     false
 }
+
+pub(crate) fn reap_left() -> bool {
+    true
+}

@@ -21,6 +21,7 @@ use std::sync::atomic::{
 };
 
 use super::{memory, process};
+use crate::sys::preserving_errno;
 
 /// The word that a fork wipes: the process's generation, 0 if it has none yet. Null at first. It
 /// never changes afterwards, so that no two threads of a process disagree.
@@ -72,7 +73,7 @@ fn decided(word: &AtomicU32, next: impl FnOnce() -> u32) -> u32 {
 
 fn word() -> &'static AtomicU32 {
     // SAFETY: null, or a word that is there forever.
-    unsafe { GENERATION.load(Acquire).as_ref() }.unwrap_or_else(map)
+    unsafe { GENERATION.load(Acquire).as_ref() }.unwrap_or_else(|| preserving_errno(map))
 }
 
 /// Several threads, or a thread and its signal handler, may be here at once: the first to publish

@@ -4,6 +4,8 @@ use std::ptr::{self, NonNull};
 
 use super::{leak_detector, stays};
 use crate::sys::pages;
+#[cfg(test)]
+use crate::sys::steps::{self, Step};
 
 /// Reserves `bytes` of address space that costs no memory and cannot be touched yet.
 ///
@@ -26,6 +28,10 @@ pub(crate) fn reserve(bytes: usize) -> Option<NonNull<u8>> {
 ///
 /// The range must lie inside a reservation made by [`reserve`].
 pub(crate) unsafe fn open(start: *mut u8, bytes: usize) -> bool {
+    #[cfg(test)]
+    if let Some(answer) = steps::at(Step::Open) {
+        return answer.is_ok();
+    }
     // SAFETY: the range is the caller's own mapping, by contract; widening the protection of memory
     // that is untouchable or open already takes nothing from other users.
     unsafe { libc::mprotect(start.cast(), bytes, libc::PROT_READ | libc::PROT_WRITE) == 0 }
@@ -33,6 +39,10 @@ pub(crate) unsafe fn open(start: *mut u8, bytes: usize) -> bool {
 
 /// Maps zeroed memory.
 pub(crate) fn map(bytes: usize) -> Option<NonNull<u8>> {
+    #[cfg(test)]
+    if let Some(Err(_)) = steps::at(Step::Map(bytes)) {
+        return None;
+    }
     map_with(bytes, libc::PROT_READ | libc::PROT_WRITE, 0)
 }
 

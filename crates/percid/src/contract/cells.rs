@@ -1,0 +1,448 @@
+//! The columns: what is tested of each structure.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+use super::rows::of_row;
+use super::{Column, Contract, Fences, sources};
+use crate::id::{Source, table};
+use crate::sys::affinity::{self, Affinity};
+use crate::sys::steps::{self, Fence, Step};
+use crate::sys::{MAX_CPUS, errno, holder, set_errno, thread};
+
+macro_rules! columns {
+    ($($name:literal: $cell:ident),* $(,)?) => {
+        pub(super) const COLUMNS: &[Column] = &[
+            $(Column { name: $name, run: |row| of_row!(row, $cell) }),*
+        ];
+    };
+}
+
+columns! {
+    "lives": lives,
+    "lost-races": lost_races,
+    "errno": errno_is_kept,
+    "work": work,
+    "handler": handler,
+    "fork": fork,
+    "refusal": refusal,
+    "ids-of-atomic": ids_of_atomic,
+    "ids-of-table": ids_of_table,
+    "visitor-adds": visitor_adds,
+    "visitor-panics": visitor_panics,
+}
+
+/// IDs at the ends of words, of what lies in a structure itself, and of all.
+const IDS: [u32; 6] = [0, 63, 64, 511, 512, MAX_CPUS as u32 - 1];
+
+/// How many puts a test begins with: more than a part holds.
+const PUTS: u64 = 20;
+
+/// Some puts that all succeed.
+fn put<R: Contract>(object: &R, times: u64) {
+    (0..times).for_each(|n| assert!(object.put(), "put {n} of {times}"));
+}
+
+/// What a process has: bytes of memory, bytes of address space, descriptors, threads.
+fn holdings() -> [u64; 4] {
+    let read = |of| std::fs::read_to_string(of).expect("/proc");
+    // Not the counts of `statm`, which CPUs may keep to themselves for a while; and without the
+    // program's own pages.
+    let rollup = read("/proc/self/smaps_rollup");
+    let anonymous = rollup.lines().find_map(|line| line.strip_prefix("Anonymous:"));
+    let statm = read("/proc/self/statm");
+    let number = |of: &str| of.split_whitespace().next().and_then(|number| number.parse().ok());
+    let memory: u64 = anonymous.and_then(number).expect("a number of KiB");
+    let space: u64 = number(&statm).expect("a number of pages");
+    let entries = |of| std::fs::read_dir(of).expect("/proc").count() as u64;
+    // SAFETY: asks for a number.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as u64;
+    [memory << 10, space * page, entries("/proc/self/fd"), entries("/proc/self/task")]
+}
+
+/// Lets it live so often that eight bytes a life would be noticed. `objects` live in each.
+fn live_often<R: Contract>(what: &str, objects: u64, life: impl Fn()) {
+    // What the allocator and the stack keep of twenty thousand lives is less.
+    const SLACK: u64 = 96 << 10;
+    let (memory, space) = (objects * R::LEAVES.0, objects * R::LEAVES.1);
+    // Another CPU's ID would have memory of its own.
+    Affinity::confine(affinity::current_cpu()).expect("it is allowed");
+    // Those that leave address space must not use it up.
+    let lives = if space > 0 { 1000 } else { 20_000 };
+    (0..lives / 10).for_each(|_| life());
+    let before = holdings();
+    (0..lives).for_each(|_| life());
+    let after = holdings();
+    let grown = |index: usize| after[index].saturating_sub(before[index]);
+    let is_sanitized = option_env!("RUSTFLAGS").is_some_and(|flags| flags.contains("sanitizer"));
+    // A sanitizer keeps freed memory; an emulator, which has no IDs, takes some for itself.
+    if is_sanitized || Source::Table.prepare().is_err() {
+        percid_skips::not_checked("memory after many lives", "it is not the program's alone");
+    } else {
+        assert!(grown(0) <= lives * memory + SLACK, "{what}: {} bytes of memory", grown(0));
+        assert!(grown(1) <= lives * space + 10 * SLACK, "{what}: {} bytes of addresses", grown(1));
+    }
+    assert_eq!(after[2..], before[2..], "{what}: descriptors and threads");
+}
+
+fn lives<R: Contract>() {
+    for source in sources() {
+        live_often::<R>(source.name(), 1, || R::with(source).expect("memory").live());
+    }
+    live_often::<R>("fresh", 1, || R::fresh().live());
+}
+
+/// At each place where memory is taken another use of the same object comes in between, as that of
+/// another thread may.
+fn lost_races<R: Contract>() {
+    static OBJECT: AtomicUsize = AtomicUsize::new(0);
+    static RACES: AtomicU64 = AtomicU64::new(0);
+    // SAFETY: an object that lives while its address is there.
+    let object = || unsafe {
+        ptr::with_exposed_provenance::<R>(OBJECT.load(Relaxed)).as_ref().expect("an object")
+    };
+    let _watching = steps::watch(move |step| {
+        if matches!(step, Step::Claim(_) | Step::Map(_)) && OBJECT.load(Relaxed) != 0 {
+            RACES.fetch_add(1, Relaxed);
+            object().put();
+        }
+        None
+    });
+    // Who loses may have taken as much as who wins.
+    live_often::<R>("lost races", 2, || {
+        let object = R::fresh();
+        OBJECT.store(ptr::from_ref(&object).expose_provenance(), Relaxed);
+        object.put();
+        let first = object.count();
+        assert!((1..=4).contains(&first), "{first}");
+        OBJECT.store(0, Relaxed);
+    });
+    assert!(RACES.load(Relaxed) > 1000, "nothing came in between");
+}
+
+/// Whether the kernel may refuse it.
+fn is_refusable(step: Step) -> bool {
+    use Step::{BlockSignals, Insert, LookAtCompanion, Remove, Wait};
+    !matches!(step, BlockSignals | Insert(_) | Remove(_) | LookAtCompanion | Wait)
+}
+
+fn errno_is_kept<R: Contract>() {
+    const MINE: i32 = 4321;
+    fn keeps<T>(what: &str, operation: impl FnOnce() -> T) -> T {
+        set_errno(MINE);
+        let result = operation();
+        assert_eq!(errno(), MINE, "{what}");
+        result
+    }
+    let whole_life = |when: &str, is_refused: bool, object: R| {
+        keeps(&format!("{when}: put"), || object.put());
+        keeps(&format!("{when}: put again"), || (0..PUTS).for_each(|_| _ = object.put()));
+        _ = keeps(&format!("{when}: told"), || object.told());
+        if let Ok((visit, ..)) = R::VISIT {
+            keeps(&format!("{when}: visit"), || visit(&object, &mut || {}));
+        }
+        keeps(&format!("{when}: count"), || object.count());
+        keeps(&format!("{when}: put at last"), || object.put());
+        if !is_refused {
+            keeps(&format!("{when}: live"), || object.live());
+        }
+        keeps(&format!("{when}: drop"), || drop(object));
+    };
+    let refused = || steps::watch(|step| is_refusable(step).then_some(Err(steps::REFUSED)));
+    // Every step fails, as far as errno goes.
+    let noisy = || {
+        steps::watch(|step| {
+            if is_refusable(step) {
+                set_errno(84);
+            }
+            None
+        })
+    };
+    let watching = refused();
+    whole_life("all is refused", true, R::fresh());
+    drop(watching);
+    let watching = noisy();
+    whole_life("first use", false, R::fresh());
+    drop(watching);
+    for source in sources() {
+        let object = keeps("with_source", || R::with(source)).expect("memory");
+        let watching = noisy();
+        whole_life(source.name(), false, object);
+        drop(watching);
+        let object = R::with(source).expect("memory");
+        let _watching = refused();
+        whole_life(&format!("{source}, all is refused"), true, object);
+    }
+}
+
+/// On one CPU, with nobody else there: what a use costs beside its instructions.
+fn work<R: Contract>() {
+    static STEPS: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
+    const TIMES: u64 = 1000;
+    Affinity::confine(affinity::current_cpu()).expect("it is allowed");
+    // The process's number takes memory once.
+    holder::me();
+    // The kernel changes its own IDs as it likes, and each takes memory.
+    for source in sources().filter(|&source| source != Source::Kernel) {
+        let object = R::with(source).expect("memory");
+        let count = |what: &dyn Fn()| {
+            STEPS.iter().for_each(|steps| steps.store(0, Relaxed));
+            let _watching = steps::watch(|step| {
+                let place = match step {
+                    Step::Claim(_) | Step::Map(_) | Step::Open | Step::OpenId(_) => &STEPS[0],
+                    Step::Wait => &STEPS[1],
+                    Step::Membarrier(_) => &STEPS[2],
+                    _ => return None,
+                };
+                place.fetch_add(1, Relaxed);
+                None
+            });
+            what();
+            STEPS.each_ref().map(|steps| steps.load(Relaxed))
+        };
+        let puts = || (0..TIMES).for_each(|_| _ = object.put());
+        puts();
+        let [memory, waits, fences] = count(&puts);
+        assert!(memory <= R::TAKES_MEMORY, "{source}: {memory} times for memory");
+        assert_eq!((waits, fences), (0, 0), "{source}: waits and fences of {TIMES} puts");
+        let [memory, waits, fences] = count(&|| _ = object.count());
+        assert_eq!((memory, waits), (0, 0), "{source}: memory and waits of a reading");
+        assert!(fences <= 1, "{source}: {fences} fences of a reading");
+        let place = std::cell::Cell::new(Some(object));
+        assert_eq!(count(&|| drop(place.take())), [0; 3], "{source}: a drop");
+    }
+}
+
+/// What the handler uses, and how many of its puts succeeded.
+static IN_HANDLER: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
+static PUT_IN_HANDLER: AtomicU64 = AtomicU64::new(0);
+
+extern "C" fn put_in_handler<R: Contract>(_: libc::c_int) {
+    // SAFETY: null, or an object of this type that lives.
+    if let Some(object) = unsafe { IN_HANDLER.load(Relaxed).cast::<R>().as_ref() } {
+        set_errno(7);
+        PUT_IN_HANDLER.fetch_add(u64::from(object.put()), Relaxed);
+        assert_eq!(errno(), 7);
+    }
+}
+
+/// It is raised at each step of a slow path, and comes there, or where signals are no longer
+/// blocked.
+fn handler<R: Contract>() {
+    if R::HANDLER.is_err() {
+        return;
+    }
+    let handler: extern "C" fn(libc::c_int) = put_in_handler::<R>;
+    // SAFETY: a handler that does what is async-signal-safe.
+    unsafe { libc::signal(libc::SIGUSR1, handler as libc::sighandler_t) };
+    let interrupt = || {
+        // SAFETY: the handler is there.
+        assert_eq!(unsafe { libc::raise(libc::SIGUSR1) }, 0);
+    };
+    for round in 0..20 {
+        let object = R::fresh();
+        PUT_IN_HANDLER.store(0, Relaxed);
+        IN_HANDLER.store(ptr::from_ref(&object).cast_mut().cast(), Relaxed);
+        let mut own = 0;
+        if round % 2 == 0 {
+            interrupt();
+        }
+        let watching = steps::watch(move |_| {
+            interrupt();
+            None
+        });
+        for _ in 0..PUTS {
+            own += u64::from(object.put());
+        }
+        drop(watching);
+        IN_HANDLER.store(ptr::null_mut(), Relaxed);
+        let (count, all) = (object.count(), own + PUT_IN_HANDLER.load(Relaxed));
+        // Both may have marked the same ID.
+        assert!(count == all || R::IDS.is_err() && (own..all).contains(&count), "{count} of {all}");
+        if round == 0 {
+            assert!(PUT_IN_HANDLER.load(Relaxed) > 0 && own == PUTS, "{own}");
+        }
+    }
+}
+
+fn fork<R: Contract>() {
+    for source in sources() {
+        let object = R::with(source).expect("memory");
+        put(&object, 5);
+        // SAFETY: this process has no other thread that uses anything; the child exits at once.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            let right = catch_unwind(AssertUnwindSafe(|| {
+                put(&object, 3);
+                assert_eq!(object.count(), 8, "{source}");
+                let other = R::fresh();
+                put(&other, 2);
+                assert_eq!(other.count(), 2);
+            }));
+            // SAFETY: ends the child.
+            unsafe { libc::_exit(if right.is_ok() { 0 } else { 9 }) };
+        }
+        put(&object, 1);
+        let mut status = 0;
+        // SAFETY: a place for the status.
+        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+        assert_eq!(status, 0, "the child");
+        assert_eq!(object.count(), 6, "{source}: what the child did is its own");
+    }
+}
+
+/// What is asked for, and refused.
+type Wanted = fn(Step) -> bool;
+
+fn refusal<R: Contract>() {
+    let kinds: [(&str, Wanted); 6] = [
+        ("all", is_refusable),
+        ("address space", |step| matches!(step, Step::Claim(_))),
+        ("mappings", |step| matches!(step, Step::Map(_))),
+        ("memory", |step| matches!(step, Step::Open)),
+        ("memory of IDs", |step| matches!(step, Step::OpenId(_))),
+        ("fences", |step| matches!(step, Step::Membarrier(Fence::OfAll | Fence::OfCpu(_)))),
+    ];
+    for (what, is_wanted) in kinds {
+        for source in [None, Some(Source::Table), Some(Source::Atomic)] {
+            let new = || match source {
+                None => Ok(R::fresh()),
+                Some(source) => R::with(source),
+            };
+            let watching = steps::watch(move |step| is_wanted(step).then_some(Err(libc::ENOMEM)));
+            let early = new().map(|object| {
+                let kept = (0..PUTS).filter(|_| object.put()).count() as u64;
+                (object, kept)
+            });
+            drop(watching);
+            if let Ok((object, kept)) = early {
+                if let Ok(told) = object.told() {
+                    assert_eq!(told, PUTS - kept, "{what}, {source:?}: told");
+                }
+                check_count(&object, kept, what);
+                let later = (0..PUTS).filter(|_| object.put()).count() as u64;
+                check_count(&object, later + R::kept_by_count(kept), what);
+            }
+            // As if nothing had been.
+            if let Ok(object) = new() {
+                put(&object, PUTS);
+                check_count(&object, PUTS, what);
+            } else {
+                assert!(source.is_some_and(|source| source.prepare().is_err()), "{what}");
+            }
+        }
+    }
+}
+
+fn check_count<R: Contract>(object: &R, expected: u64, what: &str) {
+    let count = object.count();
+    match R::IDS {
+        Ok(()) => assert_eq!(count, expected, "{what}"),
+        // Those that there may be are visited too.
+        Err(_) => assert!(count >= expected, "{what}: {count} of {expected}"),
+    }
+}
+
+fn ids_of_atomic<R: Contract>() {
+    affinity::PRETENDED.store(MAX_CPUS, Relaxed);
+    let object = R::with(Source::Atomic).expect("memory");
+    let go_to = |id| {
+        // SAFETY: the block is this thread's own.
+        let block = unsafe { &mut *thread::own() };
+        (block.hint, block.hint_left, block.copy) = (id, 64, 0);
+    };
+    for id in IDS {
+        // The first try of each finds no memory, and the others do.
+        let watching = steps::watch(|step| matches!(step, Step::OpenId(_)).then_some(Err(12)));
+        go_to(id);
+        put(&object, 1);
+        drop(watching);
+        go_to(id);
+        put(&object, 2);
+        assert!(R::IDS.is_err() || Source::Atomic.ids_seen() > id, "{id}");
+    }
+    check_count(&object, 3 * IDS.len() as u64, "each ID has two, the shared slot one");
+}
+
+/// Gives one ID after the other to the CPU on which this thread stays.
+fn ids_of_table<R: Contract>() {
+    affinity::PRETENDED.store(MAX_CPUS, Relaxed);
+    if R::IDS.is_err() || Source::Table.prepare().is_err() {
+        return;
+    }
+    let cpu = affinity::current_cpu();
+    Affinity::confine(cpu).expect("it is allowed");
+    let object = R::with(Source::Table).expect("memory");
+    assert!(Source::Table.ensure_id_hint().is_some());
+    for id in IDS {
+        assert!(table::hooks::give(cpu, id), "{id}");
+        put(&object, 3);
+        assert_eq!(Source::Table.current_id(), Some(id));
+    }
+    let puts = 3 * IDS.len() as u64;
+    let Ok((visit, fences, takes_puts)) = R::VISIT else {
+        return check_count(&object, puts, "all IDs");
+    };
+    static FENCES: AtomicU64 = AtomicU64::new(0);
+    let watching = steps::watch(|step| {
+        FENCES.fetch_add(u64::from(step == Step::Membarrier(Fence::OfAll)), Relaxed);
+        None
+    });
+    let mut visits = 0;
+    visit(&object, &mut || visits += 1);
+    drop(watching);
+    // The words of 0 and 63, of 64, of 511, of 512, and of the last.
+    let words = if fences == Fences::PerWord { 5 } else { 0 };
+    assert_eq!(FENCES.load(Relaxed), words, "fences of all CPUs");
+    assert_eq!(visits, if takes_puts { puts } else { IDS.len() as u64 });
+    check_count(&object, 0, "all was taken");
+}
+
+/// How often a visitor may be called: each item that was there, and each that it added before the
+/// visit came to where it was added.
+const MOST_VISITS: u64 = 4 * PUTS + 64;
+
+fn visitor_adds<R: Contract>() {
+    let Ok((visit, _, takes_puts)) = R::VISIT else { return };
+    for source in sources() {
+        let object = R::with(source).expect("memory");
+        put(&object, PUTS);
+        let (mut visits, mut puts) = (0, PUTS);
+        visit(&object, &mut || {
+            visits += 1;
+            // Or it would never end.
+            if visits <= 10 * MOST_VISITS {
+                puts += u64::from(object.put());
+            }
+        });
+        assert!(visits > 0 && visits <= MOST_VISITS, "{source}: {visits} visits");
+        if takes_puts {
+            assert_eq!(visits + object.count(), puts, "{source}");
+        }
+    }
+}
+
+fn visitor_panics<R: Contract>() {
+    let Ok((visit, _, takes_puts)) = R::VISIT else { return };
+    std::panic::set_hook(Box::new(|_| {}));
+    for source in sources() {
+        let object = R::with(source).expect("memory");
+        put(&object, PUTS);
+        let mut visits = 0;
+        let panic = || {
+            visit(&object, &mut || {
+                visits += 1;
+                panic!("in the visitor");
+            });
+        };
+        assert!(catch_unwind(AssertUnwindSafe(panic)).is_err() && visits == 1, "{source}");
+        put(&object, 1);
+        let left = object.count();
+        if takes_puts {
+            assert_eq!(left, PUTS, "{source}: all but one, and another");
+        } else {
+            assert!(left >= 1, "{source}");
+        }
+    }
+}
