@@ -301,6 +301,31 @@ mod tests {
         assert!(drained(&mask).is_empty());
     }
 
+    /// Whatever word a member lies in, and however many there are.
+    #[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
+    #[test]
+    #[cfg_attr(miri, ignore = "it asks the kernel")]
+    fn a_drain_fences_once_and_only_if_there_is_a_member() {
+        use crate::sys::steps::{self, Fence, Step};
+        use std::sync::atomic::AtomicUsize;
+
+        if !has_fast_marks() {
+            return percid_skips::not_checked("fences of a mask's drain", "there are none");
+        }
+        static FENCES: AtomicUsize = AtomicUsize::new(0);
+        let _watching = steps::watch(|step| {
+            FENCES.fetch_add(usize::from(step == Step::Membarrier(Fence::OfAll)), Relaxed);
+            None
+        });
+        let all: &[&[u32]] = &[&[], &[0], &[63], &[64], &[511], &[0, 63, 64, 511], &[]];
+        for ids in all {
+            let mask: ActiveMask = ids.iter().copied().collect();
+            FENCES.store(0, Relaxed);
+            assert_eq!(mask.drain(drop), ids.len());
+            assert_eq!(FENCES.load(Relaxed), usize::from(!ids.is_empty()), "{ids:?}");
+        }
+    }
+
     #[test]
     fn a_mark_during_a_drain_is_for_the_next() {
         let mask = ActiveMask::new();

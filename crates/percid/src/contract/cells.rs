@@ -91,6 +91,12 @@ fn lives<R: Contract>() {
         live_often::<R>(source.name(), 1, || R::with(source).expect("memory").live());
     }
     live_often::<R>("fresh", 1, || R::fresh().live());
+    // What was taken for a use that then was refused.
+    let _watching = steps::watch(|step| matches!(step, Step::Map(_)).then_some(Err(libc::ENOMEM)));
+    live_often::<R>("without mappings", 0, || {
+        let object = R::fresh();
+        (0..3).for_each(|_| _ = object.put());
+    });
 }
 
 /// At each place where memory is taken another use of the same object comes in between, as that of
@@ -266,28 +272,38 @@ fn handler<R: Contract>() {
     }
 }
 
+/// A child of `fork` that does something and ends.
+fn begin_child(body: impl FnOnce()) -> libc::pid_t {
+    // SAFETY: this process has no other thread that uses anything; the child exits at once.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let right = catch_unwind(AssertUnwindSafe(body)).is_ok();
+        // SAFETY: ends the child.
+        unsafe { libc::_exit(if right { 0 } else { 9 }) };
+    }
+    child
+}
+
+fn assert_ends_well(child: libc::pid_t) {
+    let mut status = 0;
+    // SAFETY: a place for the status.
+    assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+    assert_eq!(status, 0, "the child");
+}
+
 fn fork<R: Contract>() {
     for source in sources() {
         let object = R::with(source).expect("memory");
         put(&object, 5);
-        // SAFETY: this process has no other thread that uses anything; the child exits at once.
-        let child = unsafe { libc::fork() };
-        if child == 0 {
-            let right = catch_unwind(AssertUnwindSafe(|| {
-                put(&object, 3);
-                assert_eq!(object.count(), 8, "{source}");
-                let other = R::fresh();
-                put(&other, 2);
-                assert_eq!(other.count(), 2);
-            }));
-            // SAFETY: ends the child.
-            unsafe { libc::_exit(if right.is_ok() { 0 } else { 9 }) };
-        }
+        let child = begin_child(|| {
+            put(&object, 3);
+            assert_eq!(object.count(), 8, "{source}");
+            let other = R::fresh();
+            put(&other, 2);
+            assert_eq!(other.count(), 2);
+        });
         put(&object, 1);
-        let mut status = 0;
-        // SAFETY: a place for the status.
-        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-        assert_eq!(status, 0, "the child");
+        assert_ends_well(child);
         assert_eq!(object.count(), 6, "{source}: what the child did is its own");
     }
 }
@@ -295,43 +311,51 @@ fn fork<R: Contract>() {
 /// What is asked for, and refused.
 type Wanted = fn(Step) -> bool;
 
+/// Each in a process that has not used anything.
 fn refusal<R: Contract>() {
-    let kinds: [(&str, Wanted); 6] = [
+    static OPENED: AtomicU64 = AtomicU64::new(0);
+    let kinds: [(&str, Wanted); 7] = [
         ("all", is_refusable),
         ("address space", |step| matches!(step, Step::Claim(_))),
         ("mappings", |step| matches!(step, Step::Map(_))),
-        ("memory", |step| matches!(step, Step::Open)),
+        ("memory", |step| step == Step::Open),
+        // All but the shared slot's, and the bits of its blocks.
+        ("slots", |step| step == Step::Open && OPENED.fetch_add(1, Relaxed) >= 2),
         ("memory of IDs", |step| matches!(step, Step::OpenId(_))),
         ("fences", |step| matches!(step, Step::Membarrier(Fence::OfAll | Fence::OfCpu(_)))),
     ];
     for (what, is_wanted) in kinds {
-        for source in [None, Some(Source::Table), Some(Source::Atomic)] {
-            let new = || match source {
-                None => Ok(R::fresh()),
-                Some(source) => R::with(source),
-            };
-            let watching = steps::watch(move |step| is_wanted(step).then_some(Err(libc::ENOMEM)));
-            let early = new().map(|object| {
-                let kept = (0..PUTS).filter(|_| object.put()).count() as u64;
-                (object, kept)
-            });
-            drop(watching);
-            if let Ok((object, kept)) = early {
-                if let Ok(told) = object.told() {
-                    assert_eq!(told, PUTS - kept, "{what}, {source:?}: told");
-                }
-                check_count(&object, kept, what);
-                let later = (0..PUTS).filter(|_| object.put()).count() as u64;
-                check_count(&object, later + R::kept_by_count(kept), what);
+        assert_ends_well(begin_child(|| {
+            for source in [None, Some(Source::Table), Some(Source::Atomic)] {
+                refused::<R>(what, is_wanted, source);
             }
-            // As if nothing had been.
-            if let Ok(object) = new() {
-                put(&object, PUTS);
-                check_count(&object, PUTS, what);
-            } else {
-                assert!(source.is_some_and(|source| source.prepare().is_err()), "{what}");
-            }
+        }));
+    }
+}
+
+fn refused<R: Contract>(what: &str, is_wanted: Wanted, source: Option<Source>) {
+    let new = || match source {
+        None => Ok(R::fresh()),
+        Some(source) => R::with(source),
+    };
+    let puts = |object: &R| (0..PUTS).filter(|_| object.put()).count() as u64;
+    let watching = steps::watch(move |step| is_wanted(step).then_some(Err(libc::ENOMEM)));
+    let early = new().map(|object| (puts(&object), object));
+    drop(watching);
+    if let Ok((kept, object)) = early {
+        if let Ok(told) = object.told() {
+            assert_eq!(told, PUTS - kept, "{what}, {source:?}: told");
         }
+        check_count(&object, kept, what);
+        let later = puts(&object);
+        check_count(&object, later + R::kept_by_count(kept), what);
+    }
+    // As if nothing had been.
+    if let Ok(object) = new() {
+        put(&object, PUTS);
+        check_count(&object, PUTS, what);
+    } else {
+        assert!(source.is_some_and(|source| source.prepare().is_err()), "{what}");
     }
 }
 
