@@ -1,4 +1,5 @@
-//! What kernels and tools of other people write: old kernels, kernels of vendors, containers, newer compression.
+//! What kernels and tools of other people write: old kernels, kernels of vendors, containers, newer
+//! compression.
 
 use crate::fixture;
 
@@ -35,7 +36,8 @@ fn reasons(trace: &Trace) -> Vec<Reason> {
     Trustworthiness::of(trace).shortcomings.iter().map(|found| found.reason).collect()
 }
 
-/// A file of trace-cmd in which the description of `sched_wakeup_new` is another one of the same length.
+/// A file of trace-cmd in which the description of `sched_wakeup_new` is another one of the same
+/// length.
 fn with_description(name: &str, id: u32, fields: &[&str]) -> Vec<u8> {
     let mut file = bytes("instances.6.dat");
     let find = |text: &[u8]| file.windows(text.len()).position(|window| window == text);
@@ -292,7 +294,8 @@ fn records(file: &[u8]) -> Vec<(usize, u32, usize)> {
     records
 }
 
-/// The numbers that perf itself writes are others than those of the kernel's tracepoints, as in a container.
+/// The numbers that perf itself writes are others than those of the kernel's tracepoints, as in a
+/// container.
 fn in_a_namespace(name: &str) -> Vec<u8> {
     let mut file = bytes(name);
     let word = |at: usize| u64::from_le_bytes(*file[at..].first_chunk().expect("a number"));
