@@ -129,8 +129,8 @@ impl Formats {
         }
     }
 
-    /// The same for a file, whose kernel may be any: states of which no description says what they mean are
-    /// settled at its end.
+    /// The same for a file, whose kernel may be any: states of which no description says what they
+    /// mean are settled at its end.
     #[cfg(feature = "files")]
     pub(crate) fn of_any_kernel(self) -> Formats {
         Formats { otherwise: crate::kernel_states::raw, ..self }
@@ -167,8 +167,8 @@ impl Formats {
         Ok(())
     }
 
-    /// Takes in the description of an event like [`add`](Formats::add). One that is not understood is left
-    /// out, and so are the records of its event.
+    /// Takes in the description of an event like [`add`](Formats::add). One that is not understood
+    /// is left out, and so are the records of its event.
     #[cfg(feature = "files")]
     pub(crate) fn add_or_leave_out(&mut self, system: &str, description: &str) {
         let Err(why) = self.add(system, description) else { return };

@@ -1,9 +1,9 @@
 //! The numbers by which kernels tell why a thread stopped running.
 //!
-//! They have changed: 64 is a thread that has died up to Linux 4.13, and one that is parked since then. So a
-//! number is read by the table in the kernel's description of `sched_switch`, or by the kernel's release.
-//! Where a file has neither, only the numbers count that mean the same in all kernels, or that no other
-//! kernels have.
+//! They have changed: 64 is a thread that has died up to Linux 4.13, and one that is parked since
+//! then. So a number is read by the table in the kernel's description of `sched_switch`, or by the
+//! kernel's release. Where a file has neither, only the numbers count that mean the same in all
+//! kernels, or that no other kernels have.
 #![cfg_attr(
     not(feature = "files"),
     allow(dead_code, reason = "this kernel's are always described")
@@ -69,7 +69,8 @@ impl KernelStates {
         }
         let highest = table.letters.iter().rposition(|&letter| letter != 0)?;
         let mask = behind.split_once('&').and_then(|(_, mask)| mask.split_once('?'));
-        // Kernels since 4.14 write this bit as an expression: it is the one above those with letters.
+        // Kernels since 4.14 write this bit as an expression: it is the one above those with
+        // letters.
         let preempted = mask.and_then(|(mask, _)| integer(mask.trim())).unwrap_or(2 << highest);
         table.preempted = preempted;
         Some(table)
@@ -97,8 +98,8 @@ fn integer(text: &str) -> Option<u32> {
 
 /// The state with these letters, which mean the same in all kernels; `None` if there are none.
 ///
-/// `K` (a signal that kills it wakes it), `W` (it is being woken), `N` (it is no load) and `n` (it is new) say
-/// more of a thread that waits, and alone that it does. `x` is a thread that has died.
+/// `K` (a signal that kills it wakes it), `W` (it is being woken), `N` (it is no load) and `n` (it
+/// is new) say more of a thread that waits, and alone that it does. `x` is a thread that has died.
 pub(crate) fn of_letters(letters: impl Iterator<Item = u8>) -> Option<State> {
     let (mut bits, mut any, mut is_no_load) = (0, false, false);
     for letter in letters {
@@ -141,7 +142,8 @@ pub(crate) struct Settling {
     any: bool,
 }
 
-/// Bits that stand alone since Linux 4.14 only: before, a thread that ended had 64, and 128 stood beside 2.
+/// Bits that stand alone since Linux 4.14 only: before, a thread that ended had 64, and 128 stood
+/// beside 2.
 const ONLY_TODAY: u32 = 0x1b0;
 
 /// Bits that mean the same in all kernels: how a thread waits, or that it is dead.
@@ -161,8 +163,9 @@ impl Settling {
         }
     }
 
-    /// The table of this release, or the one that the numbers themselves show: since Linux 4.14 a number has
-    /// one bit, at most the one of a preempted thread, which older kernels have far above.
+    /// The table of this release, or the one that the numbers themselves show: since Linux 4.14 a
+    /// number has one bit, at most the one of a preempted thread, which older kernels have far
+    /// above.
     pub(crate) fn table(&self, release: Option<&str>) -> Option<KernelStates> {
         let told = release.and_then(KernelStates::of_release);
         let is_preempted = |table: &KernelStates| self.alone & table.preempted != 0;
@@ -185,8 +188,8 @@ impl Settling {
         self.seen & !EVERYWHERE != 0
     }
 
-    /// The state behind a number that was marked by [`raw`]; where there is no table, a thread whose number
-    /// means different things in different kernels sleeps.
+    /// The state behind a number that was marked by [`raw`]; where there is no table, a thread
+    /// whose number means different things in different kernels sleeps.
     pub(crate) fn settle(state: State, table: Option<&KernelStates>) -> State {
         let number = state.0 & !RAW;
         match (state.0 & RAW, table) {

@@ -28,7 +28,8 @@ const UNREAD: &str = "percid.unread_lines";
 const NO_STATES: &str = "percid.no_states";
 const REMARKS: &str = "percid.remarks";
 
-/// What stands between remarks: no remark has a control character in it, and some files have a line for each pair.
+/// What stands between remarks: no remark has a control character in it, and some files have a line
+/// for each pair.
 const BETWEEN_REMARKS: &str = "\u{1f}";
 
 /// What is known.

@@ -47,8 +47,8 @@ pub struct Origin {
     pub counters: Vec<String>,
     /// What of the schedule was recorded.
     pub coverage: Coverage,
-    /// What else whoever reads the file should know, in sentences without a full stop, such as which events were
-    /// left out.
+    /// What else whoever reads the file should know, in sentences without a full stop, such as
+    /// which events were left out.
     pub remarks: Vec<String>,
 }
 

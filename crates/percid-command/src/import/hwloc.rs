@@ -96,8 +96,9 @@ pub(super) fn read(text: &str) -> Result<Imported, Fault> {
     })
 }
 
-/// A node, and the CPUs that are near it. Several nodes may be near the same CPUs, such as fast or slow memory
-/// beside the usual one. The kernel lets CPUs belong to one of them: the usual memory, which it numbers first.
+/// A node, and the CPUs that are near it. Several nodes may be near the same CPUs, such as fast or
+/// slow memory beside the usual one. The kernel lets CPUs belong to one of them: the usual memory,
+/// which it numbers first.
 struct Memory {
     os_index: u32,
     /// Whether it is another kind of memory than the usual one.

@@ -26,8 +26,8 @@ pub(super) fn read_table(text: &str) -> Result<Imported, Fault> {
     imported(&cpus)
 }
 
-/// The values of a CPU. Columns are separated by commas, and those of caches may be separated by colons within
-/// one. Where CPUs differ, lscpu leaves out the last caches of those that have fewer.
+/// The values of a CPU. Columns are separated by commas, and those of caches may be separated by
+/// colons within one. Where CPUs differ, lscpu leaves out the last caches of those that have fewer.
 fn row<'a>(line: &'a str, names: &[String]) -> Result<Vec<&'a str>, String> {
     let mut cells: Vec<&str> = split(line, ',').collect();
     let (columns, found) = (names.len(), cells.len());
@@ -89,8 +89,8 @@ pub(super) fn read_json(text: &str) -> Result<Imported, Fault> {
     imported(&cpus)
 }
 
-/// A text in which `null` stands where util-linux writes a dash in place of a number that an offline CPU does
-/// not have.
+/// A text in which `null` stands where util-linux writes a dash in place of a number that an
+/// offline CPU does not have.
 fn without_dashes(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let (mut is_inside, mut is_escaped) = (false, false);

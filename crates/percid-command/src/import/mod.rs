@@ -17,8 +17,8 @@ use crate::placing::Described;
 pub struct Imported {
     /// The processor's name, if it is said.
     pub name: Option<String>,
-    /// Where the CPUs sit. They are numbered without gaps, in the order of their numbers. Nodes that have
-    /// memory and no CPUs come last, in the order of their numbers.
+    /// Where the CPUs sit. They are numbered without gaps, in the order of their numbers. Nodes
+    /// that have memory and no CPUs come last, in the order of their numbers.
     pub topology: Topology,
     /// What could not be taken over as it is, in sentences without a full stop.
     pub remarks: Vec<String>,

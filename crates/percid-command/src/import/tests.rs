@@ -166,8 +166,8 @@ fn rows_without_the_last_caches_are_read() {
     assert!(fault(&format!("{ragged}2,2,0,,,2,2,2,2,2\n")).contains("found 10"));
 }
 
-/// The sample machines of hwloc and util-linux, or any others. Their packages of sources have them: those of
-/// hwloc in tests/hwloc/xml, the others as directories for `lscpu --sysroot`.
+/// The sample machines of hwloc and util-linux, or any others. Their packages of sources have them:
+/// those of hwloc in tests/hwloc/xml, the others as directories for `lscpu --sysroot`.
 #[test]
 #[ignore = "long: the sample machines of other projects, in the directory PERCID_SAMPLE_MACHINES"]
 fn sample_machines_are_read_or_refused_for_what_they_are() {

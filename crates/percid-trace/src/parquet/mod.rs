@@ -34,13 +34,14 @@
 //! (string), `count`, `ran_ns`, `uncounted_ns` (uint64), which no other file has.
 //!
 //! The key-value metadata of the file says where the trace comes from: `percid.schema` (1, 2 with
-//! NUMA balancing, 3 with counters), `percid.counters` (their names, with commas between them), `percid.release`, `percid.clock`, `percid.possible_cpus`, `percid.online_cpus`,
-//! `percid.lost`, `percid.command`, `percid.numa_scan_delay_ms`, `percid.numa_scan_size_mb`,
-//! `percid.cpu_nodes` (the node of each CPU, with commas between them). Where not all of the schedule
-//! was recorded ([`Coverage`](crate::Coverage)), `percid.sample_frequency`, `percid.sample_period`,
+//! NUMA balancing, 3 with counters), `percid.counters` (their names, with commas between them),
+//! `percid.release`, `percid.clock`, `percid.possible_cpus`, `percid.online_cpus`, `percid.lost`,
+//! `percid.command`, `percid.numa_scan_delay_ms`, `percid.numa_scan_size_mb`, `percid.cpu_nodes`
+//! (the node of each CPU, with commas between them). Where not all of the schedule was recorded
+//! ([`Coverage`](crate::Coverage)), `percid.sample_frequency`, `percid.sample_period`,
 //! `percid.switches_away_only`, `percid.not_inherited`, `percid.some_cpus`, `percid.cut_off`,
-//! `percid.no_states` and `percid.inferred_switches` say so; `percid.remarks` has what else was said when a file
-//! of another format was read, with the character U+001F between remarks.
+//! `percid.no_states` and `percid.inferred_switches` say so; `percid.remarks` has what else was
+//! said when a file of another format was read, with the character U+001F between remarks.
 //!
 //! What other programs write after they filtered such a table is read too: columns in any order and
 //! others beside them, any width of integers, floating-point numbers that are whole (as pandas

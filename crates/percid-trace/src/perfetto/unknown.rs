@@ -56,7 +56,8 @@ fn carries_packets(content: &[u8]) -> bool {
     }
 }
 
-/// Whether these are packets of the scheduler, one after the other: many other messages begin like one.
+/// Whether these are packets of the scheduler, one after the other: many other messages begin like
+/// one.
 fn are_packets(content: &[u8]) -> bool {
     let mut packets = Packets::new(content);
     let mut any = false;

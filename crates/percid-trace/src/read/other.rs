@@ -21,8 +21,8 @@ pub(super) fn told(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// Whether these are whole pages, all of which have more bytes in use than none and not more than there are, and
-/// ascending times.
+/// Whether these are whole pages, all of which have more bytes in use than none and not more than
+/// there are, and ascending times.
 fn are_pages(bytes: &[u8]) -> bool {
     let pages = bytes.chunks_exact(PAGE);
     if bytes.is_empty() || !pages.remainder().is_empty() {

@@ -1,8 +1,10 @@
-//! What kernels and tools of other people write: old kernels, kernels of vendors, containers, newer compression.
+//! What kernels and tools of other people write: old kernels, kernels of vendors, containers, newer
+//! compression.
 
 use crate::fixture;
 
 use std::collections::BTreeMap;
+use std::io::Read;
 
 use fixture::{assert_same, bytes, error, events, from_text, names, trace, without_names};
 use percid_trace::event::{Stage, State, Tid, What};
@@ -34,7 +36,8 @@ fn reasons(trace: &Trace) -> Vec<Reason> {
     Trustworthiness::of(trace).shortcomings.iter().map(|found| found.reason).collect()
 }
 
-/// A file of trace-cmd in which the description of `sched_wakeup_new` is another one of the same length.
+/// A file of trace-cmd in which the description of `sched_wakeup_new` is another one of the same
+/// length.
 fn with_description(name: &str, id: u32, fields: &[&str]) -> Vec<u8> {
     let mut file = bytes("instances.6.dat");
     let find = |text: &[u8]| file.windows(text.len()).position(|window| window == text);
@@ -69,8 +72,10 @@ fn an_event_of_before_linux_5_7_refuses_no_file() {
     let is_new = |what| matches!(what, What::Wakeup { stage: Stage::New, .. });
     let wakeups_new = count(&whole, is_new);
     assert!(wakeups_new > 0);
-    let old =
-        read::read_bytes(&with_description("sched_stick_numa", 9999, &OLD_STICK)).expect("a file");
+    // Its records are those of sched_wakeup_new, whose bytes are numbers too.
+    let file = with_description("sched_stick_numa", 373, &OLD_STICK);
+    let old = read::read_bytes(&file).expect("a file");
+    assert_eq!((count(&old, is_new), old.numa.len()), (0, wakeups_new));
     assert_eq!(switches(&old), switches(&whole));
     assert_eq!((old.origin.coverage.unread, &old.origin.remarks[..]), (0, &[][..]));
     // The same as text.
@@ -241,7 +246,31 @@ fn a_trace_that_looks_empty_says_why() {
 /// Numbers of the kernel's states in a trace of Perfetto: those of its release.
 #[test]
 fn states_of_perfetto_are_those_of_its_kernel() {
-    assert_eq!(states(&reported("zlib50.pftrace")), [State(0x10)]);
+    // Behind the beginning of a packet and of its field.
+    let mut packets = Vec::new();
+    let compressed = &bytes("reported/zlib50.pftrace")[5..];
+    flate2::read::ZlibDecoder::new(compressed).read_to_end(&mut packets).expect("packets");
+    let dead = packets.windows(3).position(|bytes| bytes == [0x20, 0x10, 0x2a]).expect("a state");
+    packets[dead + 1] = 64;
+    // The packets are of percid's own export, which has the same states for all kernels.
+    let ours = [0x50, 0xe4, 0xc6, 0xc9, 0x83, 0x07];
+    let places = packets.windows(ours.len()).enumerate().filter(|(_, bytes)| *bytes == ours);
+    let places: Vec<usize> = places.map(|(at, _)| at).collect();
+    assert!(!places.is_empty());
+    let as_ours = packets.clone();
+    places.into_iter().for_each(|at| packets[at + 1] ^= 1);
+    let of_release = |release: &str, packets: &[u8]| {
+        let name = [&[0x1a, release.len() as u8], release.as_bytes()].concat();
+        let info = [&[0x0a, name.len() as u8], &name[..]].concat();
+        let packet = [&[0xea, 0x02, info.len() as u8], &info[..]].concat();
+        let file = [&[0x0a, packet.len() as u8], &packet[..], packets].concat();
+        let trace = read::read_bytes(&file).expect("a trace");
+        (states(&trace)[0].to_string(), trace.origin.coverage.no_states)
+    };
+    assert_eq!(of_release("4.9.186-perf", &packets), ("X".into(), false));
+    assert_eq!(of_release("5.10.43", &packets), ("P".into(), false));
+    assert_eq!(of_release("unknown", &packets), ("S".into(), true));
+    assert_eq!(of_release("4.9.186", &as_ours), ("P".into(), false));
 }
 
 /// Records of `perf.data`: where each begins, its type and its length.
@@ -265,7 +294,8 @@ fn records(file: &[u8]) -> Vec<(usize, u32, usize)> {
     records
 }
 
-/// The numbers that perf itself writes are others than those of the kernel's tracepoints, as in a container.
+/// The numbers that perf itself writes are others than those of the kernel's tracepoints, as in a
+/// container.
 fn in_a_namespace(name: &str) -> Vec<u8> {
     let mut file = bytes(name);
     let word = |at: usize| u64::from_le_bytes(*file[at..].first_chunk().expect("a number"));

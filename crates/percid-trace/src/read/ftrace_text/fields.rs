@@ -77,7 +77,8 @@ impl<'a> Body<'a> {
         self.last(name).and_then(id)
     }
 
-    /// Takes the value that the kernel writes last. Kernels of vendors may write more behind it: ` state=W`.
+    /// Takes the value that the kernel writes last. Kernels of vendors may write more behind it: `
+    /// state=W`.
     pub(super) fn last_word(&mut self, name: &[u8]) -> Option<&'a [u8]> {
         let mut words = Words(self.last(name)?);
         let value = words.next();
@@ -104,9 +105,9 @@ impl<'a> Body<'a> {
         self.0.strip_prefix(name)
     }
 
-    /// Takes the body apart at `middle`, behind which at most `longest` bytes stand, or more if a kernel keeps
-    /// longer names. Names may contain that too, so what `left` makes of the text before it decides which one
-    /// it is.
+    /// Takes the body apart at `middle`, behind which at most `longest` bytes stand, or more if a
+    /// kernel keeps longer names. Names may contain that too, so what `left` makes of the text
+    /// before it decides which one it is.
     pub(super) fn split<T>(
         self,
         middle: &[u8],

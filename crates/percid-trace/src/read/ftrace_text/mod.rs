@@ -239,8 +239,8 @@ fn tells_of_current(tracepoint: &Tracepoint<'_>) -> bool {
     matches!(tracepoint, TaskNewtask { .. } | RseqUpdate { .. } | Tick | Numa(_))
 }
 
-/// The event of which a line tells, if a trace has a use for it. The records of `perf` and comments may hold a
-/// name of a thread that says so.
+/// The event of which a line tells, if a trace has a use for it. The records of `perf` and comments
+/// may hold a name of a thread that says so.
 fn known_event(line: &[u8]) -> Option<&'static [u8]> {
     if line.starts_with(b"#") || fields::last(line, b"PERF_RECORD_").is_some() {
         return None;

@@ -156,8 +156,8 @@ fn thread_in_short(mut body: Body<'_>) -> Option<(Body<'_>, u32)> {
     Some((body, pid))
 }
 
-/// The state of a thread that stops running, by the kernel's own letters, which mean the same in all kernels:
-/// `S`, `R+`, `D|K`. Numbers stand for bits that the writer had no letter for.
+/// The state of a thread that stops running, by the kernel's own letters, which mean the same in
+/// all kernels: `S`, `R+`, `D|K`. Numbers stand for bits that the writer had no letter for.
 fn state_in_full(text: &[u8]) -> Option<u32> {
     let (text, preempted) = match text.strip_suffix(b"+") {
         Some(text) => (text, State::PREEMPTED.0),
@@ -175,8 +175,8 @@ fn state_in_full(text: &[u8]) -> Option<u32> {
     Some(told | bits | preempted)
 }
 
-/// The letters that libtraceevent has where it does not take the kernel's. They stand for bits, whose meaning
-/// depends on the kernel.
+/// The letters that libtraceevent has where it does not take the kernel's. They stand for bits,
+/// whose meaning depends on the kernel.
 fn state_in_short(text: &[u8]) -> Option<u32> {
     const LETTERS: &[u8; 8] = b"SDTtZXxW";
     let bits = text.split(|&byte| byte == b'|').map(|part| match part {

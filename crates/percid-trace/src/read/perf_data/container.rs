@@ -148,8 +148,9 @@ impl<'a> Container<'a> {
     }
 }
 
-/// How long the lines of text are with which bytes begin: perf writes to standard error, and the command that is
-/// recorded writes too, perhaps into the same pipe. No type of a record consists of four letters.
+/// How long the lines of text are with which bytes begin: perf writes to standard error, and the
+/// command that is recorded writes too, perhaps into the same pipe. No type of a record consists of
+/// four letters.
 fn words_of_others(bytes: &[u8]) -> u64 {
     const LONGEST_LINE: usize = 1 << 14;
     let is_letter = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | 0x1b | b' '..=b'~' | 0x80..);

@@ -1,9 +1,9 @@
 //! Threads as a PID namespace numbers them.
 //!
-//! Where perf runs in a namespace of its own, as in a container, the kernel's tracepoints have the numbers of the
-//! whole system, and all else that perf writes has those of the namespace. Every sample has both: its own
-//! thread, and the `common_pid` of the tracepoint. The numbers of the whole system are the ones of which
-//! there are more, so they are used.
+//! Where perf runs in a namespace of its own, as in a container, the kernel's tracepoints have the
+//! numbers of the whole system, and all else that perf writes has those of the namespace. Every
+//! sample has both: its own thread, and the `common_pid` of the tracepoint. The numbers of the
+//! whole system are the ones of which there are more, so they are used.
 
 use std::collections::HashMap;
 
