@@ -129,6 +129,13 @@ impl Block {
     }
 }
 
+/// The bytes of a slot that were ever handed out, or put on a list.
+#[cfg(test)]
+#[allow(dead_code, reason = "for tests of Linux with sections")]
+pub(crate) fn handed_out() -> u64 {
+    PLACES.next.load(Relaxed)
+}
+
 /// How far an ID's shards are from the shared slot, in bytes.
 pub(crate) fn distance(id: u32) -> usize {
     (id as usize + 1) * STRIDE

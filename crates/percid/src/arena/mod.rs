@@ -38,6 +38,9 @@ use std::sync::atomic::{
 use crate::sys::steps::{self, Step};
 use crate::sys::{affinity, memory};
 
+#[cfg(test)]
+#[allow(unused_imports, reason = "for tests of Linux with sections")]
+pub(crate) use block::handed_out;
 pub(crate) use block::{Block, BlockList, distance, word};
 use frontier::{Edge, Frontier};
 use given_back::BYTES_PER_BYTE;

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use super::rows::of_row;
 use super::{Column, Contract, Fences, sources};
+use crate::arena;
 use crate::id::{Source, table};
 use crate::sys::affinity::{self, Affinity};
 use crate::sys::steps::{self, Fence, Step};
@@ -44,8 +45,9 @@ fn put<R: Contract>(object: &R, times: u64) {
     (0..times).for_each(|n| assert!(object.put(), "put {n} of {times}"));
 }
 
-/// What a process has: bytes of memory, bytes of address space, descriptors, threads.
-fn holdings() -> [u64; 4] {
+/// What a process has: bytes of memory, of address space, and of each ID's memory; descriptors,
+/// threads.
+fn holdings() -> [u64; 5] {
     let read = |of| std::fs::read_to_string(of).expect("/proc");
     // Not the counts of `statm`, which CPUs may keep to themselves for a while; and without the
     // program's own pages.
@@ -58,7 +60,8 @@ fn holdings() -> [u64; 4] {
     let entries = |of| std::fs::read_dir(of).expect("/proc").count() as u64;
     // SAFETY: asks for a number.
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as u64;
-    [memory << 10, space * page, entries("/proc/self/fd"), entries("/proc/self/task")]
+    let entries = ["/proc/self/fd", "/proc/self/task"].map(entries);
+    [memory << 10, space * page, arena::handed_out(), entries[0], entries[1]]
 }
 
 /// Lets it live so often that eight bytes a life would be noticed. `objects` live in each.
@@ -83,7 +86,8 @@ fn live_often<R: Contract>(what: &str, objects: u64, life: impl Fn()) {
         assert!(grown(0) <= lives * memory + SLACK, "{what}: {} bytes of memory", grown(0));
         assert!(grown(1) <= lives * space + 10 * SLACK, "{what}: {} bytes of addresses", grown(1));
     }
-    assert_eq!(after[2..], before[2..], "{what}: descriptors and threads");
+    assert!(grown(2) <= lives * memory + SLACK, "{what}: {} bytes of each ID's", grown(2));
+    assert_eq!(after[3..], before[3..], "{what}: descriptors and threads");
 }
 
 fn lives<R: Contract>() {
