@@ -58,6 +58,8 @@ pub enum Reason {
     Unread(u64),
     /// Threads were recorded on some CPUs only.
     SomeCpus,
+    /// Only the threads of a command or process were recorded.
+    Filtered,
     /// What recorded it was killed, or had no room any more.
     CutOff,
 }
@@ -117,8 +119,8 @@ impl Trustworthiness {
             _ if part > all / DOUBTFUL_OF => Some(Limited),
             _ => None,
         };
-        let Coverage { sampling, away_only, not_inherited, some_cpus, cut_off, unread, .. } =
-            *coverage;
+        let Coverage { sampling, away_only, not_inherited, some_cpus, filtered, .. } = *coverage;
+        let Coverage { cut_off, unread, .. } = *coverage;
         let lost = share(self.lost, self.lost.saturating_add(events));
         let not_read = share(unread, unread.saturating_add(events));
         let found = [
@@ -132,6 +134,7 @@ impl Trustworthiness {
             share(self.inferred, self.switches).map(|_| (Limited, Reason::Inferred(self.inferred))),
             (unread > 0).then_some((not_read.unwrap_or(Limited), Reason::Unread(unread))),
             some_cpus.then_some((Limited, Reason::SomeCpus)),
+            filtered.then_some((Limited, Reason::Filtered)),
             // What is there is as good as if it had been stopped earlier.
             cut_off.then_some((Good, Reason::CutOff)),
         ];
@@ -297,6 +300,10 @@ impl fmt::Display for Reason {
                 if inferred == 1 { "was" } else { "were" }
             ),
             Reason::SomeCpus => write!(f, "what ran on other CPUs than were asked for is missing"),
+            Reason::Filtered => f.write_str(
+                "it has one command's threads only: what CPUs did between their turns, and who was \
+                 in their way, was not seen (percid trace record without a command sees it)",
+            ),
             Reason::CutOff => write!(
                 f,
                 "its end is missing: what recorded it was killed or had no room left, and about the \
@@ -428,6 +435,7 @@ mod tests {
         assert_eq!(grade(Coverage { away_only: true, ..all() }), Grade::Insufficient);
         assert_eq!(grade(Coverage { not_inherited: true, ..all() }), Grade::Insufficient);
         assert_eq!(grade(Coverage { some_cpus: true, ..all() }), Grade::Limited);
+        assert_eq!(grade(Coverage { filtered: true, ..all() }), Grade::Limited);
         assert_eq!(grade(Coverage { unread: 1, ..all() }), Grade::Limited);
         assert_eq!(grade(Coverage { unread: 100, ..all() }), Grade::Insufficient);
         let judged = with(Coverage { unread: 2, ..all() });

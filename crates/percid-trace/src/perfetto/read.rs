@@ -15,6 +15,7 @@ use super::packets::{OURS, Packets};
 use crate::collector::{Collector, Tracepoint};
 use crate::error::Error;
 use crate::event::{Cpu, Tid, UNKNOWN};
+use crate::origin_pairs::from_pairs;
 use crate::trace::{Origin, Trace};
 
 /// How many times as long packets may be as their compressed form. Those of real traces are three
@@ -37,7 +38,7 @@ pub fn read(from: impl Read) -> Result<Trace, Error> {
     if !any {
         return Err(Error::at_byte(0, "an empty file is no trace of Perfetto"));
     }
-    Ok(reading.finish())
+    reading.finish()
 }
 
 /// What is wrong in a packet.
@@ -51,6 +52,8 @@ struct Reading {
     /// The process of each thread, as far as it was told.
     processes: HashMap<Tid, Tid>,
     origin: Origin,
+    /// Where the trace came from that our own export was made of.
+    exported: Option<Vec<(String, String)>>,
     /// Events lost before the trace began: the kernel's counters do not start there.
     lost_before: u64,
 }
@@ -155,6 +158,10 @@ impl Reading {
                     self.collector.member(time, cpu, current, process);
                     return Ok(());
                 }
+                Some(generic::GenericEvent::Origin(pairs)) => {
+                    self.exported = Some(pairs);
+                    return Ok(());
+                }
                 None => return Ok(()),
             },
             other => {
@@ -234,10 +241,17 @@ impl Reading {
         self.origin.online_cpus = info.num_cpus.or(self.origin.online_cpus);
     }
 
-    fn finish(self) -> Trace {
+    fn finish(self) -> Result<Trace, Error> {
         let mut origin = self.origin;
         origin.lost = origin.lost.saturating_sub(self.lost_before);
-        self.collector.finish(origin)
+        if let Some(pairs) = self.exported {
+            let text =
+                |key: &str| pairs.iter().find(|pair| pair.0 == key).map(|pair| pair.1.clone());
+            let lost = origin.lost;
+            origin = from_pairs(text)?;
+            origin.lost = origin.lost.max(lost);
+        }
+        Ok(self.collector.finish(origin))
     }
 }
 

@@ -32,3 +32,4 @@ mod text_lines;
 mod trace_dat;
 mod trustworthiness;
 mod wakes;
+mod whole_truth;
