@@ -12,6 +12,7 @@ pub mod collector;
 pub mod counters;
 pub mod error;
 pub mod event;
+mod filtered;
 pub mod formats;
 pub mod gaps;
 pub mod interner;

@@ -22,6 +22,7 @@ const SAMPLE_PERIOD: &str = "percid.sample_period";
 const AWAY_ONLY: &str = "percid.switches_away_only";
 const NOT_INHERITED: &str = "percid.not_inherited";
 const SOME_CPUS: &str = "percid.some_cpus";
+const FILTERED: &str = "percid.filtered";
 const CUT_OFF: &str = "percid.cut_off";
 const INFERRED: &str = "percid.inferred_switches";
 const UNREAD: &str = "percid.unread_lines";
@@ -55,10 +56,9 @@ pub(crate) fn pairs(origin: &Origin) -> Vec<(&'static str, String)> {
 }
 
 /// What of the schedule was recorded, where that is not all.
-fn pairs_of_coverage(coverage: &Coverage) -> [(&'static str, Option<String>); 9] {
-    let Coverage { sampling, away_only, not_inherited, some_cpus, cut_off, inferred, .. } =
-        *coverage;
-    let Coverage { unread, no_states, .. } = *coverage;
+fn pairs_of_coverage(coverage: &Coverage) -> [(&'static str, Option<String>); 10] {
+    let Coverage { sampling, away_only, not_inherited, some_cpus, filtered, .. } = *coverage;
+    let Coverage { cut_off, inferred, unread, no_states, .. } = *coverage;
     let (frequency, period) = match sampling {
         Some(Sampling::Frequency(hz)) => (Some(hz), None),
         Some(Sampling::Period(nth)) => (None, Some(nth)),
@@ -71,6 +71,8 @@ fn pairs_of_coverage(coverage: &Coverage) -> [(&'static str, Option<String>); 9]
         (AWAY_ONLY, set(away_only)),
         (NOT_INHERITED, set(not_inherited)),
         (SOME_CPUS, set(some_cpus)),
+        // Also that it is not: files of older recorders say neither.
+        (FILTERED, Some(u8::from(filtered).to_string())),
         (CUT_OFF, set(cut_off)),
         (INFERRED, (inferred > 0).then(|| inferred.to_string())),
         (UNREAD, (unread > 0).then(|| unread.to_string())),
@@ -120,11 +122,17 @@ fn coverage(text: impl Fn(&str) -> Option<String>) -> Result<Coverage, Error> {
         away_only: is_set(AWAY_ONLY)?,
         not_inherited: is_set(NOT_INHERITED)?,
         some_cpus: is_set(SOME_CPUS)?,
+        filtered: is_set(FILTERED)?,
         cut_off: is_set(CUT_OFF)?,
         inferred: read(INFERRED)?.unwrap_or(0),
         unread: read(UNREAD)?.unwrap_or(0),
         no_states: is_set(NO_STATES)?,
     })
+}
+
+/// `true` if the pairs are of a recorder that did not note whether it followed a command only.
+pub(crate) fn may_be_filtered(text: impl Fn(&str) -> Option<String>) -> bool {
+    text(FILTERED).is_none() && text(COMMAND).is_some()
 }
 
 fn scan(delay_ms: Option<u64>, size_mb: Option<u64>) -> Option<ScanSettings> {

@@ -81,6 +81,8 @@ pub struct Coverage {
     pub not_inherited: bool,
     /// Only what happened on some CPUs.
     pub some_cpus: bool,
+    /// Only the threads of a command or process: what CPUs ran between their turns was not recorded.
+    pub filtered: bool,
     /// Not the end: what recorded it was killed, or had no room any more.
     pub cut_off: bool,
     /// Switches that were not recorded, and added: see [`crate::gaps`].

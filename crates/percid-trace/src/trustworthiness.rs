@@ -5,7 +5,7 @@
 //! is in its [`Coverage`]; whatever that says, switches that do not fit together show that others are
 //! missing.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 
 use percid_sim::cpu_list;
@@ -60,6 +60,15 @@ pub enum Reason {
     NoStates,
     /// Threads were recorded on some CPUs only.
     SomeCpus,
+    /// Only the threads of a command or process were recorded.
+    Filtered,
+    /// CPUs switched to their idle threads, and never from them.
+    NeverFromIdle {
+        /// The first of them.
+        cpu: Cpu,
+        /// How many others there are.
+        others: u32,
+    },
     /// What recorded it was killed, or had no room any more.
     CutOff,
 }
@@ -121,9 +130,8 @@ impl Trustworthiness {
             _ if part > all / DOUBTFUL_OF => Some(Limited),
             _ => None,
         };
-        let Coverage { sampling, away_only, not_inherited, some_cpus, cut_off, unread, .. } =
-            *coverage;
-        let no_states = coverage.no_states;
+        let Coverage { sampling, away_only, not_inherited, some_cpus, filtered, .. } = *coverage;
+        let Coverage { cut_off, unread, no_states, .. } = *coverage;
         let lost = share(self.lost, self.lost.saturating_add(events));
         let not_read = share(unread, unread.saturating_add(events));
         let found = [
@@ -138,6 +146,7 @@ impl Trustworthiness {
             (unread > 0).then_some((not_read.unwrap_or(Limited), Reason::Unread(unread))),
             no_states.then_some((Limited, Reason::NoStates)),
             some_cpus.then_some((Limited, Reason::SomeCpus)),
+            filtered.then_some((Limited, Reason::Filtered)),
             // What is there is as good as if it had been stopped earlier.
             cut_off.then_some((Good, Reason::CutOff)),
         ];
@@ -165,6 +174,7 @@ pub(crate) struct Judge {
     cpus: Vec<Cpu>,
     turns: Turns,
     has_members: bool,
+    idle: IdleSwitches,
 }
 
 impl Judge {
@@ -177,6 +187,7 @@ impl Judge {
             self.cpus.insert(place, event.cpu);
         }
         self.turns.take(event);
+        self.idle.take(event);
     }
 
     /// What may be concluded, where `missing` switches were not in the trace but among the events, and
@@ -201,9 +212,56 @@ impl Judge {
             remarks: origin.remarks.clone(),
         };
         judged.shortcomings = judged.find_shortcomings(&origin.coverage, self.events);
+        let blind = self.idle.blind();
+        judged
+            .shortcomings
+            .extend(blind.map(|reason| Shortcoming { leaves: Grade::Limited, reason }));
         let worst = judged.shortcomings.iter().map(|found| found.leaves).min();
         judged.grade = worst.unwrap_or(Grade::Good);
         judged
+    }
+}
+
+/// Fewer switches to idle than this may have no other one between them by chance.
+const FEW: u64 = 8;
+
+/// Counts for each CPU the switches to its idle thread, and those from it that were recorded.
+#[derive(Default)]
+struct IdleSwitches {
+    /// Sorted by CPU.
+    counts: BTreeMap<Cpu, [u64; 2]>,
+    /// The last event. If it is inferred, the next one shows it.
+    last: Option<Event>,
+}
+
+impl IdleSwitches {
+    fn take(&mut self, event: &Event) {
+        let last = self.last.replace(*event);
+        self.count(last, Some(event));
+    }
+
+    fn count(&mut self, event: Option<Event>, after: Option<&Event>) {
+        let Some(Event { time, cpu, what: What::Switch { prev, next, .. } }) = event else {
+            return;
+        };
+        let shows = |after: &Event| {
+            (after.time, after.cpu) == (time, cpu) && gaps::current(after) == Some(next)
+        };
+        let is_recorded = !after.is_some_and(shows);
+        if prev != next && (prev == IDLE || next == IDLE) {
+            let [to, from] = self.counts.entry(cpu).or_default();
+            *to += u64::from(next == IDLE && is_recorded);
+            *from += u64::from(prev == IDLE && is_recorded);
+        }
+    }
+
+    /// The pattern, if some CPUs have it.
+    fn blind(mut self) -> Option<Reason> {
+        let last = self.last.take();
+        self.count(last, None);
+        let mut blind = self.counts.iter().filter(|(_, [to, from])| *to >= FEW && *from == 0);
+        let (&cpu, _) = blind.next()?;
+        Some(Reason::NeverFromIdle { cpu, others: blind.count() as u32 })
     }
 }
 
@@ -308,6 +366,17 @@ impl fmt::Display for Reason {
                 if inferred == 1 { "was" } else { "were" }
             ),
             Reason::SomeCpus => write!(f, "what ran on other CPUs than were asked for is missing"),
+            Reason::NeverFromIdle { cpu, others } => {
+                write!(f, "CPU {cpu}: no switch from idle was ever recorded")?;
+                match others {
+                    0 => Ok(()),
+                    others => write!(f, ", nor of {others} more CPUs"),
+                }
+            }
+            Reason::Filtered => f.write_str(
+                "it has one command's threads only: what CPUs did between their turns, and who was \
+                 in their way, was not seen (percid trace record without a command sees it)",
+            ),
             Reason::CutOff => write!(
                 f,
                 "its end is missing: what recorded it was killed or had no room left, and about the \
@@ -442,6 +511,7 @@ mod tests {
         assert_eq!(grade(Coverage { away_only: true, ..all() }), Grade::Insufficient);
         assert_eq!(grade(Coverage { not_inherited: true, ..all() }), Grade::Insufficient);
         assert_eq!(grade(Coverage { some_cpus: true, ..all() }), Grade::Limited);
+        assert_eq!(grade(Coverage { filtered: true, ..all() }), Grade::Limited);
         assert_eq!(grade(Coverage { unread: 1, ..all() }), Grade::Limited);
         assert_eq!(grade(Coverage { unread: 100, ..all() }), Grade::Insufficient);
         let judged = with(Coverage { unread: 2, ..all() });
@@ -457,6 +527,23 @@ mod tests {
         assert!(judged.to_string().contains("its end is missing"), "{judged}");
         assert_eq!(grade(Coverage { inferred: 100, ..all() }), Grade::Limited);
         assert_eq!(grade(Coverage { inferred: 2, ..all() }), Grade::Good);
+    }
+
+    #[test]
+    fn a_cpu_whose_switches_from_idle_never_come_is_named() {
+        let turn = |nth: u64, what| Event { time: 10 * nth, cpu: 1, what };
+        let away = What::Switch { prev: 7, state: State::SLEEPING, next: IDLE };
+        let came = What::Switch { prev: IDLE, state: State::RUNNABLE, next: 7 };
+        let pattern = "CPU 1: no switch from idle was ever recorded.";
+        let blind: Vec<Event> = (0..FEW).map(|nth| turn(nth, away)).collect();
+        assert!(judged(blind.clone()).to_string().contains(pattern));
+        let inferred = blind.iter().flat_map(|event| [Event { what: came, ..*event }, *event]);
+        assert!(judged(inferred.collect()).to_string().contains(pattern), "inferred ones are none");
+        let mut one_came = blind.clone();
+        one_came.insert(1, turn(0, came));
+        one_came[1].time += 5;
+        assert!(!judged(one_came).to_string().contains(pattern));
+        assert!(!judged(blind[1..].to_vec()).to_string().contains(pattern), "too few to tell");
     }
 
     #[test]

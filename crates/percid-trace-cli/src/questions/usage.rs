@@ -41,6 +41,9 @@ struct UsageFigures {
     begin_ns: u64,
     end_ns: u64,
     slice_ns: u64,
+    /// Only some threads were recorded: what else CPUs did was not seen.
+    #[serde(skip)]
+    sees_some_only: bool,
     cpus: Option<Vec<CpuFigures>>,
     /// Those that ran longest first.
     threads: Option<Vec<ThreadFigures>>,
@@ -52,6 +55,8 @@ struct CpuFigures {
     cpu: usize,
     busy_ns: u64,
     idle_ns: u64,
+    /// What the recording does not show.
+    not_seen_ns: u64,
     idle_while_waiting_ns: u64,
     /// The idle time in which most was lost.
     worst: Option<Worst>,
@@ -106,11 +111,15 @@ impl UsageFigures {
                 .map(|&questions::Cell { cpu, slice, ns, .. }| CellFigures { cpu, slice, ns })
                 .collect(),
         });
+        let span = found.to.saturating_sub(found.from);
         UsageFigures {
             begin_ns: found.from,
             end_ns: found.to,
             slice_ns: found.slice_ns,
-            cpus: Some(found.cpus.iter().enumerate().map(CpuFigures::of).collect()),
+            sees_some_only: trace.origin.coverage.filtered,
+            cpus: Some(
+                found.cpus.iter().enumerate().map(|cpu| CpuFigures::of(cpu, span)).collect(),
+            ),
             threads: Some(told.collect()),
             threads_left_out,
         }
@@ -118,17 +127,17 @@ impl UsageFigures {
 
     /// What each CPU did.
     fn cpus(&self) -> Table {
-        let columns = ["CPU", "busy %", "idle %", "unknown %", "idle while one waits, ms", "at s"];
+        let unseen = if self.sees_some_only { "not seen %" } else { "unknown %" };
+        let columns = ["CPU", "busy %", "idle %", unseen, "idle while one waits, ms", "at s"];
         let mut table = Table::new(columns, 1);
         let span = self.end_ns.saturating_sub(self.begin_ns);
         for cpu in self.cpus.iter().flatten().filter(|cpu| cpu.busy_ns + cpu.idle_ns > 0) {
-            let unknown = span.saturating_sub(cpu.busy_ns + cpu.idle_ns);
             let worst = cpu.worst.as_ref().map(|worst| seconds(worst.since_ns));
             table.row([
                 cpu.cpu.to_string(),
                 percent(cpu.busy_ns, span),
                 percent(cpu.idle_ns, span),
-                percent(unknown, span),
+                percent(cpu.not_seen_ns, span),
                 ms(cpu.idle_while_waiting_ns),
                 worst.unwrap_or_else(|| "-".to_owned()),
             ]);
@@ -202,12 +211,14 @@ impl UsageFigures {
 const COLUMNS: usize = 16;
 
 impl CpuFigures {
-    fn of((cpu, usage): (usize, &CpuUsage)) -> CpuFigures {
-        let sum = |part: fn(&SliceUsage) -> u64| usage.slices.iter().map(part).sum();
+    fn of((cpu, usage): (usize, &CpuUsage), span: u64) -> CpuFigures {
+        let sum = |part: fn(&SliceUsage) -> u64| usage.slices.iter().map(part).sum::<u64>();
         CpuFigures {
             cpu,
             busy_ns: sum(|slice| slice.busy_ns),
             idle_ns: sum(|slice| slice.idle_ns),
+            not_seen_ns: span
+                .saturating_sub(sum(|slice| slice.busy_ns) + sum(|slice| slice.idle_ns)),
             idle_while_waiting_ns: sum(|slice| slice.idle_while_waiting_ns),
             worst: usage.worst.map(|(since_ns, lost_ns)| Worst { since_ns, lost_ns }),
             slices: usage.slices.iter().map(Part::of).collect(),

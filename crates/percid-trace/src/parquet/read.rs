@@ -22,9 +22,10 @@ use super::schema::{Column, SCHEMA, VERSION, words};
 use crate::counters::Counted;
 use crate::error::Error;
 use crate::event::{Cpu, Event};
+use crate::filtered;
 use crate::interner::Interner;
 use crate::numa;
-use crate::origin_pairs::{from_pairs, number};
+use crate::origin_pairs::{self, from_pairs, number};
 use crate::trace::{Origin, Trace};
 
 /// Rows that are turned into events at once.
@@ -71,6 +72,7 @@ fn read_chunks(file: impl ChunkReader + 'static) -> Result<Trace, Error> {
     check_description(&file)?;
     let (description, places) = describe(&file)?;
     let origin = origin(description.metadata())?;
+    let may_be_filtered = origin_pairs::may_be_filtered(|key| text(description.metadata(), key));
     let mut reading = Reading::new(description.metadata(), most_rows(size), origin)?;
     let mask = ProjectionMask::roots(description.parquet_schema(), places.in_file);
     check_pages(&file, description.metadata(), &mask)?;
@@ -81,7 +83,9 @@ fn read_chunks(file: impl ChunkReader + 'static) -> Result<Trace, Error> {
         let place = |column: Column| places.in_batch[column as usize];
         reading.take(&Rows::new(&batch, place, reading.rows)?)?;
     }
-    reading.finish()
+    let mut trace = reading.finish()?;
+    trace.origin.coverage.filtered |= may_be_filtered && filtered::shows(&trace.events);
+    Ok(trace)
 }
 
 fn damaged(error: impl std::fmt::Display) -> Error {
@@ -144,13 +148,14 @@ fn places(schema: &Schema) -> Result<Places, Error> {
     Ok(Places { in_file, in_batch })
 }
 
+fn text(metadata: &ParquetMetaData, key: &str) -> Option<String> {
+    let mut pairs = metadata.file_metadata().key_value_metadata().into_iter().flatten();
+    pairs.find(|pair| pair.key == key).and_then(|pair| pair.value.clone())
+}
+
 /// Where the trace comes from, as far as the file says.
 fn origin(metadata: &ParquetMetaData) -> Result<Origin, Error> {
-    let pairs = metadata.file_metadata().key_value_metadata().map_or(&[][..], |pairs| pairs);
-    let text = |key: &str| {
-        let pair = pairs.iter().find(|pair| pair.key == key);
-        pair.and_then(|pair| pair.value.clone())
-    };
+    let text = |key: &str| text(metadata, key);
     let version = number::<u32>(SCHEMA, text(SCHEMA))?;
     if version.is_some_and(|version| version > VERSION) {
         let version = version.unwrap_or_default();

@@ -13,6 +13,7 @@ const RSEQ_UPDATE: &str = "rseq_update";
 const TICK: &str = "percid_tick";
 const AFFINITY: &str = "percid_affinity";
 const MEMBER: &str = "percid_member";
+const ORIGIN: &str = "percid_origin";
 
 /// What such an event says.
 pub(super) enum GenericEvent {
@@ -22,6 +23,8 @@ pub(super) enum GenericEvent {
     Affinity(String),
     /// The process to which the current thread belongs.
     Member(Tid),
+    /// Where the trace comes from, in pairs of a key and a text.
+    Origin(Vec<(String, String)>),
 }
 
 /// What the event says; `None` if it does not concern us.
@@ -37,9 +40,15 @@ pub(super) fn read(event: &GenericFtraceEvent) -> Option<GenericEvent> {
             let cpus = field(event, "cpus")?.str_value.as_deref()?;
             Some(GenericEvent::Affinity(String::from_utf8_lossy(cpus).into_owned()))
         }
+        ORIGIN => Some(GenericEvent::Origin(event.field.iter().filter_map(pair).collect())),
         MEMBER => number(event, "process").map(GenericEvent::Member),
         _ => None,
     }
+}
+
+fn pair(field: &GenericField) -> Option<(String, String)> {
+    let text = |bytes: &Bytes| String::from_utf8_lossy(bytes).into_owned();
+    Some((field.name.as_ref().map(text)?, field.str_value.as_ref().map(text)?))
 }
 
 fn field<'a>(event: &'a GenericFtraceEvent, name: &str) -> Option<&'a GenericField> {
@@ -65,12 +74,20 @@ pub(super) fn tick(cpu: u32) -> GenericFtraceEvent {
 
 /// The CPUs on which the current thread may run.
 pub(super) fn affinity(cpus: &str) -> GenericFtraceEvent {
-    let field = GenericField {
-        name: Some(Bytes::from_static(b"cpus")),
-        str_value: Some(Bytes::copy_from_slice(cpus.as_bytes())),
+    event(AFFINITY, vec![text_field("cpus", cpus)])
+}
+
+/// Where the trace comes from.
+pub(super) fn origin(pairs: &[(&'static str, String)]) -> GenericFtraceEvent {
+    event(ORIGIN, pairs.iter().map(|(key, value)| text_field(key, value)).collect())
+}
+
+fn text_field(name: &'static str, value: &str) -> GenericField {
+    GenericField {
+        name: Some(Bytes::from_static(name.as_bytes())),
+        str_value: Some(Bytes::copy_from_slice(value.as_bytes())),
         ..GenericField::default()
-    };
-    event(AFFINITY, vec![field])
+    }
 }
 
 /// The process to which the current thread belongs.

@@ -17,6 +17,7 @@ use crate::collector::{Collector, Tracepoint};
 use crate::error::Error;
 use crate::event::{Cpu, Tid, UNKNOWN};
 use crate::kernel_states;
+use crate::origin_pairs::from_pairs;
 use crate::trace::{Origin, Trace};
 
 /// How many times as long packets may be as their compressed form. Those of real traces are three
@@ -37,7 +38,7 @@ pub fn read(from: impl Read) -> Result<Trace, Error> {
     if reading.packets == 0 {
         return Err(Error::at_byte(0, "an empty file is no trace of Perfetto"));
     }
-    Ok(reading.finish())
+    reading.finish()
 }
 
 /// The memory that a frame of zstd may ask for, as a power of two: that of the largest packet.
@@ -61,6 +62,8 @@ struct Reading {
     /// The process of each thread, as far as it was told.
     processes: HashMap<Tid, Tid>,
     origin: Origin,
+    /// Where the trace came from that our own export was made of.
+    exported: Option<Vec<(String, String)>>,
     /// Events lost before the trace began: the kernel's counters do not start there.
     lost_before: u64,
     /// How many packets there were.
@@ -193,6 +196,10 @@ impl Reading {
                     self.collector.member(time, cpu, current, process);
                     return Ok(());
                 }
+                Some(generic::GenericEvent::Origin(pairs)) => {
+                    self.exported = Some(pairs);
+                    return Ok(());
+                }
                 None => return Ok(()),
             },
             other => {
@@ -275,9 +282,16 @@ impl Reading {
         self.origin.online_cpus = info.num_cpus.or(self.origin.online_cpus);
     }
 
-    fn finish(self) -> Trace {
+    fn finish(self) -> Result<Trace, Error> {
         let mut origin = self.origin;
         origin.lost = origin.lost.saturating_sub(self.lost_before);
+        if let Some(pairs) = self.exported {
+            let text =
+                |key: &str| pairs.iter().find(|pair| pair.0 == key).map(|pair| pair.1.clone());
+            let lost = origin.lost;
+            origin = from_pairs(text)?;
+            origin.lost = origin.lost.max(lost);
+        }
         for (field, packets) in &self.unknown {
             origin.remark(format!(
                 "{packets} packets were not read, because they carry others in field {field}, which is not known: \
@@ -294,7 +308,7 @@ impl Reading {
         if self.has_kernels_states {
             trace.settle_states();
         }
-        trace
+        Ok(trace)
     }
 }
 

@@ -14,6 +14,7 @@ use super::other::{self, OTHER};
 use super::packets::{self, packet};
 use crate::error::Error;
 use crate::event::{Cpu, Event, IDLE, Shares, Stage, State, Tid, UNKNOWN, What};
+use crate::origin_pairs::pairs;
 use crate::trace::{Origin, Trace};
 
 /// How many events wait for others of their CPU before they are written.
@@ -23,6 +24,7 @@ const WAITING: usize = 4096;
 pub fn write(trace: &Trace, tracks: &[IdTracks], to: impl Write) -> Result<(), Error> {
     let mut out = Out { to };
     out.packet(&TracePacket { system_info: Some(system(&trace.origin)), ..packet() })?;
+    out.packet(&provenance(trace))?;
     let names = ids::ProcessNames::of(trace, tracks);
     for process in names.processes() {
         out.packet(&process)?;
@@ -52,6 +54,18 @@ fn system(origin: &Origin) -> SystemInfo {
     let release = origin.release.clone().map(Bytes::from);
     let utsname = Utsname { sysname: Some(Bytes::from_static(b"Linux")), release };
     SystemInfo { utsname: Some(utsname), num_cpus: origin.online_cpus }
+}
+
+/// What Perfetto has no message for: how much of the schedule was recorded, and how well.
+fn provenance(trace: &Trace) -> TracePacket {
+    // What was counted, and what NUMA balancing did, is not in the file.
+    let origin = Origin { scan: None, counters: Vec::new(), ..trace.origin.clone() };
+    let (time, cpu) = trace.events.first().map_or((0, 0), |event| (event.time, event.cpu));
+    let hit = Hit::Generic(generic::origin(&pairs(&origin)));
+    let event = FtraceEvent { timestamp: Some(time), pid: Some(IDLE), event: Some(hit) };
+    let event = vec![event.encode_to_vec().into()];
+    let bundle = FtraceEventBundle { cpu: Some(cpu), event, ..Default::default() };
+    TracePacket { ftrace_events: Some(bundle), ..packet() }
 }
 
 /// All losses, as if they had been the first CPU's.

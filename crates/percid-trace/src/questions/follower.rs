@@ -12,6 +12,7 @@ use super::recent_turns::{Current, RecentTurns};
 use super::turn::{Cause, Stay, Turn, Wait, Who};
 use super::wakeups::Wakeups;
 use crate::event::{Cpu, Event, IDLE, Stage, State, Tid, UNKNOWN, What};
+use crate::filtered::Followed;
 use crate::gaps;
 use crate::threads::{ThreadNumber, Threads};
 use crate::trace::Trace;
@@ -72,6 +73,8 @@ pub(super) struct Follower<'t> {
     tells_queued: bool,
     /// Whether some switches were inferred.
     has_inferred: bool,
+    /// The threads of which it tells all.
+    followed: Followed,
     /// When it ends.
     end: Option<u64>,
 }
@@ -94,6 +97,7 @@ impl<'t> Follower<'t> {
             doing: Vec::new(),
             tells_queued: Wakeups::of(trace).woken,
             has_inferred: trace.origin.coverage.inferred > 0,
+            followed: Followed::of(trace),
             end: (events < trace.events.len()).then_some(window.to),
         }
     }
@@ -126,6 +130,7 @@ impl<'t> Follower<'t> {
 
     fn advance(&mut self, event: &Event, after: Option<&Event>, listener: &mut impl Listener) {
         self.now = event.time.saturating_sub(self.begin).max(self.now);
+        let Some(event) = &self.followed.seen(event) else { return };
         match event.what {
             What::Switch { next, .. } if self.is_inferred(event, after) => {
                 self.find_running(event.cpu, next, listener);

@@ -118,7 +118,11 @@ pub fn losses(trace: &Trace, settings: &LossesSettings, progress: &RunControl) -
     Losses {
         from: watch.from,
         to: watch.to,
-        all: watch.into_losses(),
+        // Where only some threads are seen, the cause of a wait is not.
+        all: match trace.origin.coverage.filtered {
+            true => Vec::new(),
+            false => watch.into_losses(),
+        },
         known: follower.into_threads(),
         is_whole,
     }

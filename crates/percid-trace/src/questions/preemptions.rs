@@ -65,6 +65,7 @@ pub fn preemptions(
     let mut follower = Follower::new(trace, &settings.window);
     let mut delays = Delays {
         settings,
+        sees_some_only: trace.origin.coverage.filtered,
         pairs: HashMap::new(),
         delays: Vec::new(),
         waited_ns: 0,
@@ -83,6 +84,8 @@ pub fn preemptions(
 
 struct Delays<'s> {
     settings: &'s PreemptionsSettings,
+    /// Others move threads from queue to queue unseen: who ran there says nothing.
+    sees_some_only: bool,
     pairs: HashMap<(ThreadNumber, Who), u32>,
     delays: Vec<Delay>,
     waited_ns: u64,
@@ -93,7 +96,8 @@ struct Delays<'s> {
 
 impl Listener for Delays<'_> {
     fn preempt(&mut self, scene: &Scene, now: u64, thread: ThreadNumber, by: Who) {
-        if self.settings.window.contains(now) && self.wants(scene, thread) {
+        let is_known = by != Who::Unknown;
+        if is_known && self.settings.window.contains(now) && self.wants(scene, thread) {
             if let Some(delay) = self.delay(thread, by) {
                 delay.preempted += 1;
             }
@@ -125,7 +129,7 @@ impl Delays<'_> {
     }
 
     fn attribute(&mut self, victim: ThreadNumber, by: Who, ns: u64) {
-        if by == Who::Unknown {
+        if by == Who::Unknown || self.sees_some_only {
             return;
         }
         let Some(delay) = self.delay(victim, by) else { return };

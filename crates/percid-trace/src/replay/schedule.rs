@@ -20,6 +20,7 @@ use percid_sim::{Ns, SECOND};
 use super::membership::Membership;
 use super::space::{RunningRows, Space, SpaceNumber, SpaceSummary};
 use crate::event::{Event, IDLE, Shares, Tid, UNKNOWN, What};
+use crate::filtered::Followed;
 use crate::interner::Text;
 use crate::trace::Trace;
 use percid_sim::cpu_list;
@@ -106,6 +107,8 @@ pub(super) struct Schedule<'t> {
     processes: HashMap<Tid, SpaceNumber>,
     /// The last known name of every thread.
     names: HashMap<Tid, Text>,
+    /// The threads of which the trace tells all.
+    followed: Followed,
     affinities: Vec<Rc<CpuSet>>,
     known_affinities: HashMap<Text, usize>,
 }
@@ -140,6 +143,7 @@ impl<'t> Schedule<'t> {
             rows: RunningRows::new(cpus),
             processes: HashMap::new(),
             names: HashMap::new(),
+            followed: Followed::of(trace),
             affinities: vec![Rc::new(CpuSet::of(cpus, 0..present(trace, cpus)))],
             known_affinities: HashMap::new(),
         }
@@ -169,7 +173,8 @@ impl<'t> Schedule<'t> {
     fn begin(&mut self, listener: &mut impl Listener) {
         for cpu in 0..self.topology.cpus() {
             let first = self.membership.first_running[cpu as usize];
-            if let Some(first) = first.filter(|&first| is_named(first)) {
+            if let Some(first) = first.filter(|&first| is_named(first) && self.followed.has(first))
+            {
                 self.switch(cpu, first, listener);
             }
         }
@@ -179,6 +184,7 @@ impl<'t> Schedule<'t> {
         let time = event.time.saturating_sub(self.origin).max(self.now);
         self.let_tick(time, listener);
         self.now = time;
+        let Some(event) = self.followed.seen(event) else { return };
         let cpu = event.cpu;
         match event.what {
             What::Switch { prev, state, next } => {

@@ -264,7 +264,9 @@ fn what_is_told_of_the_time_before_matters() {
 #[test]
 fn the_parts_of_random_schedules_add_up() {
     for seed in 0..4 {
-        let trace = random(seed);
+        let mut trace = random(seed);
+        // Of some threads only, the intervals and the whole know different ones.
+        trace.origin.coverage.filtered = false;
         let whole = asked_whole(&trace).without_delays();
         assert!(whole.turns.len() > 20 && whole.waited_ns > 0);
         let length = trace.events.last().expect("events").time - trace.events[0].time;

@@ -33,3 +33,4 @@ mod text_lines;
 mod trace_dat;
 mod trustworthiness;
 mod wakes;
+mod whole_truth;

@@ -5,10 +5,10 @@ use crate::schedule;
 use std::collections::HashMap;
 
 use percid_sim::random::Random;
+use percid_trace::Trace;
 use percid_trace::error::{Error, Malformed, Position};
 use percid_trace::event::{Event, IDLE, Shares, State, UNKNOWN, What};
 use percid_trace::perfetto;
-use percid_trace::{Origin, Trace};
 
 fn exported(trace: &Trace) -> Vec<u8> {
     let mut file = Vec::new();
@@ -31,11 +31,7 @@ fn a_schedule_comes_back() {
         let trace = schedule::plausible(seed, 50_000);
         let back = perfetto::read(&exported(&trace)[..]).expect("our own file");
         assert_eq!(trace.first_difference(&back), None, "seed {seed}");
-        let Origin { release, online_cpus, lost, .. } = trace.origin;
-        assert_eq!(back.origin.release, release);
-        assert_eq!(back.origin.online_cpus, online_cpus);
-        assert_eq!(back.origin.lost, lost);
-        assert_eq!(back.origin.clock.as_deref(), Some("boot"));
+        assert_eq!(back.origin, trace.origin, "seed {seed}");
     }
 }
 

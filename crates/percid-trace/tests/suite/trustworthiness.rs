@@ -43,6 +43,7 @@ fn what_perf_was_asked_for_is_read() {
     let expected = Coverage {
         sampling: Some(Sampling::Frequency(10)),
         away_only: true,
+        filtered: true,
         ..Coverage::default()
     };
     assert_eq!(coverage(&file), expected);
@@ -52,7 +53,8 @@ fn what_perf_was_asked_for_is_read() {
     let all = with_attributes(&file, 1, |flags| flags & !FREQUENCY & !ENABLE_ON_EXEC);
     assert_eq!(coverage(&all), Coverage::default());
     let alone = with_attributes(&file, 1, |flags| (flags | ENABLE_ON_EXEC) & !FREQUENCY & !INHERIT);
-    let expected = Coverage { away_only: true, not_inherited: true, ..Coverage::default() };
+    let expected =
+        Coverage { away_only: true, not_inherited: true, filtered: true, ..Coverage::default() };
     assert_eq!(coverage(&alone), expected);
 }
 
@@ -63,7 +65,7 @@ fn a_sampled_recording_permits_no_advice_and_a_whole_one_does() {
         ("numa-scan.txt", Grade::Insufficient),
         ("sched.data", Grade::Limited),
         ("switches-all.data", Grade::Good),
-        ("nginx.parquet", Grade::Good),
+        ("nginx.parquet", Grade::Limited),
         ("trace-cmd.txt", Grade::Good),
     ] {
         let judged = Trustworthiness::of(&trace(&bytes(file)));

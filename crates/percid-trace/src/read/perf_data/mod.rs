@@ -438,6 +438,7 @@ fn coverage(container: &Container<'_>, formats: &Formats) -> Result<Coverage, Er
         away_only: of_some && switches().next().is_some(),
         not_inherited: of_some && !all().any(|event| event.is_inherited()),
         some_cpus: has(&["-C", "--cpu"]),
+        filtered: of_some,
         cut_off: false,
         inferred: 0,
         unread: 0,

@@ -23,7 +23,7 @@ use crate::record::options::{Options, Target, Way};
 use crate::record::recorded::{Ended, Progress};
 use crate::record::refusal::Refusal;
 use crate::record::sink::{Piece, Sink};
-use crate::trace::Origin;
+use crate::trace::{Coverage, Origin};
 
 /// The longest time between two emptyings of the buffers.
 const INTERVAL: Duration = Duration::from_millis(100);
@@ -301,6 +301,7 @@ fn origin(target: &Target) -> Origin {
             Target::Command(words) => Some(command(words)),
             Target::System | Target::Process(_) => None,
         },
+        coverage: Coverage { filtered: *target != Target::System, ..Coverage::default() },
         ..Origin::default()
     }
 }

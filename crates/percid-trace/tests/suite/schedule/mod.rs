@@ -27,6 +27,7 @@ pub(crate) fn origin() -> Origin {
             away_only: true,
             not_inherited: true,
             some_cpus: true,
+            filtered: true,
             cut_off: true,
             inferred: 5,
             unread: 4,

@@ -1,0 +1,141 @@
+//! What a recording does not show stays unknown, whatever it is converted to.
+
+use percid_sim::random::Random;
+use percid_sim::run_control::RunControl;
+use percid_trace::event::{IDLE, What};
+use percid_trace::questions::{
+    Latency, LatencySettings, LossesSettings, PreemptionsSettings, Usage, UsageSettings, latency,
+    losses, preemptions, usage,
+};
+use percid_trace::read::read_bytes;
+use percid_trace::trace::{Coverage, Sampling, Trace};
+use percid_trace::trustworthiness::{Grade, Trustworthiness};
+use percid_trace::{gaps, parquet, perfetto};
+
+use crate::fixture::bytes;
+use crate::schedule;
+
+fn fixture(name: &str) -> Trace {
+    read_bytes(&bytes(name)).expect("a recording")
+}
+
+fn waits(trace: &Trace) -> Latency {
+    let settings = LatencySettings { worst: 5, ..LatencySettings::default() };
+    latency(trace, &settings, &RunControl::default())
+}
+
+fn cpus(trace: &Trace) -> Usage {
+    let settings = UsageSettings { slices: 1, ..UsageSettings::default() };
+    usage(trace, &settings, &RunControl::default())
+}
+
+/// In every format that is written.
+fn converted(trace: &Trace) -> [(&'static str, Trace); 2] {
+    let (mut packets, mut table) = (Vec::new(), Vec::new());
+    perfetto::write(trace, &[], &mut packets).expect("memory takes everything");
+    parquet::write(trace, &mut table).expect("memory takes everything");
+    let read = |file: Vec<u8>| read_bytes(&file).expect("our own file");
+    [("Perfetto", read(packets)), ("Parquet", read(table))]
+}
+
+fn assert_same(name: &str, trace: &Trace) {
+    let (waited, used) = (waits(trace), cpus(trace));
+    let mut all = Vec::from(converted(trace));
+    // From each format to each.
+    let twice: Vec<_> = all.iter().flat_map(|(_, once)| converted(once)).collect();
+    all.extend(twice);
+    for (format, back) in all {
+        let judged = [&back, trace].map(Trustworthiness::of);
+        assert_eq!(judged[0], judged[1], "{name} in {format}");
+        assert_eq!(back.origin.coverage, trace.origin.coverage, "{name} in {format}");
+        let found = waits(&back);
+        assert_eq!((found.threads, found.worst), (waited.threads.clone(), waited.worst.clone()));
+        let found = cpus(&back);
+        assert_eq!((found.cpus, found.cells), (used.cpus.clone(), used.cells.clone()));
+    }
+}
+
+#[test]
+fn a_conversion_keeps_the_grade_the_doubts_and_the_answers() {
+    for name in ["pool_inferred.parquet", "command_foreign.parquet", "tracefs.txt", "forks.data"] {
+        assert_same(name, &fixture(name));
+    }
+    let mut random = Random::new(33);
+    for seed in 0..12 {
+        let mut trace = schedule::plausible(seed, 2_000);
+        let mut doubted = || random.below(2) == 0;
+        trace.origin.lost = u64::from(doubted());
+        trace.origin.coverage = Coverage {
+            sampling: doubted().then_some(Sampling::Frequency(99)),
+            away_only: doubted(),
+            not_inherited: doubted(),
+            some_cpus: doubted(),
+            filtered: doubted(),
+            cut_off: doubted(),
+            inferred: 0,
+            unread: 7 * u64::from(doubted()),
+            no_states: doubted(),
+        };
+        if doubted() {
+            // What was switched away from idle is lost on one CPU, and inferred.
+            let from_idle = |what| matches!(what, What::Switch { prev: IDLE, .. });
+            trace.events.retain(|event| event.cpu != 1 || !from_idle(event.what));
+            gaps::close(&mut trace);
+        }
+        assert_same(&format!("schedule {seed}"), &trace);
+    }
+}
+
+#[test]
+fn inferred_switches_are_inferred_for_perfetto_too() {
+    let trace = fixture("pool_inferred.parquet");
+    let [(_, back), _] = converted(&trace);
+    let judged = Trustworthiness::of(&back);
+    assert_eq!((judged.grade, judged.inferred), (Grade::Limited, 380), "{judged}");
+    let counts = [&trace, &back].map(|trace| {
+        let found = waits(trace);
+        found.threads.iter().map(|(_, thread)| thread.run_queue.count).sum::<u64>()
+    });
+    assert_eq!(counts[0], counts[1]);
+}
+
+#[test]
+fn a_recording_of_a_command_tells_of_its_threads_only() {
+    let trace = fixture("command_foreign.parquet");
+    assert!(trace.origin.coverage.filtered, "it shows, though older recorders did not note it");
+    let judged = Trustworthiness::of(&trace);
+    assert_eq!(judged.grade, Grade::Limited, "{judged}");
+    assert!(judged.to_string().contains("was not seen"), "{judged}");
+
+    let own = |thread| {
+        trace.events.iter().any(|event| match event.what {
+            What::Member { thread: known, .. } | What::Fork { child: known, .. } => known == thread,
+            _ => false,
+        })
+    };
+    let found = waits(&trace);
+    assert!(!found.threads.is_empty());
+    for (thread, _) in &found.threads {
+        let thread = found.known.get(*thread).tid;
+        assert!(own(thread), "thread {thread} is another program's");
+    }
+
+    let found = cpus(&trace);
+    assert!(!found.cells.is_empty());
+    assert!(found.cells.iter().all(|cell| own(found.known.get(cell.thread).tid)));
+    let idle: u64 = found.cpus.iter().flat_map(|cpu| &cpu.slices).map(|part| part.idle_ns).sum();
+    assert_eq!(idle, 0, "no CPU is known to idle");
+
+    let settings = LossesSettings::default();
+    assert_eq!(losses(&trace, &settings, &RunControl::default()).all, []);
+    let settings = PreemptionsSettings::default();
+    let delays = preemptions(&trace, &settings, &RunControl::default());
+    assert_eq!(delays.unattributed_ns, delays.waited_ns, "nobody is known to be in the way");
+    assert!(delays.waited_ns > 0);
+
+    let mut unfiltered = trace.clone();
+    unfiltered.origin.coverage.filtered = false;
+    let found = cpus(&unfiltered);
+    let mut threads = found.cells.iter().map(|cell| found.known.get(cell.thread).tid);
+    assert!(threads.any(|thread| !own(thread)), "the control: as if all had been recorded");
+}
