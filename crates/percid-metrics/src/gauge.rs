@@ -1,6 +1,7 @@
 //! Gauges: values that rise and fall.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A value that is set, and that rises and falls. Clones are the same gauge.
 ///
@@ -15,44 +16,84 @@ use std::sync::{Arc, Mutex, PoisonError};
 ///
 /// # Contract
 ///
-/// * **Threads**: every method may be called by any number of threads at once. A change that runs at the
-///   same time as [`set`](Gauge::set) comes before it or after it, and is never done half.
-/// * **Cost**: [`inc_by`](Gauge::inc_by) and [`dec_by`](Gauge::dec_by) are additions to a
-///   [`percid::FloatCounter`], on the CPU's own line. [`set`](Gauge::set) and [`max`](Gauge::max) take a
-///   lock: a value that all threads set is shared by its nature.
+/// * **Setting**: after [`set`](Gauge::set) the value is exactly what was set, whatever it was before:
+///   NaN, an infinity, or a number of any size.
+/// * **Threads**: every method may be called by any number of threads at once. A change that ended before
+///   `set` began is replaced by it, and one that began after `set` ended is added to what was set. One
+///   that runs at the same time comes before it or after it, and is never done half.
+/// * **Cost**: [`inc_by`](Gauge::inc_by) and [`dec_by`](Gauge::dec_by) by multiples of 1/256 below 2^31 are
+///   additions to a [`percid::Counter`], on the CPU's own line. All other changes are additions to one
+///   word that all CPUs share. [`set`](Gauge::set) and [`max`](Gauge::max) take a lock: a value that all
+///   threads set is shared by its nature.
 /// * **Signals**: the changes are async-signal-safe, the others are not.
-/// * **Rounding**: what was set is read back exactly as long as nothing changes it; changes are rounded as
-///   sums of floats are.
+/// * **Rounding**: multiples of 1/256 below 2^31 are added up exactly, if they move the value by less
+///   than 2^54 between two times that it is set or read. Other changes are rounded as sums of floats are.
 #[derive(Debug, Clone, Default)]
 pub struct Gauge {
     shared: Arc<Shared>,
 }
 
+/// Parts of one that changes on the CPU's own line may have.
+const PARTS: f64 = 256.0;
+
+/// Changes from here on, in parts, go to the word that all CPUs share. A power of two.
+const LARGE: f64 = (1u64 << 39) as f64;
+
+/// So many parts are rounded as floats are, and become part of the base before they are too many.
+const FAR: u64 = 1 << 61;
+
 #[derive(Debug, Default)]
 struct Shared {
-    moves: percid::FloatCounter,
+    /// Parts, modulo 2^64: a sum of them is exact, so that the difference to what it was is, too.
+    parts: percid::Counter,
+    /// The sum of all changes that are no small number of parts, since the value was set.
+    others: Others,
     base: Mutex<Base>,
 }
 
-/// What was set last, and what the moves were at that time.
+/// What was set last, and how many parts there were at that time.
 #[derive(Debug, Clone, Copy, Default)]
 struct Base {
     value: f64,
-    moved: f64,
+    parts: i64,
 }
 
 impl Base {
-    /// The value now. Without moves since it was set it is what was set, whatever a sum would be
-    /// rounded to.
-    fn with(self, moved: f64) -> f64 {
-        if moved == self.moved { self.value } else { self.value + (moved - self.moved) }
+    /// The value now. Without changes since it was set it is what was set, with its sign.
+    fn with(self, parts: i64, others: f64) -> f64 {
+        match parts.wrapping_sub(self.parts) {
+            0 if others == 0.0 => self.value,
+            moved => self.value + moved as f64 / PARTS + others,
+        }
+    }
+}
+
+/// The bits of a float.
+#[derive(Debug, Default)]
+struct Others(AtomicU64);
+
+impl Others {
+    fn add(&self, n: f64) {
+        let sum = |bits| Some((f64::from_bits(bits) + n).to_bits());
+        // It always has a sum.
+        let _ = self.0.fetch_update(Relaxed, Relaxed, sum);
+    }
+
+    fn get(&self) -> f64 {
+        f64::from_bits(self.0.load(Relaxed))
+    }
+
+    fn take(&self) -> f64 {
+        f64::from_bits(self.0.swap(0, Relaxed))
     }
 }
 
 impl Gauge {
     /// Sets the value.
     pub fn set(&self, value: f64) {
-        self.change(|_| Some(value));
+        let mut base = self.base();
+        self.shared.others.take();
+        *base = Base { value, parts: self.shared.parts.sum() };
     }
 
     /// Raises the value to `value`, if it is less or no number.
@@ -63,7 +104,16 @@ impl Gauge {
     /// assert_eq!(longest.get(), 7.0);
     /// ```
     pub fn max(&self, value: f64) {
-        self.change(|now| (now < value || now.is_nan()).then_some(value));
+        let mut base = self.base();
+        // What is added from now on counts after this.
+        let others = self.shared.others.take();
+        let parts = self.shared.parts.sum();
+        let now = base.with(parts, others);
+        if now < value || now.is_nan() {
+            *base = Base { value, parts };
+        } else {
+            self.shared.others.add(others);
+        }
     }
 
     /// Adds one.
@@ -81,27 +131,39 @@ impl Gauge {
     /// Adds `n`.
     #[inline(always)]
     pub fn inc_by(&self, n: f64) {
-        self.shared.moves.add(n);
+        let parts = n * PARTS;
+        if parts.abs() < LARGE && parts as i64 as f64 == parts {
+            self.shared.parts.add(parts as i64);
+        } else {
+            self.add_other(n);
+        }
     }
 
     /// Subtracts `n`.
     #[inline(always)]
     pub fn dec_by(&self, n: f64) {
-        self.shared.moves.add(-n);
+        self.inc_by(-n);
     }
 
     /// The value.
     pub fn get(&self) -> f64 {
-        let base = *self.shared.base.lock().unwrap_or_else(PoisonError::into_inner);
-        base.with(self.shared.moves.sum())
+        let mut base = self.base();
+        let (parts, others) = (self.shared.parts.sum(), self.shared.others.get());
+        let value = base.with(parts, others);
+        if parts.wrapping_sub(base.parts).unsigned_abs() > FAR {
+            *base = Base { value: base.with(parts, 0.0), parts };
+        }
+        value
     }
 
-    fn change(&self, next: impl FnOnce(f64) -> Option<f64>) {
-        let mut base = self.shared.base.lock().unwrap_or_else(PoisonError::into_inner);
-        let moved = self.shared.moves.sum();
-        if let Some(value) = next(base.with(moved)) {
-            *base = Base { value, moved };
-        }
+    #[cold]
+    #[inline(never)]
+    fn add_other(&self, n: f64) {
+        self.shared.others.add(n);
+    }
+
+    fn base(&self) -> MutexGuard<'_, Base> {
+        self.shared.base.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -121,6 +183,137 @@ mod tests {
         assert!(gauge.get().is_nan());
         gauge.max(2.0);
         assert_eq!(gauge.get(), 2.0);
+    }
+
+    #[test]
+    fn what_was_added_before_is_not_seen_after_it_was_set() {
+        for before in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e17, -1e300, 0.1, 3e9, 5.0] {
+            let gauge = Gauge::default();
+            gauge.inc_by(before);
+            gauge.dec_by(before / 2.0);
+            gauge.set(0.0);
+            assert_eq!(gauge.get(), 0.0, "after {before}");
+            for after in [1.0, 0.1, 1e-9, 0.25, -7e12] {
+                gauge.inc_by(after);
+                assert_eq!(gauge.get(), after, "{before}, then {after}");
+                gauge.set(-0.0);
+                assert!(gauge.get().is_sign_negative(), "{before}, then {after}");
+            }
+        }
+    }
+
+    /// A gauge of one thread is a float. Changes are multiples of 2^-10 and below 2^41, so that the sum of
+    /// floats is exact in any order.
+    #[test]
+    fn a_gauge_does_what_a_float_does() {
+        let seed = fastrand::u64(..);
+        let mut random = fastrand::Rng::with_seed(seed);
+        for _ in 0..if cfg!(miri) { 3 } else { 300 } {
+            let (gauge, mut model) = (Gauge::default(), 0.0f64);
+            let mut done = Vec::new();
+            for _ in 0..100 {
+                let bound = 1i64 << random.u32(1..51);
+                let n = match random.u8(0..20) {
+                    0 => f64::NAN,
+                    1 => f64::INFINITY,
+                    2 => -f64::INFINITY,
+                    3..8 => random.i64(-9..10) as f64,
+                    _ => random.i64(-bound..bound) as f64 / 1024.0,
+                };
+                let call = random.u8(0..9);
+                done.push((call, n));
+                match call {
+                    0..3 => (gauge.inc_by(n), model += n).0,
+                    3..6 => (gauge.dec_by(n), model -= n).0,
+                    6 => (gauge.set(n), model = n).0,
+                    7 => {
+                        gauge.max(n);
+                        if model < n || model.is_nan() {
+                            model = n;
+                        }
+                    }
+                    _ => (gauge.inc(), model += 1.0).0,
+                }
+                let value = gauge.get();
+                let is_same = value == model || (value.is_nan() && model.is_nan());
+                assert!(is_same, "{value}, not {model}; seed {seed}: {done:?}");
+            }
+        }
+    }
+
+    /// Each thread adds one kind of change and takes it back, so that at most one of each is missing when
+    /// the value is set. After all have ended the value is what was set last, and what came after it.
+    #[test]
+    fn a_gauge_is_set_beside_changes() {
+        const ROUNDS: u32 = if cfg!(miri) { 20 } else { 20_000 };
+        let gauge = Gauge::default();
+        std::thread::scope(|scope| {
+            for change in [1.0, 0.5, 1e17, f64::INFINITY] {
+                let gauge = &gauge;
+                scope.spawn(move || {
+                    (0..ROUNDS).for_each(|_| (gauge.inc_by(change), gauge.dec_by(change)).0);
+                });
+            }
+            let gauge = &gauge;
+            scope.spawn(move || (0..ROUNDS).for_each(|n| gauge.set(n.into())));
+        });
+        gauge.set(5.0);
+        assert_eq!(gauge.get(), 5.0);
+        gauge.inc_by(1.0);
+        gauge.inc_by(0.1);
+        assert_eq!(gauge.get(), 6.1);
+    }
+
+    /// Changes are counted before or after the value is set, whole: each thread adds to its own digits.
+    #[test]
+    fn no_change_is_lost_that_begins_after_it_was_set() {
+        const ROUNDS: u32 = if cfg!(miri) { 5 } else { 500 };
+        for _ in 0..ROUNDS {
+            let gauge = Gauge::default();
+            let is_set = std::sync::atomic::AtomicBool::new(false);
+            let changes = [1.0, 256.0, (1u64 << 33) as f64];
+            let counted = std::thread::scope(|scope| {
+                let threads = changes.map(|change| {
+                    let (gauge, is_set) = (&gauge, &is_set);
+                    scope.spawn(move || {
+                        let (mut after, mut all) = (0u32, 0u32);
+                        while after < 3 {
+                            let is_after = is_set.load(std::sync::atomic::Ordering::Acquire);
+                            if !is_after && all == 200 {
+                                std::thread::yield_now();
+                                continue;
+                            }
+                            after += u32::from(is_after);
+                            gauge.inc_by(change);
+                            all += 1;
+                        }
+                        (after, all)
+                    })
+                });
+                gauge.set(0.0);
+                is_set.store(true, std::sync::atomic::Ordering::Release);
+                threads.map(|thread| thread.join().expect("no panic"))
+            });
+            let value = gauge.get() as u64;
+            let digits = [value & 255, (value >> 8) & 0xff_ffff, value >> 33];
+            for (digit, (after, all)) in digits.into_iter().zip(counted) {
+                let seen = u64::from(after)..=u64::from(all);
+                assert!(seen.contains(&digit), "{digit} of {seen:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn sums_beyond_the_counter_do_not_wrap_between_two_reads() {
+        let (gauge, large) = (Gauge::default(), ((1u64 << 31) - 1) as f64);
+        let mut sum = 0.0f64;
+        for _ in 0..if cfg!(miri) { 2 } else { 40 } {
+            // 2^59 parts at a time.
+            gauge.shared.parts.add((large * PARTS) as i64 * (1 << 20));
+            sum += large * f64::from(1 << 20);
+            let value = gauge.get();
+            assert!((value / sum - 1.0).abs() < 1e-12, "{value}, not {sum}");
+        }
     }
 
     #[test]
