@@ -144,8 +144,9 @@ fn the_schedule_is_the_same() {
     let Some(processor) = TraceProcessor::find() else { return };
     let trace = schedule::plausible(1, 20_000);
     let path = exported("schedule.pftrace", &trace, &[]);
-    let all = "select count(*) from ftrace_event";
-    let queries = [FAULTS, SLICES, THREADS, all];
+    let all = "select count(*) from ftrace_event where name != 'percid_origin'";
+    let own = "select count(*) from ftrace_event where name = 'percid_origin'";
+    let queries = [FAULTS, SLICES, THREADS, all, own];
     let answers = processor.query(&path, &queries).expect("our own file");
     assert_eq!(answers[0], Rows::new());
     let expected = slices(&trace);
@@ -156,6 +157,7 @@ fn the_schedule_is_the_same() {
     assert_eq!(answers[1].len(), expected.len());
     assert_eq!(answers[2], threads(&trace));
     assert_eq!(answers[3], [[json!(tracepoints(&trace))]]);
+    assert_eq!(answers[4], [[json!(1)]]);
 }
 
 /// A process that is recorded alone, and whose CPU runs another thread each time that it does not.
