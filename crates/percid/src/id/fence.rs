@@ -136,5 +136,8 @@ mod tests {
         for step in [Fence::Query, Fence::Register, Fence::OfCpu(0)] {
             assert_eq!(refused(step), Err(Unavailable::MembarrierRefused(libc::EILSEQ)));
         }
+        // The answer without the kernel is: no commands.
+        let none = |_, fence| (fence == Fence::Query).then_some(Ok(()));
+        assert_eq!(asked(none, prepare).1, Err(Unavailable::NoMembarrier));
     }
 }
