@@ -6,7 +6,7 @@
 //! counters, gauges, histograms. A name that ends as those of a histogram's samples belongs to the
 //! histogram. The page says how many were left out.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::sync::PoisonError;
@@ -14,6 +14,7 @@ use std::sync::PoisonError;
 use metrics::{Key, Unit};
 use metrics_util::MetricKind;
 
+use super::descriptions::{Description, Descriptions};
 use super::store::Store;
 use crate::Histogram;
 use crate::page::{Format, Kind, Page, label_name, label_value, metric_name, without_total};
@@ -26,17 +27,34 @@ enum Value {
     Histogram(Histogram),
 }
 
-/// Metrics by name, and of each name by its labels as they are written.
-type Families = BTreeMap<String, BTreeMap<String, Value>>;
+/// Metrics by name.
+type Families = BTreeMap<String, OfName>;
+
+/// The metrics of a name.
+#[derive(Debug, Default)]
+struct OfName {
+    /// The names under which the program may have described them: without the unit.
+    declared: BTreeSet<String>,
+    /// By their labels as they are written.
+    metrics: BTreeMap<String, Value>,
+}
+
+impl OfName {
+    /// What the program says of these metrics. A name that is on the page as it was declared comes first.
+    fn description(&self, name: &str, descriptions: &Descriptions) -> Option<Description> {
+        let as_declared = self.declared.get(name);
+        as_declared.into_iter().chain(&self.declared).find_map(|name| descriptions.get(name))
+    }
+}
 
 pub(super) fn render(store: &Store, format: Format, out: &mut impl Write) -> io::Result<()> {
     let mut collected = Collected::of(store);
     let mut page = Page::new(out, format);
     let (mut unrecorded, mut names) = (0, Names { format, taken: HashSet::new() });
-    while let Some((name, metrics)) = collected.families.pop_first() {
-        match metrics.values().next().and_then(|first| names.take(&name, first.kind())) {
-            Some(kind) => unrecorded += family(store, &mut page, (&name, kind), metrics)?,
-            None => collected.left_out += metrics.len(),
+    while let Some((name, of_name)) = collected.families.pop_first() {
+        match of_name.metrics.values().next().and_then(|first| names.take(&name, first.kind())) {
+            Some(kind) => unrecorded += family(store, &mut page, (&name, kind), of_name)?,
+            None => collected.left_out += of_name.metrics.len(),
         }
     }
     page.unrecorded(unrecorded)?;
@@ -119,34 +137,37 @@ impl Collected<'_> {
 
     fn add(&mut self, key: &Key, value: Value) {
         let labels = self.labels(key);
-        let family = self.families.entry(self.name(key.name())).or_default();
-        let is_same_kind = family
+        let declared = metric_name(key.name());
+        let OfName { declared: names, metrics } =
+            self.families.entry(self.name(&declared)).or_default();
+        if !names.contains(&*declared) {
+            names.insert(declared.into_owned());
+        }
+        let is_same_kind = metrics
             .values()
             .next()
             .is_none_or(|first| std::mem::discriminant(first) == std::mem::discriminant(&value));
-        match (family.get_mut(&labels), value) {
+        match (metrics.get_mut(&labels), value) {
             (Some(Value::Counter(there)), Value::Counter(more)) => {
                 *there = there.wrapping_add(more)
             }
-            (None, value) if is_same_kind => _ = family.insert(labels, value),
+            (None, value) if is_same_kind => _ = metrics.insert(labels, value),
             _ => self.left_out += 1,
         }
     }
 
-    /// The name on the page: with its unit at the end, if that is asked for.
-    fn name(&self, name: &str) -> String {
-        let mut name = metric_name(name).into_owned();
-        if self.store.settings.unit_suffix {
-            let unit = self.store.descriptions.get(&name).and_then(|it| it.unit).map(unit_name);
-            if let Some(unit) = unit.filter(|unit| !unit.is_empty() && !name.ends_with(unit)) {
-                let total = name.strip_suffix("_total").map(str::len);
-                match total {
-                    Some(length) => name.insert_str(length, &format!("_{unit}")),
-                    None => _ = write!(name, "_{unit}"),
-                }
-            }
+    /// The name on the page: with its unit at the end, if that is asked for. A counter's `_total` stands
+    /// behind the unit.
+    fn name(&self, declared: &str) -> String {
+        let unit = || self.store.descriptions.get(declared)?.unit.and_then(unit_name);
+        let (name, total) = match without_total(declared) {
+            name if name == declared => (name, ""),
+            name => (name, "_total"),
+        };
+        match self.store.settings.unit_suffix.then(unit).flatten() {
+            Some(unit) if !name.ends_with(unit) => format!("{name}_{unit}{total}"),
+            _ => declared.to_owned(),
         }
-        name
     }
 
     /// Labels as they are written: those of all metrics, unless the metric has its own of that name.
@@ -168,12 +189,12 @@ impl Collected<'_> {
     }
 }
 
-/// What a unit is called at the end of a name.
-fn unit_name(unit: Unit) -> &'static str {
+/// What a unit is called at the end of a name, where it has a place there.
+fn unit_name(unit: Unit) -> Option<&'static str> {
     match unit {
-        Unit::Count => "",
-        Unit::Percent => "ratio",
-        other => other.as_str(),
+        Unit::Count => None,
+        Unit::Percent => Some("ratio"),
+        other => Some(other.as_str()),
     }
 }
 
@@ -182,14 +203,14 @@ fn family<W: Write>(
     store: &Store,
     page: &mut Page<'_, W>,
     (name, kind): (&str, Kind),
-    metrics: BTreeMap<String, Value>,
+    of_name: OfName,
 ) -> io::Result<u64> {
-    let description = store.descriptions.get(name);
+    let description = of_name.description(name, &store.descriptions);
     let text = description.as_ref().map(|it| &*it.text);
-    let unit = description.as_ref().and_then(|it| it.unit).map(unit_name);
+    let unit = description.as_ref().and_then(|it| it.unit).and_then(unit_name);
     page.family(name, kind, text, unit)?;
     let mut unrecorded = 0;
-    for (labels, value) in metrics {
+    for (labels, value) in of_name.metrics {
         match value {
             Value::Counter(count) if kind == Kind::Unknown => {
                 page.count((name, ""), &labels, None, count)?

@@ -4,5 +4,6 @@ mod allocations;
 mod http;
 mod idle;
 mod open_metrics;
+mod options;
 mod page;
 mod registry;
