@@ -11,6 +11,7 @@ use percid_sim::run_control::RunControl;
 use pyo3::prelude::*;
 
 use crate::errors;
+use crate::threads;
 
 /// How often signals are looked for.
 const LOOK: Duration = Duration::from_millis(20);
@@ -30,7 +31,7 @@ pub(crate) fn interruptible<T: Send + 'static>(
     let (sender, receiver) = sync_channel(1);
     let shared = Arc::clone(&control);
     thread::spawn(move || {
-        let result = catch_unwind(AssertUnwindSafe(|| work(&shared)));
+        let result = catch_unwind(AssertUnwindSafe(|| threads::run(|| work(&shared))));
         // Nobody listens any more after Ctrl-C.
         let _ = sender.send(result.map_err(|_| ()));
     });

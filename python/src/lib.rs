@@ -9,6 +9,7 @@ mod records;
 mod sim;
 mod sweep;
 mod table;
+mod threads;
 mod trace;
 
 use pyo3::prelude::*;

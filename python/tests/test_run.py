@@ -1,6 +1,7 @@
 """percid.sim.run, and the tables it gives."""
 
 import json
+import multiprocessing
 import signal
 import subprocess
 import sys
@@ -209,3 +210,16 @@ def test_spans_say_which_cpu_had_which_id():
     table = sim.spans("cascade-lake", "container", "percid-table", duration_ms=20)
     assert table.column_names == ["cpu", "id", "from_ns", "to_ns"] and len(table) > 0
     assert all(begin <= end for begin, end in zip(table["from_ns"], table["to_ns"]))
+
+
+def _bytes_of(space):
+    return sim.run(**space).to_parquet()
+
+
+@pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
+def test_children_of_a_process_that_has_run_something_run_too(space, method):
+    """The child of a fork has none of its parent's threads."""
+    expected = _bytes_of(space)
+    with multiprocessing.get_context(method).Pool(2) as pool:
+        found = pool.map_async(_bytes_of, [space] * 4).get(timeout=600)
+    assert found == [expected] * 4
