@@ -32,12 +32,7 @@ unit_book() {
 
 units_loom() { echo all; }
 unit_loom() {
-    cargo test --quiet -p percid-loom -- --nocapture --test-threads=1 2>/dev/null | grep -o 'loom: .*'
-}
-
-# Tests that say `#[ignore = "long: ..."]`. Others that are ignored are the children of tests.
-long_tests() {
-    grep -rhA 4 --include='*.rs' '#\[ignore = "long' "$1" | sed -n 's/^ *fn \([a-z0-9_]*\).*/\1/p'
+    cargo test --quiet -p percid-loom -- --include-ignored --nocapture --test-threads=1 2>/dev/null | grep -o 'loom: .*'
 }
 
 units_ignored() {
@@ -46,13 +41,13 @@ import json, os, sys
 for package in json.load(sys.stdin)["packages"]:
     print(package["name"], os.path.relpath(os.path.dirname(package["manifest_path"])))' |
         while read -r package folder; do
-            [ -z "$(long_tests "$folder")" ] || echo "$package:$folder"
+            [ -z "$(tests_ignored long "$folder")" ] || echo "$package:$folder"
         done
 }
 unit_ignored() {
     require_tools
     local tests
-    mapfile -t tests < <(long_tests "${1#*:}")
+    mapfile -t tests < <(tests_ignored long "${1#*:}")
     cargo test --package "${1%%:*}" -- --ignored "${tests[@]}"
 }
 

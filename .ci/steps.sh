@@ -10,6 +10,7 @@ lint       code      1.8  does clippy complain?
 rustdoc    code      0.7  is the documentation of the crates whole?
 package    code      0.7  can the packages be published?
 test       tests     6    do the tests of all crates pass, as the README runs them?
+slow       tests     4    do the tests pass that take too long for every `cargo test`?
 aborts     tests     1    may every instruction be interrupted?
 musl       tests     0.7  do static programs work?
 msrv       systems   1.2  does the oldest supported compiler build it?
@@ -137,6 +138,20 @@ run_test() {
     cargo test --workspace
     # With its export, which is not among the default features.
     cargo test -p percid-opentelemetry --features otlp
+}
+
+# Tests that say `#[ignore = "slow: ..."]`. Others that are ignored take longer, or are the children of tests.
+run_slow() {
+    require_tools
+    local tests
+    mapfile -t tests < <(tests_ignored slow .)
+    cargo test --workspace --tests -- --ignored "${tests[@]}"
+}
+
+# The tests below a folder that are ignored for a reason that begins with a word.
+tests_ignored() {
+    git grep -hA 4 "#\[ignore = \"$1: " -- "$2/*.rs" |
+        sed -n 's/^ *\(pub(crate) \)\{0,1\}fn \([a-z0-9_]*\).*/\2/p'
 }
 
 run_python() { python/check.sh; }

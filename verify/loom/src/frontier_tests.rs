@@ -90,6 +90,7 @@ fn step_by_step() {
 }
 
 #[test]
+#[ignore = "slow: most of the executions of all of these tests"]
 fn what_another_has_reached_is_open() {
     explore::bounded(2, "frontier, 2 threads at the same edges", || {
         let arena = Arena::new();

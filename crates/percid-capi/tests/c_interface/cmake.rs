@@ -72,6 +72,7 @@ fn is_shared(name: &str, program: &str) -> bool {
 }
 
 #[test]
+#[ignore = "slow: builds six programs"]
 fn projects_find_percid() {
     if !has_tools(&["cmake", "make"]) {
         return;

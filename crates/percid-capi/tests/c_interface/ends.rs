@@ -15,6 +15,7 @@ pub(crate) fn what_a_function_had_is_given_back_however_it_ends() {
 
 /// Frames that nothing can unwind, and frames whose handlers are run.
 #[test]
+#[ignore = "slow: the same program in two more ways"]
 pub(crate) fn it_needs_nothing_of_the_functions_of_c() {
     let ways = ["-fexceptions", "-fno-asynchronous-unwind-tables -fno-unwind-tables"];
     std::thread::scope(|scope| {

@@ -36,6 +36,7 @@ pub(crate) fn balancers_arm_count_and_tell() {
 }
 
 #[test]
+#[ignore = "slow: four large programs"]
 pub(crate) fn balancers_under_sanitizers() {
     // If there are two compilers, by the one that has not made it in the test above.
     let compilers = having(SANITIZED);
@@ -49,6 +50,7 @@ pub(crate) fn balancers_under_sanitizers() {
 
 /// It looks into the library, which no sanitizer does: what refers to a region must go before it.
 #[test]
+#[ignore = "slow: under valgrind"]
 pub(crate) fn balancers_under_valgrind() {
     if !is_installed("valgrind") {
         return percid_skips::not_checked("balancers under valgrind", "it is not installed");

@@ -68,6 +68,7 @@ pub(crate) fn must_find(program: &Program, command: &mut Command) {
 }
 
 #[test]
+#[ignore = "slow: every structure, by both compilers"]
 pub(crate) fn addresses_behaviour_and_leaks() {
     let compilers = having(SANITIZED);
     for compiler in &compilers {
@@ -131,6 +132,7 @@ pub(crate) fn races() {
 
 /// As under the sanitizer: percid tells valgrind too, and its suppressions say what is percid's.
 #[test]
+#[ignore = "slow: under valgrind"]
 fn races_under_valgrind() {
     if !has_valgrind() {
         return;

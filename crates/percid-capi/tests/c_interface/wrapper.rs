@@ -19,6 +19,7 @@ pub(crate) const WRAPPER: [&str; 6] = [
 const STRICT: &str = "-Wconversion -Wshadow -pthread";
 
 #[test]
+#[ignore = "slow: six large programs"]
 pub(crate) fn the_wrapper_works_in_every_dialect_of_cpp() {
     let ways = [
         ("-std=c++17 -O2", shared()),

@@ -851,6 +851,7 @@ fn origins(html: &str) -> [usize; 2] {
 
 /// All but the largest. How that is shown is tested beside it, with figures that are made up.
 #[test]
+#[ignore = "slow: simulates four tables"]
 fn published_tables_have_their_keys_and_a_page() {
     let folder = folder("parts");
     for (part, charts, by) in
@@ -946,6 +947,7 @@ fn a_comparison_has_a_page_with_all_its_numbers_and_plots() {
 
 /// The largest machine, all policies and 20 000 stays of IDs on CPUs.
 #[test]
+#[ignore = "slow: simulates more than other pages need"]
 fn a_large_comparison_has_a_page_too() {
     let folder = folder("large");
     let page = folder.join("large.html");

@@ -96,6 +96,7 @@ fn without_its_script_a_page_shows_the_overview() {
 }
 
 #[test]
+#[ignore = "slow: a browser for each of fourteen faults"]
 fn what_is_wrong_is_found() {
     let Some(browser) = browser() else { return };
     let html = sample::page().render();

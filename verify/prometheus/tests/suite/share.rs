@@ -35,6 +35,7 @@ fn requests_per_second(row: &Value) -> f64 {
 }
 
 #[test]
+#[ignore = "slow: five servers, a second each"]
 fn every_client_is_measured() {
     let Some(results) = measured("1") else { return };
     let clients: Vec<_> =
