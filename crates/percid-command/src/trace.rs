@@ -154,11 +154,17 @@ Records which threads run where: switches, wake-ups, migrations, new threads, ex
 affinities as far as they can be seen, timer ticks, and the concurrency IDs that the
 kernel hands out (rseq:rseq_update, where it has that event).
 
-  -- COMMAND ...   the command, and all processes and threads that come of it. If --seconds or
-                   Ctrl-C comes first, the command goes on. With --json its standard output
-                   goes to standard error: on standard output there is one document
+  -- COMMAND ...   the command, and all processes and threads that come of it, until it ends. If
+                   --seconds or Ctrl-C comes first, the command goes on. With --json its standard
+                   output goes to standard error: on standard output there is one document
   --pid PID        that process, and what it creates from now on
   neither          the whole system, until Ctrl-C or --seconds
+
+Where it is permitted, all other threads are recorded beside those of the command or process: else
+it would not be seen who was in their way, nor whether a CPU idled. The recording says which
+processes it is about, and what is asked of it is answered for these; --all has the others too.
+--only records no others, which is less to write; so does perf where kernel.perf_event_paranoid is
+above 0. Such a recording says that it has one command's threads only.
 
 With --numa-scan also what the kernel's NUMA balancing does: the regions of memory that its scan
 leaves out, and why (sched:sched_skip_vma_numa, Linux 6.7 and later); the threads that it moves
@@ -219,6 +225,7 @@ Examples:
   percid trace record -- make -j8
   percid trace record -o db.parquet --pid $(pgrep -o postgres) --seconds 5
   percid trace record --way perf -- ./server
+  percid trace record --only -- ./server       nothing of other programs
   percid trace record --max-size 2G            the whole system, until there are 2 GiB
   percid trace record --ring 64M -- ./server   only the end of it
   kill -USR1 $(pgrep -nx percid-trace)         what happened just now, in trace.1.parquet
@@ -367,6 +374,10 @@ pub struct RecordArguments {
     /// Record this process
     #[arg(long, value_name = "PID", value_parser = pid, conflicts_with = "command")]
     pub pid: Option<u32>,
+
+    /// Record no other threads beside those of the command or process
+    #[arg(long)]
+    pub only: bool,
 
     /// How to record [default: the first that is permitted]
     #[arg(long, value_name = "WAY", value_enum)]

@@ -25,13 +25,18 @@ pub struct WindowArguments {
     /// Only these processes: numbers or names, separated by commas
     #[arg(long, value_name = "PROCESSES", value_delimiter = ',')]
     pub process: Vec<String>,
+
+    /// All processes, not only those of the command or process that was recorded
+    #[arg(long, conflicts_with = "process")]
+    pub all: bool,
 }
 
 /// What the window is, for manuals.
 pub const WINDOW: &str = "\
 --from and --to choose a part of the recording, in seconds since its first event (1.25 is
 1,250,000,000 ns; a nanosecond is 0.000000001). --process chooses processes by number or name,
-separated by commas. What may be concluded is said of that part; events that were lost count
+separated by commas; of a recording of a command, or of a process, answers are for what came of
+it unless --all is given. What may be concluded is said of that part; events that were lost count
 whenever they were.";
 
 /// Some thirty years: no clock of a recording gets there.

@@ -16,7 +16,7 @@ use percid_trace::{Origin, Trace};
 use serde::Serialize;
 
 use crate::printable::printable;
-use crate::window;
+use crate::window::{self, Wanted};
 
 /// The number of processes shown as text.
 const SHOWN: usize = 20;
@@ -26,7 +26,7 @@ pub(crate) fn run(arguments: &InfoArguments, json: bool) -> Result<Exit, Failure
     let began = Instant::now();
     let trace = window::load(&arguments.file, &arguments.window.time, &interrupt)?;
     let read = began.elapsed();
-    let wanted = window::wanted(&trace, &arguments.window.process)?;
+    let wanted = window::wanted(&trace, &arguments.window)?;
     let contents = Contents::of(&trace, &arguments.file, read, &wanted);
     if json {
         output::print_json(&contents)?
@@ -48,10 +48,13 @@ pub(crate) struct About {
     lost: u64,
     /// The CPUs on which something happened.
     cpus: usize,
+    /// Of what was recorded answers are for this number of processes: those that came of the command or
+    /// process that it is about. `null`: for all, or for those that were asked for.
+    subject_processes: Option<usize>,
 }
 
 impl About {
-    pub(crate) fn of(trace: &Trace, file: &Path) -> About {
+    pub(crate) fn of(trace: &Trace, file: &Path, subject_processes: Option<usize>) -> About {
         let Origin { release, clock, command, lost, .. } = trace.origin.clone();
         let ends = trace.events.first().zip(trace.events.last());
         About {
@@ -63,6 +66,7 @@ impl About {
             events: trace.events.len(),
             lost,
             cpus: cpus(&trace.events),
+            subject_processes,
         }
     }
 }
@@ -90,7 +94,15 @@ impl fmt::Display for About {
         if let Some(command) = &self.command {
             write!(f, "; {}", printable(command))?;
         }
-        writeln!(f)
+        writeln!(f)?;
+        match self.subject_processes {
+            Some(1) => writeln!(f, "For the recorded process; --all is for those beside it too."),
+            Some(more) => writeln!(
+                f,
+                "For the {more} processes of what was recorded; --all is for those beside them too."
+            ),
+            None => Ok(()),
+        }
     }
 }
 
@@ -149,7 +161,7 @@ struct Kind {
 }
 
 impl Contents {
-    fn of(trace: &Trace, file: &Path, read: Duration, wanted: &[Tid]) -> Contents {
+    fn of(trace: &Trace, file: &Path, read: Duration, wanted: &Wanted) -> Contents {
         let mut kinds: Vec<Kind> = Vec::new();
         let schedule = trace.events.iter().map(|event| event.what.name());
         let numa = trace.numa.iter().map(|event| event.what.name());
@@ -162,12 +174,13 @@ impl Contents {
         }
         kinds.sort_by_key(|kind| std::cmp::Reverse(kind.count));
         let mut processes = replay::summaries(trace);
-        processes.retain(|summary| wanted.is_empty() || wanted.contains(&summary.process));
+        let only = &wanted.processes;
+        processes.retain(|summary| only.is_empty() || only.contains(&summary.process));
         processes.sort_by_key(|summary| std::cmp::Reverse(summary.turns));
         let processes = processes.into_iter().map(Process::from).collect();
         let read_ns = read.as_nanos() as u64;
         let trustworthiness = Trustworthiness::of(trace);
-        let about = About::of(trace, file);
+        let about = About::of(trace, file, wanted.of_subject());
         Contents { trustworthiness, about, read_ns, kinds, processes }
     }
 }

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use percid_command::exit::Failure;
 use percid_command::interrupt::Interrupt;
-use percid_command::trace_window::TimeArguments;
+use percid_command::trace_window::{TimeArguments, WindowArguments};
 use percid_trace::event::Tid;
 use percid_trace::replay::{self, SpaceSummary};
 use percid_trace::trustworthiness::Trustworthiness;
 use percid_trace::window::Window;
-use percid_trace::{Trace, gaps};
+use percid_trace::{Trace, gaps, subject};
 
 use crate::file;
 use crate::printable::printable;
@@ -56,11 +56,34 @@ pub(crate) fn within(trace: &Trace, time: &TimeArguments) -> Result<Window, Fail
     Ok(window)
 }
 
-/// The numbers of the processes that were asked for by number or name.
-pub(crate) fn wanted(trace: &Trace, names: &[String]) -> Result<Vec<Tid>, Failure> {
-    if names.is_empty() {
-        return Ok(Vec::new());
+/// The numbers of the processes that were asked for by number or name, or else of those that the
+/// recording is about; none stand for all.
+pub(crate) fn wanted(trace: &Trace, arguments: &WindowArguments) -> Result<Wanted, Failure> {
+    let WindowArguments { process: names, all, .. } = arguments;
+    Ok(match (*all, names.is_empty()) {
+        (true, _) => Wanted::default(),
+        (false, true) => Wanted { processes: subject::processes(trace), is_subject: true },
+        (false, false) => Wanted { processes: named(trace, names)?, is_subject: false },
+    })
+}
+
+/// The processes that an answer is for.
+#[derive(Debug, Default)]
+pub(crate) struct Wanted {
+    /// None: all of them.
+    pub(crate) processes: Vec<Tid>,
+    is_subject: bool,
+}
+
+impl Wanted {
+    /// How many there are, if they were not asked for but are what the recording is about.
+    pub(crate) fn of_subject(&self) -> Option<usize> {
+        Some(self.processes.len()).filter(|&processes| self.is_subject && processes > 0)
     }
+}
+
+/// The numbers of processes with these names or numbers.
+fn named(trace: &Trace, names: &[String]) -> Result<Vec<Tid>, Failure> {
     let summaries = replay::summaries(trace);
     let mut wanted = Vec::new();
     for name in names {

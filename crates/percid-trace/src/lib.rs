@@ -39,6 +39,7 @@ pub mod scan_walk;
 pub mod spool;
 #[cfg(any(feature = "files", target_os = "linux"))]
 mod sub_buffers;
+pub mod subject;
 pub mod task_state;
 pub mod threads;
 pub mod trace;

@@ -13,6 +13,7 @@ const POSSIBLE_CPUS: &str = "percid.possible_cpus";
 const ONLINE_CPUS: &str = "percid.online_cpus";
 const LOST: &str = "percid.lost";
 const COMMAND: &str = "percid.command";
+const SUBJECT: &str = "percid.subject";
 const SCAN_DELAY_MS: &str = "percid.numa_scan_delay_ms";
 const SCAN_SIZE_MB: &str = "percid.numa_scan_size_mb";
 const NODES: &str = "percid.cpu_nodes";
@@ -36,8 +37,7 @@ const BETWEEN_REMARKS: &str = "\u{1f}";
 /// What is known.
 pub(crate) fn pairs(origin: &Origin) -> Vec<(&'static str, String)> {
     let Origin { release, clock, possible_cpus, online_cpus, lost, command, .. } = origin;
-    let Origin { scan, nodes, counters, coverage, remarks, .. } = origin;
-    let nodes: Vec<String> = nodes.iter().map(u32::to_string).collect();
+    let Origin { subject, scan, nodes, counters, coverage, remarks, .. } = origin;
     let pairs = [
         (RELEASE, release.clone()),
         (CLOCK, clock.clone()),
@@ -45,14 +45,21 @@ pub(crate) fn pairs(origin: &Origin) -> Vec<(&'static str, String)> {
         (ONLINE_CPUS, online_cpus.map(|cpus| cpus.to_string())),
         (LOST, Some(lost.to_string())),
         (COMMAND, command.clone()),
+        (SUBJECT, list(subject)),
         (SCAN_DELAY_MS, scan.map(|scan| scan.delay_ms.to_string())),
         (SCAN_SIZE_MB, scan.map(|scan| scan.size_mb.to_string())),
-        (NODES, (!nodes.is_empty()).then(|| nodes.join(","))),
+        (NODES, list(nodes)),
         (COUNTERS, (!counters.is_empty()).then(|| counters.join(","))),
         (REMARKS, (!remarks.is_empty()).then(|| remarks.join(BETWEEN_REMARKS))),
     ];
     let all = pairs.into_iter().chain(pairs_of_coverage(coverage));
     all.filter_map(|(key, value)| Some((key, value?))).collect()
+}
+
+/// Numbers, if there are any.
+fn list(numbers: &[u32]) -> Option<String> {
+    let numbers: Vec<String> = numbers.iter().map(u32::to_string).collect();
+    (!numbers.is_empty()).then(|| numbers.join(","))
 }
 
 /// What of the schedule was recorded, where that is not all.
@@ -97,7 +104,8 @@ pub(crate) fn from_pairs(text: impl Fn(&str) -> Option<String>) -> Result<Origin
             number(SCAN_DELAY_MS, text(SCAN_DELAY_MS))?,
             number(SCAN_SIZE_MB, text(SCAN_SIZE_MB))?,
         ),
-        nodes: nodes(text(NODES))?,
+        subject: numbers(SUBJECT, text(SUBJECT))?,
+        nodes: numbers(NODES, text(NODES))?,
         counters: counters(text(COUNTERS))?,
         remarks: remarks(text(REMARKS)),
         coverage: coverage(text)?,
@@ -139,11 +147,11 @@ fn scan(delay_ms: Option<u64>, size_mb: Option<u64>) -> Option<ScanSettings> {
     Some(ScanSettings { delay_ms: delay_ms?, size_mb: size_mb? })
 }
 
-/// A number for each CPU.
-fn nodes(text: Option<String>) -> Result<Vec<u32>, Error> {
+/// Numbers with commas between them.
+fn numbers(key: &str, text: Option<String>) -> Result<Vec<u32>, Error> {
     let Some(text) = text else { return Ok(Vec::new()) };
-    let nodes = text.split(',').map(|node| number(NODES, Some(node.to_owned())));
-    Ok(nodes.collect::<Result<Vec<Option<u32>>, Error>>()?.into_iter().flatten().collect())
+    let numbers = text.split(',').map(|one| number(key, Some(one.to_owned())));
+    Ok(numbers.collect::<Result<Vec<Option<u32>>, Error>>()?.into_iter().flatten().collect())
 }
 
 /// The names of counters.

@@ -1,7 +1,7 @@
 //! A whole trace in memory: 32 bytes an event.
 
 use crate::counters::Counted;
-use crate::event::{Cpu, Event, What};
+use crate::event::{Cpu, Event, Tid, What};
 use crate::interner::Interner;
 #[cfg(feature = "files")]
 use crate::kernel_states::Settling;
@@ -39,6 +39,10 @@ pub struct Origin {
     pub lost: u64,
     /// The command that was recorded.
     pub command: Option<String>,
+    /// The processes that it was made of, if it has all others beside them: those that there were when
+    /// it began. [`subject::processes`](crate::subject::processes) has those that they created too. Empty:
+    /// it is about everything that it has.
+    pub subject: Vec<Tid>,
     /// How the kernel's NUMA scan was set up.
     pub scan: Option<ScanSettings>,
     /// The node of each CPU; empty if that is not known.

@@ -375,7 +375,8 @@ impl fmt::Display for Reason {
             }
             Reason::Filtered => f.write_str(
                 "it has one command's threads only: what CPUs did between their turns, and who was \
-                 in their way, was not seen (percid trace record without a command sees it)",
+                 in their way, was not seen (percid trace record without --only sees it, where the \
+                 whole machine may be recorded)",
             ),
             Reason::CutOff => write!(
                 f,

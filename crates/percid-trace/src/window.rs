@@ -9,6 +9,7 @@ use crate::counters::Counted;
 use crate::event::{Event, IDLE, Tid, UNKNOWN, What};
 use crate::interner::Text;
 use crate::numa;
+use crate::subject;
 use crate::threads::Threads;
 use crate::trace::Trace;
 
@@ -58,7 +59,11 @@ impl Window {
         let numa = trace.numa.iter().filter(in_time).copied().collect();
         let ends = |counted: &&Counted| (from..to).contains(&counted.time);
         let counted = trace.counted.iter().filter(ends).copied().collect();
-        Trace { origin: trace.origin.clone(), events, numa, counted, texts: trace.texts.clone() }
+        let mut origin = trace.origin.clone();
+        if !origin.subject.is_empty() && !before.is_empty() {
+            origin.subject = subject::after(&origin.subject, before);
+        }
+        Trace { origin, events, numa, counted, texts: trace.texts.clone() }
     }
 }
 

@@ -36,6 +36,7 @@ pub(super) struct Recording<'a> {
     pub(super) trace: Trace,
     pub(super) window: Window,
     pub(super) processes: Vec<Tid>,
+    subject_processes: Option<usize>,
     pub(super) trustworthiness: Trustworthiness,
 }
 
@@ -82,9 +83,19 @@ impl<'a> Recording<'a> {
         file::spare(arguments.html.as_deref(), &arguments.file)?;
         let trace = file::load(&arguments.file, &interrupt)?;
         let window = window::within(&trace, &arguments.window.time)?;
-        let processes = window::wanted(&trace, &arguments.window.process)?;
+        let wanted = window::wanted(&trace, &arguments.window)?;
+        let (subject_processes, processes) = (wanted.of_subject(), wanted.processes);
         let trustworthiness = Trustworthiness::of(&trace);
-        Ok(Recording { arguments, report, interrupt, trace, window, processes, trustworthiness })
+        Ok(Recording {
+            arguments,
+            report,
+            interrupt,
+            trace,
+            window,
+            processes,
+            subject_processes,
+            trustworthiness,
+        })
     }
 
     /// Whether figures may be given.
@@ -119,10 +130,10 @@ impl<'a> Recording<'a> {
 
     /// What an answer begins with, and where the page goes. What was recorded is given up.
     pub(super) fn into_head(self, is_whole: bool) -> (Head, Report) {
-        let Recording { arguments, report, trace, window, trustworthiness, .. } = self;
+        let Recording { arguments, report, trace, window, subject_processes, .. } = self;
         let head = Head {
-            trace: About::of(&trace, &arguments.file),
-            trustworthiness,
+            trace: About::of(&trace, &arguments.file, subject_processes),
+            trustworthiness: self.trustworthiness,
             from_ns: window.from,
             to_ns: (window.to < u64::MAX).then_some(window.to),
             interrupted: !is_whole,

@@ -84,7 +84,17 @@ fn options(arguments: &RecordArguments, json: bool) -> Result<Options, Failure> 
     let extra = Extra { numa: arguments.numa_scan, ..Extra::default() };
     let limit = arguments.seconds;
     let counters = counters(&arguments.counters)?;
-    Ok(Options { buffer_kb, counters, way, limit, output_aside, extra, ..Options::new(target) })
+    let only = arguments.only;
+    Ok(Options {
+        only,
+        buffer_kb,
+        counters,
+        way,
+        limit,
+        output_aside,
+        extra,
+        ..Options::new(target)
+    })
 }
 
 /// What is to be counted. The same twice would be one by its name.

@@ -26,6 +26,9 @@ pub(super) struct Summary {
     lost: u64,
     duration_ns: u64,
     way: String,
+    /// The processes that it is about, with all others beside them. None: everything is recorded, or nothing
+    /// else.
+    subject: Vec<u32>,
     /// What this kernel does not have.
     without: Vec<&'static str>,
     /// How the command ended.
@@ -52,6 +55,7 @@ impl Summary {
             lost: stored.origin.lost,
             duration_ns: stored.duration_ns,
             way: way.to_string(),
+            subject: stored.origin.subject,
             without,
             status: status.map(recorder::status_code),
             max_size: None,
@@ -81,6 +85,9 @@ impl fmt::Display for Summary {
         match self.lost {
             0 => write!(f, "none lost")?,
             lost => write!(f, "{lost} LOST because buffers were full: try a larger --buffer-kb")?,
+        }
+        if !self.subject.is_empty() {
+            write!(f, "; other threads were recorded too (--only leaves them out)")?;
         }
         if !self.without.is_empty() {
             write!(f, "; without {}", self.without.join(", "))?;

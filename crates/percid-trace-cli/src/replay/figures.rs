@@ -110,6 +110,7 @@ pub(super) struct TimeLine {
 
 /// What was replayed, and on what.
 pub(super) struct Setting<'a> {
+    pub(super) about: About,
     pub(super) trace: &'a Trace,
     pub(super) arguments: &'a ReplayArguments,
     pub(super) machine: &'a Machine,
@@ -123,7 +124,7 @@ impl Results {
         replays: Vec<Replay>,
         interrupted: bool,
     ) -> Results {
-        let Setting { trace, arguments, machine, trustworthiness } = setting;
+        let Setting { about, trace, arguments, machine, trustworthiness } = setting;
         let most = |count: fn(&Replay) -> u64| replays.iter().map(count).max().unwrap_or(0);
         let processes_left_out = most(|replay| replay.spaces_left_out);
         let processes_refused = most(|replay| replay.spaces_refused);
@@ -147,7 +148,7 @@ impl Results {
         let topology = &machine.topology;
         Results {
             trustworthiness,
-            trace: About::of(trace, &arguments.file),
+            trace: about,
             machine: MachineFigures {
                 name: machine.name.clone(),
                 cpus: topology.cpus(),

@@ -25,6 +25,7 @@ use percid_trace::Trace;
 use percid_trace::replay::{self, Misfit, Replay, Settings};
 
 use crate::file;
+use crate::info::About;
 use crate::tracks;
 use crate::window;
 use figures::{Results, Setting};
@@ -41,8 +42,10 @@ pub(crate) fn run(arguments: &ReplayArguments, json: bool) -> Result<Exit, Failu
     let interrupt = Interrupt::listen()?;
     let (trace, trustworthiness) =
         window::load_closed(&arguments.file, &arguments.window.time, &interrupt)?;
+    let wanted = window::wanted(&trace, &arguments.window)?;
+    let subject_processes = wanted.of_subject();
     let settings = Settings {
-        processes: window::wanted(&trace, &arguments.window.process)?,
+        processes: wanted.processes,
         area_bytes: arguments.area_bytes,
         spans_drawn: if report.is_wanted() { tracks::spans(policies.len()) } else { 0 },
         spaces_kept: PROCESSES.max(arguments.top as usize),
@@ -52,7 +55,8 @@ pub(crate) fn run(arguments: &ReplayArguments, json: bool) -> Result<Exit, Failu
     let stopped = replays.iter().any(|replay| !replay.is_whole);
     let (policies, replays) = most_complete(&policies, replays);
     let top = arguments.top as usize;
-    let setting = Setting { trace: &trace, arguments, machine: &machine, trustworthiness };
+    let about = About::of(&trace, &arguments.file, subject_processes);
+    let setting = Setting { about, trace: &trace, arguments, machine: &machine, trustworthiness };
     let mut results = Results::new(setting, &policies, replays, stopped);
     results.numa_scan = ScanFigures::of(&trace, &settings.processes);
     let printed = if json {

@@ -56,7 +56,7 @@ fn options(arguments: &TopArguments) -> Options {
     let buffer_kb = arguments.buffer_kb as u32;
     // System calls shall not become slower. What else there is shows switches that were not traced.
     let extra = Extra { affinity: false, ..Extra::default() };
-    Options { way, buffer_kb, extra, output_aside: true, ..Options::new(target) }
+    Options { only: true, way, buffer_kb, extra, output_aside: true, ..Options::new(target) }
 }
 
 /// Whether it is not the whole system.

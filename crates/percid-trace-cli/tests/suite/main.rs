@@ -4,4 +4,5 @@ mod advice_and_pictures;
 mod command;
 mod program;
 mod recording;
+mod second_recorder;
 mod top;

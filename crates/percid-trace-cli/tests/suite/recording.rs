@@ -344,6 +344,78 @@ fn the_newest_events_are_those_that_are_kept() {
     }
 }
 
+/// A process that is there beside a recording, and is none of its command's.
+struct Stranger(Child);
+
+impl Stranger {
+    fn start() -> Stranger {
+        let mut command = Command::new("sh");
+        Stranger(command.args(["-c", "while :; do :; done"]).spawn().expect("a shell"))
+    }
+}
+
+impl Drop for Stranger {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Keeps this thread, and what it starts from now on, on the CPU where it is.
+fn stay_on_one_cpu() {
+    // SAFETY: a set of CPUs without any is all zeros; it is as large as said, and the calls keep no pointer.
+    let pinned = unsafe {
+        let mut here: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(libc::sched_getcpu() as usize, &mut here);
+        libc::sched_setaffinity(0, size_of_val(&here), &raw const here)
+    };
+    assert_eq!(pinned, 0);
+}
+
+#[test]
+fn a_command_is_recorded_among_all_others_and_asked_about_alone() {
+    let Some(folder) = folder("others") else { return };
+    stay_on_one_cpu();
+    let stranger = Stranger::start();
+    let (whole, own) = (folder.join("whole.parquet"), folder.join("own.parquet"));
+    // All on one CPU, so that the stranger has had turns before its time has changed.
+    let busy = format!(
+        "ran() {{ cut -d ' ' -f 14,15 /proc/{}/stat; }}; began=$(ran); \
+         until [ \"$(ran)\" != \"$began\" ]; do /bin/true; done",
+        stranger.0.id()
+    );
+    for (file, only) in [(&whole, &[][..]), (&own, &["--only"][..])] {
+        let output =
+            run(&[&["record", "-o", path(file)], only, &["--", "sh", "-c", &busy]].concat());
+        assert!(output.status.success(), "{}", stderr(&output));
+    }
+    let processes = |arguments: &[&str]| -> Vec<u64> {
+        let info = json(arguments);
+        let all = info["processes"].as_array().expect("processes").iter();
+        all.map(|process| number(process, "process")).collect()
+    };
+    let stranger = u64::from(stranger.0.id());
+    assert!(!processes(&["info", path(&whole)]).contains(&stranger));
+    assert!(processes(&["info", path(&whole), "--all"]).contains(&stranger));
+    for question in ["latency", "preemptions", "migrations", "usage", "replay", "advise"] {
+        let of_all = json(&[question, path(&whole), "--all"]);
+        let (of_whole, of_own) = (json(&[question, path(&whole)]), json(&[question, path(&own)]));
+        assert!(of_whole["trace"]["subject_processes"].as_u64() > Some(2), "{question}");
+        assert_eq!(of_all["trace"]["subject_processes"], Value::Null, "{question}");
+        let limited =
+            |answer: &Value| answer["trustworthiness"].to_string().contains("was not seen");
+        assert!(limited(&of_own) && !limited(&of_whole), "{question}");
+    }
+    let ran = |arguments: &[&str]| {
+        let usage = json(&[&["usage", path(&whole)], arguments].concat());
+        let threads = usage["threads"].as_array().expect("threads").clone();
+        threads.iter().any(|thread| number(thread, "thread") == stranger)
+    };
+    assert!(ran(&["--all"]) && !ran(&[]));
+    let both = run(&["info", path(&whole), "--all", "--process", "sh"]);
+    assert_eq!(both.status.code(), Some(2), "{}", stderr(&both));
+}
+
 /// The most memory that a process has had, in KiB.
 fn peak(process: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;

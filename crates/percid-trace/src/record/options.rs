@@ -12,6 +12,10 @@ use crate::event::Tid;
 pub struct Options {
     /// What is recorded.
     pub target: Target,
+    /// Only the target's own threads, also where the kernel permits to record all others beside them. That
+    /// is less to write, but it is not seen then who was in their way, nor what CPUs did between their
+    /// turns.
+    pub only: bool,
     /// The size of the kernel's buffer for each CPU, in kilobytes. It is emptied when it is half
     /// full, and several times a second. Perf events need a power of two of pages, and take the
     /// next larger one that they are permitted.
@@ -36,6 +40,7 @@ impl Options {
     pub fn new(target: Target) -> Options {
         Options {
             target,
+            only: false,
             buffer_kb: 2048,
             extra: Extra::default(),
             counters: Vec::new(),
@@ -46,7 +51,8 @@ impl Options {
     }
 }
 
-/// What to record: everything, or one process and its descendants.
+/// What a recording is about: everything, or one process and its descendants. Where it is permitted, all
+/// other threads are recorded beside them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
     /// All threads.

@@ -1,6 +1,6 @@
 //! Which threads there are, by events that are not kept.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use crate::event::{Event, Shares, Tid, What};
 use crate::interner::Interner;
@@ -48,6 +48,16 @@ impl Population {
     /// How many there are.
     pub(super) fn len(&self) -> usize {
         self.threads.len()
+    }
+
+    /// The process of a thread, or its own number if none is known.
+    pub(super) fn process_of(&self, thread: Tid) -> Tid {
+        self.threads.get(&thread).and_then(|found| found.process).unwrap_or(thread)
+    }
+
+    /// The processes that there are.
+    pub(super) fn processes(&self) -> HashSet<Tid> {
+        self.threads.keys().map(|&thread| self.process_of(thread)).collect()
     }
 
     /// Forgets all others.

@@ -12,6 +12,7 @@ use super::source::{Part, Source, Tail};
 use super::write;
 use crate::error::Error;
 use crate::record::{Piece, Sink};
+use crate::subject::Subject;
 use crate::trace::{Origin, Trace};
 
 /// Keeps the last frames.
@@ -28,8 +29,9 @@ pub struct Ring {
 pub struct Snapshot {
     origin: Origin,
     frames: VecDeque<Arc<[u8]>>,
-    /// Who lives when those begin.
+    /// Who lives when those begin, and which processes the recording is about then.
     population: Population,
+    subject: Subject,
     lost: u64,
 }
 
@@ -45,13 +47,18 @@ impl Ring {
 
     /// What it has now. Later events do not change that, and cost no copy of what both have.
     pub fn snapshot(&self) -> Snapshot {
-        self.state.clone()
+        let mut state = self.state.clone();
+        if !state.origin.subject.is_empty() {
+            state.origin.subject = state.subject.still_living(&state.population.processes());
+        }
+        state
     }
 }
 
 impl Sink for Ring {
     fn begin(&mut self, origin: &Origin) -> Result<(), String> {
         self.state.origin = origin.clone();
+        self.state.subject = Subject::new(&origin.subject);
         Ok(())
     }
 
@@ -78,6 +85,7 @@ impl Snapshot {
         let mut forgotten = Trace::default();
         add(&first, &mut forgotten)?;
         for event in &forgotten.events {
+            self.subject.take(event, |thread| self.population.process_of(thread));
             self.population.take(event, &forgotten.texts);
         }
         Ok(first.len())

@@ -54,22 +54,39 @@ pub fn record_to(
         Some(way) => std::slice::from_ref(way),
         None => &[Way::Tracefs, Way::PerfEvents][..],
     };
+    let scopes = match (subject.pid(), options.only) {
+        (Some(_), false) => &[Scope::Machine, Scope::Subject][..],
+        (Some(_), true) => &[Scope::Subject][..],
+        (None, _) => &[Scope::Machine][..],
+    };
     let mut missing = Vec::new();
-    for &way in ways {
+    for (&scope, &way) in scopes.iter().flat_map(|scope| ways.iter().map(move |way| (scope, way))) {
+        let filter = subject.pid().filter(|_| scope == Scope::Subject);
         let opened: Result<Box<dyn Buffers>, String> = match way {
-            Way::Tracefs => tracefs::open(options, subject.pid()).map(|way| Box::new(way) as _),
-            Way::PerfEvents => perf::open(options, subject.pid()).map(|way| Box::new(way) as _),
+            Way::Tracefs => tracefs::open(options, filter).map(|way| Box::new(way) as _),
+            Way::PerfEvents => perf::open(options, filter).map(|way| Box::new(way) as _),
         };
         match opened {
             Ok(buffers) => {
-                let mut session = Session::new(way, buffers, sink);
+                let mut session = Session::new(way, scope, buffers, sink);
                 session.counting = counting;
                 return session.run(options, subject, stop, progress);
             }
-            Err(why) => missing.push((way, why)),
+            // What is missing for the least that is asked for.
+            Err(why) if Some(&scope) == scopes.last() => missing.push((way, why)),
+            Err(_) => {}
         }
     }
     Err(Refusal::NotPermitted(missing))
+}
+
+/// Whose threads are recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scope {
+    /// All of them.
+    Machine,
+    /// Those of the subject only.
+    Subject,
 }
 
 /// What to record: everything, or one process and its descendants.
@@ -101,8 +118,12 @@ impl Subject {
         }
     }
 
-    fn snapshot(&self) -> Vec<snapshot::Thread> {
-        self.pid().map_or_else(snapshot::of_system, snapshot::of_process)
+    /// The threads that are recorded and are there.
+    fn snapshot(&self, scope: Scope) -> Vec<snapshot::Thread> {
+        match self.pid().filter(|_| scope == Scope::Subject) {
+            Some(process) => snapshot::of_process(process),
+            None => snapshot::of_system(),
+        }
     }
 
     /// Lets a command begin.
@@ -116,6 +137,7 @@ impl Subject {
 
 struct Session<'a> {
     way: Way,
+    scope: Scope,
     buffers: Box<dyn Buffers>,
     stream: Stream,
     sink: &'a mut dyn Sink,
@@ -127,9 +149,14 @@ struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    fn new(way: Way, buffers: Box<dyn Buffers>, sink: &'a mut dyn Sink) -> Session<'a> {
+    fn new(
+        way: Way,
+        scope: Scope,
+        buffers: Box<dyn Buffers>,
+        sink: &'a mut dyn Sink,
+    ) -> Session<'a> {
         let (stream, counting) = (Stream::default(), Counting::default());
-        Session { way, buffers, stream, sink, is_over: false, regions: None, counting }
+        Session { way, scope, buffers, stream, sink, is_over: false, regions: None, counting }
     }
 
     fn run(
@@ -141,13 +168,14 @@ impl<'a> Session<'a> {
     ) -> Result<Ended, Refusal> {
         let end = subject.pid().map(End::of);
         self.prepare_scan(options, subject.pid());
-        self.sink.begin(&self.origin(&options.target)).map_err(|why| self.failed(why))?;
+        self.sink.begin(&self.origin(options, subject.pid())).map_err(|why| self.failed(why))?;
         let began = now();
         let begun = self.buffers.begin().and_then(|()| self.counting.begin());
         begun.map_err(|why| self.failed(why))?;
-        let threads = subject.snapshot();
-        if subject.pid().is_some() {
-            self.stream.keep_counted_of(threads.iter().map(|found| found.thread));
+        let threads = subject.snapshot(self.scope);
+        if let Some(process) = subject.pid() {
+            let own = threads.iter().filter(|found| found.process == process);
+            self.stream.keep_counted_of(own.map(|found| found.thread));
         }
         self.stream.begin(Snapshot { began, taken: now(), threads });
         let mut child = subject.begin()?;
@@ -169,10 +197,18 @@ impl<'a> Session<'a> {
         })
     }
 
-    fn origin(&self, target: &Target) -> Origin {
+    fn origin(&self, options: &Options, process: Option<Tid>) -> Origin {
         let scan = self.regions.as_ref().and_then(|_| numa_balancing::settings());
         let nodes = self.regions.as_ref().map(|_| numa_balancing::nodes()).unwrap_or_default();
-        Origin { scan, nodes, counters: self.counting.names(), ..origin(target) }
+        let is_filtered = self.scope == Scope::Subject;
+        Origin {
+            scan,
+            nodes,
+            counters: self.counting.names(),
+            coverage: Coverage { filtered: is_filtered, ..Coverage::default() },
+            subject: process.filter(|_| !is_filtered).into_iter().collect(),
+            ..origin(&options.target)
+        }
     }
 
     /// Gives the sink what is settled of what was taken until a time.
@@ -301,7 +337,6 @@ fn origin(target: &Target) -> Origin {
             Target::Command(words) => Some(command(words)),
             Target::System | Target::Process(_) => None,
         },
-        coverage: Coverage { filtered: *target != Target::System, ..Coverage::default() },
         ..Origin::default()
     }
 }
@@ -363,7 +398,7 @@ mod tests {
     }
 
     fn record_until_failure(events: u64, sink: &mut Few) -> Result<Ended, Refusal> {
-        let session = Session::new(Way::Tracefs, Box::new(Failing(events)), sink);
+        let session = Session::new(Way::Tracefs, Scope::Machine, Box::new(Failing(events)), sink);
         let options = Options::new(Target::System);
         session.run(&options, Subject::System, &AtomicBool::new(false), |_| {})
     }

@@ -170,7 +170,7 @@ impl Stream {
             for event in events {
                 is_of(threads, event);
                 if let What::Fork { child: thread, .. } | What::Exec { thread, .. } = event.what {
-                    lived.insert(thread);
+                    lived.extend(threads.get(&thread));
                 }
             }
             counted.retain(|turn: &Counted| lived.contains(&turn.thread));
@@ -205,9 +205,10 @@ const FIRST_CPU: Cpu = 0;
 /// of another thread.
 fn is_of(targets: &mut HashSet<Tid>, event: &Event) -> bool {
     match event.what {
-        What::Fork { child, .. } => drop(targets.insert(child)),
-        What::Exec { thread, old } => {
-            targets.remove(&old);
+        What::Fork { parent, child, .. } if targets.contains(&parent) => {
+            targets.insert(child);
+        }
+        What::Exec { thread, old } if targets.remove(&old) => {
             targets.insert(thread);
         }
         What::Switch { prev, state, .. } if state.is_dead() => drop(targets.remove(&prev)),
@@ -298,6 +299,7 @@ mod tests {
         let all = [(25, 9), (12, 8), (9, 7), (30, 8), (31, 7)];
         all.into_iter().for_each(|(time, thread)| stream.counted(turn(time, thread)));
         stream.fork(10, 2, 7, 8, Shares::Process);
+        stream.fork(11, 2, 10, 9, Shares::Process);
         stream.tracepoint(20, 0, 8, dead);
         let told = |settled: Settled| -> Vec<(u64, Tid)> {
             settled.counted.iter().map(|turn| (turn.time, turn.thread)).collect()

@@ -18,6 +18,7 @@ pub(crate) fn origin() -> Origin {
         online_cpus: Some(CPUS),
         lost: 3,
         command: Some("make -j8 \"it's ü\"".into()),
+        subject: vec![4711, 4712],
         scan: None,
         nodes: Vec::new(),
         counters: Vec::new(),
