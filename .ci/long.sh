@@ -118,8 +118,11 @@ unit_platforms() {
     esac
 }
 
-units_documents() { git ls-files fuzz/README.md verify/README.md ':(glob)verify/*/README.md'; }
-unit_documents() { cargo run -p percid-documents -- "$1"; }
+units_documents() {
+    git ls-files fuzz/README.md verify/README.md ':(glob)verify/*/README.md'
+    git grep -l "^<!-- long -->$" -- '*.md' ':!verify/documents'
+}
+unit_documents() { cargo run -p percid-documents -- --long "$1"; }
 
 units_python() { echo all; }
 unit_python() { python/check.sh --long; }

@@ -156,7 +156,7 @@ tests_ignored() {
 
 run_python() { python/check.sh; }
 
-# The documents of users; those of verify run whole suites, and are checked in the long mode.
+# The documents of users, but for what takes minutes; those of verify run whole suites. Both are in the long mode.
 run_documents() {
     local documents
     mapfile -t documents < <(git ls-files ':(glob)*.md' ':(glob)docs/*.md' ':(glob)packaging/README.md' \

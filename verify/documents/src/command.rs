@@ -11,6 +11,8 @@ pub struct Command {
     pub text: String,
     /// How it is checked.
     pub check: Check,
+    /// `true` if that takes minutes.
+    pub is_long: bool,
 }
 
 /// How a command is checked.
@@ -50,14 +52,22 @@ pub fn commands(document: &Document, steps: &str) -> Result<Vec<Command>, String
         let first = block.line;
         for (number, text) in joined(&block.text) {
             let check = match &block.needs {
-                _ if steps.lines().any(|line| line.trim() == text) => Check::Step,
+                _ if is_step(&text, steps) => Check::Step,
                 Some(needs) => Check::Help(needs.clone()),
                 None => Check::Run,
             };
-            found.push(Command { line: first + number, text, check });
+            found.push(Command { line: first + number, text, check, is_long: block.is_long });
         }
     }
     Ok(found)
+}
+
+/// `true` if the steps have the command, or it is one of them.
+fn is_step(command: &str, steps: &str) -> bool {
+    let function = command.strip_prefix(".ci/run ").map(|step| format!("run_{step}() {{"));
+    steps.lines().any(|line| {
+        line.trim() == command || function.as_ref().is_some_and(|name| line.starts_with(name))
+    })
 }
 
 /// A line of a block of text that a reader would take for a command. Programs in other languages
@@ -136,19 +146,20 @@ mod tests {
 
     fn checked(text: &str) -> Vec<(usize, String, Check)> {
         let document = Document::parse(text);
-        let found =
-            commands(&document, "step() {\n    cargo test --workspace\n}\n").expect("no fault");
+        let found = commands(&document, "run_package() {\n    cargo test --workspace\n}\n")
+            .expect("no fault");
         found.into_iter().map(|command| (command.line, command.text, command.check)).collect()
     }
 
     #[test]
     fn lines_are_run_or_need_something_or_are_in_a_step() {
-        let text = "    echo '# a' # comment\n\n    cargo test --workspace   # all\n\n\
+        let text = "    echo '# a' # comment\n\n    cargo test --workspace   # all\n    .ci/run package\n\n\
                     <!-- needs: root -->\n\n    reboot \\\n      now\n";
         let expected = [
             (1, "echo '# a'".to_owned(), Check::Run),
             (3, "cargo test --workspace".to_owned(), Check::Step),
-            (7, "reboot \\\n  now".to_owned(), Check::Help("root".to_owned())),
+            (4, ".ci/run package".to_owned(), Check::Step),
+            (8, "reboot \\\n  now".to_owned(), Check::Help("root".to_owned())),
         ];
         assert_eq!(checked(text), expected);
     }

@@ -30,6 +30,8 @@ pub struct Block {
     pub language: String,
     /// What the comment `<!-- needs: … -->` above it says.
     pub needs: Option<String>,
+    /// `true` if the comment `<!-- long -->` stands above it.
+    pub is_long: bool,
     /// What is in it.
     pub text: String,
 }
@@ -78,16 +80,20 @@ impl Document {
     /// What is in a text.
     pub fn parse(text: &str) -> Document {
         let mut document = Document::default();
-        let (mut needs, mut heading) = (None, None::<String>);
+        let (mut needs, mut is_long, mut heading) = (None, false, None::<String>);
         let mut block = None::<Block>;
         let extensions = Options::ENABLE_TABLES | Options::ENABLE_HEADING_ATTRIBUTES;
         for (event, place) in Parser::new_ext(text, extensions).into_offset_iter() {
             match event {
-                Event::Html(html) | Event::InlineHtml(html) => needs = needed(&html).or(needs),
+                Event::Html(html) | Event::InlineHtml(html) => {
+                    needs = needed(&html).or(needs);
+                    is_long |= html.trim() == "<!-- long -->";
+                }
                 Event::Start(Tag::CodeBlock(kind)) => {
                     let line = 1 + text[..place.start].matches('\n').count();
                     let (language, text) = (language(&kind), String::new());
-                    block = Some(Block { line, language, needs: needs.take(), text });
+                    let (needs, is_long) = (needs.take(), std::mem::take(&mut is_long));
+                    block = Some(Block { line, language, needs, is_long, text });
                 }
                 Event::End(TagEnd::CodeBlock) => document.blocks.extend(block.take()),
                 Event::Start(Tag::Heading { .. }) => {
@@ -110,7 +116,9 @@ impl Document {
                     }
                 }
                 // What a comment says holds for what follows it at once.
-                Event::Start(Tag::Paragraph | Tag::List(_) | Tag::Table(_)) => needs = None,
+                Event::Start(Tag::Paragraph | Tag::List(_) | Tag::Table(_)) => {
+                    (needs, is_long) = (None, false);
+                }
                 _ => {}
             }
         }
@@ -147,16 +155,17 @@ mod tests {
 
     #[test]
     fn fenced_and_indented_blocks_are_found_with_what_they_need() {
-        let text = "# A `b`, c\n\n    one\n    two\n\n<!-- needs: root -->\n\n```sh\nthree\n```\n\n\
+        let text = "# A `b`, c\n\n    one\n    two\n\n<!-- long -->\n<!-- needs: root -->\n\n```sh\nthree\n```\n\n\
                     <!-- needs: time -->\n\nText.\n\n```rust\nfour\n```\n";
         let document = Document::parse(text);
         let found = document.blocks.iter().map(|block| {
-            (block.line, block.language.as_str(), block.needs.as_deref(), block.text.as_str())
+            let Block { line, language, needs, is_long, text } = block;
+            (*line, language.as_str(), needs.as_deref(), *is_long, text.as_str())
         });
         let expected = [
-            (3, "", None, "one\ntwo\n"),
-            (8, "sh", Some("root"), "three\n"),
-            (16, "rust", None, "four\n"),
+            (3, "", None, false, "one\ntwo\n"),
+            (9, "sh", Some("root"), true, "three\n"),
+            (17, "rust", None, false, "four\n"),
         ];
         assert_eq!(found.collect::<Vec<_>>(), expected);
         assert_eq!(document.anchors, ["a-b-c"]);

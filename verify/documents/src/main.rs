@@ -1,4 +1,4 @@
-//! Runs what the documents print: `percid-documents [DOCUMENT...]`, all of them if none is named.
+//! Runs what the documents print: `percid-documents [--long] [DOCUMENT...]`, all of them if none is named.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -15,9 +15,10 @@ const LIMIT: Duration = Duration::from_secs(900);
 const HELP: &str = "\
 Runs what the documents print, in a clone of the last commit, and says what fails.
 
-usage: percid-documents [DOCUMENT...]
+usage: percid-documents [--long] [DOCUMENT...]
 
-Without a DOCUMENT all of them are checked. Exit status: 0 if every command does
+Without a DOCUMENT all of them are checked. With --long also the commands below a
+comment <!-- long -->, which take minutes. Exit status: 0 if every command does
 what the documents promise, 1 if one does not, 2 if there is no result.
 ";
 
@@ -28,7 +29,9 @@ fn main() -> ExitCode {
         print!("{HELP}");
         return ExitCode::SUCCESS;
     }
-    match check(&named) {
+    let (options, named): (Vec<_>, Vec<_>) =
+        named.into_iter().partition(|argument| argument.as_os_str() == "--long");
+    match check(&named, !options.is_empty()) {
         Ok(0) => ExitCode::SUCCESS,
         Ok(failed) => {
             eprintln!("percid-documents: {failed} commands do not do what the documents promise");
@@ -42,14 +45,19 @@ fn main() -> ExitCode {
 }
 
 /// Checks the documents, all if none is named; how many commands failed.
-fn check(named: &[PathBuf]) -> Result<usize, Box<dyn std::error::Error>> {
+fn check(named: &[PathBuf], is_long: bool) -> Result<usize, Box<dyn std::error::Error>> {
     let mut failed = 0;
     let all = document::all(&root())?;
     let place = Place::clone_of(&root(), &root().join("target/documents"))?;
     for path in if named.is_empty() { &all } else { named } {
         place.tidy()?;
         let document = Document::read(&place.root, path)?;
-        failed += run(&place, path, &commands(&document, STEPS)?)?;
+        let commands = commands(&document, STEPS)?.into_iter();
+        let (chosen, long): (Vec<_>, Vec<_>) = commands.partition(|it| is_long || !it.is_long);
+        for Command { line, text, .. } in long {
+            println!("long  {}:{line}: {text}", path.display());
+        }
+        failed += run(&place, path, &chosen)?;
         if path == Path::new("README.md") {
             failed += newcomer(&place, &document)?;
         }
@@ -74,7 +82,7 @@ fn newcomer(place: &Place, page: &Document) -> std::io::Result<usize> {
         "cp ../program.rs src/main.rs".to_owned(),
         format!("cargo run --quiet --target-dir {root}/target/newcomer | grep -x 800000"),
     ];
-    let line = |text| Command { line: program.line, text, check: Check::Run };
+    let line = |text| Command { line: program.line, text, check: Check::Run, is_long: false };
     let failed = run(place, &page.path, &commands.map(line));
     std::fs::remove_dir_all(folder)?;
     failed
