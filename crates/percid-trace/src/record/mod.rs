@@ -11,7 +11,7 @@
 //! | | tracefs | perf events |
 //! |---|---|---|
 //! | switches of the target's threads | yes | yes |
-//! | what ran before and after them | yes | only when the whole system is recorded; else it is taken for idle |
+//! | what ran before and after them | yes | only where the whole system may be recorded |
 //! | why a thread stopped | yes | whether it could have gone on |
 //! | threads created and ended, names, programs replaced | yes | yes, but not which of two processes share memory |
 //! | wakeups, migrations, ticks, the kernel's concurrency IDs | yes | no: a migration shows by the next switch |
