@@ -3,6 +3,7 @@
 
 mod parsed;
 mod recorder;
+mod registry;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
