@@ -9,12 +9,14 @@ use std::mem::MaybeUninit;
 use std::ops::Deref;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, PoisonError, RwLock};
+#[cfg(feature = "recorder")]
+use std::sync::atomic::{Ordering::Acquire, fence};
+use std::sync::{Arc, LockResult, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use foldhash::fast::RandomState;
-use hashbrown::HashTable;
 use percid::Local;
 
+use crate::entries::{Entries, Entry, NoMemory, hold_begins};
 use crate::per_id_cache::PerIdCache;
 
 /// Makes the metric of a label set that was not there before.
@@ -70,40 +72,11 @@ pub struct Family<S, M, C = fn() -> M> {
 struct Shared<S, M, C> {
     new_metric: C,
     hasher: RandomState,
-    entries: RwLock<HashTable<Arc<Entry<S, M>>>>,
+    entries: RwLock<Entries<S, M>>,
     cache: PerIdCache<Arc<OfId<S, M>>>,
     rooms: Local<Vec<Room<S, M>>>,
     limit: Option<Limit<S>>,
 }
-
-/// A label set and its metric.
-pub(crate) struct Entry<S, M> {
-    hash: u64,
-    labels: S,
-    metric: M,
-}
-
-impl<S, M> Entry<S, M> {
-    pub(crate) fn labels(&self) -> &S {
-        &self.labels
-    }
-
-    pub(crate) fn metric(&self) -> &M {
-        &self.metric
-    }
-}
-
-/// There is no memory for another label set, for a list of all, or for what is written of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NoMemory;
-
-impl fmt::Display for NoMemory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("there is no memory")
-    }
-}
-
-impl std::error::Error for NoMemory {}
 
 /// An entry as the table of one ID has it. Its count of references is that ID's, so that CPUs which look
 /// up the same entry do not write to one word.
@@ -115,6 +88,20 @@ type Room<S, M> = Arc<MaybeUninit<OfId<S, M>>>;
 /// How many rooms an ID gets together: so what it counts references with does not lie between what others
 /// do.
 const TOGETHER: usize = 16;
+
+/// How many metrics are taken out under one hold of the lock. Each is read there, which costs a line of
+/// memory for every ID.
+#[cfg(feature = "recorder")]
+const FORGOTTEN_TOGETHER: usize = 256;
+
+/// `true` if an entry that was taken from the map has no reference but that one and the map's.
+#[cfg(feature = "recorder")]
+fn is_nobodys<S, M>(entry: &Arc<Entry<S, M>>) -> bool {
+    let is_nobodys = Arc::strong_count(entry) == 2;
+    // What was counted by a handle that was dropped is seen from here on.
+    fence(Acquire);
+    is_nobodys
+}
 
 #[cfg(feature = "recorder")]
 impl<S, M> OfId<S, M> {
@@ -262,35 +249,42 @@ where
         found.unwrap_or_else(|| self.look_up(hash, labels, &new))
     }
 
-    /// Takes out the metrics that `is_idle` names and that nobody has a handle to. Returns how many.
+    /// Takes out metrics that `is_idle` names and that nobody has a handle to, and hands their labels to
+    /// `tell`. `state` is what both work with.
     ///
     /// What is taken out is not counted any more: every handle is a reference to its entry, tables of IDs
     /// give theirs up first, and no new one is made while the map is locked. So what `is_idle` sees then
-    /// stays as it is.
+    /// stays as it is. The lock is held for [`FORGOTTEN_TOGETHER`] of them at a time. Others come to their
+    /// turn while these are told of and dropped.
     #[cfg(feature = "recorder")]
-    pub(crate) fn forget(&self, is_idle: impl Fn(&S, &M) -> bool) -> usize {
-        let idle = |entry: &Arc<Entry<S, M>>| is_idle(&entry.labels, &entry.metric);
-        let found: Vec<Arc<Entry<S, M>>> = {
-            let entries = self.shared.entries.read().unwrap_or_else(PoisonError::into_inner);
-            entries.iter().filter(|entry| idle(entry)).cloned().collect()
-        };
+    pub(crate) fn forget<T>(
+        &self,
+        state: &mut T,
+        is_idle: impl Fn(&T, &S, &M) -> bool,
+        tell: impl Fn(&mut T, &S),
+    ) {
+        let mut found = Vec::new();
+        self.for_each_entry(|entry| {
+            let is_idle = is_idle(state, &entry.labels, &entry.metric);
+            found.extend(is_idle.then(|| Arc::clone(entry)));
+        });
         if found.is_empty() {
-            return 0;
+            return;
         }
         let addresses: HashSet<*const Entry<S, M>> = found.iter().map(Arc::as_ptr).collect();
         let is_kept = |cached: &Arc<OfId<S, M>>| !addresses.contains(&Arc::as_ptr(&cached.0));
         self.shared.cache.retain(is_kept);
-        let mut entries = self.shared.entries.write().unwrap_or_else(PoisonError::into_inner);
-        let mut forgotten = 0;
-        for entry in &found {
-            // The map's reference and this one.
-            if Arc::strong_count(entry) > 2 || !idle(entry) {
-                continue;
-            }
-            let place = entries.find_entry(entry.hash, |there| Arc::ptr_eq(there, entry));
-            forgotten += usize::from(place.map(|place| place.remove()).is_ok());
+        while !found.is_empty() {
+            let mut some = found.split_off(found.len().saturating_sub(FORGOTTEN_TOGETHER));
+            let mut entries = self.shared.write();
+            some.retain(|entry| {
+                is_nobodys(entry)
+                    && is_idle(state, &entry.labels, &entry.metric)
+                    && entries.remove(entry.hash, |there| Arc::ptr_eq(there, entry)).is_some()
+            });
+            drop(entries);
+            some.iter().for_each(|entry| tell(state, &entry.labels));
         }
-        forgotten
     }
 
     /// Not found in the table of this ID.
@@ -346,7 +340,7 @@ where
     ) -> Result<Arc<Entry<S, M>>, NoMemory> {
         let is_it = |entry: &Arc<Entry<S, M>>| entry.labels == *labels;
         let is_refused = {
-            let entries = self.shared.entries.read().unwrap_or_else(PoisonError::into_inner);
+            let entries = self.shared.read();
             if let Some(entry) = entries.find(hash, is_it) {
                 return Ok(Arc::clone(entry));
             }
@@ -356,7 +350,7 @@ where
         if let Some(limit) = is_refused {
             return self.beyond(limit, new);
         }
-        let mut entries = self.shared.entries.write().unwrap_or_else(PoisonError::into_inner);
+        let mut entries = self.shared.write();
         if let Some(entry) = entries.find(hash, is_it) {
             return Ok(Arc::clone(entry));
         }
@@ -364,9 +358,9 @@ where
             drop(entries);
             return self.beyond(limit, new);
         }
-        entries.try_reserve(1, |entry| entry.hash).map_err(|_| NoMemory)?;
+        entries.reserve(hash)?;
         let new = Arc::new(Entry { hash, labels: labels.clone(), metric: new() });
-        entries.insert_unique(hash, Arc::clone(&new), |entry| entry.hash);
+        entries.insert(Arc::clone(&new));
         Ok(new)
     }
 
@@ -380,24 +374,37 @@ where
     /// looks. Returns whether there was one.
     pub fn remove(&self, labels: &S) -> bool {
         let hash = self.shared.hasher.hash_one(labels);
-        let mut entries = self.shared.entries.write().unwrap_or_else(PoisonError::into_inner);
-        let found = entries.find_entry(hash, |entry| entry.labels == *labels);
-        let is_there = found.map(|found| found.remove().0).is_ok();
-        drop(entries);
+        let removed = self.shared.write().remove(hash, |entry| entry.labels == *labels);
         self.shared.cache.retain(|cached| cached.0.labels != *labels);
-        is_there
+        removed.is_some()
     }
 
     /// Takes all label sets out.
     pub fn clear(&self) {
-        self.shared.entries.write().unwrap_or_else(PoisonError::into_inner).clear();
+        // Dropped at the end, without the lock.
+        let _all = std::mem::take(&mut *self.shared.write());
         self.shared.cache.retain(|_| false);
     }
 }
 
+impl<S, M, C> Shared<S, M, C> {
+    fn read(&self) -> RwLockReadGuard<'_, Entries<S, M>> {
+        held(self.entries.read())
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Entries<S, M>> {
+        held(self.entries.write())
+    }
+}
+
+fn held<G>(lock: LockResult<G>) -> G {
+    hold_begins();
+    lock.unwrap_or_else(PoisonError::into_inner)
+}
+
 impl<S: Eq + Hash, M, C> Shared<S, M, C> {
     /// The limit, if it leaves no place for new labels.
-    fn refuses(&self, entries: &HashTable<Arc<Entry<S, M>>>, labels: &S) -> Option<&Limit<S>> {
+    fn refuses(&self, entries: &Entries<S, M>, labels: &S) -> Option<&Limit<S>> {
         let limit = self.limit.as_ref()?;
         if entries.len() < limit.most || limit.beyond == *labels {
             return None;
@@ -409,23 +416,23 @@ impl<S: Eq + Hash, M, C> Shared<S, M, C> {
 }
 
 impl<S, M, C> Family<S, M, C> {
-    /// All label sets and their metrics, in no order. What is added meanwhile may be missing; nobody
-    /// waits but who adds a label set.
+    /// Returns all label sets and their metrics, in no order: those of [`for_each`](Family::for_each).
     ///
     /// # Errors
     ///
     /// There is no memory for so many.
     pub(crate) fn all(&self) -> Result<Vec<Arc<Entry<S, M>>>, NoMemory> {
-        let entries = self.shared.entries.read().unwrap_or_else(PoisonError::into_inner);
-        let mut all = Vec::new();
-        all.try_reserve_exact(entries.len()).map_err(|_| NoMemory)?;
-        all.extend(entries.iter().cloned());
+        let (mut all, mut next) = (Vec::new(), Some(0));
+        all.try_reserve_exact(self.len()).map_err(|_| NoMemory)?;
+        while let Some(place) = next {
+            next = self.shared.read().copy_bucket(place, &mut all)?;
+        }
         Ok(all)
     }
 
     /// How many label sets there are.
     pub fn len(&self) -> usize {
-        self.shared.entries.read().unwrap_or_else(PoisonError::into_inner).len()
+        self.shared.read().len()
     }
 
     /// Whether there is none.
@@ -438,11 +445,29 @@ impl<S, M, C> Family<S, M, C> {
         self.shared.limit.as_ref().map_or(0, |limit| limit.refused.load(Relaxed))
     }
 
-    /// Hands all label sets and their metrics to `visit`, in no order. What is added meanwhile may be
-    /// missing; nobody waits but who adds a label set.
+    /// Hands all label sets and their metrics to `visit`, in no order.
+    ///
+    /// Those that are there throughout come once. Those that are added or taken out meanwhile come once or not
+    /// at all. Whoever adds or takes out one waits while up to 3584 references are copied, however many
+    /// label sets there are, and not while `visit` works: it may do so itself.
+    ///
+    /// # Panics
+    ///
+    /// There is no memory for these references.
     pub fn for_each(&self, mut visit: impl FnMut(&S, &M)) {
-        let entries = self.shared.entries.read().unwrap_or_else(PoisonError::into_inner);
-        entries.iter().for_each(|entry| visit(&entry.labels, &entry.metric));
+        self.for_each_entry(|entry| visit(&entry.labels, &entry.metric));
+    }
+
+    fn for_each_entry(&self, mut visit: impl FnMut(&Arc<Entry<S, M>>)) {
+        let (mut copied, mut next) = (Vec::new(), Some(0));
+        while let Some(place) = next {
+            // The lock is released at the end of this statement.
+            next = match self.shared.read().copy_bucket(place, &mut copied) {
+                Ok(next) => next,
+                Err(NoMemory) => panic!("percid-metrics: no memory for a list of label sets"),
+            };
+            copied.drain(..).for_each(|entry| visit(&entry));
+        }
     }
 }
 
@@ -487,6 +512,7 @@ impl<S: fmt::Debug, M: fmt::Debug, C> fmt::Debug for Family<S, M, C> {
 mod tests {
     use super::*;
     use crate::Counter;
+    use crate::entries::most_visits;
 
     #[test]
     fn threads_that_come_with_the_same_labels_get_the_same_metric() {
@@ -504,6 +530,41 @@ mod tests {
         let mut total = 0;
         family.for_each(|_, counter| total += counter.get());
         assert_eq!((family.len(), total), (300, 8 * 40_000));
+    }
+
+    const MANY: u32 = 20_000;
+    /// A full bucket, and what is compared on the way to one.
+    const MOST: usize = 4096;
+
+    /// However many there are, and whatever is done with all of them.
+    #[test]
+    fn the_lock_is_held_for_a_bounded_number_of_entries() {
+        let family = Family::<u32, Counter>::default();
+        let add = || (0..MANY).for_each(|n| family.with(&n, Counter::inc));
+
+        assert!((100..=MOST).contains(&most_visits(add)), "a bucket is split");
+        let all = || assert_eq!(family.all().map(|all| all.len()), Ok(MANY as usize));
+        assert!((100..=MOST).contains(&most_visits(all)));
+        let mut seen = 0;
+        assert!((100..=MOST).contains(&most_visits(|| family.for_each(|_, _| seen += 1))));
+        assert_eq!(seen, MANY);
+        #[cfg(feature = "recorder")]
+        {
+            let mut told = 0;
+            let forget = || family.forget(&mut told, |_, n, _| n % 2 > 0, |told, _| *told += 1);
+            assert!((100..=MOST).contains(&most_visits(forget)));
+            assert_eq!((told, family.len()), (MANY / 2, MANY as usize / 2));
+        }
+        assert_eq!(most_visits(|| family.clear()), 0);
+    }
+
+    #[test]
+    fn no_lock_is_held_while_label_sets_are_visited() {
+        let family = Family::<u32, Counter>::default();
+        (0..10).for_each(|n| family.with(&n, Counter::inc));
+        let mut free = 0;
+        family.for_each(|_, _| free += u32::from(family.shared.entries.try_write().is_ok()));
+        assert_eq!(free, 10);
     }
 
     #[test]

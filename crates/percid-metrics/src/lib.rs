@@ -3,6 +3,7 @@
 #![deny(rustdoc::broken_intra_doc_links)]
 
 mod counter;
+mod entries;
 mod family;
 mod gauge;
 pub mod histogram;

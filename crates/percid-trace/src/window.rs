@@ -205,6 +205,18 @@ mod tests {
     }
 
     #[test]
+    fn a_window_is_about_the_processes_that_live() {
+        let mut trace = trace();
+        trace.origin.subject = vec![7];
+        let process = What::Fork { parent: 8, child: 30, shares: Shares::Nothing };
+        trace.events.insert(4, Event { time: 125, cpu: 1, what: process });
+        assert_eq!(Window { from: 5, to: 45 }.cut(&trace).origin.subject, [7]);
+        assert_eq!(Window { from: 35, to: 45 }.cut(&trace).origin.subject, [7, 30]);
+        trace.origin.subject.clear();
+        assert!(Window { from: 35, to: 45 }.cut(&trace).origin.subject.is_empty());
+    }
+
+    #[test]
     fn threads_that_are_gone_are_not_told_of() {
         let mut trace = trace();
         let dead = What::Switch { prev: 8, state: State::DEAD, next: IDLE };

@@ -256,7 +256,13 @@ impl PrometheusBuilder {
         Ok(handle)
     }
 
-    /// Makes it the process's recorder, and serves the page over HTTP in a thread of its own.
+    /// Makes it the process's recorder, and serves the page over HTTP in a thread of its own: at `/` and
+    /// `/metrics`, with `/health` beside it.
+    ///
+    /// 32 pages are made at a time. Whoever asks for another has the answer 503 with `Retry-After: 1`, at once.
+    /// Pages are written as clients take them, so 32 clients that stop reading long pages keep all others
+    /// from having one, until they go away. A connection that has asked for nothing for ten seconds is closed; the
+    /// 257th at a time waits for another to end.
     ///
     /// # Errors
     ///

@@ -10,7 +10,13 @@ use crate::page::Format;
 
 /// Reads the metrics of a recorder. Clones read the same.
 ///
-/// Nothing stops meanwhile: who records goes on.
+/// Nothing stops meanwhile: who records goes on, and who comes with a new label set waits while a part of
+/// the others is copied or forgotten, which does not grow with their number. Pages and upkeep wait for each
+/// other.
+///
+/// A page is not what there was at one instant. Each value is read at a moment of its own while the page is
+/// made. A metric that is there throughout is on it once; one that comes or is forgotten meanwhile, once
+/// or not at all.
 #[derive(Clone)]
 pub struct PrometheusHandle {
     store: Arc<Store>,

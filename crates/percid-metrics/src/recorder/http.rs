@@ -1,7 +1,7 @@
 //! The page over HTTP.
 //!
 //! It is written while it is sent: the thread that makes it waits where the client takes it slowly, so it
-//! is never in memory as a whole.
+//! is never in memory as a whole. Who asks for one page too many at a time is told so at once.
 
 use std::convert::Infallible;
 use std::io::{self, Write};
@@ -14,14 +14,13 @@ use std::time::Duration;
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Frame, Incoming};
-use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
+use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use ipnet::IpNet;
-use tokio::sync::Semaphore;
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::PrometheusHandle;
 use crate::page::Format;
@@ -29,8 +28,10 @@ use crate::page::Format;
 /// Bytes that are sent together, and how many such pieces may wait.
 const PIECE: usize = 32 << 10;
 const PIECES: usize = 4;
-/// Clients at a time; others wait.
-const CLIENTS: usize = 32;
+/// Pages that are made at a time: who asks for another is to come again.
+const PAGES: usize = 32;
+/// Connections at a time; others wait. All but those that a page is sent to end soon.
+const CONNECTIONS: usize = 256;
 /// For so long a client may take to say what it wants.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -58,18 +59,20 @@ impl Listener {
 
     async fn accept(self, handle: PrometheusHandle) {
         let Ok(socket) = tokio::net::TcpListener::from_std(self.socket) else { return };
-        let clients = Arc::new(Semaphore::new(CLIENTS));
+        let connections = Arc::new(Semaphore::new(CONNECTIONS));
+        let pages = Arc::new(Semaphore::new(PAGES));
         loop {
-            let Ok(permit) = Arc::clone(&clients).acquire_owned().await else { return };
+            let Ok(permit) = Arc::clone(&connections).acquire_owned().await else { return };
             let Ok((stream, peer)) = socket.accept().await else {
                 // Out of files, for example: others may be closed by then.
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
             };
             let may_read = is_allowed(&self.allowed, peer.ip());
-            let handle = handle.clone();
+            let (handle, pages) = (handle.clone(), Arc::clone(&pages));
             tokio::spawn(async move {
-                let answer = service_fn(|request| answer(request, handle.clone(), may_read));
+                let source = || may_read.then(|| (handle.clone(), Arc::clone(&pages)));
+                let answer = service_fn(|request| answer(request, source()));
                 let mut server = http1::Builder::new();
                 server.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
                 // A client that goes away is none of the program's matters.
@@ -87,20 +90,23 @@ fn is_allowed(allowed: &[IpNet], peer: IpAddr) -> bool {
 
 type Body = BoxBody<Bytes, Infallible>;
 
+/// `source` makes pages, each with a permit: `None` if the client may not read them.
 async fn answer(
     request: Request<Incoming>,
-    handle: PrometheusHandle,
-    may_read: bool,
+    source: Option<(PrometheusHandle, Arc<Semaphore>)>,
 ) -> Result<Response<Body>, Infallible> {
-    if !may_read {
+    let Some((handle, pages)) = source else {
         return Ok(plain(StatusCode::FORBIDDEN, "This address may not read the metrics.\n"));
-    }
+    };
     if request.method() != Method::GET && request.method() != Method::HEAD {
         return Ok(plain(StatusCode::METHOD_NOT_ALLOWED, "GET /metrics\n"));
     }
     Ok(match request.uri().path() {
         "/health" => plain(StatusCode::OK, "OK\n"),
-        "/" | "/metrics" => page(&request, handle),
+        "/" | "/metrics" => match pages.try_acquire_owned() {
+            Ok(permit) => page(&request, handle, permit),
+            Err(_) => busy(),
+        },
         _ => plain(StatusCode::NOT_FOUND, "The metrics are at /metrics.\n"),
     })
 }
@@ -111,12 +117,22 @@ fn plain(status: StatusCode, text: &'static str) -> Response<Body> {
     response
 }
 
-fn page(request: &Request<Incoming>, handle: PrometheusHandle) -> Response<Body> {
+fn busy() -> Response<Body> {
+    let mut response = plain(StatusCode::SERVICE_UNAVAILABLE, "Other pages are being made.\n");
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    response
+}
+
+fn page(
+    request: &Request<Incoming>,
+    handle: PrometheusHandle,
+    permit: OwnedSemaphorePermit,
+) -> Response<Body> {
     let accept = request.headers().get(ACCEPT).and_then(|value| value.to_str().ok());
     let format = Format::accepted(accept.unwrap_or_default());
     let (sender, pieces) = mpsc::channel(PIECES);
     tokio::task::spawn_blocking(move || {
-        let mut out = Pieces { sender, waiting: Vec::with_capacity(PIECE) };
+        let mut out = Pieces { _permit: permit, sender, waiting: Vec::with_capacity(PIECE) };
         // The client has gone if this fails.
         let _ = handle.render_as(format, &mut out).and_then(|()| out.flush());
     });
@@ -142,6 +158,8 @@ impl hyper::body::Body for Sent {
 
 /// A writer whose bytes are sent in pieces.
 struct Pieces {
+    /// Given back before the sender: who has a whole page may ask for the next one.
+    _permit: OwnedSemaphorePermit,
     sender: mpsc::Sender<Bytes>,
     waiting: Vec<u8>,
 }
@@ -162,5 +180,69 @@ impl Write for Pieces {
         let piece = std::mem::replace(&mut self.waiting, Vec::with_capacity(PIECE));
         let gone = |_| io::Error::from(io::ErrorKind::BrokenPipe);
         self.sender.blocking_send(Bytes::from(piece)).map_err(gone)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader, Read};
+    use std::net::TcpStream;
+    use std::sync::{Mutex, PoisonError};
+    use std::time::Instant;
+
+    use metrics::{counter, with_local_recorder};
+    use metrics_util::MetricKindMask;
+
+    use super::*;
+    use crate::PrometheusBuilder;
+
+    /// Asks for a path, and returns the answer's status line with a reader of the rest.
+    fn ask(address: SocketAddr, path: &str) -> (String, BufReader<TcpStream>) {
+        let mut stream = TcpStream::connect(address).expect("it listens");
+        // An answer that never comes is a failure.
+        stream.set_read_timeout(Some(Duration::from_secs(100))).expect("a time");
+        let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).expect("sent");
+        let (mut status, mut answer) = (String::new(), BufReader::new(stream));
+        answer.read_line(&mut status).expect("an answer");
+        (status, answer)
+    }
+
+    fn rest(mut answer: BufReader<TcpStream>) -> String {
+        let mut text = String::new();
+        answer.read_to_string(&mut text).expect("the rest");
+        text
+    }
+
+    /// Pages wait for a clock that does not go on.
+    #[test]
+    fn one_page_too_many_is_refused_at_once_and_made_later() {
+        let gate = Arc::new(Mutex::new(()));
+        let of_clock = Arc::clone(&gate);
+        let now = move || {
+            drop(of_clock.lock().unwrap_or_else(PoisonError::into_inner));
+            Instant::now()
+        };
+        let recorder = PrometheusBuilder::new()
+            .idle_timeout(MetricKindMask::ALL, Some(Duration::from_secs(3600)))
+            .idle_clock(now)
+            .build_recorder();
+        with_local_recorder(&recorder, || counter!("a").increment(1));
+        let listener = Listener::bind(SocketAddr::from(([127, 0, 0, 1], 0)), Vec::new());
+        let listener = listener.expect("an address");
+        let address = listener.socket.local_addr().expect("it is bound");
+        let closed = gate.lock().expect("nobody panics");
+        listener.serve(recorder.handle()).expect("a thread");
+        let begun: Vec<_> = (0..32).map(|_| ask(address, "/metrics")).collect();
+        assert!(begun.iter().all(|(status, _)| status == "HTTP/1.1 200 OK\r\n"));
+        let (status, answer) = ask(address, "/metrics");
+        assert_eq!(status, "HTTP/1.1 503 Service Unavailable\r\n");
+        assert!(rest(answer).contains("retry-after: 1\r\n"));
+        assert_eq!(ask(address, "/health").0, "HTTP/1.1 200 OK\r\n");
+        drop(closed);
+        for (_, answer) in begun {
+            assert!(rest(answer).contains("\na 1\n"));
+        }
+        assert!(rest(ask(address, "/metrics").1).contains("\na 1\n"));
     }
 }

@@ -3,7 +3,7 @@
 //! One that nobody has a handle to is forgotten. One that a program still has a handle to is only left
 //! out of the page, until it changes: it goes on where it was.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -105,13 +105,9 @@ fn look<M: Send + Sync>(
         }
         seen.is_idle = now - seen.changed >= timeout;
     });
-    let idle = |key: &Key, metric: &M| {
+    let is_idle = |last_seen: &LastSeen, key: &Key, metric: &M| {
         let seen = last_seen.get(key);
         seen.is_some_and(|seen| seen.is_idle && seen.value == value(metric))
     };
-    if family.forget(idle) > 0 {
-        let mut there = HashSet::new();
-        family.for_each(|key, _| _ = there.insert(key.clone()));
-        last_seen.retain(|key, _| there.contains(key));
-    }
+    family.forget(last_seen, is_idle, |last_seen, key| _ = last_seen.remove(key));
 }

@@ -55,3 +55,41 @@ impl Store {
         idle.histograms(&self.histograms);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use metrics::{Label, counter, gauge, histogram, with_local_recorder};
+    use metrics_util::MetricKindMask;
+
+    use crate::PrometheusBuilder;
+    use crate::entries::most_visits;
+
+    /// However many there are, whoever comes with a new one waits for a part of them.
+    #[test]
+    fn pages_and_upkeep_hold_a_lock_for_a_bounded_number_of_metrics() {
+        let recorder = PrometheusBuilder::new()
+            .idle_timeout(MetricKindMask::ALL, Some(Duration::ZERO))
+            .build_recorder();
+        with_local_recorder(&recorder, || {
+            for n in 0..10_000 {
+                let labels = vec![Label::new("n", n.to_string())];
+                counter!("a", labels.clone()).increment(1);
+                gauge!("b", labels.clone()).set(1.0);
+                histogram!("c", labels).record(1.0);
+            }
+        });
+        let store = &recorder.store;
+        let lens = || (store.counters.len(), store.gauges.len(), store.histograms.len());
+        let mut page = Vec::new();
+        let render =
+            || super::super::render::render(store, crate::Format::Text, &mut page).expect("memory");
+        assert!((100..=4096).contains(&most_visits(render)));
+        // A summary has seven quantiles, a sum and a count.
+        assert_eq!(page.iter().filter(|&&byte| byte == b'\n').count(), 3 + 11 * 10_000);
+        assert_eq!(lens(), (10_000, 10_000, 10_000));
+        assert!((100..=4096).contains(&most_visits(|| store.upkeep())));
+        assert_eq!(lens(), (0, 0, 0));
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::family::NoMemory;
+use crate::entries::NoMemory;
 
 /// Why a metric is not registered.
 #[derive(Debug, Clone, PartialEq, Eq)]

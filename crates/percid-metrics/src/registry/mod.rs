@@ -20,7 +20,7 @@ use metric::Any;
 pub use metric::Metric;
 pub use parts::Parts;
 
-pub use crate::family::NoMemory;
+pub use crate::entries::NoMemory;
 use crate::page::Format;
 use series::Series;
 
@@ -52,9 +52,10 @@ use series::Series;
 /// # Contract
 ///
 /// * **Threads**: every method may be called by any number of threads at once. Who updates metrics goes
-///   on while a page is made, and who comes with new labels waits while a list of them is copied.
+///   on while a page is made, and who comes with new labels waits while up to 3584 references are copied.
 /// * **What a page says**: each value contains every update that happened before the page was begun, and
-///   may contain later ones. Count and sum of a histogram belong together.
+///   may contain later ones: it is read at a moment of its own. Count and sum of a histogram belong together.
+///   Every series that was there when its metric's turn came is on the page once; one that comes later may be missing.
 /// * **Memory**: metrics stay for as long as the registry.
 /// * **Signals, fork**: as [`Family`](crate::Family).
 #[derive(Clone, Default)]

@@ -9,7 +9,7 @@ use super::description::Described;
 use super::metric::Any;
 use super::series::Series;
 use super::values::LabelValues;
-use crate::family::{Entry, NoMemory};
+use crate::entries::{Entry, NoMemory};
 use crate::page::{Format, Page, label_value};
 
 /// A part is handed out when it has so many bytes.
@@ -87,9 +87,9 @@ impl Parts {
             let described = series.described();
             match left.next() {
                 Some(entry) => {
-                    write_labels(&mut self.labels, described, entry.labels())?;
+                    write_labels(&mut self.labels, described, &entry.labels)?;
                     let name = &described.name;
-                    self.unrecorded += entry.metric().write(&mut page, name, &self.labels)?;
+                    self.unrecorded += entry.metric.write(&mut page, name, &self.labels)?;
                 }
                 None => self.turn = None,
             }

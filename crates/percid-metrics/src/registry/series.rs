@@ -6,7 +6,8 @@ use super::description::Described;
 use super::error::LabelError;
 use super::metric::Any;
 use super::values::{LabelValues, Sought};
-use crate::family::{Entry, Family, NewMetric, NoMemory};
+use crate::entries::{Entry, NoMemory};
+use crate::family::{Family, NewMetric};
 
 /// Series by the values of their labels. Clones are the same.
 #[derive(Clone)]
@@ -80,7 +81,7 @@ impl Series {
     /// All series, by their values.
     pub(super) fn sorted(&self) -> Result<Vec<Arc<Entry<LabelValues, Any>>>, NoMemory> {
         let mut all = self.family.all()?;
-        all.sort_unstable_by(|one, other| one.labels().cmp(other.labels()));
+        all.sort_unstable_by(|one, other| one.labels.cmp(&other.labels));
         Ok(all)
     }
 

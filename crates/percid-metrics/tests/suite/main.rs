@@ -3,6 +3,7 @@
 mod allocations;
 mod http;
 mod idle;
+mod model;
 mod open_metrics;
 mod options;
 mod page;

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 
 use fixture::bytes;
-use percid_trace::event::{Event, What};
+use percid_trace::event::{Event, Shares, What};
 use percid_trace::gaps;
 use percid_trace::parquet;
 use percid_trace::read::read_bytes;
@@ -239,6 +239,28 @@ fn a_ring_keeps_the_newest_and_who_lives_by_then() {
     // Every thread that runs has its process.
     let space = |trace: &Trace| Trustworthiness::of(trace).unbegun;
     assert!(space(&last) <= space(&all) + 4);
+}
+
+#[test]
+fn a_ring_is_about_the_processes_that_live_by_then() {
+    let mut trace = trace("nginx.parquet");
+    let forks = trace.events.iter().filter_map(|event| match event.what {
+        What::Fork { parent, child, shares: Shares::Nothing } => Some((parent, child)),
+        _ => None,
+    });
+    let (parent, child) = forks.last().expect("a process creates one");
+    trace.origin.subject = vec![parent];
+    let whole = in_ring(&trace, usize::MAX);
+    assert_eq!(whole.origin.subject, [parent], "what comes of it is still to be seen");
+    let (path, bytes) = spooled(&trace, "subject", None);
+    fs::remove_file(path).expect("ours");
+    let last = in_ring(&trace, bytes.len() / 4);
+    assert!(last.origin.subject.contains(&child), "{:?} and {child}", last.origin.subject);
+    let stranger = trace.events.iter().find_map(|event| match event.what {
+        What::Member { process, .. } if process != parent => Some(process),
+        _ => None,
+    });
+    assert!(stranger.is_none_or(|stranger| !last.origin.subject.contains(&stranger)));
 }
 
 /// The ring's bytes are those of the spool.

@@ -1,0 +1,248 @@
+//! Entries by their hash, in buckets that hold a bounded number each.
+//!
+//! Their owner has a lock around them. Whoever holds it visits [`FULL`] entries at most, however many there
+//! are: a bucket has a range of places, and becomes two of half the range when it is full. All entries are
+//! copied bucket by bucket, in the order of places, each bucket under a hold of its own. Buckets are never
+//! joined: where one ends, one always ends. So an entry that is there throughout is copied exactly once,
+//! and of labels that are taken out and come again meanwhile one entry at most.
+//!
+//! Entries whose hashes are all the same stay in one bucket: only a `Hash` that returns the same for
+//! different labels makes them.
+
+use std::fmt;
+use std::sync::Arc;
+#[cfg(test)]
+use std::{cell::Cell, thread_local};
+
+use hashbrown::HashTable;
+
+/// A bucket with so many entries becomes two: as many as hashbrown puts into a table of 4096 slots.
+const FULL: usize = 3584;
+
+/// There is no memory for another label set, for a list of all, or for what is written of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NoMemory;
+
+impl fmt::Display for NoMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("there is no memory")
+    }
+}
+
+impl std::error::Error for NoMemory {}
+
+/// A label set and its metric.
+pub(crate) struct Entry<S, M> {
+    pub(crate) hash: u64,
+    pub(crate) labels: S,
+    pub(crate) metric: M,
+}
+
+pub(crate) struct Entries<S, M> {
+    /// By their first places, which begin with 0. There is none before the first entry.
+    buckets: Vec<Bucket<S, M>>,
+    len: usize,
+}
+
+/// Entries whose places are not below the first one, and below the next bucket's.
+struct Bucket<S, M> {
+    first: u64,
+    entries: HashTable<Arc<Entry<S, M>>>,
+}
+
+/// Returns the place of a hash among buckets.
+///
+/// hashbrown finds slots by the lowest bits and compares the seven highest: within a bucket both must differ.
+fn place(hash: u64) -> u64 {
+    hash.rotate_left(7)
+}
+
+impl<S, M> Entries<S, M> {
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(crate) fn find(
+        &self,
+        hash: u64,
+        is_it: impl Fn(&Arc<Entry<S, M>>) -> bool,
+    ) -> Option<&Arc<Entry<S, M>>> {
+        self.buckets.get(self.bucket_of(hash))?.entries.find(hash, |it| visited(it, &is_it))
+    }
+
+    pub(crate) fn remove(
+        &mut self,
+        hash: u64,
+        is_it: impl Fn(&Arc<Entry<S, M>>) -> bool,
+    ) -> Option<Arc<Entry<S, M>>> {
+        let number = self.bucket_of(hash);
+        let entries = &mut self.buckets.get_mut(number)?.entries;
+        let found = entries.find_entry(hash, |it| visited(it, &is_it)).ok()?;
+        self.len -= 1;
+        Some(found.remove().0)
+    }
+
+    /// Makes room for an entry with this hash.
+    pub(crate) fn reserve(&mut self, hash: u64) -> Result<(), NoMemory> {
+        if self.buckets.is_empty() {
+            self.buckets.try_reserve_exact(1).map_err(|_| NoMemory)?;
+            self.buckets.push(Bucket { first: 0, entries: HashTable::new() });
+        }
+        let number = self.bucket_of(hash);
+        if self.buckets[number].entries.len() >= FULL {
+            self.split(number)?;
+        }
+        let number = self.bucket_of(hash);
+        self.buckets[number].entries.try_reserve(1, hash_of).map_err(|_| NoMemory)
+    }
+
+    /// Inserts an entry that is not there, and for which there is room.
+    pub(crate) fn insert(&mut self, entry: Arc<Entry<S, M>>) {
+        let number = self.bucket_of(entry.hash);
+        self.buckets[number].entries.insert_unique(entry.hash, entry, hash_of);
+        self.len += 1;
+    }
+
+    /// Appends the entries of the bucket that begins at `place`, and returns where the next one begins;
+    /// `None` behind the last. The first one begins at 0.
+    pub(crate) fn copy_bucket(
+        &self,
+        place: u64,
+        all: &mut Vec<Arc<Entry<S, M>>>,
+    ) -> Result<Option<u64>, NoMemory> {
+        let number = self.bucket_at(place);
+        let Some(bucket) = self.buckets.get(number) else { return Ok(None) };
+        all.try_reserve(bucket.entries.len()).map_err(|_| NoMemory)?;
+        all.extend(bucket.entries.iter().map(|entry| visited(entry, Arc::clone)));
+        Ok(self.buckets.get(number + 1).map(|next| next.first))
+    }
+
+    fn bucket_of(&self, hash: u64) -> usize {
+        self.bucket_at(place(hash))
+    }
+
+    /// Returns the number of the bucket with this place. (It is 0 if there is none.)
+    fn bucket_at(&self, place: u64) -> usize {
+        self.buckets.partition_point(|bucket| bucket.first <= place).saturating_sub(1)
+    }
+
+    /// Splits a bucket in the middle of its range. One whose entries all have one place stays as it is, and
+    /// grows.
+    fn split(&mut self, number: usize) -> Result<(), NoMemory> {
+        let last = self.buckets.get(number + 1).map_or(u64::MAX, |next| next.first - 1);
+        self.buckets.try_reserve(1).map_err(|_| NoMemory)?;
+        let Bucket { first, entries } = &mut self.buckets[number];
+        let others = last - *first;
+        if others == 0 {
+            return Ok(());
+        }
+        let middle = *first + others / 2 + 1;
+        let mut upper = HashTable::new();
+        upper.try_reserve(entries.len(), hash_of).map_err(|_| NoMemory)?;
+        let is_upper =
+            |entry: &mut Arc<Entry<S, M>>| visited(entry, |_| place(entry.hash) >= middle);
+        for entry in entries.extract_if(is_upper) {
+            upper.insert_unique(entry.hash, entry, hash_of);
+        }
+        self.buckets.insert(number + 1, Bucket { first: middle, entries: upper });
+        Ok(())
+    }
+}
+
+/// Returns the hash of an entry, for a table that moves it.
+fn hash_of<S, M>(entry: &Arc<Entry<S, M>>) -> u64 {
+    visited(entry, |entry| entry.hash)
+}
+
+impl<S, M> Default for Entries<S, M> {
+    fn default() -> Self {
+        Entries { buckets: Vec::new(), len: 0 }
+    }
+}
+
+/// Does something with an entry. Tests count how often that happens under one hold of a lock.
+#[inline(always)]
+fn visited<E, R>(entry: &E, visit: impl FnOnce(&E) -> R) -> R {
+    #[cfg(test)]
+    VISITS.set(VISITS.get() + 1);
+    visit(entry)
+}
+
+#[cfg(test)]
+thread_local! {
+    static VISITS: Cell<usize> = const { Cell::new(0) };
+    static MOST_VISITS: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Notes that this thread has begun to hold the lock: visits are counted anew.
+#[inline(always)]
+pub(crate) fn hold_begins() {
+    #[cfg(test)]
+    MOST_VISITS.set(MOST_VISITS.get().max(VISITS.replace(0)));
+}
+
+/// Returns how many entries this thread visits under one hold of a lock while it does `work`, at most.
+#[cfg(test)]
+pub(crate) fn most_visits(work: impl FnOnce()) -> usize {
+    VISITS.set(0);
+    MOST_VISITS.set(0);
+    work();
+    hold_begins();
+    MOST_VISITS.get()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn insert(all: &mut Entries<u64, ()>, hash: u64, labels: u64) {
+        all.reserve(hash).expect("memory");
+        all.insert(Arc::new(Entry { hash, labels, metric: () }));
+    }
+
+    /// Entries come and go between two buckets: those that stay are copied once.
+    #[test]
+    fn what_stays_is_copied_once_whatever_comes_and_goes() {
+        let seed = fastrand::u64(..);
+        println!("seed {seed}");
+        let mut random = fastrand::Rng::with_seed(seed);
+        let mut all = Entries::default();
+        let hashes: Vec<u64> = (0..20_000).map(|_| random.u64(..)).collect();
+        hashes.iter().for_each(|&hash| insert(&mut all, hash, hash));
+        let (stay, go) = hashes.split_at(10_000);
+        let mut go = go.iter();
+        let (mut copied, mut next, mut holds) = (Vec::new(), Some(0), 0);
+        while let Some(place) = next {
+            next = all.copy_bucket(place, &mut copied).expect("memory");
+            holds += 1;
+            for &hash in go.by_ref().take(500) {
+                assert!(all.remove(hash, |it| it.labels == hash).is_some());
+                // It comes again, where it was.
+                insert(&mut all, hash, hash);
+            }
+            (0..2000).map(|_| random.u64(..)).for_each(|hash| insert(&mut all, hash, hash));
+        }
+        assert!(holds > 5, "{holds}");
+        let labels: BTreeSet<u64> = copied.iter().map(|entry| entry.labels).collect();
+        assert_eq!(labels.len(), copied.len(), "none twice");
+        assert!(stay.iter().all(|hash| labels.contains(hash)), "none is missing");
+        assert_eq!(all.len(), 20_000 + 2000 * holds);
+    }
+
+    /// What a hash of users' own may do.
+    #[test]
+    fn entries_of_one_hash_are_kept() {
+        for hash in [0, 1, u64::MAX] {
+            let mut all = Entries::default();
+            (0..FULL as u64 + 100).for_each(|labels| insert(&mut all, hash, labels));
+            assert!(all.find(hash, |it| it.labels == FULL as u64 + 99).is_some());
+            let (mut copied, mut next) = (Vec::new(), Some(0));
+            while let Some(place) = next {
+                next = all.copy_bucket(place, &mut copied).expect("memory");
+            }
+            assert_eq!((copied.len(), all.buckets.len()), (FULL + 100, 65));
+        }
+    }
+}
