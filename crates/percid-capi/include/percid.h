@@ -2310,8 +2310,9 @@ PERCID_INLINE void percid_local_release(void *value) PERCID_NOEXCEPT;
  *
  * Returns 0, -EINVAL for NULL, -EBADF if the object is destroyed. Waits for callbacks that are
  * using a value (so if it is called by one of this object: -EDEADLK), and for other visits. `visit`
- * may call percid_local_with(), which lends it another value. If it does not return, the values
- * that come after are not visited. Costs one fence of all CPUs, some 10 us, for every 64 IDs.
+ * may call percid_local_with(), which lends it another value; but if it keeps one that it has
+ * acquired, the visit ends there with -EDEADLK. If it does not return, the values that come after
+ * are not visited. Costs one fence of all CPUs, some 10 us, for every 64 IDs.
  */
 PERCID_INLINE
 int percid_local_for_each(struct percid_local *local,
@@ -2321,8 +2322,9 @@ int percid_local_for_each(struct percid_local *local,
 /**
  * Takes all values out: calls `visit` for each, unless that is NULL, and then the `drop` of the
  * object. New ones are made when they are needed. Returns how many there were, or what
- * percid_local_for_each() does. If `visit` does not return, its value is dropped, and the others
- * stay; so they do if `drop` does not.
+ * percid_local_for_each() does: the values that come after stay when `visit` or `drop` has kept one.
+ * If `visit` does not return, its value is dropped, and the others stay; so they do if `drop` does
+ * not.
  */
 PERCID_INLINE
 int64_t percid_local_drain(struct percid_local *local,
@@ -2335,11 +2337,12 @@ int64_t percid_local_drain(struct percid_local *local,
  * it uses the object itself, are dropped as well.
  *
  * Returns 0; -EINVAL for NULL, and for an object of static storage, which stays as it is; -EDEADLK
- * if the caller has one of its values, or is in a visit of it; -EBUSY if
+ * if the caller has one of its values, also one that `drop` has kept, or is in a visit of it; -EBUSY if
  * `drop` has made another value in every one of 100 drains, and the object stays with that; -EBADF
  * if it was destroyed before. Its handle stays recognisable.
  */
-PERCID_INLINE int percid_local_destroy(struct percid_local *local);
+PERCID_INLINE
+int percid_local_destroy(struct percid_local *local);
 
 /**
  * Stores a new ring in `ring`, of `bytes` bytes (a power of two from 128 to 8 MiB) for every ID.

@@ -1211,7 +1211,9 @@ public:
     }
 
     /* Calls visit(T &) for every value. Waits for those that use one, so it fails, with EDEADLK,
-     * where the calling thread does. If visit() throws, the rest is left out. */
+     * if the calling thread does: from the start, or when it comes to a value that visit() (or, in
+     * drain(), a destructor) has locked and keeps. If visit() throws, the rest is left out. A
+     * destructor that calls this or drain() must pass an error code, or it ends the program. */
 #if PERCID_EXCEPTIONS
     template <class F>
     PERCID_REQUIRES(std::invocable<F &, T &>)

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <percid.hpp>
+#include <unistd.h>
 
 #include "check.h"
 
@@ -253,6 +254,34 @@ void locals()
     moved.with([](map &mine) { CHECK(mine.empty()); });
 }
 
+/* Its destructor takes values of the same local, an extra one among them, and keeps them. */
+struct Keeps {
+    static percid::local<Keeps> *from;
+    static std::vector<percid::guard<Keeps>> kept;
+
+    ~Keeps()
+    {
+        const long values = from == nullptr ? 0 : 2 * sysconf(_SC_NPROCESSORS_CONF) + 2;
+        while (static_cast<long>(kept.size()) < values) {
+            kept.push_back(from->lock());
+        }
+    }
+};
+percid::local<Keeps> *Keeps::from = nullptr;
+std::vector<percid::guard<Keeps>> Keeps::kept;
+
+void a_drain_does_not_wait_for_what_a_destructor_keeps()
+{
+    percid::local<Keeps> local;
+    local.with([&local](Keeps &) { local.with([](Keeps &) {}); });
+    Keeps::from = &local;
+    const auto error = thrown_by<std::system_error>([&local] { local.drain([](Keeps &&) {}); });
+    CHECK(error.code() == std::errc::resource_deadlock_would_occur);
+    Keeps::from = nullptr;
+    Keeps::kept.clear();
+    CHECK(local.drain([](Keeps &&) {}) > 0);
+}
+
 void values_are_destroyed_once()
 {
     {
@@ -329,12 +358,14 @@ void masks()
 
 int main()
 {
+    alarm(300); // a hang is a failure
     histograms();
     stacks();
     owned_items();
     CHECK(Tracked::alive == 0);
     pools();
     locals();
+    a_drain_does_not_wait_for_what_a_destructor_keeps();
     values_are_destroyed_once();
     CHECK(Tracked::alive == 0);
     rings();
