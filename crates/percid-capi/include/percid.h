@@ -1674,6 +1674,15 @@ typedef struct percid_family_settings {
      * The value of the labels of what is beyond; "other".
      */
     const char *overflow;
+    /**
+     * Memory for a sentence: which setting percid_family_create() refuses, and what is allowed. Empty if
+     * it refuses none. None.
+     */
+    char *why;
+    /**
+     * Its size in bytes: what does not fit, and a zero behind it, is cut off.
+     */
+    size_t why_size;
 } percid_family_settings;
 
 /**
@@ -3148,7 +3157,8 @@ PERCID_INLINE PERCID_MUST_USE int percid_registry_create(struct percid_registry 
  * formats do not allow, or two labels of one name; -EEXIST if the registry has a metric with this name
  * on the page, or with another that it would have there (of a histogram the name with _bucket, _sum and
  * _count, too); -EILSEQ if a text is not UTF-8; -E2BIG if the settings say something that this version
- * does not know; -ENOMEM; -EBADF if the registry is destroyed. On error `family` becomes NULL.
+ * does not know; -ENOMEM; -EBADF if the registry is destroyed. On error `family` becomes NULL, and the
+ * memory that the settings have for it says which of them is wrong.
  *
  * A family goes with its registry, and not before.
  */

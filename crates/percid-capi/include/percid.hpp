@@ -1975,16 +1975,19 @@ public:
     using series = typename traits::type;
 
     /* Adds a metric to the registry. Fails if the settings are not as the formats want them, the name
-     * is taken, or there is no memory: see percid_family_create(). */
+     * is taken, or there is no memory: see percid_family_create(). The exception's text says which
+     * setting is wrong. */
 #if PERCID_EXCEPTIONS
     PERCID_HIDDEN family(registry &of, const family_settings &settings)
     {
-        detail::check(create(of, settings), "percid::family");
+        char why[256] = "";
+        const int result = create(of, settings, why, sizeof why);
+        detail::check(result, why[0] == '\0' ? "percid::family" : why);
     }
 #endif
     PERCID_HIDDEN family(registry &of, const family_settings &settings, std::error_code &error)
     {
-        error = detail::error_of(create(of, settings));
+        error = detail::error_of(create(of, settings, nullptr, 0));
     }
 
     /* The series with these values, in UTF-8 and in the order of the labels; a new one if there is none,
@@ -2034,7 +2037,7 @@ public:
     }
 
 private:
-    PERCID_HIDDEN int create(registry &of, const family_settings &given)
+    PERCID_HIDDEN int create(registry &of, const family_settings &given, char *why, std::size_t why_size)
     {
         std::vector<const char *> constants;
         for (const auto &[name, value] : given.constants) {
@@ -2053,6 +2056,8 @@ private:
         settings.limit_count = given.limits.size();
         settings.most = given.most;
         settings.overflow = given.overflow;
+        settings.why = why;
+        settings.why_size = why_size;
         return percid_family_create(&family_, of.c_registry(), &settings, sizeof settings);
     }
 

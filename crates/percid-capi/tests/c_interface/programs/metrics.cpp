@@ -81,6 +81,12 @@ void refusals()
     CHECK(error_of([&] { make("requests_total"); }) == EEXIST);
     CHECK(error_of([&] { make("a b"); }) == EINVAL);
     CHECK(error_of([&] { make("\xff"); }) == EILSEQ);
+    try {
+        make("a b");
+        CHECK(false);
+    } catch (const std::system_error &error) {
+        CHECK(std::string(error.what()).find("\"a b\" is no name of a metric: letters") != std::string::npos);
+    }
     CHECK(error_of([&] { make("other"); }) == 0);
     CHECK(error_of([&] { (void)requests.with({}); }) == EINVAL);
     CHECK(error_of([&] { (void)requests.with({"\xff"}); }) == EILSEQ);
