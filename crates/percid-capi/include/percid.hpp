@@ -47,6 +47,7 @@
 /* Whatever is the default where this file is included; undone at its end. */
 #pragma GCC visibility push(default)
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -1812,6 +1813,70 @@ struct family_settings {
     const char *overflow = nullptr;
 };
 
+/* A value of a label, in UTF-8. It refers to the text, which must live as long as the call: a C string
+ * and a std::string are passed on as they are, a std::string_view is copied, up to 256 bytes of each call
+ * on the stack. A zero inside a text is refused, as NULL is. */
+class label_value {
+public:
+    PERCID_HIDDEN constexpr label_value(const char *text) noexcept : text_(text) {}
+    PERCID_HIDDEN label_value(const std::string &text) noexcept : text_(has_zero(text) ? nullptr : text.c_str()) {}
+    PERCID_HIDDEN label_value(std::string_view text) noexcept
+        : text_(has_zero(text) ? nullptr : text.empty() ? "" : text.data()), copied_(text_ == nullptr ? 0 : text.size())
+    {
+    }
+
+private:
+    template <class>
+    friend class family;
+
+    PERCID_HIDDEN static bool has_zero(std::string_view text) noexcept
+    {
+        return text.find('\0') != std::string_view::npos;
+    }
+
+    /* Where the texts of a call are that C gets. */
+    struct memory {
+        static constexpr std::size_t few = 8;
+        const char *values[few];
+        char texts[256];
+        std::unique_ptr<const char *[]> more_values;
+        std::unique_ptr<char[]> more_texts;
+    };
+
+    /* The values, each with a zero behind it; NULL without memory. */
+    PERCID_HIDDEN static const char *const *zero_ended(std::initializer_list<label_value> values,
+                                                       memory &place) noexcept
+    {
+        const char **found = place.values;
+        if (values.size() > memory::few) {
+            place.more_values.reset(found = new (std::nothrow) const char *[values.size()]);
+        }
+        std::size_t bytes = 0;
+        for (const label_value &value : values) {
+            bytes += value.copied_ == 0 ? 0 : value.copied_ + 1;
+        }
+        char *copy = place.texts;
+        if (bytes > sizeof place.texts) {
+            place.more_texts.reset(copy = new (std::nothrow) char[bytes]);
+        }
+        if (found == nullptr || copy == nullptr) {
+            return nullptr;
+        }
+        for (const label_value &value : values) {
+            *found++ = value.copied_ == 0 ? value.text_ : copy;
+            if (value.copied_ != 0) {
+                copy = std::copy_n(value.text_, value.copied_, copy);
+                *copy++ = '\0';
+            }
+        }
+        return found - values.size();
+    }
+
+    const char *text_;
+    /* The length of what has no zero behind it. */
+    std::size_t copied_ = 0;
+};
+
 namespace detail {
 
 /* Of which series a family can be. */
@@ -1994,9 +2059,11 @@ public:
      * or that of all others beyond the limit. Fails if they are not as many as labels, one is not UTF-8,
      * or there is no memory. It may be kept for as long as the registry lives. */
 #if PERCID_EXCEPTIONS
-    [[nodiscard]] PERCID_HIDDEN series with(std::initializer_list<const char *> values) const
+    [[nodiscard]] PERCID_HIDDEN series with(std::initializer_list<label_value> values) const
     {
-        return with(values.begin(), values.size());
+        typename traits::c_type *found;
+        detail::check(find(values, &found), "percid::family::with");
+        return series(found);
     }
     [[nodiscard]] PERCID_HIDDEN series with(const char *const *values, std::size_t count) const
     {
@@ -2005,10 +2072,12 @@ public:
         return series(found);
     }
 #endif
-    [[nodiscard]] PERCID_HIDDEN series with(std::initializer_list<const char *> values,
+    [[nodiscard]] PERCID_HIDDEN series with(std::initializer_list<label_value> values,
                                             std::error_code &error) const noexcept
     {
-        return with(values.begin(), values.size(), error);
+        typename traits::c_type *found = nullptr;
+        error = detail::error_of(find(values, &found));
+        return series(found);
     }
     [[nodiscard]] PERCID_HIDDEN series with(const char *const *values, std::size_t count,
                                             std::error_code &error) const noexcept
@@ -2037,6 +2106,13 @@ public:
     }
 
 private:
+    PERCID_HIDDEN int find(std::initializer_list<label_value> values, typename traits::c_type **found) const noexcept
+    {
+        label_value::memory place;
+        const char *const *const texts = label_value::zero_ended(values, place);
+        return texts == nullptr ? -ENOMEM : traits::find(family_, texts, values.size(), found);
+    }
+
     PERCID_HIDDEN int create(registry &of, const family_settings &given, char *why, std::size_t why_size)
     {
         std::vector<const char *> constants;
