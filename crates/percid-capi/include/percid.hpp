@@ -898,6 +898,13 @@ public:
         }
     }
 
+    /* Gives up the object, for C or a container of pointers: it stays where it is, constructed, until
+     * adopt() of its pool takes it again. Null if there is none. Costs no call; for signal handlers too. */
+    [[nodiscard]] PERCID_HIDDEN T *release() noexcept
+    {
+        return std::exchange(object_, nullptr);
+    }
+
     [[nodiscard]] PERCID_HIDDEN T *get() const noexcept
     {
         return object_;
@@ -969,6 +976,14 @@ public:
         T *const object = ::new (memory.object) T(std::forward<A>(arguments)...);
         memory.object = nullptr;
         return pooled<T>(memory.pool, object);
+    }
+
+    /* Takes an object again that pooled::release() has given up, once; on any thread. It must be one of
+     * this pool: another pool's is destroyed with its owner, but its memory is not put back. Null is
+     * allowed. Costs no call; for signal handlers too. */
+    [[nodiscard]] PERCID_HIDDEN pooled<T> adopt(T *object) noexcept
+    {
+        return pooled<T>(pool_.get(), object);
     }
 
     /* The addresses of the pool's memory, in no order. May throw std::bad_alloc. */

@@ -203,6 +203,17 @@ void pools()
     first = nullptr;
     CHECK(Tracked::alive == 0 && !first);
     CHECK(thrown_by<std::runtime_error>([&moved] { (void)moved.make(-1); }).what() == std::string("negative"));
+    // What is released is neither destroyed nor put back, until it has an owner again.
+    percid::pool<Tracked> other(32);
+    auto owner = other.make(6);
+    Tracked *const released = owner.release();
+    CHECK(!owner && owner.release() == nullptr && !other.adopt(nullptr));
+    owner = other.make(7);
+    CHECK(Tracked::alive == 2 && owner.get() != released && released->value == 6);
+    owner.reset();
+    other.drain();
+    std::thread([&other, released] { CHECK(other.adopt(released)->value == 6); }).join();
+    CHECK(Tracked::alive == 0 && other.drain() > 0);
     CHECK(moved.drain() > 0 && moved.drain() == 0);
     must_be_invalid([] { percid::pool<int> none(0); });
 }
