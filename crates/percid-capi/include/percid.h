@@ -1880,7 +1880,8 @@ int percid_machine_probe(uint32_t milliseconds,
 
 /**
  * Everything but the common case of percid_counter_add(): the first use, a CPU without an ID, an
- * aborted critical section, PERCID_SOURCE_ATOMIC. The same by a call: 1 ns more.
+ * aborted critical section, PERCID_SOURCE_ATOMIC. In the common case it does the same as the inline
+ * function, by a call, and takes 1 ns more.
  */
 PERCID_INLINE void percid_counter_add_slow(struct percid_counter *counter, int64_t n) PERCID_NOEXCEPT;
 
@@ -1947,7 +1948,8 @@ PERCID_INLINE int64_t percid_counter_shared(const struct percid_counter *counter
 PERCID_INLINE void percid_counter_destroy(struct percid_counter *counter) PERCID_NOEXCEPT;
 
 /**
- * Everything but the common case of percid_histogram_record_many(). The same by a call: 1 ns more.
+ * Everything but the common case of percid_histogram_record_many(). In that it does the same as the
+ * inline function, by a call, and takes 1 ns more.
  */
 PERCID_INLINE
 void percid_histogram_record_slow(struct percid_histogram *histogram,
