@@ -972,6 +972,12 @@ mod tests {
             assert!(catch_unwind(AssertUnwindSafe(inside)).is_err(), "{source}");
             let nested = || local.for_each(|_| local.drain(drop));
             assert!(catch_unwind(AssertUnwindSafe(nested)).is_err(), "{source}");
+            // Before it visits anything, though its first value is nobody's.
+            let (first, second) = (local.hold(), local.hold());
+            drop(first);
+            let visit = || local.for_each(|value| *value = 7);
+            assert!(catch_unwind(AssertUnwindSafe(visit)).is_err(), "{source}");
+            drop(second);
             // All shards that there are: the thread may have moved to a CPU that has none.
             local.for_each(|value| *value += 1);
             let mut values = Vec::new();
