@@ -987,6 +987,7 @@ mod tests {
     }
 
     /// Takes values until one is an extra one, to which visits come last.
+    #[cfg(all(unix, not(any(miri, percid_plain))))]
     fn keep<'l>(local: &'l Local<i32>, kept: &mut Vec<Held<'l, i32>>) {
         // SAFETY: shards stay mapped as long as the handle.
         let state = |shard: NonNull<Shard<i32>>| unsafe { (*shard.as_ptr()).lock.state() };
