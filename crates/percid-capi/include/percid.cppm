@@ -71,6 +71,7 @@ using percid::float_counter;
 using percid::gauge;
 using percid::buckets;
 using percid::family_settings;
+using percid::label_value;
 using percid::registry;
 using percid::family;
 

@@ -1674,6 +1674,15 @@ typedef struct percid_family_settings {
      * The value of the labels of what is beyond; "other".
      */
     const char *overflow;
+    /**
+     * Memory for a sentence: which setting percid_family_create() refuses, and what is allowed. Empty if
+     * it refuses none. None.
+     */
+    char *why;
+    /**
+     * Its size in bytes: what does not fit, and a zero behind it, is cut off.
+     */
+    size_t why_size;
 } percid_family_settings;
 
 /**
@@ -1871,7 +1880,8 @@ int percid_machine_probe(uint32_t milliseconds,
 
 /**
  * Everything but the common case of percid_counter_add(): the first use, a CPU without an ID, an
- * aborted critical section, PERCID_SOURCE_ATOMIC. The same by a call: 1 ns more.
+ * aborted critical section, PERCID_SOURCE_ATOMIC. In the common case it does the same as the inline
+ * function, by a call, and takes 1 ns more.
  */
 PERCID_INLINE void percid_counter_add_slow(struct percid_counter *counter, int64_t n) PERCID_NOEXCEPT;
 
@@ -1938,7 +1948,8 @@ PERCID_INLINE int64_t percid_counter_shared(const struct percid_counter *counter
 PERCID_INLINE void percid_counter_destroy(struct percid_counter *counter) PERCID_NOEXCEPT;
 
 /**
- * Everything but the common case of percid_histogram_record_many(). The same by a call: 1 ns more.
+ * Everything but the common case of percid_histogram_record_many(). In that it does the same as the
+ * inline function, by a call, and takes 1 ns more.
  */
 PERCID_INLINE
 void percid_histogram_record_slow(struct percid_histogram *histogram,
@@ -2310,8 +2321,9 @@ PERCID_INLINE void percid_local_release(void *value) PERCID_NOEXCEPT;
  *
  * Returns 0, -EINVAL for NULL, -EBADF if the object is destroyed. Waits for callbacks that are
  * using a value (so if it is called by one of this object: -EDEADLK), and for other visits. `visit`
- * may call percid_local_with(), which lends it another value. If it does not return, the values
- * that come after are not visited. Costs one fence of all CPUs, some 10 us, for every 64 IDs.
+ * may call percid_local_with(), which lends it another value; but if it keeps one that it has
+ * acquired, the visit ends there with -EDEADLK. If it does not return, the values that come after
+ * are not visited. Costs one fence of all CPUs, some 10 us, for every 64 IDs.
  */
 PERCID_INLINE
 int percid_local_for_each(struct percid_local *local,
@@ -2321,8 +2333,9 @@ int percid_local_for_each(struct percid_local *local,
 /**
  * Takes all values out: calls `visit` for each, unless that is NULL, and then the `drop` of the
  * object. New ones are made when they are needed. Returns how many there were, or what
- * percid_local_for_each() does. If `visit` does not return, its value is dropped, and the others
- * stay; so they do if `drop` does not.
+ * percid_local_for_each() does: the values that come after stay when `visit` or `drop` has kept one.
+ * If `visit` does not return, its value is dropped, and the others stay; so they do if `drop` does
+ * not.
  */
 PERCID_INLINE
 int64_t percid_local_drain(struct percid_local *local,
@@ -2335,11 +2348,12 @@ int64_t percid_local_drain(struct percid_local *local,
  * it uses the object itself, are dropped as well.
  *
  * Returns 0; -EINVAL for NULL, and for an object of static storage, which stays as it is; -EDEADLK
- * if the caller has one of its values, or is in a visit of it; -EBUSY if
+ * if the caller has one of its values, also one that `drop` has kept, or is in a visit of it; -EBUSY if
  * `drop` has made another value in every one of 100 drains, and the object stays with that; -EBADF
  * if it was destroyed before. Its handle stays recognisable.
  */
-PERCID_INLINE int percid_local_destroy(struct percid_local *local);
+PERCID_INLINE
+int percid_local_destroy(struct percid_local *local);
 
 /**
  * Stores a new ring in `ring`, of `bytes` bytes (a power of two from 128 to 8 MiB) for every ID.
@@ -3145,7 +3159,8 @@ PERCID_INLINE PERCID_MUST_USE int percid_registry_create(struct percid_registry 
  * formats do not allow, or two labels of one name; -EEXIST if the registry has a metric with this name
  * on the page, or with another that it would have there (of a histogram the name with _bucket, _sum and
  * _count, too); -EILSEQ if a text is not UTF-8; -E2BIG if the settings say something that this version
- * does not know; -ENOMEM; -EBADF if the registry is destroyed. On error `family` becomes NULL.
+ * does not know; -ENOMEM; -EBADF if the registry is destroyed. On error `family` becomes NULL, and the
+ * memory that the settings have for it says which of them is wrong.
  *
  * A family goes with its registry, and not before.
  */

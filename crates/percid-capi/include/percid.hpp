@@ -47,6 +47,7 @@
 /* Whatever is the default where this file is included; undone at its end. */
 #pragma GCC visibility push(default)
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -897,6 +898,13 @@ public:
         }
     }
 
+    /* Gives up the object, for C or a container of pointers: it stays where it is, constructed, until
+     * adopt() of its pool takes it again. Null if there is none. Costs no call; for signal handlers too. */
+    [[nodiscard]] PERCID_HIDDEN T *release() noexcept
+    {
+        return std::exchange(object_, nullptr);
+    }
+
     [[nodiscard]] PERCID_HIDDEN T *get() const noexcept
     {
         return object_;
@@ -968,6 +976,14 @@ public:
         T *const object = ::new (memory.object) T(std::forward<A>(arguments)...);
         memory.object = nullptr;
         return pooled<T>(memory.pool, object);
+    }
+
+    /* Takes an object again that pooled::release() has given up, once; on any thread. It must be one of
+     * this pool: another pool's is destroyed with its owner, but its memory is not put back. Null is
+     * allowed. Costs no call; for signal handlers too. */
+    [[nodiscard]] PERCID_HIDDEN pooled<T> adopt(T *object) noexcept
+    {
+        return pooled<T>(pool_.get(), object);
     }
 
     /* The addresses of the pool's memory, in no order. May throw std::bad_alloc. */
@@ -1211,7 +1227,9 @@ public:
     }
 
     /* Calls visit(T &) for every value. Waits for those that use one, so it fails, with EDEADLK,
-     * where the calling thread does. If visit() throws, the rest is left out. */
+     * if the calling thread does: from the start, or when it comes to a value that visit() (or, in
+     * drain(), a destructor) has locked and keeps. If visit() throws, the rest is left out. A
+     * destructor that calls this or drain() must pass an error code, or it ends the program. */
 #if PERCID_EXCEPTIONS
     template <class F>
     PERCID_REQUIRES(std::invocable<F &, T &>)
@@ -1810,6 +1828,70 @@ struct family_settings {
     const char *overflow = nullptr;
 };
 
+/* A value of a label, in UTF-8. It refers to the text, which must live as long as the call: a C string
+ * and a std::string are passed on as they are, a std::string_view is copied, up to 256 bytes of each call
+ * on the stack. A zero inside a text is refused, as NULL is. */
+class label_value {
+public:
+    PERCID_HIDDEN constexpr label_value(const char *text) noexcept : text_(text) {}
+    PERCID_HIDDEN label_value(const std::string &text) noexcept : text_(has_zero(text) ? nullptr : text.c_str()) {}
+    PERCID_HIDDEN label_value(std::string_view text) noexcept
+        : text_(has_zero(text) ? nullptr : text.empty() ? "" : text.data()), copied_(text_ == nullptr ? 0 : text.size())
+    {
+    }
+
+private:
+    template <class>
+    friend class family;
+
+    PERCID_HIDDEN static bool has_zero(std::string_view text) noexcept
+    {
+        return text.find('\0') != std::string_view::npos;
+    }
+
+    /* Where the texts of a call are that C gets. */
+    struct memory {
+        static constexpr std::size_t few = 8;
+        const char *values[few];
+        char texts[256];
+        std::unique_ptr<const char *[]> more_values;
+        std::unique_ptr<char[]> more_texts;
+    };
+
+    /* The values, each with a zero behind it; NULL without memory. */
+    PERCID_HIDDEN static const char *const *zero_ended(std::initializer_list<label_value> values,
+                                                       memory &place) noexcept
+    {
+        const char **found = place.values;
+        if (values.size() > memory::few) {
+            place.more_values.reset(found = new (std::nothrow) const char *[values.size()]);
+        }
+        std::size_t bytes = 0;
+        for (const label_value &value : values) {
+            bytes += value.copied_ == 0 ? 0 : value.copied_ + 1;
+        }
+        char *copy = place.texts;
+        if (bytes > sizeof place.texts) {
+            place.more_texts.reset(copy = new (std::nothrow) char[bytes]);
+        }
+        if (found == nullptr || copy == nullptr) {
+            return nullptr;
+        }
+        for (const label_value &value : values) {
+            *found++ = value.copied_ == 0 ? value.text_ : copy;
+            if (value.copied_ != 0) {
+                copy = std::copy_n(value.text_, value.copied_, copy);
+                *copy++ = '\0';
+            }
+        }
+        return found - values.size();
+    }
+
+    const char *text_;
+    /* The length of what has no zero behind it. */
+    std::size_t copied_ = 0;
+};
+
 namespace detail {
 
 /* Of which series a family can be. */
@@ -1973,25 +2055,30 @@ public:
     using series = typename traits::type;
 
     /* Adds a metric to the registry. Fails if the settings are not as the formats want them, the name
-     * is taken, or there is no memory: see percid_family_create(). */
+     * is taken, or there is no memory: see percid_family_create(). The exception's text says which
+     * setting is wrong. */
 #if PERCID_EXCEPTIONS
     PERCID_HIDDEN family(registry &of, const family_settings &settings)
     {
-        detail::check(create(of, settings), "percid::family");
+        char why[256] = "";
+        const int result = create(of, settings, why, sizeof why);
+        detail::check(result, why[0] == '\0' ? "percid::family" : why);
     }
 #endif
     PERCID_HIDDEN family(registry &of, const family_settings &settings, std::error_code &error)
     {
-        error = detail::error_of(create(of, settings));
+        error = detail::error_of(create(of, settings, nullptr, 0));
     }
 
     /* The series with these values, in UTF-8 and in the order of the labels; a new one if there is none,
      * or that of all others beyond the limit. Fails if they are not as many as labels, one is not UTF-8,
      * or there is no memory. It may be kept for as long as the registry lives. */
 #if PERCID_EXCEPTIONS
-    [[nodiscard]] PERCID_HIDDEN series with(std::initializer_list<const char *> values) const
+    [[nodiscard]] PERCID_HIDDEN series with(std::initializer_list<label_value> values) const
     {
-        return with(values.begin(), values.size());
+        typename traits::c_type *found;
+        detail::check(find(values, &found), "percid::family::with");
+        return series(found);
     }
     [[nodiscard]] PERCID_HIDDEN series with(const char *const *values, std::size_t count) const
     {
@@ -2000,10 +2087,12 @@ public:
         return series(found);
     }
 #endif
-    [[nodiscard]] PERCID_HIDDEN series with(std::initializer_list<const char *> values,
+    [[nodiscard]] PERCID_HIDDEN series with(std::initializer_list<label_value> values,
                                             std::error_code &error) const noexcept
     {
-        return with(values.begin(), values.size(), error);
+        typename traits::c_type *found = nullptr;
+        error = detail::error_of(find(values, &found));
+        return series(found);
     }
     [[nodiscard]] PERCID_HIDDEN series with(const char *const *values, std::size_t count,
                                             std::error_code &error) const noexcept
@@ -2032,7 +2121,14 @@ public:
     }
 
 private:
-    PERCID_HIDDEN int create(registry &of, const family_settings &given)
+    PERCID_HIDDEN int find(std::initializer_list<label_value> values, typename traits::c_type **found) const noexcept
+    {
+        label_value::memory place;
+        const char *const *const texts = label_value::zero_ended(values, place);
+        return texts == nullptr ? -ENOMEM : traits::find(family_, texts, values.size(), found);
+    }
+
+    PERCID_HIDDEN int create(registry &of, const family_settings &given, char *why, std::size_t why_size)
     {
         std::vector<const char *> constants;
         for (const auto &[name, value] : given.constants) {
@@ -2051,6 +2147,8 @@ private:
         settings.limit_count = given.limits.size();
         settings.most = given.most;
         settings.overflow = given.overflow;
+        settings.why = why;
+        settings.why_size = why_size;
         return percid_family_create(&family_, of.c_registry(), &settings, sizeof settings);
     }
 

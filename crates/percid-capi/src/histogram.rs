@@ -103,7 +103,8 @@ pub unsafe extern "C" fn percid_histogram_record_many(
     unsafe { percid_histogram_record_slow(histogram, value, times) }
 }
 
-/// Everything but the common case of percid_histogram_record_many(). The same by a call: 1 ns more.
+/// Everything but the common case of percid_histogram_record_many(). In that it does the same as the
+/// inline function, by a call, and takes 1 ns more.
 ///
 /// # Safety
 ///

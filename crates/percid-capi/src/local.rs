@@ -6,7 +6,7 @@ use std::mem::offset_of;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicI64, Ordering::Release};
 
-use percid::capi::is_watched;
+use percid::capi::{HeldByCaller, is_watched};
 
 use crate::barrier::guard;
 use crate::callback::{Make, Visit, count, drained};
@@ -289,8 +289,9 @@ pub unsafe extern "C" fn percid_local_release(value: *mut c_void) {
 ///
 /// Returns 0, -EINVAL for NULL, -EBADF if the object is destroyed. Waits for callbacks that are
 /// using a value (so if it is called by one of this object: -EDEADLK), and for other visits. `visit`
-/// may call percid_local_with(), which lends it another value. If it does not return, the values
-/// that come after are not visited. Costs one fence of all CPUs, some 10 us, for every 64 IDs.
+/// may call percid_local_with(), which lends it another value; but if it keeps one that it has
+/// acquired, the visit ends there with -EDEADLK. If it does not return, the values that come after
+/// are not visited. Costs one fence of all CPUs, some 10 us, for every 64 IDs.
 ///
 /// # Safety
 ///
@@ -307,22 +308,27 @@ pub unsafe extern "C-unwind" fn percid_local_for_each(
         (Ok(_), None) => return -libc::EINVAL,
         (Err(error), _) => return error,
     };
-    let Some(visiting) = guard(None, || local.values.visit()) else { return -libc::EDEADLK };
+    let Ok(visiting) = guard(Err(HeldByCaller), || local.values.visit()) else {
+        return -libc::EDEADLK;
+    };
     holding(visiting, |values| {
-        while let Some(value) = guard(None, || values.next()) {
-            if !value.memory.is_null() {
+        loop {
+            match guard(Ok(None), || values.next()) {
+                Ok(Some(value)) if value.memory.is_null() => {}
                 // SAFETY: the caller's function; the value is this thread's alone for so long.
-                unsafe { visit(value.memory.cast(), argument) };
+                Ok(Some(value)) => unsafe { visit(value.memory.cast(), argument) },
+                Ok(None) => return 0,
+                Err(HeldByCaller) => return -libc::EDEADLK,
             }
         }
-        0
     })
 }
 
 /// Takes all values out: calls `visit` for each, unless that is NULL, and then the `drop` of the
 /// object. New ones are made when they are needed. Returns how many there were, or what
-/// percid_local_for_each() does. If `visit` does not return, its value is dropped, and the others
-/// stay; so they do if `drop` does not.
+/// percid_local_for_each() does: the values that come after stay when `visit` or `drop` has kept one.
+/// If `visit` does not return, its value is dropped, and the others stay; so they do if `drop` does
+/// not.
 ///
 /// # Safety
 ///
@@ -346,7 +352,7 @@ pub unsafe extern "C-unwind" fn percid_local_drain(
 /// it uses the object itself, are dropped as well.
 ///
 /// Returns 0; -EINVAL for NULL, and for an object of static storage, which stays as it is; -EDEADLK
-/// if the caller has one of its values, or is in a visit of it; -EBUSY if
+/// if the caller has one of its values, also one that `drop` has kept, or is in a visit of it; -EBUSY if
 /// `drop` has made another value in every one of 100 drains, and the object stays with that; -EBADF
 /// if it was destroyed before. Its handle stays recognisable.
 ///
@@ -414,13 +420,19 @@ impl Values {
     }
 
     fn drain(&self, visit: Option<Visit>, argument: *mut c_void) -> i64 {
-        let Some(visiting) = guard(None, || self.values.visit()) else {
-            return i64::from(-libc::EDEADLK);
+        let deadlock = i64::from(-libc::EDEADLK);
+        let Ok(visiting) = guard(Err(HeldByCaller), || self.values.visit()) else {
+            return deadlock;
         };
         // The value that was taken out is dropped before the shard in which it lay is given back.
         holding((None::<Value>, visiting), |(taken, values)| {
             let mut drained = 0;
-            while guard(false, || values.next().is_some()) {
+            loop {
+                match guard(Ok(false), || Ok(values.next()?.is_some())) {
+                    Ok(true) => {}
+                    Ok(false) => return count(drained),
+                    Err(HeldByCaller) => return deadlock,
+                }
                 *taken = values.take();
                 let Some(memory) = taken.as_ref().map(|value| value.memory) else { continue };
                 if !memory.is_null() {
@@ -433,7 +445,6 @@ impl Values {
                 // Out of what is held: its function is not called again if it does not return.
                 drop(taken.take());
             }
-            count(drained)
         })
     }
 }

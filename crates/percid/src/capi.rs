@@ -11,6 +11,7 @@ use crate::critical::ring::{Append, DATA, HEAD, LENGTH_BITS, NUMBERS, ONE, TAIL}
 use crate::handle;
 use crate::histogram::Histogram;
 use crate::local::CLOSED;
+pub use crate::local::HeldByCaller;
 use crate::sys::{holder, memory, preserving_errno, race_detector, stderr};
 
 /// Where the words are that critical sections read.

@@ -4,13 +4,27 @@ use std::ffi::c_int;
 
 use percid_metrics::registry::{LabelError, RegisterError};
 
-/// Why a metric is not registered.
-pub(super) fn of_register(error: RegisterError) -> c_int {
-    match error {
-        RegisterError::NameTaken(_) => -libc::EEXIST,
-        RegisterError::NoMemory => -libc::ENOMEM,
-        // The rest says that the description is not as the formats want it.
-        _ => -libc::EINVAL,
+/// The refusal of a family.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    pub(super) errno: c_int,
+    /// The setting that is wrong, and what is allowed.
+    pub(super) why: String,
+}
+
+impl Refusal {
+    pub(super) fn new(errno: c_int, why: impl Into<String>) -> Refusal {
+        Refusal { errno, why: why.into() }
+    }
+
+    pub(super) fn of_register(error: &RegisterError) -> Refusal {
+        let errno = match error {
+            RegisterError::NameTaken(_) => -libc::EEXIST,
+            RegisterError::NoMemory => -libc::ENOMEM,
+            // The rest says that the description is not as the formats want it.
+            _ => -libc::EINVAL,
+        };
+        Refusal::new(errno, error.to_string())
     }
 }
 

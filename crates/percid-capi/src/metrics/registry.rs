@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use percid_metrics::Description;
 
-use super::error;
+use super::error::Refusal;
 use super::family::{FAMILIES, Family, Series};
 use super::series::Kind;
 use super::texts;
@@ -14,6 +14,7 @@ use crate::errno;
 use crate::headroom;
 use crate::registry::{Object, Registry as Handles};
 use crate::sized;
+use crate::text;
 
 /// The metrics of one page: families, and what a server shows of them.
 ///
@@ -82,6 +83,11 @@ pub struct FamilySettings {
     pub most: usize,
     /// The value of the labels of what is beyond; "other".
     pub overflow: *const c_char,
+    /// Memory for a sentence: which setting percid_family_create() refuses, and what is allowed. Empty if
+    /// it refuses none. None.
+    pub why: *mut c_char,
+    /// Its size in bytes: what does not fit, and a zero behind it, is cut off.
+    pub why_size: usize,
 }
 
 const _: () = assert!(percid_metrics::registry::DEFAULT_LIMIT == 2000, "PERCID_FAMILY_LIMIT");
@@ -110,7 +116,8 @@ pub unsafe extern "C" fn percid_registry_create(registry: *mut *mut Registry) ->
 /// formats do not allow, or two labels of one name; -EEXIST if the registry has a metric with this name
 /// on the page, or with another that it would have there (of a histogram the name with _bucket, _sum and
 /// _count, too); -EILSEQ if a text is not UTF-8; -E2BIG if the settings say something that this version
-/// does not know; -ENOMEM; -EBADF if the registry is destroyed. On error `family` becomes NULL.
+/// does not know; -ENOMEM; -EBADF if the registry is destroyed. On error `family` becomes NULL, and the
+/// memory that the settings have for it says which of them is wrong.
 ///
 /// A family goes with its registry, and not before.
 ///
@@ -131,13 +138,22 @@ pub unsafe extern "C" fn percid_family_create(
         // SAFETY: the caller's handle and memory.
         let (registry, settings) =
             unsafe { (Handles::object(registry.cast_const())?, known(settings, size)?) };
+        // SAFETY: the caller's memory, which the settings have for that.
+        let say = |why: &str| unsafe { text::write(settings.why, settings.why_size, why) };
+        say("");
         // Before the registry has the name, which it keeps.
         let mut families = registry.families.lock().unwrap_or_else(PoisonError::into_inner);
         families.try_reserve(1).map_err(|_| -libc::ENOMEM)?;
         // SAFETY: the caller's settings.
-        let (kind, description) = unsafe { settings.description() }?;
-        register(&registry.metrics, kind, description)
-            .map(|series| Family::new(settings.label_count, series))
+        let registered = unsafe { settings.description() }
+            .and_then(|(kind, description)| register(&registry.metrics, kind, description));
+        match registered {
+            Ok(series) => Ok(Family::new(settings.label_count, series)),
+            Err(Refusal { errno, why }) => {
+                say(&why);
+                Err(errno)
+            }
+        }
     };
     // SAFETY: the caller's pointer.
     let result = unsafe { FAMILIES.create(family, make) };
@@ -157,14 +173,14 @@ fn register(
     metrics: &percid_metrics::Registry,
     kind: Kind,
     description: Description,
-) -> Result<Series, c_int> {
+) -> Result<Series, Refusal> {
     match kind {
         Kind::Counter => metrics.register(description).map(Series::Counters),
         Kind::FloatCounter => metrics.register(description).map(Series::FloatCounters),
         Kind::Gauge => metrics.register(description).map(Series::Gauges),
         Kind::Buckets => metrics.register(description).map(Series::Buckets),
     }
-    .map_err(error::of_register)
+    .map_err(|error| Refusal::of_register(&error))
 }
 
 /// Settings of the caller's size, with zeros behind what it knows.
@@ -193,17 +209,19 @@ impl FamilySettings {
     /// # Safety
     ///
     /// The members are what they say.
-    unsafe fn description(&self) -> Result<(Kind, Description), c_int> {
-        let kind = Kind::of(self.kind).ok_or(-libc::EINVAL)?;
+    unsafe fn description(&self) -> Result<(Kind, Description), Refusal> {
+        let wrong = |why: String| Refusal::new(-libc::EINVAL, why);
+        let kind = Kind::of(self.kind)
+            .ok_or_else(|| wrong(format!("kind is {}: one of enum percid_metric", self.kind)))?;
         // SAFETY: the caller's texts.
         let (name, help, unit, labels, constants, overflow) = unsafe {
             (
-                texts::text(self.name)?.ok_or(-libc::EINVAL)?,
-                texts::text(self.help)?,
-                texts::text(self.unit)?,
-                texts::texts(self.labels, self.label_count)?,
-                texts::texts(self.constants, self.constant_count)?,
-                texts::text(self.overflow)?,
+                texts::member("name", self.name)?.ok_or_else(|| wrong("name is NULL".into()))?,
+                texts::member("help", self.help)?,
+                texts::member("unit", self.unit)?,
+                texts::texts("labels", self.labels, self.label_count)?,
+                texts::texts("constants", self.constants, self.constant_count)?,
+                texts::member("overflow", self.overflow)?,
             )
         };
         let mut all = Description::new(name).labels(labels);
@@ -215,7 +233,13 @@ impl FamilySettings {
         }
         let mut constants = constants.into_iter();
         while let Some(name) = constants.next() {
-            all = all.constant_label(name, constants.next().ok_or(-libc::EINVAL)?);
+            let value = constants.next().ok_or_else(|| {
+                wrong(format!(
+                    "constant_count is {}: twice the number of labels",
+                    self.constant_count
+                ))
+            })?;
+            all = all.constant_label(name, value);
         }
         if let Some(overflow) = overflow {
             all = all.overflow(overflow);
@@ -233,7 +257,7 @@ impl FamilySettings {
     /// # Safety
     ///
     /// As [`description`](FamilySettings::description).
-    unsafe fn limits(&self) -> Result<Option<&[f64]>, c_int> {
+    unsafe fn limits(&self) -> Result<Option<&[f64]>, Refusal> {
         match (self.limits.is_null(), self.limit_count) {
             (true, 0) => Ok(None),
             // With infinity.
@@ -241,7 +265,13 @@ impl FamilySettings {
                 // SAFETY: by contract.
                 Ok(Some(unsafe { std::slice::from_raw_parts(self.limits, self.limit_count) }))
             }
-            _ => Err(-libc::EINVAL),
+            (is_null, count) => {
+                let limits = if is_null { "NULL" } else { "not NULL" };
+                let why = format!(
+                    "limits is {limits} and limit_count {count}: 2047 at most, and infinity"
+                );
+                Err(Refusal::new(-libc::EINVAL, why))
+            }
         }
     }
 }

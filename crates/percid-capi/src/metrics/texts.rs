@@ -1,6 +1,9 @@
 //! Texts that C gives: one, or a list of them.
 
 use std::ffi::{CStr, c_char, c_int};
+use std::fmt::Display;
+
+use super::error::Refusal;
 
 /// The pointers of a list. `-EINVAL` for NULL, in the place of the list or in it.
 ///
@@ -39,7 +42,7 @@ pub(super) unsafe fn bytes<'a>(text: *const c_char) -> &'a [u8] {
     unsafe { CStr::from_ptr(text) }.to_bytes()
 }
 
-/// A text, unless it is NULL.
+/// Returns a text, unless it is NULL. Allocates nothing.
 ///
 /// # Errors
 ///
@@ -56,7 +59,24 @@ pub(super) unsafe fn text<'a>(text: *const c_char) -> Result<Option<&'a str>, c_
     std::str::from_utf8(unsafe { bytes(text) }).map(Some).map_err(|_| -libc::EILSEQ)
 }
 
-/// The texts of a list.
+/// Returns a text, as [`text`]; `name` is the member that has it.
+///
+/// # Errors
+///
+/// As there.
+///
+/// # Safety
+///
+/// As there.
+pub(super) unsafe fn member<'a>(
+    name: impl Display,
+    text: *const c_char,
+) -> Result<Option<&'a str>, Refusal> {
+    // SAFETY: by contract.
+    unsafe { self::text(text) }.map_err(|error| Refusal::new(error, format!("{name} is not UTF-8")))
+}
+
+/// Returns the texts of a list; `name` is the member that has it.
 ///
 /// # Errors
 ///
@@ -66,12 +86,21 @@ pub(super) unsafe fn text<'a>(text: *const c_char) -> Result<Option<&'a str>, c_
 ///
 /// As [`list`].
 pub(super) unsafe fn texts<'a>(
+    name: &str,
     list: *const *const c_char,
     count: usize,
-) -> Result<Vec<&'a str>, c_int> {
+) -> Result<Vec<&'a str>, Refusal> {
     // SAFETY: by contract.
-    let list = unsafe { self::list(list, count) }?;
-    // SAFETY: as above; none is NULL.
-    let found = list.iter().map(|&it| unsafe { text(it) }.map(Option::unwrap_or_default));
-    found.collect()
+    let list = unsafe { self::list(list, count) }.map_err(|error| {
+        let why = format!(
+            "{name} is not a list of {count} texts: it is NULL or unaligned, or one of them is NULL"
+        );
+        Refusal::new(error, why)
+    })?;
+    let each = list.iter().enumerate().map(|(index, &text)| {
+        // SAFETY: as above; none is NULL.
+        let text = unsafe { member(format_args!("{name}[{index}]"), text) };
+        text.map(Option::unwrap_or_default)
+    });
+    each.collect()
 }

@@ -168,12 +168,18 @@ fn full_name(name: &str, unit: Option<&str>, kind: Kind) -> Result<String, Regis
 fn limits(given: Option<&[f64]>, kind: Kind) -> Result<Limits, RegisterError> {
     let Some(given) = given else { return Ok(Limits::new(DEFAULT_LIMITS)) };
     let finite = given.strip_suffix(&[f64::INFINITY]).unwrap_or(given);
-    let is_ascending = finite.windows(2).all(|pair| pair[0] < pair[1]);
-    let are_finite = finite.iter().all(|limit| limit.is_finite());
-    if kind != Kind::Histogram || !is_ascending || !are_finite || finite.len() >= Buckets::MAX {
-        return Err(RegisterError::BadBuckets);
+    if kind != Kind::Histogram {
+        return Err(RegisterError::LimitsWithoutHistogram);
     }
-    Ok(Limits::new(finite.iter().copied()))
+    if finite.len() >= Buckets::MAX {
+        return Err(RegisterError::TooManyLimits(finite.len()));
+    }
+    let before = std::iter::once(f64::NEG_INFINITY).chain(finite.iter().copied());
+    let bad = before.zip(finite).position(|(before, &it)| !(it.is_finite() && before < it));
+    match bad {
+        Some(index) => Err(RegisterError::BadLimit { index, limit: finite[index].to_string() }),
+        None => Ok(Limits::new(finite.iter().copied())),
+    }
 }
 
 /// A description that is as the formats want it.
@@ -267,9 +273,17 @@ mod tests {
             let what = format!("{bad:?}");
             assert!(bad.checked(Kind::Counter).is_err(), "{what}");
         }
-        for limits in [&[2.0, 1.0][..], &[1.0, 1.0], &[f64::NAN], &[f64::NEG_INFINITY, 1.0]] {
-            let bad = new("a").buckets(limits.iter().copied());
-            assert!(bad.checked(Kind::Histogram).is_err(), "{limits:?}");
+        let (infinity, nan) = (f64::INFINITY, f64::NAN);
+        for (limits, said) in [
+            (&[2.0, 1.0][..], "limits[1] is 1:"),
+            (&[1.0, 1.0], "limits[1] is 1:"),
+            (&[nan], "limits[0] is NaN:"),
+            (&[1.0, nan, 2.0], "limits[1] is NaN:"),
+            (&[-infinity, 1.0], "limits[0] is -inf:"),
+            (&[1.0, infinity, infinity], "limits[1] is inf:"),
+        ] {
+            let bad = checked(new("a").buckets(limits.iter().copied()), Kind::Histogram);
+            assert!(bad.as_ref().is_err_and(|it| it.starts_with(said)), "{limits:?}: {bad:?}");
         }
         let many = |limits: u32| new("a").buckets((0..limits).map(f64::from));
         assert!(many(2047).checked(Kind::Histogram).is_ok());

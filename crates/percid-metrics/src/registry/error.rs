@@ -16,9 +16,17 @@ pub enum RegisterError {
     BadLabel(String),
     /// Two labels have this name.
     LabelTwice(String),
-    /// The limits of buckets are not in ascending order, not finite, more than 2047, or of a metric that is
-    /// no histogram.
-    BadBuckets,
+    /// A limit of a bucket is not finite, or not above the one before it.
+    BadLimit {
+        /// Its place, from 0 on.
+        index: usize,
+        /// The limit, as text.
+        limit: String,
+    },
+    /// The number of limits is above 2047, without infinity.
+    TooManyLimits(usize),
+    /// A metric has limits of buckets and is no histogram.
+    LimitsWithoutHistogram,
     /// A metric that is registered has this name on the page, or one of this metric's other names there.
     NameTaken(String),
     /// There is no memory.
@@ -41,9 +49,17 @@ impl fmt::Display for RegisterError {
                  not __ first, and not le of a histogram"
             ),
             RegisterError::LabelTwice(name) => write!(f, "two labels have the name {name:?}"),
-            RegisterError::BadBuckets => f.write_str(
-                "limits of buckets are finite, in ascending order, 2047 at most, and a histogram's",
+            RegisterError::BadLimit { index, limit } => write!(
+                f,
+                "limits[{index}] is {limit}: limits of buckets are finite, each above the one before it; \
+                 only the last one may be infinity"
             ),
+            RegisterError::TooManyLimits(count) => {
+                write!(f, "{count} limits of buckets: 2047 at most, and infinity")
+            }
+            RegisterError::LimitsWithoutHistogram => {
+                f.write_str("limits of buckets of a metric that is no histogram")
+            }
             RegisterError::NameTaken(name) => {
                 write!(f, "a metric with the name {name:?} on the page is registered already")
             }

@@ -65,7 +65,7 @@ impl Forks {
 }
 
 #[cfg(all(test, unix, not(any(miri, percid_plain))))]
-mod tests {
+pub(super) mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
     use std::sync::Barrier;
     use std::sync::atomic::AtomicBool;
@@ -77,7 +77,7 @@ mod tests {
     use crate::local::Local;
 
     /// Runs `body` in a child, for a minute at most; it must be true there.
-    fn in_child(body: impl FnOnce() -> bool) {
+    pub(in crate::local) fn in_child(body: impl FnOnce() -> bool) {
         let status = status_of_child(body);
         assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 7, "{status:x}");
     }

@@ -437,8 +437,8 @@ impl<T: Send, F: Fn() -> T> Local<T, F> {
     /// If the calling thread is inside a closure of [`with`](Local::with) or of a visit of this
     /// very object: it would wait for itself.
     pub fn for_each(&self, mut f: impl FnMut(&mut T)) {
-        let mut visit = self.visit_or_panic();
-        while let Some(value) = visit.next() {
+        let mut visit = self.visit().unwrap_or_else(HeldByCaller::panic);
+        while let Some(value) = visit.next().unwrap_or_else(HeldByCaller::panic) {
             f(value);
         }
     }
@@ -459,36 +459,31 @@ impl<T: Send, F: Fn() -> T> Local<T, F> {
     ///
     /// As [`for_each`](Local::for_each).
     pub fn drain(&self, mut f: impl FnMut(T)) {
-        let mut visit = self.visit_or_panic();
-        while visit.next().is_some() {
+        let mut visit = self.visit().unwrap_or_else(HeldByCaller::panic);
+        while visit.next().unwrap_or_else(HeldByCaller::panic).is_some() {
             if let Some(value) = visit.take() {
                 f(value);
             }
         }
     }
 
-    fn visit_or_panic(&self) -> Visit<'_, T, F> {
-        self.visit().unwrap_or_else(|| {
-            panic!(
-                "percid::Local: a visit inside a closure of the same object would wait for itself"
-            )
-        })
-    }
-
     /// Begins a visit that hands out one value after the other: for C, as [`hold`](Local::hold).
-    /// `None`: the calling thread is inside a closure of this object, and would wait for itself.
+    ///
+    /// # Errors
+    ///
+    /// The calling thread is inside a closure or a visit of this object.
     #[doc(hidden)]
-    pub fn visit(&self) -> Option<Visit<'_, T, F>> {
+    pub fn visit(&self) -> Result<Visit<'_, T, F>, HeldByCaller> {
         // Before waiting for other visitors, one of whom may wait for this very thread.
         if self.is_held_by_caller() {
-            return None;
+            return Err(HeldByCaller);
         }
-        let visiting = self.visits.lock()?;
+        let visiting = self.visits.lock().ok_or(HeldByCaller)?;
         let parts = match self.handle.state() {
             State::Claimed(block, Some(source)) => Some((block, source, source.ids_seen())),
             _ => None,
         };
-        Some(Visit {
+        Ok(Visit {
             local: self,
             present: None,
             closed: None,
@@ -637,6 +632,20 @@ impl<T, F> Local<T, F> {
     }
 }
 
+/// The refusal of a visit that would wait for its own thread.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct HeldByCaller;
+
+impl HeldByCaller {
+    #[cold]
+    fn panic<R>(self) -> R {
+        panic!(
+            "percid::Local: a visit waits for all values, and the calling thread has one of this object"
+        )
+    }
+}
+
 /// A visit, value by value. Dropped before its end, it leaves the values that it has not handed
 /// out.
 #[doc(hidden)]
@@ -658,19 +667,23 @@ pub struct Visit<'l, T, F = fn() -> T> {
 }
 
 impl<T: Send, F> Visit<'_, T, F> {
-    /// The next value, until the next call.
+    /// Returns the next value, until the next call.
+    ///
+    /// # Errors
+    ///
+    /// The calling thread has taken a value since the visit began, and it is the next one.
     #[doc(hidden)]
-    pub fn next(&mut self) -> Option<&mut T> {
+    pub fn next(&mut self) -> Result<Option<&mut T>, HeldByCaller> {
         if self.present.take().is_some() {
-            self.closed.as_mut()?.open_lowest();
+            self.closed.iter_mut().for_each(Closed::open_lowest);
         }
-        while !self.take_next() {
+        while !self.take_next()? {
             if !self.close_next() {
                 self.forks.settle(&self.local.generation);
-                return None;
+                return Ok(None);
             }
         }
-        self.present.as_mut().map(|(held, _)| held.value())
+        Ok(self.present.as_mut().map(|(held, _)| held.value()))
     }
 
     /// Takes out the value that [`next`](Visit::next) gave last; `None` if that was done.
@@ -689,20 +702,24 @@ impl<T: Send, F> Visit<'_, T, F> {
     }
 
     /// Takes the lock of the next closed shard that has a value, and opens those that have none.
-    fn take_next(&mut self) -> bool {
-        let Some(closed) = &mut self.closed else { return false };
+    fn take_next(&mut self) -> Result<bool, HeldByCaller> {
+        let Some(closed) = &mut self.closed else { return Ok(false) };
         while let Some(bit) = closed.lowest() {
+            // Only this thread stores its token, and not into a shard that is closed.
+            if closed.batch.lock(bit).state() == thread::token() as i64 {
+                return Err(HeldByCaller);
+            }
             if closed.batch.lock(bit).take_closed(|backoff| self.forks.has_left(backoff)) {
                 let shard = closed.batch.shard(bit);
                 announce_acquired(shard);
                 let held = Held(ShardGuard { shard, released: READY, local: PhantomData });
                 self.present = Some((held, closed.batch.id(bit)));
-                return true;
+                return Ok(true);
             }
             closed.open_lowest();
         }
         self.closed = None;
-        false
+        Ok(false)
     }
 
     /// Closes the next shards; `false` if there are none.
@@ -955,11 +972,52 @@ mod tests {
             assert!(catch_unwind(AssertUnwindSafe(inside)).is_err(), "{source}");
             let nested = || local.for_each(|_| local.drain(drop));
             assert!(catch_unwind(AssertUnwindSafe(nested)).is_err(), "{source}");
+            // Before it visits anything, though its first value is nobody's.
+            let (first, second) = (local.hold(), local.hold());
+            drop(first);
+            let visit = || local.for_each(|value| *value = 7);
+            assert!(catch_unwind(AssertUnwindSafe(visit)).is_err(), "{source}");
+            drop(second);
             // All shards that there are: the thread may have moved to a CPU that has none.
             local.for_each(|value| *value += 1);
             let mut values = Vec::new();
             local.for_each(|value| values.push(*value));
             assert!(!values.is_empty() && values.iter().all(|&value| value == 1), "{values:?}");
+        }
+    }
+
+    /// Takes values until one is an extra one, to which visits come last.
+    #[cfg(all(unix, not(any(miri, percid_plain))))]
+    fn keep<'l>(local: &'l Local<i32>, kept: &mut Vec<Held<'l, i32>>) {
+        // SAFETY: shards stay mapped as long as the handle.
+        let state = |shard: NonNull<Shard<i32>>| unsafe { (*shard.as_ptr()).lock.state() };
+        while !local.extras().any(|extra| state(extra) == thread::token() as i64) {
+            kept.extend(local.hold());
+        }
+    }
+
+    /// As functions of C can that a visit calls: closures of Rust give back what they get.
+    #[test]
+    #[cfg(all(unix, not(any(miri, percid_plain))))]
+    fn a_visit_does_not_wait_for_what_its_own_thread_has_kept() {
+        for source in sources() {
+            let local = Local::with_source(source, || 0).expect("an available source");
+            make_one(&local);
+            left_behind::tests::in_child(|| {
+                let mut kept = Vec::new();
+                let mut visit = local.visit().expect("it has none yet");
+                while let Ok(Some(_)) = visit.next() {
+                    keep(&local, &mut kept);
+                }
+                visit.next().is_err()
+            });
+            let mut kept = Vec::new();
+            let visit = || local.for_each(|_| keep(&local, &mut kept));
+            assert!(catch_unwind(AssertUnwindSafe(visit)).is_err(), "{source}");
+            let drain = || local.drain(drop);
+            assert!(catch_unwind(drain).is_err(), "{source}");
+            drop(kept);
+            local.drain(drop);
         }
     }
 

@@ -756,6 +756,45 @@ static void calls_back(void)
     CHECK(percid_mask_destroy(mask) == 0);
 }
 
+static void *kept[4096];
+static size_t kept_count, keep_count;
+
+/* More than IDs can be used: one at least is an extra value, to which a visit comes last. */
+static void keep(void *value, void *context)
+{
+    (void)context;
+    CHECK(*(int *)value == 42);
+    for (; kept_count < keep_count; kept_count++) {
+        CHECK(percid_local_acquire(local, &kept[kept_count]) == 0);
+    }
+}
+
+static void give_back(void)
+{
+    while (kept_count > 0) {
+        percid_local_release(kept[--kept_count]);
+    }
+}
+
+/* A visit does not wait for what its own function has taken and keeps. */
+static void keeps_values(void)
+{
+    const size_t many = 2 * (size_t)sysconf(_SC_NPROCESSORS_CONF) + 2;
+    keep_count = many < 4096 ? many : 4096;
+    create_local(keep);
+    make_values(3);
+    CHECK(percid_local_for_each(local, keep, NULL) == -EDEADLK && kept_count == keep_count);
+    give_back();
+    CHECK(percid_local_drain(local, keep, NULL) == -EDEADLK);
+    CHECK(percid_local_destroy(local) == -EDEADLK);
+    give_back();
+    /* By the function that drops values. */
+    CHECK(percid_local_destroy(local) == -EDEADLK && kept_count == keep_count);
+    keep_count = 0;
+    give_back();
+    CHECK(each() > 0 && percid_local_destroy(local) == 0);
+}
+
 /* Functions that put something into the object that is being destroyed. */
 static int due;
 
@@ -809,6 +848,7 @@ int main(void)
     alarm(LIMIT);
     destroys_what_comes_meanwhile();
     calls_back();
+    keeps_values();
     for (way = CANCELLED; way < WAYS; way++) {
 #ifndef __GLIBC__
         if (way == JUMPED) {

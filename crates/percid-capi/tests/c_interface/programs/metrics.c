@@ -210,12 +210,27 @@ static void in_parts(void)
     CHECK(percid_registry_destroy(registry) == 0);
 }
 
-static int refusal(percid_registry *registry, const percid_family_settings *settings)
+/* The error, and whether what is said of it begins so. */
+static int refusal_with(percid_registry *registry, percid_family_settings *settings, const char *said)
 {
     percid_family *made = (percid_family *)(void *)registry;
+    char why[200] = "before";
+    settings->why = why;
+    settings->why_size = sizeof why;
     const int answer = percid_family_create(&made, registry, settings, sizeof *settings);
-    CHECK((answer == 0) == (made != NULL));
+    CHECK((answer == 0) == (made != NULL) && (answer == 0) == (why[0] == '\0'));
+    CHECK(strncmp(why, said, strlen(said)) == 0);
+    settings->why_size = 5;
+    CHECK(percid_family_create(&made, registry, settings, sizeof *settings) == answer && strlen(why) == 4);
+    settings->why = NULL;
+    CHECK(percid_family_create(&made, registry, settings, sizeof *settings) == answer);
+    settings->why_size = 0;
     return answer;
+}
+
+static int refusal(percid_registry *registry, percid_family_settings *settings)
+{
+    return refusal_with(registry, settings, "");
 }
 
 static void refusals(void)
@@ -235,14 +250,16 @@ static void refusals(void)
     taken = family(registry, PERCID_METRIC_COUNTER, "taken", 2);
     memset(&settings, 0, sizeof settings);
     settings.kind = PERCID_METRIC_COUNTER;
-    CHECK(refusal(registry, &settings) == -EINVAL);
+    CHECK(refusal_with(registry, &settings, "name is NULL") == -EINVAL);
     for (size_t i = 0; i < COUNT(names); i++) {
         settings.name = names[i];
         CHECK(refusal(registry, &settings) == answers[i]);
     }
     settings.name = "good";
     settings.label_count = 2;
-    CHECK(refusal(registry, &settings) == -EINVAL);
+    CHECK(refusal_with(registry, &settings, "labels is not a list of 2 texts: ") == -EINVAL);
+    settings.labels = bad;
+    CHECK(refusal_with(registry, &settings, "labels[1] is not UTF-8") == -EILSEQ);
     for (size_t i = 0; i < COUNT(labels); i++) {
         settings.labels = labels[i];
         CHECK(refusal(registry, &settings) == -EINVAL);
@@ -250,14 +267,16 @@ static void refusals(void)
     settings.label_count = 0;
     settings.constants = instance;
     settings.constant_count = 1;
-    CHECK(refusal(registry, &settings) == -EINVAL);
+    CHECK(refusal_with(registry, &settings, "constant_count is 1: twice") == -EINVAL);
     settings.constant_count = 0;
     settings.kind = PERCID_METRIC_BUCKETS;
     settings.limits = falling;
     settings.limit_count = 2;
-    CHECK(refusal(registry, &settings) == -EINVAL);
-    settings.kind = 0;
-    CHECK(refusal(registry, &settings) == -EINVAL);
+    CHECK(refusal_with(registry, &settings, "limits[1] is 0.5: ") == -EINVAL);
+    settings.limit_count = 3000;
+    CHECK(refusal_with(registry, &settings, "limits is not NULL and limit_count 3000: 2047 at most") == -EINVAL);
+    settings.kind = 9;
+    CHECK(refusal_with(registry, &settings, "kind is 9: one of enum percid_metric") == -EINVAL);
     /* What a later version says is refused, unless it says nothing. */
     settings.kind = PERCID_METRIC_COUNTER;
     settings.limit_count = 0;

@@ -38,7 +38,7 @@ void pages()
     percid::family<percid::float_counter> busy(metrics, {"busy"});
     const auto get = requests.with({"GET", "200"});
     get.add(3);
-    requests.with({"GET", std::string("404").c_str()}).add();
+    requests.with({"GET", std::string("404")}).add();
     seconds.with({}).record(0.5);
     seconds.with({}).record(7.0, 2);
     depth.with({}).set(4.0);
@@ -73,6 +73,33 @@ void pages()
     CHECK(error_of([&] { (void)metrics.render(); }) == EINVAL);
 }
 
+/* Views have no zero behind them; texts that have one are passed on as they are. */
+void labels()
+{
+    percid::registry metrics;
+    percid::family<percid::counter> pairs(metrics, {"pairs", nullptr, nullptr, {"a", "b"}});
+    const std::string whole = "firstsecond";
+    const std::string_view first = std::string_view(whole).substr(0, 5);
+    const auto *const found = pairs.with({"first", "second"}).c_counter();
+    CHECK(pairs.with({first, std::string("second")}).c_counter() == found);
+    CHECK(pairs.with({first, std::string_view(whole).substr(5)}).c_counter() == found);
+    CHECK(pairs.with({std::string_view(), ""}).c_counter() == pairs.with({"", std::string()}).c_counter());
+    CHECK(pairs.size() == 2);
+    // Both on the heap: many, and long ones.
+    const std::string longer(400, 'x');
+    const auto long_one = pairs.with({std::string_view(longer).substr(1), std::string_view(longer)});
+    CHECK(long_one.c_counter() == pairs.with({longer.c_str() + 1, longer}).c_counter());
+    percid::family<percid::gauge> many(metrics, {"many", nullptr, nullptr, {"a", "b", "c", "d", "e", "f", "g", "h", "i"}});
+    many.with({first, first, first, first, first, first, first, first, "i"}).set(7.0);
+    CHECK(metrics.render().find("many{a=\"first\",b=\"first\",c=\"first\",d=\"first\",e=\"first\",f=\"first\","
+                                "g=\"first\",h=\"first\",i=\"i\"} 7\n") != std::string::npos);
+    // C would take what is before the zero for all of it.
+    const std::string with_zero("first\0", 6);
+    CHECK(error_of([&] { (void)pairs.with({with_zero, "second"}); }) == EINVAL);
+    CHECK(error_of([&] { (void)pairs.with({std::string_view(with_zero), "second"}); }) == EINVAL);
+    CHECK(error_of([&] { (void)pairs.with({nullptr, "second"}); }) == EINVAL);
+}
+
 void refusals()
 {
     percid::registry metrics;
@@ -81,6 +108,12 @@ void refusals()
     CHECK(error_of([&] { make("requests_total"); }) == EEXIST);
     CHECK(error_of([&] { make("a b"); }) == EINVAL);
     CHECK(error_of([&] { make("\xff"); }) == EILSEQ);
+    try {
+        make("a b");
+        CHECK(false);
+    } catch (const std::system_error &error) {
+        CHECK(std::string(error.what()).find("\"a b\" is no name of a metric: letters") != std::string::npos);
+    }
     CHECK(error_of([&] { make("other"); }) == 0);
     CHECK(error_of([&] { (void)requests.with({}); }) == EINVAL);
     CHECK(error_of([&] { (void)requests.with({"\xff"}); }) == EILSEQ);
@@ -109,7 +142,7 @@ void threads()
     for (int thread = 0; thread < 4; thread++) {
         running.emplace_back([&] {
             for (int i = 0; i < 10000; i++) {
-                hits.with({std::to_string(i % 200).c_str()}).add();
+                hits.with({std::to_string(i % 200)}).add();
             }
         });
     }
@@ -122,7 +155,7 @@ void threads()
     CHECK(total == static_cast<std::int64_t>(hits.refused()));
     for (int user = 0; user < 200; user++) {
         std::error_code error;
-        const auto series = hits.with({std::to_string(user).c_str()}, error);
+        const auto series = hits.with({std::to_string(user)}, error);
         if (series.c_counter() != hits.with({"other"}).c_counter()) {
             total += series.sum();
         }
@@ -135,6 +168,7 @@ void threads()
 int main()
 {
     pages();
+    labels();
     refusals();
     threads();
     CHECK(percid::accepted("application/openmetrics-text") == percid::format::open_metrics);

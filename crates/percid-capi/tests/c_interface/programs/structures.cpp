@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <percid.hpp>
+#include <unistd.h>
 
 #include "check.h"
 
@@ -202,6 +203,17 @@ void pools()
     first = nullptr;
     CHECK(Tracked::alive == 0 && !first);
     CHECK(thrown_by<std::runtime_error>([&moved] { (void)moved.make(-1); }).what() == std::string("negative"));
+    // What is released is neither destroyed nor put back, until it has an owner again.
+    percid::pool<Tracked> other(32);
+    auto owner = other.make(6);
+    Tracked *const released = owner.release();
+    CHECK(!owner && owner.release() == nullptr && !other.adopt(nullptr));
+    owner = other.make(7);
+    CHECK(Tracked::alive == 2 && owner.get() != released && released->value == 6);
+    owner.reset();
+    other.drain();
+    std::thread([&other, released] { CHECK(other.adopt(released)->value == 6); }).join();
+    CHECK(Tracked::alive == 0 && other.drain() > 0);
     CHECK(moved.drain() > 0 && moved.drain() == 0);
     must_be_invalid([] { percid::pool<int> none(0); });
 }
@@ -251,6 +263,34 @@ void locals()
     CHECK(sum == 40000);
     moved = percid::local<map>();
     moved.with([](map &mine) { CHECK(mine.empty()); });
+}
+
+/* Its destructor takes values of the same local, an extra one among them, and keeps them. */
+struct Keeps {
+    static percid::local<Keeps> *from;
+    static std::vector<percid::guard<Keeps>> kept;
+
+    ~Keeps()
+    {
+        const long values = from == nullptr ? 0 : 2 * sysconf(_SC_NPROCESSORS_CONF) + 2;
+        while (static_cast<long>(kept.size()) < values) {
+            kept.push_back(from->lock());
+        }
+    }
+};
+percid::local<Keeps> *Keeps::from = nullptr;
+std::vector<percid::guard<Keeps>> Keeps::kept;
+
+void a_drain_does_not_wait_for_what_a_destructor_keeps()
+{
+    percid::local<Keeps> local;
+    local.with([&local](Keeps &) { local.with([](Keeps &) {}); });
+    Keeps::from = &local;
+    const auto error = thrown_by<std::system_error>([&local] { local.drain([](Keeps &&) {}); });
+    CHECK(error.code() == std::errc::resource_deadlock_would_occur);
+    Keeps::from = nullptr;
+    Keeps::kept.clear();
+    CHECK(local.drain([](Keeps &&) {}) > 0);
 }
 
 void values_are_destroyed_once()
@@ -329,12 +369,14 @@ void masks()
 
 int main()
 {
+    alarm(300); // a hang is a failure
     histograms();
     stacks();
     owned_items();
     CHECK(Tracked::alive == 0);
     pools();
     locals();
+    a_drain_does_not_wait_for_what_a_destructor_keeps();
     values_are_destroyed_once();
     CHECK(Tracked::alive == 0);
     rings();
