@@ -10,12 +10,13 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 
 use fixture::bytes;
-use percid_trace::event::{Event, Shares, What};
+use percid_trace::event::{Event, What};
 use percid_trace::gaps;
 use percid_trace::parquet;
 use percid_trace::read::read_bytes;
 use percid_trace::record::{Piece, Sink};
 use percid_trace::spool::{Ring, Source, Spool, Spooled, store};
+use percid_trace::subject;
 use percid_trace::trace::Trace;
 use percid_trace::trustworthiness::Trustworthiness;
 
@@ -244,23 +245,26 @@ fn a_ring_keeps_the_newest_and_who_lives_by_then() {
 #[test]
 fn a_ring_is_about_the_processes_that_live_by_then() {
     let mut trace = trace("nginx.parquet");
-    let forks = trace.events.iter().filter_map(|event| match event.what {
-        What::Fork { parent, child, shares: Shares::Nothing } => Some((parent, child)),
+    let member = trace.events.iter().find_map(|event| match event.what {
+        What::Member { process, .. } => Some(process),
         _ => None,
     });
-    let (parent, child) = forks.last().expect("a process creates one");
-    trace.origin.subject = vec![parent];
+    let root = member.expect("it was there when the recording began");
+    trace.origin.subject = vec![root];
     let whole = in_ring(&trace, usize::MAX);
-    assert_eq!(whole.origin.subject, [parent], "what comes of it is still to be seen");
+    assert_eq!(whole.origin.subject, [root], "what comes of it is still to be seen");
     let (path, bytes) = spooled(&trace, "subject", None);
     fs::remove_file(path).expect("ours");
     let last = in_ring(&trace, bytes.len() / 4);
-    assert!(last.origin.subject.contains(&child), "{:?} and {child}", last.origin.subject);
-    let stranger = trace.events.iter().find_map(|event| match event.what {
-        What::Member { process, .. } if process != parent => Some(process),
-        _ => None,
-    });
-    assert!(stranger.is_none_or(|stranger| !last.origin.subject.contains(&stranger)));
+    let forks = |trace: &Trace| {
+        let is_fork = |event: &&Event| matches!(event.what, What::Fork { .. });
+        trace.events.iter().filter(is_fork).count()
+    };
+    assert!(forks(&last) < forks(&whole), "the control: some are forgotten");
+    assert!(last.origin.subject.len() > 1, "{:?}", last.origin.subject);
+    let (all, last) = (subject::processes(&whole), subject::processes(&last));
+    assert!(last.iter().all(|process| all.contains(process)), "{last:?} of {all:?}");
+    assert!(last.contains(all.last().expect("some")), "{last:?} of {all:?}");
 }
 
 /// The ring's bytes are those of the spool.
