@@ -22,7 +22,7 @@ impl Followed {
     /// Those of a trace.
     pub(crate) fn of(trace: &Trace) -> Followed {
         let is_filtered = trace.origin.coverage.filtered;
-        Followed { threads: is_filtered.then(|| gaps::known(&trace.events)) }
+        Followed { threads: is_filtered.then(|| followed(&trace.events)) }
     }
 
     /// `true` if this is one of them.
@@ -68,6 +68,57 @@ pub(crate) fn shows(events: &[Event]) -> bool {
     breaks > 0
 }
 
+/// The threads that a recording of some follows: those of which it tells more than that they ran. Where
+/// it lists no members, these are not all: a thread may have run and nothing else.
+fn followed(events: &[Event]) -> HashSet<Tid> {
+    let known = gaps::known(events);
+    if events.iter().any(|event| matches!(event.what, What::Member { .. })) {
+        return known;
+    }
+    by_breaks(events).unwrap_or(known)
+}
+
+/// Fewer breaks than this may come of something else.
+#[cfg_attr(not(feature = "files"), allow(dead_code, reason = "only files are of unknown origin"))]
+const FEW: u64 = 8;
+
+/// `true` if switches show, without anything else, that only those of some threads were recorded.
+#[cfg_attr(not(feature = "files"), allow(dead_code, reason = "only files are of unknown origin"))]
+pub(crate) fn shows_by_breaks(events: &[Event]) -> bool {
+    by_breaks(events).is_some()
+}
+
+/// The threads that a recording follows, by its breaks: places where a CPU goes on with another thread
+/// than that to which it had switched. What ran before and after such a place is not followed, or the
+/// switches between them would be there. If then all switches have a thread on one side that is at no
+/// break, these are followed. In a recording of all threads that lost some events, or whose kernel
+/// does not tell of switches from idle, threads at breaks switch to each other.
+fn by_breaks(events: &[Event]) -> Option<HashSet<Tid>> {
+    let mut running: HashMap<Cpu, Tid> = HashMap::new();
+    let mut foreign = HashSet::from([IDLE, UNKNOWN]);
+    let mut breaks = 0;
+    let switches = || {
+        events.iter().filter_map(|event| match event.what {
+            What::Switch { prev, next, .. } => Some((event.cpu, prev, next)),
+            _ => None,
+        })
+    };
+    for (cpu, prev, next) in switches() {
+        if let Some(before) = running.insert(cpu, next).filter(|&before| before != prev) {
+            breaks += 1;
+            foreign.extend([before, prev]);
+        }
+    }
+    let mut followed = HashSet::new();
+    for (_, prev, next) in switches() {
+        if foreign.contains(&prev) && foreign.contains(&next) {
+            return None;
+        }
+        followed.extend([prev, next].into_iter().filter(|thread| !foreign.contains(thread)));
+    }
+    (breaks >= FEW).then_some(followed)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,6 +138,30 @@ mod tests {
         assert!(shows(&events(&[member, switch(7, 20), switch(30, 7)])));
         assert!(!shows(&events(&[member, switch(7, 20), switch(20, 7)])), "nothing is missing");
         assert!(!shows(&events(&[member, switch(7, 20), switch(20, 30), switch(40, 7)])));
+    }
+
+    #[test]
+    fn breaks_show_who_is_followed() {
+        // 7 and 8 are followed; what else runs is there when one of them comes or goes.
+        let seen = [switch(7, 20), switch(21, 8), switch(8, 7), switch(7, IDLE), switch(22, 7)];
+        let filtered = events(&seen.repeat(4));
+        assert_eq!(by_breaks(&filtered), Some(HashSet::from([7, 8])));
+        assert!(shows_by_breaks(&filtered) && !shows_by_breaks(&filtered[..10]), "few breaks");
+        // All of them, with what happened in between, with some of it lost, and without what no kernel tells.
+        let all = [
+            switch(7, 20),
+            switch(20, 21),
+            switch(21, 8),
+            switch(8, 7),
+            switch(7, IDLE),
+            switch(IDLE, 22),
+            switch(22, 7),
+        ];
+        assert!(!shows_by_breaks(&events(&all.repeat(9))), "no breaks");
+        let lost: Vec<What> = all.repeat(99).into_iter().step_by(3).collect();
+        assert!(!shows_by_breaks(&events(&lost)));
+        let not_from_idle = [switch(7, IDLE), switch(8, IDLE), switch(7, 8), switch(8, IDLE)];
+        assert!(!shows_by_breaks(&events(&not_from_idle.repeat(9))));
     }
 
     #[test]

@@ -16,6 +16,7 @@ use super::unknown;
 use crate::collector::{Collector, Tracepoint};
 use crate::error::Error;
 use crate::event::{Cpu, Tid, UNKNOWN};
+use crate::filtered;
 use crate::kernel_states;
 use crate::origin_pairs::from_pairs;
 use crate::trace::{Origin, Trace};
@@ -284,6 +285,7 @@ impl Reading {
 
     fn finish(self) -> Result<Trace, Error> {
         let mut origin = self.origin;
+        let is_foreign = self.exported.is_none();
         origin.lost = origin.lost.saturating_sub(self.lost_before);
         if let Some(pairs) = self.exported {
             let text =
@@ -307,6 +309,9 @@ impl Reading {
         let mut trace = self.collector.finish(origin);
         if self.has_kernels_states {
             trace.settle_states();
+        }
+        if is_foreign {
+            trace.origin.coverage.filtered |= filtered::shows_by_breaks(&trace.events);
         }
         Ok(trace)
     }

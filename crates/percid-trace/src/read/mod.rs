@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::error::Error;
 use crate::trace::Trace;
-use crate::{parquet, perfetto, spool};
+use crate::{filtered, parquet, perfetto, spool};
 
 mod bytes;
 mod ftrace_text;
@@ -164,9 +164,10 @@ fn read_plain(bytes: &[u8]) -> Result<Trace, Error> {
     trace.and_then(checked)
 }
 
-/// Reads the states that need the whole file.
+/// Reads what needs the whole file: the states, and whether some threads were recorded only.
 fn settled(mut trace: Trace) -> Trace {
     trace.settle_states();
+    trace.origin.coverage.filtered |= filtered::shows_by_breaks(&trace.events);
     trace
 }
 

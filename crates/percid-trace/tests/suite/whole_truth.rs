@@ -2,7 +2,7 @@
 
 use percid_sim::random::Random;
 use percid_sim::run_control::RunControl;
-use percid_trace::event::{IDLE, What};
+use percid_trace::event::{IDLE, Tid, What};
 use percid_trace::questions::{
     Latency, LatencySettings, LossesSettings, PreemptionsSettings, Usage, UsageSettings, latency,
     losses, preemptions, usage,
@@ -138,4 +138,23 @@ fn a_recording_of_a_command_tells_of_its_threads_only() {
     let found = cpus(&unfiltered);
     let mut threads = found.cells.iter().map(|cell| found.known.get(cell.thread).tid);
     assert!(threads.any(|thread| !own(thread)), "the control: as if all had been recorded");
+}
+
+/// By `set_event_pid`, while a loop (29744) and one that starts `sleep` (29745) ran beside it. The text does
+/// not say so, but its breaks do.
+#[test]
+fn a_text_of_some_threads_shows_by_its_breaks() {
+    let trace = fixture("set-event-pid.txt.gz");
+    assert!(trace.origin.coverage.filtered);
+    let is_other = |thread| [29744, 29745].contains(&thread);
+    let ran = |trace: &Trace| -> Vec<Tid> {
+        let found = cpus(trace);
+        found.cells.iter().map(|cell| found.known.get(cell.thread).tid).collect()
+    };
+    assert!(ran(&trace).contains(&29746) && !ran(&trace).into_iter().any(is_other));
+    let found = waits(&trace);
+    assert!(!found.threads.iter().any(|(thread, _)| is_other(found.known.get(*thread).tid)));
+    let mut all = trace.clone();
+    all.origin.coverage.filtered = false;
+    assert!(ran(&all).into_iter().any(is_other), "the control: as if all had been recorded");
 }

@@ -107,6 +107,8 @@ mod created {
             limit_count: 0,
             most: 0,
             overflow: ptr::null(),
+            why: ptr::null_mut(),
+            why_size: 0,
         };
         let (mut registry, mut family) = (ptr::null_mut(), ptr::null_mut());
         // SAFETY: places for handles, and texts that outlive the calls.

@@ -431,14 +431,15 @@ fn coverage(container: &Container<'_>, formats: &Formats) -> Result<Coverage, Er
     let asked: Vec<String> = asked.into_iter().take_while(|word| word != "--").collect();
     let has = |options: &[&str]| asked.iter().any(|word| is_option(word, options));
     let of_threads = has(&["-p", "--pid", "-t", "--tid"]) && !has(&["-a", "--all-cpus"]);
-    let of_some = of_threads || all().any(|event| event.begins_with_command());
+    let of_group = has(&["-G", "--cgroup"]);
+    let of_some = of_threads || of_group || all().any(|event| event.begins_with_command());
     Ok(Coverage {
         sampling: switches().find_map(|event| event.sampling()),
         // A tracepoint that belongs to a thread is hit while it runs, so not by the switch to it.
         away_only: of_some && switches().next().is_some(),
         not_inherited: of_some && !all().any(|event| event.is_inherited()),
         some_cpus: has(&["-C", "--cpu"]),
-        filtered: of_some,
+        filtered: of_some || has(&["--filter"]),
         cut_off: false,
         inferred: 0,
         unread: 0,
