@@ -1,7 +1,7 @@
 //! `percid trace advise`: where time is lost, and what to change.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use percid_command::exit::{Exit, Failure};
@@ -13,7 +13,7 @@ use percid_report::{Axis, Dot, Dots, Page};
 use percid_rules::Generation;
 use percid_sim::machine::Machine;
 use percid_sim::policies::{self, Entry};
-use percid_trace::event::Tid;
+use percid_trace::event::{Event, KTHREADD, Tid, What};
 use percid_trace::gaps;
 use percid_trace::questions::{
     self, LossKind, Losses, LossesSettings, Migrations, MigrationsSettings, ThreadMigrations,
@@ -23,6 +23,7 @@ use serde::Serialize;
 
 use super::finding::{Finding, Ids, Place, SLOW_NS};
 use super::names::Names;
+use super::programs::Programs;
 use super::recording::{Figures, Recording};
 use crate::replay::{misfit, replay_all};
 use crate::times::ms;
@@ -60,7 +61,8 @@ struct Advice {
 
 impl Advice {
     fn of(recording: &Recording<'_>, machine: &Machine) -> Result<(Advice, bool), Failure> {
-        let losses = lost(recording);
+        let programs = Programs::of(&recording.trace);
+        let losses = lost(recording, &programs);
         let migrations = moved(recording, machine)?;
         let ids = ids(recording, machine)?;
         let is_whole = losses.is_whole && migrations.is_whole && ids.is_whole;
@@ -70,23 +72,30 @@ impl Advice {
             online: recording.trustworthiness.online,
             machine: machine.topology.cpus(),
         };
+        let events = &recording.trace.events;
+        let of_kernel = kernel_threads(events);
         let place = Place {
             on: recorded.on(),
             cpus: recorded.cpus,
+            has_affinities: events.iter().any(|event| matches!(event.what, What::Affinity { .. })),
             begin: recording.trace.events.first().map_or(0, |event| event.time),
             file: &recording.arguments.file,
+            programs: &programs,
         };
         let told_from_ns = (losses.to.saturating_sub(losses.from) / TOLD_OF).max(1);
         let waits = losses.all.iter().filter(|loss| is_slow(loss));
         let waits = waits.map(|loss| Finding::of_loss(loss, &names, &place));
-        let moves = sums(&migrations);
+        let moves = sums(&migrations, &programs);
         let moves = moves.iter().map(|(&process, moves)| {
             Finding::of_moves(process, moves, &names, &place, &machine.name)
         });
-        let ids = ids.found.iter().map(|ids| Finding::of_ids(ids, &names, &place, &machine.name));
+        let ids = together(ids.found, &programs);
+        let ids = ids.iter().map(|ids| Finding::of_ids(ids, &names, &place, &machine.name));
         let all = waits.chain(moves).chain(ids);
-        let mut findings: Vec<Finding> =
-            all.filter(|finding| finding.weight() >= told_from_ns).collect();
+        let mut findings: Vec<Finding> = all
+            .filter(|finding| finding.weight() >= told_from_ns)
+            .filter(|finding| !of_kernel(finding.process))
+            .collect();
         findings.sort_by_key(|finding| (Reverse(finding.order()), finding.process, finding.kind));
         let findings_left_out = findings.len().saturating_sub(recording.lines());
         findings.truncate(recording.lines());
@@ -125,9 +134,27 @@ impl Advice {
     }
 }
 
-fn lost(recording: &Recording<'_>) -> Losses {
+/// Tells which processes are threads of the kernel: there is nothing to change about those. A recording that
+/// lists no members does not say it.
+fn kernel_threads(events: &[Event]) -> impl Fn(Tid) -> bool {
+    let mut users = HashSet::new();
+    let mut has_members = false;
+    for event in events {
+        match event.what {
+            What::Member { process, .. } => {
+                has_members = true;
+                users.insert(process);
+            }
+            What::Fork { parent, child, .. } if parent != KTHREADD => drop(users.insert(child)),
+            _ => {}
+        }
+    }
+    move |process| has_members && !users.contains(&process)
+}
+
+fn lost(recording: &Recording<'_>, programs: &Programs) -> Losses {
     let (window, processes) = (recording.window, recording.processes.clone());
-    let settings = LossesSettings { window, processes };
+    let settings = LossesSettings { window, processes, programs: programs.first.clone() };
     recording.ask_repeatedly("losses", 2, |control| {
         questions::losses(&recording.trace, &settings, control)
     })
@@ -147,12 +174,12 @@ fn moved(recording: &Recording<'_>, machine: &Machine) -> Result<Migrations, Fai
     found.map_err(misfit)
 }
 
-/// The moves of each process.
-fn sums(migrations: &Migrations) -> HashMap<Tid, ThreadMigrations> {
+/// The moves of each process, or of all that it stands for.
+fn sums(migrations: &Migrations, programs: &Programs) -> HashMap<Tid, ThreadMigrations> {
     let mut sums: HashMap<Tid, ThreadMigrations> = HashMap::new();
     for (thread, moves) in &migrations.threads {
         let process = migrations.known.get(*thread).process_or_self();
-        sums.entry(process).or_default().add(moves);
+        sums.entry(programs.first_of(process)).or_default().add(moves);
     }
     sums
 }
@@ -180,6 +207,19 @@ fn ids(recording: &Recording<'_>, machine: &Machine) -> Result<AllIds, Failure> 
     };
     let is_whole = by_kernel.is_whole && by_table.is_whole;
     Ok(AllIds { found: dearer(kernel.name, by_kernel, by_table), is_whole })
+}
+
+/// What each program lost by its processes.
+fn together(found: Vec<Ids>, programs: &Programs) -> Vec<Ids> {
+    let mut all: HashMap<Tid, Ids> = HashMap::new();
+    for ids in found {
+        let process = programs.first_of(ids.process);
+        match all.get_mut(&process) {
+            Some(sum) => sum.add(&ids),
+            None => drop(all.insert(process, Ids { process, ..ids })),
+        }
+    }
+    all.into_values().collect()
 }
 
 fn dearer(policy: &'static str, by_kernel: &Replay, by_table: &Replay) -> Vec<Ids> {

@@ -79,6 +79,9 @@ struct Pair {
     b: Option<Waits>,
 }
 
+/// What a time is between in 95 of 100 such recordings.
+type Between = Option<(u64, u64)>;
+
 #[derive(Debug, Serialize)]
 struct Waits {
     run_ns: u64,
@@ -89,6 +92,12 @@ struct Waits {
     p99_ns: Option<u64>,
     max_ns: u64,
     wake_up_p99_ns: Option<u64>,
+    /// What these are between in 95 of 100 such recordings, if waits do not depend on each other. `null`: there
+    /// are too few.
+    mean_between_ns: Between,
+    median_between_ns: Between,
+    p99_between_ns: Between,
+    wake_up_p99_between_ns: Between,
 }
 
 impl Side {
@@ -96,6 +105,7 @@ impl Side {
     fn of(arguments: &QuestionArguments, interrupt: Interrupt) -> Result<Side, Failure> {
         // Not every recording has the processes that are asked for.
         let mut all = arguments.clone();
+        all.window.all |= !all.window.process.is_empty();
         all.window.process.clear();
         let recording = Recording::load_unless(&all, interrupt)?;
         if !recording.permits_figures() {
@@ -111,9 +121,10 @@ impl Side {
 fn sums(recording: &Recording<'_>) -> (BTreeMap<String, Sums>, u64, bool) {
     let trace = &recording.trace;
     let window: Window = recording.window;
-    let settings = LatencySettings { window, ..LatencySettings::default() };
+    let processes = recording.processes.clone();
+    let settings = LatencySettings { window, processes, ..LatencySettings::default() };
     let waits = recording.ask("waits", |control| questions::latency(trace, &settings, control));
-    let settings = UsageSettings { window, slices: 1, ..UsageSettings::default() };
+    let settings = UsageSettings { window, slices: 1, processes: recording.processes.clone() };
     let usage = recording.ask("usage", |control| questions::usage(trace, &settings, control));
     let mut sums: BTreeMap<String, Sums> = BTreeMap::new();
     let names = Names::new(trace, &waits.known);
@@ -162,7 +173,9 @@ impl Comparison {
             table.row(row(&printable(name), "A", pair.a.as_ref(), self.a.span_ns));
             table.row(row("", "B", pair.b.as_ref(), self.b.span_ns));
             if let (Some(a), Some(b)) = (&pair.a, &pair.b) {
-                table.row(quotients((a, self.a.span_ns), (b, self.b.span_ns)));
+                let quotients = quotients((a, self.a.span_ns), (b, self.b.span_ns));
+                table.row(heading("B/A", quotients.iter().map(Quotient::text)));
+                table.row(heading("between", quotients.iter().map(Quotient::bounds)));
             }
         }
         table
@@ -182,8 +195,9 @@ impl Comparison {
     }
 }
 
-const CHANCE: &str = "There is one recording of each: of small differences, and of the longest \
-waits, it cannot be said whether they are chance.";
+const CHANCE: &str = "B/A is between the two figures below it in 95 of 100 such pairs of recordings, if waits \
+do not depend on each other: where 1 is between them, the difference may be chance. Where there are too few \
+waits, and of the longest, nothing can be said.";
 
 fn pairs(a: &BTreeMap<String, Sums>, b: &BTreeMap<String, Sums>, wanted: &[String]) -> Vec<Pair> {
     let names: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
@@ -211,6 +225,10 @@ impl Waits {
             p99_ns: times.quantile_ns(0.99),
             max_ns: times.max_ns,
             wake_up_p99_ns: sums.waits.wake_up.quantile_ns(0.99),
+            mean_between_ns: times.mean_between_ns(),
+            median_between_ns: times.quantile_between_ns(0.5),
+            p99_between_ns: times.quantile_between_ns(0.99),
+            wake_up_p99_between_ns: sums.waits.wake_up.quantile_between_ns(0.99),
         }
     }
 
@@ -221,8 +239,15 @@ impl Waits {
         counts.map(|count| count / seconds)
     }
 
-    fn times(&self) -> [Option<u64>; 5] {
-        [self.mean_ns, self.median_ns, self.p99_ns, Some(self.max_ns), self.wake_up_p99_ns]
+    /// Times, and what they are between.
+    fn times(&self) -> [(Option<u64>, Between); 5] {
+        [
+            (self.mean_ns, self.mean_between_ns),
+            (self.median_ns, self.median_between_ns),
+            (self.p99_ns, self.p99_between_ns),
+            (Some(self.max_ns), None),
+            (self.wake_up_p99_ns, self.wake_up_p99_between_ns),
+        ]
     }
 }
 
@@ -239,20 +264,81 @@ fn row(name: &str, side: &str, waits: Option<&Waits>, span_ns: u64) -> Vec<Strin
     cells
 }
 
-/// B by A, where A is not 0.
-fn quotients((a, a_span): (&Waits, u64), (b, b_span): (&Waits, u64)) -> Vec<String> {
-    let quotient = |a: f64, b: f64| match a > 0.0 {
-        true => format!("x {:.2}", b / a),
-        false => "-".to_owned(),
-    };
-    let rates = a.rates(a_span).into_iter().zip(b.rates(b_span));
+/// B by A, as far as that can be said.
+enum Quotient {
+    /// With what it is between, if it is known. Nothing is above it if A may be 0.
+    Of(f64, Option<(f64, Option<f64>)>),
+    TooFew,
+    /// One of the two has none.
+    None,
+}
+
+impl Quotient {
+    fn text(&self) -> String {
+        match self {
+            Quotient::Of(quotient, _) => format!("x {quotient:.2}"),
+            Quotient::TooFew | Quotient::None => "-".to_owned(),
+        }
+    }
+
+    fn bounds(&self) -> String {
+        match self {
+            Quotient::Of(_, Some((low, Some(high)))) => format!("{low:.2}-{high:.2}"),
+            Quotient::Of(_, Some((low, None))) => format!("> {low:.2}"),
+            Quotient::TooFew => "too few".to_owned(),
+            Quotient::Of(_, None) | Quotient::None => "-".to_owned(),
+        }
+    }
+
+    /// Of times on CPUs: there is one of each.
+    fn of_times_on_cpus(a: f64, b: f64) -> Quotient {
+        if a > 0.0 { Quotient::Of(b / a, None) } else { Quotient::None }
+    }
+
+    /// Of how often something happened in spans of time, by the logarithm's standard deviation.
+    fn of_counts((a, a_rate): (u64, f64), (b, b_rate): (u64, f64)) -> Quotient {
+        if a.min(b) < FEWEST {
+            return if a.max(b) == 0 { Quotient::None } else { Quotient::TooFew };
+        }
+        let quotient = b_rate / a_rate;
+        let factor = (1.96 * (1.0 / a as f64 + 1.0 / b as f64).sqrt()).exp();
+        Quotient::Of(quotient, Some((quotient / factor, Some(quotient * factor))))
+    }
+
+    fn of_times(
+        (a, a_between): (Option<u64>, Between),
+        (b, b_between): (Option<u64>, Between),
+    ) -> Quotient {
+        let (Some(a), Some(b)) = (a, b) else { return Quotient::None };
+        let (Some((a_low, a_high)), Some((b_low, b_high))) = (a_between, b_between) else {
+            return Quotient::TooFew;
+        };
+        if a == 0 || a_high == 0 {
+            return Quotient::None;
+        }
+        let by = |b: u64, a: u64| b as f64 / a as f64;
+        let high = (a_low > 0).then(|| by(b_high, a_low));
+        Quotient::Of(by(b, a), Some((by(b_low, a_high), high)))
+    }
+}
+
+/// Fewer of what happens by chance say too little of how often it does.
+const FEWEST: u64 = 10;
+
+fn quotients((a, a_span): (&Waits, u64), (b, b_span): (&Waits, u64)) -> Vec<Quotient> {
+    let ([a_run, a_waits, a_stops], [b_run, b_waits, b_stops]) = (a.rates(a_span), b.rates(b_span));
+    let rates = [
+        Quotient::of_times_on_cpus(a_run, b_run),
+        Quotient::of_counts((a.waits, a_waits), (b.waits, b_waits)),
+        Quotient::of_counts((a.preempted, a_stops), (b.preempted, b_stops)),
+    ];
     let times = a.times().into_iter().zip(b.times());
-    let of_times = |(a, b): (Option<u64>, Option<u64>)| match a.zip(b) {
-        Some((a, b)) => quotient(a as f64, b as f64),
-        None => "-".to_owned(),
-    };
-    let cells = rates.map(|(a, b)| quotient(a, b)).chain(times.map(of_times));
-    [String::new(), "B/A".to_owned()].into_iter().chain(cells).collect()
+    rates.into_iter().chain(times.map(|(a, b)| Quotient::of_times(a, b))).collect()
+}
+
+/// A row that belongs to the ones above it.
+fn heading(what: &str, cells: impl Iterator<Item = String>) -> Vec<String> {
+    [String::new(), what.to_owned()].into_iter().chain(cells).collect()
 }
 
 struct Text<'a> {

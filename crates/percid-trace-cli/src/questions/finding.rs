@@ -10,6 +10,7 @@ use percid_trace::questions::{Loss, LossKind, LostMoment, ThreadMigrations};
 use serde::Serialize;
 
 use super::names::{Named, Names};
+use super::programs::Programs;
 use crate::printable::{labelled, printable};
 use crate::times::{ms, percent, seconds};
 
@@ -21,9 +22,12 @@ pub(super) struct Place<'a> {
     /// How sentences begin.
     pub(super) on: String,
     pub(super) cpus: &'a str,
+    /// `true` if it says on which CPUs threads may run.
+    pub(super) has_affinities: bool,
     /// The first event by the recording's clock.
     pub(super) begin: u64,
     pub(super) file: &'a Path,
+    pub(super) programs: &'a Programs,
 }
 
 /// What kind of finding it is.
@@ -46,6 +50,8 @@ pub(super) struct Finding {
     pub(super) kind: Kind,
     pub(super) process: Tid,
     name: String,
+    /// How many processes of this name it is about, of which that is the first.
+    processes: u64,
     /// The process that ran instead.
     by: Option<Other>,
     pub(super) lost_ns: u64,
@@ -69,6 +75,7 @@ pub(super) struct Finding {
 struct Other {
     process: Tid,
     name: String,
+    processes: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -101,6 +108,23 @@ pub(super) struct Ids {
     pub(super) elsewhere: [f64; 2],
     pub(super) turns: u64,
     pub(super) threads: u32,
+}
+
+impl Ids {
+    /// Adds those of another process of the same program.
+    pub(super) fn add(&mut self, other: &Ids) {
+        let [mine, theirs] = [self.turns, other.turns].map(|turns| turns as f64);
+        for (share, more) in self.elsewhere.iter_mut().zip(other.elsewhere) {
+            *share = (*share * mine + more * theirs) / (mine + theirs).max(1.0);
+        }
+        for (copies, more) in self.copies.iter_mut().zip(other.copies) {
+            *copies = more.max(*copies);
+        }
+        self.most_running = self.most_running.max(other.most_running);
+        self.lost_ns += other.lost_ns;
+        self.turns += other.turns;
+        self.threads += other.threads;
+    }
 }
 
 impl Kind {
@@ -160,7 +184,11 @@ impl Kind {
 
 impl Finding {
     pub(super) fn of_loss(loss: &Loss, names: &Names<'_>, place: &Place<'_>) -> Finding {
-        let by = loss.by.map(|by| Other { process: by, name: names.process(by) });
+        let by = loss.by.map(|by| Other {
+            process: by,
+            name: names.process(by),
+            processes: place.programs.size(by),
+        });
         let finding = Finding {
             by,
             at_least_ns: Some(loss.at_least_ns),
@@ -242,6 +270,7 @@ impl Finding {
             kind,
             process,
             name: names.process(process),
+            processes: place.programs.size(process),
             by: None,
             lost_ns,
             at_least_ns: None,
@@ -258,11 +287,11 @@ impl Finding {
     }
 
     fn label(&self) -> String {
-        labelled(&self.name, self.process)
+        label(&self.name, self.process, self.processes)
     }
 
     fn other(&self) -> String {
-        self.by.as_ref().map_or_else(String::new, |by| labelled(&by.name, by.process))
+        self.by.as_ref().map_or_else(String::new, |by| label(&by.name, by.process, by.processes))
     }
 
     /// What was seen of a wait.
@@ -274,13 +303,21 @@ impl Finding {
                 "waited, ready to run, for CPUs {allowed}, which ran something else and are all that it may use, while a \
                  CPU beside these idled"
             ),
-            Kind::NotMoved => {
+            Kind::NotMoved if place.has_affinities => {
                 "waited, ready to run, for a CPU that ran something else, while one idled on which it may run".to_owned()
+            }
+            Kind::NotMoved => {
+                "waited, ready to run, for a CPU that ran something else, while one idled; whether it may run there is \
+                 not in the recording"
+                    .to_owned()
             }
             Kind::Stopped => "had to stop, though able to go on, and the CPU idled then".to_owned(),
             Kind::SlowWakeUp => "had been woken, and the CPU went on idling for a while".to_owned(),
             Kind::OtherProcess => {
                 format!("waited, ready to run, while the CPU ran {}, and no CPU idled", self.other())
+            }
+            _ if self.processes > 1 => {
+                "waited, ready to run, while the CPU ran another one of them, and no CPU idled".to_owned()
             }
             _ => "waited, ready to run, while the CPU ran another thread of the same process, and no CPU idled"
                 .to_owned(),
@@ -305,6 +342,10 @@ impl Finding {
                 "widen the affinity of {label}, which is CPUs {allowed} (taskset, a cpuset, or the program's own setting), or \
                  bind its threads to different CPUs."
             ),
+            Kind::NotMoved if self.threads == 1 => format!(
+                "if it is always the same that runs instead of {label}, bind the two to different CPUs \
+                 (sched_setaffinity, taskset): the kernel did not move it in time."
+            ),
             Kind::NotMoved => format!(
                 "bind the threads of {label} that are busy at once to different CPUs (sched_setaffinity, taskset): the \
                  kernel did not move them in time."
@@ -321,6 +362,11 @@ impl Finding {
                 "if {label} matters more than {0}, give it precedence: a higher weight (nice, cpu.weight), SCHED_BATCH or \
                  SCHED_IDLE for {0}, a quota (cpu.max) for {0}, or CPUs of its own (a cpuset).",
                 self.other()
+            ),
+            _ if self.processes > 1 => format!(
+                "run fewer of {label} at once, as many as there are CPUs (make -j): waits of {} ms go away, and nothing is \
+                 finished sooner.",
+                ms(self.at_most_ns.unwrap_or(0))
             ),
             _ => format!(
                 "use fewer threads in {label}, as many as it has CPUs: waits of {} ms go away, and nothing is finished \
@@ -443,6 +489,14 @@ impl Moment {
             self.clock_from_ns.to_string(),
             self.clock_to_ns.to_string(),
         ]
+    }
+}
+
+/// A process, or how many of its name there are.
+fn label(name: &str, process: Tid, processes: u64) -> String {
+    match processes {
+        1 => labelled(name, process),
+        more => format!("{} ({more} processes)", printable(name)),
     }
 }
 

@@ -8,5 +8,6 @@ pub(crate) mod latency;
 pub(crate) mod migrations;
 pub(crate) mod names;
 pub(crate) mod preemptions;
+mod programs;
 mod recording;
 pub(crate) mod usage;

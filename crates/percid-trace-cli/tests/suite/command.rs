@@ -346,6 +346,8 @@ fn a_recording_compared_with_itself_does_not_differ_and_with_a_part_of_itself_it
     let page = folder.join("report.html");
     let text = stdout(&run(&["compare", TRACE, TRACE, "--html", path(&page)]));
     assert!(text.contains("x 1.00") && text.starts_with("A: Trustworthiness: "), "{text}");
+    // The processes of this recording with a handful of waits, and the one with thousands.
+    assert!(text.contains("too few") && text.contains("between"), "{text}");
     assert!(fs::read_to_string(&page).is_ok_and(|page| page.contains("x 1.00")));
     let nobody = run(&["compare", TRACE, TRACE, "--process", "nobody at all"]);
     assert_eq!(nobody.status.code(), Some(2), "{}", stderr(&nobody));

@@ -24,6 +24,9 @@ pub struct Bin {
     pub count: u64,
 }
 
+/// How many standard deviations of a normal distribution have 95 in 100 between them, on either side.
+const Z: f64 = 1.96;
+
 /// A quarter of a microsecond, the width of the smallest classes.
 const QUARTER: u64 = 250;
 
@@ -62,12 +65,46 @@ impl Histogram {
     /// time, or a quarter of a microsecond; `None` if nothing was counted.
     pub fn quantile_ns(&self, share: f64) -> Option<u64> {
         let rank = ((share * self.count as f64).ceil() as u64).clamp(1, self.count.max(1));
+        self.class_of(rank).map(|class| end(class).min(self.max_ns))
+    }
+
+    /// The class of the time with a rank: that of the shortest is 1.
+    fn class_of(&self, rank: u64) -> Option<usize> {
         let mut counted = 0;
-        let class = self.classes.iter().position(|&count| {
+        self.classes.iter().position(|&count| {
             counted += u64::from(count);
             counted >= rank
+        })
+    }
+
+    /// Returns times between which the quantile of what was sampled lies in 95 of 100 such samples, in
+    /// nanoseconds; `None` if there are too few for that. The times must not depend on each other.
+    ///
+    /// By the ranks of a binomial distribution, without an assumption about the times (W. J. Conover, *Practical
+    /// Nonparametric Statistics*, 3rd ed. 1999, section 3.2, with its normal approximation).
+    pub fn quantile_between_ns(&self, share: f64) -> Option<(u64, u64)> {
+        let count = self.count as f64;
+        let (rank, spread) = (share * count, Z * (share * (1.0 - share) * count).sqrt());
+        let (low, high) = ((rank - spread).floor(), (rank + spread).ceil());
+        if low < 1.0 || high > count {
+            return None;
+        }
+        let (low, high) = (self.class_of(low as u64)?, self.class_of(high as u64)?);
+        Some((low.checked_sub(1).map_or(0, end), end(high).min(self.max_ns)))
+    }
+
+    /// Returns times between which the mean of what was sampled lies in 95 of 100 such samples, in
+    /// nanoseconds; `None` if there are fewer than 30. The times must not depend on each other, and their
+    /// deviation is that of the middles of their classes.
+    pub fn mean_between_ns(&self) -> Option<(u64, u64)> {
+        let mean = self.mean_ns().filter(|_| self.count >= 30)? as f64;
+        let squares = self.classes.iter().enumerate().map(|(class, &count)| {
+            let middle = (class.checked_sub(1).map_or(0, end) + end(class)) as f64 / 2.0;
+            f64::from(count) * (middle - mean).powi(2)
         });
-        class.map(|class| end(class).min(self.max_ns))
+        let deviation = (squares.sum::<f64>() / (self.count - 1) as f64).sqrt();
+        let spread = Z * deviation / (self.count as f64).sqrt();
+        Some(((mean - spread).max(0.0) as u64, (mean + spread) as u64))
     }
 
     /// The counts by powers of two, from the first to the last that is not empty.
@@ -155,6 +192,38 @@ mod tests {
         assert_eq!((first.mean_ns(), of(&[]).mean_ns()), (Some(750_023), None));
         assert_eq!(of(&[]).quantile_ns(0.5), None);
         assert_ne!(first, of(&[10, 3_000_000, 77]), "the control");
+    }
+
+    #[test]
+    fn what_a_sample_says_of_all_is_within_its_bounds_in_95_of_100_samples() {
+        let mut random = percid_sim::random::Random::new(95);
+        let (mut medians, mut means, samples) = (0, 0, 400);
+        for _ in 0..samples {
+            let mut sample = Histogram::default();
+            // As many below 100 us as above, with a mean of 150 us.
+            (0..200).for_each(|_| {
+                let us = random.below(100);
+                sample.note(1000 * if random.below(2) == 0 { us } else { 100 + 2 * us });
+            });
+            let within = |between: Option<(u64, u64)>, true_us: f64| {
+                let (low, high) = between.expect("enough");
+                u64::from((low as f64) <= true_us * 1e3 && true_us * 1e3 <= high as f64)
+            };
+            medians += within(sample.quantile_between_ns(0.5), 100.0);
+            means += within(sample.mean_between_ns(), (49.5 + 199.0) / 2.0);
+        }
+        // The seed is fixed. Medians are more often within, since their bounds are those of classes.
+        assert!(medians > samples * 93 / 100, "{medians} of {samples}");
+        assert!((samples * 92 / 100..samples).contains(&means), "{means} of {samples}");
+    }
+
+    #[test]
+    fn a_handful_says_nothing_of_all() {
+        let mut few = Histogram::default();
+        (0..29).for_each(|us| few.note(1000 * us));
+        assert_eq!((few.mean_between_ns(), few.quantile_between_ns(0.99)), (None, None));
+        (29..1000).for_each(|us| few.note(1000 * us));
+        assert!(few.mean_between_ns().is_some() && few.quantile_between_ns(0.99).is_some());
     }
 
     #[test]

@@ -25,6 +25,16 @@ pub struct LossesSettings {
     pub window: Window,
     /// By these processes; by all if it is empty.
     pub processes: Vec<Tid>,
+    /// Processes that are told of as one, each with the one that stands for them, such as the compilers of
+    /// a build. Others stand for themselves.
+    pub programs: HashMap<Tid, Tid>,
+}
+
+impl LossesSettings {
+    /// The process that stands for one.
+    fn program(&self, process: Tid) -> Tid {
+        self.programs.get(&process).copied().unwrap_or(process)
+    }
 }
 
 /// What was found.
@@ -440,24 +450,25 @@ impl<'s> Watch<'s> {
             }
         }
         if contended > 0 {
-            for (by, ns) in instead(scene, stay, self.from) {
+            for (by, ns) in self.instead(scene, stay) {
                 let kind =
                     if by == process { LossKind::OwnThreads } else { LossKind::OtherProcess };
                 self.sum(kind, process, Some(by), ALL).note(moment(ns.min(contended), None));
             }
         }
     }
-}
 
-/// The processes that ran while a thread was in a queue, of the last 64 turns of its CPU.
-fn instead(scene: &Scene, stay: Stay, from: u64) -> HashMap<Tid, u64> {
-    let mut ran = HashMap::new();
-    for (who, ns) in scene.recent.during(stay.cpu, stay.since.max(from), stay.until) {
-        if let Who::Thread(thread) = who {
-            *ran.entry(scene.threads.get(thread).process_or_self()).or_default() += ns;
+    /// The processes that ran while a thread was in a queue, of the last 64 turns of its CPU.
+    fn instead(&self, scene: &Scene, stay: Stay) -> HashMap<Tid, u64> {
+        let mut ran = HashMap::new();
+        for (who, ns) in scene.recent.during(stay.cpu, stay.since.max(self.from), stay.until) {
+            if let Who::Thread(thread) = who {
+                let process = scene.threads.get(thread).process_or_self();
+                *ran.entry(self.settings.program(process)).or_default() += ns;
+            }
         }
+        ran
     }
-    ran
 }
 
 impl Listener for Watch<'_> {
@@ -472,7 +483,7 @@ impl Listener for Watch<'_> {
                 let known = scene.threads.get(thread);
                 self.preempted.remove(&thread);
                 self.affinities.see(known.tid, cpu, now);
-                Some(known.process_or_self())
+                Some(self.settings.program(known.process_or_self()))
             }
             Who::Idle | Who::Unknown => None,
         };
@@ -503,6 +514,7 @@ impl Listener for Watch<'_> {
             return;
         }
         self.count_delays(cpu);
+        let process = self.settings.program(process);
         let waiter = Waiter {
             process,
             set: self.affinities.get(known.tid, now),

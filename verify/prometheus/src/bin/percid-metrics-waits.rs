@@ -1,6 +1,6 @@
 //! How long a label set that is new waits while the page of many others is made, or idle ones are looked for.
 //!
-//! usage: percid-metrics-waits [SERIES]
+//! `percid-metrics-waits [SERIES]`
 //!
 //! SERIES counters (100000 if nothing is said) differ in one label. One thread reads their page, or looks
 //! for idle ones, three times. Another one registers new counters meanwhile, one each millisecond, and
