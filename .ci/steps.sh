@@ -18,7 +18,7 @@ targets    systems   2    does it compile on every platform, and is it right as 
 emulated   systems   3.2  do the tests pass on other platforms, as far as they can be run here?
 install    packages  1.9  does it install for C and C++ from a source archive, without a network?
 debian     packages  1.4  are the packages for Debian right, can they be installed, used and removed?
-python     packages  6.2  does the wheel work where nothing else is, and as the command does?
+python     packages  3.8  does the wheel work where nothing else is, and as the command does?
 documents  tests     5.3  does every command in the documents for users work as printed?
 machines   machines  4    does it hold on another kernel, with more CPUs and nodes?
 '
