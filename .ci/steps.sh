@@ -20,7 +20,7 @@ install    packages  1.9  does it install for C and C++ from a source archive, w
 debian     packages  1.4  are the packages for Debian right, can they be installed, used and removed?
 python     packages  3.8  does the wheel work where nothing else is, and as the command does?
 documents  tests     5.3  does every command in the documents for users work as printed?
-machines   machines  4    does it hold on another kernel, with more CPUs and nodes?
+machines   machines  6.3  does it hold on another kernel, with more CPUs and nodes?
 '
 
 run_tools() {
