@@ -39,7 +39,7 @@ pub(crate) struct Entry<S, M> {
 }
 
 pub(crate) struct Entries<S, M> {
-    /// By their first places, which begin with 0. There is none before the first entry.
+    /// Sorted by their first places, which begin with 0; none before the first entry.
     buckets: Vec<Bucket<S, M>>,
     len: usize,
 }
@@ -231,7 +231,7 @@ mod tests {
         assert_eq!(all.len(), 20_000 + 2000 * holds);
     }
 
-    /// What a hash of users' own may do.
+    /// A user's own hash may return the same for all.
     #[test]
     fn entries_of_one_hash_are_kept() {
         for hash in [0, 1, u64::MAX] {

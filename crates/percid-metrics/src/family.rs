@@ -89,7 +89,7 @@ type Room<S, M> = Arc<MaybeUninit<OfId<S, M>>>;
 /// do.
 const TOGETHER: usize = 16;
 
-/// How many metrics are taken out under one hold of the lock. Each is read there, which costs a line of
+/// The metrics taken out during one hold of the lock. Each is read there, which costs a line of
 /// memory for every ID.
 #[cfg(feature = "recorder")]
 const FORGOTTEN_TOGETHER: usize = 256;

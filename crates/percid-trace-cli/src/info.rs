@@ -48,7 +48,7 @@ pub(crate) struct About {
     lost: u64,
     /// The CPUs on which something happened.
     cpus: usize,
-    /// Of what was recorded answers are for this number of processes: those that came of the command or
+    /// Number of processes that the answer covers: those that came of the command or
     /// process that it is about. `null`: for all, or for those that were asked for.
     subject_processes: Option<usize>,
 }

@@ -76,7 +76,7 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    /// How many there are, if they were not asked for but are what the recording is about.
+    /// Returns their number, if they were not requested but are the subject of the recording.
     pub(crate) fn of_subject(&self) -> Option<usize> {
         Some(self.processes.len()).filter(|&processes| self.is_subject && processes > 0)
     }

@@ -63,11 +63,11 @@ pub(super) unsafe fn text<'a>(text: *const c_char) -> Result<Option<&'a str>, c_
 ///
 /// # Errors
 ///
-/// As there.
+/// A refusal that names the member, if the text is not UTF-8.
 ///
 /// # Safety
 ///
-/// As there.
+/// The contract of [`text`] holds.
 pub(super) unsafe fn member<'a>(
     name: impl Display,
     text: *const c_char,

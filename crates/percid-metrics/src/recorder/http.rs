@@ -200,7 +200,7 @@ mod tests {
     fn ask(address: SocketAddr, path: &str) -> (String, BufReader<TcpStream>) {
         let mut stream = TcpStream::connect(address).expect("it listens");
         // An answer that never comes is a failure.
-        stream.set_read_timeout(Some(Duration::from_secs(100))).expect("a time");
+        stream.set_read_timeout(Some(Duration::from_secs(600))).expect("a time");
         let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
         stream.write_all(request.as_bytes()).expect("sent");
         let (mut status, mut answer) = (String::new(), BufReader::new(stream));

@@ -209,7 +209,7 @@ fn ids(recording: &Recording<'_>, machine: &Machine) -> Result<AllIds, Failure> 
     Ok(AllIds { found: dearer(kernel.name, by_kernel, by_table), is_whole })
 }
 
-/// What each program lost by its processes.
+/// Returns the sums of each program over its processes.
 fn together(found: Vec<Ids>, programs: &Programs) -> Vec<Ids> {
     let mut all: HashMap<Tid, Ids> = HashMap::new();
     for ids in found {

@@ -79,7 +79,7 @@ struct Pair {
     b: Option<Waits>,
 }
 
-/// What a time is between in 95 of 100 such recordings.
+/// The bounds of a time in 95 of 100 such recordings.
 type Between = Option<(u64, u64)>;
 
 #[derive(Debug, Serialize)]
@@ -92,7 +92,7 @@ struct Waits {
     p99_ns: Option<u64>,
     max_ns: u64,
     wake_up_p99_ns: Option<u64>,
-    /// What these are between in 95 of 100 such recordings, if waits do not depend on each other. `null`: there
+    /// The bounds of these in 95 of 100 such recordings, if waits do not depend on each other. `null`: there
     /// are too few.
     mean_between_ns: Between,
     median_between_ns: Between,
@@ -290,12 +290,12 @@ impl Quotient {
         }
     }
 
-    /// Of times on CPUs: there is one of each.
+    /// Compares times on CPUs, which have no bounds: there is one of each.
     fn of_times_on_cpus(a: f64, b: f64) -> Quotient {
         if a > 0.0 { Quotient::Of(b / a, None) } else { Quotient::None }
     }
 
-    /// Of how often something happened in spans of time, by the logarithm's standard deviation.
+    /// Compares rates of events, with bounds by the standard deviation of the logarithm.
     fn of_counts((a, a_rate): (u64, f64), (b, b_rate): (u64, f64)) -> Quotient {
         if a.min(b) < FEWEST {
             return if a.max(b) == 0 { Quotient::None } else { Quotient::TooFew };

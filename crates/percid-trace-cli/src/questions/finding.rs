@@ -50,7 +50,7 @@ pub(super) struct Finding {
     pub(super) kind: Kind,
     pub(super) process: Tid,
     name: String,
-    /// How many processes of this name it is about, of which that is the first.
+    /// Number of processes of this name that it covers, of which that is the first.
     processes: u64,
     /// The process that ran instead.
     by: Option<Other>,

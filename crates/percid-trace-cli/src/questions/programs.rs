@@ -8,7 +8,7 @@ use percid_trace::event::{Tid, What};
 use percid_trace::interner::Text;
 use percid_trace::threads::Threads;
 
-/// Which processes are told of as one.
+/// Groups of processes that are reported as one.
 #[derive(Debug, Default)]
 pub(super) struct Programs {
     /// For each of them the first one, which stands for all.
@@ -59,7 +59,7 @@ impl Programs {
         self.first.get(&process).copied().unwrap_or(process)
     }
 
-    /// How many processes one stands for.
+    /// Returns the number of processes in the group of its first one.
     pub(super) fn size(&self, first: Tid) -> u64 {
         self.sizes.get(&first).copied().unwrap_or(1)
     }

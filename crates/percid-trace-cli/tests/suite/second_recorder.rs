@@ -1,4 +1,4 @@
-//! What percid says of a command, against a second recorder beside it: the kernel's own text of an
+//! Compares percid's figures of a command with a second recorder beside it: the kernel's own text of an
 //! instance of tracefs that nothing filters, on a machine that others keep busy. The figures are computed
 //! here from that text, without anything of percid.
 
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::program::{json, path, run, stderr};
 
-/// What is checked here.
+/// The name of this check, if it cannot be made.
 const WHAT: &str = "percid trace record against a second recorder";
 
 /// An instance of tracefs, which ends with this value.
@@ -43,7 +43,7 @@ impl Instance {
         fs::write(self.0.join(file), value).unwrap_or_else(|why| panic!("{file}: {why}"));
     }
 
-    /// What was recorded since this was asked last.
+    /// Returns the text recorded since the last call.
     fn take(&self) -> String {
         self.set("tracing_on", "0");
         let text = fs::read(self.0.join("trace")).expect("the text");
@@ -59,7 +59,7 @@ impl Drop for Instance {
     }
 }
 
-/// What is said of a thread. Times are microseconds, which is what the text has.
+/// The figures of a thread. Times are microseconds, which is what the text has.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Thread {
     ran: f64,
@@ -70,7 +70,7 @@ struct Thread {
     moments: u64,
 }
 
-/// By the text.
+/// The figures of all threads, computed from the text.
 #[derive(Default)]
 struct Second {
     threads: BTreeMap<u32, Thread>,

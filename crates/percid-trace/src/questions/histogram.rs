@@ -24,7 +24,7 @@ pub struct Bin {
     pub count: u64,
 }
 
-/// How many standard deviations of a normal distribution have 95 in 100 between them, on either side.
+/// Standard deviations on either side of a normal distribution's mean that contain 95 in 100.
 const Z: f64 = 1.96;
 
 /// A quarter of a microsecond, the width of the smallest classes.
@@ -80,7 +80,7 @@ impl Histogram {
     /// Returns times between which the quantile of what was sampled lies in 95 of 100 such samples, in
     /// nanoseconds; `None` if there are too few for that. The times must not depend on each other.
     ///
-    /// By the ranks of a binomial distribution, without an assumption about the times (W. J. Conover, *Practical
+    /// The method uses ranks of a binomial distribution and assumes nothing about the times (W. J. Conover, *Practical
     /// Nonparametric Statistics*, 3rd ed. 1999, section 3.2, with its normal approximation).
     pub fn quantile_between_ns(&self, share: f64) -> Option<(u64, u64)> {
         let count = self.count as f64;

@@ -51,7 +51,7 @@ impl Options {
     }
 }
 
-/// What a recording is about: everything, or one process and its descendants. Where it is permitted, all
+/// The subject of a recording: everything, or one process and its descendants. If it is permitted, all
 /// other threads are recorded beside them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {

@@ -29,7 +29,7 @@ pub struct Ring {
 pub struct Snapshot {
     origin: Origin,
     frames: VecDeque<Arc<[u8]>>,
-    /// Who lives when those begin, and which processes the recording is about then.
+    /// The threads that live when those begin, and the processes that the recording is about then.
     population: Population,
     subject: Subject,
     lost: u64,

@@ -140,7 +140,7 @@ fn a_recording_of_a_command_tells_of_its_threads_only() {
     assert!(threads.any(|thread| !own(thread)), "the control: as if all had been recorded");
 }
 
-/// By `set_event_pid`, while a loop (29744) and one that starts `sleep` (29745) ran beside it. The text does
+/// Recorded with `set_event_pid`, while a loop (29744) and one that starts `sleep` (29745) ran beside it. The text does
 /// not say so, but its breaks do.
 #[test]
 fn a_text_of_some_threads_shows_by_its_breaks() {

@@ -996,7 +996,7 @@ mod tests {
         }
     }
 
-    /// As functions of C can that a visit calls: closures of Rust give back what they get.
+    /// A function of C that a visit calls can do this; a closure of Rust gives back what it gets.
     #[test]
     #[cfg(all(unix, not(any(miri, percid_plain))))]
     fn a_visit_does_not_wait_for_what_its_own_thread_has_kept() {

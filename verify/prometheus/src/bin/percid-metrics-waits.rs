@@ -1,4 +1,4 @@
-//! How long a label set that is new waits while the page of many others is made, or idle ones are looked for.
+//! Measures the wait of a new label set while the page of many others is made, or idle ones are looked for.
 //!
 //! `percid-metrics-waits [SERIES]`
 //!

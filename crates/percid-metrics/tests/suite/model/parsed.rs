@@ -1,4 +1,4 @@
-//! What a page says, whatever its order and however it is escaped.
+//! Parses a page into its values, in any order and with escaped texts.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -18,7 +18,7 @@ pub(crate) enum Value {
 #[derive(Debug)]
 struct Metric {
     value: Value,
-    /// What was seen last, and since when it is so.
+    /// The last value, and the time since which it has not changed.
     seen: Option<(u64, u64)>,
     is_idle: bool,
 }
@@ -27,7 +27,7 @@ struct Metric {
 pub(crate) struct Model {
     options: Options,
     pub(crate) now: u64,
-    /// By their names' numbers and those of their labels.
+    /// The metrics, by the numbers of their names and labels.
     metrics: BTreeMap<(usize, usize), Metric>,
     pub(crate) kept: BTreeSet<(usize, usize)>,
     pub(crate) said: BTreeMap<String, (Option<Unit>, &'static str)>,
