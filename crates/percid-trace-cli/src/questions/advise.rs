@@ -293,3 +293,20 @@ fn dot(finding: &Finding) -> Dot {
         _ => dot.note("-").note("-"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use percid_trace::event::Shares;
+
+    #[test]
+    fn threads_of_the_kernel_are_those_that_are_no_members_and_come_of_none() {
+        let fork = |parent, child| What::Fork { parent, child, shares: Shares::Nothing };
+        let all = [What::Member { thread: 8, process: 7 }, fork(8, 9), fork(KTHREADD, 10)];
+        let events = all.map(|what| Event { time: 0, cpu: 0, what });
+        let is_kernel = kernel_threads(&events);
+        assert_eq!([7, 9, 10, 11].map(is_kernel), [false, false, true, true]);
+        let is_kernel = kernel_threads(&events[1..]);
+        assert_eq!([10, 11].map(is_kernel), [false; 2], "nothing lists members");
+    }
+}

@@ -76,6 +76,9 @@ fn advice_tells_what_was_lost_by_construction_in_its_order_and_where_to_look() {
     let expected =
         [(Some("not-moved"), Some(71), exactly(50)), (Some("not-moved"), Some(72), exactly(40))];
     assert_eq!(told, expected);
+    let sentence = |key: &str| findings[0][key].as_str().unwrap_or_default();
+    assert!(sentence("evidence").contains("is not in the recording"), "it has no affinities");
+    assert!(sentence("change").contains("bind the two"), "it has one thread");
     let first = &findings[0]["moments"][0];
     let moment = ["clock_from_ns", "clock_to_ns", "since_ns", "queue_cpu", "idle_cpu", "thread"];
     let moment = moment.map(|key| first[key].as_u64());

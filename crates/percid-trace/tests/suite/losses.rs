@@ -230,3 +230,32 @@ fn a_window_has_what_was_lost_in_it_and_processes_what_they_lost() {
     assert_eq!(ask(&trace, &of(A)).all.len(), 1);
     assert_eq!(ask(&trace, &of(C)).all, []);
 }
+
+/// Two processes that are one program lose what two threads of one process do.
+#[test]
+fn processes_of_one_program_are_one() {
+    let apart = |happenings: Vec<Happening>| -> Vec<Happening> {
+        let own = |(time, cpu, what)| match what {
+            What::Member { thread, .. } => (time, cpu, What::Member { thread, process: thread }),
+            what => (time, cpu, what),
+        };
+        happenings.into_iter().map(own).collect()
+    };
+    // One in which CPU 1 idles, and one in which it does not.
+    let idle = turns_on_one_cpu();
+    let mut busy = turns_on_one_cpu();
+    busy.pop();
+    for happenings in [idle, busy] {
+        let settings = LossesSettings {
+            programs: [(A, A), (B, A)].into_iter().collect(),
+            ..LossesSettings::default()
+        };
+        let own = trace(&apart(happenings.clone()), &[]);
+        let (mut together, one) = (ask(&own, &settings).all, found(&happenings, &[]));
+        together.sort_by_key(|loss| (loss.kind, loss.process));
+        assert!(!one.is_empty());
+        assert_eq!(told(&together), told(&one));
+        let alone = ask(&own, &LossesSettings::default()).all;
+        assert_ne!(told(&alone), told(&one), "the control");
+    }
+}

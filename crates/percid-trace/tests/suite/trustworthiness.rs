@@ -58,6 +58,21 @@ fn what_perf_was_asked_for_is_read() {
     assert_eq!(coverage(&alone), expected);
 }
 
+/// `sched.data` is by `-a`; another option stands in its place.
+#[test]
+fn a_recording_of_a_group_or_with_a_filter_is_one_of_some_threads() {
+    let with = |option: &[u8]| {
+        let mut file = bytes("sched.data");
+        let places: Vec<usize> =
+            (0..file.len() - 3).filter(|&at| file[at..at + 3] == *b"-a\0").collect();
+        let [at] = places[..] else { panic!("{places:?}") };
+        file[at..at + option.len()].copy_from_slice(option);
+        trace(&file).origin.coverage.filtered
+    };
+    assert!(with(b"-G") && with(b"--cgroup") && with(b"--filter") && with(b"-p"));
+    assert!(!with(b"-a") && !with(b"--all-cpus"), "the control");
+}
+
 #[test]
 fn a_sampled_recording_permits_no_advice_and_a_whole_one_does() {
     for (file, grade) in [
