@@ -50,6 +50,9 @@ struct Advice {
     /// The CPUs on which it was recorded, as sentences begin.
     #[serde(skip)]
     on: String,
+    /// Only some threads were recorded: the causes of waits were not seen.
+    #[serde(skip)]
+    sees_some_only: bool,
     begin_ns: u64,
     end_ns: u64,
     /// Findings that cost less than this are left out.
@@ -102,6 +105,7 @@ impl Advice {
         let advice = Advice {
             machine: Some(machine.name.clone()),
             on: place.on,
+            sees_some_only: recording.trace.origin.coverage.filtered,
             begin_ns: losses.from,
             end_ns: losses.to,
             told_from_ns,
@@ -113,10 +117,19 @@ impl Advice {
 
     fn nothing(&self) -> String {
         format!(
-            "{} nothing was found that cost {} ms or more, a thousandth of the time.",
+            "{}{} nothing was found that cost {} ms or more, a thousandth of the time.",
+            self.unseen(),
             self.on,
             ms(self.told_from_ns)
         )
+    }
+
+    /// Returns a sentence if waits have no findings because of how it was recorded.
+    fn unseen(&self) -> &'static str {
+        match self.sees_some_only {
+            true => "The causes of waits were not seen: findings are about moves and IDs only. ",
+            false => "",
+        }
     }
 
     /// The findings beside each other.
@@ -251,7 +264,7 @@ impl Figures for Advice {
             return writeln!(f, "{}", self.nothing());
         }
         writeln!(f, "{}", self.table(top))?;
-        writeln!(f, "{EACH}")?;
+        writeln!(f, "{}{EACH}", self.unseen())?;
         for (number, finding) in findings.take(top).enumerate() {
             write!(f, "\n{}. {finding}", number + 1)?;
         }
@@ -267,7 +280,7 @@ impl Figures for Advice {
             page.section(self.nothing(), "");
             return;
         }
-        page.section("Time lost", EACH);
+        page.section("Time lost", format!("{}{EACH}", self.unseen()));
         let time = Axis::new("time lost").unit("ms");
         let mut dots =
             Dots::new(Axis::new("finding"), time, ["lost"]).notes(["lost", "at least", "at most"]);

@@ -406,6 +406,9 @@ fn a_command_is_recorded_among_all_others_and_asked_about_alone() {
             |answer: &Value| answer["trustworthiness"].to_string().contains("was not seen");
         assert!(limited(&of_own) && !limited(&of_whole), "{question}");
     }
+    let advice = |file| String::from_utf8_lossy(&run(&["advise", path(file)]).stdout).into_owned();
+    let unseen = "The causes of waits were not seen";
+    assert!(advice(&own).contains(unseen) && !advice(&whole).contains(unseen), "{}", advice(&own));
     let ran = |arguments: &[&str]| {
         let usage = json(&[&["usage", path(&whole)], arguments].concat());
         let threads = usage["threads"].as_array().expect("threads").clone();
