@@ -746,18 +746,194 @@ mod tests {
         assert_eq!(s.space().upkeep(relaxed(1, 2), 2000), Eviction::AboveBound);
     }
 
+    /// The rules as this module's documentation says them, without a thought of speed: sets of IDs,
+    /// and a number in the place of what can be counted.
+    #[derive(Debug, Default, Clone)]
+    struct Naive {
+        /// Of each CPU: the ID it holds, the one it held last, who took it, and when.
+        held: [Option<u32>; 8],
+        recent: [Option<u32>; 8],
+        taker: [u64; 8],
+        since: [u64; 8],
+        /// Of each ID: the CPU that held it last.
+        last: [Option<u32>; 8],
+        number: u32,
+        extra: bool,
+        no_memory: bool,
+        window: u64,
+        steals: u32,
+    }
+
+    impl Naive {
+        fn is_free(&self, id: u32) -> bool {
+            !self.held.contains(&Some(id))
+        }
+
+        fn visited(&self, now: u64) -> u32 {
+            let visited = |cpu: &usize| self.held[*cpu].is_some() && now - self.since[*cpu] <= 100;
+            (0..8).filter(visited).count() as u32
+        }
+
+        /// The CPUs that lose their IDs before another one is granted.
+        fn upkeep(&mut self, limits: Limits, now: u64) -> Vec<u32> {
+            let bound = limits.allowed.min(limits.threads).max(1);
+            let most = limits.allowed.min(limits.most).max(bound);
+            let over = now - self.window >= 100;
+            if over {
+                (self.window, self.steals, self.no_memory) = (now, 0, false);
+            }
+            let mut expired = false;
+            if self.extra && self.number <= most {
+                if !over {
+                    return Vec::new();
+                }
+                let demand = self.visited(now);
+                if demand > bound {
+                    self.number = self.number.min(demand);
+                    return (0..8).filter(|&cpu| self.held[cpu as usize].is_some()).collect();
+                }
+                expired = true;
+            }
+            self.extra = false;
+            self.number = self.number.min(bound);
+            self.losers(expired, now)
+        }
+
+        fn losers(&self, expired: bool, now: u64) -> Vec<u32> {
+            let loses = |cpu: usize| {
+                let old = expired && now - self.since[cpu] >= 100;
+                self.held[cpu].is_some_and(|id| id >= self.number || old)
+            };
+            (0..8).filter(|&cpu| loses(cpu as usize)).collect()
+        }
+
+        fn leave(&mut self, cpu: u32) {
+            self.held[cpu as usize] = None;
+        }
+
+        /// The ID, and whether it came from another CPU.
+        fn enter(&mut self, request: Request, limits: Limits, now: u64) -> (u32, Option<u32>) {
+            let bound = limits.allowed.min(limits.threads).max(1);
+            let most = limits.allowed.min(limits.most).max(bound);
+            let new = |naive: &Naive, below: u32| {
+                (naive.number..below.min(8)).find(|&id| naive.is_free(id))
+            };
+            let recent = self.recent[request.cpu as usize]
+                .filter(|&id| id < self.number && self.is_free(id));
+            let rank = |id: &u32| match self.last[*id as usize] {
+                Some(cpu) if Some(cpu) == request.came_from => 0,
+                Some(cpu) => 1 + distance(request.cpu, cpu) as u32,
+                None => 1 + Distance::Far as u32,
+            };
+            let nearest = (0..self.number).filter(|&id| self.is_free(id)).min_by_key(rank);
+            let frequent = self.extra || self.steals >= FREQUENT_STEALS * bound;
+            let found = recent.or(new(self, bound)).or(nearest);
+            let extra = new(self, most).filter(|_| found.is_none() && frequent && !self.no_memory);
+            self.extra |= extra.is_some();
+            let (id, from) = match found.or(extra) {
+                Some(id) => (id, None),
+                None => {
+                    let holds = |cpu: &u32| self.held[*cpu as usize].is_some();
+                    let took = |cpu: &u32| self.taker[*cpu as usize] == request.thread;
+                    let oldest =
+                        || (0..8).filter(holds).min_by_key(|&cpu| self.since[cpu as usize]);
+                    let from = request.came_from.filter(|cpu| holds(cpu) && took(cpu));
+                    let from = from.or_else(oldest).expect("somebody holds one");
+                    let id = self.held[from as usize].take().expect("it holds one");
+                    self.recent[from as usize] = None;
+                    self.steals += 1;
+                    (id, Some(from))
+                }
+            };
+            let cpu = request.cpu as usize;
+            (self.held[cpu], self.recent[cpu]) = (Some(id), Some(id));
+            (self.taker[cpu], self.since[cpu]) = (request.thread, now);
+            self.last[id as usize] = Some(request.cpu);
+            self.number = self.number.max(id + 1);
+            (id, from)
+        }
+
+        fn withdraw(&mut self, cpu: u32) {
+            let Some(id) = self.held[cpu as usize].take() else { return };
+            self.recent[cpu as usize] = None;
+            self.last[id as usize] = None;
+            self.no_memory = true;
+            self.number -= u32::from(id + 1 == self.number);
+        }
+    }
+
+    /// Marsaglia's xorshift: numbers below a bound.
+    fn random(seed: u64) -> impl FnMut(u64) -> u32 {
+        let mut state = seed * 2 + 1;
+        move |below| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state % below) as u32
+        }
+    }
+
+    /// At times that are often exactly [`EXPIRY_MS`] apart, with limits that stay for a while.
+    #[test]
+    fn random_walks_go_as_the_naive_rules_say() {
+        for seed in 0..if cfg!(miri) { 2 } else { 1000u64 } {
+            let (mut s, mut naive, mut next) = (Storage::new(), Naive::default(), random(seed));
+            let (mut now, mut limits) = (0, relaxed(1, 8));
+            for step in 0..400 {
+                now += [0, 1, 25, 100][if next(4) > 0 { 0 } else { next(4) as usize }];
+                if next(40) == 0 {
+                    limits = Limits { allowed: 1 + next(8), threads: 1 + next(6), most: next(9) };
+                }
+                let cpu = next(8);
+                let evicted = match next(60) {
+                    0 => {
+                        let eviction = s.space().compact(limits);
+                        naive.extra = false;
+                        let bound = limits.allowed.min(limits.threads).max(1);
+                        naive.number = naive.number.min(bound);
+                        (s.evicted(eviction, now), naive.losers(true, now))
+                    }
+                    _ => {
+                        let eviction = s.space().upkeep(limits, now);
+                        (s.evicted(eviction, now), naive.upkeep(limits, now))
+                    }
+                };
+                assert_eq!(evicted.0, evicted.1, "seed {seed}, step {step}: {naive:?}");
+                for cpu in evicted.1 {
+                    s.leave(cpu);
+                    naive.leave(cpu);
+                }
+                if naive.held[cpu as usize].is_none() {
+                    let came_from = Some(next(9)).filter(|&from| from != cpu && from < 8);
+                    let request = Request { cpu, thread: u64::from(next(3)), came_from };
+                    let before = naive.held;
+                    let (id, from) = naive.enter(request, limits, now);
+                    let got = s.enter_at(cpu, request.thread, came_from, limits, now);
+                    let why = std::format!("seed {seed}, step {step}, {request:?}, {before:?}");
+                    assert_eq!(got, id, "{why}");
+                    let lost = from.map(|from| s.space().held(from));
+                    assert!(matches!(lost, None | Some(None)), "{why}: from {from:?}");
+                    if next(30) == 0 {
+                        s.space().withdraw(cpu);
+                        naive.withdraw(cpu);
+                    }
+                } else if next(3) == 0 {
+                    s.leave(cpu);
+                    naive.leave(cpu);
+                }
+                let held = core::array::from_fn(|cpu| s.space().held(cpu as u32));
+                assert_eq!(held, naive.held, "seed {seed}, step {step}");
+                assert_eq!(s.space().max_nr_cid(), naive.number, "seed {seed}, step {step}");
+            }
+        }
+    }
+
     /// Random walks; the asserts of `Space` check its states, this checks bound and distinctness.
     #[test]
     fn random_walks_keep_ids_distinct_and_below_the_bound() {
         for seed in 0..if cfg!(miri) { 4 } else { 400u64 } {
             let mut s = Storage::new();
-            let mut random = seed * 2 + 1;
-            let mut next = |below: u64| {
-                random ^= random << 13;
-                random ^= random >> 7;
-                random ^= random << 17;
-                (random % below) as u32
-            };
+            let mut next = random(seed);
             let most = if seed % 2 == 0 { 0 } else { 6 };
             let mut now = 0;
             for _ in 0..500 {

@@ -80,6 +80,12 @@ mod tests {
     }
 
     #[test]
+    fn a_bit_is_the_top_of_the_product() {
+        // By hand: 0x61C88647 modulo 64 is 7.
+        assert_eq!((Width::Bits64.bit(1 << 26), Width::Bits128.bit(1 << 26)), (7, 14));
+    }
+
+    #[test]
     fn a_window_is_remembered_for_one_more() {
         let (mut activity, width) = (Activity::default(), Width::Bits64);
         activity.add(1 << width.bit(7));

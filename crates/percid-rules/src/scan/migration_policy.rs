@@ -246,6 +246,34 @@ mod tests {
     }
 
     #[test]
+    fn an_early_page_moves_at_once_unless_it_is_shared_or_was_moved() {
+        let early = Context { sequence: 4, ..LATE };
+        let first = decide(PageHistory::default(), by(7, 1), &early);
+        assert_eq!((first.moves, first.look_again), (true, LookAgain::WithPass));
+        let used = PageHistory::default().after(by(7, 0));
+        for (before, thread, moves) in [(used, 7, true), (used, 8, false), (used.moved(), 7, false)]
+        {
+            assert_eq!(decide(before, by(thread, 1), &early).moves, moves, "{before:?} {thread}");
+        }
+        let unmoved = Context { backoff: false, ..early };
+        assert!(decide(used.moved(), by(7, 1), &unmoved).moves);
+    }
+
+    #[test]
+    fn a_local_access_speaks_for_no_change() {
+        assert!(!decide(PageHistory::default(), by(7, 0), &LATE).change);
+        assert!(decide(PageHistory::default(), by(7, 1), &LATE).change);
+    }
+
+    #[test]
+    fn a_streak_is_counted_up_to_31() {
+        let long = (0..40).fold(PageHistory::default(), |record, _| record.after(by(7, 3)));
+        assert_eq!((long.streak(), long.moves()), (31, 0));
+        let stayed = long.moved().moved().stayed();
+        assert_eq!((stayed.streak(), stayed.moves(), stayed.node()), (1, 1, Some(3)));
+    }
+
+    #[test]
     fn the_filter_wants_one_node_twice() {
         let nodes = [by(7, 1), by(8, 2), by(7, 1), by(8, 2)];
         assert_eq!(moves(&nodes, LATE), [false; 4]);

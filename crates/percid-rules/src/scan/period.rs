@@ -70,12 +70,34 @@ mod tests {
         assert_eq!(after_a_second(5, 0, 5, 0, 1), 2000, "a page that cannot be moved");
     }
 
+    /// The period after 100 s, which no bound comes near.
+    fn after_long(local: u64, private: u64) -> u64 {
+        let seen =
+            AccessCounts { local, remote: 10 - local, private, shared: 10 - private, failed: 0 };
+        let settings = Settings { period_max: Duration::from_secs(9999), ..Settings::default() };
+        adapted_period(Duration::from_secs(100), &seen, &settings, 0).as_secs()
+    }
+
+    /// In tenths of the period, from 100 s on.
+    #[test]
+    fn each_tenth_above_or_below_seven_counts_and_one_at_the_least() {
+        for (tenths, period) in [(10, 130), (9, 120), (8, 110), (7, 110)] {
+            assert_eq!(after_long(1, tenths), period, "private: {tenths}");
+            assert_eq!(after_long(tenths, 1), period, "local: {tenths}");
+        }
+        for (tenths, period) in [(6, 90), (4, 70), (1, 40)] {
+            assert_eq!(after_long(1, tenths), period, "private: {tenths}");
+            assert_eq!(after_long(tenths, 1), period, "local: {tenths}");
+        }
+    }
+
     #[test]
     fn well_placed_memory_is_scanned_less_and_other_memory_more() {
         assert_eq!(after_a_second(1, 4, 4, 0, 0), 1300, "private");
         assert_eq!(after_a_second(8, 2, 5, 5, 0), 1100, "local");
         assert_eq!(after_a_second(9, 0, 5, 5, 0), 1300, "all of it");
         assert_eq!(after_a_second(3, 7, 5, 5, 0), 800, "neither");
+        assert_eq!(after_a_second(0, 0, 0, 5, 0), 300, "none by threads of a node");
     }
 
     #[test]
@@ -91,5 +113,8 @@ mod tests {
             0,
         );
         assert_eq!(none.as_secs(), 60);
+        let seen = AccessCounts::default();
+        let of_12 = adapted_period(Duration::from_secs(4), &seen, &Settings::default(), 3 << 30);
+        assert_eq!(of_12.as_secs(), 5);
     }
 }

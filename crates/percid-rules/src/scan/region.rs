@@ -169,6 +169,18 @@ mod tests {
     }
 
     #[test]
+    fn a_window_that_has_ended_is_followed_by_one_as_long() {
+        let (settings, at) = (Settings::default(), Duration::from_secs);
+        let mut memory = Memory::new(at(0), 1, &settings);
+        memory.activity.add(1);
+        // They end behind 5 s, 9 s and 13 s.
+        for (second, users) in [(5, 1), (6, 1), (7, 1), (9, 1), (10, 0)] {
+            memory.end_window(at(second), 1, &settings);
+            assert_eq!(memory.activity.len(), users, "{second} s");
+        }
+    }
+
+    #[test]
     fn what_cannot_be_used_or_written_is_left_alone() {
         for file in [false, true] {
             assert_eq!(obstacle("---", file), Some(Reason::Inaccessible));

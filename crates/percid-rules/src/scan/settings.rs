@@ -170,28 +170,80 @@ mod tests {
     }
 
     #[test]
-    fn settings_that_cannot_work_are_named() {
-        let good = Settings::default();
-        assert_eq!(good.check(), Ok(()));
-        assert_eq!(Settings { batch: 0, ..good }.check(), Err(BadSetting::Zero("batch")));
-        let huge = Settings { scan_size: u64::MAX, ..good };
-        assert_eq!(huge.check(), Err(BadSetting::ScanSize));
-        let endless = Settings { scan_delay: Duration::MAX, ..good };
-        assert_eq!(endless.check(), Err(BadSetting::TooLong("scan_delay")));
-        let swapped = Settings { period_max: Duration::ZERO, ..good };
-        assert_eq!(swapped.check(), Err(BadSetting::Periods));
+    fn passes_over_much_memory_are_bounded_by_the_rate_and_the_type() {
+        let settings = Settings { period_min: Duration::from_millis(1), ..Settings::default() };
+        for (max_rate, shortest) in [(1, 1000), (256, 1000), (512, 500), (2560, 100)] {
+            let settings = Settings { max_rate: max_rate * MIB, ..settings };
+            assert_eq!(settings.periods(1 << 40).0.as_millis(), shortest, "{max_rate} MiB/s");
+        }
+        // More passes than the type counts, of which each has a ten-thousandth of a millisecond.
+        let bytewise = Settings { scan_size: 1, max_rate: 1 << 40, ..settings };
+        assert_eq!(bytewise.periods(u64::MAX), (Duration::ZERO, Duration::ZERO));
     }
 
     #[test]
-    fn settings_of_tiers_that_cannot_work_are_named() {
-        let check = |tiers: Tiers| Settings { tiers: Some(tiers), ..Settings::default() }.check();
-        let good = Tiers::default();
-        assert_eq!(check(good), Ok(()));
-        assert_eq!(check(Tiers { rate: 0, ..good }), Err(BadSetting::Zero("rate")));
-        let endless = Tiers { cold_after: Duration::MAX, ..good };
-        assert_eq!(check(endless), Err(BadSetting::TooLong("cold_after")));
-        let endless = Tiers { hot_threshold: Duration::MAX, ..good };
-        assert_eq!(check(endless), Err(BadSetting::TooLong("hot_threshold")));
+    fn the_defaults_are_the_documented_ones() {
+        let (second, gib) = (Duration::from_secs(1), 1024 * MIB);
+        let expected = Settings {
+            scan_delay: second,
+            scan_size: gib / 4,
+            period_min: second,
+            period_max: 60 * second,
+            max_rate: 2 * gib + gib / 2,
+            batch: gib / 128,
+            batch_time: second / 100,
+            bandwidth: 2 * gib + gib / 2,
+            backoff: true,
+            tiers: None,
+        };
+        assert_eq!(Settings::default(), expected);
+        assert_eq!(expected.look_size(), 2 * gib);
+        let tiers = Tiers { cold_after: 120 * second, hot_threshold: second, rate: gib / 8 };
+        assert_eq!(Tiers::default(), tiers);
+    }
+
+    #[test]
+    fn settings_that_cannot_work_are_named() {
+        let (good, tiers) = (Settings::default(), Tiers::default());
+        assert_eq!(good.check(), Ok(()));
+        assert_eq!(Settings { tiers: Some(tiers), ..good }.check(), Ok(()));
+        let nothing = [
+            ("scan_size", Settings { scan_size: 0, ..good }),
+            ("max_rate", Settings { max_rate: 0, ..good }),
+            ("batch", Settings { batch: 0, ..good }),
+            ("bandwidth", Settings { bandwidth: 0, ..good }),
+            ("rate", Settings { tiers: Some(Tiers { rate: 0, ..tiers }), ..good }),
+        ];
+        for (name, bad) in nothing {
+            assert_eq!(bad.check(), Err(BadSetting::Zero(name)));
+        }
+        let endless = Duration::MAX;
+        let too_long = [
+            ("scan_delay", Settings { scan_delay: endless, ..good }),
+            ("period_min", Settings { period_min: endless, period_max: endless, ..good }),
+            ("period_max", Settings { period_max: endless, ..good }),
+            ("batch_time", Settings { batch_time: endless, ..good }),
+            (
+                "cold_after",
+                Settings { tiers: Some(Tiers { cold_after: endless, ..tiers }), ..good },
+            ),
+            (
+                "hot_threshold",
+                Settings { tiers: Some(Tiers { hot_threshold: endless, ..tiers }), ..good },
+            ),
+        ];
+        for (name, bad) in too_long {
+            assert_eq!(bad.check(), Err(BadSetting::TooLong(name)));
+        }
+        let huge = Settings { scan_size: u64::MAX, ..good };
+        assert_eq!(huge.check(), Err(BadSetting::ScanSize));
+        let swapped = Settings { period_max: Duration::ZERO, ..good };
+        assert_eq!(swapped.check(), Err(BadSetting::Periods));
+        // Of several the first.
+        let both = Settings { scan_size: 0, bandwidth: 0, ..good };
+        assert_eq!(both.check(), Err(BadSetting::Zero("scan_size")));
+        let both = Settings { scan_delay: endless, batch_time: endless, ..good };
+        assert_eq!(both.check(), Err(BadSetting::TooLong("scan_delay")));
     }
 
     #[test]

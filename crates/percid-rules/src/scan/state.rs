@@ -63,9 +63,7 @@ impl Scan {
         for (range, traits) in regions {
             let start = range.start;
             let known = before.binary_search_by_key(&start, |old| old.range.start);
-            if !self.add(range, traits) {
-                continue;
-            }
+            self.add(range, traits);
             if let Some(region) = self.at(start) {
                 region.memory = known.ok().and_then(|place| before[place].memory.clone());
             }

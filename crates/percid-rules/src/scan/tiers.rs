@@ -267,9 +267,13 @@ mod tests {
         assert_eq!(threshold.get(), SECOND);
         threshold.adapt(seconds(60), u64::MAX, 1, 60 * SECOND);
         assert!(threshold.get() < SECOND);
-        let before = threshold.get();
-        threshold.adapt(seconds(60), 0, u64::MAX, Duration::ZERO);
-        assert_eq!(threshold.get(), before, "no time has passed");
+    }
+
+    #[test]
+    fn nothing_is_adapted_where_no_time_has_passed() {
+        let mut threshold = HotThreshold::new(&Tiers::default(), Duration::ZERO);
+        threshold.adapt(Duration::ZERO, 1, 1, Duration::ZERO);
+        assert_eq!(threshold.get(), SECOND);
     }
 
     #[test]
@@ -351,11 +355,24 @@ mod tests {
     }
 
     #[test]
+    fn all_of_the_rate_may_be_used_in_each_second() {
+        let mut limit = RateLimit::new(10);
+        for (at, bytes, admitted) in [(5, 10, true), (5, 1, false), (6, 9, true), (6, 1, true)] {
+            assert_eq!(limit.admit(seconds(at), bytes), admitted, "{at} s");
+        }
+    }
+
+    #[test]
     fn a_page_larger_than_the_rate_moves_once_a_second() {
         let mut limit = RateLimit::new(1);
         let times = [0, 1, 999, 1000, 1500].map(Duration::from_millis);
         let admitted = times.map(|at| limit.admit(at, 2 * MIB));
         assert_eq!(admitted, [true, false, false, true, false]);
+    }
+
+    #[test]
+    fn a_stamp_is_in_hundredths_of_a_second() {
+        assert_eq!(Stamp::at(Duration::from_millis(1019)).word(), 101);
     }
 
     #[test]
@@ -386,6 +403,11 @@ mod tests {
         assert_eq!(slow_nodes(&in_tiers), [1, 2]);
         let on_package = [node(0, true, Some(4)), node(1, false, Some(3))];
         assert_eq!(slow_nodes(&on_package), vec![0; 0]);
+        let of_two = [node(0, true, Some(6)), node(1, true, Some(2)), node(2, false, Some(4))];
+        assert_eq!(slow_nodes(&of_two), [2], "slower than one of them");
+        let bare = NodeTraits { has_memory: false, ..node(3, true, Some(2)) };
+        let beside_bare = [node(0, true, Some(4)), node(1, false, Some(3)), bare];
+        assert_eq!(slow_nodes(&beside_bare), vec![0; 0], "a node without memory is not faster");
         assert_eq!(slow_nodes(&[node(0, true, None), node(1, true, None)]), vec![0; 0]);
         let empty = NodeTraits { has_memory: false, ..node(1, false, None) };
         assert_eq!(slow_nodes(&[node(0, true, None), empty]), vec![0; 0]);

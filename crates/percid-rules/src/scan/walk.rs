@@ -53,6 +53,7 @@ mod tests {
 
     impl Effects for Log {
         fn arm(&mut self, region: u64, part: Range<u64>) -> u64 {
+            assert!(self.0.len() < 1000, "the pass does not end");
             self.0.push((region / MIB, format!("arm {}..{}", part.start / MIB, part.end / MIB)));
             1
         }
@@ -168,6 +169,7 @@ mod tests {
                     let seen = pass(&mut scan, second, &rules);
                     assert_eq!(seen[0], done(0, "arm 0..1"), "{seen:?}");
                     assert_eq!(scan.sequence, sequence, "the pass ends in the second region");
+                    assert!(second > 30 || scan.users(0) == 1, "one window a visit");
                 }
                 assert_eq!(scan.users(0), users, "{sequence}, {rules:?}");
             }
@@ -205,6 +207,7 @@ mod tests {
         impl Effects for Armed {
             fn arm(&mut self, _: u64, _: Range<u64>) -> u64 {
                 self.0 += 1;
+                assert!(self.0 < 100, "the pass does not end");
                 0
             }
             fn note(&mut self, _: u64, _: Reason) {}
@@ -359,12 +362,157 @@ mod tests {
         }
     }
 
+    /// The parts that a pass arms, to the byte, of which it may arm `size` bytes; nothing if all is
+    /// armed already.
+    fn parts(scan: &mut Scan, size: u64, armed: u64) -> Vec<(u64, u64)> {
+        struct Parts(Vec<(u64, u64)>, u64);
+        impl Effects for Parts {
+            fn arm(&mut self, _: u64, part: Range<u64>) -> u64 {
+                assert!(self.0.len() < 1000, "the pass does not end");
+                self.0.push((part.start, part.end));
+                self.1
+            }
+            fn note(&mut self, _: u64, _: Reason) {}
+        }
+        let settings = Settings { scan_size: size, ..Settings::default() };
+        let mut parts = Parts(Vec::new(), armed);
+        scan.pass(ME, Duration::ZERO, &settings, &Rules::BASE, &mut parts);
+        parts.0
+    }
+
+    #[test]
+    fn a_pass_ends_at_the_byte_where_nothing_may_be_armed_or_looked_at_any_more() {
+        let regions = |parts: &[(u64, u64)]| {
+            let mut scan = Scan::new();
+            assert!(parts.iter().all(|&(start, end)| scan.add(start..end, Traits::ANONYMOUS)));
+            scan
+        };
+        // One byte is left of two that may be armed, none of the one.
+        let of_one = [(0, 1), (1, 4), (4, 9)];
+        assert_eq!(parts(&mut regions(&of_one), 2, 1), of_one[..2]);
+        assert_eq!(parts(&mut regions(&of_one), 1, 1), of_one[..1]);
+        // One byte is left of sixteen that may be looked at, none of the eight.
+        let of_eight = [(0, 8), (8, 15), (15, 16), (16, 17)];
+        assert_eq!(parts(&mut regions(&of_eight), 2, 0), of_eight[..3]);
+        assert_eq!(parts(&mut regions(&of_eight), 1, 0), of_eight[..1]);
+        // Up to the next multiple of a huge page.
+        let mut large = regions(&[(MIB, 9 * MIB + 5)]);
+        assert_eq!(parts(&mut large, 4096, 1), [(MIB, 2 * MIB)]);
+        assert_eq!(parts(&mut large, 4 * MIB, 1), [(2 * MIB, 6 * MIB)]);
+        assert_eq!(parts(&mut large, 4 * MIB, 1), [(6 * MIB, 9 * MIB + 5)]);
+    }
+
+    #[test]
+    fn a_scan_without_regions_has_no_sequences() {
+        for order in [Order::Address, Order::Activity] {
+            let mut scan = Scan::new();
+            assert_eq!(pass(&mut scan, 9, &Rules { order, ..Rules::BASE }), []);
+            assert_eq!((scan.sequence(), scan.bytes()), (0, 0));
+        }
+    }
+
+    #[test]
+    fn sequences_may_be_counted_from_0_again() {
+        let mut scan = grown(&[(0, 1)]);
+        assert_eq!((scan.sequence(), scan.sequences_of(0)), (6, 1));
+        scan.restart_sequences();
+        assert_eq!(scan.sequence(), 0);
+    }
+
+    #[test]
+    fn a_region_that_is_not_there_is_left_as_it_is() {
+        let mut scan = grown(&[(0, 1)]);
+        scan.visit(MIB, Duration::ZERO, &Settings::default());
+        scan.set_traits(MIB, Traits::ANONYMOUS);
+        scan.used_by(MIB, 1);
+        assert_eq!((scan.users(MIB), scan.sequences_of(MIB), scan.bytes()), (0, 0, MIB));
+    }
+
+    #[test]
+    fn where_the_next_region_is_gone_a_sequence_begins() {
+        let mut scan = grown(&[(0, 1), (4, 300)]);
+        scan.used_by(4 * MIB, 1 << Width::Bits64.bit(ME.thread));
+        pass(&mut scan, 2, &Rules::BASE);
+        assert_eq!(scan.offset, 260 * MIB);
+        let sequence = scan.sequence();
+        assert!(scan.remove(4 * MIB));
+        assert_eq!(pass(&mut scan, 2, &Rules::BASE), [done(0, "pid_inactive")]);
+        assert_eq!(
+            scan.sequence(),
+            sequence + 2,
+            "it begins, and ends behind the one that is left"
+        );
+    }
+
+    #[test]
+    fn what_grew_behind_its_scan_is_left_out_once_in_the_sequence() {
+        let mut scan = grown(&[(0, 1), (4, 5)]);
+        let forced = pass(&mut scan, 2, &Rules::SELECTIVE);
+        assert_eq!((&forced[2], scan.offset), (&done(0, "arm 0..1"), MIB));
+        scan.remap([(0..2 * MIB, Traits::ANONYMOUS), (4 * MIB..5 * MIB, Traits::ANONYMOUS)]);
+        let rest = [done(0, "seq_completed"), done(4, "pid_inactive"), done(4, "arm 4..5")];
+        assert_eq!(pass(&mut scan, 2, &Rules::SELECTIVE), rest);
+    }
+
+    /// The regions were first visited in the sequences 5 and 8.
+    #[test]
+    fn blindness_and_starvation_are_each_regions_own() {
+        let fixed = Rules { force_inactive: false, ..Rules::LINUX_6_12 };
+        let mut scan = grown(&[(0, 1)]);
+        scan.sequence += 2;
+        assert!(scan.add(4 * MIB..5 * MIB, Traits::ANONYMOUS));
+        scan.visit(4 * MIB, Duration::ZERO, &Settings::default());
+        let inactive = |region| done(region, "pid_inactive");
+        let (first, second) = (done(0, "arm 0..1"), done(4, "arm 4..5"));
+        for (sequence, expected) in [
+            (8, [inactive(0), second.clone()]),
+            (9, [first.clone(), second.clone()]),
+            (10, [first.clone(), inactive(4)]),
+            (11, [first.clone(), inactive(4)]),
+            (12, [first, second]),
+        ] {
+            let mut at = scan.clone();
+            at.sequence = sequence;
+            assert_eq!(pass(&mut at, 2, &fixed), expected, "{sequence}");
+        }
+        // Without the fix it is the process that is young.
+        for (sequence, what) in [(1, "arm 0..1"), (2, "pid_inactive")] {
+            let mut at = grown(&[(0, 1)]);
+            at.sequence = sequence;
+            assert_eq!(pass(&mut at, 2, &Rules::BASE), [done(0, what)], "{sequence}");
+        }
+    }
+
+    #[test]
+    fn the_order_by_activity_leaves_all_for_later_that_is_behind_what_was_begun() {
+        let rules = Rules { order: Order::Activity, ..Rules::SELECTIVE };
+        let mut scan = grown(&[(0, 1), (2, 3), (4, 300)]);
+        let sequence = scan.sequence();
+        scan.used_by(4 * MIB, 1 << rules.width.bit(ME.thread));
+        let idle = [done(0, "pid_inactive"), done(2, "pid_inactive")];
+        let first = pass(&mut scan, 2, &rules);
+        assert_eq!(first, [[done(4, "arm 4..260")].as_slice(), &idle].concat());
+        assert_eq!(scan.sequence(), sequence);
+        let next = pass(&mut scan, 2, &rules);
+        let rest = [done(4, "arm 260..300"), done(0, "arm 0..1"), idle[1].clone()];
+        assert_eq!((next.as_slice(), scan.sequence()), (rest.as_slice(), sequence));
+        // One that is begun and nothing else.
+        let mut alone = grown(&[(0, 300)]);
+        pass(&mut alone, 2, &rules);
+        assert_eq!(alone.sequence(), sequence);
+        pass(&mut alone, 2, &rules);
+        assert_eq!(alone.sequence(), sequence + 1);
+    }
+
     #[test]
     fn regions_do_not_overlap() {
         let mut scan = grown(&[(2, 4)]);
-        for (start, end) in [(1, 3), (3, 5), (2, 4), (3, 3), (0, 9)] {
+        for (start, end) in [(1, 3), (3, 5), (2, 4), (3, 3), (0, 9), (6, 6)] {
             assert!(!scan.add(start * MIB..end * MIB, Traits::ANONYMOUS), "{start}..{end}");
         }
         assert!(scan.add(0..2 * MIB, Traits::ANONYMOUS) && scan.remove(0) && !scan.remove(0));
+        let mapped = [(0, 2), (1, 3), (3, 4)];
+        scan.remap(mapped.map(|(start, end)| (start * MIB..end * MIB, Traits::ANONYMOUS)));
+        assert_eq!(scan.bytes(), 3 * MIB, "the second is left out");
     }
 }
