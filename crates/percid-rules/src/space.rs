@@ -612,6 +612,9 @@ mod tests {
         assert_eq!(s.enter(0, 1, None, limits(8, 2)), 1, "not its recent one");
         s.space().free(0);
         assert_eq!(s.enter(1, 2, None, limits(8, 2)), 0);
+        s.leave(0);
+        s.space().hold_back(1);
+        assert_eq!(s.enter(0, 1, None, limits(8, 3)), 2, "nor the other free one");
     }
 
     #[test]
@@ -636,6 +639,19 @@ mod tests {
         assert!(s.space().scan_due(EXPIRY_MS));
         s.space().scanned(EXPIRY_MS);
         assert!(!s.space().scan_due(2 * EXPIRY_MS - 1));
+        assert_eq!(s.space().take(4, true), None);
+    }
+
+    #[test]
+    fn following_the_demand_is_a_scan() {
+        let mut s = Storage::new();
+        wander(&mut s, relaxed(1, 8), 0, 400);
+        assert!(!s.space().scan_due(399) && s.space().scan_due(400), "the last one was at 300 ms");
+    }
+
+    #[test]
+    fn a_bound_is_1_where_nothing_is_known() {
+        assert_eq!(limits(0, 0).bound(), 1);
     }
 
     #[test]
@@ -880,9 +896,9 @@ mod tests {
             let (mut s, mut naive, mut next) = (Storage::new(), Naive::default(), random(seed));
             let (mut now, mut limits) = (0, relaxed(1, 8));
             for step in 0..400 {
-                now += [0, 1, 25, 100][if next(4) > 0 { 0 } else { next(4) as usize }];
+                now += [0, 1, 24, 100][if next(4) > 0 { 0 } else { next(4) as usize }];
                 if next(40) == 0 {
-                    limits = Limits { allowed: 1 + next(8), threads: 1 + next(6), most: next(9) };
+                    limits = Limits { allowed: next(11), threads: next(11), most: next(11) };
                 }
                 let cpu = next(8);
                 let evicted = match next(60) {

@@ -357,7 +357,15 @@ mod tests {
     #[test]
     fn all_of_the_rate_may_be_used_in_each_second() {
         let mut limit = RateLimit::new(10);
-        for (at, bytes, admitted) in [(5, 10, true), (5, 1, false), (6, 9, true), (6, 1, true)] {
+        let asked = [
+            (5, 10, true),
+            (5, 1, false),
+            (6, 9, true),
+            (6, 1, true),
+            (7, 1, true),
+            (7, 10, false),
+        ];
+        for (at, bytes, admitted) in asked {
             assert_eq!(limit.admit(seconds(at), bytes), admitted, "{at} s");
         }
     }
