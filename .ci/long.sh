@@ -15,13 +15,13 @@ python     night     8    does the wheel work with other Pythons, and on Ray?
 miri       night     10   is there undefined behaviour, where Miri can see it?
 sanitizers night     10   is memory used that is not there, or without order, by threads of this kernel?
 c-matrix   night     20   are C and C++ programs right by every compiler, in every dialect and way?
-untested   night     60   do the tests of rules and parsers notice small faults?
 race       night     30   can real kernels give one mm_cid to two threads?
 stress     night     75   is anything lost, doubled or shared under load?
 machines   night     90   does it hold on every kernel, with more CPUs and nodes?
 fuzz       night     115  does any input end, hang or bloat a parser, within ten minutes for each?
 steady     night     300  does any test fail because the machine is busy, has one CPU, or stands still?
-mutants    night     900  do the suites notice every small fault of the catalogue?
+mutants    night     1200 do the tests of each crate notice small faults that nobody chose?
+catalogue  night     900  do the suites notice every small fault of the catalogue?
 '
 
 units_book() { echo all; }
@@ -174,23 +174,6 @@ unit_c-matrix() {
     PERCID_MATRIX=row:$1 cargo test -p percid-capi --test c_interface the_whole_matrix -- --nocapture
 }
 
-# .cargo/mutants.toml says of which files.
-units_untested() { printf '%s\n' percid-rules percid; }
-unit_untested() {
-    .ci/install-tools mutants
-    case $1 in
-        percid) untested -p percid -- --lib -- histogram:: machine:: sys:: ;;
-        *) untested -p "$1" -- --lib ;;
-    esac
-}
-
-untested() {
-    local status=0
-    target/cargo-mutants/bin/cargo-mutants mutants --timeout 60 --output target/untested "$@" || status=$?
-    # 3: none was missed, but some never came to an end, which is noticed.
-    [ "$status" = 0 ] || [ "$status" = 3 ]
-}
-
 units_race() { echo held; }
 unit_race() { cargo run --release -p percid-kernel-race -- --way held --runs 3 --controls 1; }
 
@@ -263,8 +246,15 @@ units_steady() {
 }
 unit_steady() { .ci/steady "${1%-*}" "${1##*-}"; }
 
-units_mutants() { basename --suffix=.toml verify/mutants/catalogue/*.toml; }
-unit_mutants() { cargo run -p percid-mutants -- --room "$1"; }
+# A part of a crate's mutants each; `.ci/mutants table` makes a table of the reports.
+units_mutants() { .ci/mutants units; }
+unit_mutants() {
+    .ci/install-tools gamma
+    .ci/mutants unit "$1" "$results/mutants"
+}
+
+units_catalogue() { basename --suffix=.toml verify/mutants/catalogue/*.toml; }
+unit_catalogue() { cargo run -p percid-mutants -- --room "$1"; }
 
 # The results of this commit: a line for each unit that was done, with its step, unit, result, seconds and
 # last line of output.

@@ -12,6 +12,7 @@ package    code      0.4  can the packages be published?
 test       tests     10   do the tests of all crates pass, as the README runs them?
 slow       tests     2.1  do the tests pass that take too long for every `cargo test`?
 aborts     tests     1.4  may every instruction be interrupted?
+mutants    tests     0    do the tests notice small faults in the lines that have changed? (where cargo-gamma is)
 musl       tests     0.7  do static programs work?
 msrv       systems   0.8  does the oldest supported compiler build it?
 targets    systems   2    does it compile on every platform, and is it right as it is built elsewhere?
@@ -166,6 +167,15 @@ run_documents() {
 
 run_aborts() { cargo run -p percid-aborts; }
 
+# Building the tool takes five minutes, which is left to who wants it: .ci/install-tools gamma.
+run_mutants() {
+    if [ ! -x target/gamma/bin/cargo-gamma ]; then
+        echo "mutants of the change: cargo-gamma is not installed" >>"${PERCID_NOT_CHECKED:-/dev/stderr}"
+        return
+    fi
+    .ci/mutants changed "$(since)"
+}
+
 run_musl() {
     cargo build -p percid-programs --target "$musl"
     local program
@@ -190,11 +200,14 @@ run_machines() {
         --program "choice,probe --starts 20 --expect bad,count,stress --seconds 3 --source table"
 }
 
+# The commit that changes are counted from.
+since() { echo "${PERCID_SINCE:-$(git rev-parse --quiet --verify '@{upstream}' || git rev-parse HEAD~1)}"; }
+
 # What two minutes can tell of the crates that have changed.
 run_changed() {
     run_format
     local since packages
-    since=${PERCID_SINCE:-$(git rev-parse --quiet --verify '@{upstream}' || git rev-parse HEAD~1)}
+    since=$(since)
     mapfile -t packages < <(changed_packages "$since")
     [ ${#packages[@]} -gt 0 ] || { echo "no crate has changed since $since"; return; }
     echo "changed since $since: ${packages[*]}"
