@@ -14,6 +14,8 @@ mod elsewhere;
 mod error;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 mod inner;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
+mod kernel;
 mod lock;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 mod migrate;

@@ -10,6 +10,7 @@ use crate::access::entry::Entry;
 use crate::access::pages::{Pages, Work};
 use crate::call_size::CallSize;
 use crate::done::Batch;
+use crate::kernel::Kernel;
 use crate::sys::{memory, nodes};
 use crate::tiers::Placement;
 use crate::tiers::tracked::OfRegion;
@@ -28,6 +29,7 @@ pub(crate) fn bytes(settings: &Settings, size: &CallSize) -> u64 {
 
 /// Moves a batch of a region's pages to where they were used last.
 pub(crate) fn move_some(
+    kernel: &impl Kernel,
     entry: &Entry,
     settings: &Settings,
     tiers: Option<&Placement>,
@@ -44,12 +46,13 @@ pub(crate) fn move_some(
     if let Some(tiers) = tiers {
         tiers.keep_to_rate(pages, &mut grains);
     }
-    move_grains(entry, pages, &grains, work, began, size)
+    move_grains(kernel, entry, pages, &grains, work, began, size)
 }
 
 /// Moves a batch of a region's cold pages to a slow node. What cannot be moved is left alone for as
 /// long as if it had just been armed. Returns whether no more may be demoted in this second, too.
 pub(crate) fn demote_some(
+    kernel: &impl Kernel,
     entry: &Entry,
     settings: &Settings,
     tiers: &Placement,
@@ -63,7 +66,7 @@ pub(crate) fn demote_some(
     }
     let most = (bytes(settings, size) >> pages.layout.shift).max(1) as usize;
     let cold = tiers.take_cold(pages, most);
-    let batch = move_grains(entry, pages, &cold.grains, work, began, size);
+    let batch = move_grains(kernel, entry, pages, &cold.grains, work, began, size);
     let stayed = |&&(grain, node): &&(usize, u32)| pages.home(grain) != Some(node);
     if let Some(tracked) = pages.tiers() {
         cold.grains.iter().filter(stayed).for_each(|&(grain, _)| tracked.stamp(grain));
@@ -74,6 +77,7 @@ pub(crate) fn demote_some(
 /// Moves grains to nodes, and counts what became of it. The lock on `work` shows that nobody else
 /// does.
 fn move_grains(
+    kernel: &impl Kernel,
     entry: &Entry,
     pages: &Pages,
     grains: &[(usize, u32)],
@@ -84,9 +88,9 @@ fn move_grains(
     if grains.is_empty() {
         return Batch::default();
     }
-    let page_moves = page_moves(pages, grains);
+    let page_moves = page_moves(kernel, pages, grains);
     settle(pages, grains, &page_moves);
-    let (outcomes, took) = carry_out(&page_moves);
+    let (outcomes, took) = carry_out(kernel, &page_moves);
     size.learn((page_moves.len() * memory::page_size()) as u64, took);
     let done: Vec<(PageMove, i32)> = page_moves.into_iter().zip(outcomes).collect();
     for of_grain in done.chunk_by(|(one, _), (other, _)| one.grain == other.grain) {
@@ -142,7 +146,7 @@ struct PageMove {
 }
 
 /// Returns the pages of some grains that are not on their wanted node, by node.
-fn page_moves(pages: &Pages, grains: &[(usize, u32)]) -> Vec<PageMove> {
+fn page_moves(kernel: &impl Kernel, pages: &Pages, grains: &[(usize, u32)]) -> Vec<PageMove> {
     let page = memory::page_size();
     let all = grains.iter().flat_map(|&(grain, node)| {
         let addresses = pages.layout.grain(grain).step_by(page);
@@ -152,7 +156,7 @@ fn page_moves(pages: &Pages, grains: &[(usize, u32)]) -> Vec<PageMove> {
     all.sort_by_key(|page_move| (page_move.node, page_move.grain));
     let addresses: Vec<usize> = all.iter().map(|page_move| page_move.address).collect();
     let mut now = vec![nodes::UNTOUCHED; all.len()];
-    if all.is_empty() || nodes::query(&addresses, &mut now).is_err() {
+    if all.is_empty() || kernel.query(&addresses, &mut now).is_err() {
         // What the kernel refuses to look up it refuses to move too; that is counted there.
         return all;
     }
@@ -163,13 +167,13 @@ fn page_moves(pages: &Pages, grains: &[(usize, u32)]) -> Vec<PageMove> {
 }
 
 /// Returns the nodes of the pages afterwards, or negative `errno`s; and how long the kernel took.
-fn carry_out(page_moves: &[PageMove]) -> (Vec<i32>, Duration) {
+fn carry_out(kernel: &impl Kernel, page_moves: &[PageMove]) -> (Vec<i32>, Duration) {
     let began = Instant::now();
     let mut outcomes = vec![nodes::UNTOUCHED; page_moves.len()];
     if page_moves.is_empty() {
         return (outcomes, Duration::ZERO);
     }
-    let refused = move_pages(page_moves, &mut outcomes);
+    let refused = move_pages(kernel, page_moves, &mut outcomes);
     // The kernel ends a call at the first page whose node it refuses, and behind pages that are
     // busy: what goes to other nodes has calls of its own then.
     let same_node = |one: &PageMove, other: &PageMove| one.node == other.node;
@@ -180,38 +184,266 @@ fn carry_out(page_moves: &[PageMove]) -> (Vec<i32>, Duration) {
         let is_first = of_node[0].node == page_moves[0].node;
         let is_untouched = outcomes.iter().all(|outcome| *outcome == nodes::UNTOUCHED);
         let refused =
-            if is_first || !is_untouched { refused } else { move_pages(of_node, outcomes) };
+            if is_first || !is_untouched { refused } else { move_pages(kernel, of_node, outcomes) };
         let untouched = outcomes.iter_mut().filter(|outcome| **outcome == nodes::UNTOUCHED);
         untouched.for_each(|outcome| *outcome = -refused.unwrap_or(libc::EAGAIN));
     }
     let took = began.elapsed();
-    look_again(page_moves, &mut outcomes);
+    look_again(kernel, page_moves, &mut outcomes);
     (outcomes, took)
 }
 
 /// Moves pages by one system call, most of whose time can be what it takes in any case: for all CPUs
 /// to let go of pages. Returns why the kernel refused.
-fn move_pages(page_moves: &[PageMove], outcomes: &mut [i32]) -> Option<i32> {
+fn move_pages(kernel: &impl Kernel, page_moves: &[PageMove], outcomes: &mut [i32]) -> Option<i32> {
     let addresses: Vec<usize> = page_moves.iter().map(|page_move| page_move.address).collect();
     let nodes: Vec<i32> = page_moves.iter().map(|page_move| page_move.node).collect();
-    nodes::move_to(&addresses, &nodes, outcomes).err()
+    kernel.move_to(&addresses, &nodes, outcomes).err()
 }
 
 /// The kernel calls a part of a huge page busy while it moves with the rest. So the outcome is
 /// where such pages are now.
-fn look_again(page_moves: &[PageMove], outcomes: &mut [i32]) {
+fn look_again(kernel: &impl Kernel, page_moves: &[PageMove], outcomes: &mut [i32]) {
     let missed = |(page_move, outcome): (&PageMove, &i32)| *outcome != page_move.node;
     let places: Vec<usize> = (0..page_moves.len())
         .filter(|&place| missed((&page_moves[place], &outcomes[place])))
         .collect();
     let addresses: Vec<usize> = places.iter().map(|&place| page_moves[place].address).collect();
     let mut now = vec![nodes::UNTOUCHED; places.len()];
-    if places.is_empty() || nodes::query(&addresses, &mut now).is_err() {
+    if places.is_empty() || kernel.query(&addresses, &mut now).is_err() {
         return;
     }
     for (place, now) in places.into_iter().zip(now) {
         if now == page_moves[place].node {
             outcomes[place] = now;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::Mutex;
+    use std::sync::atomic::{AtomicBool, AtomicU32};
+
+    use percid_rules::scan::Width;
+    use percid_rules::scan::migration_policy::PageAccess;
+
+    use super::*;
+    use crate::access::pages::Layout;
+    use crate::access_method::AccessMethod;
+    use crate::kernel::pretended::Pretended;
+
+    const START: usize = 1 << 30;
+    const GRAINS: usize = 24;
+    /// Pages of a grain.
+    const PAGES: usize = 4;
+    const NODES: u32 = 4;
+
+    /// Marsaglia's xorshift: numbers below a bound.
+    fn random(seed: u64) -> impl FnMut(u64) -> u32 {
+        let mut state = seed * 2 + 1;
+        move |below| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state % below) as u32
+        }
+    }
+
+    /// A region of addresses that nothing is mapped at: only the pretended kernel knows it.
+    fn region() -> Entry {
+        let page = memory::page_size();
+        let layout = Layout {
+            start: START,
+            bytes: GRAINS * PAGES * page,
+            shift: (PAGES * page).trailing_zeros(),
+            nodes: NODES as usize,
+            rights: 0,
+            width: Width::Bits64,
+            backoff: true,
+            anonymous: true,
+        };
+        let nodes: Vec<u32> = (0..NODES).collect();
+        Entry {
+            range: START..START + layout.bytes,
+            access: AccessMethod::Reported,
+            pages: Pages::new(layout, &nodes, memory::map),
+            tally: Mutex::default(),
+            active: AtomicU32::new(0),
+            gone: AtomicBool::new(false),
+            monitor: None,
+            is_kept_from_kernel: false,
+            vanished: AtomicBool::new(false),
+        }
+    }
+
+    fn pages_of(pages: &Pages, grain: usize) -> Vec<usize> {
+        pages.layout.grain(grain).step_by(memory::page_size()).collect()
+    }
+
+    /// Pages anywhere, of which some have no memory and some are busy.
+    fn machine(next: &mut impl FnMut(u64) -> u32) -> Pretended {
+        let mut machine = Pretended::default();
+        let quiet = next(3) == 0;
+        let scattered = next(2) == 0;
+        for grain in 0..GRAINS {
+            let home = next(u64::from(NODES));
+            for place in 0..PAGES {
+                let page = START + (grain * PAGES + place) * memory::page_size();
+                let node = if scattered { next(u64::from(NODES)) } else { home };
+                if next(8) > 0 {
+                    machine.homes.get_mut().insert(page, node);
+                }
+                if !quiet && next(16) == 0 {
+                    machine.busy.insert(page);
+                }
+            }
+        }
+        if next(3) == 0 {
+            machine
+                .refused
+                .insert(next(u64::from(NODES)), [libc::EACCES, libc::ENODEV][next(2) as usize]);
+        }
+        machine
+    }
+
+    /// What a batch must do, page by page.
+    fn expected(
+        machine: &Pretended,
+        wanted: &BTreeMap<usize, u32>,
+    ) -> (BTreeMap<usize, u32>, BTreeMap<i32, u64>) {
+        let mut homes = machine.homes.borrow().clone();
+        let mut failed = BTreeMap::new();
+        for (page, home) in &mut homes {
+            let Some(node) = wanted.get(page).filter(|node| *node != home) else { continue };
+            let errno = match machine.refused.get(node) {
+                Some(errno) => *errno,
+                None if machine.busy.contains(page) => libc::EAGAIN,
+                None => {
+                    *home = *node;
+                    continue;
+                }
+            };
+            *failed.entry(errno).or_default() += 1;
+        }
+        (homes, failed)
+    }
+
+    #[test]
+    fn every_page_that_can_moves_and_every_other_one_is_counted_with_its_reason() {
+        let mut cases = [0; 3];
+        for seed in 0..2000 {
+            let mut next = random(seed);
+            let (machine, entry) = (machine(&mut next), region());
+            let pages = entry.pages.as_ref().expect("memory");
+            let mut grains: Vec<(usize, u32)> = Vec::new();
+            for grain in 0..GRAINS {
+                let home = machine.homes.borrow().get(&pages_of(pages, grain)[0]).copied();
+                home.into_iter().for_each(|home| pages.set_home(grain, home));
+                if next(2) == 0 {
+                    grains.push((grain, next(u64::from(NODES))));
+                }
+            }
+            let wanted: BTreeMap<usize, u32> = grains
+                .iter()
+                .flat_map(|&(grain, node)| {
+                    pages_of(pages, grain).into_iter().map(move |page| (page, node))
+                })
+                .collect();
+            let before = machine.homes.borrow().clone();
+            let known: Vec<Option<u32>> = (0..GRAINS).map(|grain| pages.home(grain)).collect();
+            let (homes, failed) = expected(&machine, &wanted);
+
+            let (work, began) = (pages.go_on_with_work(), Instant::now());
+            let mut size = FIRST;
+            let batch = move_grains(&machine, &entry, pages, &grains, work, began, &mut size);
+
+            assert_eq!(*machine.homes.borrow(), homes, "seed {seed}");
+            assert_eq!(entry.tally().failed, failed, "seed {seed}");
+            let moved = homes.iter().filter(|(page, home)| before[*page] != **home).count() as u64;
+            assert_eq!((batch.moved, batch.failed), (moved, failed.values().sum()), "seed {seed}");
+            assert_eq!(entry.tally().moved, moved, "seed {seed}");
+            for (grain, known) in (0..GRAINS).zip(known) {
+                // A grain is where it was thought to be until all of its memory is elsewhere.
+                let to = grains.iter().find(|(of, _)| *of == grain).map(|(_, node)| *node);
+                let is_there = |node: &u32| {
+                    pages_of(pages, grain)
+                        .iter()
+                        .all(|page| homes.get(page).is_none_or(|home| home == node))
+                };
+                let home = to.filter(is_there).or(known);
+                assert_eq!(pages.home(grain), home, "seed {seed}, grain {grain}");
+            }
+            cases[0] += usize::from(failed.is_empty());
+            cases[1] += usize::from(failed.contains_key(&libc::EAGAIN));
+            cases[2] += usize::from(failed.len() > 1);
+        }
+        assert!(cases.iter().all(|count| *count > 100), "{cases:?}");
+    }
+
+    /// As where `move_pages` is forbidden, by a sandbox for example.
+    #[test]
+    fn where_nothing_is_answered_every_page_fails() {
+        let machine = Pretended {
+            refused: (0..NODES).map(|node| (node, libc::EPERM)).collect(),
+            mute: Some(libc::EPERM),
+            ..machine(&mut random(0))
+        };
+        let entry = region();
+        let pages = entry.pages.as_ref().expect("memory");
+        let (work, began) = (pages.go_on_with_work(), Instant::now());
+        let batch = move_grains(
+            &machine,
+            &entry,
+            pages,
+            &[(3, 1), (5, 2)],
+            work,
+            began,
+            &mut FIRST.clone(),
+        );
+        assert_eq!((batch.moved, batch.failed), (0, 2 * PAGES as u64));
+        assert_eq!(entry.tally().failed, BTreeMap::from([(libc::EPERM, 2 * PAGES as u64)]));
+        assert_eq!((pages.home(3), pages.home(5)), (None, None));
+    }
+
+    #[test]
+    fn a_batch_takes_what_is_wanted_and_not_more_than_its_size() {
+        let machine = Pretended::default();
+        let entry = region();
+        let pages = entry.pages.as_ref().expect("memory");
+        for grain in 0..GRAINS {
+            pages.set_home(grain, 0);
+            machine
+                .homes
+                .borrow_mut()
+                .extend(pages_of(pages, grain).into_iter().map(|page| (page, 0)));
+            pages.arm(grain, 0);
+            pages.note_use(grain, PageAccess { thread: 7, node: 1 });
+        }
+        assert_eq!(entry.pending(), GRAINS as u64);
+        let of_two = 2 * pages.layout.grain(0).len() as u64;
+        let settings = Settings { batch: of_two, ..Settings::default() };
+        let batch = move_some(&machine, &entry, &settings, None, &mut FIRST.clone());
+        assert_eq!((batch.moved, entry.pending()), (2 * PAGES as u64, GRAINS as u64 - 2));
+        assert_eq!(machine.asked.get(), 2 * PAGES, "no page is asked about but these, once");
+        pages.go_on_with_work().over = true;
+        let batch = move_some(&machine, &entry, &settings, None, &mut FIRST.clone());
+        assert_eq!((batch.moved, entry.pending()), (0, GRAINS as u64 - 2), "the region is gone");
+    }
+
+    #[test]
+    fn a_batch_has_the_bytes_of_its_time_between_the_least_and_the_most() {
+        let settings = Settings::default();
+        let took = |time| {
+            let mut size = FIRST;
+            (0..40).for_each(|_| size.learn(1 << 20, time));
+            (0..40).for_each(|_| size.learn(2 << 20, 2 * time));
+            bytes(&settings, &size)
+        };
+        assert_eq!(bytes(&settings, &FIRST), 4 << 20);
+        assert_eq!(took(Duration::from_secs(9)), LEAST);
+        assert_eq!(took(Duration::from_nanos(9)), settings.batch);
+        assert!((3 << 20..5 << 20).contains(&took(Duration::from_micros(2500))));
     }
 }

@@ -272,7 +272,7 @@ impl Shared {
         }
     }
 
-    fn note_use(&self, grain: usize, access: PageAccess) {
+    pub(crate) fn note_use(&self, grain: usize, access: PageAccess) {
         let bit = self.layout.width.bit(access.thread);
         self.users[bit as usize / 64].fetch_or(1 << (bit % 64), Relaxed);
         let uses = |node: u32| self.use_by_node().get(node as usize);

@@ -16,6 +16,7 @@ use crate::access_method::AccessMethod;
 use crate::call_size::CallSize;
 use crate::inner::log::Log;
 use crate::inner::whereabouts::{self, Resident};
+use crate::kernel::Linux;
 use crate::report::event::Event;
 use crate::sys::{maps, memory};
 
@@ -139,7 +140,7 @@ fn arm(
         let is_wanted = |&grain: &usize| !pages.is_armed(grain) && !work.excludes(grain);
         let wanted: Vec<usize> = piece.clone().filter(is_wanted).collect();
         work.looks += 1;
-        let found = match whereabouts::look_up(pages, &wanted, work.looks) {
+        let found = match whereabouts::look_up(&Linux, pages, &wanted, work.looks) {
             Ok(found) => found,
             Err((errno, count)) => {
                 tally.fail(errno, count);

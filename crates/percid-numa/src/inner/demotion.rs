@@ -7,6 +7,7 @@ use crate::access::entry::Entry;
 use crate::done::Batch;
 use crate::inner::Inner;
 use crate::inner::state::State;
+use crate::kernel::Linux;
 use crate::lock::lock;
 use crate::migrate;
 use crate::report::event::Event;
@@ -23,7 +24,7 @@ impl Inner {
             (entry, state.batch_size)
         };
         let (mut batch, is_limited) =
-            migrate::demote_some(&entry, &self.settings, tiers, &mut size);
+            migrate::demote_some(&Linux, &entry, &self.settings, tiers, &mut size);
         let mut state = lock(&self.state);
         state.batch_size = size;
         state.move_time += began.elapsed();

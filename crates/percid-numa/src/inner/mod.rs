@@ -35,6 +35,7 @@ use crate::inner::arming::PassEffects;
 use crate::inner::fork_check::ForkCheck;
 use crate::inner::log::Log;
 use crate::inner::state::{Change, State};
+use crate::kernel::Linux;
 use crate::lock::lock;
 use crate::migrate;
 use crate::report::Report;
@@ -437,7 +438,8 @@ impl Inner {
         };
         let Some(entry) = next else { return self.demote_batch() };
         let mut size = lock(&self.state).batch_size;
-        let mut batch = migrate::move_some(&entry, &self.settings, self.tiers.as_ref(), &mut size);
+        let mut batch =
+            migrate::move_some(&Linux, &entry, &self.settings, self.tiers.as_ref(), &mut size);
         let mut state = lock(&self.state);
         state.batch_size = size;
         state.moved_last = entry.range.start;

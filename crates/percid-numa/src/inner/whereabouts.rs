@@ -10,6 +10,7 @@
 use std::ops::Range;
 
 use crate::access::pages::Pages;
+use crate::kernel::Kernel;
 use crate::sys::{memory, nodes};
 
 /// log2 of the bytes of a block.
@@ -34,6 +35,7 @@ pub(super) type Refused = (i32, u64);
 /// Finds out which of some grains, ascending, have memory, and on which nodes. Another `turn` asks
 /// about other pages.
 pub(super) fn look_up(
+    kernel: &impl Kernel,
     pages: &Pages,
     grains: &[usize],
     turn: u64,
@@ -42,8 +44,8 @@ pub(super) fn look_up(
         return Ok(Vec::new());
     };
     let whole = pages.layout.grain(first).start..pages.layout.grain(last).end;
-    let resident = if pages.layout.anonymous { memory::resident(&whole) } else { None };
-    let Some(resident) = resident else { return ask_all(pages, grains) };
+    let resident = if pages.layout.anonymous { kernel.resident(&whole) } else { None };
+    let Some(resident) = resident else { return ask_all(kernel, pages, grains) };
     let page = memory::page_size();
     let has_memory = |address: usize| resident[(address - whole.start) / page];
     let mut found = Vec::new();
@@ -65,10 +67,10 @@ pub(super) fn look_up(
             samples.push(Sample::new(pages, start..found.len(), &with_memory, &found, turn));
         }
     }
-    let doubtful = ask_samples(pages, &samples, &mut found)?;
+    let doubtful = ask_samples(kernel, pages, &samples, &mut found)?;
     for part in doubtful {
         let grains: Vec<usize> = found[part.clone()].iter().map(|there| there.grain).collect();
-        for now in ask_all(pages, &grains)? {
+        for now in ask_all(kernel, pages, &grains)? {
             let place = found[part.clone()].iter_mut().find(|there| there.grain == now.grain);
             place.into_iter().for_each(|there| there.node = now.node);
         }
@@ -109,13 +111,14 @@ impl Sample {
 /// Asks about the samples, and takes their blocks to be where they are. Returns the parts of `found`
 /// that this does not go for.
 fn ask_samples(
+    kernel: &impl Kernel,
     pages: &Pages,
     samples: &[Sample],
     found: &mut [Resident],
 ) -> Result<Vec<Range<usize>>, Refused> {
     let addresses: Vec<usize> =
         samples.iter().flat_map(|sample| sample.addresses.iter().copied()).collect();
-    let mut answers = query(&addresses)?.into_iter();
+    let mut answers = query(kernel, &addresses)?.into_iter();
     let mut doubtful = Vec::new();
     for sample in samples {
         let of_sample: Vec<i32> = answers.by_ref().take(sample.addresses.len()).collect();
@@ -135,7 +138,11 @@ fn ask_samples(
 }
 
 /// Asks the kernel about every page of some grains.
-fn ask_all(pages: &Pages, grains: &[usize]) -> Result<Vec<Resident>, Refused> {
+fn ask_all(
+    kernel: &impl Kernel,
+    pages: &Pages,
+    grains: &[usize],
+) -> Result<Vec<Resident>, Refused> {
     let page = memory::page_size();
     let of_grain = |&grain: &usize| {
         pages.layout.grain(grain).step_by(page).map(move |address| (grain, address))
@@ -143,7 +150,7 @@ fn ask_all(pages: &Pages, grains: &[usize]) -> Result<Vec<Resident>, Refused> {
     let asked: Vec<(usize, usize)> = grains.iter().flat_map(of_grain).collect();
     let addresses: Vec<usize> = asked.iter().map(|(_, address)| *address).collect();
     let mut found: Vec<Resident> = Vec::new();
-    for ((grain, _), node) in asked.into_iter().zip(query(&addresses)?) {
+    for ((grain, _), node) in asked.into_iter().zip(query(kernel, &addresses)?) {
         let Ok(node) = u32::try_from(node) else { continue };
         match found.last_mut().filter(|there| there.grain == grain) {
             Some(there) => there.pages += 1,
@@ -153,78 +160,167 @@ fn ask_all(pages: &Pages, grains: &[usize]) -> Result<Vec<Resident>, Refused> {
     Ok(found)
 }
 
-fn query(addresses: &[usize]) -> Result<Vec<i32>, Refused> {
+fn query(kernel: &impl Kernel, addresses: &[usize]) -> Result<Vec<i32>, Refused> {
     let mut nodes = vec![nodes::UNTOUCHED; addresses.len()];
     if !addresses.is_empty() {
-        nodes::query(addresses, &mut nodes).map_err(|errno| (errno, addresses.len() as u64))?;
+        kernel.query(addresses, &mut nodes).map_err(|errno| (errno, addresses.len() as u64))?;
     }
     Ok(nodes)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use percid_rules::scan::Width;
 
     use super::*;
     use crate::access::pages::Layout;
+    use crate::kernel::Linux;
+    use crate::kernel::pretended::Pretended;
 
-    /// A region of `bytes` of new memory, of which the pages in `touched` have some.
-    fn region(bytes: usize, shift: u32, touched: impl Iterator<Item = usize>) -> Pages {
-        let start = memory::map(bytes).expect("memory");
-        for page in touched {
-            // SAFETY: inside the new mapping.
-            unsafe { start.add(page * memory::page_size()).write(1) };
-        }
+    fn pages(start: usize, bytes: usize, shift: u32, anonymous: bool) -> Pages {
         let layout = Layout {
-            start: start.as_ptr().expose_provenance(),
+            start,
             bytes,
             shift,
             nodes: 2,
             rights: libc::PROT_READ | libc::PROT_WRITE,
             width: Width::Bits64,
             backoff: true,
-            anonymous: true,
+            anonymous,
         };
         Pages::new(layout, &[0, 1], memory::map).expect("memory")
     }
 
-    /// As far as the kernel answers questions about places at all.
-    fn can_ask() -> bool {
-        let page = [memory::map(1).expect("memory").as_ptr().addr()];
-        nodes::query(&page, &mut [0]).is_ok()
+    /// What there is, by asking about every page.
+    fn truth(machine: &Pretended, pages: &Pages) -> Vec<Resident> {
+        let of_grain = |grain: usize| {
+            let homes = machine.homes.borrow();
+            let there: Vec<u32> = pages
+                .layout
+                .grain(grain)
+                .step_by(memory::page_size())
+                .filter_map(|page| homes.get(&page).copied())
+                .collect();
+            there.first().map(|&node| Resident { grain, node, pages: there.len() as u64 })
+        };
+        (0..pages.layout.grains()).filter_map(of_grain).collect()
+    }
+
+    const START: usize = 1 << 30;
+
+    /// Blocks of one node each, with holes; the grains are pages or blocks.
+    #[test]
+    fn two_questions_about_a_block_say_where_all_of_it_is() {
+        let page = memory::page_size();
+        let (block, blocks) = ((1 << BLOCK_SHIFT) / page, 8);
+        for shift in [page.trailing_zeros(), BLOCK_SHIFT] {
+            let pages = pages(START, blocks * block * page, shift, true);
+            let machine = Pretended::default();
+            let with_memory =
+                (0..blocks * block).filter(|place| place % 5 != 0 && place / block != 6);
+            let home = |place: usize| (START + place * page, (place / block % 2) as u32);
+            machine.homes.borrow_mut().extend(with_memory.map(home));
+            let grains: Vec<usize> = (0..pages.layout.grains()).collect();
+            let expected = truth(&machine, &pages);
+            assert_eq!(look_up(&machine, &pages, &grains, 3), Ok(expected.clone()));
+            assert_eq!(machine.asked.take(), 2 * (blocks - 1), "nothing is asked about the hole");
+            // One question where a grain's place is known already.
+            expected.iter().for_each(|there| pages.set_home(there.grain, there.node));
+            assert_eq!(look_up(&machine, &pages, &grains, 4), Ok(expected.clone()));
+            assert_eq!(machine.asked.take(), blocks - 1);
+            // About all of them where the kernel does not say which have memory.
+            let secretive = Pretended { hides_residents: true, ..machine };
+            assert_eq!(look_up(&secretive, &pages, &grains, 5), Ok(expected));
+            assert_eq!(secretive.asked.take(), blocks * block);
+        }
     }
 
     #[test]
-    fn what_has_memory_is_found_as_by_asking_about_every_page() {
-        if !can_ask() {
-            return;
-        }
+    fn shared_memory_is_asked_about_page_by_page() {
         let page = memory::page_size();
-        for shift in [page.trailing_zeros(), 16] {
-            let pages =
-                region(64 * page, shift, (0..64).filter(|page| page % 5 == 0 && *page != 30));
-            let grains: Vec<usize> = (0..pages.layout.grains()).collect();
-            let all = ask_all(&pages, &grains).expect("answers");
-            assert!(!all.is_empty());
-            for turn in 0..20 {
-                assert_eq!(look_up(&pages, &grains, turn).expect("answers"), all, "{turn}");
-            }
-        }
+        let pages = pages(START, 32 * page, page.trailing_zeros(), false);
+        let machine = Pretended::default();
+        machine.homes.borrow_mut().insert(START + 7 * page, 1);
+        let found = look_up(&machine, &pages, &(0..32).collect::<Vec<_>>(), 0);
+        assert_eq!(found, Ok(vec![Resident { grain: 7, node: 1, pages: 1 }]));
+        assert_eq!(machine.asked.get(), 32);
     }
 
+    #[test]
+    fn what_is_refused_is_told_with_the_number_of_pages() {
+        let page = memory::page_size();
+        let pages = pages(START, 32 * page, page.trailing_zeros(), true);
+        for (hides_residents, count) in [(false, 4), (true, 32)] {
+            let machine =
+                Pretended { mute: Some(libc::EPERM), hides_residents, ..Pretended::default() };
+            machine.homes.borrow_mut().extend((0..32).map(|place| (START + place * page, 0)));
+            let found = look_up(&machine, &pages, &(0..32).collect::<Vec<_>>(), 0);
+            assert_eq!(found, Err((libc::EPERM, count)));
+        }
+        assert_eq!(look_up(&Pretended::default(), &pages, &[], 0), Ok(Vec::new()));
+    }
+
+    /// A page of a block has moved. Each turn asks about another page, so it is found by and by; a
+    /// block that contradicts is looked up whole.
     #[test]
     fn a_home_that_is_wrong_is_found_by_and_by() {
-        if !can_ask() {
+        let page = memory::page_size();
+        let pages = pages(START, 16 * page, page.trailing_zeros(), true);
+        let grains: Vec<usize> = (0..16).collect();
+        for wrong in 0..16 {
+            let machine = Pretended::default();
+            machine.homes.borrow_mut().extend((0..16).map(|place| (START + place * page, 0)));
+            let right = truth(&machine, &pages);
+            (0..16).for_each(|grain| pages.set_home(grain, u32::from(grain == wrong)));
+            let finds = |turn: &u64| {
+                let before = machine.asked.get();
+                let found = look_up(&machine, &pages, &grains, *turn) == Ok(right.clone());
+                assert_eq!(machine.asked.get() - before, if found { 1 + 16 } else { 1 }, "{turn}");
+                found
+            };
+            let turns = (0..64).filter(finds).count();
+            assert!((1..12).contains(&turns), "grain {wrong}: {turns} of 64 turns");
+        }
+    }
+
+    /// Nothing is known of it, and its pages are on two nodes in turn.
+    #[test]
+    fn a_block_of_which_two_pages_contradict_each_other_is_looked_up_whole() {
+        let page = memory::page_size();
+        let pages = pages(START, 16 * page, page.trailing_zeros(), true);
+        let grains: Vec<usize> = (0..16).collect();
+        let machine = Pretended::default();
+        let in_turn = |place: usize| (START + place * page, (place % 2) as u32);
+        *machine.homes.borrow_mut() = BTreeMap::from_iter((0..16).map(in_turn));
+        for turn in 0..64 {
+            assert_eq!(look_up(&machine, &pages, &grains, turn), Ok(truth(&machine, &pages)));
+            assert_eq!(machine.asked.take(), 2 + 16, "{turn}");
+        }
+    }
+
+    /// A region of new memory, of which every fifth page has some.
+    #[test]
+    fn the_running_kernel_answers_as_the_pretended_one() {
+        let (page, count) = (memory::page_size(), 64);
+        let start = memory::map(count * page).expect("memory");
+        if Linux.query(&[start.as_ptr().expose_provenance()], &mut [0]).is_err() {
+            println!("the kernel refuses move_pages");
             return;
         }
-        let page = memory::page_size();
-        let pages = region(16 * page, page.trailing_zeros(), 0..16);
-        let grains: Vec<usize> = (0..pages.layout.grains()).collect();
-        let right = ask_all(&pages, &grains).expect("answers");
-        right.iter().for_each(|there| pages.set_home(there.grain, there.node));
-        pages.set_home(5, right[5].node + 1);
-        let finds = |turn: &u64| look_up(&pages, &grains, *turn).expect("answers") == right;
-        let turns: Vec<u64> = (0..64).filter(finds).collect();
-        assert!(!turns.is_empty() && turns.len() < 32, "{turns:?}");
+        for place in (0..count).step_by(5) {
+            // SAFETY: inside the new mapping.
+            unsafe { start.add(place * page).write(1) };
+        }
+        for shift in [page.trailing_zeros(), 16] {
+            let pages = pages(start.as_ptr().expose_provenance(), count * page, shift, true);
+            let grains: Vec<usize> = (0..pages.layout.grains()).collect();
+            let all = ask_all(&Linux, &pages, &grains).expect("answers");
+            assert!(!all.is_empty());
+            for turn in 0..20 {
+                assert_eq!(look_up(&Linux, &pages, &grains, turn), Ok(all.clone()), "{turn}");
+            }
+        }
     }
 }

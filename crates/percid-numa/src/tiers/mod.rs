@@ -20,6 +20,7 @@ use percid_rules::scan::{Settings, Tiers};
 use crate::access::entry::Entry;
 use crate::access::pages::Pages;
 use crate::access_method::AccessMethod;
+use crate::kernel::Linux;
 use crate::lock::lock;
 use crate::sys::clock;
 use crate::tiers::slow::SlowNodes;
@@ -60,7 +61,7 @@ impl Placement {
     pub(crate) fn new(settings: &Settings, usable: &[u32]) -> Option<Placement> {
         let tiers = settings.tiers?;
         let state = State {
-            nodes: SlowNodes::read(usable),
+            nodes: SlowNodes::read(&Linux, usable),
             threshold: HotThreshold::new(&tiers, clock::since_boot()),
             promotion: RateLimit::new(tiers.rate),
             demotion: RateLimit::new(tiers.rate),
@@ -95,7 +96,7 @@ impl Placement {
     /// for.
     pub(crate) fn begin_pass(&self, entries: &BTreeMap<usize, Arc<Entry>>, usable: &[u32]) {
         let mut state = lock(&self.state);
-        state.nodes = SlowNodes::read(usable);
+        state.nodes = SlowNodes::read(&Linux, usable);
         let tracked = || entries.values().filter_map(|entry| entry.pages.as_ref()?.tiers());
         let hot = tracked().map(|tracked| tracked.hot.load(Relaxed)).sum();
         state.threshold.adapt(clock::since_boot(), hot, self.settings.rate, self.interval);

@@ -2,7 +2,7 @@
 
 use percid_rules::scan::tiers::{NodeTraits, nearest, slow_nodes};
 
-use crate::sys::nodes;
+use crate::kernel::Kernel;
 
 /// The slow nodes that the process may use.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -14,10 +14,10 @@ pub(super) struct SlowNodes {
 
 impl SlowNodes {
     /// Reads them: some small files. `usable` are the nodes with memory that the process may use.
-    pub(super) fn read(usable: &[u32]) -> SlowNodes {
-        let with_cpus = nodes::with_cpus();
-        let tiers = nodes::tiers();
-        let of_machine = nodes::nodes_with_memory().into_iter().map(|node| NodeTraits {
+    pub(super) fn read(kernel: &impl Kernel, usable: &[u32]) -> SlowNodes {
+        let with_cpus = kernel.nodes_with_cpus();
+        let tiers = kernel.tiers();
+        let of_machine = kernel.nodes_with_memory().into_iter().map(|node| NodeTraits {
             node,
             // Where the kernel does not say, no node is slow.
             has_cpus: with_cpus.as_ref().is_none_or(|with| with.contains(&node)),
@@ -28,7 +28,7 @@ impl SlowNodes {
         slow.retain(|node| usable.contains(node));
         let fast = usable.iter().filter(|node| !slow.contains(node));
         let target = |&from: &u32| {
-            let distances = if slow.len() > 1 { nodes::distances(from) } else { Vec::new() };
+            let distances = if slow.len() > 1 { kernel.distances(from) } else { Vec::new() };
             let distance = |to| distances.iter().find(|(node, _)| *node == to);
             let target = nearest(&slow, |to| distance(to).map_or(u32::MAX, |(_, far)| *far));
             target.map(|to| (from, to))
@@ -45,22 +45,55 @@ impl SlowNodes {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::collections::BTreeMap;
 
-    #[test]
-    fn slow_nodes_have_no_cpus_and_every_other_node_has_one_to_demote_to() {
-        let usable = nodes::usable_nodes();
-        let found = SlowNodes::read(&usable);
-        let with_cpus = nodes::with_cpus().unwrap_or_default();
-        assert!(found.slow.iter().all(|node| !with_cpus.contains(node)), "{found:?}");
-        assert!(found.slow.iter().all(|node| usable.contains(node)), "{found:?}");
-        let fast = usable.len() - found.slow.len();
-        assert_eq!(found.targets.len(), if found.slow.is_empty() { 0 } else { fast });
-        assert!(found.targets.iter().all(|(_, to)| found.slow.contains(to)), "{found:?}");
+    use super::*;
+    use crate::kernel::Linux;
+    use crate::kernel::pretended::Pretended;
+    use crate::sys::nodes;
+
+    /// Two sockets with memory behind each, and one that is far from both.
+    fn machine() -> Pretended {
+        Pretended {
+            with_cpus: Some(vec![0, 1]),
+            with_memory: vec![0, 1, 2, 3, 5],
+            distances: BTreeMap::from([
+                (0, vec![(0, 10), (1, 20), (2, 24), (3, 17), (5, 40)]),
+                (1, vec![(0, 20), (1, 10), (2, 17), (3, 24), (5, 40)]),
+            ]),
+            ..Pretended::default()
+        }
     }
 
     #[test]
-    fn what_a_process_may_not_use_is_no_target() {
-        assert_eq!(SlowNodes::read(&[]), SlowNodes::default());
+    fn pages_of_each_fast_node_go_to_its_nearest_slow_one() {
+        let found = SlowNodes::read(&machine(), &[0, 1, 2, 3, 5]);
+        assert_eq!(found, SlowNodes { slow: vec![2, 3, 5], targets: vec![(0, 3), (1, 2)] });
+        assert_eq!([0, 1, 2].map(|node| found.target(node)), [Some(3), Some(2), None]);
+        let forbidden = SlowNodes::read(&machine(), &[0, 1, 2, 5]);
+        assert_eq!(forbidden.targets, [(0, 2), (1, 2)]);
+        assert_eq!(SlowNodes::read(&machine(), &[1, 5]).targets, [(1, 5)]);
+        assert_eq!(SlowNodes::read(&machine(), &[0, 1]), SlowNodes::default());
+    }
+
+    #[test]
+    fn tiers_say_which_memory_without_cpus_is_fast() {
+        let tiers = vec![(3, vec![2]), (4, vec![0, 1]), (22, vec![3, 5])];
+        let found = SlowNodes::read(&Pretended { tiers, ..machine() }, &[0, 1, 2, 3, 5]);
+        assert_eq!(found.slow, [3, 5]);
+        assert_eq!(found.targets, [(0, 3), (1, 3), (2, 3)]);
+    }
+
+    #[test]
+    fn where_the_kernel_does_not_say_which_nodes_have_cpus_none_is_slow() {
+        let silent = Pretended { with_cpus: None, ..machine() };
+        assert_eq!(SlowNodes::read(&silent, &[0, 1, 2]), SlowNodes::default());
+    }
+
+    #[test]
+    fn the_running_kernel_has_no_slow_node_with_cpus() {
+        let found = SlowNodes::read(&Linux, &nodes::usable_nodes());
+        let with_cpus = nodes::with_cpus().unwrap_or_default();
+        assert!(found.slow.iter().all(|node| !with_cpus.contains(node)), "{found:?}");
     }
 }
