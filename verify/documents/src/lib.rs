@@ -2,6 +2,7 @@
 
 pub mod command;
 pub mod document;
+pub mod english;
 pub mod link;
 pub mod session;
 #[cfg(test)]
