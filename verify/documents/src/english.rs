@@ -262,7 +262,8 @@ mod tests {
             Command::new("git").args(["ls-files", "*.rs", "*.md"]).current_dir(root()).output();
         let list = String::from_utf8(list.expect("git").stdout).expect("names");
         let mut by_area: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        for path in list.lines() {
+        // This file has the patterns themselves.
+        for path in list.lines().filter(|path| !path.ends_with("/english.rs")) {
             let source = std::fs::read_to_string(root().join(path)).unwrap_or_default();
             let of_file = faults(Path::new(path), &source);
             let shown =
