@@ -245,6 +245,8 @@ mod tests {
         assert_eq!((registered_size >= 32, mode.is_some()), (is_registered, is_registered));
         // The four fields of the original interface are 20 bytes.
         assert_eq!(machine.rseq.fields.len() >= 4, is_registered);
+        let names = ["cpu_id_start", "cpu_id", "rseq_cs", "flags", "node_id", "mm_cid"];
+        assert!(names.starts_with(&machine.rseq.fields), "{:?}", machine.rseq.fields);
         assert_eq!(machine.rseq.fields.contains(&"mm_cid"), rseq::has_mm_cid(registration));
         let Membarrier { commands, rseq, per_cpu, .. } = machine.membarrier;
         assert_eq!(rseq, commands >> 7 & 3 == 3, "the command and its registration");

@@ -212,6 +212,8 @@ pub(crate) fn open_id(id: u32) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+
     use super::*;
 
     #[test]
@@ -261,5 +263,43 @@ mod tests {
         unsafe { &*word(shard + STRIDE - 8) }.store(1, Relaxed);
         // SAFETY: no thread uses the block any more.
         unsafe { block.release(STRIDE) };
+    }
+
+    /// Calls that are told which part to open, and open it or not.
+    #[test]
+    fn each_call_opens_the_part_that_is_new_and_a_refused_one_is_made_again() {
+        let edge = || Edge { wanted: AtomicU32::new(0), reached: AtomicU32::new(0) };
+        let frontier = Frontier { slots: edge(), bytes: [edge(), edge()] };
+        let admit = |slot: u32, opens: bool| {
+            let parts = RefCell::new(Vec::new());
+            let open = |extent: usize, slots: Range<u32>, bytes: Range<u32>| {
+                parts.borrow_mut().push((extent, slots, bytes));
+                opens
+            };
+            let opened = frontier.admit(slot, open);
+            let parts = parts.take();
+            assert_eq!(opened, opens || parts.is_empty());
+            parts
+        };
+        let widen = |extent: usize, end: u32, opens: bool| {
+            let mut part = None;
+            let open = |slots: Range<u32>, bytes: Range<u32>| {
+                part = Some((slots, bytes));
+                opens
+            };
+            let opened = frontier.widen(extent, end, open);
+            assert_eq!(opened, opens || part.is_none());
+            part
+        };
+        assert_eq!(admit(2, true), [], "no extent is in use");
+        assert_eq!(widen(1, 64, false), Some((0..3, 0..64)));
+        assert_eq!(widen(1, 64, true), Some((0..3, 0..64)));
+        assert_eq!(widen(1, 64, true), None);
+        assert_eq!(widen(1, 96, true), Some((0..3, 64..96)));
+        assert_eq!(admit(2, true), []);
+        assert_eq!(admit(4, false), [(1, 3..5, 0..96)]);
+        assert_eq!(admit(4, true), [(1, 3..5, 0..96)]);
+        assert_eq!(widen(0, 8, true), Some((0..5, 0..8)));
+        assert_eq!(admit(5, true), [(0, 5..6, 0..8), (1, 5..6, 0..96)]);
     }
 }
