@@ -174,7 +174,7 @@ pub(crate) fn arm(
 ) -> Result<(), i32> {
     shared.generation.store(next_generation() + 1, SeqCst);
     mark();
-    // SAFETY: `register_trapped` requires that the memory stays mapped; faults there are caught.
+    // SAFETY: by the contract of a trapped region its memory is mapped; faults there are caught.
     let done = unsafe { memory::protect(start, bytes, libc::PROT_NONE) };
     shared.generation.store(next_generation(), SeqCst);
     done

@@ -29,6 +29,6 @@ pub(crate) fn take_back(word: &AtomicU64, bit: u64) -> bool {
 /// Takes a wish for execution. Returns `true` if it was still there, and the record.
 pub(crate) fn take(word: &AtomicU64, bit: u64, record: &AtomicU32) -> (bool, u32) {
     let was_there = take_back(word, bit);
-    // Acquire, by clearing the bit: this loads the record of the wish or a later one.
+    // Acquire, by clearing the bit: the record that goes with it, or a later one.
     (was_there, record.load(Relaxed))
 }

@@ -209,7 +209,7 @@ extern "C" fn run(state: *mut libc::c_void) -> *mut libc::c_void {
     while state.wait() {
         state.answer_all();
     }
-    // Answers threads that wait in memory that no region covers any more.
+    // For threads that wait where there is no region any more.
     state.answer_all();
     std::ptr::null_mut()
 }

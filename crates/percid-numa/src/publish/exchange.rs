@@ -47,7 +47,7 @@ impl Exchange {
     /// `over`.
     pub(crate) fn end(&self, over: &AtomicU32) {
         over.store(1, SeqCst);
-        // A request cannot be missed between two checks.
+        // As a request it cannot be missed between two looks.
         self.requests.fetch_add(1, SeqCst);
     }
 }
