@@ -1,8 +1,8 @@
-//! The ways in which access to a region is seen.
+//! The methods of detecting access to a region.
 
 use std::fmt;
 
-/// How the balancer learns which threads use a region.
+/// The method by which the balancer detects which threads use a region.
 ///
 /// ```
 /// use percid_numa::AccessMethod;
@@ -11,11 +11,12 @@ use std::fmt;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AccessMethod {
-    /// The program says so, by [`Region::touch`](crate::Region::touch).
+    /// Reports of the program, by [`Region::touch`](crate::Region::touch).
     Reported,
-    /// By faults: armed pages have no access rights.
+    /// Faults: armed pages have no access rights.
     Trapped,
-    /// By writes: armed pages are write-protected, and a writing thread waits until it was noted.
+    /// Writes: armed pages are write-protected, and a writing thread waits until its access is
+    /// recorded.
     Written,
 }
 

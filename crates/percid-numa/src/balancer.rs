@@ -1,4 +1,4 @@
-//! The balancer: what programs call.
+//! The balancer: the interface for programs.
 
 use std::io;
 use std::mem::ManuallyDrop;
@@ -62,8 +62,8 @@ impl Balancer {
         }
     }
 
-    /// Returns whether there is anything to balance: several nodes with memory. Where a cpuset
-    /// permits the process one of them only, nothing is balanced until it permits more.
+    /// Returns `true` if there is anything to balance: several nodes with memory. If a cpuset
+    /// permits the process only one of them, nothing is balanced until it permits more.
     ///
     /// ```
     /// let balancer = percid_numa::Balancer::new();
@@ -73,14 +73,14 @@ impl Balancer {
         self.inner.has_nodes()
     }
 
-    /// Registers memory whose use the program reports by [`Region::touch`].
+    /// Registers memory whose accesses the program reports by [`Region::touch`].
     ///
-    /// The memory may be unmapped while it is registered: the balancer notices that, and leaves the
+    /// The memory may be unmapped while it is registered: the balancer detects that, and leaves the
     /// region alone. Reads `/proc/self/maps`.
     ///
     /// # Errors
     ///
-    /// What is wrong with the range.
+    /// Returns an error if the range cannot be registered.
     ///
     /// ```
     /// use percid_numa::Balancer;
@@ -97,22 +97,23 @@ impl Balancer {
         self.add(start, bytes, AccessMethod::Reported)
     }
 
-    /// Registers memory whose use is seen by faults.
+    /// Registers memory whose accesses are detected by faults.
     ///
-    /// The first call installs a handler of SIGSEGV, which passes on what is not for it. Every call
-    /// reads `/proc` and starts a thread that ends at once, to see where threads have their memory.
+    /// The first call installs a handler of SIGSEGV, which passes on all faults that are not
+    /// percid's. Every call reads `/proc` and starts a thread that ends at once, to find out where
+    /// threads have their memory.
     ///
     /// # Errors
     ///
-    /// What is wrong with the range. Among that are the places where a fault could not be handled,
-    /// as far as they can be known:
+    /// Returns an error if the range cannot be registered. This includes ranges where a fault could
+    /// not be handled, if percid can detect that:
     ///
     /// * [`ThreadMemory`](RegisterError::ThreadMemory): all of the stack of every thread, used or
-    ///   not, with the thread's variables, its rseq area and what else the C library keeps there;
-    ///   what is below a stack without a guard in between; the calling thread's alternate signal
-    ///   stack. Not seen are, of *other* threads, the alternate signal stacks, and the variables of
-    ///   libraries that were loaded late; and stacks that the program made itself (coroutines),
-    ///   unless a thread is on one that waits in a system call.
+    ///   not, with the thread's variables, its rseq area and other data of the C library; the
+    ///   memory below a stack without a guard in between; the calling thread's alternate signal
+    ///   stack. Not detected are the alternate signal stacks of *other* threads, and their
+    ///   variables of libraries that were loaded late. Stacks that the program made itself
+    ///   (coroutines) are detected only while a thread on one waits in a system call.
     /// * [`HandlerData`](RegisterError::HandlerData): percid's variables, the constants of the
     ///   program or library that percid is linked into, and the C library.
     /// * [`PercidMemory`](RegisterError::PercidMemory): the arena, the slabs of pools, the table.
@@ -122,18 +123,18 @@ impl Balancer {
     /// Until the region is dropped:
     ///
     /// * the memory stays mapped, with the access rights that it has now, and nothing changes them;
-    /// * no thread runs on a stack in it that was not seen, or comes there later, or has its
-    ///   alternate signal stack or the list of its robust mutexes there, or blocks SIGSEGV while it
-    ///   uses it (a handler of crashes does), or installs another handler of SIGSEGV that does not
-    ///   pass on to the one before;
+    /// * no thread runs on a stack in it that was not detected, or comes there later, or has its
+    ///   alternate signal stack or the list of its robust mutexes there. No thread blocks SIGSEGV
+    ///   while it uses the memory (a crash handler does), or installs another handler of SIGSEGV
+    ///   that does not pass faults on to the one before;
     /// * no pointer into it is given to a system call, unless the part is
     ///   [excluded](Region::exclude) until the kernel has done with it, rings of `io_uring`
     ///   included: the call would fail with `EFAULT`, or do half of its work;
-    /// * no thread waits by what lies in it: mutexes, condition variables, semaphores and
-    ///   everything else made of futexes hand a pointer to the kernel;
+    /// * no thread waits on an object in it: mutexes, condition variables, semaphores and
+    ///   everything else made of futexes pass a pointer to the kernel;
     /// * the C library and percid itself keep nothing in it that a signal handler uses; percid's
     ///   own data is refused;
-    /// * nothing forbids the process to change access rights as long as anything is armed;
+    /// * nothing forbids the process to change access rights while anything is armed;
     /// * no child of `vfork` and no other process that shares the address space uses it.
     ///
     /// ```
@@ -158,35 +159,36 @@ impl Balancer {
         self.add(start, bytes, AccessMethod::Trapped)
     }
 
-    /// Registers memory of which writes are seen: the first write to an armed page waits until
-    /// percid has noted the writing thread. Nothing has to be [excluded](Region::exclude), because
-    /// system calls wait in the same way.
+    /// Registers memory whose writes are detected: the first write to an armed page waits until
+    /// percid has recorded the writing thread. Nothing needs to be [excluded](Region::exclude),
+    /// because system calls wait in the same way.
     ///
     /// The first such region of a balancer starts a thread, the monitor, which runs until the last
     /// one is dropped, and opens two descriptors. On a machine with one node nothing is started,
     /// and nothing is refused for lack of permission.
     ///
-    /// It breaks nothing that the memory is used for, so it is not unsafe. What may surprise:
+    /// The memory stays usable for everything, so this function is not unsafe. Possible surprises:
     ///
-    /// * **Reads are not seen**: memory that is only read stays where it is.
+    /// * **Reads are not detected**: memory that is only read stays where it is.
     /// * **Waiting**: a thread that writes to an armed page sleeps until the monitor has run, about
-    ///   12 us. The monitor lets one writer through after the other: where all of 256 MiB is
-    ///   written after every pass, the writers wait for 50 ms together. Where the monitor gets no
-    ///   CPU (threads of real-time priority that spin), or a filter of system calls that was put on
-    ///   it refuses them, writers get no further.
-    /// * **Threads' own memory**: no thread's stack or thread-local memory must lie in it, and no
-    ///   robust mutex. When a thread ends the kernel notes that there, and does not wait: on an
-    ///   armed page the note is lost, and `pthread_join` waits forever. What is seen of such memory
-    ///   is refused, as by [`register_trapped`](Balancer::register_trapped).
-    /// * **Others' writes** wait too: children of `vfork`, `process_vm_writev`. A debugger that has
-    ///   stopped the process and changes a variable on an armed page waits for a thread that it has
-    ///   stopped itself.
-    /// * **Other users** of `userfaultfd` cannot have the same memory; checkpoints of the process
-    ///   (CRIU) fail.
+    ///   12 us. The monitor lets one writer continue after the other: if all of 256 MiB is written
+    ///   after every pass, the writers wait for 50 ms in total. If the monitor gets no CPU (threads
+    ///   of real-time priority that spin), or a seccomp filter that was applied to it refuses its
+    ///   system calls, writers wait indefinitely.
+    /// * **Threads' own memory**: no thread's stack or thread-local memory may lie in it, and no
+    ///   robust mutex. When a thread ends, the kernel writes there and does not wait: on an armed
+    ///   page the write is lost, and `pthread_join` waits forever. Such memory is refused if it is
+    ///   detected, as by [`register_trapped`](Balancer::register_trapped).
+    /// * **Writes by other processes** wait too: children of `vfork`, `process_vm_writev`. A
+    ///   debugger that has stopped the process and changes a variable on an armed page waits for a
+    ///   thread that it has stopped itself.
+    /// * **Other users** of `userfaultfd` cannot register the same memory; checkpoints of the
+    ///   process (CRIU) fail.
     ///
     /// # Errors
     ///
-    /// What is wrong with the range, or why the process or the kernel cannot do it.
+    /// Returns an error if the range cannot be registered, or if the process or the kernel does not
+    /// support it.
     ///
     /// ```
     /// use percid_numa::{Balancer, RegisterError};
@@ -219,8 +221,8 @@ impl Balancer {
     }
 
     /// Makes a pass on behalf of the calling thread: arms the regions that are due. Moves nothing.
-    /// Costs one look at `/proc/self/maps` and about 0.2 us for every page; nothing on a machine
-    /// with one node. For programs that do not [`start`](Balancer::start) a thread.
+    /// Reads `/proc/self/maps` once and takes about 0.2 us for every page; costs nothing on a
+    /// machine with one node. For programs that do not [`start`](Balancer::start) a thread.
     ///
     /// ```
     /// let balancer = percid_numa::Balancer::new();
@@ -233,8 +235,8 @@ impl Balancer {
         self.inner.pass()
     }
 
-    /// Moves a batch of the pages that are to move. A thread of the program that maps memory or
-    /// takes a page fault meanwhile waits for this batch at most.
+    /// Moves a batch of the pages with a pending move. A thread of the program that maps memory or
+    /// takes a page fault during that time waits for this batch at most.
     ///
     /// ```
     /// let balancer = percid_numa::Balancer::new();
@@ -250,9 +252,9 @@ impl Balancer {
 
     /// Starts a thread that makes passes and moves pages, unless it runs already or there is
     /// nothing to balance. Its passes are on behalf of the program's threads: one is due when a
-    /// thread has *run* for a period of its own, and never before it has run for 32 times what its
-    /// last pass took. A pass arms less than [`Settings::scan_size`] if all passes together would
-    /// take more than 3 % of the time that the process's threads have run.
+    /// thread has *run* for its period. After a pass, a thread must first run for 32 times the
+    /// duration of that pass. A pass arms less than [`Settings::scan_size`] if all passes together
+    /// would take more than 3 % of the time that the process's threads have run.
     ///
     /// # Errors
     ///
@@ -278,8 +280,7 @@ impl Balancer {
         Ok(())
     }
 
-    /// Ends that thread and waits for it: for a batch or a pass at the longest. What is armed stays
-    /// armed.
+    /// Ends that thread and waits for it: for a batch or a pass at most. Armed pages stay armed.
     ///
     /// ```
     /// let balancer = percid_numa::Balancer::new();
@@ -294,11 +295,11 @@ impl Balancer {
         if self.inner.is_forked() {
             return;
         }
-        // The lock is given back first, and not held while the thread ends.
+        // The lock is released first, and not held while the thread ends.
         let _running = lock(&self.background).take();
     }
 
-    /// Takes the decisions since the last call, the oldest first; at most 4096.
+    /// Takes the events since the last call, the oldest first; at most 4096.
     ///
     /// ```
     /// let balancer = percid_numa::Balancer::new();
@@ -313,8 +314,8 @@ impl Balancer {
         self.inner.take_events()
     }
 
-    /// Returns what was done and seen so far. The kernel looks up where every page of every region
-    /// is: about a microsecond for every ten pages.
+    /// Returns the results so far. The kernel looks up the node of every page of every region:
+    /// about a microsecond for every ten pages.
     ///
     /// ```
     /// let table = vec![1u8; 2 << 20];
@@ -329,20 +330,20 @@ impl Balancer {
         self.inner.report()
     }
 
-    /// Lets other processes request this balancer's report until it is dropped: `percid numa
-    /// report` and `percid numa watch` do. It takes the right to look into this process
+    /// Lets other processes request this balancer's report until it is dropped, as `percid numa
+    /// report` and `percid numa watch` do. A reader needs the permission to inspect this process
     /// (`PTRACE_MODE_READ`, which commonly this user and root have).
     ///
-    /// The report is in a memfd; `src/publish/mod.rs` says how it is read. A thread of its
-    /// own makes it, with one node too, and sleeps until a process requests one. A report costs
-    /// what [`report`](Balancer::report) costs, and all of them together a tenth of a CPU at most.
+    /// The report is in a memfd; `src/publish/mod.rs` describes how it is read. A separate thread
+    /// makes it, even with one node, and sleeps until a process requests one. A report costs what
+    /// [`report`](Balancer::report) costs, and all of them together a tenth of a CPU at most.
     /// Dropping the balancer waits for a report that is being made. In a child of `fork` no report
     /// is made. A second call changes nothing.
     ///
     /// # Errors
     ///
-    /// No memfd, descriptor, memory or thread can be had, or the balancer belongs to the parent of
-    /// this process.
+    /// Returns an error if no memfd, descriptor, memory or thread is available, or if the balancer
+    /// belongs to the parent of this process.
     ///
     /// ```
     /// let balancer = percid_numa::Balancer::new();
@@ -366,7 +367,7 @@ impl Balancer {
     }
 }
 
-/// Makes a [`Balancer`]; see [`Balancer::builder`].
+/// Builder of a [`Balancer`]; see [`Balancer::builder`].
 ///
 /// ```
 /// let balancer = percid_numa::Builder::default().build()?;

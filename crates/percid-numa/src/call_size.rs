@@ -1,43 +1,45 @@
-//! How much one system call should do: as much as takes a given time, by what calls took before.
+//! Adaptive size of system calls: the bytes that one call can process in a given time, estimated
+//! from earlier calls.
 //!
-//! A call takes some time in any case, and some more for every page. Both are estimated by a line
-//! through the calls so far, of which older ones count less and less. Where a call takes longer in
-//! any case than the given time, it may take as long again for its pages: less in a call would make
-//! all of them take longer, and hardly shorten any.
+//! A call takes a fixed time, and additional time for every page. Both are estimated by a line
+//! through the calls so far, with decreasing weights for older ones. If the fixed time is longer
+//! than the given time, a call may take a multiple of the fixed time (`WORTH`). Smaller calls
+//! would make the total longer, and hardly shorten any single call.
 
 use std::time::Duration;
 
-/// What an older call counts, compared with the one after it.
+/// Weight of a call relative to the one after it.
 const FADING: f64 = 0.8;
-/// How much more than ever before a call may do.
+/// Factor by which a call may exceed the largest one before.
 const GROWTH: f64 = 4.0;
 
-/// How many times what every call takes in any case a call may take: all but a quarter of the time goes
-/// to the bytes.
+/// Ratio of a call's permitted time to its fixed time: three quarters of the time are spent on the
+/// bytes.
 const WORTH: f64 = 4.0;
 
-/// Sizes of calls of one kind. A point is the bytes and the seconds of a call.
+/// Estimated size of calls of one kind. A data point is the bytes and the seconds of a call.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CallSize {
-    /// The most that a call has done so far, or is to begin with.
+    /// Bytes of the largest call so far; at first, chosen such that the first call has the given
+    /// size.
     largest: f64,
     /// Fading sums over the calls: their number, x, y, x squared, x times y.
     sums: [f64; 5],
 }
 
 impl CallSize {
-    /// Calls of so many bytes to begin with.
+    /// Makes an estimate; the first call has `first` bytes.
     pub(crate) const fn new(first: u64) -> CallSize {
         CallSize { largest: first as f64 / GROWTH, sums: [0.0; 5] }
     }
 
-    /// Returns how many bytes a call should do that is to take this time.
+    /// Returns the number of bytes that a call should process to take this time.
     pub(crate) fn bytes(&self, time: Duration) -> u64 {
         let bold = self.largest * GROWTH;
         let (fixed, for_each) = self.line();
         let [count, x, ..] = self.sums;
         if count > 0.0 && (fixed, for_each) == (0.0, 0.0) {
-            // Calls of one size: boldly beyond these, not beyond larger ones that are forgotten.
+            // All calls had one size: grow from that size, not from larger ones that have faded.
             return (x / count * GROWTH) as u64;
         }
         let allowed = time.as_secs_f64().max(fixed * WORTH);
@@ -45,14 +47,14 @@ impl CallSize {
         if for_each > 0.0 { (allowed / for_each).min(bold) as u64 } else { bold as u64 }
     }
 
-    /// Returns how many bytes a call can do within this time, all in all; before the first call, by an
-    /// assumed number of bytes a second.
+    /// Returns the number of bytes that a call can process within this time, including its fixed
+    /// part. Before the first call, uses an assumed number of bytes a second.
     pub(crate) fn fits(&self, time: Duration, assumed: f64) -> u64 {
         let [count, x, y, ..] = self.sums;
         let time = time.as_secs_f64();
         let (fixed, for_each) = match self.line() {
             _ if count == 0.0 => (0.0, 1.0 / assumed),
-            // Calls of one size: smaller ones may take less, which the next will show.
+            // All calls had one size: smaller ones may take less, which the next call will show.
             (0.0, 0.0) => (0.0, y / x),
             line => line,
         };
@@ -60,7 +62,7 @@ impl CallSize {
         if time <= fixed { 0 } else { ((time - fixed) / for_each) as u64 }
     }
 
-    /// A call for so many bytes took this time.
+    /// Records that a call for `bytes` bytes took this time.
     pub(crate) fn learn(&mut self, bytes: u64, took: Duration) {
         if bytes == 0 {
             return;
@@ -71,11 +73,11 @@ impl CallSize {
         self.sums.iter_mut().zip(point).for_each(|(sum, new)| *sum = *sum * FADING + new);
     }
 
-    /// The seconds that a call takes in any case, and for each byte.
+    /// Returns the fixed seconds of a call, and the seconds for each byte.
     fn line(&self) -> (f64, f64) {
         let [count, x, y, xx, xy] = self.sums;
         let spread = count * xx - x * x;
-        // Calls of one size do not say what takes how long.
+        // Calls of one size do not separate the fixed part from the other.
         if spread <= xx * 1e-6 {
             return (0.0, 0.0);
         }
@@ -91,8 +93,8 @@ mod tests {
     const MILLISECOND: Duration = Duration::from_millis(1);
     const MICROSECOND: Duration = Duration::from_micros(1);
 
-    /// Returns how many pages a call settles at that may take 10 ms and do 2 MiB, on a machine that
-    /// takes these times for a call and for each page.
+    /// Returns the number of pages at which calls converge if one may take 10 ms and process 2 MiB,
+    /// on a machine with these times for a call and for each page.
     fn settles_at(call: Duration, page: Duration) -> u64 {
         let mut size = CallSize::new(1 << 17);
         let pages = |size: &CallSize| size.bytes(10 * MILLISECOND).clamp(1 << 16, 2 << 20) / 4096;
@@ -123,7 +125,7 @@ mod tests {
         assert_eq!(size.bytes(MILLISECOND), 1 << 19);
     }
 
-    /// The larger calls of the beginning fade away, and with them what is known.
+    /// The larger calls of the beginning fade, and with them the estimate.
     #[test]
     fn many_calls_of_one_size_do_not_end_in_one_of_the_largest_size() {
         let mut size = CallSize::new(16 << 20);
@@ -147,7 +149,7 @@ mod tests {
         assert!((fits(95) - 3.0).abs() < 0.1 && fits(120) > 7.0, "{} {}", fits(95), fits(120));
     }
 
-    /// On machines whose CPUs take turns, some calls wait for many times as long as they work.
+    /// On machines whose CPUs are shared, some calls wait for many times as long as they work.
     #[test]
     fn one_late_call_does_not_make_the_next_ones_small_for_long() {
         let mut size = CallSize::new(1 << 17);

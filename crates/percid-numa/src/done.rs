@@ -1,8 +1,8 @@
-//! What a balancer has just done.
+//! Results of a balancer's passes and batches.
 
 use std::time::Duration;
 
-/// What a pass did; see [`Balancer::pass`](crate::Balancer::pass).
+/// Result of a pass; see [`Balancer::pass`](crate::Balancer::pass).
 ///
 /// ```
 /// let pass: percid_numa::Pass = percid_numa::Balancer::new().pass();
@@ -12,15 +12,15 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Pass {
-    /// Pages that were armed.
+    /// Number of pages that were armed.
     pub armed: u64,
-    /// Regions that were left out.
+    /// Number of regions that were skipped.
     pub skipped: u64,
-    /// How long it took.
+    /// Duration of the pass.
     pub took: Duration,
 }
 
-/// What became of a batch; see [`Balancer::move_batch`](crate::Balancer::move_batch).
+/// Result of a batch; see [`Balancer::move_batch`](crate::Balancer::move_batch).
 ///
 /// ```
 /// let batch: percid_numa::Batch = percid_numa::Balancer::new().move_batch();
@@ -29,10 +29,10 @@ pub struct Pass {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Batch {
-    /// Pages that were moved.
+    /// Number of pages that were moved.
     pub moved: u64,
-    /// Pages that could not be moved; the report has them by `errno`.
+    /// Number of pages that could not be moved; the report counts them by `errno`.
     pub failed: u64,
-    /// Whether more pages are to move.
+    /// `true` if more pages have a pending move.
     pub more: bool,
 }

@@ -1,8 +1,8 @@
-//! Why memory cannot be registered.
+//! The error of registering memory.
 
 use std::fmt;
 
-/// Why memory cannot be registered.
+/// The reason why memory cannot be registered.
 ///
 /// ```
 /// use percid_numa::{Balancer, RegisterError};
@@ -15,14 +15,15 @@ use std::fmt;
 pub enum RegisterError {
     /// The range has no bytes.
     Empty,
-    /// It does not begin and end at multiples of the page size.
+    /// The range does not begin and end at multiples of the page size.
     NotAligned {
         /// The page size in bytes.
         page: usize,
     },
-    /// Part of it is registered already: with this balancer, or trapped, with any.
+    /// Part of the range is registered already: with this balancer, or as trapped memory with any
+    /// balancer.
     Overlaps {
-        /// Where that region starts.
+        /// The start of that region.
         region: usize,
     },
     /// Nothing is mapped here.
@@ -36,82 +37,81 @@ pub enum RegisterError {
         /// The start of that mapping.
         address: usize,
     },
-    /// It consists of mappings with different access rights, or of memory and files: register each
-    /// by itself.
+    /// The range consists of mappings with different access rights, or of memory and files:
+    /// register each separately.
     Mixed {
         /// The start of the first mapping that differs from the first.
         address: usize,
     },
-    /// It has no access rights, so trapping could take nothing away.
+    /// The range has no access rights, so trapping could not remove any.
     NoRights {
-        /// Where it starts.
+        /// The start of the range.
         address: usize,
     },
-    /// It may be executed. Policies against new code (`PR_SET_MDWE`, filters of system calls)
-    /// refuse to restore such rights, and some architectures' special ones (`PROT_BTI`) would be
-    /// lost.
+    /// The range is executable. Policies against new code (`PR_SET_MDWE`, seccomp filters) refuse
+    /// to restore such rights, and special rights of some architectures (`PROT_BTI`) would be lost.
     Executable {
-        /// Where it starts.
+        /// The start of the range.
         address: usize,
     },
     /// `RLIMIT_DATA` is set. Memory without rights does not count, so the program could use up the
-    /// limit meanwhile, and the rights could not be restored.
+    /// limit while it is armed, and the rights could not be restored.
     DataLimited,
-    /// It holds what the fault handler itself reads or writes: its data, the constants of the
-    /// module that it is in, or the C library.
+    /// The range holds memory that the fault handler itself reads or writes: its data, the
+    /// constants of its module, or the C library.
     HandlerData {
         /// The first such address.
         address: usize,
     },
-    /// It holds memory of percid's own structures, or the objects of a pool. Such memory can be
-    /// registered to be reported, as [`register_ids`](crate::Balancer::register_ids) and
+    /// The range holds memory of percid's own structures, or the objects of a pool. Such memory can
+    /// be registered with reported accesses, as [`register_ids`](crate::Balancer::register_ids) and
     /// [`register_pool`](crate::Balancer::register_pool) do.
     PercidMemory {
         /// The first such address.
         address: usize,
     },
-    /// It holds a part of a thread's stack, used by now or not, or of what is local to a thread, or
-    /// the calling thread's alternate signal stack. A fault could not be handled there, and what
-    /// the kernel writes there, such as the notice of the thread's end, would be lost.
+    /// The range holds a part of a thread's stack, used so far or not, or of thread-local memory,
+    /// or the calling thread's alternate signal stack. A fault could not be handled there, and
+    /// writes of the kernel there would be lost, such as the one at the thread's end.
     ThreadMemory {
         /// The first such address.
         address: usize,
     },
-    /// Writes can be seen only to memory that is the process's own and may be written. Here is a
-    /// file, memory that is shared with other processes, or memory that may only be read.
+    /// Writes can be detected only to private, writable memory. This is a file, memory that is
+    /// shared with other processes, or read-only memory.
     NotPrivate {
         /// The start of that memory.
         address: usize,
     },
-    /// The process may not use `userfaultfd` for faults in system calls. That takes the capability
-    /// `CAP_SYS_PTRACE`, or `vm.unprivileged_userfaultfd` = 1, or the right to open
+    /// The process may not use `userfaultfd` for faults in system calls. That requires the
+    /// capability `CAP_SYS_PTRACE`, or `vm.unprivileged_userfaultfd` = 1, or the right to open
     /// `/dev/userfaultfd` (Linux 6.1).
     NotPermitted,
-    /// The kernel has no `userfaultfd` with write protection. That takes Linux 5.7 (x86-64) or 6.10
-    /// (aarch64) with `CONFIG_USERFAULTFD`. Older kernels of aarch64 seem to have it: percid tries
-    /// whether a write is seen.
+    /// The kernel has no `userfaultfd` with write protection. That requires Linux 5.7 (x86-64) or
+    /// 6.10 (aarch64) with `CONFIG_USERFAULTFD`. Older aarch64 kernels appear to support it: percid
+    /// tests whether a write is detected.
     NotSupported,
     /// Another user of `userfaultfd` monitors the memory, perhaps another balancer.
     OtherMonitor,
     /// There are 256 trapped regions already.
     TooManyTrapped,
-    /// There are 256 regions already whose writes are seen, of this balancer.
+    /// This balancer has 256 regions already whose writes are detected.
     TooManyWritten,
-    /// The kernel refused what it takes to see writes.
+    /// The kernel refused a system call that the detection of writes requires.
     Refused {
         /// The error number.
         errno: i32,
     },
     /// The process has another handler of SIGSEGV, which was installed after percid's.
     HandlerReplaced,
-    /// There is no memory to keep track of its pages.
+    /// There is no memory for the state of the range's pages.
     NoMemory,
     /// `/proc/self/maps` cannot be read.
     NoProc,
     /// The balancer belongs to the parent of this process.
     Forked,
-    /// This system is not 64-bit Linux. Elsewhere all of this crate can be called, so that programs
-    /// need no conditions to be built, and memory stays where it is.
+    /// This system is not 64-bit Linux. All functions of this crate can be called anyway, so that
+    /// programs need no conditional compilation; memory stays where it is.
     OtherSystem,
 }
 

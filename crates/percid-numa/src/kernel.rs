@@ -1,39 +1,40 @@
-//! The kernel, as far as it says where pages are and which nodes there are, and moves pages. Behind
-//! one trait, so that tests choose what it answers.
+//! The kernel's interface for the nodes of pages, the properties of nodes, and moving pages. It is
+//! behind one trait, so that tests can choose the answers.
 
 use std::ops::Range;
 
 use crate::sys::{memory, nodes};
 
-/// Answers of a kernel.
+/// Interface of a kernel.
 pub(crate) trait Kernel {
-    /// Looks up the nodes of pages, as [`nodes::query`].
+    /// Looks up the nodes of pages, like [`nodes::query`].
     ///
     /// # Errors
     ///
     /// The `errno` of the whole call.
     fn query(&self, pages: &[usize], nodes: &mut [i32]) -> Result<(), i32>;
 
-    /// Moves pages to nodes, as [`nodes::move_to`].
+    /// Moves pages to nodes, like [`nodes::move_to`].
     ///
     /// # Errors
     ///
     /// The `errno` of the whole call; some pages may have been moved before.
     fn move_to(&self, pages: &[usize], nodes: &[i32], outcomes: &mut [i32]) -> Result<(), i32>;
 
-    /// Returns which pages of a range have memory, where that can be known without their nodes.
+    /// Returns which pages of a range have memory; `None` if that cannot be found without their
+    /// nodes.
     fn resident(&self, range: &Range<usize>) -> Option<Vec<bool>>;
 
     /// Returns the nodes that have memory.
     fn nodes_with_memory(&self) -> Vec<u32>;
 
-    /// Returns the nodes that have CPUs; `None` on kernels that do not say.
+    /// Returns the nodes that have CPUs; `None` if the kernel does not report them.
     fn nodes_with_cpus(&self) -> Option<Vec<u32>>;
 
-    /// Returns the tiers of memory with their nodes: a larger number is slower.
+    /// Returns the memory tiers with their nodes: a larger number is slower.
     fn tiers(&self) -> Vec<(u32, Vec<u32>)>;
 
-    /// Returns how far each online node is from a node.
+    /// Returns the distances of all online nodes from a node.
     fn distances(&self, from: u32) -> Vec<(u32, u32)>;
 }
 
@@ -71,7 +72,7 @@ impl Kernel for Linux {
     }
 }
 
-/// A kernel of the tests' own.
+/// A kernel for tests.
 #[cfg(test)]
 pub(crate) mod pretended {
     use std::cell::{Cell, RefCell};
@@ -81,25 +82,25 @@ pub(crate) mod pretended {
     use super::Kernel;
     use crate::sys::{memory, nodes};
 
-    /// A machine of which all is chosen. It moves pages as `move_pages` of Linux 5.17 and later does
-    /// (`mm/migrate.c`).
+    /// A machine whose properties the test chooses. It moves pages like `move_pages` of Linux 5.17
+    /// and later (`mm/migrate.c`).
     #[derive(Debug, Default)]
     pub(crate) struct Pretended {
-        /// Pages that have memory, by their addresses, with their nodes.
+        /// The node of each page that has memory, by the page's address.
         pub(crate) homes: RefCell<BTreeMap<usize, u32>>,
-        /// Pages that do not move at present.
+        /// Pages that cannot be moved at present.
         pub(crate) busy: BTreeSet<usize>,
-        /// Nodes that it lets nothing be moved to, and why.
+        /// Nodes that refuse pages, with the `errno`.
         pub(crate) refused: BTreeMap<u32, i32>,
-        /// Why it answers no question about places, if it does not.
+        /// The `errno` of all queries, if they fail.
         pub(crate) mute: Option<i32>,
-        /// It does not say which pages have memory.
+        /// `true` if it does not report which pages have memory.
         pub(crate) hides_residents: bool,
         pub(crate) with_cpus: Option<Vec<u32>>,
         pub(crate) with_memory: Vec<u32>,
         pub(crate) tiers: Vec<(u32, Vec<u32>)>,
         pub(crate) distances: BTreeMap<u32, Vec<(u32, u32)>>,
-        /// The pages that it was asked about so far.
+        /// Number of pages that were queried so far.
         pub(crate) asked: Cell<usize>,
     }
 
@@ -127,7 +128,8 @@ pub(crate) mod pretended {
                 for page in pages[here.clone()].iter().filter(free) {
                     homes.entry(*page).and_modify(|home| *home = node as u32);
                 }
-                // Behind pages that stay it goes no further, and says nothing of those before them.
+                // Like the kernel, stop after pages that stay, and report no outcome for the pages
+                // before them.
                 if pages[here.clone()].iter().any(|page| self.busy.contains(page)) {
                     return Ok(());
                 }

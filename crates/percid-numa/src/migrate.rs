@@ -1,4 +1,4 @@
-//! Moving pages to their users, batch by batch.
+//! Moving pages to the nodes that use them, in batches.
 
 use std::collections::BTreeSet;
 use std::sync::MutexGuard;
@@ -15,19 +15,19 @@ use crate::sys::{memory, nodes};
 use crate::tiers::Placement;
 use crate::tiers::tracked::OfRegion;
 
-/// The fewest bytes of a batch: below, most of the time is what every system call costs.
+/// The fewest bytes of a batch: below, most of the time is the fixed cost of a system call.
 const LEAST: u64 = 64 << 10;
 
-/// The size of the first batch. Kernels before 6.3 interrupt the other CPUs for every page, some 2 us
-/// each: 2 ms, for as long a thread may wait that uses one of them.
+/// The size of the first batch. Kernels before 6.3 interrupt the other CPUs for every page, about 2
+/// us each: a thread on such a CPU may wait for 2 ms.
 pub(crate) const FIRST: CallSize = CallSize::new(4 << 20);
 
-/// Returns how many bytes a batch is to move.
+/// Returns the number of bytes that a batch should move.
 pub(crate) fn bytes(settings: &Settings, size: &CallSize) -> u64 {
     size.bytes(settings.batch_time).max(LEAST).min(settings.batch)
 }
 
-/// Moves a batch of a region's pages to where they were used last.
+/// Moves a batch of a region's pages to the nodes of their last accesses.
 pub(crate) fn move_some(
     kernel: &impl Kernel,
     entry: &Entry,
@@ -49,8 +49,9 @@ pub(crate) fn move_some(
     move_grains(kernel, entry, pages, &grains, work, began, size)
 }
 
-/// Moves a batch of a region's cold pages to a slow node. What cannot be moved is left alone for as
-/// long as if it had just been armed. Returns whether no more may be demoted in this second, too.
+/// Moves a batch of a region's cold pages to a slow node. Pages that cannot be moved are left alone
+/// for as long as if they had just been armed. Also returns `true` if no more may be demoted in
+/// this second.
 pub(crate) fn demote_some(
     kernel: &impl Kernel,
     entry: &Entry,
@@ -74,7 +75,7 @@ pub(crate) fn demote_some(
     (batch, cold.limited)
 }
 
-/// Moves grains to nodes, and counts what became of it. The lock on `work` shows that nobody else
+/// Moves grains to nodes, and counts the outcomes. The lock on `work` shows that no other thread
 /// does.
 fn move_grains(
     kernel: &impl Kernel,
@@ -112,7 +113,7 @@ fn move_grains(
             batch.moved += 1;
         } else {
             batch.failed += 1;
-            // The kernel says nothing about pages that it gave up on.
+            // The kernel reports no outcome for pages that it gave up on.
             tally.fail(if outcome < 0 { -outcome } else { libc::EAGAIN }, 1);
         }
     }
@@ -121,7 +122,7 @@ fn move_grains(
     batch
 }
 
-/// Notes that a grain was moved. Between tiers that says nothing about who uses it.
+/// Records that a grain was moved. A move between tiers does not depend on the accessing threads.
 fn note_moved(pages: &Pages, grain: usize, before: Option<u32>, node: u32) {
     let crosses = |tiers: &OfRegion| before.is_some_and(|before| tiers.crosses(before, node));
     match pages.tiers().is_some_and(crosses) {
@@ -130,14 +131,14 @@ fn note_moved(pages: &Pages, grain: usize, before: Option<u32>, node: u32) {
     }
 }
 
-/// Corrects where grains were thought to be of which no page has to move.
+/// Corrects the stored nodes of grains that have no page to move.
 fn settle(pages: &Pages, grains: &[(usize, u32)], page_moves: &[PageMove]) {
     let moving: BTreeSet<usize> = page_moves.iter().map(|page_move| page_move.grain).collect();
     let there = grains.iter().filter(|(grain, _)| !moving.contains(grain));
     there.for_each(|&(grain, node)| pages.set_home(grain, node));
 }
 
-/// A page that is to move.
+/// A pending move of one page.
 #[derive(Debug, Clone, Copy)]
 struct PageMove {
     grain: usize,
@@ -145,7 +146,7 @@ struct PageMove {
     node: i32,
 }
 
-/// Returns the pages of some grains that are not on their wanted node, by node.
+/// Returns the pages of some grains that are not on their wanted node, sorted by node.
 fn page_moves(kernel: &impl Kernel, pages: &Pages, grains: &[(usize, u32)]) -> Vec<PageMove> {
     let page = memory::page_size();
     let all = grains.iter().flat_map(|&(grain, node)| {
@@ -157,7 +158,7 @@ fn page_moves(kernel: &impl Kernel, pages: &Pages, grains: &[(usize, u32)]) -> V
     let addresses: Vec<usize> = all.iter().map(|page_move| page_move.address).collect();
     let mut now = vec![nodes::UNTOUCHED; all.len()];
     if all.is_empty() || kernel.query(&addresses, &mut now).is_err() {
-        // What the kernel refuses to look up it refuses to move too; that is counted there.
+        // The kernel refuses to move pages that it refuses to look up; that is counted there.
         return all;
     }
     let elsewhere = |(page_move, now): (PageMove, i32)| {
@@ -166,7 +167,8 @@ fn page_moves(kernel: &impl Kernel, pages: &Pages, grains: &[(usize, u32)]) -> V
     all.into_iter().zip(now).filter_map(elsewhere).collect()
 }
 
-/// Returns the nodes of the pages afterwards, or negative `errno`s; and how long the kernel took.
+/// Moves the pages. Returns their nodes afterwards, or negative `errno`s; and the duration of the
+/// calls.
 fn carry_out(kernel: &impl Kernel, page_moves: &[PageMove]) -> (Vec<i32>, Duration) {
     let began = Instant::now();
     let mut outcomes = vec![nodes::UNTOUCHED; page_moves.len()];
@@ -174,8 +176,8 @@ fn carry_out(kernel: &impl Kernel, page_moves: &[PageMove]) -> (Vec<i32>, Durati
         return (outcomes, Duration::ZERO);
     }
     let refused = move_pages(kernel, page_moves, &mut outcomes);
-    // The kernel ends a call at the first page whose node it refuses, and behind pages that are
-    // busy: what goes to other nodes has calls of its own then.
+    // The kernel ends a call at the first page whose node it refuses, and after pages that are
+    // busy: then the pages for other nodes get separate calls.
     let same_node = |one: &PageMove, other: &PageMove| one.node == other.node;
     let mut rest = &mut outcomes[..];
     for of_node in page_moves.chunk_by(same_node) {
@@ -193,16 +195,16 @@ fn carry_out(kernel: &impl Kernel, page_moves: &[PageMove]) -> (Vec<i32>, Durati
     (outcomes, took)
 }
 
-/// Moves pages by one system call, most of whose time can be what it takes in any case: for all CPUs
-/// to let go of pages. Returns why the kernel refused.
+/// Moves pages by one system call. Most of its time can be its fixed part, in which all CPUs
+/// release pages. Returns the kernel's `errno` if it refused.
 fn move_pages(kernel: &impl Kernel, page_moves: &[PageMove], outcomes: &mut [i32]) -> Option<i32> {
     let addresses: Vec<usize> = page_moves.iter().map(|page_move| page_move.address).collect();
     let nodes: Vec<i32> = page_moves.iter().map(|page_move| page_move.node).collect();
     kernel.move_to(&addresses, &nodes, outcomes).err()
 }
 
-/// The kernel calls a part of a huge page busy while it moves with the rest. So the outcome is
-/// where such pages are now.
+/// Looks up the present nodes of pages with a bad outcome. The kernel reports a part of a huge page
+/// as busy while it moves with the rest.
 fn look_again(kernel: &impl Kernel, page_moves: &[PageMove], outcomes: &mut [i32]) {
     let missed = |(page_move, outcome): (&PageMove, &i32)| *outcome != page_move.node;
     let places: Vec<usize> = (0..page_moves.len())
@@ -236,11 +238,11 @@ mod tests {
 
     const START: usize = 1 << 30;
     const GRAINS: usize = 24;
-    /// Pages of a grain.
+    /// Number of pages of a grain.
     const PAGES: usize = 4;
     const NODES: u32 = 4;
 
-    /// Marsaglia's xorshift: numbers below a bound.
+    /// Returns a generator of numbers below a bound (Marsaglia's xorshift).
     fn random(seed: u64) -> impl FnMut(u64) -> u32 {
         let mut state = seed * 2 + 1;
         move |below| {
@@ -251,7 +253,7 @@ mod tests {
         }
     }
 
-    /// A region of addresses that nothing is mapped at: only the pretended kernel knows it.
+    /// Makes a region at addresses where nothing is mapped: only the pretended kernel uses them.
     fn region() -> Entry {
         let page = memory::page_size();
         let layout = Layout {
@@ -282,7 +284,7 @@ mod tests {
         pages.layout.grain(grain).step_by(memory::page_size()).collect()
     }
 
-    /// Pages anywhere, of which some have no memory and some are busy.
+    /// Makes a machine with pages on random nodes; some have no memory and some are busy.
     fn machine(next: &mut impl FnMut(u64) -> u32) -> Pretended {
         let mut machine = Pretended::default();
         let quiet = next(3) == 0;
@@ -308,7 +310,7 @@ mod tests {
         machine
     }
 
-    /// What a batch must do, page by page.
+    /// Returns the correct result of a batch, computed page by page.
     fn expected(
         machine: &Pretended,
         wanted: &BTreeMap<usize, u32>,
@@ -365,7 +367,8 @@ mod tests {
             assert_eq!((batch.moved, batch.failed), (moved, failed.values().sum()), "seed {seed}");
             assert_eq!(entry.tally().moved, moved, "seed {seed}");
             for (grain, known) in (0..GRAINS).zip(known) {
-                // A grain is where it was thought to be until all of its memory is elsewhere.
+                // The stored node of a grain changes only when all of its memory is on the target
+                // node.
                 let to = grains.iter().find(|(of, _)| *of == grain).map(|(_, node)| *node);
                 let is_there = |node: &u32| {
                     pages_of(pages, grain)
@@ -382,7 +385,7 @@ mod tests {
         assert!(cases.iter().all(|count| *count > 100), "{cases:?}");
     }
 
-    /// As where `move_pages` is forbidden, by a sandbox for example.
+    /// The kernel refuses all queries and moves, as in a sandbox that forbids `move_pages`.
     #[test]
     fn where_nothing_is_answered_every_page_fails() {
         let machine = Pretended {

@@ -1,8 +1,8 @@
-//! percid's own memory as regions: what every ID has in the arena, and the slabs of a pool.
+//! percid's own memory as regions: the arena's memory of every ID, and the slabs of a pool.
 //!
-//! An ID's memory is on the node where it was first used. An ID stays with its CPU, but not for
-//! ever: a thread that moves to another node and takes over an ID there finds its counters far
-//! away. Only the thread that has the ID uses that memory, so one call reports it:
+//! An ID's memory is on the node where it was first used. An ID stays with its CPU, but not
+//! forever: if a thread moves to another node and takes over an ID there, its counters are remote.
+//! Only the thread that has the ID uses that memory, so one call reports the use:
 //! [`IdRegions::touch`].
 
 use std::ops::Range;
@@ -28,17 +28,16 @@ use crate::region::Region;
 #[derive(Debug)]
 pub struct IdRegions {
     source: Source,
-    /// By ID: one for each extent of the arena that is in use.
+    /// The regions of each ID: one for each extent of the arena that is in use.
     regions: Vec<Vec<Region>>,
 }
 
 impl IdRegions {
-    /// Says that the calling thread uses the memory of the ID that it has now, which its counters,
-    /// stacks and other structures of the source do. To be called now and then: once per period is
-    /// enough.
+    /// Reports that the calling thread uses the memory of its present ID, as its counters, stacks
+    /// and other structures of the source do. Call it periodically: once per period is enough.
     ///
-    /// Async-signal-safe. Costs some 40 ns, and for every armed page of the ID what
-    /// [`Region::touch`] costs.
+    /// Async-signal-safe. Costs about 40 ns, and for every armed page of the ID the cost of
+    /// [`Region::touch`].
     ///
     /// ```
     /// use percid::Source;
@@ -71,12 +70,14 @@ impl IdRegions {
 }
 
 impl Balancer {
-    /// Registers the memory of all IDs of a source that exist by now, where all structures of that
-    /// source have their copies. For IDs that come later drop what this returns and register again.
+    /// Registers the memory of all IDs of a source that exist at the time of the call. It contains
+    /// the shards of all structures of that source. For IDs that are created later, drop the result
+    /// and register again.
     ///
     /// # Errors
     ///
-    /// That of [`register`](Balancer::register) for the first region that cannot be registered.
+    /// Returns the error of [`register`](Balancer::register) for the first region that cannot be
+    /// registered.
     ///
     /// ```
     /// use percid::{Counter, Source};
@@ -93,13 +94,13 @@ impl Balancer {
         Ok(IdRegions { source, regions: regions.collect::<Result<_, _>>()? })
     }
 
-    /// Registers the slabs that a pool has by now: one region for all that are side by side. A
-    /// thread that uses an object reports it by its address: `region.touch(address -
+    /// Registers the slabs that a pool has at the time of the call: one region for all that are
+    /// adjacent. A thread that uses an object reports it by its address: `region.touch(address -
     /// region.range().start)`.
     ///
     /// # Errors
     ///
-    /// As [`register_ids`](Balancer::register_ids).
+    /// Returns the same errors as [`register_ids`](Balancer::register_ids).
     ///
     /// ```
     /// use std::alloc::Layout;

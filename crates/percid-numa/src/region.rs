@@ -13,7 +13,7 @@ use crate::inner::Inner;
 use crate::inner::arming::{disarm, disarm_rest};
 use crate::sys::{memory, preserving_errno};
 
-/// Memory that a [`Balancer`](crate::Balancer) looks after, until this value is dropped.
+/// Memory that a [`Balancer`](crate::Balancer) manages, until this value is dropped.
 ///
 /// # Contract
 ///
@@ -21,11 +21,11 @@ use crate::sys::{memory, preserving_errno};
 /// * **Signals**: [`touch`](Region::touch) is async-signal-safe and leaves `errno` alone.
 /// * **Fork**: in the child nothing is armed any more. An armed page is disarmed when it is
 ///   touched, and all of them when a part is excluded or the value is dropped there.
-/// * **Memory**: 6.6 bytes a grain, which is a page where access is reported and 64 KiB where it
-///   is seen by faults; none on a machine with one node.
-/// * **Cost**: [`touch`](Region::touch) costs a load and a test if the page is not armed, else two or
-///   three system calls and some ten atomic instructions; it never waits. Dropping waits for the pass or
-///   the batch that is under way.
+/// * **Memory**: 6.6 bytes a grain, which is a page if accesses are reported and 64 KiB if they are
+///   detected by faults; none on a machine with one node.
+/// * **Cost**: [`touch`](Region::touch) costs a load and a test if the page is not armed. Otherwise
+///   it costs two or three system calls and about ten atomic instructions; it never waits. Dropping
+///   waits for the pass or the batch that is under way.
 ///
 /// ```
 /// use percid_numa::Balancer;
@@ -44,12 +44,12 @@ use crate::sys::{memory, preserving_errno};
 /// # Ok::<(), percid_numa::RegisterError>(())
 /// ```
 pub struct Region {
-    /// The bits of the armed grains, 64 a word.
+    /// The bits of the armed grains, 64 in a word.
     armed: *const AtomicU64,
-    /// The bytes that can be armed; 0 on a machine with one node.
+    /// Number of bytes that can be armed; 0 on a machine with one node.
     bytes: usize,
     shift: u32,
-    /// The bytes in front of the region that belong to its first grain.
+    /// Number of bytes in front of the region that belong to its first grain.
     lead: usize,
     entry: Arc<Entry>,
     balancer: Arc<Inner>,
@@ -57,7 +57,7 @@ pub struct Region {
 
 // SAFETY: `armed` points to atomics that belong to `entry`, which lives as long as this value.
 unsafe impl Send for Region {}
-// SAFETY: as above.
+// SAFETY: `&Region` reads atomics; everything else is `Sync` or never changes.
 unsafe impl Sync for Region {}
 
 impl Region {
@@ -70,10 +70,11 @@ impl Region {
         Region { armed, bytes, shift, lead, entry, balancer }
     }
 
-    /// Says that the calling thread uses the memory `offset` bytes from the region's start. To be
-    /// called about as often as the program goes from one page to another. More often costs a
-    /// nanosecond and changes nothing, because an armed page counts once. Offsets beyond the region
-    /// are ignored, and so is every call for a region whose accesses are seen by faults.
+    /// Reports that the calling thread uses the memory `offset` bytes from the region's start. Call
+    /// it about as often as the program changes from one page to another. A call for a page that is
+    /// not armed costs a nanosecond and changes nothing, because an armed page counts once. Offsets
+    /// beyond the region are ignored, and so is every call for a region whose accesses are detected
+    /// by faults.
     ///
     /// ```
     /// # let table = vec![7u8; 2 << 20];
@@ -99,8 +100,8 @@ impl Region {
         }
     }
 
-    /// Says that the calling thread uses all of the region. Costs a load for every 64 grains, and
-    /// what [`touch`](Region::touch) costs for every armed one; async-signal-safe as that.
+    /// Reports that the calling thread uses all of the region. Costs a load for every 64 grains,
+    /// and the cost of [`touch`](Region::touch) for every armed one; async-signal-safe too.
     ///
     /// ```
     /// # let table = vec![7u8; 2 << 20];
@@ -115,7 +116,7 @@ impl Region {
         let grains = (self.lead + self.bytes).div_ceil(1 << self.shift);
         let words = if self.bytes == 0 { 0 } else { grains.div_ceil(64) };
         for index in 0..words {
-            // SAFETY: as in `touch`: `index` is below the number of the region's words.
+            // SAFETY: `index` is below the number of the region's words.
             let mut bits = unsafe { &*self.armed.add(index) }.load(Relaxed);
             while bits != 0 {
                 self.touch_armed(index * 64 + bits.trailing_zeros() as usize);
@@ -145,7 +146,7 @@ impl Region {
         self.entry.range.clone()
     }
 
-    /// Returns how access to it is seen.
+    /// Returns the method by which accesses are detected.
     ///
     /// ```
     /// # let table = vec![7u8; 2 << 20];
@@ -159,14 +160,14 @@ impl Region {
     }
 
     /// Keeps a part of a trapped region, in bytes from its start, accessible until the returned
-    /// value is dropped: for buffers that are given to system calls, which fail with `EFAULT` at
-    /// armed pages. Whole grains around the part are disarmed and not armed again meanwhile. If the
-    /// kernel refuses to disarm them, the report has its `errno` in
+    /// value is dropped: for buffers that are passed to system calls, which fail with `EFAULT` at
+    /// armed pages. Whole grains around the part are disarmed, and not armed again during that
+    /// time. If the kernel refuses to disarm them, the report has its `errno` in
     /// [`failed`](crate::RegionReport::failed).
     ///
     /// Waits for the piece that is being armed, or the batch that is being moved, at this moment.
-    /// Takes a lock and allocates: not async-signal-safe. Does nothing where nothing is trapped:
-    /// where writes are seen, system calls wait as the program itself does.
+    /// Takes a lock and allocates: not async-signal-safe. Does nothing for regions that are not
+    /// trapped: if writes are detected, system calls wait as the program itself does.
     ///
     /// ```
     /// use std::io::Read;
@@ -192,8 +193,8 @@ impl Region {
         let nothing = Exclusion { region: self, grains: None };
         let Some(pages) = trapped.filter(|_| !part.is_empty()) else { return nothing };
         if self.balancer.is_forked() {
-            // Nothing is armed here any more, so what is disarmed stays so, and so may all of it
-            // be.
+            // Nothing is armed in the child any more, so disarmed grains stay so, and all of them
+            // may be disarmed.
             trap::disarm_inherited(pages);
             return nothing;
         }
@@ -206,13 +207,13 @@ impl Region {
         Exclusion { region: self, grains: Some(grains) }
     }
 
-    /// Restores the rights of grains. What the kernel refuses is counted, and stays armed.
+    /// Restores the rights of grains. Refusals by the kernel are counted; those grains stay armed.
     fn disarm(&self, pages: &Pages, work: MutexGuard<'_, Work>, grains: Range<usize>) {
         if self.entry.gone.load(Relaxed) {
             return disarm_rest(pages, &work, grains);
         }
         let outcome = disarm(pages, &work, grains.clone());
-        // Before the tally is locked: a pass holds that while it waits for the work.
+        // Before the tally is locked: a pass holds the tally while it waits for the work.
         drop(work);
         if let Err(errno) = outcome {
             let bytes = grains.len() << pages.layout.shift;
@@ -228,7 +229,7 @@ impl Drop for Region {
         let Some(pages) = self.entry.pages.as_ref().filter(|_| by_faults) else { return };
         if self.balancer.is_forked() {
             trap::disarm_inherited(pages);
-            // A thread of the parent may have been changing the bookkeeping, so that stays.
+            // A thread of the parent may have been changing the bookkeeping, so it is never freed.
             std::mem::forget(Arc::clone(&self.entry));
             return;
         }
@@ -258,7 +259,7 @@ impl fmt::Debug for Region {
     }
 }
 
-/// Keeps a part of a region accessible until it is dropped; see [`Region::exclude`].
+/// A guard that keeps a part of a region accessible until it is dropped; see [`Region::exclude`].
 ///
 /// ```
 /// # let table = vec![7u8; 2 << 20];

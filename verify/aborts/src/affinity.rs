@@ -1,11 +1,11 @@
-//! Which CPUs there are, which of them a thread may use, and how soon.
+//! The CPUs of the machine, the affinity of threads, and the time until a move takes effect.
 
 use std::io;
 
-/// As many CPUs as a mask here can name.
+/// Number of CPUs that a mask here can contain.
 const CPUS: usize = 8192;
 
-/// The CPUs the calling thread may use.
+/// Returns the CPUs that the calling thread may use.
 ///
 /// # Errors
 ///

@@ -3,25 +3,25 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What is built.
+/// The kind of program that is built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Product {
     /// The program that is interrupted.
     Subject,
     /// A program that uses every structure.
     Probe,
-    /// A shared library that does.
+    /// A shared library that uses every structure.
     Library,
 }
 
 /// One way of building.
 #[derive(Debug, Clone, Copy)]
 pub struct Build {
-    /// A word for people, and for the folder it is built in.
+    /// Name for output, and of the folder that it is built in.
     pub name: &'static str,
-    /// What is built.
+    /// The kind of program that is built.
     pub product: Product,
-    /// Whether it is optimised.
+    /// `true` if it is optimised.
     release: bool,
     /// Configuration of this build alone, as Cargo's `--config` takes it.
     config: &'static [&'static str],
@@ -74,7 +74,7 @@ impl Build {
         Build { name, product: Product::Probe, release: true, config, target, flags }
     }
 
-    /// Whether the toolchain has the target's standard library.
+    /// Returns `true` if the toolchain has the target's standard library.
     pub fn is_possible(&self) -> bool {
         let Some(target) = self.target else { return true };
         let print = ["--print", "target-libdir", "--target", target];
@@ -83,11 +83,11 @@ impl Build {
         path.is_ok_and(|path| !path.is_empty() && Path::new(&path).is_dir())
     }
 
-    /// Builds it and says where it lies.
+    /// Builds it and returns the path of the result.
     ///
     /// # Errors
     ///
-    /// What Cargo says.
+    /// Returns the output of Cargo if it fails.
     pub fn make(&self) -> Result<PathBuf, String> {
         let folder = target_folder()?.join("aborts").join(self.name);
         let output = self

@@ -15,27 +15,27 @@ use crate::step::Step;
 use crate::subject::{Cpus, Subject};
 use crate::tally::Tally;
 
-/// How often a round is repeated if chance comes in between.
+/// Maximum number of repetitions of a round that is disturbed by chance.
 const REPETITIONS: usize = 300;
 
-/// After this many violations no more are looked for.
+/// Number of violations after which the search ends.
 const ENOUGH: usize = 1000;
 
-/// How often a round is repeated if the operation does not come to a step.
+/// Maximum number of repetitions of a round whose operation does not come to a step.
 const DETOURS: usize = 3;
 
-/// The most tries that still count as bounded.
+/// Maximum number of tries that still counts as bounded.
 const BOUND: usize = 64;
 
-/// How many of the pairs of instructions of two tries, or of an operation and a handler, are tried.
-/// Single instructions all are, always.
+/// Selection of pairs of instructions that are tried: of two tries, or of an operation and a
+/// handler. Single instructions are always tried, all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pairs {
     /// All.
     All,
-    /// Some, others by each seed.
+    /// A sample, which depends on the seed.
     Sample {
-        /// Which ones.
+        /// Seed of the selection.
         seed: u64,
         /// Number of pairs of which one is tried.
         of: u64,
@@ -43,7 +43,7 @@ pub enum Pairs {
 }
 
 impl Pairs {
-    /// Whether the next pair is tried.
+    /// Returns `true` if the next pair is tried.
     fn next(&mut self) -> bool {
         match self {
             Pairs::All => true,

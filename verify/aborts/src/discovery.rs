@@ -1,4 +1,4 @@
-//! Which sections an operation comes through: found by running it, not by knowing its source.
+//! Discovery of the sections that an operation visits: by running it, independent of its source.
 
 use percid_subject::Operation;
 
@@ -32,7 +32,8 @@ impl Visits {
         Ok(Visits { calm, aborted: run(subject, true)? })
     }
 
-    /// What has to be aborted before a section is reached; `None` if it never is.
+    /// Returns the sections that must be aborted before a section is reached; `None` if it never
+    /// is.
     pub fn way_to(&self, section: usize) -> Option<&[usize]> {
         if self.calm.contains(&section) {
             return Some(&[]);

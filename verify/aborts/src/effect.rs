@@ -1,4 +1,5 @@
-//! What an interrupted operation must have done: its effect once, in one place, where it belongs.
+//! The required effect of an interrupted operation: its effect once, in one place, in the right
+//! place.
 
 use std::sync::atomic::Ordering::SeqCst;
 
@@ -16,15 +17,16 @@ const FEWEST_TRIES: usize = 8;
 pub struct Effect<'a> {
     /// The subject, between two operations.
     pub subject: &'a Subject,
-    /// What it did.
+    /// The operation that ran.
     pub operation: Operation,
-    /// What was done to it.
+    /// The interruptions of the operation.
     pub script: &'a [Step],
-    /// What has changed.
+    /// The differences between the states before and after it.
     pub change: &'a Change,
 }
 
-/// The part of a value that the operation itself added: handlers and thieves add multiples of more.
+/// Returns the part of a value that the operation itself added: handlers and thieves add multiples
+/// of larger amounts.
 pub fn own(value: i64) -> i64 {
     value & (HANDLER_AMOUNT - 1)
 }
@@ -55,7 +57,8 @@ impl Effect<'_> {
         (sum != expected).then(|| format!("added {sum} instead of {expected}"))
     }
 
-    /// What the subject has found: items that came out twice or never, torn records.
+    /// Returns damage that the subject has detected: items that came out twice or never, torn
+    /// records.
     fn damage(&self) -> Option<String> {
         let (count, last) = self.change.faults;
         (count != 0).then(|| format!("{count} faults in the structure, the last one {last:?}"))
@@ -111,7 +114,7 @@ impl Effect<'_> {
     /// An operation that was not interrupted in all its tries works on an ID's copy.
     fn needlessly_without_id(&self) -> Option<String> {
         use Operation::{AppendLost, Pop, PopEmpty, PopFirst};
-        // What is popped may come from the shared list, and what is lost was nowhere.
+        // A popped item may come from the shared list, and a lost record was in no copy.
         let indifferent = matches!(self.operation, Pop | PopEmpty | PopFirst | AppendLost);
         let stolen = self.script.iter().any(|step| step.injection.steals());
         let excused = indifferent || stolen || self.script.len() >= FEWEST_TRIES;
@@ -119,9 +122,9 @@ impl Effect<'_> {
             .then(|| format!("done without an ID: {:?}", self.change))
     }
 
-    /// Whether the ID after the operation is still the one at its commit. The kernel's may change
-    /// at any preemption, a stolen one may have been replaced, and the thread may have moved behind
-    /// the commit.
+    /// Returns `true` if the ID after the operation is still the one at its commit. The kernel's
+    /// IDs may change at any preemption, a stolen ID may have been replaced, and the thread may
+    /// have moved after the commit.
     fn id_is_fixed(&self) -> bool {
         let moved_on = |step: &Step| {
             let commit = self.subject.sections[step.section].descriptor.end();

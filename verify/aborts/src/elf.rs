@@ -1,4 +1,4 @@
-//! What must be true of the descriptors in an ELF file, however it was built.
+//! Requirements for the descriptors in an ELF file, whatever tools built it.
 
 use std::collections::BTreeSet;
 
@@ -7,11 +7,12 @@ use iced_x86::{Instruction, InstructionInfoFactory, Mnemonic, OpAccess, Register
 use crate::image::{DESCRIPTOR_BYTES, Descriptor, Image};
 use crate::section::decode;
 
-/// What stands in front of every abort address: an undefined instruction whose displacement is the
-/// signature, so that nothing that runs or is disassembled into it goes on.
+/// The bytes before every abort address: an undefined instruction whose displacement is the
+/// signature, so that execution or disassembly cannot run through it.
 pub const SIGNATURE: [u8; 7] = [0x0f, 0xb9, 0x3d, 0x53, 0x30, 0x05, 0x53];
 
-/// Everything wrong with the descriptors of a file. Having none is wrong, too.
+/// Returns all faults of the descriptors of a file. If there are no descriptors, that is a fault,
+/// too.
 pub fn faults(image: &Image) -> Vec<String> {
     let Some((start, length)) = image.descriptor_range() else {
         return vec!["no section of descriptors".to_owned()];
@@ -31,8 +32,8 @@ pub fn faults(image: &Image) -> Vec<String> {
 /// The kinds of sections that percid has: every operation for either source.
 pub const KINDS: usize = 2 * 8;
 
-/// How many kinds of sections a file has: those of one kind have the same instructions, whatever
-/// registers and displacements they were given.
+/// Returns the number of kinds of sections in a file: those of one kind have the same instructions,
+/// with any registers and displacements.
 pub fn kinds(image: &Image) -> usize {
     let mnemonics = |descriptor: Descriptor| -> Vec<Mnemonic> {
         let code = decode(image, descriptor.start, descriptor.length).unwrap_or_default();
@@ -57,9 +58,9 @@ fn of_descriptor(image: &Image, descriptor: &Descriptor) -> Vec<&'static str> {
     faults.into_iter().filter(|&(wrong, _)| wrong).map(|(_, fault)| fault).collect()
 }
 
-/// The instructions: whole ones, without calls and locks, and the last one writes. What is written
-/// before goes to a place that the section computes, an item's or a record's; only the last one
-/// writes to a word that has its place in the copy.
+/// Checks the instructions: they must be whole, without calls and locks, and the last one must
+/// write. Earlier writes go to a place that the section computes, an item's or a record's. Only the
+/// last one writes to a word at a fixed place in the copy.
 fn of_code(image: &Image, descriptor: &Descriptor) -> Vec<&'static str> {
     let Some(code) = decode(image, descriptor.start, descriptor.length) else { return Vec::new() };
     let Some((commit, before)) = code.split_last() else { return Vec::new() };

@@ -26,29 +26,30 @@ pub const FUNCTIONS: [&str; 9] = [
     "percid_mask_mark",
 ];
 
-/// Those that are compared in a build without critical sections, where they are atomic instructions.
+/// The functions that are compared in a build without critical sections, where they use atomic
+/// instructions.
 pub const PORTABLE_FUNCTIONS: [&str; 2] = ["percid_static_add", "percid_histogram_record"];
 
-/// What kind of build a function is from.
+/// The kind of build that a function is from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// With critical sections.
     Sections,
-    /// As on an architecture without them.
+    /// Like on an architecture without critical sections.
     Portable,
 }
 
-/// Set to anything, writes down what there is.
+/// Environment variable: if it is set, the present code is recorded as the expected one.
 pub const BLESS: &str = "PERCID_BLESS";
 
-/// How a function was compared.
+/// The method of comparison of a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compared {
     /// Instruction by instruction.
     Exactly,
-    /// By length, because the compiler is another one.
+    /// By length, because the compiler is a different one.
     ByLength,
-    /// Written down just now.
+    /// Not compared: recorded as the expected code.
     Blessed,
 }
 
@@ -56,7 +57,7 @@ pub enum Compared {
 ///
 /// # Errors
 ///
-/// What has changed, as lines with - and +, and how much longer the function has become.
+/// Returns the changes, as lines with - and +, and by how much the function has become longer.
 pub fn compare(
     image: &Image,
     kind: Kind,
@@ -156,7 +157,8 @@ fn difference(then: &[&str], now: &[String]) -> String {
     text
 }
 
-/// What no compiler may put there: undefined instructions, and calls of anything but a slow path.
+/// Checks for code that no compiler may generate there: undefined instructions, and calls of
+/// anything but a slow path.
 fn must_not_be_there(image: &Image, name: &str, code: &[Instruction]) -> Result<(), String> {
     if let Some(one) = code.iter().find(|one| one.is_invalid()) {
         return Err(format!("{name}: {:?} in the fast path", one.mnemonic()));
@@ -217,7 +219,7 @@ fn callee(image: &Image, call: &Instruction) -> String {
     name.rsplit("::").next().unwrap_or_default().to_owned()
 }
 
-/// By their names: what is out of line on purpose, and what ends in a panic.
+/// Returns `true` if the name belongs to a function that is out of line on purpose, or to a panic.
 fn is_slow_path(callee: &str) -> bool {
     callee.ends_with("_slowly") || callee.starts_with("panic")
 }

@@ -27,7 +27,7 @@ struct Part {
     name: String,
     address: u64,
     bytes: Vec<u8>,
-    /// Where its bytes lie in the file.
+    /// Offset of its bytes in the file.
     offset: u64,
     executable: bool,
 }
@@ -48,14 +48,14 @@ pub struct Function {
 struct Relocation {
     address: u64,
     addend: u64,
-    /// Where the addend lies in the file.
+    /// Offset of the addend in the file.
     offset: u64,
 }
 
 /// A critical section's descriptor, as the loader leaves it when it loads the file at address zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Descriptor {
-    /// Where the descriptor itself is.
+    /// The address of the descriptor itself.
     pub address: u64,
     /// The version and the flags, both zero.
     pub version_and_flags: [u32; 2],
@@ -73,7 +73,7 @@ impl Descriptor {
         self.start.wrapping_add(self.length)
     }
 
-    /// Whether the kernel takes a thread that is interrupted here for one inside.
+    /// Returns `true` if the kernel regards a thread at this address as inside the section.
     pub fn contains(&self, address: u64) -> bool {
         address.wrapping_sub(self.start) < self.length
     }
@@ -84,7 +84,7 @@ impl Image {
     ///
     /// # Errors
     ///
-    /// What makes it unreadable as a 64-bit ELF file.
+    /// Returns an error if it is not a readable 64-bit ELF file.
     pub fn read(path: &Path) -> Result<Image, String> {
         let data = std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
         Image::parse(data).map_err(|error| format!("{}: {error}", path.display()))
@@ -94,7 +94,7 @@ impl Image {
     ///
     /// # Errors
     ///
-    /// What makes it unreadable as a 64-bit ELF file.
+    /// Returns an error if it is not a readable 64-bit ELF file.
     pub fn parse(data: Vec<u8>) -> Result<Image, String> {
         let (sections, functions, relocations) =
             take_apart(&data).map_err(|error| error.to_string())?;
@@ -112,7 +112,7 @@ impl Image {
         part.bytes.get((address - part.address) as usize..)?.get(..length)
     }
 
-    /// Whether an address lies in an executable section.
+    /// Returns `true` if an address is in an executable section.
     pub fn is_code(&self, address: u64) -> bool {
         self.part(address).is_some_and(|part| part.executable)
     }
@@ -135,23 +135,23 @@ impl Image {
         &self.functions
     }
 
-    /// What the loader makes of the words that it relocates.
+    /// Returns the values that the loader writes to the words that it relocates.
     pub fn relocated_words(&self) -> impl Iterator<Item = u64> + '_ {
         self.relocations.iter().map(|relocation| relocation.addend)
     }
 
-    /// The function of this name.
+    /// Returns the function with this name.
     pub fn function(&self, name: &str) -> Option<&Function> {
         self.functions.iter().find(|function| function.name == name)
     }
 
-    /// Where the section of the descriptors lies and how long it is; `None` if there is none.
+    /// Returns the address and length of the section of descriptors; `None` if there is none.
     pub fn descriptor_range(&self) -> Option<(u64, u64)> {
         let part = self.sections.iter().find(|part| part.name == DESCRIPTORS)?;
         Some((part.address, part.bytes.len() as u64))
     }
 
-    /// All descriptors. Bytes that do not make a whole one are left to the checks.
+    /// Returns all descriptors. An incomplete one at the end is left to the checks.
     pub fn descriptors(&self) -> Vec<Descriptor> {
         let (start, length) = self.descriptor_range().unwrap_or_default();
         let addresses =
@@ -181,8 +181,8 @@ impl Image {
         Some(u64::from_le_bytes(self.bytes(address, 8)?.try_into().ok()?))
     }
 
-    /// Where in the file the word lies that decides about the word at this address: its relocation,
-    /// if it has one.
+    /// Returns the offset in the file of the word that determines the word at this address: that of
+    /// its relocation, if it has one.
     pub fn file_offset(&self, address: u64) -> Option<usize> {
         let relocated = self.relocations.iter().find(|known| known.address == address);
         let plain = || self.part(address).map(|part| part.offset + (address - part.address));

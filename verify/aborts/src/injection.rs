@@ -1,4 +1,4 @@
-//! What can be done to a thread inside a critical section.
+//! The interruptions of a thread inside a critical section.
 
 use percid_subject::board::Request;
 
@@ -71,37 +71,37 @@ impl Injection {
     /// Those that make sense in front of a section and behind its commit.
     pub const OUTSIDE: [Injection; 3] = [Injection::Stop, Injection::Signal, Injection::Move];
 
-    /// Whether the thread spins at the instruction; else it is trapped there.
+    /// Returns `true` if the thread spins at the instruction; otherwise it is trapped there.
     pub fn spins(self) -> bool {
         self >= Injection::Delay
     }
 
-    /// Whether it does without the fence that it needs.
+    /// Returns `true` if it omits the fence that it needs.
     pub fn lacks_the_fence(self) -> bool {
         matches!(self, Injection::StealWithoutFence | Injection::VisitWithoutFence)
     }
 
-    /// Whether it needs a second CPU.
+    /// Returns `true` if it needs a second CPU.
     pub fn needs_two_cpus(self) -> bool {
         self.spins() || self.moves()
     }
 
-    /// Whether the thread goes on on another CPU.
+    /// Returns `true` if the thread continues on another CPU.
     pub fn moves(self) -> bool {
         matches!(self, Injection::Move | Injection::MoveAndSignal | Injection::MoveRunning)
     }
 
-    /// Whether a running thread loses its CPU, so that it may take a while until it goes on.
+    /// Returns `true` if a running thread loses its CPU, so that it may continue later.
     pub fn takes_the_cpu(self) -> bool {
         matches!(self, Injection::MoveRunning | Injection::Preempt)
     }
 
-    /// Whether the thread's handler runs.
+    /// Returns `true` if the thread's handler runs.
     pub fn signals(self) -> bool {
         matches!(self, Injection::Signal | Injection::MoveAndSignal)
     }
 
-    /// What the accomplice has to do.
+    /// Returns the request to the accomplice, if one is needed.
     pub fn request(self) -> Option<Request> {
         match self {
             Injection::Fence => Some(Request::Fence),
@@ -115,7 +115,7 @@ impl Injection {
         }
     }
 
-    /// Whether an ID is taken.
+    /// Returns `true` if an ID is stolen.
     pub fn steals(self) -> bool {
         use Request::{StealAndFree, StealAndReturn, StealWithoutFence};
         let request = self.request();

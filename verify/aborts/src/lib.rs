@@ -71,9 +71,9 @@
 //!
 //! # What is not interrupted
 //!
-//! * A loop inside a section (`append`, `discard`): its instructions are interrupted the first time
-//!   round only, since whatever would count the rounds would abort the section. What is behind the
-//!   loop is interrupted after all of it.
+//! * A loop inside a section (`append`, `discard`): its instructions are interrupted in the first
+//!   iteration only, since counting the iterations would abort the section. The instructions after
+//!   the loop are interrupted after all of it.
 //! * Pairs of instructions on slow paths beyond the second try.
 //! * `take` of counters and histograms as a visit: it writes to no ID's copy.
 //! * A section in which a `Delay`, or a `Visit` that aborts nothing, is followed by its commit: the

@@ -33,7 +33,7 @@ mod choice {
 
     const PARTS: [&str; 4] = ["instructions", "controls", "fast-paths", "descriptors"];
 
-    /// What the command line asks for.
+    /// The parts and operations that the command line selects.
     pub(super) struct Choice {
         parts: Vec<&'static str>,
         operations: Vec<Operation>,
@@ -62,7 +62,7 @@ mod choice {
             Ok(choice)
         }
 
-        /// Whether everything passed.
+        /// Returns `true` if everything passed.
         pub(super) fn run(&self) -> Result<bool, String> {
             // Built and run before this thread is confined to one CPU.
             let descriptors = self.has("descriptors").then(suite::descriptors);

@@ -9,7 +9,7 @@ use std::process::Command;
 ///
 /// # Errors
 ///
-/// What it says if a sum is wrong.
+/// Returns the program's output if a sum is wrong.
 pub fn run_program(program: &Path) -> Result<String, String> {
     let output = Command::new(program).env_remove("PERCID_SOURCE").output();
     let output = output.map_err(|error| format!("{}: {error}", program.display()))?;

@@ -163,11 +163,11 @@ impl Process {
         self.memory.write_all_at(bytes, address)
     }
 
-    /// Where the program lies: the address of its first byte.
+    /// Returns the address of the program's first byte.
     ///
     /// # Errors
     ///
-    /// If `/proc` does not say.
+    /// Returns an error if `/proc` does not contain it.
     pub fn base(&self, program: &Path) -> io::Result<u64> {
         let maps = std::fs::read_to_string(format!("/proc/{}/maps", self.number()))?;
         let name = program.to_string_lossy();
@@ -177,11 +177,11 @@ impl Process {
         start.ok_or_else(|| io::Error::other("the program is not in its own memory map"))
     }
 
-    /// How often the main thread left its CPU.
+    /// Returns the number of times that the main thread left its CPU.
     ///
     /// # Errors
     ///
-    /// If `/proc` does not say.
+    /// Returns an error if `/proc` does not contain it.
     pub fn switches(&self) -> io::Result<Switches> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.number()))?;
         let count = |name: &str| {
@@ -196,12 +196,12 @@ impl Process {
     }
 }
 
-/// How often a thread left its CPU.
+/// Number of times that a thread left its CPU.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Switches {
-    /// To wait: for a page, or for its tracer.
+    /// Voluntarily: it waited for a page, or for its tracer.
     pub waits: u64,
-    /// Against its will.
+    /// Involuntarily.
     pub preemptions: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Which functions of a program anything leads to.
+//! The functions of a program that anything refers to.
 //!
 //! A compiler that puts a function into the code of its only caller may leave the original behind,
 //! and the linker keeps it if it has a critical section: sections of data with such a name as the
@@ -26,13 +26,13 @@ impl References {
         References { addresses: from_code.chain(from_data).collect() }
     }
 
-    /// Whether anything but itself leads to the beginning of a function.
+    /// Returns `true` if anything except the function itself refers to its beginning.
     pub fn lead_to(&self, function: &Function) -> bool {
         self.addresses.contains(&function.address)
     }
 }
 
-/// Where a function calls or jumps to, or whose address it takes, outside of itself.
+/// Returns the addresses outside of a function that it calls, jumps to, or takes.
 fn from<'a>(image: &'a Image, function: &'a Function) -> impl Iterator<Item = u64> + 'a {
     let code = decode(image, function.address, function.length).unwrap_or_default();
     let targets = code.into_iter().filter_map(|instruction| target(&instruction));

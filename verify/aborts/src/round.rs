@@ -12,26 +12,26 @@ use crate::step::Step;
 use crate::subject::{Change, PATIENCE, Subject};
 use crate::text::Patch;
 
-/// How long a thread that spins on its CPU is watched after something that need not interrupt it.
+/// Time for which a spinning thread is observed after an event that need not interrupt it.
 const GRACE: Duration = Duration::from_millis(2);
 
-/// The same after what must interrupt it: a host may keep a virtual CPU waiting in the middle of
-/// that, but not for as long.
+/// The same after an event that must interrupt it: a host may suspend a virtual CPU during that,
+/// but not for as long.
 const LONG_GRACE: Duration = PATIENCE;
 
-/// How long an instruction takes that is merely slow.
+/// Duration of an instruction that is merely slow.
 const DELAY: Duration = Duration::from_micros(60);
 
-/// How long a thread stays off its CPU.
+/// Time for which a thread stays off its CPU.
 const SLEEP: Duration = Duration::from_micros(300);
 
-/// From the declaration of a section to the instruction at which its thread spins.
+/// Time from the declaration of a section to the instruction at which its thread spins.
 const ARRIVAL: Duration = Duration::from_micros(5);
 
-/// How a round ended.
+/// Result of a round.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// Whether every step took place.
+    /// `true` if every step took place.
     pub complete: bool,
     /// Arrivals at an abort pad because of a step.
     pub aborts: u64,
@@ -39,17 +39,17 @@ pub struct Outcome {
     pub chance_aborts: u64,
     /// Arrivals at an abort pad of a thread that is not known to have been interrupted.
     pub unexplained_aborts: u64,
-    /// What must not be.
+    /// Violations of the requirements.
     pub violations: Vec<String>,
-    /// Whether the effect of the operation is wrong: something was lost, doubled or torn.
+    /// `true` if the effect of the operation is wrong: something was lost, doubled or torn.
     pub wrong_effect: bool,
-    /// Whether a step was never reached, and nothing came in between.
+    /// `true` if a step was never reached, without a disturbance.
     pub unreached: bool,
-    /// Set if the process cannot be used any more.
+    /// `true` if the process cannot be used any more.
     pub ruined: bool,
-    /// Whether it is so because nothing happened for too long.
+    /// `true` if it cannot be used because nothing happened for too long.
     pub late: bool,
-    /// What the operation changed.
+    /// The changes by the operation.
     pub change: Option<Change>,
     /// The registers at the end.
     pub registers: Option<Registers>,
@@ -59,14 +59,14 @@ pub struct Outcome {
 #[derive(Debug)]
 struct Pending {
     section: usize,
-    /// As they were inside; unknown of a thread that spun.
+    /// The registers inside the section; unknown for a thread that spun.
     registers: Option<Registers>,
     cpu: u32,
 }
 
 impl Pending {
-    /// Whether an arrival at the pad of a section is the one that is due. The handler may run the
-    /// same section, and be preempted in it, but further down the stack.
+    /// Returns `true` if an arrival at the pad of a section is the expected one. The handler may
+    /// run the same section, and be preempted in it, but its stack frame is another one.
     fn is_left_by(&self, section: usize, registers: &Registers) -> bool {
         let same_frame = self.registers.is_none_or(|inside| inside.rsp == registers.rsp);
         self.section == section && same_frame
@@ -89,11 +89,11 @@ struct Round<'a> {
     outcome: Outcome,
     cpu: u32,
     switches: Switches,
-    /// Set once the script cannot be followed any more, by chance: a preemption came first.
+    /// `true` if the script cannot be followed any more, by chance: a preemption came first.
     spoiled: bool,
-    /// Where a thread that spun was let go without being stopped.
+    /// Address at which a spinning thread was released without being stopped.
     let_go: Option<u64>,
-    /// Whether a stop has been sent that has not been seen yet.
+    /// `true` if a stop has been sent that was not observed yet.
     stop_sent: bool,
 }
 
@@ -169,8 +169,8 @@ impl Round<'_> {
         self.subject.process.go_on(signal).map_err(text)
     }
 
-    /// Whether the worker has left its CPU since it was let go, but for its present stop:
-    /// preempted, or waiting for a page.
+    /// Returns `true` if the worker has left its CPU since it was released, except for its present
+    /// stop: it was preempted, or waited for a page.
     fn was_preempted(&self) -> Result<bool, String> {
         let now = self.subject.process.switches().map_err(text)?;
         let waits = now.waits - self.switches.waits;
@@ -212,7 +212,7 @@ impl Round<'_> {
         self.subject.process.registers().ok().map(|registers| registers.rip)
     }
 
-    /// Where a thread faulted, for people.
+    /// Describes the address of a fault, for output.
     fn whereabouts(&self) -> String {
         let Ok(registers) = self.subject.process.registers() else { return String::new() };
         let bytes =
@@ -494,7 +494,7 @@ pub fn preserved(registers: &Registers) -> [u64; 7] {
     ]
 }
 
-/// Which of the preserved registers differ, and how.
+/// Describes the preserved registers that differ, if any.
 pub fn changed(calm: &[u64; 7], found: &[u64; 7]) -> Option<String> {
     const NAMES: [&str; 7] = ["rbx", "rsp", "rbp", "r12", "r13", "r14", "r15"];
     let differ =

@@ -4,13 +4,13 @@ use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction};
 
 use crate::image::{Descriptor, Image};
 
-/// How many instructions in front of a section are interrupted too: those that declare it.
+/// Number of instructions before a section that are interrupted too: those that declare it.
 const IN_FRONT: usize = 3;
 
 /// One section. Addresses are the file's own, as if it were loaded at zero.
 #[derive(Debug, Clone)]
 pub struct Section {
-    /// What the kernel knows of it.
+    /// The section's descriptor, as the kernel reads it.
     pub descriptor: Descriptor,
     /// The function it was compiled into.
     pub function: String,
@@ -18,7 +18,7 @@ pub struct Section {
     pub instructions: Vec<u64>,
     /// The addresses of the instructions right in front of it, in order.
     pub in_front: Vec<u64>,
-    /// Where the abort pad jumps to.
+    /// The address that the abort pad jumps to.
     pub pad_target: u64,
 }
 
@@ -27,7 +27,7 @@ impl Section {
     ///
     /// # Errors
     ///
-    /// Which one cannot be decoded.
+    /// Returns an error that identifies a section that cannot be decoded.
     pub fn all(image: &Image) -> Result<Vec<Section>, String> {
         image.descriptors().into_iter().map(|descriptor| Section::read(image, descriptor)).collect()
     }

@@ -9,9 +9,9 @@ pub struct Step {
     pub section: usize,
     /// The address in the file: in the section, in front of it, or right behind it.
     pub address: u64,
-    /// What happens there.
+    /// The injection at this address.
     pub injection: Injection,
-    /// Whether it happens in the signal handler that the step before started, so that the section
-    /// of that step is not left yet.
+    /// `true` if it happens in the signal handler that the step before started, while the section
+    /// of that step is still active.
     pub nested: bool,
 }

@@ -19,7 +19,7 @@ use crate::text::Patch;
 /// Limit for anything that must happen: no machine is so slow.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Which CPUs a run uses.
+/// The CPUs that a run uses.
 #[derive(Debug, Clone, Copy)]
 pub struct Cpus {
     /// The worker's, where every round starts.
@@ -29,7 +29,7 @@ pub struct Cpus {
 }
 
 impl Cpus {
-    /// How many a run uses.
+    /// Returns the number of CPUs that a run uses.
     pub fn count(self) -> usize {
         1 + usize::from(self.away.is_some())
     }
@@ -51,7 +51,7 @@ impl Cpus {
     }
 }
 
-/// What the board says between two operations.
+/// The values on the board between two operations.
 #[derive(Debug, Clone, Copy)]
 pub struct State {
     copies: [i64; COPIES],
@@ -61,18 +61,18 @@ pub struct State {
     faults: i64,
 }
 
-/// What one operation changed.
+/// The changes by one operation.
 #[derive(Debug, Clone)]
 pub struct Change {
-    /// By ID, without the unchanged ones.
+    /// By ID; IDs without a change are omitted.
     pub copies: Vec<(usize, i64)>,
-    /// In the shared slot.
+    /// The change in the shared slot.
     pub shared: i64,
-    /// How often the handler ran.
+    /// Number of times that the handler ran.
     pub handled: i64,
-    /// How often the thief wrote.
+    /// Number of times that the thief wrote.
     pub stolen: i64,
-    /// How much damage the subject has found in its structure, and the last kind of it.
+    /// Number of cases of damage that the subject detected in its structure, and the last kind.
     pub faults: (i64, Option<Fault>),
 }
 
@@ -81,19 +81,19 @@ pub struct Change {
 pub struct Subject {
     /// The traced process.
     pub process: Process,
-    /// What it shares with us.
+    /// The board that it shares with this process.
     pub board: &'static Board,
     /// All its critical sections.
     pub sections: Vec<Section>,
-    /// Which CPUs it uses.
+    /// The CPUs that it uses.
     pub cpus: Cpus,
     /// The source of its structures.
     pub source: String,
     /// The traps at the abort pads: index of the section by run-time address.
     pub pads: HashMap<u64, usize>,
-    /// What is added to the file's addresses.
+    /// The offset from the file's addresses to those in the process.
     base: u64,
-    /// Where it stops before and after an operation: behind the trap.
+    /// The address at which it stops before and after an operation: after the trap.
     resting_at: u64,
     operation: Option<Operation>,
     program: PathBuf,
@@ -104,7 +104,7 @@ impl Subject {
     ///
     /// # Errors
     ///
-    /// What went wrong, in words.
+    /// Returns a description of the failure.
     pub fn start(program: &Path, source: &str, cpus: Cpus) -> Result<Subject, String> {
         let program = program.canonicalize().map_err(|error| format!("{program:?}: {error}"))?;
         let sections = Section::all(&Image::read(&program)?)?;
@@ -138,17 +138,17 @@ impl Subject {
         Ok(subject)
     }
 
-    /// A fresh process of the same kind, after one that is in an unknown state.
+    /// Replaces a process that is in an unknown state by a new one of the same kind.
     ///
     /// # Errors
     ///
-    /// As [`Subject::start`].
+    /// Returns the same errors as [`Subject::start`].
     pub fn start_over(&mut self) -> Result<(), String> {
         *self = Subject::start(&self.program, &self.source, self.cpus)?;
         Ok(())
     }
 
-    /// The descriptors in the loaded program are those that were read from its file.
+    /// Checks that the descriptors in the loaded program are those in its file.
     fn compare_descriptors(&self) -> Result<(), String> {
         for section in &self.sections {
             let known = section.descriptor;
@@ -182,7 +182,7 @@ impl Subject {
         self.base + address
     }
 
-    /// Whether the worker has come to the stop before or after an operation.
+    /// Returns `true` if the worker is at the stop before or after an operation.
     pub fn is_resting(&self, registers: &Registers) -> bool {
         registers.rip == self.resting_at
     }
@@ -240,7 +240,7 @@ impl Subject {
         }
     }
 
-    /// What the board says now.
+    /// Returns the present values on the board.
     pub fn state(&self) -> State {
         State {
             copies: self.board.copies(),
@@ -251,7 +251,7 @@ impl Subject {
         }
     }
 
-    /// What has changed on the board.
+    /// Returns the changes on the board since a state.
     pub fn change_since(&self, before: &State) -> Change {
         let now = self.state();
         let copies =

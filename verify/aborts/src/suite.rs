@@ -17,10 +17,10 @@ use crate::probe;
 use crate::subject::Cpus;
 use crate::tally::Tally;
 
-/// A summary line if all is well; else that and what is wrong.
+/// A summary line if everything passed; otherwise the summary with the failures.
 pub type Verdict = Result<String, String>;
 
-/// What must go wrong without the fence.
+/// Operations that must fail with these injections, which lack the fence.
 const WITHOUT_FENCE: [(Operation, Injection); 8] = [
     (Operation::Reference, Injection::StealWithoutFence),
     (Operation::With, Injection::StealWithoutFence),
@@ -32,7 +32,7 @@ const WITHOUT_FENCE: [(Operation, Injection); 8] = [
     (Operation::Pop, Injection::VisitWithoutFence),
 ];
 
-/// How many findings are shown.
+/// Number of findings that are shown.
 const SHOWN: usize = 10;
 
 /// Every instruction that these operations of percid come to, with every source that this machine

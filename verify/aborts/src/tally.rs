@@ -1,4 +1,4 @@
-//! What a campaign did and found.
+//! Counts and findings of a campaign.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -34,9 +34,9 @@ pub struct Tally {
     pub wrong_effects: u64,
     /// The most tries that one operation made before it did without an ID.
     pub most_tries: usize,
-    /// How often each injection took place.
+    /// Number of times that each injection took place.
     pub by_injection: BTreeMap<Injection, u64>,
-    /// What must not be.
+    /// Violations of the requirements.
     pub violations: Vec<String>,
 }
 

@@ -47,12 +47,12 @@ impl Patch {
         Ok(Patch { start, original })
     }
 
-    /// Whether a thread that spins here can be let go without being stopped.
+    /// Returns `true` if a thread that spins here can be released without being stopped.
     fn can_be_removed_under_way(address: u64) -> bool {
         address % LINE <= LINE - SPIN.len() as u64
     }
 
-    /// Brings the original instruction back.
+    /// Restores the original instruction.
     ///
     /// # Errors
     ///

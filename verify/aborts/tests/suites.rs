@@ -1,7 +1,7 @@
 //! All suites, one after the other: each needs the whole machine.
 //!
-//! Of the pairs of instructions a sample is tried unless `PERCID_STRESS=long` is set. Its seed is
-//! printed; `PERCID_SEED` repeats it.
+//! Only a sample of the pairs of instructions is tried unless `PERCID_STRESS=long` is set. Its seed
+//! is printed; `PERCID_SEED` repeats it.
 #![cfg(all(target_arch = "x86_64", target_os = "linux"))]
 
 use std::path::PathBuf;

@@ -1,28 +1,28 @@
-//! What wakes balancers' threads: something is to be done before the next time they look.
+//! The bell: wakes the threads of balancers before their next periodic check.
 //!
-//! One for the process: whoever rings it does not know which balancer's memory it uses, and threads
-//! that find nothing to do sleep again.
+//! One bell for the process: the thread that rings it does not know which balancer's memory it
+//! uses. Balancer threads that find no work sleep again.
 
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use crate::sys::futex;
 
-/// How often it was rung.
+/// Number of times that the bell was rung.
 static BELL: AtomicU32 = AtomicU32::new(0);
 
-/// Where the handler of faults writes.
+/// Returns the address of the counter, which the fault handler writes.
 pub(crate) fn place() -> usize {
     (&raw const BELL).addr()
 }
 
-/// Wakes all who sleep. Async-signal-safe; one system call.
+/// Wakes all threads that sleep on the bell. Async-signal-safe; one system call.
 pub(crate) fn ring() {
     BELL.fetch_add(1, SeqCst);
     futex::wake(&BELL);
 }
 
-/// A moment after which a ring is not missed.
+/// A value of the counter: a ring after it is not missed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Moment(u32);
 
@@ -31,7 +31,8 @@ impl Moment {
         Moment(BELL.load(SeqCst))
     }
 
-    /// Sleeps for this time, or until it has rung since the moment. Returns whether it has.
+    /// Sleeps for `time`, or until the bell was rung since this moment. Returns `true` if it was
+    /// rung.
     pub(crate) fn sleep(self, time: Duration) -> bool {
         let end = Instant::now() + time;
         while BELL.load(SeqCst) == self.0 {
@@ -54,7 +55,7 @@ mod tests {
         let moment = Moment::now();
         ring();
         assert!(moment.sleep(Duration::from_secs(60)), "a ring that is missed would be none");
-        // Other tests may ring it.
+        // Other tests may ring the bell.
         let end = Instant::now() + Duration::from_secs(600);
         while Moment::now().sleep(Duration::from_millis(2)) {
             assert!(Instant::now() < end);

@@ -1,6 +1,7 @@
-//! The regions that a handler of faults finds by an address: entered and taken out while it looks.
+//! The regions that the fault handler finds by an address. Regions are inserted and removed while
+//! handlers search.
 //!
-//! It looks through all of them, without a lock and without writing to anything but this.
+//! A handler searches all regions, without a lock. It writes only to this structure.
 
 use std::ops::Range;
 use std::ptr;
@@ -14,17 +15,18 @@ use crate::access::lookers::Lookers;
 use crate::access::pages::{Pages, Shared};
 use crate::tiers::tracked::OfRegion;
 
-/// A handler is nearly always running and soon done: none that still runs takes this long.
+/// Time to wait for a handler. A handler nearly always runs and soon returns: no handler that still
+/// runs takes this long.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The most regions.
+/// Maximum number of regions.
 const MOST: usize = 256;
 
 /// Regions by their addresses.
 #[derive(Debug)]
 pub(crate) struct Directory {
     regions: [AtomicPtr<Shared>; MOST],
-    /// No region is at or above this place.
+    /// End of the entries in use: no region is at this index or above.
     used: AtomicUsize,
     looking: Lookers,
 }
@@ -38,7 +40,7 @@ impl Directory {
         }
     }
 
-    /// Enters a region. `false`: there are too many.
+    /// Inserts a region. Returns `false` if there are too many regions.
     pub(crate) fn insert(&self, pages: &Pages) -> bool {
         let free = |place: &usize| {
             let region = &self.regions[*place];
@@ -51,7 +53,7 @@ impl Directory {
         place.is_some()
     }
 
-    /// Takes a region out. A handler may still look at it: see
+    /// Removes a region. A handler may still use it: see
     /// [`wait_for_lookers`](Directory::wait_for_lookers).
     pub(crate) fn remove(&self, shared: &Shared) {
         let region = ptr::from_ref(shared).cast_mut();
@@ -60,13 +62,13 @@ impl Directory {
         }
     }
 
-    /// Returns whether a region is entered.
+    /// Returns `true` if the region is in the directory.
     pub(crate) fn has(&self, shared: &Shared) -> bool {
         self.in_use().any(|region| ptr::eq(region, shared))
     }
 
-    /// Waits until no handler looks at what was taken out. `false`: one does for a second, so the
-    /// memory of what was taken out must stay.
+    /// Waits until no handler uses a removed region. Returns `false` if one still does after a
+    /// second: then the memory of the removed region must stay.
     pub(crate) fn wait_for_lookers(&self) -> bool {
         let end = Instant::now() + PATIENCE;
         while self.looking.count() != 0 {
@@ -83,7 +85,7 @@ impl Directory {
         places.iter().map(|place| place.load(Acquire).cast_const())
     }
 
-    /// Hands the region and the grain at an address to `body`. Async-signal-safe.
+    /// Passes the region and the grain at an address to `body`. Async-signal-safe.
     pub(crate) fn look_up<T>(
         &self,
         address: usize,
@@ -91,7 +93,8 @@ impl Directory {
     ) -> T {
         self.looking.look(|| {
             let found = self.in_use().find_map(|region| {
-                // SAFETY: what was entered stays while a thread looks (see `wait_for_lookers`).
+                // SAFETY: a region that was inserted stays allocated while a thread looks (see
+                // `wait_for_lookers`).
                 let shared = unsafe { region.as_ref() }?;
                 shared.layout.grain_of(address).map(|grain| (shared, grain))
             });
@@ -99,27 +102,27 @@ impl Directory {
         })
     }
 
-    /// Hands a region that overlaps a range to `body`; `None` if there is none.
+    /// Passes a region that overlaps a range to `body`; returns `None` if there is none.
     pub(crate) fn overlapping<T>(
         &self,
         range: &Range<usize>,
         body: impl FnOnce(&Shared) -> T,
     ) -> Option<T> {
         self.looking.look(|| {
-            // SAFETY: as in `look_up`.
+            // SAFETY: a region that was inserted stays allocated while this thread looks.
             let mut regions = self.in_use().filter_map(|region| unsafe { region.as_ref() });
             regions.find(|shared| shared.layout.overlaps(range)).map(body)
         })
     }
 
-    /// What a look reads or writes, and what is done with the region that it finds: this, and the
-    /// bookkeeping of each region.
+    /// Returns the memory that a lookup and the handling of its region read or write: this
+    /// structure, and the bookkeeping of each region.
     pub(crate) fn places(&self) -> Vec<Range<usize>> {
         let start = ptr::from_ref(self).addr();
         let mut places = Vec::new();
         places.push(start..start + size_of::<Directory>());
         self.looking.look(|| {
-            // SAFETY: as in `look_up`.
+            // SAFETY: a region that was inserted stays allocated while this thread looks.
             let regions = self.in_use().filter_map(|region| unsafe { region.as_ref() });
             for region in regions {
                 places.push(region.mapping());
@@ -172,7 +175,7 @@ mod tests {
     fn a_child_waits_for_no_thread_of_its_parent() {
         let directory = Directory::new();
         let status = directory.look_up(0, |_| {
-            // SAFETY: the child looks whether threads look, and exits.
+            // SAFETY: the child checks whether threads look, and exits.
             match unsafe { libc::fork() } {
                 // SAFETY: ends the child at once.
                 0 => unsafe { libc::_exit(i32::from(directory.wait_for_lookers())) },

@@ -1,4 +1,4 @@
-//! A registered region as the balancer knows it: what it is, and what was done to it.
+//! A registered region in the balancer: its properties and its counts.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -16,7 +16,7 @@ use crate::access::write_protect::Monitor;
 use crate::access_method::AccessMethod;
 use crate::lock::lock;
 
-/// What was done to a region, for reports.
+/// Counts of the balancer's work on a region, for reports.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Tally {
     pub(crate) skipped: [u64; Reason::ALL.len()],
@@ -33,33 +33,34 @@ impl Tally {
     }
 }
 
-/// A region as the balancer knows it.
+/// A registered region, as the balancer stores it.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) range: Range<usize>,
     pub(crate) access: AccessMethod,
-    /// `None` where nothing is ever armed: a machine with one node.
+    /// `None` if nothing is ever armed: a machine with one node.
     pub(crate) pages: Option<Pages>,
     pub(crate) tally: Mutex<Tally>,
-    /// Distinct bits of the threads that used it of late, as of the last pass.
+    /// Number of distinct bits of the threads that used the region recently, as of the last pass.
     pub(crate) active: AtomicU32,
-    /// Whether its memory is no longer what was registered.
+    /// `true` if the memory is no longer what was registered.
     pub(crate) gone: AtomicBool,
-    /// Lets writers through, where writes are seen.
+    /// The monitor, which lets waiting writers continue; only if accesses are detected by writes.
     pub(crate) monitor: Option<Arc<Monitor>>,
-    /// Whether the kernel's own balancing was made to leave it alone.
+    /// `true` if the kernel's own balancing is disabled for this region.
     pub(crate) is_kept_from_kernel: bool,
-    /// Whether some of its memory could not be armed because it is not what was registered.
+    /// `true` if some of the memory could not be armed because it is not what was registered.
     pub(crate) vanished: AtomicBool,
 }
 
 impl Entry {
-    /// Marks the region as gone. Returns whether it was not before.
+    /// Marks the region as gone. Returns `true` if it was not marked before.
     pub(crate) fn mark_gone(&self) -> bool {
         !self.gone.swap(true, AcqRel)
     }
 
-    /// Returns how many grains are to move; none of what is there in place of a region that is gone.
+    /// Returns the number of grains with a pending move; 0 if the region is gone, because other
+    /// memory may be mapped there.
     pub(crate) fn pending(&self) -> u64 {
         let is_there = |_: &&Pages| !self.gone.load(Relaxed);
         self.pages.as_ref().filter(is_there).map_or(0, |pages| pages.pending())

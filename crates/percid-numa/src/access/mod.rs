@@ -1,4 +1,4 @@
-//! How access to a page is seen, and what is known of a region's pages.
+//! Detection of accesses to pages, and the per-page state of a region.
 
 pub(crate) mod bell;
 pub(crate) mod directory;

@@ -1,14 +1,15 @@
-//! What is known of a region's pages: which are armed, which threads were seen there, which are to
-//! move.
+//! The state of a region's pages: which are armed, which threads used them, and which have a
+//! pending move.
 //!
 //! All of it is in one mapping of percid's own, because the fault handler reads and writes it:
 //! memory from the program's allocator could itself be part of a trapped region. It is updated by
 //! atomic instructions, and every access to an armed page is counted once, by the thread that
 //! disarms it.
 //!
-//! The unit is the *grain*: a page where accesses are reported, several where they are trapped, a
-//! huge page where there are such: the kernel moves it as a whole, so it is judged as a whole.
-//! Grains begin at multiples of their size; the first and the last of a region may be cut.
+//! The unit is the *grain*: one page if accesses are reported, several pages if they are trapped.
+//! If the region has huge pages, the grain is a huge page: the kernel moves it as a whole, so it is
+//! judged as a whole. Grains begin at multiples of their size; the first and the last of a region
+//! may be cut.
 
 use std::ops::{Deref, Range};
 use std::ptr::NonNull;
@@ -26,23 +27,23 @@ use crate::lock::lock;
 use crate::sys::{memory, nodes, process};
 use crate::tiers::tracked::{OfRegion, Tracked};
 
-/// The home of a grain that is nowhere yet.
+/// The home of a grain that is on no known node yet.
 const NOWHERE: u16 = u16::MAX;
 
-/// Threads are counted apart by their bits in a set of this width.
+/// Width of the set of threads: threads are counted separately by their bits in it.
 pub(crate) const BITS: usize = 128;
 
-/// What threads with one bit were seen to do: local, remote, private, shared accesses.
+/// Accesses of the threads with one bit: local, remote, private, shared.
 type CountsOfBit = [AtomicU32; 4];
 
-/// How soon a grain is to be armed again.
+/// The delay until a grain is armed again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pace {
     Soon,
     Later,
 }
 
-/// What never changes about a region.
+/// The constant properties of a region.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Layout {
     pub(crate) start: usize,
@@ -55,12 +56,12 @@ pub(crate) struct Layout {
     pub(crate) rights: i32,
     pub(crate) width: Width,
     pub(crate) backoff: bool,
-    /// Whether it is memory of the process alone, without a file.
+    /// `true` if the memory is private to the process, without a file.
     pub(crate) anonymous: bool,
 }
 
 impl Layout {
-    /// The bytes in front of the region that belong to its first grain.
+    /// Returns the number of bytes in front of the region that belong to its first grain.
     pub(crate) fn lead(&self) -> usize {
         self.start & ((1 << self.shift) - 1)
     }
@@ -89,7 +90,7 @@ impl Layout {
         start.max(self.start)..(start + (1 << self.shift)).min(self.start + self.bytes)
     }
 
-    /// Returns the bytes of the mapping and where in it the arrays begin, in the order of
+    /// Returns the bytes of the mapping, and the offsets of the arrays in it, in the order of
     /// [`Shared`]'s pointers.
     fn places(&self) -> (usize, [usize; 9]) {
         let (grains, words) = (self.grains(), self.grains().div_ceil(64));
@@ -107,39 +108,40 @@ impl Layout {
     }
 }
 
-/// What the threads of the program, the handler and the balancer share.
+/// The data that the threads of the program, the fault handler and the balancer share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) layout: Layout,
     /// The process that the region was registered in: a child of `fork` inherits it.
     pub(crate) process: u32,
-    /// Odd while grains are being armed. Whenever some were, it becomes a number that no region has
-    /// had: see `trap`.
+    /// Odd while grains are being armed. Each arming sets it to a number that no region has had:
+    /// see `trap`.
     pub(crate) generation: AtomicU32,
-    /// How many sequences of the scan have begun since the region was registered.
+    /// Number of sequences of the scan that have begun since the region was registered.
     pub(crate) sequence: AtomicI64,
     /// The bits of the threads that were seen since the last pass.
     users: [AtomicU64; 2],
     seen: [AtomicU64; 4],
-    /// Accesses that speak for another use of the region than before.
+    /// Number of accesses that indicate that the use of the region has changed.
     changes: AtomicU64,
-    /// Grains that are to move.
+    /// Number of grains with a pending move.
     pending: AtomicU64,
-    /// Grains that are to be armed again, by pace.
+    /// Number of grains that must be armed again, by pace.
     unsettled: [AtomicU64; 2],
-    /// Times a grain could not be disarmed alone, because the process had too many mappings.
+    /// Number of times a grain could not be disarmed alone, because the process had too many
+    /// mappings.
     pub(crate) disarmed_whole: AtomicU64,
-    /// Uses of armed grains by threads whose node the kernel did not say.
+    /// Number of uses of armed grains by threads whose node the kernel did not report.
     pub(crate) unattributed: AtomicU64,
-    /// The value of `disarmed_whole` at the last look.
+    /// The value of `disarmed_whole` at the last check.
     known_whole: AtomicU64,
     /// Mappings that trapping has added here; see `mapping_budget`.
     pub(crate) mappings: AtomicI64,
-    /// Nodes that pages may move to: bits.
+    /// The nodes that pages may move to, one bit each.
     with_memory: [AtomicU64; 16],
-    /// What is known of memory tiers; null while nobody asks for them.
+    /// The data for memory tiers; null if they are not used.
     tiers: AtomicPtr<OfRegion>,
-    /// How much each node used the region of late.
+    /// Recent uses of the region, by node.
     use_by_node: *const AtomicU64,
     armed: *const AtomicU64,
     wanted: *const AtomicU64,
@@ -152,7 +154,7 @@ pub(crate) struct Shared {
 
 // SAFETY: the pointers lead into the mapping that the structure itself lies in, to atomics.
 unsafe impl Send for Shared {}
-// SAFETY: as above; everything else is atomic or never changes.
+// SAFETY: the pointers lead to atomics; all other fields are atomic or never change.
 unsafe impl Sync for Shared {}
 
 impl Shared {
@@ -161,13 +163,14 @@ impl Shared {
         unsafe { std::slice::from_raw_parts(start, count) }
     }
 
-    /// Returns what is known of memory tiers, if anybody asks for them.
+    /// Returns the data for memory tiers, if they are used.
     pub(crate) fn tiers(&self) -> Option<&OfRegion> {
-        // SAFETY: it is the owner's, which has it for as long as this.
+        // SAFETY: the pointer is null or that of `Pages::tiers`, which lives as long as this
+        // structure.
         unsafe { self.tiers.load(Acquire).as_ref() }
     }
 
-    /// Returns where this and its arrays are mapped.
+    /// Returns the addresses of the mapping with this structure and its arrays.
     pub(crate) fn mapping(&self) -> Range<usize> {
         let start = std::ptr::from_ref(self).addr();
         start..start + self.layout.places().0
@@ -177,12 +180,12 @@ impl Shared {
         self.layout.grains().div_ceil(64)
     }
 
-    /// Returns how much each node used the region of late: every sequence halves it.
+    /// Returns the recent uses of the region, by node: every sequence halves them.
     pub(crate) fn use_by_node(&self) -> &[AtomicU64] {
         self.slice(self.use_by_node, self.layout.nodes)
     }
 
-    /// Returns which grains are armed, 64 a word.
+    /// Returns the bits of the armed grains, 64 in a word.
     pub(crate) fn armed(&self) -> &[AtomicU64] {
         self.slice(self.armed, self.words())
     }
@@ -199,7 +202,7 @@ impl Shared {
         self.slice(self.by_bit, BITS)
     }
 
-    /// For 64 grains each; see [`second_looks`].
+    /// Returns the counts of second looks, one word for 64 grains; see [`second_looks`].
     fn second_looks(&self) -> &[AtomicU32] {
         self.slice(self.second_looks, self.words())
     }
@@ -216,14 +219,14 @@ impl Shared {
         self.armed()[grain / 64].load(Relaxed) >> (grain % 64) & 1 == 1
     }
 
-    /// Returns how many of the two grains beside `grains` are armed.
+    /// Returns how many of the two neighbours of `grains` are armed.
     pub(crate) fn armed_beside(&self, grains: &Range<usize>) -> i64 {
         let before = grains.start > 0 && self.is_armed(grains.start - 1);
         let behind = grains.end < self.layout.grains() && self.is_armed(grains.end);
         i64::from(before) + i64::from(behind)
     }
 
-    /// Returns how often armed grains end or begin.
+    /// Returns the number of edges: the places where armed grains begin or end.
     pub(crate) fn edges(&self) -> i64 {
         let (mut edges, mut last) = (0, 0);
         for word in self.armed() {
@@ -234,25 +237,26 @@ impl Shared {
         edges + last as i64
     }
 
-    /// Arms a grain whose pages are on the node `home`. Returns whether it was not armed before.
+    /// Arms a grain whose pages are on the node `home`. Returns `true` if it was not armed before.
     pub(crate) fn arm(&self, grain: usize, home: u32) -> bool {
         self.set_home(grain, home);
         if let Some(tiers) = self.tiers().filter(|_| !self.is_armed(grain)) {
             tiers.stamp(grain);
         }
-        // Release: the thread that disarms it sees its home.
+        // Release: pairs with the acquire in `disarm`, so that the disarming thread reads this
+        // home.
         let before = self.armed()[grain / 64].fetch_or(1 << (grain % 64), Release);
         before >> (grain % 64) & 1 == 0
     }
 
-    /// Disarms a grain. Returns whether it was armed.
+    /// Disarms a grain. Returns `true` if it was armed.
     pub(crate) fn disarm(&self, grain: usize) -> bool {
         let before = self.armed()[grain / 64].fetch_and(!(1 << (grain % 64)), Acquire);
         before >> (grain % 64) & 1 == 1
     }
 
-    /// Notes that the calling thread uses a grain: if it is armed it is disarmed, and the access is
-    /// judged. Async-signal-safe; two system calls, and a third that wakes the balancer.
+    /// Records that the calling thread uses a grain: if the grain is armed, it is disarmed and the
+    /// access is judged. Async-signal-safe; two system calls, and a third to wake the balancer.
     pub(crate) fn use_armed(&self, grain: usize) {
         if self.disarm(grain) {
             let (thread, node) = (process::thread_id(), nodes::current_node());
@@ -260,8 +264,8 @@ impl Shared {
         }
     }
 
-    /// As [`use_armed`](Shared::use_armed), for another thread, which waits. If it is unknown where
-    /// that runs, the access is only counted.
+    /// Like [`use_armed`](Shared::use_armed), for another thread, which waits. If `who` returns
+    /// `None`, the access is only counted.
     pub(crate) fn use_armed_by(&self, grain: usize, who: impl FnOnce() -> Option<PageAccess>) {
         if !self.disarm(grain) {
             return;
@@ -290,7 +294,7 @@ impl Shared {
             backoff: self.layout.backoff,
             doubtful: second_looks::are_doubtful(&self.second_looks()[grain / 64]),
         };
-        // The grain is disarmed: no other thread comes here for it before it is armed again.
+        // The grain is disarmed: no other thread executes this for it before it is armed again.
         let place = &self.records()[grain];
         let mut decision = decide(PageHistory::from_word(place.load(Relaxed)), access, &at);
         if let Some(tiers) = self.tiers() {
@@ -317,19 +321,20 @@ impl Shared {
         }
     }
 
-    /// Has a grain armed again. Returns whether it is the only one at this pace.
+    /// Requests that a grain is armed again. Returns `true` if it is the only such grain at this
+    /// pace.
     pub(crate) fn ask_again(&self, grain: usize, pace: Pace) -> bool {
         let bit = 1u64 << (grain % 64);
         let is_new = self.again(pace)[grain / 64].fetch_or(bit, Relaxed) & bit == 0;
         is_new && self.unsettled[pace as usize].fetch_add(1, Relaxed) == 0
     }
 
-    /// Returns how many grains are to be armed again at a pace.
+    /// Returns the number of grains that must be armed again at a pace.
     pub(crate) fn unsettled(&self, pace: Pace) -> u64 {
         self.unsettled[pace as usize].load(Relaxed)
     }
 
-    /// Takes the grains of a range that are to be armed again at a pace.
+    /// Takes the grains of a range that must be armed again at a pace.
     pub(crate) fn take_again(&self, grains: Range<usize>, pace: Pace) -> Vec<usize> {
         let mut taken = Vec::new();
         let mut start = grains.start;
@@ -350,29 +355,29 @@ impl Shared {
         taken
     }
 
-    /// Returns the node that a grain is on, as far as is known.
+    /// Returns the node that a grain is on, if it is known.
     pub(crate) fn home(&self, grain: usize) -> Option<u32> {
         let home = self.homes()[grain].load(Relaxed);
         (home != NOWHERE).then_some(u32::from(home))
     }
 
-    /// Notes where a grain is.
+    /// Records the node that a grain is on.
     pub(crate) fn set_home(&self, grain: usize, node: u32) {
         self.homes()[grain].store(node as u16, Relaxed);
     }
 
-    /// Returns how many accesses so far spoke for another use of the region than before.
+    /// Returns the number of accesses so far that indicate a changed use of the region.
     pub(crate) fn changes(&self) -> u64 {
         self.changes.load(Relaxed)
     }
 
-    /// Returns what threads with a bit of [`Width::Bits128`] were seen to do so far. It begins anew
-    /// at 2^32.
+    /// Returns the accesses so far of the threads with a bit of [`Width::Bits128`]: local, remote,
+    /// private, shared. The counts wrap at 2^32.
     pub(crate) fn seen_by(&self, bit: usize) -> [u32; 4] {
         [0, 1, 2, 3].map(|what: usize| self.by_bit()[bit][what].load(Relaxed))
     }
 
-    /// Lets pages move to these nodes only from now on.
+    /// Restricts moves to these nodes from now on.
     pub(crate) fn set_nodes(&self, nodes: &[u32]) {
         for (index, word) in self.with_memory.iter().enumerate() {
             let here = nodes.iter().filter(|node| **node as usize / 64 == index);
@@ -385,7 +390,8 @@ impl Shared {
         word.is_some_and(|word| word.load(Relaxed) >> (node % 64) & 1 == 1)
     }
 
-    /// Notes whether a grain is to move. Returns whether it is, as the only one.
+    /// Sets or clears the pending move of a grain. Returns `true` if it is set and was the first
+    /// one.
     fn want(&self, grain: usize, wanted: bool) -> bool {
         let (word, bit) = (&self.wanted()[grain / 64], 1u64 << (grain % 64));
         if wanted {
@@ -397,14 +403,14 @@ impl Shared {
         false
     }
 
-    /// Returns how many grains are to move.
+    /// Returns the number of grains with a pending move.
     pub(crate) fn pending(&self) -> u64 {
         // A wish may be taken before it is counted.
         (self.pending.load(Relaxed) as i64).max(0) as u64
     }
 
-    /// Takes up to `most` grains that are to move, with their nodes, from a word of the bits on.
-    /// Advances that word, so that no grain is left out and no search begins anew.
+    /// Takes up to `most` grains with a pending move, with their target nodes. Starts at the word
+    /// `from` of the bits and advances it, so that every grain gets its turn.
     pub(crate) fn take_wanted(&self, most: usize, from: &mut usize) -> Vec<(usize, u32)> {
         let mut taken = Vec::new();
         for _ in 0..self.words() {
@@ -426,33 +432,33 @@ impl Shared {
         taken
     }
 
-    /// Notes that a grain was moved to where it was used last.
+    /// Records that a grain was moved to the node of its last access.
     pub(crate) fn moved(&self, grain: usize, node: u32) {
         self.set_home(grain, node);
         let mark = |word| Some(PageHistory::from_word(word).moved().word());
         let _ = self.records()[grain].fetch_update(Relaxed, Relaxed, mark);
     }
 
-    /// Takes the bits of the threads that were seen since the last call.
+    /// Takes the bits of the threads that used the region since the last call.
     pub(crate) fn take_users(&self) -> u128 {
         let [low, high] = [0, 1].map(|half: usize| u128::from(self.users[half].swap(0, Relaxed)));
         high << 64 | low
     }
 
-    /// Returns what was seen so far.
+    /// Returns the counts of accesses so far.
     pub(crate) fn seen(&self) -> AccessCounts {
         let [local, remote, private, shared] =
             [0, 1, 2, 3].map(|what: usize| self.seen[what].load(Relaxed));
         AccessCounts { local, remote, private, shared, failed: 0 }
     }
 
-    /// Returns whether the grains had to be disarmed together since the last call.
+    /// Returns `true` if grains had to be disarmed together since the last call.
     pub(crate) fn was_disarmed_whole(&self) -> bool {
         let times = self.disarmed_whole.load(Relaxed);
         self.known_whole.swap(times, Relaxed) != times
     }
 
-    /// Ends a sequence: what was used before counts half.
+    /// Ends a sequence: halves the counts of earlier uses.
     pub(crate) fn age(&self) {
         for count in self.use_by_node() {
             count.fetch_sub(count.load(Relaxed) / 2, Relaxed);
@@ -460,29 +466,29 @@ impl Shared {
     }
 }
 
-/// The owner of what is shared.
+/// The owner of the shared data.
 #[derive(Debug)]
 pub(crate) struct Pages {
     shared: NonNull<Shared>,
     mapped: usize,
     tiers: Option<Tracked>,
-    /// Threads of the program that wait for `work`.
+    /// Number of the program's threads that wait for `work`.
     waiting: AtomicUsize,
-    /// Held while more than one grain is armed, disarmed or moved; with the parts that are not to
-    /// be armed.
+    /// Held while more than one grain is armed, disarmed or moved; contains the grains that must
+    /// not be armed.
     pub(crate) work: Mutex<Work>,
 }
 
-/// What the balancer knows of a region while it works on it.
+/// The balancer's state of a region, used while it works on it.
 #[derive(Debug, Default)]
 pub(crate) struct Work {
-    /// The region is gone: nothing may be done to its memory any more.
+    /// `true` if the region is gone: its memory must not be changed any more.
     pub(crate) over: bool,
-    /// Grains that are not to be armed.
+    /// Grains that must not be armed.
     pub(crate) excluded: Vec<Range<usize>>,
-    /// Where to look for grains that are to move.
+    /// Index of the word at which the search for pending moves continues.
     pub(crate) next_wanted: usize,
-    /// How often it was looked up where grains are.
+    /// Number of lookups of the nodes of grains.
     pub(crate) looks: u64,
 }
 
@@ -492,14 +498,14 @@ impl Work {
     }
 }
 
-// SAFETY: what is shared may be used and unmapped by any thread.
+// SAFETY: any thread may use and unmap the shared data.
 unsafe impl Send for Pages {}
-// SAFETY: as above.
+// SAFETY: the shared data consists of atomics; the other fields are atomic, locked or constant.
 unsafe impl Sync for Pages {}
 
 impl Pages {
-    /// Nothing is armed and no access was seen. All of it is in a mapping that `map` makes. `None`:
-    /// no memory.
+    /// Makes the state of a region: nothing is armed and no access was recorded. All of it is in a
+    /// mapping that `map` makes. Returns `None` if there is no memory.
     pub(crate) fn new(
         layout: Layout,
         with_memory: &[u32],
@@ -543,14 +549,14 @@ impl Pages {
         Some(pages)
     }
 
-    /// Keeps what is known of memory tiers too, from now on. Nothing is armed yet.
+    /// Adds the data for memory tiers. Nothing may be armed yet.
     pub(crate) fn set_tiers(&mut self, tiers: Tracked) {
         Deref::deref(self).tiers.store(tiers.as_ptr(), Release);
         self.tiers = Some(tiers);
     }
 
-    /// Takes the lock for a thread of the program: it waits for one piece of work, not for all of
-    /// it.
+    /// Takes the lock for a thread of the program, which waits for one piece of work, not for all
+    /// of it.
     pub(crate) fn interrupt_work(&self) -> MutexGuard<'_, Work> {
         self.waiting.fetch_add(1, Relaxed);
         let work = lock(&self.work);
@@ -558,7 +564,7 @@ impl Pages {
         work
     }
 
-    /// Takes the lock for the balancer, after the threads that wait for it.
+    /// Takes the lock for the balancer, after the threads of the program that wait for it.
     pub(crate) fn go_on_with_work(&self) -> MutexGuard<'_, Work> {
         while self.waiting.load(Relaxed) > 0 {
             std::thread::yield_now();
@@ -566,7 +572,7 @@ impl Pages {
         lock(&self.work)
     }
 
-    /// Returns the address of what is shared, for the fault handler.
+    /// Returns the address of the shared data, for the fault handler.
     pub(crate) fn as_ptr(&self) -> *mut Shared {
         self.shared.as_ptr()
     }
@@ -583,7 +589,7 @@ impl Deref for Pages {
 
 impl Drop for Pages {
     fn drop(&mut self) {
-        // SAFETY: the mapping is this value's own, and nothing else refers to it: a trapped region
+        // SAFETY: this value owns the mapping, and nothing else refers to it: a trapped region
         // waits until no handler does.
         unsafe { memory::unmap(self.shared.cast(), self.mapped) };
     }
@@ -634,7 +640,7 @@ mod tests {
         assert_eq!(pages.edges(), 6);
         let beside = [62..65, 1..62, 63..64, 65..127].map(|grains| pages.armed_beside(&grains));
         assert_eq!(beside, [0, 2, 2, 2]);
-        // Counting by neighbours gives the same as counting all edges.
+        // Counting by neighbours gives the same result as counting all edges.
         for (grain, armed) in [(65, true), (63, false), (0, false), (126, true), (127, false)] {
             let (before, beside) = (pages.edges(), pages.armed_beside(&(grain..grain + 1)));
             let change = if armed { 2 - 2 * beside } else { 2 * beside - 2 };
@@ -678,7 +684,7 @@ mod tests {
         assert_eq!((pages.take_wanted(8, &mut 0).len(), pages.pending()), (1, 0));
     }
 
-    /// Whoever makes a wish may stop between making and counting it.
+    /// A thread may be preempted between making a wish and counting it.
     #[test]
     fn a_wish_that_is_taken_before_it_is_counted_is_none() {
         let pages = pages(8 * 4096, 12);

@@ -1,22 +1,23 @@
-//! What second looks at pages nearby have found: the same node as the first, or another one.
+//! Results of second looks at nearby pages: whether an access came from the same node as the one
+//! before.
 //!
-//! A word for 64 grains: in the lower half how often the same, in the upper half how often another
-//! one. Both are halved before they become large, so that only the last few thousand count: grains
-//! that are armed together are often all seen by the thread that happens to run, which is one chance
-//! for all of them.
+//! One word for 64 grains. The lower half counts accesses from the same node, the upper half those
+//! from another node. Both are halved before they become large, so that only the last few thousand
+//! count. Grains that are armed together are often all used by the thread that happens to run;
+//! together they are only one random sample.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// So many looks are remembered at the most.
+/// Maximum number of remembered looks.
 const REMEMBERED: u32 = 4096;
-/// So few say nothing.
+/// Fewer looks than this give no result.
 const TOO_FEW: u32 = 4;
 
 fn parts(word: u32) -> (u32, u32) {
     (word & 0xffff, word >> 16)
 }
 
-/// Notes what a second look has found. Async-signal-safe.
+/// Records the result of a second look. Async-signal-safe.
 pub(crate) fn note(word: &AtomicU32, same: bool) {
     let _ = word.fetch_update(Relaxed, Relaxed, |word| {
         let (mut sames, mut others) = parts(word);
@@ -28,8 +29,8 @@ pub(crate) fn note(word: &AtomicU32, same: bool) {
     });
 }
 
-/// Whether so many found another node, more than one in four, that a row of two says little: by
-/// chance it would be one in two, between two nodes.
+/// Returns `true` if more than one look in four found another node. Then two equal looks in a row
+/// mean little: with random accesses between two nodes it would be one in two.
 pub(crate) fn are_doubtful(word: &AtomicU32) -> bool {
     let (sames, others) = parts(word.load(Relaxed));
     sames + others >= TOO_FEW && others * 4 > sames + others
@@ -51,7 +52,7 @@ mod tests {
             !are_doubtful(&word)
         });
         assert!(needed.is_some_and(|needed| needed <= 4096), "{needed:?}");
-        // By chance, but 64 together each time.
+        // Random results, but the same for 64 looks in a row.
         // Marsaglia's xorshift, with a fixed seed.
         let mut lots = 1u64;
         let mut chance = || {

@@ -1,28 +1,28 @@
-//! Access that is trapped: armed memory has no access rights, and the first access faults.
+//! Trapped accesses: armed memory has no access rights, and the first access faults.
 //!
-//! # Why no fault is taken for a crash, and no crash for a fault
+//! # Why no percid fault is reported as a crash, and no crash is ignored
 //!
-//! A grain is armed by setting its bit and then taking the rights away. It is disarmed by restoring
+//! A grain is armed by setting its bit and then removing the rights. It is disarmed by restoring
 //! the rights and then clearing the bit. A thread that faults at an armed grain disarms it. A fault
-//! at a grain that is *not* armed may be late (another thread has disarmed the grain since), or the
-//! grain may have lost its rights after its bit was cleared, if a late fault came between the two
-//! steps of arming. So the rights are restored there too, and the access is tried again. Afterwards
-//! only another arming can keep the thread from its access, and that changes the region's
-//! generation. So a second fault at the same address in the same generation is not percid's, and is
-//! passed on. While a generation is odd, arming is under way, and the thread tries again for as
-//! long as that takes; but not forever, because a child of `fork` may inherit an odd generation
-//! that no thread will end.
+//! at a grain that is *not* armed may be late: another thread has disarmed the grain since. Or the
+//! grain lost its rights after its bit was cleared, because a late fault came between the two steps
+//! of arming. So the rights are restored there too, and the access is retried. Afterwards only
+//! another arming can prevent the access, and that changes the region's generation. So a second
+//! fault at the same address in the same generation is not percid's, and is passed on. While a
+//! generation is odd, arming is under way, and the thread retries until it ends. The number of
+//! retries is limited, because a child of `fork` may inherit an odd generation that no thread will
+//! end.
 //!
-//! A fault outside all regions is tried again once, because the region may have been unregistered
-//! between the fault and the handler. It is passed on when it comes again before another region was
-//! taken out. An access to nothing (no mapping) is passed on at once.
+//! A fault outside all regions is retried once, because the region may have been unregistered
+//! between the fault and the handler. It is passed on if it occurs again before another region was
+//! removed. An access to unmapped memory is passed on at once.
 //!
 //! A thread remembers its last such fault for longer than regions exist, so the numbers that it
-//! compares must not come again with another meaning: the generations of all regions are numbers of
-//! one counter, removals have numbers of their own, and a region's removal changes the number
-//! before the region can no longer be found. The counters wrap after 2^30 armings or removals. To
-//! be taken for a crash, a thread would have to be late at one address at both ends of exactly that
-//! many, and nowhere else in between.
+//! compares must not be reused with another meaning. The generations of all regions come from one
+//! counter, and removals have numbers of their own. A removal changes its number before the region
+//! can no longer be found. The counters wrap after 2^30 armings or removals. For a false crash, a
+//! thread would have to be late at one address at both ends of exactly that many, and nowhere else
+//! in between.
 
 use std::ops::Range;
 use std::ptr;
@@ -45,22 +45,22 @@ const TRIES_WHILE_ARMING: u32 = 100_000;
 
 /// The trapped regions.
 static TRAPPED: Directory = Directory::new();
-/// The process (its generation) of the thread that enters a region or takes one out for good; 0 if
-/// none does.
+/// The process (its generation) of the thread that inserts or permanently removes a region; 0 if
+/// there is none.
 static LOCK: AtomicU32 = AtomicU32::new(0);
 /// The last generation that began. Generations are multiples of 4, and one more while arming is
 /// under way.
 static GENERATION: AtomicU32 = AtomicU32::new(0);
-/// Changes whenever a region is taken out. Never a generation: 2 more than a multiple of 4.
+/// Changes whenever a region is removed. Never a generation: 2 more than a multiple of 4.
 static REMOVED: AtomicU32 = AtomicU32::new(2);
 
-/// Makes sure that faults are caught; for the holder of the [`DirectoryLock`]. `false`: another
-/// handler was installed since.
+/// Installs the fault handler if it is not installed; the caller holds the [`DirectoryLock`].
+/// Returns `false` if another handler was installed since.
 pub(crate) fn prepare() -> bool {
     fault::install(catch)
 }
 
-/// Returns whether faults are caught.
+/// Returns `true` if percid's fault handler is installed.
 pub(crate) fn is_prepared() -> bool {
     fault::is_installed()
 }
@@ -70,13 +70,13 @@ fn next_generation() -> u32 {
     GENERATION.fetch_add(4, SeqCst).wrapping_add(4)
 }
 
-/// The right to enter regions, which one thread at a time has.
+/// The right to insert regions, which one thread at a time has.
 #[derive(Debug)]
 pub(crate) struct DirectoryLock(());
 
 impl DirectoryLock {
-    /// Waits for the thread that has it. A child of `fork` does not wait for a thread of its
-    /// parent.
+    /// Waits for the thread that holds the lock. A child of `fork` does not wait for a thread of
+    /// its parent.
     fn wait() -> DirectoryLock {
         let me = process::generation();
         let mut free = 0;
@@ -94,10 +94,10 @@ impl Drop for DirectoryLock {
     }
 }
 
-/// Waits for the right to enter a region at these addresses. From then on all of its memory has its
-/// own rights: it overlaps no other trapped region, of whatever balancer, because a region is taken
-/// out after it was disarmed. So the rights must be looked up after this. What a child of `fork`
-/// inherits there is disarmed and taken out for good.
+/// Waits for the right to insert a region at these addresses. Afterwards all of its memory has its
+/// original rights: it overlaps no other trapped region of any balancer, because a region is
+/// removed after it was disarmed. So the rights must be looked up after this call. An inherited
+/// region at these addresses (in a child of `fork`) is disarmed and permanently removed.
 ///
 /// The error is the start of the region that overlaps.
 pub(crate) fn enter(range: &Range<usize>) -> Result<DirectoryLock, usize> {
@@ -110,13 +110,13 @@ pub(crate) fn enter(range: &Range<usize>) -> Result<DirectoryLock, usize> {
         if process == process::generation() {
             return Err(start);
         }
-        // SAFETY: what is inherited stays forever.
+        // SAFETY: the bookkeeping of an inherited region is never freed.
         take_out_inherited(unsafe { &*shared });
     }
     Ok(lock)
 }
 
-/// Disarms a region of the parent, in a child of `fork`, and takes it out, unless that was done
+/// Disarms a region of the parent, in a child of `fork`, and removes it, unless that was done
 /// before. No thread arms there; locks of the parent are of no use. Its memory must stay forever.
 pub(crate) fn disarm_inherited(pages: &Pages) {
     let _lock = DirectoryLock::wait();
@@ -130,8 +130,8 @@ fn take_out_inherited(shared: &Shared) {
     take_out(shared);
 }
 
-/// Returns the first address in the range that the handler itself reads or writes: were it armed,
-/// the handler would fault. What is local to threads is not looked for here.
+/// Returns the first address in the range that the handler itself reads or writes: if it were
+/// armed, the handler would fault. Thread-local data is not checked here.
 pub(crate) fn own_place_in(range: &Range<usize>) -> Option<usize> {
     let own = [(&raw const GENERATION).addr(), (&raw const REMOVED).addr(), bell::place()];
     let mut places: Vec<usize> = own.to_vec();
@@ -143,28 +143,28 @@ pub(crate) fn own_place_in(range: &Range<usize>) -> Option<usize> {
     maps::first_in(range, places.chain(modules).chain(TRAPPED.places()))
 }
 
-/// Enters a region; for the holder of the [`DirectoryLock`]. `false`: there are too many.
+/// Inserts a region; the caller holds the [`DirectoryLock`]. Returns `false` if there are too many.
 pub(crate) fn insert(pages: &Pages) -> bool {
     mapping_budget::measure();
     pages.generation.store(next_generation(), Relaxed);
     TRAPPED.insert(pages)
 }
 
-/// Takes a region out whose rights were restored. Returns whether no handler looks at it any more:
-/// if one does for a second, the memory of `pages` must stay.
+/// Removes a region whose rights were restored. Returns `true` if no handler uses it any more. If a
+/// handler still does after a second, the memory of `pages` must stay.
 pub(crate) fn remove(pages: &Pages) -> bool {
     take_out(pages);
     TRAPPED.wait_for_lookers()
 }
 
 fn take_out(shared: &Shared) {
-    // First: a thread that does not find the region sees that something was removed meanwhile.
+    // First: a thread that does not find the region then observes that a region was removed.
     REMOVED.fetch_add(4, SeqCst);
     mapping_budget::set(shared, 0);
     TRAPPED.remove(shared);
 }
 
-/// Takes the rights of some grains away, after `mark` has armed them. To be called by one thread at
+/// Removes the rights of some grains, after `mark` has armed them. Must be called by one thread at
 /// a time.
 pub(crate) fn arm(
     shared: &Shared,
@@ -180,15 +180,15 @@ pub(crate) fn arm(
     done
 }
 
-/// Restores the rights of a part.
+/// Restores the rights of a part of a region.
 pub(crate) fn restore_rights(shared: &Shared, start: usize, bytes: usize) -> Result<(), i32> {
     // SAFETY: these are the rights that the program's memory had when it was registered.
     unsafe { memory::protect(start, bytes, shared.layout.rights) }
 }
 
-/// Restores the rights of some grains, armed or not: one that is not armed may lack them
-/// nevertheless, see above. No thread may be arming meanwhile. The error is the last `errno`; the
-/// grains that it is about stay armed.
+/// Restores the rights of some grains, armed or not: a grain that is not armed may lack them too,
+/// see above. No thread may be arming during the call. The error is the last `errno`; the grains
+/// that it refers to stay armed.
 pub(crate) fn disarm(shared: &Shared, grains: Range<usize>) -> Result<(), i32> {
     if grains.is_empty() {
         return Ok(());
@@ -204,9 +204,9 @@ pub(crate) fn disarm(shared: &Shared, grains: Range<usize>) -> Result<(), i32> {
         grains.for_each(|grain| _ = shared.disarm(grain));
         return Ok(());
     }
-    // A part is not mapped any more. Or the edges cannot be: there are too many mappings, or huge
-    // pages of their own file system are larger than grains. Then the whole region has none, as in
-    // `let_through`.
+    // A part is not mapped any more, or the edges cannot become mappings: there are too many
+    // mappings, or huge pages of their own file system are larger than grains. In the second case
+    // restore the rights of the whole region, which needs no edges, as in `let_through`.
     let mut outcome = Ok(());
     for grain in grains.clone() {
         let part = shared.layout.grain(grain);
@@ -224,7 +224,7 @@ pub(crate) fn disarm(shared: &Shared, grains: Range<usize>) -> Result<(), i32> {
     outcome
 }
 
-/// The handler: returns whether the access at `address` may be tried again. Async-signal-safe.
+/// Handles a fault: returns `true` if the access at `address` may be retried. Async-signal-safe.
 fn catch(code: i32, address: usize) -> bool {
     if code != fault::ACCESS_ERROR {
         return false;
@@ -248,10 +248,10 @@ fn let_through(shared: &Shared, grain: usize, address: usize) -> bool {
         mapping_budget::add(shared, more);
         true
     } else {
-        // Every grain with rights of its own is a mapping of its own; there may be too many. A
-        // region with the same rights everywhere takes one. All at once, although the program
-        // waits: parts would need mappings. The bits of the others stay: they count when they are
-        // touched, or not.
+        // Every grain with different rights is a separate mapping, and there may be too many. A
+        // region with the same rights everywhere needs one. Restore all rights by one call,
+        // although the program waits: parts would need more mappings. The bits of the other grains
+        // stay set.
         shared.disarmed_whole.fetch_add(1, Relaxed);
         let whole = restore_rights(shared, shared.layout.start, shared.layout.bytes).is_ok();
         mapping_budget::set(shared, 0);
@@ -272,10 +272,10 @@ fn is_a_crash(address: usize, generation: u32) -> bool {
     times >= TRIES_WHILE_ARMING
 }
 
-/// Returns how often in a row the calling thread has been here with the same address and
+/// Returns how many times in a row the calling thread came here with the same address and
 /// generation.
 fn repeats(address: usize, generation: u32) -> u32 {
-    // SAFETY: it is this thread's own, and no other handler interrupts this one.
+    // SAFETY: the value belongs to this thread, and no other handler interrupts this one.
     let last = unsafe { &mut *last_fault::own() };
     if (last.address, last.generation) != (address, generation) {
         *last = LastFault { address, generation, repeats: 0 };
@@ -292,7 +292,8 @@ mod tests {
 
     const BYTES: usize = 4 << 16;
 
-    /// Memory of whole grains that may be armed; never unmapped, so that no other test gets it.
+    /// Maps memory of whole grains that may be armed; it is never unmapped, so that no other test
+    /// gets it.
     fn memory() -> usize {
         memory::map(BYTES).expect("memory").as_ptr() as usize
     }
@@ -313,7 +314,7 @@ mod tests {
         Pages::new(layout, &[0], memory::map).expect("memory")
     }
 
-    /// A region is entered, armed once, disarmed and removed; the calling thread is late in it
+    /// Inserts a region, arms it once, disarms and removes it. The calling thread is late in it
     /// `late` times.
     fn live(start: usize, late: u32) -> Vec<bool> {
         let pages = pages(start);
@@ -326,7 +327,8 @@ mod tests {
         passed_on
     }
 
-    /// Other tests look, too, for as long as a busy machine makes them.
+    /// Removes the region; handlers of other tests may use the directory for long on a busy
+    /// machine.
     fn remove_at_last(pages: &Pages) {
         assert!(remove(pages) || (0..600).any(|_| TRAPPED.wait_for_lookers()));
     }
@@ -364,7 +366,7 @@ mod tests {
     #[test]
     fn a_thread_that_is_late_in_a_region_and_after_it_has_not_crashed() {
         let start = memory();
-        // Some generation may be the number of some removal.
+        // A generation may equal the number of a removal.
         for life in 0..64 {
             assert_eq!(live(start, 1), [true]);
             assert!(catch(fault::ACCESS_ERROR, start), "after life {life}");
@@ -376,8 +378,8 @@ mod tests {
         let start = memory();
         assert_eq!(live(start, TRIES + 1), [true, true, false, false]);
         assert!(catch(fault::ACCESS_ERROR, start));
-        // Another test may take a region out in between. Were it so in every second attempt, it would
-        // be in all of them once in 2^1000 runs.
+        // Another test may remove a region in between. If that happened in every second attempt, it
+        // would happen in all of them once in 2^1000 runs.
         assert!((0..1000).any(|_| !catch(fault::ACCESS_ERROR, start)));
         assert!(!catch(1, start), "nothing is mapped there");
     }
@@ -394,7 +396,7 @@ mod tests {
         remove_at_last(&pages);
     }
 
-    /// A thread that faults in between finds the bit set or an odd generation, not a crash.
+    /// A thread that faults in between finds the bit set or an odd generation, so it is no crash.
     #[test]
     fn bits_are_set_before_rights_are_taken_and_while_the_generation_is_odd() {
         let start = memory();
@@ -403,7 +405,7 @@ mod tests {
         let generation = || pages.generation.load(Relaxed);
         let before = generation();
         let mark = || {
-            // SAFETY: this test's own memory, which has its rights as yet.
+            // SAFETY: this test's own memory, which still has its rights.
             unsafe { ptr::with_exposed_provenance_mut::<u8>(start).write_volatile(1) };
             assert!(generation() % 2 == 1 && generation() != before);
             pages.arm(0, 0);
@@ -411,14 +413,14 @@ mod tests {
         arm(&pages, start, 1 << 16, mark).expect("mapped");
         let after = generation();
         assert!(after.is_multiple_of(2) && after != before);
-        // The kernel cannot write there, and could before.
+        // The kernel cannot write there now; it could before.
         assert_eq!(the_kernel_writes(start), Err(libc::EFAULT));
         assert_eq!(disarm(&pages, 0..pages.layout.grains()), Ok(()));
         assert!(!pages.is_armed(0) && the_kernel_writes(start).is_ok());
         remove_at_last(&pages);
     }
 
-    /// A late fault has come between the two steps of arming, and cleared the bit.
+    /// A late fault came between the two steps of arming, and cleared the bit.
     #[test]
     fn a_grain_without_rights_that_is_not_armed_gets_them_back() {
         let start = memory();
@@ -433,11 +435,11 @@ mod tests {
         remove_at_last(&pages);
     }
 
-    /// Has the kernel write to a place.
+    /// Makes the kernel write to an address.
     fn the_kernel_writes(place: usize) -> Result<(), i32> {
         let place: *mut u64 = ptr::with_exposed_provenance_mut(place);
         let (how, none) = (libc::SIG_BLOCK, ptr::null::<u64>());
-        // SAFETY: asks for the signals that are blocked, eight bytes; the kernel looks at the place.
+        // SAFETY: requests the blocked signals, eight bytes; the kernel checks the address.
         let done = unsafe { libc::syscall(libc::SYS_rt_sigprocmask, how, none, place, 8) };
         if done == 0 { Ok(()) } else { Err(crate::sys::errno()) }
     }
@@ -522,7 +524,7 @@ mod tests {
         drop(lock);
     }
 
-    /// Each process is the first one of a PID namespace: child and parent have number 1.
+    /// Child and parent have process number 1: each is the first process of a PID namespace.
     #[test]
     fn a_child_with_its_parents_number_does_not_wait_for_it() {
         let parent = || {
@@ -544,8 +546,8 @@ mod tests {
     const TAKEN: i32 = 7;
     const NOT_PERMITTED: i32 = 77;
 
-    /// Does not wait forever: a signal ends it, by a handler, since the first process of a PID
-    /// namespace survives those that have none.
+    /// Takes the lock, and does not wait forever: a signal ends the process. It needs a handler,
+    /// since the first process of a PID namespace ignores signals without one.
     fn take_the_lock() -> i32 {
         extern "C" fn give_up(_: i32) {
             // SAFETY: ends the process at once.
@@ -559,9 +561,9 @@ mod tests {
         TAKEN
     }
 
-    /// What a child of `fork` says; it must not allocate.
+    /// Returns the exit status of a child of `fork` that runs `body`, which must not allocate.
     fn in_child(body: impl FnOnce() -> i32) -> i32 {
-        // SAFETY: the child does what its contract says, and exits.
+        // SAFETY: the child runs only `body`, which does not allocate, and exits.
         match unsafe { libc::fork() } {
             // SAFETY: ends the child at once.
             0 => unsafe { libc::_exit(body()) },
@@ -574,7 +576,7 @@ mod tests {
         }
     }
 
-    /// As [`in_child`], the first process of another PID namespace.
+    /// Like [`in_child`], but the child is the first process of another PID namespace.
     fn in_next_namespace(body: impl FnOnce() -> i32) -> i32 {
         // SAFETY: the calling process has one thread, and expects nothing of its namespaces.
         let entered = [libc::CLONE_NEWPID, libc::CLONE_NEWPID | libc::CLONE_NEWUSER]

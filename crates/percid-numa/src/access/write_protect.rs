@@ -1,34 +1,33 @@
-//! Access that is seen by writes: armed memory is write-protected, and the first writer waits until
-//! a thread of percid's, the *monitor*, has noted it and let it through (`userfaultfd(2)`).
+//! Detection of writes: armed memory is write-protected. The first writer waits until a thread of
+//! percid's, the *monitor*, has recorded the access and let the writer continue (`userfaultfd(2)`).
 //!
-//! System calls that write to armed memory wait in the same way, instead of failing as they do
-//! where memory is trapped. Reads are not seen.
+//! System calls that write to armed memory wait in the same way; in trapped memory they fail. Reads
+//! are not detected.
 //!
 //! # Why no thread waits forever
 //!
 //! A waiting thread has sent a message, and the monitor answers each message by letting its writer
-//! through, whether the grain is armed or not, whether there still is such a region or not. It
-//! takes the protection away, which wakes the writer. Where that fails, because the memory was
-//! unmapped or replaced since, it wakes the writer to find that out. Ending a registration wakes no
+//! continue, whether the grain is armed or not, and even if the region does not exist any more. It
+//! removes the protection, which wakes the writer. If that fails, because the memory was unmapped
+//! or replaced, it wakes the writer, which then retries the access. Ending a registration wakes no
 //! thread, nor does closing the descriptor while a child of `fork` still has it. So the monitor
-//! reads all messages before it ends, when there are no regions any more from which others could
-//! come.
+//! reads all messages before it ends, when no region is left that could cause others.
 //!
-//! The monitor itself waits for no thread that may wait for it. A thread that faults may hold any
-//! lock, so the monitor takes none, and allocates nothing: memory of the allocator may be armed. It
-//! writes only to mappings that cannot be registered, because they have the name of a file: its
-//! stack with its thread-local memory and this state, and the
+//! The monitor itself never waits for a thread that may wait for it. A thread that faults may hold
+//! any lock, so the monitor takes none, and allocates nothing: memory of the allocator may be
+//! armed. It writes only to mappings that cannot be registered, because they have the name of a
+//! file: its stack with its thread-local memory and this state, and the
 //! [`Pages`](crate::access::pages::Pages) of the regions that it serves. It runs none of the
-//! program's handlers. So it never waits for an answer of its own.
+//! program's signal handlers. So it never has to answer a fault of its own.
 //!
 //! # Arming while threads write
 //!
-//! Bits are set first and the memory is protected then, a whole piece by one call. The monitor
-//! clears the bit first and takes the protection away then. Between the two steps of either the
-//! other may come, and leave a grain protected that is not armed: the next write is let through and
-//! counts for nothing. Or it leaves a grain armed that is not protected: no access is seen there
-//! until the next pass protects the piece again, which it does if anything in it is armed. A grain
-//! also gets there if the program discards its pages (`MADV_DONTNEED`).
+//! Arming sets the bits first and then protects the memory, a whole piece by one call. The monitor
+//! clears the bit first and then removes the protection. If the other side runs between the two
+//! steps, a grain may stay protected that is not armed: the next write continues and is not
+//! counted. Or a grain stays armed that is not protected: no access is detected there until the
+//! next pass protects the piece again, which it does if anything in it is armed. The same happens
+//! to a grain if the program discards its pages (`MADV_DONTNEED`).
 
 use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -44,44 +43,44 @@ use crate::sys::own_stack::{self, Thread};
 use crate::sys::userfaultfd::{Message, Refusal, Userfaultfd};
 use crate::sys::{MAX_CPUS, maps, memory, nodes, process};
 
-/// The monitor's stack. It uses a few KiB; the C library puts the program's thread-local variables
-/// there too.
+/// Size of the monitor's stack. The monitor uses a few KiB; the C library puts the program's
+/// thread-local variables there too.
 const STACK: usize = 1 << 20;
 
-/// How many messages are read at once.
+/// Number of messages that are read at once.
 const AT_ONCE: usize = 16;
 
-/// What [`State::nodes`] holds for a CPU that was not looked up yet, or whose node the kernel does
-/// not say.
+/// Value in [`State::nodes`] for a CPU that was not looked up yet, or whose node the kernel does
+/// not report.
 const UNKNOWN: u16 = u16::MAX;
 
-/// What the monitor needs, in its own mapping.
+/// The monitor's data, in a mapping of its own.
 #[derive(Debug)]
 struct State {
     faults: Userfaultfd,
-    /// Readable once the monitor is to end.
+    /// Readable once the monitor must end.
     end: OwnedFd,
     regions: Directory,
-    /// The node of each CPU, as far as it was looked up.
+    /// The node of each CPU, if it was looked up.
     nodes: [AtomicU16; MAX_CPUS],
     /// The monitor's thread number; 0 before it runs.
     thread: AtomicU32,
 }
 
-/// The monitor, until this is dropped; by then there are no regions any more.
+/// The monitor thread, running until this is dropped; by then there are no regions any more.
 #[derive(Debug)]
 pub(crate) struct Monitor {
-    /// Above the stack, in the same mapping.
+    /// Placed above the stack, in the same mapping.
     state: NonNull<State>,
     mapping: NonNull<u8>,
     thread: Option<Thread>,
-    /// The process whose thread it is.
+    /// The process that the thread belongs to.
     process: u32,
 }
 
 // SAFETY: the state is made of atomics and of descriptors, which any thread may use and close.
 unsafe impl Send for Monitor {}
-// SAFETY: as above.
+// SAFETY: `&Monitor` gives access to atomics and descriptors only, which any thread may use.
 unsafe impl Sync for Monitor {}
 
 impl Monitor {
@@ -97,41 +96,41 @@ impl Monitor {
         if end < 0 {
             return Err(RegisterError::Refused { errno: crate::sys::errno() });
         }
-        // SAFETY: it was just opened, and nothing else knows of it.
+        // SAFETY: the descriptor was just opened, and nothing else owns it.
         let end = unsafe { OwnedFd::from_raw_fd(end) };
         let mapping = memory::map_under_a_name(Monitor::mapped()).ok_or(RegisterError::NoMemory)?;
         let nodes = [const { AtomicU16::new(UNKNOWN) }; MAX_CPUS];
         // SAFETY: inside the mapping, which is aligned to a page, as the stack's size is.
         let state = unsafe { mapping.add(STACK).cast::<State>() };
-        // SAFETY: the place is new memory that is large enough.
+        // SAFETY: the address is that of new memory that is large enough.
         unsafe {
             let (regions, thread) = (Directory::new(), AtomicU32::new(0));
             state.write(State { faults, end, regions, nodes, thread });
         }
         let mut monitor = Monitor { state, mapping, thread: None, process: process::generation() };
-        // SAFETY: the lower part of the mapping is the stack's alone; state and stack stay until
-        // the thread was joined.
+        // SAFETY: the lower part of the mapping is used by the stack alone; state and stack stay
+        // until the thread was joined.
         let started = unsafe { own_stack::start(mapping, STACK, run, state.as_ptr().cast()) };
         monitor.thread = Some(started.map_err(|errno| RegisterError::Refused { errno })?);
         Ok(monitor)
     }
 
-    /// The bytes of the mapping.
+    /// Returns the bytes of the mapping.
     fn mapped() -> usize {
         STACK + size_of::<State>().next_multiple_of(memory::page_size())
     }
 
     fn state(&self) -> &State {
-        // SAFETY: written in `start`, and there until this value is dropped.
+        // SAFETY: the state was written in `start`, and stays until this value is dropped.
         unsafe { self.state.as_ref() }
     }
 
-    /// The number of its thread, which is none of the program's; 0 before it runs.
+    /// Returns the number of the monitor's thread, which is not the program's; 0 before it runs.
     pub(crate) fn thread(&self) -> u32 {
         self.state().thread.load(Relaxed)
     }
 
-    /// Enters a region: from now on its memory can be protected.
+    /// Inserts a region: from now on its memory can be protected.
     pub(crate) fn insert(&self, pages: &Pages) -> Result<(), RegisterError> {
         let State { faults, regions, .. } = self.state();
         faults.register(&range(pages)).map_err(|errno| match errno {
@@ -147,14 +146,14 @@ impl Monitor {
         Err(RegisterError::TooManyWritten)
     }
 
-    /// Takes a region out, whatever its memory has become. Threads that wait there are still
-    /// answered. Returns whether the monitor looks at it no more: if it does for a second, the
-    /// memory of `pages` must stay.
+    /// Removes a region, even if its memory was unmapped or replaced. Threads that wait there are
+    /// still answered. Returns `true` if the monitor does not use the region any more. If it still
+    /// does after a second, the memory of `pages` must stay.
     pub(crate) fn remove(&self, pages: &Pages) -> bool {
         let State { faults, regions, .. } = self.state();
         let all = range(pages);
         if faults.unregister(&all).is_err() {
-            // Part of it is not mapped any more, or is a file now.
+            // Part of the region is not mapped any more, or is a file now.
             let mappings = maps::all().unwrap_or_default();
             for mapping in maps::overlapping(&mappings, &all) {
                 let part = mapping.range.start.max(all.start)..mapping.range.end.min(all.end);
@@ -165,7 +164,7 @@ impl Monitor {
         regions.wait_for_lookers()
     }
 
-    /// Protects a range, which belongs to a region.
+    /// Protects a range, which must belong to a region.
     ///
     /// # Errors
     ///
@@ -188,7 +187,7 @@ impl Drop for Monitor {
         }
         if let Some(thread) = self.thread.take() {
             let one = 1u64.to_ne_bytes();
-            // SAFETY: the buffer is as long as such a descriptor demands.
+            // SAFETY: the buffer has the eight bytes that an eventfd requires.
             unsafe { libc::write(self.state().end.as_raw_fd(), one.as_ptr().cast(), one.len()) };
             thread.join();
         }
@@ -200,9 +199,9 @@ impl Drop for Monitor {
     }
 }
 
-/// The monitor's thread.
+/// Runs the monitor's thread.
 extern "C" fn run(state: *mut libc::c_void) -> *mut libc::c_void {
-    // SAFETY: the state is there until this thread was joined.
+    // SAFETY: the state stays until this thread was joined.
     let state = unsafe { &*state.cast::<State>() };
     state.thread.store(process::thread_id(), Relaxed);
     // SAFETY: the name is a terminated string of less than 16 bytes.
@@ -216,11 +215,11 @@ extern "C" fn run(state: *mut libc::c_void) -> *mut libc::c_void {
 }
 
 impl State {
-    /// Waits for messages. `false`: the monitor is to end.
+    /// Waits for messages. Returns `false` if the monitor must end.
     fn wait(&self) -> bool {
         let wanted = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
         let mut both = [wanted(self.faults.as_raw_fd()), wanted(self.end.as_raw_fd())];
-        // SAFETY: there are as many entries as it says.
+        // SAFETY: `both` has as many entries as the call is given.
         unsafe { libc::poll(both.as_mut_ptr(), both.len() as libc::nfds_t, -1) };
         both[1].revents == 0
     }
@@ -238,7 +237,7 @@ impl State {
         }
     }
 
-    /// Notes a thread that waits to write, and lets it go on.
+    /// Records the access of a thread that waits to write, and lets the thread continue.
     fn let_through(&self, address: usize, thread: u32) {
         let page = memory::page_size();
         let here = address & !(page - 1);
@@ -254,7 +253,7 @@ impl State {
         }
     }
 
-    /// Looks up where a waiting thread was running; `None` if it is not of this process.
+    /// Looks up the node that a waiting thread ran on; `None` if the thread is not of this process.
     fn access(&self, thread: u32) -> Option<PageAccess> {
         let cpu = process::last_cpu(thread)?;
         let known = self.nodes.get(cpu as usize)?;
@@ -275,7 +274,7 @@ mod tests {
 
     const SHIFT: u32 = 16;
 
-    /// A page of a test's own, and what is known of it as a region of one grain.
+    /// Maps a page for a test, and makes its state as a region of one grain.
     fn memory() -> (&'static AtomicU64, Pages) {
         let bytes = memory::page_size();
         let place = memory::map(bytes).expect("memory").cast::<AtomicU64>();
@@ -290,7 +289,7 @@ mod tests {
             backoff: true,
             anonymous: true,
         };
-        // SAFETY: the mapping is never given back, and used as an atomic only.
+        // SAFETY: the mapping is never unmapped, and used as an atomic only.
         let word = unsafe { place.as_ref() };
         word.store(1, Relaxed);
         (word, Pages::new(layout, &[0, 1], memory::map_under_a_name).expect("memory"))
@@ -338,7 +337,7 @@ mod tests {
         assert!(monitor.remove(&pages));
     }
 
-    /// What the monitor does, done by the test: everything happens when it says so.
+    /// Makes the state of a monitor without its thread: the test calls its steps itself.
     fn state() -> Option<State> {
         let faults = match Userfaultfd::open() {
             Ok(faults) => faults,
@@ -353,13 +352,14 @@ mod tests {
         Some(State { faults, end, regions: Directory::new(), nodes, thread: AtomicU32::new(0) })
     }
 
-    /// Lets `answer` run while a thread waits to write to protected memory, which must go on then.
+    /// Runs `answer` while a thread waits to write to protected memory, and checks that the thread
+    /// continues.
     fn while_a_writer_waits(state: &State, pages: &Pages, answer: impl FnOnce()) {
         let all = range(pages);
         let start = all.start;
         assert_eq!((state.faults.register(&all), state.faults.protect(&all)), (Ok(()), Ok(())));
         let writer = std::thread::spawn(move || {
-            // SAFETY: the page of a test, which stays, whatever is mapped there.
+            // SAFETY: the page of a test, which stays mapped even if it is replaced.
             unsafe { std::ptr::with_exposed_provenance_mut::<u8>(start).write_volatile(9) };
         });
         let mut poll =
@@ -367,7 +367,7 @@ mod tests {
         // SAFETY: one entry.
         assert_eq!(unsafe { libc::poll(&mut poll, 1, 600_000) }, 1, "a message of the writer");
         answer();
-        // A writer that waits forever is a test that does.
+        // If the writer waits forever, this test does too.
         writer.join().expect("no panic");
     }
 
@@ -399,7 +399,7 @@ mod tests {
         let Some(state) = state() else { return };
         let (_, pages) = memory();
         let end = || {
-            // SAFETY: eight bytes, as such a descriptor demands.
+            // SAFETY: the buffer has the eight bytes that an eventfd requires.
             unsafe { libc::write(state.end.as_raw_fd(), 1u64.to_ne_bytes().as_ptr().cast(), 8) };
             std::thread::scope(|scope| {
                 scope.spawn(|| _ = run(std::ptr::from_ref(&state).cast_mut().cast()));
@@ -430,7 +430,7 @@ mod tests {
         // SAFETY: the child sets a timer, drops a value that it must not touch, and exits.
         match unsafe { libc::fork() } {
             0 => {
-                // SAFETY: a plain number; the signal's default effect is wanted.
+                // SAFETY: a plain number; the default action of the signal is wanted.
                 unsafe { libc::alarm(20) };
                 drop(monitor);
                 // SAFETY: ends the child at once.

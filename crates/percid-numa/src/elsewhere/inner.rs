@@ -1,4 +1,4 @@
-//! The balancer's inside without regions.
+//! The state of a balancer on a system without regions.
 
 use std::convert::Infallible;
 use std::io;
@@ -29,7 +29,7 @@ impl Inner {
         false
     }
 
-    /// There is no `fork` in which anything could be lost.
+    /// Returns `false`: without regions, a `fork` affects nothing.
     pub(crate) fn is_forked(&self) -> bool {
         false
     }
@@ -65,7 +65,7 @@ impl Inner {
     }
 }
 
-/// No thread is ever started.
+/// The type of the background thread, which is never started here.
 #[derive(Debug)]
 pub(crate) enum Background {}
 

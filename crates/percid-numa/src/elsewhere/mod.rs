@@ -1,4 +1,4 @@
-//! What stands behind the interface on other systems than 64-bit Linux: no memory can be
+//! Replacement of the implementation on systems other than 64-bit Linux. No memory can be
 //! registered, so there are no regions, and a balancer has nothing to do.
 
 pub(crate) mod inner;
@@ -7,7 +7,7 @@ pub(crate) mod region;
 
 use std::io;
 
-/// What needs Linux fails with this.
+/// Returns the error of functions that need Linux.
 fn unsupported() -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, crate::RegisterError::OtherSystem)
 }
@@ -26,7 +26,7 @@ mod tests {
         let refused = Some(RegisterError::OtherSystem);
         assert_eq!(balancer.register(table.as_ptr(), 1 << 16).err(), refused);
         assert_eq!(balancer.register_written(table.as_ptr(), 1 << 16).err(), refused);
-        // SAFETY: nothing is registered, as the assertion says.
+        // SAFETY: nothing is registered, as the assertion below checks.
         let trapped = unsafe { balancer.register_trapped(table.as_ptr(), 1 << 16) };
         assert_eq!(trapped.err(), refused);
     }
@@ -42,7 +42,7 @@ mod tests {
         let refused = Some(RegisterError::OtherSystem);
         assert_eq!(balancer.register_ids(Source::Atomic).err(), refused);
         assert_eq!(balancer.register_pool(&pool).err(), refused);
-        // SAFETY: it is the pool's, and nobody uses it any more.
+        // SAFETY: the object is from this pool, and nothing uses it any more.
         assert!(unsafe { pool.put(object) }.is_ok());
     }
 

@@ -1,11 +1,11 @@
-//! Reports that other processes cannot ask for.
+//! Reports for other processes, which this system does not support.
 
 use std::io;
 
 use super::unsupported;
 use crate::report::Report;
 
-/// There is no memfd to publish in.
+/// The type of a publication, of which there are none: there is no memfd.
 #[derive(Debug)]
 pub(crate) enum Publication {}
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::access_method::AccessMethod;
 use crate::inner::Inner;
 
-/// Memory that a [`Balancer`](crate::Balancer) looks after. On this system there is none, because
+/// Memory that a [`Balancer`](crate::Balancer) manages. On this system there is none, because
 /// registering fails with [`OtherSystem`](crate::RegisterError::OtherSystem): no method is ever
 /// called.
 #[derive(Debug)]
@@ -19,13 +19,13 @@ impl Region {
         match entry {}
     }
 
-    /// Says that the calling thread uses the memory at an offset from the region's start.
+    /// Reports that the calling thread uses the memory at an offset from the region's start.
     #[inline(always)]
     pub fn touch(&self, _offset: usize) {
         match self.0 {}
     }
 
-    /// Says that the calling thread uses all of the region.
+    /// Reports that the calling thread uses all of the region.
     pub fn touch_all(&self) {
         match self.0 {}
     }
@@ -35,7 +35,7 @@ impl Region {
         match self.0 {}
     }
 
-    /// Returns how access to it is seen.
+    /// Returns the method by which accesses are detected.
     pub fn access(&self) -> AccessMethod {
         match self.0 {}
     }
@@ -47,6 +47,6 @@ impl Region {
     }
 }
 
-/// Keeps a part of a region accessible; see [`Region::exclude`].
+/// A guard that keeps a part of a region accessible; see [`Region::exclude`].
 #[derive(Debug)]
 pub struct Exclusion<'r>(Infallible, PhantomData<&'r Region>);

@@ -1,4 +1,4 @@
-//! Arming pages, which is what a pass of the scan does to memory; and disarming them.
+//! Arming pages, the action of a scan pass; and disarming them.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -20,11 +20,12 @@ use crate::kernel::Linux;
 use crate::report::event::Event;
 use crate::sys::{maps, memory};
 
-/// How many pages are disarmed by one system call.
+/// Number of pages that are disarmed by one system call.
 const DISARM_AT_ONCE: usize = 512;
 
-/// What is armed at once, to begin with and at the least, and at the most. Meanwhile threads of the
-/// program may have to wait for a fault or a mapping: about as long as the time.
+/// Sizes of the pieces that are armed at once: the first and smallest, and the largest. While a
+/// piece is armed, threads of the program may have to wait for a fault or a mapping, for about
+/// `PIECE_TIME`.
 pub(crate) const FIRST: CallSize = CallSize::new(LEAST);
 const LEAST: u64 = 2 << 20;
 const MOST: u64 = 64 << 20;
@@ -34,14 +35,15 @@ const PIECE_TIME: Duration = Duration::from_micros(500);
 pub(crate) struct PassEffects<'a> {
     pub(crate) entries: &'a BTreeMap<usize, Arc<Entry>>,
     pub(crate) log: &'a mut Log,
-    /// Bytes that were to be armed: as far as they had memory and were not armed yet, they are.
+    /// Bytes that the scan requested to arm: those with memory that were not armed yet are armed
+    /// now.
     pub(crate) looked_at: u64,
-    /// Pages that were armed.
+    /// Number of pages that were armed.
     pub(crate) armed: u64,
-    /// Regions that were left out.
+    /// Number of regions that were skipped.
     pub(crate) skipped: u64,
     pub(crate) handler_replaced: bool,
-    /// Of the pieces that are armed at once.
+    /// Size of the pieces that are armed at once.
     pub(crate) size: CallSize,
 }
 
@@ -95,26 +97,26 @@ impl Effects for PassEffects<'_> {
     }
 }
 
-/// Whether memory of a region may be armed now, which is asked before each part of it.
+/// Permission to arm memory of a region; checked before each part of it.
 enum Leave {
     Given,
     /// Another handler has taken the place of percid's.
     HandlerReplaced,
-    /// The kernel might not let the rights be restored.
+    /// The kernel might refuse to restore the rights, with this `errno`.
     Refused(i32),
 }
 
 fn leave(entry: &Entry) -> Leave {
     match entry.access {
         AccessMethod::Trapped if !trap::is_prepared() => Leave::HandlerReplaced,
-        // As the kernel might say when the rights are to be restored.
+        // The error that the kernel might return when the rights must be restored.
         AccessMethod::Trapped if memory::data_is_limited() => Leave::Refused(libc::ENOMEM),
         _ => Leave::Given,
     }
 }
 
-/// Arms the grains of a part of a region, piece by piece. Returns how many of its pages were not
-/// armed before.
+/// Arms the grains of a part of a region, piece by piece. Returns the number of its pages that were
+/// not armed before.
 fn arm(
     entry: &Entry,
     pages: &Pages,
@@ -131,8 +133,8 @@ fn arm(
         let piece = next..end.min(next + (bytes >> layout.shift).max(1) as usize);
         next = piece.end;
         let began = Instant::now();
-        // Released in between, so that a thread that excludes or unregisters waits for one piece
-        // only.
+        // Released between pieces, so that a thread that excludes or unregisters waits for one
+        // piece only.
         let mut work = pages.go_on_with_work();
         if work.over {
             break;
@@ -154,7 +156,8 @@ fn arm(
     armed
 }
 
-/// Arms what has memory in a piece. Returns how many of its pages were not armed before.
+/// Arms the grains of a piece that have memory. Returns the number of pages that were not armed
+/// before.
 fn arm_found(
     entry: &Entry,
     pages: &Pages,
@@ -174,8 +177,8 @@ fn arm_found(
     }
 }
 
-/// Arms again what is to be looked at again. Where it is, is known: it was armed before. Returns how
-/// many of its pages were not armed before.
+/// Arms again the grains that were requested at this pace. Their nodes are known, because they were
+/// armed before. Returns the number of pages that were not armed before.
 pub(crate) fn arm_again(entry: &Entry, pages: &Pages, pace: Pace) -> u64 {
     let began = Instant::now();
     let mut tally = entry.tally();
@@ -208,21 +211,21 @@ pub(crate) fn arm_again(entry: &Entry, pages: &Pages, pace: Pace) -> u64 {
     armed
 }
 
-/// Cuts grains into pieces that take a short time each.
+/// Cuts grains into pieces that each take a short time.
 fn pieces(layout: &Layout, grains: Range<usize>) -> impl Iterator<Item = Range<usize>> + use<> {
     let at_once = (DISARM_AT_ONCE >> (layout.shift - memory::page_size().trailing_zeros())).max(1);
     let end = grains.end;
     grains.step_by(at_once).map(move |start| start..end.min(start + at_once))
 }
 
-/// Arms grains. Returns how many of their pages were not armed before.
+/// Marks grains as armed. Returns the number of their pages that were not armed before.
 fn mark(pages: &Pages, found: &[Resident]) -> u64 {
     let new = found.iter().filter(|there| pages.arm(there.grain, there.node));
     new.map(|there| there.pages).sum()
 }
 
-/// Write-protects a piece, all of it at once if anything in it is armed: what is protected already
-/// stays so, see [`write_protect`](crate::access::write_protect). Returns how many pages could not
+/// Write-protects a piece, all of it at once if anything in it is armed: protected pages stay so,
+/// see [`write_protect`](crate::access::write_protect). Returns the number of pages that could not
 /// be protected, whose grains are disarmed; and whether one is not what was registered.
 fn protect(
     monitor: &Monitor,
@@ -234,7 +237,8 @@ fn protect(
     if !piece.clone().any(|grain| pages.is_armed(grain)) || monitor.protect(&whole).is_ok() {
         return (0, false);
     }
-    // Several mappings, on some kernels; or not all of it is what was registered.
+    // There are several mappings (an error on some kernels), or not all of it is what was
+    // registered.
     let page = memory::page_size();
     let (mut refused, mut vanished) = (0, false);
     for grain in piece {
@@ -252,7 +256,7 @@ fn protect(
     (refused, vanished)
 }
 
-/// Takes the rights of grains away, of neighbours by one system call.
+/// Removes the rights of grains, for neighbours by one system call.
 fn arm_runs(pages: &Pages, found: &[Resident], tally: &mut Tally) -> u64 {
     let mut armed = 0;
     for run in found.chunk_by(|one, next| one.grain + 1 == next.grain) {
@@ -262,7 +266,7 @@ fn arm_runs(pages: &Pages, found: &[Resident], tally: &mut Tally) -> u64 {
         let mark = || run.iter().for_each(|there| _ = pages.arm(there.grain, there.node));
         let count: u64 = run.iter().map(|there| there.pages).sum();
         if !mapping_budget::fits(more) {
-            // As the kernel would say if this used up the program's mappings.
+            // The errno that the kernel returns if there are too many mappings.
             tally.fail(libc::ENOMEM, count);
             continue;
         }
@@ -281,9 +285,9 @@ fn arm_runs(pages: &Pages, found: &[Resident], tally: &mut Tally) -> u64 {
     armed
 }
 
-/// Before a pass: counts the mappings of a trapped region anew. Restores all of its rights, which
-/// makes one mapping of it again, if trapping has added too many, or if the kernel might refuse to
-/// restore them later.
+/// Prepares a trapped region for a pass: counts its mappings anew. Restores all of its rights,
+/// which makes it one mapping again, if trapping has added too many mappings, or if the kernel
+/// might refuse to restore the rights later.
 pub(crate) fn keep_to_budget(pages: &Pages) {
     mapping_budget::set(pages, pages.edges());
     let armed = pages.edges() > 0;
@@ -302,7 +306,8 @@ pub(crate) fn keep_to_budget(pages: &Pages) {
 }
 
 /// Restores the rights of some grains, see [`trap::disarm`]. The lock on `work` shows that no
-/// thread arms meanwhile. Piece by piece, because the program's faults and mappings wait for each.
+/// thread arms at the same time. Works piece by piece, because the program's faults and mappings
+/// wait for each piece.
 pub(crate) fn disarm(
     pages: &Pages,
     _: &MutexGuard<'_, Work>,
@@ -315,9 +320,9 @@ pub(crate) fn disarm(
     outcome
 }
 
-/// Restores the rights of what is armed in a region that is no longer what was registered: parts of
-/// armed grains that are mapped without rights. What has rights by now, or is not mapped, no longer
-/// belongs to the region. Without `/proc` only the bits are known.
+/// Restores the rights of the armed grains in a region that is no longer what was registered: of
+/// the parts that are mapped without rights. Parts that have rights or are not mapped no longer
+/// belong to the region. Without `/proc` only the bits are known.
 pub(crate) fn disarm_rest(pages: &Pages, _: &MutexGuard<'_, Work>, grains: Range<usize>) {
     let mappings = maps::all();
     let armed: Vec<usize> = grains.filter(|&grain| pages.is_armed(grain)).collect();

@@ -1,4 +1,4 @@
-//! The thread that makes passes and moves pages.
+//! The background thread that makes passes and moves pages.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,17 +16,17 @@ use crate::sys::{clock, memory, nodes, process, signals};
 /// The longest time between two checks whether a pass is due: the shortest period by default.
 const TICK: Duration = Duration::from_millis(100);
 
-/// The shortest time between any two looks, however short the periods are.
+/// The shortest time between any two checks, however short the periods are.
 const SHORTEST: Duration = Duration::from_millis(1);
 
-/// The time between two checks while something is going on, and for how long after a pass, a look or
-/// a move there may be something.
+/// The time between two checks during activity; the time to wait for more work after a ring; and
+/// how long a pass, a look or a move counts as activity.
 const QUICK: Duration = Duration::from_millis(20);
 const GATHER: Duration = Duration::from_millis(5);
 const BUSY: Duration = Duration::from_millis(300);
 
-/// The time between two looks at pages about which one more access decides; and at those about which
-/// several do, which should not all be by threads that had the same turn on a CPU.
+/// The time between two looks at pages for which one more access decides, and at those for which
+/// several do. The latter should not all be by threads that ran on a CPU at the same time.
 const SOON: Duration = Duration::from_millis(40);
 const LATER: Duration = Duration::from_millis(250);
 
@@ -43,17 +43,17 @@ struct Stop {
 }
 
 impl Stop {
-    /// Whether the thread is to go on.
+    /// Returns `true` if the thread must continue.
     fn goes_on(&self) -> bool {
         !self.asked.load(SeqCst)
     }
 
-    /// Waits for this time, or until the bell has rung since a moment. Returns whether it has.
+    /// Waits for `time`, or until the bell was rung since a moment. Returns `true` if it was rung.
     fn listen(&self, since: Moment, time: Duration) -> bool {
         self.goes_on() && since.sleep(time)
     }
 
-    /// Waits for this time, whoever rings. Returns whether the thread is to go on.
+    /// Waits for `time`, even if the bell is rung. Returns `true` if the thread must continue.
     fn pause(&self, time: Duration) -> bool {
         let end = Instant::now() + time;
         loop {
@@ -73,7 +73,7 @@ impl Background {
         let body = move || {
             run(&inner, &of_thread);
         };
-        // The program's handlers run in the program's threads.
+        // The program's signal handlers must run in the program's threads only.
         let builder = std::thread::Builder::new().name("percid-numa".to_owned());
         let thread = signals::without_the_programs(|| builder.spawn(body))?;
         Ok(Background { stop, thread: Some(thread) })
@@ -85,7 +85,7 @@ impl Drop for Background {
         self.stop.asked.store(true, SeqCst);
         bell::ring();
         if let Some(thread) = self.thread.take() {
-            // A panic in it was reported when it happened.
+            // A panic in the thread was reported when it happened.
             let _ = thread.join();
         }
     }
@@ -98,14 +98,14 @@ fn run(inner: &Inner, stop: &Stop) {
     let mut last_pass = next_look;
     let mut looks = Looks::new();
     let mut samples = Samples::new(inner.settings.period_min);
-    // While something is going on: looks and moves follow each other quickly.
+    // During activity, looks and moves follow each other quickly.
     let mut busy_until = Instant::now();
     let mut moment = Moment::now();
     loop {
         let now = Instant::now();
         let tick = if now < busy_until { QUICK.min(shortest) } else { shortest };
         let look_in = next_look.saturating_duration_since(now).max(SHORTEST);
-        // Who rings is the first of many: more will be done together.
+        // A ring is often the first of many: wait, to handle several together.
         let mut is_busy = stop.listen(moment, tick.min(look_in));
         if !stop.pause(if is_busy { GATHER } else { Duration::ZERO }) {
             return;
@@ -136,9 +136,9 @@ fn run(inner: &Inner, stop: &Stop) {
     }
 }
 
-/// Looks at pages about which further accesses decide.
+/// Looks at pages for which further accesses decide.
 struct Looks {
-    /// When those of each pace are due.
+    /// For each pace: its interval, and the time of the next look.
     next: [(Pace, Duration, Instant); 2],
 }
 
@@ -148,7 +148,7 @@ impl Looks {
         Looks { next: [(Pace::Soon, SOON, now), (Pace::Later, LATER, now)] }
     }
 
-    /// Returns whether something was armed.
+    /// Returns `true` if something was armed.
     fn take_if_due(&mut self, inner: &Inner) -> bool {
         let mut armed = false;
         for (pace, every, next) in &mut self.next {
@@ -161,17 +161,17 @@ impl Looks {
     }
 }
 
-/// Samples between passes: a few grains are armed, so that a change is noticed long before a pass
+/// Samples between passes: a few grains are armed, so that a change is detected long before a pass
 /// is due.
 struct Samples {
     every: Duration,
     next: Instant,
     turn: usize,
-    /// How many grains of a region at the most.
+    /// Maximum number of sampled grains of a region.
     most: usize,
 }
 
-/// A part of the time that passes may take, which samples may.
+/// Divisor for the share of samples in the time that passes may take.
 const SAMPLES_PART: u32 = 10;
 
 impl Samples {
@@ -179,8 +179,8 @@ impl Samples {
         Samples { every, next: Instant::now() + every, turn: 0, most: 1 }
     }
 
-    /// As often as a pass may be made at the most, where passes have become rarer. What turns out to
-    /// take long is done less.
+    /// Takes a sample if passes have become rare, at most as often as passes may be made. Reduces
+    /// the number of grains if a sample takes long. Returns `true` if something was armed.
     fn take_if_due(&mut self, inner: &Inner) -> bool {
         let are_passes_rare = || inner.shortest_period() > self.every * 2;
         if Instant::now() < self.next || !are_passes_rare() {
@@ -199,14 +199,14 @@ impl Samples {
     }
 }
 
-/// What came of looking whether a pass is due.
+/// Result of the check whether a pass is due.
 struct Looked {
-    /// Until a pass can be due.
+    /// Time until a pass can be due.
     rest: Duration,
     has_passed: bool,
 }
 
-/// Makes a pass if there is time for one and it is due for some thread.
+/// Makes a pass if the time budget permits one and it is due for a thread.
 fn look(inner: &Inner, run_times: &mut RunTimes) -> Looked {
     let Some(bytes) = inner.affordable() else {
         return Looked { rest: TICK, has_passed: false };
@@ -224,15 +224,15 @@ fn look(inner: &Inner, run_times: &mut RunTimes) -> Looked {
     }
 }
 
-/// Whether pages moved.
+/// Outcome of moving pages.
 enum Moved {
     Nothing,
     Some,
-    /// The thread is to end.
+    /// The thread must end.
     Stopped,
 }
 
-/// Moves what is to move, at no more than the bandwidth.
+/// Moves the pages with a pending move, within the bandwidth limit.
 fn move_all(inner: &Inner, stop: &Stop) -> Moved {
     let mut moved = Moved::Nothing;
     loop {
@@ -255,8 +255,8 @@ fn move_all(inner: &Inner, stop: &Stop) -> Moved {
     }
 }
 
-/// Waits for this time, or until half of a batch is to move: what a call takes in any case it takes for
-/// few pages too. Returns whether the thread is to go on.
+/// Waits for `time`, or until half of a batch has a pending move, because the fixed time of a call
+/// is spent for few pages too. Returns `true` if the thread must continue.
 fn gather_for(inner: &Inner, stop: &Stop, time: Duration) -> bool {
     let end = Instant::now() + time;
     while Instant::now() < end && inner.pending_bytes() < inner.batch_bytes() / 2 {
@@ -276,23 +276,24 @@ struct RunTimes {
 /// The run time of a thread.
 #[derive(Debug, Clone, Copy)]
 struct RunTime {
-    /// The run time from which on its periods count.
+    /// The run time at which its current period begins.
     stamp: Duration,
-    /// How long it had run when it was looked at last.
+    /// The run time at the last check.
     ran: Duration,
 }
 
-/// What is to be done next for the threads of the program.
+/// The next step for the program's threads.
 enum Next {
     /// A pass for a thread with this period.
     Due { scanner: Scanner, period: Duration },
-    /// Nothing for so long: no thread runs for longer than time passes.
+    /// Nothing for this time: no thread can run for longer than the time that passes.
     None { rest: Duration },
 }
 
 impl RunTimes {
-    /// Finds the thread of the program that has run for longest beyond its period. This thread and
-    /// the monitor are percid's. As published, the first period of a thread is the scan delay.
+    /// Finds the program's thread that has run for longest beyond its period. Skips this thread and
+    /// the monitor, which are percid's. The first period of a thread is the scan delay, as
+    /// published.
     fn next(&mut self, inner: &Inner) -> Next {
         let (me, monitor) = (process::thread_id(), inner.monitor_thread());
         let mut threads = process::thread_ids();
@@ -300,7 +301,7 @@ impl RunTimes {
         let others = (threads.len() as u32).saturating_sub(1);
         self.threads.retain(|thread, _| threads.binary_search(thread).is_ok());
         threads.retain(|&thread| thread != me && thread != monitor);
-        // A thread that does not exist yet has its first period before it.
+        // A thread that does not exist yet has all of its first period left.
         let delay = inner.settings.scan_delay;
         let mut rest = delay;
         let mut due: Option<(Duration, u32, Duration)> = None;
@@ -315,29 +316,29 @@ impl RunTimes {
             }
         }
         let Some((beyond, thread, period)) = due else { return Next::None { rest } };
-        // Its next period begins now: missed passes are not made up for.
+        // Its next period begins now: missed passes are not repeated.
         if let Some(run_time) = self.threads.get_mut(&thread) {
             run_time.stamp += period + beyond;
         }
-        // The kernel does not say another thread's memory policy. Threads inherit theirs, as this
-        // one did.
+        // The kernel does not report another thread's memory policy. Threads inherit theirs, as
+        // this one did.
         let balances = nodes::own_policy().is_none_or(|mode| mode.is_default() || mode.balances());
         Next::Due { scanner: Scanner { thread, balances, threads: others }, period }
     }
 
-    /// As published, a thread makes no other pass until it has run for many times what its last one
-    /// took; but no longer than the longest period.
+    /// Delays the next pass of a thread: as published, it must run for many times the duration of
+    /// its last pass, but no longer than the longest period.
     fn rest_after(&mut self, thread: u32, took: Duration, longest: Duration) {
         if let Some(run_time) = self.threads.get_mut(&thread) {
             run_time.stamp += took.saturating_mul(REST - 1).min(longest);
         }
     }
 
-    /// Notes how long a thread has run. Returns how long beyond its stamp.
+    /// Records the run time of a thread. Returns the time beyond its stamp.
     fn note(&mut self, thread: u32, ran: Duration) -> Duration {
         let new = RunTime { stamp: Duration::ZERO, ran };
         let run_time = self.threads.entry(thread).or_insert(new);
-        // Less than before: the number belongs to another thread now.
+        // If it is less than before, the number belongs to another thread now.
         *run_time = if ran < run_time.ran { new } else { RunTime { ran, ..*run_time } };
         ran.saturating_sub(run_time.stamp)
     }

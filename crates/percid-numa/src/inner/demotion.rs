@@ -1,4 +1,4 @@
-//! Demoting cold memory, where nothing else is to move.
+//! Demotion of cold memory, if no other move is pending.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -32,13 +32,13 @@ impl Inner {
         if pages + failed > 0 {
             state.log.push(Event::Moved { region, pages, failed });
         }
-        // What waits for the next second is moved when a batch is asked for then.
+        // The moves that are limited for this second are made when a batch is requested later.
         batch.more = !is_limited && searched(&state).is_some();
         batch
     }
 }
 
-/// Returns a region in which cold grains are still to be searched for.
+/// Returns a region in which the search for cold grains is not complete.
 fn searched(state: &State) -> Option<Arc<Entry>> {
     state.entries.values().find(|entry| tiers::is_searched(entry)).cloned()
 }

@@ -1,4 +1,4 @@
-//! What a report says about a region.
+//! Report of a region.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -11,10 +11,10 @@ use crate::report::RegionReport;
 use crate::sys::{memory, nodes};
 use crate::tiers::tracked::OfRegion;
 
-/// How many pages a report looks up at once.
+/// Number of pages that a report looks up at once.
 const LOOK_UP: usize = 4096;
 
-/// Describes a region, and looks up where its pages are.
+/// Describes a region, and looks up the nodes of its pages.
 pub(crate) fn describe(entry: &Entry) -> RegionReport {
     let tally = entry.tally().clone();
     let seen = entry.pages.as_ref().map_or(AccessCounts::default(), |pages| pages.seen());
@@ -54,8 +54,8 @@ pub(crate) fn describe(entry: &Entry) -> RegionReport {
     }
 }
 
-/// Returns how many pages of a range are on each node, and how many are on none, as far as the
-/// kernel says.
+/// Returns the number of pages of a range on each node, and the number of those on none, as the
+/// kernel reports them.
 fn whereabouts(range: &Range<usize>) -> (Vec<(u32, u64)>, u64) {
     let mut by_node: BTreeMap<u32, u64> = BTreeMap::new();
     let mut absent = 0;

@@ -1,7 +1,8 @@
-//! Whether the process is still the one that something was made in, or a child of it.
+//! Detection of a child process: a check whether the process is still the one that made a value.
 //!
-//! Process numbers are not enough: the first process of another PID namespace has number 1 as its
-//! parent may have, and numbers are used again. Memory that the kernel wipes in every child is.
+//! Process numbers are not enough: the first process of another PID namespace has number 1, as its
+//! parent may have, and numbers are reused. Memory that the kernel wipes in every child is
+//! reliable.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -11,15 +12,15 @@ use crate::sys::{memory, process};
 /// The process that made this value.
 #[derive(Debug)]
 pub(crate) struct ForkCheck {
-    /// Not 0 there, 0 in its children; a page of its own. `None` where the kernel cannot wipe
-    /// memory.
+    /// Not 0 in that process, 0 in its children; in a page of its own. `None` if the kernel cannot
+    /// wipe memory.
     mark: Option<NonNull<AtomicU32>>,
     number: u32,
 }
 
 // SAFETY: the mark is an atomic in a mapping that belongs to this value.
 unsafe impl Send for ForkCheck {}
-// SAFETY: as above.
+// SAFETY: the mark is an atomic, and `number` never changes.
 unsafe impl Sync for ForkCheck {}
 
 impl ForkCheck {
@@ -34,10 +35,10 @@ impl ForkCheck {
         ForkCheck { mark, number: process::id() }
     }
 
-    /// Returns whether the calling process is a child of it.
+    /// Returns `true` if the calling process is a child of that process.
     pub(crate) fn is_child(&self) -> bool {
         match self.mark {
-            // SAFETY: it lives as long as this value.
+            // SAFETY: the mapping lives as long as this value.
             Some(mark) => unsafe { mark.as_ref() }.load(Relaxed) == 0,
             None => process::id() != self.number,
         }
@@ -47,7 +48,7 @@ impl ForkCheck {
 impl Drop for ForkCheck {
     fn drop(&mut self) {
         if let Some(mark) = self.mark {
-            // SAFETY: the mapping is this value's own, and nothing refers to it any more.
+            // SAFETY: this value owns the mapping, and nothing refers to it any more.
             unsafe { memory::unmap(mark.cast(), memory::page_size()) };
         }
     }

@@ -1,13 +1,13 @@
-//! The events that nobody has taken yet.
+//! The events that were not taken yet.
 
 use std::collections::VecDeque;
 
 use crate::report::event::Event;
 
-/// How many events are kept for [`Balancer::take_events`](crate::Balancer::take_events).
+/// Number of events that are kept for [`Balancer::take_events`](crate::Balancer::take_events).
 const KEPT: usize = 4096;
 
-/// The events that were not taken yet.
+/// The events that were not taken yet, and the number of lost ones.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     events: VecDeque<Event>,
@@ -34,7 +34,7 @@ impl Log {
         self.events.drain(..).collect()
     }
 
-    /// Returns how many were lost so far.
+    /// Returns the number of events that were lost so far.
     pub(crate) fn lost(&self) -> u64 {
         self.lost
     }

@@ -1,4 +1,4 @@
-//! What is mapped in a range of addresses: whether it can be balanced, and its traits for the walk.
+//! The mappings in a range of addresses: the checks for registration, and the traits for the scan.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use crate::error::RegisterError;
 use crate::sys::maps::{self, Mapping};
 use crate::sys::{memory, nodes, thread_memory};
 
-/// A range that may become a region.
+/// The properties of a range that may become a region.
 #[derive(Debug)]
 pub(crate) struct Behind {
     pub(crate) traits: Traits,
@@ -19,7 +19,7 @@ pub(crate) struct Behind {
 }
 
 impl Behind {
-    /// Checks that accesses to it can be seen by this method.
+    /// Checks that accesses to the range can be detected by this method.
     pub(crate) fn check(
         &self,
         range: &Range<usize>,
@@ -43,7 +43,7 @@ impl Behind {
         }
     }
 
-    /// Checks that it can be trapped: disarming must be able to restore the rights that it has now.
+    /// Checks that the range can be trapped: disarming must be able to restore its present rights.
     fn check_trapped(&self, range: &Range<usize>) -> Result<(), RegisterError> {
         match self.rights {
             libc::PROT_NONE => Err(RegisterError::NoRights { address: range.start }),
@@ -71,7 +71,7 @@ pub(crate) fn check_shape(range: &Range<usize>) -> Result<(), RegisterError> {
     Ok(())
 }
 
-/// Looks up a range that is to become a region.
+/// Looks up a range that will become a region.
 pub(crate) fn look_up(range: &Range<usize>) -> Result<Behind, RegisterError> {
     let all = maps::all().ok_or(RegisterError::NoProc)?;
     let mappings = maps::overlapping(&all, range);
@@ -91,8 +91,8 @@ pub(crate) fn look_up(range: &Range<usize>) -> Result<Behind, RegisterError> {
     Ok(Behind { traits: traits(mappings, first.rights, first.file), rights: bits(first.rights) })
 }
 
-/// Returns the traits that a region has now. `None` if a part is not mapped any more, or has become
-/// something else. A part without rights is an armed one of a trapped region.
+/// Returns the present traits of a region. Returns `None` if a part is not mapped any more, or was
+/// replaced. A part without rights is an armed one of a trapped region.
 pub(crate) fn look_again(
     all: &[Mapping],
     range: &Range<usize>,
@@ -117,7 +117,7 @@ pub(crate) fn look_again(
     mappings.iter().all(as_before).then(|| traits(mappings, rights, first.file))
 }
 
-/// Returns the first address of the range that nothing is mapped at.
+/// Returns the first address of the range at which nothing is mapped.
 fn first_gap(range: &Range<usize>, mappings: &[Mapping]) -> Option<usize> {
     let mut mapped = range.start;
     for mapping in mappings {
@@ -134,7 +134,7 @@ fn traits(mappings: &[Mapping], [readable, writable, executable]: [bool; 3], fil
     Traits { movable, policy: policy(mappings), file, readable, writable, executable }
 }
 
-/// Returns the strictest policy of all parts. A kernel that refuses the question has none.
+/// Returns the strictest policy of all parts; `None` also if the kernel refuses the query.
 fn policy(mappings: &[Mapping]) -> Option<Policy> {
     let own = mappings.iter().filter_map(|mapping| {
         let mode = nodes::policy_at(mapping.range.start).filter(|mode| !mode.is_default())?;

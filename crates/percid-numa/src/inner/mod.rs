@@ -1,5 +1,4 @@
-//! What the balancer, its thread and its regions share: the scan, the regions, and what was done so
-//! far.
+//! Shared state of a balancer, its background thread and its regions.
 
 pub(crate) mod arming;
 mod background;
@@ -44,46 +43,48 @@ use crate::sys::maps::{self, Mapping};
 use crate::sys::{clock, huge, memory, nodes, process};
 use crate::tiers::{self, Placement};
 
-/// log2 of a grain of a region whose use is seen by faults: 64 KiB. Where it is trapped every armed
-/// grain may become a mapping of its own, of which a process can have 65530 by default. Where
-/// writes are seen, each one that is caught puts a thread to sleep, for hardly longer than with
+/// log2 of the grain size of a region with trapped or detected accesses: 64 KiB. Every armed grain
+/// of a trapped region may become a separate mapping, and a process can have 65530 by default. If
+/// writes are detected, each detected write puts a thread to sleep, for hardly longer than with
 /// grains of a page, of which there are 16 times as many.
 const FAULT_SHIFT: u32 = 16;
 
-/// All passes together may take one part in 33 of the time that the process's threads run, 3 %,
-/// from the beginning on. In the published system a thread runs for 32 times what its last pass
-/// took before it makes another one, which is 3.03 % in the long run.
+/// All passes together may take one part in 33 of the run time of the process's threads, 3 %, from
+/// the beginning. In the published system a thread runs for 32 times the duration of its last pass
+/// before it makes another one, which is 3.03 % in the long run.
 pub(crate) const REST: u32 = 33;
 
-/// The part of that time after which nothing is begun that may take some more: one in so many.
+/// Divisor of the run time for a stricter limit: beyond it, no work begins that may take more time.
 const BUDGET: u32 = 36;
 
-/// What the balancer, its thread and its regions share. A state that a thread of the parent was
-/// changing at the time of a `fork` is of no use to the child, so the child leaves all of it alone.
+/// Shared state of a balancer, its background thread and its regions. If a thread of the parent was
+/// changing it at the time of a `fork`, the child cannot use it, so the child leaves all of it
+/// alone.
 #[derive(Debug)]
 pub(crate) struct Inner {
     pub(crate) settings: Settings,
     rules: Rules,
-    /// The nodes that have memory. Which of them the process may use can change at any time.
+    /// The nodes that have memory. The subset that the process may use can change at any time.
     nodes: Vec<u32>,
-    /// `None` while nobody asks for memory tiers.
+    /// `None` if memory tiers are not used.
     tiers: Option<Placement>,
     fork_check: ForkCheck,
     began: Instant,
-    /// How long the process's threads had run by then.
+    /// Run time of the process's threads at the creation of the balancer.
     ran_before: Duration,
-    /// Locked for the whole of a pass, and before `state` if both are.
+    /// Locked for the whole of a pass, and before `state` if both are locked.
     scan: Mutex<Scan>,
-    /// Locked for moments, since threads of the program wait for it.
+    /// Locked only briefly, since threads of the program wait for it.
     state: Mutex<State>,
 }
 
-/// Between passes one grain of so many is armed now and then, but as many as that if there are.
+/// Sampling between passes: one grain in `SAMPLE`, but at least `FEWEST_SAMPLES` if there are so
+/// many.
 const SAMPLE: usize = 64;
 const FEWEST_SAMPLES: usize = 16;
 
-/// As many steps apart as the golden ratio says: consecutive multiples are spread evenly over any
-/// small range (Knuth, "The Art of Computer Programming", volume 3, section 6.4).
+/// Multiplier from the golden ratio: its consecutive multiples are spread evenly over any small
+/// range (Knuth, "The Art of Computer Programming", volume 3, section 6.4).
 const GOLDEN: usize = 0x9e37_79b1;
 
 impl Inner {
@@ -101,7 +102,7 @@ impl Inner {
         }
     }
 
-    /// Takes the decisions since the last call.
+    /// Takes the events since the last call.
     pub(crate) fn take_events(&self) -> Vec<Event> {
         lock(&self.state).log.take()
     }
@@ -110,7 +111,7 @@ impl Inner {
         self.nodes.len() > 1
     }
 
-    /// Returns whether this is a child of the process that made the balancer.
+    /// Returns `true` if this is a child of the process that made the balancer.
     pub(crate) fn is_forked(&self) -> bool {
         self.fork_check.is_child()
     }
@@ -137,7 +138,8 @@ impl Inner {
         if let Some(region) = state.overlapping(&range) {
             return Err(RegisterError::Overlaps { region });
         }
-        // The locks are held until the region is entered: what is found stays valid.
+        // The locks are held until the region is inserted, so the results of the lookups stay
+        // valid.
         let overlaps = |region| RegisterError::Overlaps { region };
         let _lock = match self.has_nodes() {
             true => Some(trap::enter(&range).map_err(overlaps)?),
@@ -153,8 +155,8 @@ impl Inner {
             true => Some(self.track(&range, access, &behind, monitor.as_deref())?),
             false => None,
         };
-        // Two who balance would undo what the other one has noted. Of shared memory other processes
-        // would get the policy too.
+        // If the kernel balanced too, each side would undo the decisions of the other. Shared
+        // memory is not changed, because other processes would get the policy too.
         let is_kept_from_kernel = pages.as_ref().is_some_and(|pages| pages.layout.anonymous)
             && nodes::kernel_balances()
             && nodes::keep_from_kernel(&range);
@@ -176,13 +178,13 @@ impl Inner {
         state.entries.insert(range.start, Arc::clone(&entry));
         let counts = state.counts();
         state.timeline.begin(self.began.elapsed(), counts);
-        // New memory is used otherwise than before, whatever the periods have become.
+        // New memory may be used in another way, whatever the periods have become.
         state.begin_again(&self.settings);
         bell::ring();
         Ok(entry)
     }
 
-    /// Prepares to keep track of a region's pages.
+    /// Makes the state of a region's pages.
     fn track(
         &self,
         range: &Range<usize>,
@@ -202,7 +204,7 @@ impl Inner {
             backoff: self.settings.backoff,
             anonymous: !behind.traits.file,
         };
-        // The monitor must not write to memory that it serves.
+        // The monitor must not write to memory that it monitors.
         let map = if monitor.is_some() { memory::map_under_a_name } else { memory::map };
         let mut pages =
             Pages::new(layout, &nodes::usable_nodes(), map).ok_or(RegisterError::NoMemory)?;
@@ -236,7 +238,7 @@ impl Inner {
         }
     }
 
-    /// Returns the monitor's thread, which is none of the program's; 0 if there is none.
+    /// Returns the number of the monitor's thread, which is not the program's; 0 if there is none.
     pub(crate) fn monitor_thread(&self) -> u32 {
         lock(&self.state).monitor.upgrade().map_or(0, |monitor| monitor.thread())
     }
@@ -247,8 +249,8 @@ impl Inner {
         threads.iter().map(|&thread| state.periods.of(thread)).collect()
     }
 
-    /// Begins again with the shortest periods if the regions are used otherwise than before.
-    /// Returns whether this, or a registration, has done so since the last call.
+    /// Restarts with the shortest periods if the use of the regions has changed. Returns `true` if
+    /// this, or a registration, has done so since the last call.
     pub(crate) fn follow_change(&self) -> bool {
         let mut state = lock(&self.state);
         let changed = state.has_changed();
@@ -260,18 +262,18 @@ impl Inner {
         std::mem::take(&mut state.begins_again)
     }
 
-    /// Returns how many bytes a pass may arm now without taking more than its share of the time, by
-    /// what earlier passes took; `None` if that is less than the least that a pass arms.
+    /// Returns the number of bytes that a pass may arm now without exceeding its share of the time,
+    /// estimated from earlier passes. Returns `None` if that is less than the minimum of a pass.
     pub(crate) fn affordable(&self) -> Option<u64> {
         lock(&self.state).affordable(&self.settings, self.run_time())
     }
 
-    /// Returns how long the process's threads have run since the balancer was made.
+    /// Returns the run time of the process's threads since the balancer was made.
     fn run_time(&self) -> Duration {
         clock::process_run_time().saturating_sub(self.ran_before)
     }
 
-    /// A pass that arms this many bytes at most, up to the next multiple of [`HUGE_PAGE`].
+    /// Makes a pass that arms this many bytes at most, rounded up to a multiple of [`HUGE_PAGE`].
     pub(crate) fn pass_over(&self, scan_size: u64, scanner: Scanner) -> Pass {
         self.pass_by(&Settings { scan_size, ..self.settings }, scanner)
     }
@@ -284,8 +286,8 @@ impl Inner {
         self.pass_by(&self.settings, scanner)
     }
 
-    /// Notes what choosing a thread took, with many threads most of a pass: the next choice will take
-    /// as long.
+    /// Records the time that choosing a thread took (with many threads, most of a pass): the next
+    /// choice will take as long.
     pub(crate) fn note_choice(&self, took: Duration) {
         let mut state = lock(&self.state);
         state.scan_time += took;
@@ -332,14 +334,16 @@ impl Inner {
         Pass { armed, skipped, took }
     }
 
-    /// Arms again, at a pace, what further accesses decide about. Returns how many pages.
+    /// Arms again, at a pace, the grains for which further accesses decide. Returns the number of
+    /// pages.
     pub(crate) fn look_again(&self, pace: Pace) -> u64 {
         let armed = self.look(pace);
         lock(&self.state).looked_again += armed;
         armed
     }
 
-    /// The same with samples among the grains: these decide nothing, and are not counted as looks.
+    /// Does the same if samples are among the grains: these decide nothing, and are not counted as
+    /// looks.
     pub(crate) fn look(&self, pace: Pace) -> u64 {
         let unsettled = |entry: &&Arc<Entry>| {
             entry.pages.as_ref().is_some_and(|pages| pages.unsettled(pace) > 0)
@@ -359,7 +363,8 @@ impl Inner {
         armed
     }
 
-    /// Has a few grains of every region armed soon, `most` at the most. Another `turn` takes others.
+    /// Requests that a few grains of every region are armed soon, `most` at most. Another `turn`
+    /// selects others.
     pub(crate) fn sample(&self, turn: usize, most: usize) {
         for pages in lock(&self.state).pages() {
             let grains = pages.layout.grains();
@@ -369,27 +374,27 @@ impl Inner {
         }
     }
 
-    /// Notes which stages of placing memory were reached.
+    /// Records which stages of placing memory were reached.
     pub(crate) fn note_progress(&self) {
         let mut state = lock(&self.state);
         let counts = state.counts();
         state.timeline.note(self.began.elapsed(), counts);
     }
 
-    /// Returns the shortest time between two passes that the regions can have.
+    /// Returns the shortest time between two passes that the settings permit for the regions.
     pub(crate) fn least_period(&self) -> Duration {
         let bytes = lock(&self.state).entries.values().map(|entry| entry.range.len() as u64).sum();
         self.settings.periods(bytes).0
     }
 
-    /// Returns the shortest period of the threads that were seen of late.
+    /// Returns the shortest period of the threads that were seen recently.
     pub(crate) fn shortest_period(&self) -> Duration {
         lock(&self.state).periods.shortest()
     }
 
-    /// Hands changes of the regions to the scan, and the usable nodes to the regions. Returns the
-    /// regions of this pass (one that is unregistered meanwhile stays, and is left alone); `None`
-    /// if only one node is left to use.
+    /// Passes changes of the regions to the scan, and the usable nodes to the regions. Returns the
+    /// regions of this pass; a region that is unregistered later stays in it, and is skipped.
+    /// Returns `None` if only one node is usable.
     fn begin_pass(&self, scan: &mut Scan) -> Option<BTreeMap<usize, Arc<Entry>>> {
         let (changes, entries) = {
             let mut state = lock(&self.state);
@@ -400,7 +405,7 @@ impl Inner {
                 Change::Registered(range, traits, at) => {
                     let start = range.start;
                     scan.add(range, traits);
-                    // Its delay has begun by then, not with this pass.
+                    // The delay of the region began at its registration, not with this pass.
                     scan.visit(start, at, &self.settings);
                 }
                 Change::Unregistered(start) => _ = scan.remove(start),
@@ -415,19 +420,19 @@ impl Inner {
         (nodes.len() > 1).then_some(entries)
     }
 
-    /// Returns how many bytes a batch is to move at present.
+    /// Returns the number of bytes that a batch moves at present.
     pub(crate) fn batch_bytes(&self) -> u64 {
         migrate::bytes(&self.settings, &lock(&self.state).batch_size)
     }
 
-    /// Returns how many bytes are to move.
+    /// Returns the number of bytes with a pending move.
     pub(crate) fn pending_bytes(&self) -> u64 {
         let state = lock(&self.state);
         let of = |entry: &Arc<Entry>| entry.pages.as_ref().map_or(0, |pages| pages.layout.shift);
         state.entries.values().map(|entry| entry.pending() << of(entry)).sum()
     }
 
-    /// Moves a batch, of another region each time.
+    /// Moves a batch, each time of another region.
     pub(crate) fn move_batch(&self) -> Batch {
         let began = Instant::now();
         let next = {
@@ -453,7 +458,7 @@ impl Inner {
         batch
     }
 
-    /// Returns what was done and seen so far.
+    /// Returns the results so far.
     pub(crate) fn report(&self) -> Report {
         let threads = process::thread_ids();
         let mut report = Report {
@@ -484,8 +489,8 @@ impl Inner {
     }
 }
 
-/// Looks at all regions again before a pass: whether they are still there, and which threads used
-/// them.
+/// Updates all regions before a pass: checks whether they still exist, and collects the threads
+/// that used them.
 fn refresh(
     scan: &mut Scan,
     entries: &BTreeMap<usize, Arc<Entry>>,
@@ -518,7 +523,8 @@ fn refresh(
 mod tests {
     use super::*;
 
-    /// What a balancer may arm whose process has run for so long, of which passes took `spent`.
+    /// Returns the bytes that a balancer may arm if the process has run for `ran` and passes took
+    /// `spent` of that.
     fn affordable(ran: Duration, spent: Duration) -> Option<u64> {
         let mut state = State::new(&Settings::default());
         state.scan_time = spent;
@@ -531,7 +537,7 @@ mod tests {
         assert_eq!(affordable(36 * second, second + second / 10), None, "all is spent");
         assert_eq!(affordable(Duration::ZERO, Duration::ZERO), None, "nothing yet");
         assert_eq!(affordable(36 * second, second / 2), Some(all));
-        // The next choice of a thread is to be paid too.
+        // The time of the next choice of a thread counts too.
         let mut state = State::new(&Settings::default());
         state.choice = second;
         assert_eq!(state.affordable(&Settings::default(), 36 * second), None);

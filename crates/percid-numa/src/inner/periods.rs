@@ -1,8 +1,8 @@
-//! The time between passes that each thread asks for.
+//! The time between passes, by thread.
 //!
-//! As published, a thread adapts its own period whenever all regions were walked, by what it was
-//! seen to do itself. Threads are known by their bits in a set of 128: those that share a bit are
-//! counted together and have one period.
+//! A thread adapts its own period after each sequence (when all regions were scanned), by its own
+//! accesses in it, as published. Threads are identified by their bits in a set of 128: those that
+//! share a bit are counted together and have one period.
 
 use std::time::Duration;
 
@@ -10,16 +10,16 @@ use percid_rules::scan::{AccessCounts, Settings, Width, adapted_period};
 
 use crate::access::pages::BITS;
 
-/// What one bit's threads were seen to do: local, remote, private, shared accesses, modulo 2^32.
+/// Accesses of the threads with one bit: local, remote, private, shared; modulo 2^32.
 pub(crate) type Seen = [u32; 4];
 
 /// The periods of all threads.
 #[derive(Debug)]
 pub(crate) struct Periods {
     by_bit: [Duration; BITS],
-    /// What had been seen when the periods were adapted last.
+    /// The counts at the last adaptation of the periods.
     before: [Seen; BITS],
-    /// Bits of threads that were seen between the last two adaptations.
+    /// Bits of the threads that were seen between the last two adaptations.
     active: u128,
 }
 
@@ -33,15 +33,16 @@ impl Periods {
         self.by_bit[Width::Bits128.bit(thread) as usize]
     }
 
-    /// Returns the shortest period of those that were seen of late; of all, if nobody was.
+    /// Returns the shortest period of the threads that were seen recently; of all threads, if none
+    /// was.
     pub(crate) fn shortest(&self) -> Duration {
         let active = |bit: usize| self.active == 0 || self.active >> bit & 1 == 1;
         let periods = (0..BITS).filter(|&bit| active(bit)).map(|bit| self.by_bit[bit]);
         periods.min().unwrap_or_default()
     }
 
-    /// Adapts all periods to what was seen since the last time, in regions of `bytes` together;
-    /// `failed` pages could not be moved. The counts of regions that are gone by now are missing.
+    /// Adapts all periods to the accesses since the last call, for regions of `bytes` in total;
+    /// `failed` pages could not be moved. The counts of regions that are gone are missing.
     pub(crate) fn adapt(
         &mut self,
         seen: &[Seen; BITS],
@@ -51,8 +52,8 @@ impl Periods {
     ) {
         self.active = 0;
         for (bit, (now, before)) in seen.iter().zip(&self.before).enumerate() {
-            // A count that is smaller than before is one of which a region is gone, or one that
-            // began anew; both are rare, and cost one adaptation.
+            // A count is smaller than before if a region is gone or the count has wrapped. Both are
+            // rare, and cost one adaptation.
             let new = |what: usize| u64::from(now[what].saturating_sub(before[what]));
             let counts = AccessCounts {
                 local: new(0),
@@ -61,7 +62,7 @@ impl Periods {
                 shared: new(3),
                 failed,
             };
-            // As published, who was not seen does not adapt.
+            // The period of a thread that was not seen is not adapted, as published.
             if counts.local + counts.remote > 0 {
                 self.active |= 1 << bit;
                 self.by_bit[bit] = adapted_period(self.by_bit[bit], &counts, settings, bytes);
@@ -70,7 +71,7 @@ impl Periods {
         self.before = *seen;
     }
 
-    /// Makes all periods the shortest that regions of `bytes` together may have: their use has
+    /// Sets all periods to the minimum for regions of `bytes` in total, because their use has
     /// changed.
     pub(crate) fn begin_again(&mut self, settings: &Settings, bytes: u64) {
         self.by_bit = [settings.periods(bytes).0; BITS];

@@ -1,4 +1,4 @@
-//! The regions, and what was done and seen so far: all that threads of the program wait for.
+//! The regions and the results so far: all state that threads of the program wait for.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -19,57 +19,58 @@ use crate::inner::periods::{Periods, Seen};
 use crate::inner::timeline::{Counts, Timeline};
 use crate::migrate;
 
-/// The assumed speed of the first pass, in bytes a second: 4 us a page. Machines were seen to need
-/// 0.1 to 0.3 us, emulated ones some 20.
+/// The assumed speed of the first pass, in bytes a second: 4 us a page. Real machines need 0.1 to
+/// 0.3 us, emulated ones about 20.
 const ASSUMED: f64 = 1e9;
 
-/// So many accesses tell whether regions are used otherwise than before: if this share of them, 3 in
-/// 10, speaks for a change. By the published rule for periods, memory is well placed from 7 in 10
-/// local accesses on.
+/// Minimum number of accesses for the decision whether the use of regions has changed. It has if
+/// this share of them, 3 in 10, indicates a change. The published rule for periods regards memory
+/// as well placed if at least 7 in 10 accesses are local.
 const ENOUGH_TO_TELL: u64 = 8;
 const CHANGED: (u64, u64) = (3, 10);
 
-/// What the scan does not know yet.
+/// A change that the scan has not processed yet.
 #[derive(Debug)]
 pub(crate) enum Change {
-    /// With the time since the balancer was made.
+    /// Contains the time since the balancer was made.
     Registered(Range<u64>, Traits, Duration),
     Unregistered(u64),
 }
 
-/// What threads of the program change and read.
+/// The state that threads of the program change and read.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) entries: BTreeMap<usize, Arc<Entry>>,
-    /// In order, since the last pass.
+    /// The changes since the last pass, in order.
     pub(crate) changes: Vec<Change>,
     pub(crate) log: Log,
-    /// Of the scan, as of the last pass.
+    /// The sequence of the scan at the last pass.
     pub(crate) sequence: i64,
     pub(crate) passes: u64,
-    /// Pages that passes have armed, and pages that were armed again to look once more.
+    /// Pages that passes have armed, and pages that were armed again for another look.
     pub(crate) armed: u64,
     pub(crate) looked_again: u64,
     pub(crate) timeline: Timeline,
     pub(crate) blind_passes: u64,
     pub(crate) scan_time: Duration,
-    /// What the last choice of a thread took.
+    /// Duration of the last choice of a thread.
     pub(crate) choice: Duration,
     pub(crate) move_time: Duration,
     pub(crate) periods: Periods,
-    /// Of passes.
+    /// Sizes of passes, batches and pieces.
     pub(crate) pass_size: CallSize,
     pub(crate) batch_size: CallSize,
     pub(crate) piece_size: CallSize,
-    /// Pages that could not be moved since the periods were adapted last.
+    /// Pages that could not be moved since the last adaptation of the periods.
     pub(crate) failed: u64,
-    /// The periods have become the shortest since the balancer's thread looked.
+    /// `true` if the periods were reset to the shortest since the last check by the balancer's
+    /// thread.
     pub(crate) begins_again: bool,
-    /// Accesses, and those among them that spoke for a change, at the last question for one.
+    /// Accesses, and those among them that indicated a change, at the last check for a change.
     asked_before: (u64, u64),
-    /// Where the last batch came from.
+    /// The start of the region of the last batch.
     pub(crate) moved_last: usize,
-    /// The monitor, while there are regions that need it.
+    /// The monitor, while some region needs it.
     pub(crate) monitor: Weak<Monitor>,
 }
 
@@ -100,7 +101,7 @@ impl State {
         }
     }
 
-    /// Returns the monitor: the one there is, or a new one.
+    /// Returns the monitor, and starts it if there is none.
     pub(crate) fn monitor(&mut self) -> Result<Arc<Monitor>, RegisterError> {
         if let Some(monitor) = self.monitor.upgrade() {
             return Ok(monitor);
@@ -114,14 +115,14 @@ impl State {
         self.entries.values().filter_map(|entry| entry.pages.as_ref())
     }
 
-    /// Returns how many bytes a pass may arm of a process that has run for so long.
+    /// Returns the number of bytes that a pass may arm if the process has run for `ran`.
     pub(crate) fn affordable(&self, settings: &Settings, ran: Duration) -> Option<u64> {
         let time = (ran / BUDGET).saturating_sub(self.scan_time + self.choice);
         let fits = self.pass_size.fits(time, ASSUMED);
         (fits >= HUGE_PAGE).then_some(settings.scan_size.min(fits))
     }
 
-    /// Returns what has happened so far, as far as the timeline is about it.
+    /// Returns the counts that the timeline needs.
     pub(crate) fn counts(&self) -> Counts {
         let sum = |of: fn(&Pages) -> u64| self.pages().map(of).sum();
         Counts {
@@ -132,7 +133,7 @@ impl State {
         }
     }
 
-    /// Ends a sequence: adapts the periods to what was seen in it, in regions of `bytes` together.
+    /// Ends a sequence: adapts the periods to the accesses in it, for regions of `bytes` in total.
     pub(crate) fn adapt(&mut self, settings: &Settings, bytes: u64) {
         let mut seen = [Seen::default(); BITS];
         for pages in self.pages() {
@@ -146,21 +147,21 @@ impl State {
         self.pages().for_each(|pages| pages.age());
     }
 
-    /// Lets all threads begin again with the shortest period.
+    /// Restarts all threads with the shortest period.
     pub(crate) fn begin_again(&mut self, settings: &Settings) {
         let bytes = self.entries.values().map(|entry| entry.range.len() as u64).sum();
         self.periods.begin_again(settings, bytes);
         self.begins_again = true;
     }
 
-    /// Returns whether the regions are used otherwise than before, by the accesses since the last
-    /// call; asks when enough of them were seen to tell.
+    /// Returns `true` if the accesses since the last call show that the use of the regions has
+    /// changed. Decides only after enough accesses.
     pub(crate) fn has_changed(&mut self) -> bool {
         let sums = self.pages().fold((0, 0), |(all, changes), pages| {
             let seen = pages.seen();
             (all + seen.local + seen.remote, changes + pages.changes())
         });
-        // Less than before: a region is gone.
+        // The sums are smaller than before if a region is gone.
         let before = (self.asked_before.0.min(sums.0), self.asked_before.1.min(sums.1));
         let (all, changes) = (sums.0 - before.0, sums.1 - before.1);
         self.asked_before = before;

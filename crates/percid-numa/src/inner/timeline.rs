@@ -1,26 +1,26 @@
-//! When the stages of placing memory were reached.
+//! The times at which the stages of placing memory were reached.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::report::episode::Episode;
 
-/// How many episodes are kept.
+/// Number of episodes that are kept.
 const KEPT: usize = 16;
 
-/// So long after the last move an episode is over: what comes then is another one.
+/// An episode ends this long after its last move: a later change begins another one.
 const SETTLED: Duration = Duration::from_millis(500);
 
-/// What had happened so far at a moment, in all regions.
+/// Counts of events so far, over all regions.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Counts {
     /// Pages that were armed.
     pub(crate) armed: u64,
     /// Accesses to armed grains.
     pub(crate) seen: u64,
-    /// Grains that are to move at this moment.
+    /// Grains with a pending move at this moment.
     pub(crate) pending: u64,
-    /// Pages that were armed again because one more access was to decide.
+    /// Pages that were armed again because one more access had to decide.
     pub(crate) looked_again: u64,
 }
 
@@ -28,12 +28,12 @@ pub(crate) struct Counts {
 #[derive(Debug, Default)]
 pub(crate) struct Timeline {
     episodes: VecDeque<Episode>,
-    /// At the beginning of the last one.
+    /// The counts at the beginning of the last episode.
     before: Counts,
 }
 
 impl Timeline {
-    /// Another episode begins, if the last one is over.
+    /// Begins another episode, if the last one is over.
     pub(crate) fn begin(&mut self, now: Duration, counts: Counts) {
         let is_over = |last: &Episode| last.moved.is_some_and(|moved| now >= moved + SETTLED);
         if self.episodes.back().is_none_or(is_over) {
@@ -45,7 +45,7 @@ impl Timeline {
         }
     }
 
-    /// Notes what has happened until now.
+    /// Records the stages that the counts show as reached.
     pub(crate) fn note(&mut self, now: Duration, counts: Counts) {
         let (Some(last), before) = (self.episodes.back_mut(), &self.before) else { return };
         let reach = |place: &mut Option<Duration>, is_reached: bool| {
@@ -57,7 +57,7 @@ impl Timeline {
         last.looked_again = counts.looked_again - before.looked_again;
     }
 
-    /// Notes that pages have moved.
+    /// Records that pages were moved.
     pub(crate) fn moved(&mut self, now: Duration, pages: u64) {
         if let Some(last) = self.episodes.back_mut().filter(|_| pages > 0) {
             last.wanted = last.wanted.or(Some(now));

@@ -1,11 +1,11 @@
-//! Which grains of a region have memory, and on which nodes.
+//! Lookup of the grains of a region that have memory, and of their nodes.
 //!
-//! To ask the kernel about every page (`move_pages`) takes longer than all else in a pass. Where
-//! memory is the process's own, `mincore` says for less than a hundredth of that which pages have
-//! memory; and pages of a block of 64 KiB are mostly on one node. So a pass asks about one page of
-//! each block, two where nothing is known of it yet, another one each time. Only where the answer
-//! contradicts what is known, all pages of the block are looked up. A node that is not right any
-//! more is found by and by, and does no harm: before pages move, each is looked up.
+//! A query of every page (`move_pages`) takes longer than the rest of a pass. For private memory,
+//! `mincore` reports in less than a hundredth of that time which pages have memory; and pages of a
+//! block of 64 KiB are mostly on one node. So a pass queries one page of each block, or two if
+//! nothing is known of it, and another page each time. All pages of the block are looked up only if
+//! the answer contradicts the stored node. A stale node is corrected by later samples, and causes
+//! no wrong migration: each page is looked up before it moves.
 
 use std::ops::Range;
 
@@ -24,16 +24,16 @@ const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Resident {
     pub(super) grain: usize,
-    /// The node of its first page, as far as is known.
+    /// The node of its first page, if known.
     pub(super) node: u32,
     pub(super) pages: u64,
 }
 
-/// The error of the kernel, with the number of pages that it was about.
+/// The `errno` of the kernel, with the number of pages of the call.
 pub(super) type Refused = (i32, u64);
 
-/// Finds out which of some grains, ascending, have memory, and on which nodes. Another `turn` asks
-/// about other pages.
+/// Returns the grains (of `grains`, ascending) that have memory, with their nodes. Another `turn`
+/// queries other pages.
 pub(super) fn look_up(
     kernel: &impl Kernel,
     pages: &Pages,
@@ -75,17 +75,17 @@ pub(super) fn look_up(
             place.into_iter().for_each(|there| there.node = now.node);
         }
     }
-    // Given back meanwhile.
+    // Their memory was released in the meantime.
     found.retain(|there| there.node != UNKNOWN);
     Ok(found)
 }
 
-/// The node of a grain that nothing is known of.
+/// The value for the node of a grain without a known node.
 const UNKNOWN: u32 = u32::MAX;
 
-/// Pages that stand for a block.
+/// The sampled pages of a block.
 struct Sample {
-    /// The block's grains, by their places among those that have memory.
+    /// The block's grains, as indices into the grains with memory.
     part: Range<usize>,
     addresses: Vec<usize>,
 }
@@ -100,16 +100,16 @@ impl Sample {
     ) -> Sample {
         let is_known = found[part.clone()].iter().all(|there| pages.home(there.grain).is_some());
         let first = (turn.wrapping_mul(GOLDEN) >> 32) as usize % with_memory.len();
-        // Not half of the block further, where memory that alternates between nodes is on the same
-        // one.
+        // Not half of the block further: memory that alternates between nodes would give the same
+        // node.
         let second = (first + with_memory.len() / 2 + 1) % with_memory.len();
         let places = if is_known { vec![first] } else { vec![first, second] };
         Sample { part, addresses: places.into_iter().map(|place| with_memory[place]).collect() }
     }
 }
 
-/// Asks about the samples, and takes their blocks to be where they are. Returns the parts of `found`
-/// that this does not go for.
+/// Queries the samples, and assigns their nodes to all of their blocks. Returns the parts of
+/// `found` for which the samples contradict each other or the stored node.
 fn ask_samples(
     kernel: &impl Kernel,
     pages: &Pages,
@@ -137,7 +137,7 @@ fn ask_samples(
     Ok(doubtful)
 }
 
-/// Asks the kernel about every page of some grains.
+/// Queries every page of some grains.
 fn ask_all(
     kernel: &impl Kernel,
     pages: &Pages,
@@ -193,7 +193,7 @@ mod tests {
         Pages::new(layout, &[0, 1], memory::map).expect("memory")
     }
 
-    /// What there is, by asking about every page.
+    /// Returns the correct result, from a query of every page.
     fn truth(machine: &Pretended, pages: &Pages) -> Vec<Resident> {
         let of_grain = |grain: usize| {
             let homes = machine.homes.borrow();
@@ -210,7 +210,7 @@ mod tests {
 
     const START: usize = 1 << 30;
 
-    /// Blocks of one node each, with holes; the grains are pages or blocks.
+    /// The blocks are on one node each and have holes; the grains are pages or blocks.
     #[test]
     fn two_questions_about_a_block_say_where_all_of_it_is() {
         let page = memory::page_size();
@@ -226,11 +226,11 @@ mod tests {
             let expected = truth(&machine, &pages);
             assert_eq!(look_up(&machine, &pages, &grains, 3), Ok(expected.clone()));
             assert_eq!(machine.asked.take(), 2 * (blocks - 1), "nothing is asked about the hole");
-            // One question where a grain's place is known already.
+            // One query is enough if a grain's node is known already.
             expected.iter().for_each(|there| pages.set_home(there.grain, there.node));
             assert_eq!(look_up(&machine, &pages, &grains, 4), Ok(expected.clone()));
             assert_eq!(machine.asked.take(), blocks - 1);
-            // About all of them where the kernel does not say which have memory.
+            // All pages are queried if the kernel does not report which have memory.
             let secretive = Pretended { hides_residents: true, ..machine };
             assert_eq!(look_up(&secretive, &pages, &grains, 5), Ok(expected));
             assert_eq!(secretive.asked.take(), blocks * block);
@@ -262,8 +262,8 @@ mod tests {
         assert_eq!(look_up(&Pretended::default(), &pages, &[], 0), Ok(Vec::new()));
     }
 
-    /// A page of a block has moved. Each turn asks about another page, so it is found by and by; a
-    /// block that contradicts is looked up whole.
+    /// A page of a block has moved. Each turn queries another page, so a later turn finds it; then
+    /// the whole block is looked up.
     #[test]
     fn a_home_that_is_wrong_is_found_by_and_by() {
         let page = memory::page_size();
@@ -285,7 +285,7 @@ mod tests {
         }
     }
 
-    /// Nothing is known of it, and its pages are on two nodes in turn.
+    /// No node of the block is known, and its pages are on two nodes alternately.
     #[test]
     fn a_block_of_which_two_pages_contradict_each_other_is_looked_up_whole() {
         let page = memory::page_size();
@@ -300,7 +300,7 @@ mod tests {
         }
     }
 
-    /// A region of new memory, of which every fifth page has some.
+    /// Uses a region of new memory, in which every fifth page has some.
     #[test]
     fn the_running_kernel_answers_as_the_pretended_one() {
         let (page, count) = (memory::page_size(), 64);

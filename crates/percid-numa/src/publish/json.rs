@@ -1,6 +1,6 @@
-//! A report as JSON, for other processes: one object, all of whose texts are names without quotes
-//! or backslashes. Times in nanoseconds; what is counted by node, reason or `errno` is an object
-//! with those as keys.
+//! A report as JSON, for other processes: one object. All of its strings are names without quotes
+//! or backslashes. Times are in nanoseconds; counts by node, reason or `errno` are an object with
+//! those as keys.
 
 use std::fmt::{self, Display, Formatter, Write};
 use std::time::Duration;
@@ -8,8 +8,8 @@ use std::time::Duration;
 use crate::report::episode::Episode;
 use crate::report::{RegionReport, Report};
 
-/// The number of this form. It changes when a field changes its meaning or goes; new fields may
-/// come.
+/// The version of this format. It changes when a field changes its meaning or is removed; new
+/// fields may be added.
 const FORMAT: u32 = 1;
 
 /// Displays a report as JSON.

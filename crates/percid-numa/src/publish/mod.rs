@@ -1,9 +1,9 @@
 //! A balancer's report for other processes, made when one requests it.
 //!
-//! It is in a memfd named `percid-numa`. Others find a link `/memfd:percid-numa (deleted)` in
-//! `/proc/PID/fd` and open it, which the kernel permits to processes that may look into this one
-//! (`PTRACE_MODE_READ`). Nothing is left behind when the process ends. The file is sealed against
-//! shrinking, so its header can be mapped and read safely; until it is sealed it is not finished.
+//! The report is in a memfd named `percid-numa`. Other processes find a link `/memfd:percid-numa
+//! (deleted)` in `/proc/PID/fd` and open it, which the kernel permits to processes that may inspect
+//! this one (`PTRACE_MODE_READ`). Nothing is left when the process ends. The file is sealed against
+//! shrinking, so its header can be mapped and read safely; until it is sealed it is not complete.
 //!
 //! # Header
 //!
@@ -19,11 +19,11 @@
 //! | 24 | 8 | how many bytes the report has; 0 if it could not be written |
 //!
 //! A reader reads the count of answers, and then adds a request. A report that was begun after that
-//! has an even count at least 2 beyond the one read, or 3 if that was odd. It is whole if the count
-//! is the same before and after it is read. So readers need not know of each other, and one report
+//! has an even count at least 2 beyond the one read, or 3 if that was odd. It is complete if the
+//! count is the same before and after it is read. So readers need no coordination, and one report
 //! may answer several.
 //!
-//! The balancer believes nothing that is written there, except that a report is wanted.
+//! The balancer trusts nothing that is written there, except that a report is requested.
 
 mod exchange;
 mod json;
@@ -50,11 +50,11 @@ use crate::sys::{futex, memfd, memory, process, signals};
 const NAME: &CStr = c"percid-numa";
 const MAGIC: [u8; 8] = *b"percidnb";
 const VERSION: u32 = 1;
-/// Where the report begins.
+/// The offset of the report.
 const REPORT_AT: u64 = 64;
 
-/// After a report the thread rests for 9 times as long as it took: reports take a tenth of a CPU at
-/// most, however many are requested.
+/// Ratio of the pause after a report to the duration of the report: reports take a tenth of a CPU
+/// at most, however many are requested.
 const REST: u32 = 9;
 
 #[derive(Debug)]
@@ -66,22 +66,22 @@ struct Header {
     exchange: Exchange,
 }
 
-// The format says where everything is.
+// The format fixes these offsets.
 const _: () = assert!(offset_of!(Header, exchange) == 16 && size_of::<Header>() == 32);
 
-/// What others see.
+/// The file that other processes read, with its mapped header.
 #[derive(Debug)]
 struct Page {
     file: File,
     header: NonNull<Header>,
     mapped: usize,
-    /// 1 when the thread is to end.
+    /// 1 when the thread must end.
     over: AtomicU32,
 }
 
 // SAFETY: the header is mapped until this value is dropped, and all that changes there is atomic.
 unsafe impl Send for Page {}
-// SAFETY: as above.
+// SAFETY: `&Page` gives access to atomics and a file only, which any thread may use.
 unsafe impl Sync for Page {}
 
 impl Page {
@@ -101,18 +101,19 @@ impl Page {
                 length: AtomicU64::new(0),
             },
         };
-        // SAFETY: the mapping is a new page, and no reader looks at the file before it is sealed.
+        // SAFETY: the mapping is a new page, and no reader uses the file before it is sealed.
         unsafe { header.write(first) };
         memfd::never_shrink(&page.file)?;
         Ok(page)
     }
 
     fn exchange(&self) -> &Exchange {
-        // SAFETY: it was written in `new` and stays mapped; all of it is atomic.
+        // SAFETY: the header was written in `new` and stays mapped; the exchange consists of
+        // atomics.
         unsafe { &(*self.header.as_ptr()).exchange }
     }
 
-    /// Answers until it is over.
+    /// Answers requests until `over` is set.
     fn serve(&self, make: impl Fn() -> Report) {
         let requests = &self.exchange().requests;
         let (mut seen, mut answers) = (0, 0);
@@ -153,12 +154,12 @@ impl Page {
 
 impl Drop for Page {
     fn drop(&mut self) {
-        // SAFETY: the mapping is this value's own.
+        // SAFETY: this value owns the mapping.
         unsafe { memory::unmap(self.header.cast(), self.mapped) };
     }
 }
 
-/// The report is published, and a thread answers, until this is dropped.
+/// A published report and the thread that answers, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Publication {
     page: Arc<Page>,
@@ -172,7 +173,7 @@ impl Publication {
         let body = move || {
             of_thread.serve(make);
         };
-        // The program's handlers run in the program's threads.
+        // The program's signal handlers must run in the program's threads only.
         let builder = std::thread::Builder::new().name("percid-report".to_owned());
         let thread = signals::without_the_programs(|| builder.spawn(body))?;
         Ok(Publication { page, thread: Some(thread) })
@@ -183,7 +184,7 @@ impl Drop for Publication {
     fn drop(&mut self) {
         self.page.end();
         if let Some(thread) = self.thread.take() {
-            // A panic in it was reported when it happened.
+            // A panic in the thread was reported when it happened.
             let _ = thread.join();
         }
     }
@@ -200,7 +201,7 @@ mod tests {
     use percid_rules::scan::Rules;
     use percid_rules::scan::Settings;
 
-    /// Tests that look at all of the process's threads and files: one at a time.
+    /// Serializes the tests that inspect all of the process's threads and files.
     fn alone() -> MutexGuard<'static, ()> {
         static TURN: Mutex<()> = Mutex::new(());
         lock(&TURN)
@@ -234,7 +235,7 @@ mod tests {
         String::from_utf8(bytes).expect("UTF-8")
     }
 
-    /// How long the threads that answer have run.
+    /// Returns the run time of the threads that answer.
     fn ran() -> Duration {
         let answers = |id: &u32| {
             let name = std::fs::read_to_string(format!("/proc/self/task/{id}/comm"));
@@ -247,7 +248,8 @@ mod tests {
     fn a_request_is_answered_and_nothing_else_causes_a_report() {
         let _alone = alone();
         let page = &begin().page;
-        // One thread makes all reports: another one would be counted before the next that is asked for.
+        // One thread makes all reports: another one would increase the count before the next
+        // request.
         for count in [2, 4, 6] {
             ask(page);
             assert!(has_answered(page, count));
@@ -256,7 +258,7 @@ mod tests {
         }
     }
 
-    /// The reader sees an odd count, and requests another one, while a report is made.
+    /// The reader reads an odd count while a report is made, and requests another report.
     #[test]
     fn a_request_during_a_report_gets_one_of_its_own() {
         let _alone = alone();
@@ -315,7 +317,7 @@ mod tests {
         let _alone = alone();
         let page = &begin().page;
         assert!(has_answered(page, ask(page)));
-        // Under load it takes a while until the thread has come to its rest, and out of it.
+        // Under load it takes a while until the thread begins and ends its pause.
         let stays = |_| {
             let before = ran();
             std::thread::sleep(Duration::from_millis(200));

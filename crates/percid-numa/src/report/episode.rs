@@ -1,10 +1,10 @@
-//! Where the time goes from a change to memory that is placed.
+//! The times of the stages from a change to placed memory.
 
 use std::time::Duration;
 
-/// From new regions, or from another use of old ones, to pages that are where they are used. Times
-/// are measured from when the balancer was made, as seen by its thread: within 0.1 s, and within
-/// 20 ms while something is going on. What has not happened is `None`.
+/// The time from new regions, or from a changed use of old ones, to pages that are on the nodes
+/// that use them. Times are measured from the creation of the balancer, as its thread observes
+/// them: within 0.1 s, and within 20 ms during activity. Stages that were not reached are `None`.
 ///
 /// ```
 /// use percid_numa::Episode;
@@ -19,21 +19,22 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Episode {
-    /// A region was registered while nothing was going on, or a change of use was noticed.
+    /// Time of the beginning: a region was registered without other activity, or a change was
+    /// detected.
     pub began: Duration,
-    /// The first pages were armed.
+    /// Time of the first arming of pages.
     pub armed: Option<Duration>,
-    /// The first access to one was seen.
+    /// Time of the first access to an armed page.
     pub seen: Option<Duration>,
-    /// The first page was to move.
+    /// Time at which the first page had a pending move.
     pub wanted: Option<Duration>,
-    /// The last page so far has moved.
+    /// Time of the last move so far.
     pub moved: Option<Duration>,
-    /// Pages that moved.
+    /// Number of pages that moved.
     pub pages: u64,
-    /// System calls that moved them.
+    /// Number of system calls that moved them.
     pub batches: u64,
-    /// Pages that were armed again because one more access was to decide.
+    /// Number of pages that were armed again because one more access had to decide.
     pub looked_again: u64,
 }
 
@@ -50,7 +51,7 @@ impl Episode {
         Some(self.armed?.saturating_sub(self.began))
     }
 
-    /// Returns the time from then until one was used.
+    /// Returns the time from the first arming to the first access.
     ///
     /// ```
     /// # let balancer = percid_numa::Balancer::new();
@@ -62,7 +63,8 @@ impl Episode {
         Some(self.seen?.saturating_sub(self.armed?))
     }
 
-    /// Returns the time from then until a page was to move: what the two-stage filter took.
+    /// Returns the time from the first access to the first pending move: the time in the two-stage
+    /// filter.
     ///
     /// ```
     /// # let balancer = percid_numa::Balancer::new();
@@ -74,7 +76,7 @@ impl Episode {
         Some(self.wanted?.saturating_sub(self.seen?))
     }
 
-    /// Returns the time from then until the last page so far had moved.
+    /// Returns the time from the first pending move to the last move so far.
     ///
     /// ```
     /// # let balancer = percid_numa::Balancer::new();

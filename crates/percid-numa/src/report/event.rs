@@ -1,10 +1,10 @@
-//! What a balancer decided, one decision after the other.
+//! The events of a balancer: its decisions and their outcomes, one after the other.
 
 use std::ops::Range;
 
 use percid_rules::scan::Reason;
 
-/// A decision, or what became of one. A region is named by the address it starts at.
+/// A decision, or the outcome of one. A region is identified by its start address.
 ///
 /// ```
 /// use percid_numa::{Balancer, Event};
@@ -24,16 +24,16 @@ use percid_rules::scan::Reason;
 pub enum Event {
     /// A pass begins.
     Pass {
-        /// The thread that it is made for.
+        /// The thread on behalf of which it is made.
         thread: u32,
         /// The sequence that it belongs to.
         sequence: i64,
     },
-    /// A region was left out, or was not ([`Reason::IgnorePidInactive`]).
+    /// A region was skipped, or would have been ([`Reason::IgnorePidInactive`]).
     Skipped {
         /// The region.
         region: usize,
-        /// Why.
+        /// The reason.
         reason: Reason,
     },
     /// A part of a region was armed.
@@ -42,20 +42,20 @@ pub enum Event {
         region: usize,
         /// The part.
         part: Range<usize>,
-        /// How many of its pages were not armed before.
+        /// Number of its pages that were not armed before.
         pages: u64,
     },
     /// Pages were moved.
     Moved {
         /// The region.
         region: usize,
-        /// How many.
+        /// Number of pages that were moved.
         pages: u64,
-        /// How many could not be moved.
+        /// Number of pages that could not be moved.
         failed: u64,
     },
-    /// The memory of a region is not mapped any more, or something else is mapped there. From now
-    /// on the region is left alone.
+    /// The memory of a region is not mapped any more, or was replaced. From now on the region is
+    /// left alone.
     Gone {
         /// The region.
         region: usize,

@@ -1,4 +1,4 @@
-//! What a balancer has done and seen, in plain numbers.
+//! The report: counts of a balancer's work and of the accesses that it detected.
 
 pub(crate) mod episode;
 pub(crate) mod event;
@@ -11,7 +11,7 @@ use percid_rules::scan::Reason;
 use crate::access_method::AccessMethod;
 use crate::report::episode::Episode;
 
-/// A snapshot; see [`Balancer::report`](crate::Balancer::report).
+/// A snapshot of a balancer's counts; see [`Balancer::report`](crate::Balancer::report).
 ///
 /// ```
 /// let report: percid_numa::Report = percid_numa::Balancer::new().report();
@@ -21,42 +21,42 @@ use crate::report::episode::Episode;
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Report {
-    /// The nodes that have memory. With one, nothing is ever armed.
+    /// The nodes that have memory. If there is only one, nothing is ever armed.
     pub nodes: Vec<u32>,
-    /// Those among them that have no CPUs, where [`Settings::tiers`](crate::Settings::tiers) makes
-    /// use of them.
+    /// Those among them that have no CPUs, if [`Settings::tiers`](crate::Settings::tiers) uses
+    /// them.
     pub slow_nodes: Vec<u32>,
-    /// How often all regions have been walked.
+    /// Number of sequences: how often all regions have been scanned.
     pub sequence: i64,
-    /// How many passes were made.
+    /// Number of passes.
     pub passes: u64,
-    /// How many of them armed nothing because the process's mappings could not be read.
+    /// Number of passes that armed nothing because the process's mappings could not be read.
     pub blind_passes: u64,
-    /// The time from one pass to the next, at present.
+    /// The present time from one pass to the next.
     pub period: Duration,
-    /// How long the passes ran together, with choosing the thread that each was made for: run time,
-    /// not wall time.
+    /// Total run time of the passes (not wall time), including the choice of the thread for each
+    /// pass.
     pub scan_time: Duration,
-    /// How long moving pages took.
+    /// Time spent on moving pages.
     pub move_time: Duration,
-    /// How long the balancer has existed.
+    /// Age of the balancer.
     pub age: Duration,
-    /// How long all threads of the process have run meanwhile, together.
+    /// Total run time of all threads of the process since the balancer was made.
     pub run_time: Duration,
-    /// How many threads the process has.
+    /// Number of threads of the process.
     pub threads: usize,
-    /// How many of them share their bit in the sets of active threads with another.
+    /// Number of threads that share a bit of the sets of active threads with another thread.
     pub collisions: usize,
-    /// Events that were lost because they were not taken in time.
+    /// Number of events that were lost because they were not taken in time.
     pub events_lost: u64,
-    /// Where the time went until memory was placed: the last 16 times, oldest first, as far as the
-    /// balancer's own thread made the passes.
+    /// The times of placing memory: the last 16 episodes, oldest first, if the balancer's own
+    /// thread made the passes.
     pub timeline: Vec<Episode>,
-    /// By ascending address.
+    /// The regions by ascending address.
     pub regions: Vec<RegionReport>,
 }
 
-/// What was done to a region, and what was seen there.
+/// Counts of a region: the balancer's work, and the accesses that it detected.
 ///
 /// ```
 /// use percid_numa::{Balancer, RegionReport};
@@ -73,46 +73,47 @@ pub struct Report {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct RegionReport {
-    /// Its addresses.
+    /// The addresses of the region.
     pub range: Range<usize>,
-    /// How access to it is seen.
+    /// The method by which accesses are detected.
     pub access: AccessMethod,
-    /// Whether its memory is no longer what was registered; then it is left alone.
+    /// `true` if the memory is no longer what was registered; then it is left alone.
     pub gone: bool,
-    /// Pages on each node that has any; looked up for this report.
+    /// Number of pages on each node that has any; looked up for this report.
     pub pages_by_node: Vec<(u32, u64)>,
-    /// Pages that have no memory yet.
+    /// Number of pages that have no memory yet.
     pub absent: u64,
-    /// First accesses to armed grains by threads on the grain's node.
+    /// Number of first accesses to armed grains by threads on the grain's node.
     pub local: u64,
-    /// The same by threads on other nodes.
+    /// Number of first accesses to armed grains by threads on other nodes.
     pub remote: u64,
-    /// First accesses to armed grains by the thread that was seen there before, or where none was.
+    /// Number of first accesses to armed grains by the same thread as before, or by the first
+    /// thread.
     pub private: u64,
-    /// The same by other threads.
+    /// Number of first accesses to armed grains by another thread than before.
     pub shared: u64,
-    /// First writes to armed grains by threads that could not be looked up: of another process, or
-    /// gone.
+    /// Number of first writes to armed grains by threads that could not be looked up: of another
+    /// process, or ended.
     pub unattributed: u64,
-    /// How much each node has used the region of late: accesses, halved every sequence.
+    /// Number of recent accesses from each node; halved every sequence.
     pub use_by_node: Vec<(u32, u64)>,
-    /// Distinct bits of the threads that used it of late.
+    /// Number of distinct bits of the threads that used the region recently.
     pub active: u32,
-    /// Pages that were armed.
+    /// Number of pages that were armed.
     pub scanned: u64,
-    /// How often each reason was given; all reasons.
+    /// Number of times that each reason was given; all reasons.
     pub skipped: [(Reason, u64); Reason::ALL.len()],
-    /// Pages that were moved.
+    /// Number of pages that were moved.
     pub moved: u64,
-    /// Those among them that went from a slow node to one with CPUs.
+    /// Number of moved pages that went from a slow node to one with CPUs.
     pub promoted: u64,
-    /// Those among them that went to a slow node.
+    /// Number of moved pages that went to a slow node.
     pub demoted: u64,
-    /// Grains that are to move.
+    /// Number of grains with a pending move.
     pub pending: u64,
-    /// Pages that could not be looked up, armed or moved, by `errno`.
+    /// Number of pages that could not be looked up, armed or moved, by `errno`.
     pub failed: Vec<(i32, u64)>,
-    /// How often all grains were disarmed because the process had too many mappings.
+    /// Number of times that all grains were disarmed because the process had too many mappings.
     pub disarmed_whole: u64,
     /// Time spent on arming.
     pub scan_time: Duration,
@@ -121,8 +122,9 @@ pub struct RegionReport {
 }
 
 impl Report {
-    /// Returns the share of the process's run time that the balancer's passes took, from 0 to 1: 3 %
-    /// at most, as for the published system, but for what the last pass took longer than expected.
+    /// Returns the share of the process's run time that the balancer's passes took, from 0 to 1. It
+    /// is 3 % at most, as for the published system, plus the time by which the last pass exceeded
+    /// its estimate.
     ///
     /// ```
     /// let balancer = percid_numa::Balancer::new();
@@ -134,7 +136,7 @@ impl Report {
 }
 
 impl RegionReport {
-    /// Returns the share of accesses that were local, from 0 to 1; `None` before any was seen.
+    /// Returns the share of accesses that were local, from 0 to 1; `None` before the first access.
     ///
     /// ```
     /// # let table = vec![7u8; 2 << 20];
@@ -167,7 +169,7 @@ impl RegionReport {
         there.map_or(0.0, |(_, pages)| *pages as f64 / all as f64)
     }
 
-    /// Returns how often a reason was given.
+    /// Returns the number of times that a reason was given.
     ///
     /// ```
     /// # let table = vec![7u8; 2 << 20];

@@ -2,29 +2,29 @@
 
 use std::time::Duration;
 
-/// Returns the time since some moment before the process began, to some milliseconds. Does not enter
-/// the kernel on most machines. Async-signal-safe.
+/// Returns the time since a fixed moment before the process began, with a resolution of some
+/// milliseconds. Does not enter the kernel on most machines. Async-signal-safe.
 pub(crate) fn since_boot() -> Duration {
     read(libc::CLOCK_MONOTONIC_COARSE).unwrap_or_default()
 }
 
-/// Returns how long the calling thread has run so far. One system call.
+/// Returns the run time of the calling thread so far. One system call.
 pub(crate) fn own_run_time() -> Duration {
     read(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or_default()
 }
 
-/// Returns how long all threads of this process have run so far. One system call, which looks at
+/// Returns the total run time of all threads of this process so far. One system call, which visits
 /// every thread.
 pub(crate) fn process_run_time() -> Duration {
     read(libc::CLOCK_PROCESS_CPUTIME_ID).unwrap_or_default()
 }
 
-/// Returns how long a thread of this process has run so far; `None` if there is no such thread. One
+/// Returns the run time of a thread of this process so far; `None` if there is no such thread. One
 /// system call.
 pub(crate) fn run_time(thread: u32) -> Option<Duration> {
     // The clock of a thread's run time in nanoseconds (`linux/posix-timers.h`, and
-    // clock_getcpuclockid(3)): the complement of its number, and three bits that say "this thread,
-    // as scheduled".
+    // clock_getcpuclockid(3)): the complement of its number, and three bits for "this thread, as
+    // scheduled".
     read((!(thread as libc::clockid_t) << 3) | 0b110)
 }
 
@@ -44,7 +44,7 @@ mod tests {
         let me = crate::sys::process::thread_id();
         let before = run_time(me).expect("this thread");
         while run_time(me).expect("this thread") < before + Duration::from_millis(2) {}
-        // Beyond the largest number that Linux gives to a thread, 2^22.
+        // Larger than the largest number that Linux gives to a thread, 2^22.
         assert_eq!(run_time(1 << 23), None);
     }
 }

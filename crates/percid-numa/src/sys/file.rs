@@ -1,10 +1,10 @@
-//! Small files of `/proc` and `/sys`, read without allocating: the monitor reads them.
+//! Reads of small files of `/proc` and `/sys` without allocation, as the monitor needs them.
 
 use std::ffi::CStr;
 use std::fmt;
 use std::io::Write;
 
-/// The longest path, with the zero behind it.
+/// Maximum length of a path, with the terminating zero.
 const LONGEST: usize = 96;
 
 /// Reads the start of a file, by one call; `None` if it cannot be opened or read.
@@ -17,21 +17,21 @@ pub(super) fn read_start<'b>(path: fmt::Arguments<'_>, buffer: &'b mut [u8]) -> 
     }
     // SAFETY: the buffer is writable for its whole length and the file is open.
     let got = unsafe { libc::read(file, buffer.as_mut_ptr().cast(), buffer.len()) };
-    // SAFETY: nothing else knows of the descriptor.
+    // SAFETY: nothing else owns the descriptor.
     unsafe { libc::close(file) };
     buffer.get(..usize::try_from(got).ok()?)
 }
 
-/// Returns whether there is such a file.
+/// Returns `true` if the file exists.
 pub(super) fn exists(path: fmt::Arguments<'_>) -> bool {
     // SAFETY: the path is a terminated string.
     with_path(path, |path| unsafe { libc::access(path.as_ptr(), libc::F_OK) }) == Some(0)
 }
 
-/// Hands a path as a C string to `body`; `None` if it is too long.
+/// Passes a path as a C string to `body`; returns `None` if it is too long.
 fn with_path<T>(path: fmt::Arguments<'_>, body: impl FnOnce(&CStr) -> T) -> Option<T> {
     let mut bytes = [0; LONGEST];
-    // The last byte stays zero: it ends the string.
+    // The last byte stays zero: it terminates the string.
     (&mut bytes[..LONGEST - 1]).write_fmt(path).ok()?;
     CStr::from_bytes_until_nul(&bytes).ok().map(body)
 }

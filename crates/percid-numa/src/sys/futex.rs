@@ -1,9 +1,9 @@
-//! Sleeping until a word changes, across processes too.
+//! Sleeping until a word changes, also across processes.
 
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
-/// Sleeps while the word has this value, until [`wake`] or for this time; may end early.
+/// Sleeps while the word has this value, until [`wake`] or for this time; may return early.
 pub(crate) fn wait(word: &AtomicU32, value: u32, time: Option<Duration>) {
     let time = time.map(|time| libc::timespec {
         tv_sec: time.as_secs().min(i32::MAX as u64) as _,
@@ -16,7 +16,7 @@ pub(crate) fn wait(word: &AtomicU32, value: u32, time: Option<Duration>) {
 
 /// Wakes all threads that sleep on the word, of all processes.
 pub(crate) fn wake(word: &AtomicU32) {
-    // SAFETY: the call only looks the address up.
+    // SAFETY: the call uses the address only as a key.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
 }
 

@@ -1,11 +1,11 @@
-//! Transparent huge pages: which memory consists of them, or will. Allocates: not
+//! Transparent huge pages: detection of memory that has them, or will have them. Allocates: not
 //! async-signal-safe.
 
 use std::ops::Range;
 
 const SETTINGS: &str = "/sys/kernel/mm/transparent_hugepage/";
 
-/// Returns log2 of the bytes of a huge page; `None` if this machine makes none.
+/// Returns log2 of the bytes of a huge page; `None` if this machine does not use them.
 fn shift() -> Option<u32> {
     let read = |name: &str| std::fs::read_to_string(format!("{SETTINGS}{name}")).ok();
     if read("enabled")?.contains("[never]") {
@@ -16,7 +16,7 @@ fn shift() -> Option<u32> {
 }
 
 /// Returns log2 of the bytes of the huge pages that a range has, or will have as soon as it is
-/// used; `None` if it has none. The kernel adds up the memory of the whole process for this: a
+/// used; `None` if it has none. The kernel sums up the memory of the whole process for this: a
 /// millisecond for some GiB.
 pub(crate) fn pages_in(range: &Range<usize>) -> Option<u32> {
     let shift = shift()?;
@@ -29,7 +29,7 @@ pub(crate) fn pages_in(range: &Range<usize>) -> Option<u32> {
     any_huge(&String::from_utf8_lossy(&text), range).then_some(shift)
 }
 
-/// Returns whether one of the mappings that overlap the range has huge pages, or is untouched and
+/// Returns `true` if one of the mappings that overlap the range has huge pages, or is untouched and
 /// eligible for them.
 fn any_huge(smaps: &str, range: &Range<usize>) -> bool {
     let (mut inside, mut resident) = (false, 0);
@@ -51,7 +51,7 @@ fn any_huge(smaps: &str, range: &Range<usize>) -> bool {
     false
 }
 
-/// The addresses of a line that begins a mapping.
+/// Returns the addresses in the first line of a mapping.
 fn mapping(line: &str) -> Option<Range<usize>> {
     let (start, end) = line.split_once(' ')?.0.split_once('-')?;
     Some(usize::from_str_radix(start, 16).ok()?..usize::from_str_radix(end, 16).ok()?)

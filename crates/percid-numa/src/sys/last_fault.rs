@@ -1,9 +1,8 @@
-//! What each thread remembers of its last fault, in thread-local storage that a handler of faults
-//! may use.
+//! The last fault of each thread, in thread-local storage that a fault handler may use.
 //!
 //! In a shared library that is loaded late, Rust's `thread_local!` may allocate at a thread's first
-//! use. So it is laid down in assembly, and found by the initial-exec model, which the loader
-//! either satisfies for all threads or refuses the library.
+//! use. So the variable is defined in assembly, with the initial-exec model: the loader either
+//! provides it for all threads or refuses the library.
 
 #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(percid_portable)))]
 use std::arch::{asm, global_asm};
@@ -15,7 +14,7 @@ pub(crate) struct LastFault {
     pub(crate) address: usize,
     /// The generation of arming at that time.
     pub(crate) generation: u32,
-    /// How often in a row the thread faulted there.
+    /// Number of consecutive faults of the thread at this address and generation.
     pub(crate) repeats: u32,
 }
 
@@ -34,12 +33,12 @@ global_asm!(
     size = const size_of::<LastFault>(),
 );
 
-/// Where the calling thread's is.
+/// Returns the address of the calling thread's value.
 #[cfg(all(target_arch = "x86_64", not(percid_portable)))]
 pub(crate) fn own() -> *mut LastFault {
     let address: usize;
-    // SAFETY: the ABI stores the thread pointer at its own address; the slot of the global offset
-    // table was filled by the loader.
+    // SAFETY: the ABI stores the thread pointer at the address that it points to; the loader has
+    // filled the entry of the global offset table.
     unsafe {
         asm!(
             "mov {address}, qword ptr fs:[0]",
@@ -51,12 +50,12 @@ pub(crate) fn own() -> *mut LastFault {
     std::ptr::with_exposed_provenance_mut(address)
 }
 
-/// Where the calling thread's is.
+/// Returns the address of the calling thread's value.
 #[cfg(all(target_arch = "aarch64", not(percid_portable)))]
 pub(crate) fn own() -> *mut LastFault {
     let address: usize;
-    // SAFETY: user space may read the register; the slot of the global offset table was filled by
-    // the loader.
+    // SAFETY: user space may read the register; the loader has filled the entry of the global
+    // offset table.
     unsafe {
         asm!(
             "mrs {pointer}, tpidr_el0",
@@ -71,7 +70,7 @@ pub(crate) fn own() -> *mut LastFault {
     std::ptr::with_exposed_provenance_mut(address)
 }
 
-/// Where the calling thread's is.
+/// Returns the address of the calling thread's value.
 #[cfg(any(percid_portable, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
 pub(crate) fn own() -> *mut LastFault {
     use std::cell::UnsafeCell;
@@ -89,7 +88,7 @@ mod tests {
     #[test]
     fn every_thread_has_one_of_its_own_that_is_zero_at_first() {
         let look = || {
-            // SAFETY: it is this thread's own.
+            // SAFETY: the value belongs to this thread.
             let own = unsafe { &mut *own() };
             assert!(std::ptr::from_ref(own).is_aligned());
             assert_eq!((own.address, own.generation, own.repeats), (0, 0, 0));
@@ -101,7 +100,7 @@ mod tests {
             assert_ne!(look(), there.join().expect("no panic"));
             own()
         });
-        // SAFETY: as above.
+        // SAFETY: the value belongs to this thread.
         assert_eq!(unsafe { (*here).repeats }, 2);
     }
 }

@@ -6,14 +6,14 @@ use std::ops::Range;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mapping {
     pub(crate) range: Range<usize>,
-    /// Read, write, execute.
+    /// The rights to read, write and execute.
     pub(crate) rights: [bool; 3],
-    /// Whether a file backs it.
+    /// `true` if a file backs the mapping.
     pub(crate) file: bool,
-    /// Whether its pages can never be moved: the kernel's own, or huge pages of their own file
+    /// `true` if the pages can never be moved: the kernel's own, or huge pages of their own file
     /// system.
     pub(crate) fixed: bool,
-    /// Whether it is the stack of the first thread.
+    /// `true` if the mapping is the stack of the first thread.
     pub(crate) stack: bool,
 }
 
@@ -23,7 +23,7 @@ pub(crate) fn all() -> Option<Vec<Mapping>> {
     Some(text.split(|&byte| byte == b'\n').filter_map(parse).collect())
 }
 
-/// Returns those of the mappings that overlap a range.
+/// Returns the mappings that overlap a range.
 pub(crate) fn overlapping<'m>(mappings: &'m [Mapping], range: &Range<usize>) -> &'m [Mapping] {
     let first = mappings.partition_point(|mapping| mapping.range.end <= range.start);
     let count = mappings[first..].partition_point(|mapping| mapping.range.start < range.end);
@@ -42,7 +42,7 @@ pub(crate) fn first_in(
     parts.into_iter().filter_map(overlap).min()
 }
 
-/// A line is `start-end rwxp offset device inode name`, and the name may hold spaces.
+/// Parses a line `start-end rwxp offset device inode name`, in which the name may contain spaces.
 fn parse(line: &[u8]) -> Option<Mapping> {
     let line = String::from_utf8_lossy(line);
     let mut fields = line.split_ascii_whitespace();

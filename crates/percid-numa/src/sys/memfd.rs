@@ -1,4 +1,4 @@
-//! Files in memory that have no name: others reach them through `/proc` only. Allocates: not
+//! Files in memory without a name: other processes reach them through `/proc` only. Allocates: not
 //! async-signal-safe.
 
 use std::ffi::CStr;
@@ -9,14 +9,14 @@ use std::ptr::NonNull;
 
 use super::memory;
 
-/// The flag that gives up execution, of Linux 6.3 (`linux/memfd.h`). A system may insist on it.
+/// The flag that forbids execution, of Linux 6.3 (`linux/memfd.h`). A system may require it.
 const MFD_NOEXEC_SEAL: libc::c_uint = 8;
 
-/// Makes a file that no program inherits.
+/// Makes a file that is closed at `exec`.
 ///
 /// # Errors
 ///
-/// The kernel has none, or no memory or descriptor for it.
+/// Returns an error if the kernel does not support it, or has no memory or descriptor for it.
 pub(crate) fn create(name: &CStr) -> io::Result<File> {
     let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
     match open(name, flags | MFD_NOEXEC_SEAL) {
@@ -36,11 +36,11 @@ fn open(name: &CStr, flags: libc::c_uint) -> io::Result<File> {
 }
 
 /// Seals the file against shrinking, so that its present size can be mapped safely, and against
-/// other restrictions.
+/// further seals.
 ///
 /// # Errors
 ///
-/// The kernel refuses.
+/// Returns an error if the kernel refuses.
 pub(crate) fn never_shrink(file: &File) -> io::Result<()> {
     let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_SEAL;
     // SAFETY: the call takes the descriptor and a number.
@@ -50,11 +50,12 @@ pub(crate) fn never_shrink(file: &File) -> io::Result<()> {
     }
 }
 
-/// Maps the file's first bytes, shared with all other mappings of it. [`memory::unmap`] ends that.
+/// Maps the file's first bytes, shared with all other mappings of it. [`memory::unmap`] unmaps
+/// them.
 ///
 /// # Errors
 ///
-/// No memory, or the kernel refuses.
+/// Returns an error if there is no memory, or the kernel refuses.
 pub(crate) fn map(file: &File, bytes: usize) -> io::Result<NonNull<u8>> {
     memory::map_with(bytes, libc::MAP_SHARED, file.as_raw_fd()).ok_or_else(io::Error::last_os_error)
 }

@@ -1,4 +1,4 @@
-//! Mapping memory.
+//! Memory mappings of percid.
 
 use std::fs::File;
 use std::ops::Range;
@@ -12,12 +12,13 @@ pub(crate) fn map(bytes: usize) -> Option<NonNull<u8>> {
 
 /// Maps zeroed memory that becomes zero again in the child of every `fork`.
 ///
-/// `None` if memory or the kernel's support (`MADV_WIPEONFORK`, Linux 4.14) is missing.
+/// Returns `None` if there is no memory, or if the kernel does not support `MADV_WIPEONFORK` (Linux
+/// 4.14).
 pub(crate) fn map_wiped_on_fork(bytes: usize) -> Option<NonNull<u8>> {
     let start = map(bytes)?;
     // SAFETY: the range was mapped above.
     if unsafe { libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_WIPEONFORK) } != 0 {
-        // SAFETY: nothing has seen the mapping yet.
+        // SAFETY: nothing uses the mapping yet.
         unsafe { unmap(start, bytes) };
         return None;
     }
@@ -25,8 +26,8 @@ pub(crate) fn map_wiped_on_fork(bytes: usize) -> Option<NonNull<u8>> {
 }
 
 /// Maps zeroed memory that behaves like any other, but has the name of a file in `/proc/self/maps`:
-/// no other mapping merges with it, and it cannot be registered as the program's. `None` also
-/// without `/dev/zero`.
+/// no other mapping merges with it, and it cannot be registered as the program's memory. Returns
+/// `None` also without `/dev/zero`.
 pub(crate) fn map_under_a_name(bytes: usize) -> Option<NonNull<u8>> {
     let file = File::open("/dev/zero").ok()?;
     map_with(bytes, libc::MAP_PRIVATE, file.as_raw_fd())
@@ -38,12 +39,12 @@ pub(crate) fn page_size() -> usize {
     unsafe { libc::sysconf(libc::_SC_PAGESIZE) as usize }
 }
 
-/// Returns which of some whole pages have memory; `None` if the kernel does not say. For memory
-/// that is the process's alone: of files it says what is cached.
+/// Returns which of some whole pages have memory; `None` if the kernel does not report it. Only for
+/// private memory: for files the kernel reports which pages are cached.
 pub(crate) fn resident(range: &Range<usize>) -> Option<Vec<bool>> {
     let mut bytes = vec![0u8; range.len() / page_size()];
     let start: *mut libc::c_void = ptr::without_provenance_mut(range.start);
-    // SAFETY: there is a byte for each page; what is not mapped is an error.
+    // SAFETY: there is a byte for each page; a range that is not mapped is an error.
     let done = unsafe { libc::mincore(start, range.len(), bytes.as_mut_ptr()) };
     (done == 0).then(|| bytes.into_iter().map(|byte| byte & 1 == 1).collect())
 }
@@ -57,14 +58,14 @@ pub(crate) fn resident(range: &Range<usize>) -> Option<Vec<bool>> {
 ///
 /// # Safety
 ///
-/// The program expects its memory there to have these rights, or handles the faults.
+/// The program expects that its memory there has these rights, or handles the faults.
 pub(crate) unsafe fn protect(start: usize, bytes: usize, rights: i32) -> Result<(), i32> {
     let start: *mut libc::c_void = ptr::with_exposed_provenance_mut(start);
-    // SAFETY: by contract.
+    // SAFETY: the caller ensures that the program expects these rights or handles the faults.
     if unsafe { libc::mprotect(start, bytes, rights) } == 0 { Ok(()) } else { Err(super::errno()) }
 }
 
-/// Returns whether private writable memory is limited; true where the kernel does not say.
+/// Returns `true` if private writable memory is limited, or if the kernel does not report it.
 pub(crate) fn data_is_limited() -> bool {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the place is valid.
@@ -78,11 +79,11 @@ pub(crate) fn data_is_limited() -> bool {
 ///
 /// The range must be a whole mapping of this module, and nothing may use it any more.
 pub(crate) unsafe fn unmap(start: NonNull<u8>, bytes: usize) {
-    // SAFETY: by contract.
+    // SAFETY: the caller ensures that the range is a whole mapping that nothing uses any more.
     unsafe { libc::munmap(start.as_ptr().cast(), bytes) };
 }
 
-/// Maps memory that can be read and written.
+/// Maps memory with the rights to read and write.
 pub(crate) fn map_with(bytes: usize, flags: i32, file: RawFd) -> Option<NonNull<u8>> {
     let rights = libc::PROT_READ | libc::PROT_WRITE;
     // SAFETY: a new mapping at an address of the kernel's choice touches no other memory.

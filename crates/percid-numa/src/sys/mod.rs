@@ -1,4 +1,4 @@
-//! All that talks to the kernel and to the C library.
+//! The interface to the kernel and to the C library.
 
 pub(crate) mod atomic;
 pub(crate) mod clock;
@@ -21,18 +21,18 @@ pub(crate) mod userfaultfd;
 /// The largest number of CPUs that any Linux kernel supports (`NR_CPUS`, x86-64 with `MAXSMP`).
 pub(crate) const MAX_CPUS: usize = 8192;
 
-/// The `errno` of the call that failed last on this thread.
+/// Returns the `errno` of the last call that failed on this thread.
 pub(crate) fn errno() -> i32 {
     // SAFETY: the C library returns a valid pointer to the calling thread's own errno.
     unsafe { *libc::__errno_location() }
 }
 
-/// Runs `body` and puts `errno` back as it was: a handler of faults must not change what the
-/// interrupted code is about to read.
+/// Runs `body` and restores `errno`: a fault handler must not change a value that the interrupted
+/// code may read.
 pub(crate) fn preserving_errno<T>(body: impl FnOnce() -> T) -> T {
     let before = errno();
     let result = body();
-    // SAFETY: as in `errno`.
+    // SAFETY: the C library returns a valid pointer to the calling thread's own errno.
     unsafe { *libc::__errno_location() = before };
     result
 }

@@ -1,24 +1,25 @@
-//! The program and its libraries, as they are loaded: what of them the handler of faults reads.
+//! The loaded program and its libraries, and the parts of them that the fault handler reads.
 
 use std::ffi::c_void;
 use std::ops::Range;
 
-/// A module: where it is loaded, its segments, and what of them the handler reads.
+/// A module: its addresses, and the parts that the handler may read.
 #[derive(Debug, Default)]
 struct Module {
     loaded: Vec<Range<usize>>,
-    /// Segments that cannot be written, or could while it was loaded only.
+    /// Segments that are read-only, or were writable only while the module was loaded.
     constant: Vec<Range<usize>>,
-    /// The addresses of functions that are called in other modules.
+    /// The table with the addresses of functions in other modules.
     table: Option<Range<usize>>,
 }
 
-/// Returns what is not the program's own variables: of the module that the handler is in, its
-/// constants and the table of the functions that it calls; all of the other modules that it calls,
-/// such as the C library.
+/// Returns the memory of modules that the handler uses, without the program's own variables. For
+/// the module that contains the handler, these are its constants and the table of the functions
+/// that it calls. For the other modules that it calls, such as the C library, it is all memory.
 pub(crate) fn of_handler(handler: usize) -> Vec<Range<usize>> {
     let modules = all();
-    // What the handler calls. A sanitizer may have put some of it into a module of its own.
+    // The functions that the handler calls. A sanitizer may have moved some into a module of its
+    // own.
     let called = [
         libc::mprotect as *const () as usize,
         libc::syscall as *const () as usize,
@@ -39,7 +40,7 @@ pub(crate) fn of_handler(handler: usize) -> Vec<Range<usize>> {
 
 fn all() -> Vec<Module> {
     let mut modules: Vec<Module> = Vec::new();
-    // SAFETY: the function gets what it expects, for as long as the call lasts.
+    // SAFETY: the callback gets a pointer to the list, which outlives the call.
     unsafe { libc::dl_iterate_phdr(Some(add), (&raw mut modules).cast()) };
     modules
 }
@@ -52,9 +53,9 @@ unsafe extern "C" fn add(
     _: usize,
     modules: *mut c_void,
 ) -> libc::c_int {
-    // SAFETY: by contract.
+    // SAFETY: the caller passes valid pointers to a description and to the list.
     let (info, modules) = unsafe { (&*info, &mut *modules.cast::<Vec<Module>>()) };
-    // SAFETY: the loader's table of that many headers.
+    // SAFETY: the loader's table has that many headers.
     let headers =
         unsafe { std::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
     let base = info.dlpi_addr as usize;
@@ -70,7 +71,7 @@ unsafe extern "C" fn add(
                 module.loaded.push(part);
             }
             libc::PT_GNU_RELRO => module.constant.push(part),
-            // SAFETY: the module is loaded, so its dynamic section is there.
+            // SAFETY: the module is loaded, so its dynamic section is mapped.
             libc::PT_DYNAMIC => module.table = unsafe { table(start, base) },
             _ => {}
         }
@@ -79,8 +80,8 @@ unsafe extern "C" fn add(
     0
 }
 
-/// Returns the part of the global offset table that is filled when functions are called first: it
-/// can be written for as long as the program runs.
+/// Returns the part of the global offset table that is filled at the first calls of functions: it
+/// stays writable while the program runs.
 ///
 /// # Safety
 ///
@@ -89,14 +90,14 @@ unsafe fn table(section: usize, base: usize) -> Option<Range<usize>> {
     const END: usize = 0;
     const BYTES_OF_RELOCATIONS: usize = 2;
     const TABLE: usize = 3;
-    /// `Elf64_Rela`, one for each function.
+    /// Size of `Elf64_Rela`; there is one for each function.
     const RELOCATION: usize = 24;
-    /// Words in front of the functions'.
+    /// Number of words in front of those for functions.
     const RESERVED: usize = 3;
     let (mut start, mut functions) = (None, 0);
     let mut entry = std::ptr::with_exposed_provenance::<[usize; 2]>(section);
     loop {
-        // SAFETY: the section ends with an entry of that kind.
+        // SAFETY: the section ends with an `END` entry, and the loop stops there.
         match unsafe { entry.read() } {
             [END, _] => break,
             [BYTES_OF_RELOCATIONS, bytes] => functions = bytes / RELOCATION,

@@ -1,11 +1,11 @@
-//! Nodes: which exist, where this thread runs, where pages are, and moving them.
+//! NUMA nodes: their properties, the node of this thread, the nodes of pages, and moving pages.
 
 use std::ops::Range;
 
 use super::maps::{self, Mapping};
 use super::{errno, file};
 
-/// The most nodes that any Linux kernel supports (`MAX_NUMNODES`).
+/// Maximum number of nodes that any Linux kernel supports (`MAX_NUMNODES`).
 const MAX_NODES: u32 = 1024;
 
 /// The flags of `get_mempolicy` for the policy at an address and for the allowed nodes, and of
@@ -14,7 +14,8 @@ const MPOL_F_ADDR: libc::c_ulong = 2;
 const MPOL_F_MEMS_ALLOWED: libc::c_ulong = 4;
 const MPOL_MF_MOVE: libc::c_int = 2;
 
-/// Policies (`linux/mempolicy.h`): none; and pages where they are first used, as without one.
+/// Policies (`linux/mempolicy.h`): none; and allocation on the node of the first use, as without
+/// one.
 const MPOL_DEFAULT: libc::c_int = 0;
 const MPOL_LOCAL: libc::c_int = 4;
 
@@ -23,19 +24,19 @@ const MPOL_LOCAL: libc::c_int = 4;
 pub(crate) struct Mode(libc::c_int);
 
 impl Mode {
-    /// Returns whether pages are allocated where they are first used, by no policy or by one that
-    /// says the same.
+    /// Returns `true` if pages are allocated on the node of their first use, without a policy or by
+    /// an explicit one.
     pub(crate) fn is_default(self) -> bool {
         self.0 == MPOL_DEFAULT || self.0 == MPOL_LOCAL
     }
 
-    /// Returns whether the policy lets pages follow their users (`MPOL_F_NUMA_BALANCING`).
+    /// Returns `true` if the policy lets pages follow their users (`MPOL_F_NUMA_BALANCING`).
     pub(crate) fn balances(self) -> bool {
         self.0 >> 13 & 1 == 1
     }
 }
 
-/// How many nodes the proofs pretend; 0 for the truth.
+/// Number of nodes that tests pretend; 0 for the real ones.
 #[cfg(feature = "testing")]
 pub(crate) static PRETENDED: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
 
@@ -45,7 +46,7 @@ fn pretended() -> Option<u32> {
     (nodes > 0).then_some(nodes)
 }
 
-/// Returns the nodes that have memory; node 0 on kernels that do not say. Allocates: not
+/// Returns the nodes that have memory; node 0 if the kernel does not report them. Allocates: not
 /// async-signal-safe.
 pub(crate) fn nodes_with_memory() -> Vec<u32> {
     #[cfg(feature = "testing")]
@@ -56,7 +57,7 @@ pub(crate) fn nodes_with_memory() -> Vec<u32> {
     nodes.unwrap_or_else(|| vec![0])
 }
 
-/// Returns the nodes that have CPUs; `None` on kernels that do not say. Allocates: not
+/// Returns the nodes that have CPUs; `None` if the kernel does not report them. Allocates: not
 /// async-signal-safe.
 pub(crate) fn with_cpus() -> Option<Vec<u32>> {
     #[cfg(feature = "testing")]
@@ -66,7 +67,7 @@ pub(crate) fn with_cpus() -> Option<Vec<u32>> {
     list("has_cpu")
 }
 
-/// Returns how far each online node is from a node, by the firmware's table. Allocates.
+/// Returns the distances of all online nodes from a node, by the firmware's table. Allocates.
 pub(crate) fn distances(from: u32) -> Vec<(u32, u32)> {
     let text = std::fs::read_to_string(format!("/sys/devices/system/node/node{from}/distance"));
     let text = text.unwrap_or_default();
@@ -74,8 +75,8 @@ pub(crate) fn distances(from: u32) -> Vec<(u32, u32)> {
     list("online").unwrap_or_default().into_iter().zip(distances).collect()
 }
 
-/// Returns the tiers of memory with their nodes, where the kernel has tiers (Linux 6.1): a larger
-/// number is slower. Allocates.
+/// Returns the memory tiers with their nodes, if the kernel has tiers (Linux 6.1): a larger number
+/// is slower. Allocates.
 pub(crate) fn tiers() -> Vec<(u32, Vec<u32>)> {
     let directory = std::fs::read_dir("/sys/devices/virtual/memory_tiering");
     let entries = directory.into_iter().flatten().filter_map(Result::ok);
@@ -87,12 +88,12 @@ pub(crate) fn tiers() -> Vec<(u32, Vec<u32>)> {
     entries.filter_map(tier).collect()
 }
 
-/// Reads a list of nodes by its name.
+/// Reads the list of nodes with this name.
 fn list(name: &str) -> Option<Vec<u32>> {
     parse(&std::fs::read_to_string(format!("/sys/devices/system/node/{name}")).ok()?)
 }
 
-/// The numbers of a list such as `0-3,8`; `None` if the text is anything else.
+/// Parses a list such as `0-3,8`; returns `None` if the text is anything else.
 fn parse(list: &str) -> Option<Vec<u32>> {
     let mut numbers = Vec::new();
     for range in list.trim().split(',').filter(|range| !range.is_empty()) {
@@ -113,7 +114,8 @@ pub(crate) fn usable_nodes() -> Vec<u32> {
     nodes
 }
 
-/// Returns the bits of the nodes that the process may use, as far as the kernel says.
+/// Returns the bits of the nodes that the process may use; `None` if the kernel does not report
+/// them.
 fn allowed_nodes() -> Option<[u64; MAX_NODES as usize / 64]> {
     #[cfg(feature = "testing")]
     if pretended().is_some() {
@@ -136,8 +138,8 @@ fn allowed_nodes() -> Option<[u64; MAX_NODES as usize / 64]> {
     (done == 0 && words != [0; MAX_NODES as usize / 64]).then_some(words)
 }
 
-/// Returns the node of the CPU that runs the calling thread; 0 if the kernel does not say. One
-/// system call.
+/// Returns the node of the CPU that runs the calling thread; 0 if the kernel does not report it.
+/// One system call.
 pub(crate) fn current_node() -> u32 {
     let (mut cpu, mut node) = (0u32, 0u32);
     let none = std::ptr::null_mut::<libc::c_void>();
@@ -150,8 +152,8 @@ pub(crate) fn current_node() -> u32 {
     node
 }
 
-/// Returns the node of a CPU; `None` if the kernel does not say. Some system calls, no allocation;
-/// callers keep the result.
+/// Returns the node of a CPU; `None` if the kernel does not report it. Some system calls, no
+/// allocation; callers store the result.
 pub(crate) fn node_of(cpu: u32) -> Option<u32> {
     #[cfg(feature = "testing")]
     if let Some(nodes) = pretended() {
@@ -181,9 +183,9 @@ fn policy(address: usize, flags: libc::c_ulong) -> Option<Mode> {
     (done == 0).then_some(Mode(mode))
 }
 
-/// Has the kernel's own balancing leave memory alone, no part of which has a policy, as the calling
-/// thread has none: it gets the policy that says what goes without one. Returns whether the kernel
-/// took it. Memory that is not used yet is allocated as before.
+/// Excludes memory from the kernel's own balancing, by a policy that allocates as without one. Does
+/// nothing if a part of the memory or the calling thread has a policy. Returns `true` if the kernel
+/// accepted the policy. Memory that is not used yet is allocated as before.
 pub(crate) fn keep_from_kernel(range: &Range<usize>) -> bool {
     let none = |policy: Option<Mode>| policy == Some(Mode(MPOL_DEFAULT));
     let Some(parts) = mapped_parts(range) else { return false };
@@ -191,7 +193,7 @@ pub(crate) fn keep_from_kernel(range: &Range<usize>) -> bool {
     if !none(own_policy()) || !is_free || !bind(range, MPOL_LOCAL) {
         return false;
     }
-    // Kernels before 5.14 call it by another name, by which it could not be told from a program's.
+    // Kernels before 5.14 report another mode, which cannot be distinguished from a program's.
     let taken = policy_at(range.start) == Some(Mode(MPOL_LOCAL));
     if !taken {
         bind(range, MPOL_DEFAULT);
@@ -199,14 +201,14 @@ pub(crate) fn keep_from_kernel(range: &Range<usize>) -> bool {
     taken
 }
 
-/// Gives memory back to the kernel's balancing, but for parts that have got another policy meanwhile.
+/// Removes that policy; parts that got another policy since keep it.
 pub(crate) fn give_to_kernel(range: &Range<usize>) {
     let parts = mapped_parts(range).unwrap_or_default();
     let ours = parts.iter().filter(|part| policy_at(part.start) == Some(Mode(MPOL_LOCAL)));
     ours.for_each(|part| _ = bind(part, MPOL_DEFAULT));
 }
 
-/// The parts of a range that are mappings: each has one policy. `None` without `/proc`.
+/// Returns the parts of a range that are mappings: each has one policy. `None` without `/proc`.
 fn mapped_parts(range: &Range<usize>) -> Option<Vec<Range<usize>>> {
     let all = maps::all()?;
     let within =
@@ -215,22 +217,22 @@ fn mapped_parts(range: &Range<usize>) -> Option<Vec<Range<usize>>> {
 }
 
 fn bind(range: &Range<usize>, mode: libc::c_int) -> bool {
-    // SAFETY: changes where pages of the range will be allocated, not what they contain; no node
-    // mask is given.
+    // SAFETY: the call changes where pages of the range will be allocated, not their contents; no
+    // node mask is given.
     let done = unsafe {
         libc::syscall(libc::SYS_mbind, range.start, range.len(), mode, 0usize, 0usize, 0)
     };
     done == 0
 }
 
-/// Returns whether the kernel moves pages to their users itself (`kernel.numa_balancing`).
+/// Returns `true` if the kernel itself moves pages to their users (`kernel.numa_balancing`).
 pub(crate) fn kernel_balances() -> bool {
     let state = std::fs::read_to_string("/proc/sys/kernel/numa_balancing");
     state.is_ok_and(|state| state.trim().parse().is_ok_and(|modes: u32| modes & 1 == 1))
 }
 
-/// Looks up the nodes of pages, by their addresses: a node, or a negative `errno` (`ENOENT`: no
-/// memory there yet).
+/// Looks up the nodes of pages, by their addresses. The result is a node, or a negative `errno`
+/// (`ENOENT`: no memory there yet).
 ///
 /// # Errors
 ///
@@ -245,7 +247,7 @@ pub(crate) fn query(pages: &[usize], nodes: &mut [i32]) -> Result<(), i32> {
     if done < 0 { Err(errno()) } else { Ok(()) }
 }
 
-/// What [`move_to`] leaves in the outcome of a page that the kernel did not get to.
+/// The outcome that [`move_to`] leaves for a page that the kernel did not process.
 pub(crate) const UNTOUCHED: i32 = i32::MIN;
 
 /// Moves pages to nodes. The outcomes are as in [`query`], or [`UNTOUCHED`].
@@ -256,7 +258,7 @@ pub(crate) const UNTOUCHED: i32 = i32::MIN;
 pub(crate) fn move_to(pages: &[usize], nodes: &[i32], outcomes: &mut [i32]) -> Result<(), i32> {
     outcomes.fill(UNTOUCHED);
     let count = pages.len().min(nodes.len()).min(outcomes.len());
-    // SAFETY: all arrays have `count` elements. What the pages contain does not change.
+    // SAFETY: all arrays have `count` elements. The contents of the pages do not change.
     let done = unsafe {
         libc::syscall(
             libc::SYS_move_pages,
@@ -325,7 +327,7 @@ mod tests {
         give_to_kernel(&range);
         assert_eq!(policies(), [MPOL_DEFAULT; 4]);
 
-        // What the program says of a part stays, whenever it says so.
+        // A policy that the program sets for a part stays, whenever it is set.
         let part = start + 2 * page..start + 3 * page;
         let programs = [MPOL_DEFAULT, MPOL_DEFAULT, MPOL_INTERLEAVE, MPOL_DEFAULT];
         interleave(&part);
@@ -339,11 +341,11 @@ mod tests {
 
     const MPOL_INTERLEAVE: libc::c_int = 3;
 
-    /// A policy of the program's own, for the first node.
+    /// Sets a policy as a program may do, for the first node.
     fn interleave(range: &Range<usize>) {
         let nodes = 1 as libc::c_ulong;
         let (places, mode) = (libc::c_ulong::BITS as usize, MPOL_INTERLEAVE);
-        // SAFETY: changes where pages will be allocated; the mask has as many bits as are said.
+        // SAFETY: the call changes where pages will be allocated; the mask has `places` bits.
         let done = unsafe {
             let (start, mask) = (range.start, &raw const nodes);
             libc::syscall(libc::SYS_mbind, start, range.len(), mode, mask, places, 0)

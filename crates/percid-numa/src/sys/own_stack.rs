@@ -1,4 +1,4 @@
-//! A thread whose stack, and all that the C library keeps for it, is in memory that the caller
+//! A thread whose stack, and all data that the C library keeps for it, is in memory that the caller
 //! provides.
 
 use std::mem::MaybeUninit;
@@ -6,10 +6,10 @@ use std::ptr::NonNull;
 
 use super::{memory, signals};
 
-/// What such a thread runs.
+/// The function that such a thread runs.
 pub(crate) type Body = extern "C" fn(*mut libc::c_void) -> *mut libc::c_void;
 
-/// A running thread, to be joined.
+/// A running thread, which must be joined.
 #[derive(Debug)]
 pub(crate) struct Thread(libc::pthread_t);
 
@@ -18,13 +18,14 @@ pub(crate) struct Thread(libc::pthread_t);
 ///
 /// # Errors
 ///
-/// The error number: `EAGAIN` without room for a thread, `EINVAL` if the program's thread-local
-/// variables leave too little of the stack.
+/// Returns the error number: `EAGAIN` if no thread can be made, `EINVAL` if the program's
+/// thread-local variables leave too little of the stack.
 ///
 /// # Safety
 ///
-/// The stack consists of whole pages, stays and is used by nothing else until the thread is joined;
-/// `body` may be called with the argument.
+/// * The stack must consist of whole pages, stay mapped and be used by nothing else until the
+///   thread is joined.
+/// * It must be sound to call `body` with the argument.
 pub(crate) unsafe fn start(
     stack: NonNull<u8>,
     bytes: usize,
@@ -32,12 +33,12 @@ pub(crate) unsafe fn start(
     argument: *mut libc::c_void,
 ) -> Result<Thread, i32> {
     let guard = memory::page_size();
-    // SAFETY: the page is the caller's own, by contract, and only a stack that is too deep gets
-    // there.
+    // SAFETY: the caller owns the page, and only a stack overflow accesses it.
     unsafe { memory::protect(stack.as_ptr() as usize, guard, libc::PROT_NONE)? };
     let mut attributes = MaybeUninit::uninit();
     let mut thread = MaybeUninit::uninit();
-    // SAFETY: all places are valid; the attributes are used between their beginning and their end.
+    // SAFETY: all places are valid; the attributes are used between their creation and their
+    // destruction.
     let error = unsafe {
         let lowest = stack.as_ptr().add(guard).cast();
         libc::pthread_attr_init(attributes.as_mut_ptr());

@@ -1,4 +1,4 @@
-//! This process among its ancestors, and its threads.
+//! This process, distinguished from its ancestors, and its threads.
 
 pub(crate) use std::process::id;
 
@@ -10,37 +10,37 @@ use std::sync::atomic::{
 
 use super::{file, memory};
 
-/// The word that a fork wipes: this process's generation, 0 if it has none yet. Null at first. It
-/// never changes afterwards, so that no two threads of a process disagree.
+/// The word that the kernel wipes at a fork: this process's generation, 0 if it has none yet. Null
+/// at first. The pointer never changes afterwards, so that all threads of a process agree.
 static GENERATION: AtomicPtr<AtomicU32> = AtomicPtr::new(ptr::null_mut());
 
-/// What [`GENERATION`] leads to where the kernel cannot wipe memory: always 0.
+/// The target of [`GENERATION`] if the kernel cannot wipe memory: always 0.
 static NONE: AtomicU32 = AtomicU32::new(0);
 
-/// The generations that were given out, in this process and its ancestors.
+/// Number of generations that were assigned in this process and its ancestors.
 static GENERATIONS: AtomicU32 = AtomicU32::new(0);
 
-/// Returns a number that this process has, and none of its ancestors and children; not 0. It says
-/// whether what is found in memory was left there by a process that this one is a child of.
+/// Returns a number that differs from those of all ancestors and children of this process; not 0.
+/// It shows whether data in memory was left there by a process that this one is a child of.
 /// Async-signal-safe.
 ///
-/// The kernel's numbers would not do: the first process of another PID namespace has number 1, as
-/// its parent may have, and numbers are used again. They are what is left before Linux 4.14, which
-/// cannot wipe memory.
+/// The kernel's process numbers are not enough: the first process of another PID namespace has
+/// number 1, as its parent may have, and numbers are reused. They are used only before Linux 4.14,
+/// which cannot wipe memory.
 pub(crate) fn generation() -> u32 {
     let own = generation_word();
     match own.load(Relaxed) {
         0 if ptr::eq(own, &NONE) => id(),
         0 => {
             let next = GENERATIONS.fetch_add(1, Relaxed) + 1;
-            // Another thread may be here at once; the first one decides.
+            // Several threads may get here at once; the first one decides.
             own.compare_exchange(0, next, Relaxed, Relaxed).map_or_else(|first| first, |_| next)
         }
         known => known,
     }
 }
 
-/// Addresses that [`generation`] reads or writes.
+/// Returns the addresses that [`generation`] reads or writes.
 pub(crate) fn places() -> [usize; 4] {
     let own = ptr::from_ref(generation_word());
     [
@@ -52,25 +52,27 @@ pub(crate) fn places() -> [usize; 4] {
 }
 
 fn generation_word() -> &'static AtomicU32 {
-    // SAFETY: null, or a word that is there forever.
+    // SAFETY: the pointer is null, or leads to a word that is never freed.
     unsafe { GENERATION.load(Acquire).as_ref() }.unwrap_or_else(map_generation)
 }
 
-/// Several threads, or a thread and its signal handler, may be here at once: the first to publish
-/// wins and the others give theirs back.
+/// Maps the word. Several threads, or a thread and its signal handler, may be here at once: the
+/// first to publish wins and the others unmap theirs.
 #[cold]
 fn map_generation() -> &'static AtomicU32 {
     let page = memory::map_wiped_on_fork(memory::page_size()).map(NonNull::cast::<AtomicU32>);
     let own = page.map_or(ptr::from_ref(&NONE).cast_mut(), NonNull::as_ptr);
     match GENERATION.compare_exchange(ptr::null_mut(), own, AcqRel, Acquire) {
-        // SAFETY: a fresh zeroed mapping that stays, aligned to a page; or the static.
+        // SAFETY: the pointer leads to a new zeroed mapping that stays, aligned to a page; or to
+        // the static.
         Ok(_) => unsafe { &*own },
         Err(first) => {
             if let Some(page) = page {
                 // SAFETY: no other thread has seen this mapping: the exchange failed.
                 unsafe { memory::unmap(page.cast(), memory::page_size()) };
             }
-            // SAFETY: as above.
+            // SAFETY: the pointer was published by another thread: a mapping that stays, or the
+            // static.
             unsafe { &*first }
         }
     }
@@ -92,10 +94,10 @@ pub(crate) fn thread_ids() -> Vec<u32> {
 /// A thread of this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Thread {
-    /// What `/proc` calls it. That may be of another PID namespace than the process: one that lies
-    /// around its own.
+    /// The thread's number in `/proc`. It may belong to another PID namespace than the process: an
+    /// outer one.
     pub(crate) in_proc: u32,
-    /// What system calls call it.
+    /// The thread's number in system calls.
     pub(crate) number: u32,
 }
 
@@ -113,8 +115,8 @@ pub(crate) fn threads() -> Vec<Thread> {
     thread_ids().into_iter().filter_map(thread).collect()
 }
 
-/// The numbers of a thread, from the namespace of `/proc` to the thread's own; `None` before Linux
-/// 4.1.
+/// Returns the numbers of a thread, from the namespace of `/proc` to the thread's own; `None`
+/// before Linux 4.1.
 fn numbers_in(status: &str) -> Option<Vec<u32>> {
     let line = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
     line.split_ascii_whitespace().map(|number| number.parse().ok()).collect()
@@ -127,8 +129,8 @@ pub(crate) fn last_cpu(thread: u32) -> Option<u32> {
     stat(thread, PROCESSOR)
 }
 
-/// Returns whether a thread is ending, or is gone: it runs none of the program's instructions any
-/// more. By the number that `/proc` has for it.
+/// Returns `true` if a thread (by its number in `/proc`) is ending or has ended: it does not run
+/// the program's instructions any more.
 pub(crate) fn is_ending(thread: u32) -> bool {
     const FLAGS: usize = 9;
     /// `PF_EXITING` (`linux/sched.h`), as it has been since Linux 2.4.
@@ -138,18 +140,18 @@ pub(crate) fn is_ending(thread: u32) -> bool {
 
 /// Returns a field of a thread's `stat`, counted from 1.
 fn stat(thread: u32, field: usize) -> Option<u32> {
-    // The fields up to the last one of interest are numbers but for the name, which has 15 bytes
-    // or, of a kernel's thread, 63.
+    // All fields up to the last one of interest are numbers, except for the name, which has 15
+    // bytes, or 63 for a kernel thread.
     let mut text = [0u8; 1024];
     let stat = file::read_start(format_args!("/proc/self/task/{thread}/stat"), &mut text)?;
     field_in_stat(stat, field)
 }
 
-/// The second field is the program's name in parentheses and may hold anything, even spaces and
-/// parentheses: fields are counted from the last closing one.
+/// Returns a field of the text. The second field is the program's name in parentheses and may
+/// contain anything, even spaces and parentheses: fields are counted from the last closing one.
 fn field_in_stat(text: &[u8], field: usize) -> Option<u32> {
     let name_ends = text.iter().rposition(|&byte| byte == b')')?;
-    // Behind the name's end comes a space, then the third field.
+    // After the name's end there is a space, then the third field.
     let field = text[name_ends + 1..].split(|&byte| byte == b' ').nth(field - 2)?;
     std::str::from_utf8(field).ok()?.trim_ascii_end().parse().ok()
 }
@@ -176,7 +178,7 @@ mod tests {
         );
         assert_eq!(field_in_stat(b"12 (name) S 1 2", 39), None);
         assert!(!is_ending(thread_id()) && is_ending(1 << 23));
-        // Beyond the largest number that Linux gives to a thread, 2^22.
+        // Larger than the largest number that Linux gives to a thread, 2^22.
         assert_eq!(last_cpu(1 << 23), None);
         let allowed = percid::machine::read().allowed;
         assert!(allowed.contains(last_cpu(thread_id()).expect("this thread")));

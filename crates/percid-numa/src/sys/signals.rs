@@ -1,14 +1,14 @@
-//! Starting threads that run none of the program's signal handlers.
+//! Starting threads that do not run the program's signal handlers.
 
-/// Signals that an instruction or system call of this very thread raises. Blocked, they would kill
-/// the process where a handler could have dealt with them: a sandbox that emulates system calls
-/// needs SIGSYS.
+/// Signals that an instruction or a system call of the thread itself raises. If they were blocked,
+/// they would kill the process although a handler could have handled them: a sandbox that emulates
+/// system calls needs SIGSYS.
 const SYNCHRONOUS: [i32; 6] =
     [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGTRAP, libc::SIGSYS];
 
-/// Runs `body`, which starts a thread that inherits the calling thread's signals, with all of the
-/// program's signals blocked but the synchronous ones. Those of the C library are not: `setuid` in
-/// any thread waits for a handler in every other one.
+/// Runs `body`, which starts a thread that inherits the calling thread's signal mask, with all of
+/// the program's signals blocked except for the synchronous ones. Those of the C library are not
+/// blocked: `setuid` in any thread waits for a handler in every other one.
 pub(crate) fn without_the_programs<T>(body: impl FnOnce() -> T) -> T {
     let mut set = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
     let mut before = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
@@ -30,16 +30,16 @@ pub(crate) fn without_the_programs<T>(body: impl FnOnce() -> T) -> T {
 mod tests {
     use super::*;
 
-    /// The signals that the calling thread blocks.
+    /// Returns the signals that the calling thread blocks.
     fn blocked() -> Vec<i32> {
         let mut set = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
         let none = std::ptr::null();
-        // SAFETY: asks only; the place is valid, and filled by the call.
+        // SAFETY: the call only reads the mask into a valid place, which it fills.
         let set = unsafe {
             libc::pthread_sigmask(libc::SIG_BLOCK, none, set.as_mut_ptr());
             set.assume_init()
         };
-        // SAFETY: the set is valid, signal numbers too.
+        // SAFETY: the set and the signal numbers are valid.
         (1..=64).filter(|&signal| unsafe { libc::sigismember(&set, signal) } == 1).collect()
     }
 
@@ -49,7 +49,7 @@ mod tests {
         let thread = || std::thread::spawn(blocked).join().expect("no panic");
         let of_thread = without_the_programs(thread);
         let all = (1..=64).filter(|signal| ![libc::SIGKILL, libc::SIGSTOP].contains(signal));
-        // The C library keeps those between the standard and the real-time ones for itself.
+        // The C library reserves the signals between the standard and the real-time ones.
         let own = 32..libc::SIGRTMIN();
         let expected: Vec<i32> =
             all.filter(|signal| !SYNCHRONOUS.contains(signal) && !own.contains(signal)).collect();

@@ -1,29 +1,29 @@
-//! The memory that the threads of this process run on: stacks, thread-local storage, and what the C
-//! library and the kernel keep of a thread there, such as its rseq area. Allocates: not
+//! The memory that the threads of this process need to run: stacks, thread-local storage, and data
+//! of the C library and the kernel for each thread, such as its rseq area. Allocates: not
 //! async-signal-safe.
 //!
-//! None of it may be armed. A handler of faults cannot run on a stack without access rights, nor
-//! without thread-local storage; and what the kernel writes there when a thread ends or is
-//! preempted does not wait for anybody.
+//! None of it may be armed. A fault handler cannot run on a stack without access rights, nor
+//! without thread-local storage. Writes of the kernel there, when a thread ends or is preempted,
+//! fail instead of waiting.
 //!
-//! # How it is found
+//! # How the memory is found
 //!
-//! The C library puts a thread's stack, its thread-local variables and its own record of the thread
-//! side by side, the stack lowest and a guard below that. An address in the record is known, the
-//! *anchor* (see [`anchors`]). So a thread's memory begins where the mapping with its anchor
-//! begins, and ends as far behind the anchor as in a thread that is started to look at itself
-//! ([`Shape`]): the kernel counts the mapping above as one with it, if that is of the same kind.
-//! The first thread's stack has a name of its own, and its anchor is elsewhere, beside memory of
-//! others, so below that only the thread-local variables count.
+//! The C library places a thread's stack, its thread-local variables and its own record of the
+//! thread side by side, the stack lowest and a guard below that. An address in the record is known,
+//! the *anchor* (see [`anchors`]). So a thread's memory begins where the mapping with its anchor
+//! begins. It ends as far behind the anchor as in a thread that is started to measure itself
+//! ([`Shape`]): the kernel merges the mapping above with it, if that is of the same kind. The first
+//! thread's stack has a name of its own. Its anchor is elsewhere, beside other memory, so below
+//! that only the thread-local variables count.
 //!
-//! # What is not seen
+//! # What is not detected
 //!
 //! * of other threads: the alternate signal stack, and thread-local variables of libraries that
 //!   were loaded late (`dlopen`), which are on the heap;
-//! * stacks that the program made for itself (coroutines), but for the calling thread and for those
-//!   that wait in a system call, each of whose stack pointers is seen;
-//! * threads without an anchor, which the program has made without the C library, unless they wait
-//!   in a system call.
+//! * stacks that the program made itself (coroutines), except for that of the calling thread and
+//!   those of threads that wait in a system call, whose stack pointers are known;
+//! * threads without an anchor, which the program made without the C library, unless they wait in a
+//!   system call.
 
 mod anchors;
 mod shape;
@@ -37,14 +37,15 @@ use super::file;
 use super::maps::{self, Mapping};
 use super::process::{self, Thread};
 
-/// How often threads are looked at, a millisecond apart, until all have an anchor.
+/// Number of times that threads are checked, a millisecond apart, until all have an anchor.
 const LOOKS: u32 = 10;
 
-/// The same, as long as there is a thread of which nothing is seen.
+/// Number of checks if there is a thread of which nothing is detected.
 const MOST_LOOKS: u32 = 1000;
 
-/// Returns the first address in a range that belongs to the memory of a thread, as far as that is
-/// seen. All of it might, where `/proc` cannot be read any more.
+/// Returns the first address in a range that belongs to the memory of a thread, if that is
+/// detected. Returns the start of the range if `/proc` cannot be read any more, because any address
+/// may be one.
 pub(crate) fn place_in(range: &Range<usize>) -> Option<usize> {
     let shape = Shape::measure();
     let mut looks = 0;
@@ -55,7 +56,7 @@ pub(crate) fn place_in(range: &Range<usize>) -> Option<usize> {
         };
         let place = maps::first_in(range, memory(shape, &anchors, &waiting, &mappings))?;
         looks += 1;
-        // Else a thread has ended meanwhile, and its memory may be something else by now.
+        // If the anchors changed, a thread has ended, and its memory may have another use now.
         if looks == LOOKS || anchors::all(&process::threads()).0 == anchors {
             return Some(place);
         }
@@ -77,16 +78,17 @@ fn memory(
     found
 }
 
-/// Where a thread's stack pointer is, while it waits in a system call.
+/// A thread and its stack pointer, which is known while it waits in a system call.
 #[derive(Debug)]
 struct Waiting {
     pointer: Option<usize>,
-    /// Whether the thread has no anchor.
+    /// `true` if the thread has no anchor.
     alone: bool,
 }
 
 impl Waiting {
-    /// Where the stack ends is known by the anchor alone: without one all of the mapping counts.
+    /// Returns the memory of the stack at its pointer. Only the anchor shows where a stack ends:
+    /// without one all of the mapping counts.
     fn memory(&self, mappings: &[Mapping]) -> Option<Range<usize>> {
         let place = self.pointer?..self.pointer? + 1;
         let mapping = maps::overlapping(mappings, &place).first();
@@ -94,9 +96,9 @@ impl Waiting {
     }
 }
 
-/// Returns the anchors of all threads, and where those that wait do so. A thread that starts has no
-/// anchor yet: that is waited for. One that ends has none any more, and its stack may be something
-/// else by now.
+/// Returns the anchors of all threads, and the stack pointers of those that wait. A thread that
+/// starts has no anchor yet: the function waits for it. A thread that ends has none any more, and
+/// its stack may have another use now.
 fn look() -> (Vec<Anchor>, Vec<Waiting>) {
     let mut times = 0;
     loop {
@@ -105,12 +107,13 @@ fn look() -> (Vec<Anchor>, Vec<Waiting>) {
         let waiting = |thread: &Thread| {
             let pointer = stack_pointer(thread.in_proc);
             let alone = without.contains(thread);
-            // In this order: what it was before it ended it has left by now.
+            // In this order: a thread that is ending now has left the stack of the recorded
+            // pointer.
             let is_over = alone && process::is_ending(thread.in_proc);
             (!is_over).then_some(Waiting { pointer, alone })
         };
         let waiting: Vec<_> = threads.iter().filter_map(waiting).collect();
-        // One that waits has been made without the C library, most likely.
+        // A thread that waits without an anchor was most likely made without the C library.
         let is_unseen = |thread: &Waiting| thread.alone && thread.pointer.is_none();
         let patience = if waiting.iter().any(is_unseen) { MOST_LOOKS } else { LOOKS };
         if !waiting.iter().any(|thread| thread.alone) || times >= patience {
@@ -121,14 +124,14 @@ fn look() -> (Vec<Anchor>, Vec<Waiting>) {
     }
 }
 
-/// Returns what only the calling thread itself can say of its memory.
+/// Returns the memory that only the calling thread itself can find out.
 fn own() -> Vec<Range<usize>> {
     let here = 0u8;
     let here = (&raw const here).addr();
     let mut found = shape::thread_local_blocks();
     found.push(here..here + 1);
     found.extend(alternate_stack());
-    // Of the first thread too, whose stack has no name where the kernel did not make it (valgrind).
+    // Also for the first thread: its stack has no name if the kernel did not make it (valgrind).
     found.extend(shape::own_stack());
     found
 }
@@ -136,7 +139,7 @@ fn own() -> Vec<Range<usize>> {
 /// Returns the calling thread's alternate signal stack.
 fn alternate_stack() -> Option<Range<usize>> {
     let mut stack = std::mem::MaybeUninit::<libc::stack_t>::uninit();
-    // SAFETY: asks only; the place is valid.
+    // SAFETY: the call only reads the setting into a valid place.
     let known = unsafe { libc::sigaltstack(std::ptr::null(), stack.as_mut_ptr()) } == 0;
     // SAFETY: the call has succeeded, so it filled the structure.
     let stack = known.then(|| unsafe { stack.assume_init() })?;
@@ -144,15 +147,16 @@ fn alternate_stack() -> Option<Range<usize>> {
     (stack.ss_flags & libc::SS_DISABLE == 0).then(|| start..start + stack.ss_size)
 }
 
-/// Returns where the stack of a thread is at present, if that waits in a system call; by the number
-/// that `/proc` has for it.
+/// Returns the present stack pointer of a thread (by its number in `/proc`), if it waits in a
+/// system call.
 fn stack_pointer(thread: u32) -> Option<usize> {
     let mut text = [0; 256];
     let text = file::read_start(format_args!("/proc/self/task/{thread}/syscall"), &mut text)?;
     stack_pointer_in(std::str::from_utf8(text).ok()?)
 }
 
-/// The call's number, its arguments, the stack pointer and the program counter; or `running`.
+/// Parses the call's number, its arguments, the stack pointer and the program counter; or
+/// `running`.
 fn stack_pointer_in(text: &str) -> Option<usize> {
     let pointer = text.split_ascii_whitespace().rev().nth(1)?;
     usize::from_str_radix(pointer.strip_prefix("0x")?, 16).ok()
@@ -209,7 +213,7 @@ mod tests {
         assert!(!refused(boxed.as_ptr().addr() + (1 << 19)));
     }
 
-    /// A thread that waits, and one that runs.
+    /// Checks a thread that waits, and one that runs.
     #[test]
     fn other_threads_stacks() {
         for busy in [false, true] {
@@ -232,8 +236,8 @@ mod tests {
         }
     }
 
-    /// The kernel counts the memory above a stack as one mapping with it, if that is of the same
-    /// kind; and the stack may be of any memory.
+    /// The kernel merges the memory above a stack with it, if that is of the same kind; and the
+    /// stack may be in any memory.
     #[test]
     fn memory_beside_a_stack_is_the_programs() {
         const STACK: usize = 64 * PAGE;
@@ -248,14 +252,14 @@ mod tests {
             std::ptr::null_mut()
         }
         let mut ends = [0; 2];
-        // SAFETY: room for both.
+        // SAFETY: the array has room for both descriptors.
         assert_eq!(unsafe { libc::pipe(ends.as_mut_ptr()) }, 0);
         let argument = std::ptr::without_provenance_mut(ends[0] as usize);
-        // SAFETY: the middle of the mapping is the thread's alone, and stays.
+        // SAFETY: only the thread uses the middle of the mapping, which stays.
         let thread = unsafe { own_stack::start(all.add(STACK), STACK, wait, argument) };
         assert_eq!(places.map(refused), [false, false, true, false], "the second is the guard");
         assert!(refused(start + STACK + PAGE), "its lowest page");
-        // SAFETY: open; nothing else knows of it.
+        // SAFETY: the descriptor is open, and nothing else owns it.
         unsafe { libc::close(ends[1]) };
         thread.expect("a thread").join();
         assert_eq!(places.map(refused), [false; 4], "no thread any more");

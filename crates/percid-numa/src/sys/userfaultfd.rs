@@ -1,4 +1,4 @@
-//! Write protection whose faults a thread of percid's answers: `userfaultfd(2)`.
+//! Write protection with `userfaultfd(2)`: a thread of percid's answers the faults.
 //!
 //! Numbers and structures are those of `linux/userfaultfd.h`, the kernel's interface for programs.
 
@@ -11,17 +11,19 @@ use super::{errno, memory};
 
 /// The number of the interface (`UFFD_API`).
 const API: u64 = 0xaa;
-/// Faults say that write protection caused them (`UFFD_FEATURE_PAGEFAULT_FLAG_WP`, Linux 5.7), and
-/// which thread waits (`UFFD_FEATURE_THREAD_ID`, Linux 4.14). Nothing else is requested:
+/// Requested features. Messages show that write protection caused a fault
+/// (`UFFD_FEATURE_PAGEFAULT_FLAG_WP`, Linux 5.7), and which thread waits
+/// (`UFFD_FEATURE_THREAD_ID`, Linux 4.14). Nothing else is requested:
 /// `UFFD_FEATURE_EVENT_FORK` would protect the memory of children, whose faults no thread here
 /// answers.
 const FEATURES: u64 = 1 << 0 | 1 << 8;
-/// Writers fail, with a signal or in a system call with `EFAULT`, instead of waiting
-/// (`UFFD_FEATURE_SIGBUS`, Linux 4.14).
+/// Feature with which writers fail instead of waiting, with a signal or in a system call with
+/// `EFAULT` (`UFFD_FEATURE_SIGBUS`, Linux 4.14).
 const FAIL: u64 = 1 << 7;
-/// `UFFDIO_REGISTER_MODE_WP`. Never the other modes: they take faults away from the kernel.
+/// `UFFDIO_REGISTER_MODE_WP`. Never the other modes: with them the kernel would not handle page
+/// faults itself.
 const MODE_WRITE_PROTECT: u64 = 1 << 1;
-/// `UFFDIO_WRITEPROTECT_MODE_WP`; without it the protection is taken away and waiting threads are
+/// `UFFDIO_WRITEPROTECT_MODE_WP`; without it the protection is removed and waiting threads are
 /// woken.
 const PROTECT: u64 = 1 << 0;
 /// `UFFD_EVENT_PAGEFAULT`.
@@ -30,7 +32,7 @@ const PAGE_FAULT: u8 = 0x12;
 /// The bit of `_UFFDIO_WRITEPROTECT` among the calls that a registration allows.
 const CAN_PROTECT: u64 = 1 << 6;
 
-/// The numbers of the calls: direction, size of the argument, letter, number
+/// Returns the number of a call: direction, size of the argument, letter, number
 /// (`asm-generic/ioctl.h`).
 const fn call(direction: u32, bytes: usize, number: u32) -> u32 {
     direction << 30 | (bytes as u32) << 16 | 0xaa << 8 | number
@@ -78,7 +80,7 @@ struct Protection {
     mode: u64,
 }
 
-/// What is read of a fault (`struct uffd_msg`).
+/// The message about a fault (`struct uffd_msg`).
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Message {
@@ -91,21 +93,21 @@ pub(crate) struct Message {
 }
 
 impl Message {
-    /// Returns where a thread wants to write, and its number (of another process's thread, if that
-    /// writes here).
+    /// Returns the address of a write, and the number of the thread that waits (which may belong to
+    /// another process).
     pub(crate) fn write(&self) -> Option<(usize, u32)> {
         (self.event == PAGE_FAULT).then_some((self.address as usize, self.thread))
     }
 }
 
-/// Why there is no descriptor.
+/// The reason why there is no descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// The process may not have one that answers faults in system calls too.
+    /// The process may not have a descriptor that also handles faults in system calls.
     NotPermitted,
-    /// The kernel has no write protection that can be answered.
+    /// The kernel does not support write protection with `userfaultfd`.
     NotSupported,
-    /// Something else, by `errno`.
+    /// Another error, by `errno`.
     Other(i32),
 }
 
@@ -115,11 +117,11 @@ pub(crate) enum Refusal {
 pub(crate) struct Userfaultfd(OwnedFd);
 
 impl Userfaultfd {
-    /// Opens a descriptor that answers faults in system calls as well as in the program: by the
-    /// system call where that is permitted, else through the device (Linux 6.1). Reading it never
+    /// Opens a descriptor that handles faults in system calls as well as in the program: by the
+    /// system call if that is permitted, otherwise through the device (Linux 6.1). Reading it never
     /// blocks.
     ///
-    /// The first time in a process it tries whether writes are seen at all.
+    /// The first call in a process tests whether writes are detected at all.
     pub(crate) fn open() -> Result<Userfaultfd, Refusal> {
         let opened = Userfaultfd::with(FEATURES)?;
         if writes_are_seen()? { Ok(opened) } else { Err(Refusal::NotSupported) }
@@ -135,7 +137,7 @@ impl Userfaultfd {
         }
     }
 
-    /// Makes it possible to protect a range.
+    /// Registers a range, so that it can be protected.
     ///
     /// # Errors
     ///
@@ -151,13 +153,13 @@ impl Userfaultfd {
         Err(libc::EINVAL)
     }
 
-    /// Ends the registration of a range, and takes its protection away. Threads that wait there go
-    /// on waiting: see [`wake`](Userfaultfd::wake).
+    /// Ends the registration of a range, and removes its protection. Threads that wait there
+    /// continue to wait: see [`wake`](Userfaultfd::wake).
     ///
     /// # Errors
     ///
-    /// The `errno`: `EINVAL` if the first page is not mapped, or something is that cannot be
-    /// registered.
+    /// The `errno`: `EINVAL` if the first page is not mapped, or if memory is mapped there that
+    /// cannot be registered.
     pub(crate) fn unregister(&self, range: &Range<usize>) -> Result<(), i32> {
         self.control(UNREGISTER, &mut Span::from(range))
     }
@@ -172,16 +174,16 @@ impl Userfaultfd {
         self.control(WRITE_PROTECT, &mut Protection { span: range.into(), mode: PROTECT })
     }
 
-    /// Takes the protection away and wakes the threads that wait there.
+    /// Removes the protection and wakes the threads that wait there.
     ///
     /// # Errors
     ///
-    /// As for [`protect`](Userfaultfd::protect); then no thread was woken.
+    /// The same as for [`protect`](Userfaultfd::protect); then no thread was woken.
     pub(crate) fn unprotect(&self, range: &Range<usize>) -> Result<(), i32> {
         self.control(WRITE_PROTECT, &mut Protection { span: range.into(), mode: 0 })
     }
 
-    /// Lets threads that wait in a range try again, whatever is mapped there now.
+    /// Wakes threads that wait in a range, so that they retry, whatever is mapped there now.
     ///
     /// # Errors
     ///
@@ -190,7 +192,7 @@ impl Userfaultfd {
         self.control(WAKE, &mut Span::from(range))
     }
 
-    /// Reads messages of waiting threads, at most as many as fit. Returns how many.
+    /// Reads messages of waiting threads, at most as many as fit. Returns the number of messages.
     pub(crate) fn read(&self, messages: &mut [Message]) -> usize {
         let bytes = size_of_val(messages);
         // SAFETY: the buffer is writable for its whole length, and every bit pattern is a message.
@@ -202,7 +204,7 @@ impl Userfaultfd {
 
     fn control<T>(&self, call: u32, argument: &mut T) -> Result<(), i32> {
         let place: *mut T = argument;
-        // SAFETY: the argument is the structure that the call takes, and lives through it.
+        // SAFETY: the argument is the structure that the call takes, and outlives the call.
         let done = unsafe { libc::syscall(libc::SYS_ioctl, self.0.as_raw_fd(), call, place) };
         if done == 0 { Ok(()) } else { Err(errno()) }
     }
@@ -214,11 +216,13 @@ impl AsRawFd for Userfaultfd {
     }
 }
 
-/// Returns whether a write to protected memory is seen. Linux before 6.10 on aarch64 registers
-/// memory and protects it without an error, and then lets every write pass (seen on 5.10).
+/// Returns `true` if a write to protected memory is detected. Linux before 6.10 on aarch64
+/// registers memory and protects it without an error, and then lets every write pass (observed on
+/// 5.10).
 ///
-/// Tried on a page that writers fail on, by a system call that writes there: so no thread waits,
-/// and no signal comes. The answer does not change while the kernel runs, so it is kept.
+/// Tested with a page on which writers fail, by a system call that writes there: so no thread
+/// waits, and no signal is sent. The result is stored, since it does not change while the kernel
+/// runs.
 fn writes_are_seen() -> Result<bool, Refusal> {
     static KNOWN: AtomicU8 = AtomicU8::new(0);
     const SEEN: u8 = 1;
@@ -234,12 +238,12 @@ fn writes_are_seen() -> Result<bool, Refusal> {
     Ok(known == SEEN)
 }
 
-/// Returns whether a write to a page is seen after a call of `UFFDIO_WRITEPROTECT` with this mode.
+/// Returns `true` if a write to a page is detected after `UFFDIO_WRITEPROTECT` with this mode.
 fn is_seen(mode: u64) -> Result<bool, Refusal> {
     let descriptor = Userfaultfd::with(FEATURES | FAIL)?;
     let bytes = memory::page_size();
     let page = memory::map(bytes).ok_or(Refusal::Other(libc::ENOMEM))?;
-    // Only a page that is there can be protected.
+    // Only a page that has memory can be protected.
     // SAFETY: the mapping is new, and used here only.
     unsafe { page.write_volatile(1) };
     let start = page.as_ptr() as usize;
@@ -250,12 +254,12 @@ fn is_seen(mode: u64) -> Result<bool, Refusal> {
         write_of_the_kernel(page)
     });
     drop(descriptor);
-    // SAFETY: nothing else knows of the mapping.
+    // SAFETY: nothing else uses the mapping.
     unsafe { memory::unmap(page, bytes) };
     match result {
         Ok(()) => Ok(false),
         Err(libc::EFAULT) => Ok(true),
-        // It registers this for other modes only.
+        // The kernel registers this memory for other modes only.
         Err(libc::EINVAL) => Ok(false),
         Err(errno) => Err(Refusal::Other(errno)),
     }
@@ -263,10 +267,10 @@ fn is_seen(mode: u64) -> Result<bool, Refusal> {
 
 /// Makes the kernel write to a page; `EFAULT` if it cannot.
 fn write_of_the_kernel(page: NonNull<u8>) -> Result<(), i32> {
-    /// The bytes of the kernel's signal set.
+    /// The size of the kernel's signal set.
     const BYTES: usize = 8;
     let (place, nothing) = (page.as_ptr(), std::ptr::null::<u8>());
-    // SAFETY: asks for the signals that are blocked, changes none, and has room for them.
+    // SAFETY: the call reads the blocked signals, changes none, and has room for them.
     let done =
         unsafe { libc::syscall(libc::SYS_rt_sigprocmask, libc::SIG_BLOCK, nothing, place, BYTES) };
     if done == 0 { Ok(()) } else { Err(errno()) }
@@ -274,7 +278,7 @@ fn write_of_the_kernel(page: NonNull<u8>) -> Result<(), i32> {
 
 fn descriptor() -> Result<OwnedFd, Refusal> {
     let flags = libc::O_CLOEXEC | libc::O_NONBLOCK;
-    // SAFETY: the call takes flags.
+    // SAFETY: the call takes flags only.
     let by_call = own(unsafe { libc::syscall(libc::SYS_userfaultfd, flags) });
     let refused = match by_call {
         Ok(opened) => return Ok(opened),
@@ -287,7 +291,7 @@ fn descriptor() -> Result<OwnedFd, Refusal> {
         libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path, libc::O_RDWR | libc::O_CLOEXEC)
     });
     let by_device = device.and_then(|device| {
-        // SAFETY: the call takes flags.
+        // SAFETY: the call takes flags only.
         own(unsafe { libc::syscall(libc::SYS_ioctl, device.as_raw_fd(), NEW, flags) })
     });
     by_device.map_err(|_| match refused {
@@ -296,10 +300,10 @@ fn descriptor() -> Result<OwnedFd, Refusal> {
     })
 }
 
-/// Takes ownership of what a system call has opened.
+/// Takes ownership of the descriptor that a system call opened.
 fn own(result: libc::c_long) -> Result<OwnedFd, i32> {
     match RawFd::try_from(result) {
-        // SAFETY: a descriptor that was just opened, and that nothing else knows of.
+        // SAFETY: the descriptor was just opened, and nothing else owns it.
         Ok(opened) if opened >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(opened) }),
         _ => Err(errno()),
     }
@@ -310,8 +314,8 @@ mod tests {
     use super::*;
     use crate::sys::process;
 
-    /// The numbers that the header's macros give (`_IO`, `_IOR`, `_IOWR` with the sizes of the
-    /// structures).
+    /// Compares with the numbers of the header's macros (`_IO`, `_IOR`, `_IOWR` with the sizes of
+    /// the structures).
     #[test]
     fn calls_have_the_numbers_of_the_interface() {
         let calls = [NEW, REGISTER, UNREGISTER, WAKE, WRITE_PROTECT, HANDSHAKE];
@@ -319,11 +323,12 @@ mod tests {
         assert_eq!((calls, size_of::<Message>()), (expected, 32));
     }
 
-    /// The control: a page that is not protected is written to, as where the kernel only pretends.
+    /// Negative control: a page that is not protected, as on a kernel that only appears to protect
+    /// it.
     #[test]
     fn writes_are_seen_where_memory_is_protected_and_nowhere_else() {
         match is_seen(PROTECT) {
-            // The kernels of tests on aarch64 are 6.10 or later.
+            // The aarch64 kernels in the tests are 6.10 or later.
             Ok(seen) => assert!(seen),
             Err(refusal) => {
                 return percid_skips::not_checked("userfaultfd", &format!("{refusal:?}"));
@@ -344,7 +349,7 @@ mod tests {
         let page = memory::page_size();
         let start = memory::map(2 * page).expect("memory").as_ptr() as usize;
         let word = |index: usize| start + index * page;
-        // SAFETY: the mapping is this test's own, and never given back.
+        // SAFETY: the mapping is this test's own, and never unmapped.
         let of = |index: usize| unsafe { &*(word(index) as *const std::sync::atomic::AtomicU64) };
         of(0).store(1, std::sync::atomic::Ordering::Relaxed);
         let range = start..start + page;

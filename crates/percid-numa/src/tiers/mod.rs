@@ -1,10 +1,12 @@
-//! Nodes without CPUs, whose memory is slower: what is not used goes there, and what is used returns.
+//! Memory tiers: nodes without CPUs have slower memory. Unused memory is demoted to them, and used
+//! memory is promoted again.
 //!
-//! [`percid_rules::scan::tiers`] has the rules. A grain that is still armed has not been used since
-//! it was armed, so when that was says both: whether a grain that is still armed is cold, and
-//! whether one that is used now is hot. That is kept beside the region's pages ([`tracked`]) while a
-//! program asks for it ([`Settings::tiers`](percid_rules::scan::Settings::tiers)), and nothing else
-//! is: without it there is no memory, no clock and no look at the machine.
+//! [`percid_rules::scan::tiers`] contains the rules. A grain that is still armed has not been used
+//! since it was armed, so the time of arming is enough for both decisions: whether a grain that is
+//! still armed is cold, and whether one that is used now is hot. The times are stored beside the
+//! region's pages ([`tracked`]) only if a program requests it
+//! ([`Settings::tiers`](percid_rules::scan::Settings::tiers)). Otherwise no memory is allocated, no
+//! clock read and no property of the machine.
 
 mod slow;
 pub(crate) mod tracked;
@@ -26,16 +28,16 @@ use crate::sys::clock;
 use crate::tiers::slow::SlowNodes;
 use crate::tiers::tracked::Tracked;
 
-/// How many grains are searched for cold ones at once: some 100 us.
+/// Number of grains that one search for cold grains visits: about 100 us.
 const AT_ONCE: usize = 1 << 16;
 
-/// What goes where, for all regions of a balancer.
+/// The placement on memory tiers, for all regions of a balancer.
 #[derive(Debug)]
 pub(crate) struct Placement {
     settings: Tiers,
-    /// Over which the threshold counts.
+    /// The interval over which the threshold is adapted.
     interval: Duration,
-    /// Locked for moments, and after all other locks.
+    /// Locked only briefly, and after all other locks.
     state: Mutex<State>,
 }
 
@@ -47,17 +49,17 @@ struct State {
     demotion: RateLimit,
 }
 
-/// What a search for cold grains came to.
+/// Result of a search for cold grains.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Cold {
-    /// Grains, and the nodes that they go to.
+    /// Grains, and their target nodes.
     pub(crate) grains: Vec<(usize, u32)>,
-    /// Whether nothing more may move in this second.
+    /// `true` if nothing more may be moved in this second.
     pub(crate) limited: bool,
 }
 
 impl Placement {
-    /// `None`: nobody asks for it.
+    /// Makes the placement; `None` if the settings do not request it.
     pub(crate) fn new(settings: &Settings, usable: &[u32]) -> Option<Placement> {
         let tiers = settings.tiers?;
         let state = State {
@@ -74,14 +76,15 @@ impl Placement {
         lock(&self.state).nodes.slow.clone()
     }
 
-    /// Begins to keep track of a region, which nothing knows of yet. `false`: no memory.
+    /// Makes the data of a region, which must not be published yet. Returns `false` if there is no
+    /// memory.
     pub(crate) fn track(
         &self,
         pages: &mut Pages,
         access: AccessMethod,
         map: fn(usize) -> Option<NonNull<u8>>,
     ) -> bool {
-        // Where writes are seen only, what is read would be cold.
+        // If only writes are detected, memory that is only read would appear cold.
         let is_demoted = access != AccessMethod::Written;
         let Some(tracked) = Tracked::new(pages.layout.grains(), is_demoted, map) else {
             return false;
@@ -92,8 +95,8 @@ impl Placement {
         true
     }
 
-    /// Before a pass: looks at the nodes again, adapts the threshold, and has cold grains searched
-    /// for.
+    /// Prepares for a pass: reads the nodes again, adapts the threshold, and restarts the search
+    /// for cold grains.
     pub(crate) fn begin_pass(&self, entries: &BTreeMap<usize, Arc<Entry>>, usable: &[u32]) {
         let mut state = lock(&self.state);
         state.nodes = SlowNodes::read(&Linux, usable);
@@ -106,8 +109,8 @@ impl Placement {
         }
     }
 
-    /// Leaves out what would be promoted beyond the rate. It is judged again when it was armed
-    /// again.
+    /// Removes the grains that would be promoted beyond the rate. They are judged again after they
+    /// were armed again.
     pub(crate) fn keep_to_rate(&self, pages: &Pages, grains: &mut Vec<(usize, u32)>) {
         let Some(tracked) = pages.tiers() else { return };
         let mut state = lock(&self.state);
@@ -148,7 +151,7 @@ impl Placement {
     }
 }
 
-/// Returns whether cold grains of a region are still to be searched for.
+/// Returns `true` if the search for cold grains of a region is not complete.
 pub(crate) fn is_searched(entry: &Entry) -> bool {
     let Some(pages) = &entry.pages else { return false };
     let tracked = pages.tiers().filter(|tracked| tracked.is_demoted && !entry.gone.load(Relaxed));
@@ -164,7 +167,7 @@ mod tests {
 
     const PAGE: usize = 4096;
 
-    /// Pages of a region on node 0, of which node 1 is the slow neighbour.
+    /// Makes pages of a region on node 0, whose slow neighbour is node 1.
     fn placed(settings: Tiers, grains: usize) -> (Placement, Pages) {
         let settings = Settings { tiers: Some(settings), ..Settings::default() };
         let placement = Placement::new(&settings, &[0]).expect("wanted");
@@ -197,7 +200,8 @@ mod tests {
     #[test]
     fn what_is_armed_on_a_fast_node_for_long_is_cold() {
         let (placement, pages) = placed(AT_ONCE_COLD, 8);
-        // On the slow node already, on the fast one, and on a node of which nothing is known.
+        // Grain 2 is on the slow node already, 4 and 5 on the fast one, 6 on a node of which
+        // nothing is known.
         [(2, 1), (4, 0), (5, 0), (6, 7)]
             .iter()
             .for_each(|&(grain, home)| _ = pages.arm(grain, home));
@@ -236,7 +240,7 @@ mod tests {
         let cold = placement.take_cold(&pages, 64);
         assert_eq!((cold.grains.len(), cold.limited), (10, true));
         let cold = placement.take_cold(&pages, 64);
-        // Unless a second has passed meanwhile.
+        // The search may find more if a second has passed.
         assert!(cold.grains.is_empty() || cold.grains[0].0 == 10);
     }
 

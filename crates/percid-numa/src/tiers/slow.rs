@@ -1,4 +1,4 @@
-//! Which nodes are slow, and which of them is nearest to each other node, as the kernel says.
+//! The slow nodes, and the nearest of them for each other node, as the kernel reports them.
 
 use percid_rules::scan::tiers::{NodeTraits, nearest, slow_nodes};
 
@@ -8,18 +8,19 @@ use crate::kernel::Kernel;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct SlowNodes {
     pub(super) slow: Vec<u32>,
-    /// By fast node with memory: the slow node that its pages go to.
+    /// The target of demotion for each fast node with memory.
     pub(super) targets: Vec<(u32, u32)>,
 }
 
 impl SlowNodes {
-    /// Reads them: some small files. `usable` are the nodes with memory that the process may use.
+    /// Reads the slow nodes from some small files. `usable` are the nodes with memory that the
+    /// process may use.
     pub(super) fn read(kernel: &impl Kernel, usable: &[u32]) -> SlowNodes {
         let with_cpus = kernel.nodes_with_cpus();
         let tiers = kernel.tiers();
         let of_machine = kernel.nodes_with_memory().into_iter().map(|node| NodeTraits {
             node,
-            // Where the kernel does not say, no node is slow.
+            // If the kernel does not report the CPUs, no node is slow.
             has_cpus: with_cpus.as_ref().is_none_or(|with| with.contains(&node)),
             has_memory: true,
             tier: tiers.iter().find(|(_, nodes)| nodes.contains(&node)).map(|(tier, _)| *tier),
@@ -37,7 +38,7 @@ impl SlowNodes {
         SlowNodes { slow, targets }
     }
 
-    /// Returns where pages of a node are demoted to.
+    /// Returns the node that pages of a node are demoted to.
     pub(super) fn target(&self, from: u32) -> Option<u32> {
         self.targets.iter().find(|(node, _)| *node == from).map(|(_, to)| *to)
     }
@@ -52,7 +53,8 @@ mod tests {
     use crate::kernel::pretended::Pretended;
     use crate::sys::nodes;
 
-    /// Two sockets with memory behind each, and one that is far from both.
+    /// Makes a machine with two sockets, slow memory behind each, and slow memory that is far from
+    /// both.
     fn machine() -> Pretended {
         Pretended {
             with_cpus: Some(vec![0, 1]),

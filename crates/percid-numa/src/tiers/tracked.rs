@@ -1,7 +1,7 @@
-//! When the grains of a region were armed, and what is hot among them: what the handler of faults
-//! reads and writes.
+//! The arming times of a region's grains, and the detection of hot ones: the data that the fault
+//! handler reads and writes.
 //!
-//! It is in a mapping of percid's own, as the region's [`Shared`](crate::access::pages::Shared).
+//! It is in a mapping of percid's own, like the region's [`Shared`](crate::access::pages::Shared).
 
 use std::ops::{Deref, Range};
 use std::ptr::NonNull;
@@ -13,21 +13,22 @@ use percid_rules::scan::migration_policy::{Decision, LookAgain};
 
 use crate::sys::{clock, memory};
 
-/// What is known of a region.
+/// The data of a region.
 #[derive(Debug)]
 pub(crate) struct OfRegion {
-    /// Whether cold grains are demoted.
+    /// `true` if cold grains are demoted.
     pub(crate) is_demoted: bool,
-    /// Bytes that were found hot on slow nodes so far.
+    /// Number of bytes that were found hot on slow nodes so far.
     pub(crate) hot: AtomicU64,
-    /// Where the search for cold grains goes on; behind the last grain it is over.
+    /// The grain at which the search for cold grains continues; the number of grains if it is
+    /// complete.
     pub(crate) next_cold: AtomicUsize,
-    /// Pages so far.
+    /// Number of pages so far.
     pub(crate) promoted: AtomicU64,
     pub(crate) demoted: AtomicU64,
     /// The threshold of hot grains, in milliseconds.
     threshold: AtomicU64,
-    /// Slow nodes: bits.
+    /// The slow nodes, one bit each.
     slow: [AtomicU64; 16],
     grains: usize,
     stamps: *const AtomicU32,
@@ -35,7 +36,7 @@ pub(crate) struct OfRegion {
 
 // SAFETY: the pointer leads into the mapping that the structure itself lies in, to atomics.
 unsafe impl Send for OfRegion {}
-// SAFETY: as above; everything else is atomic or never changes.
+// SAFETY: the pointer leads to atomics; all other fields are atomic or never change.
 unsafe impl Sync for OfRegion {}
 
 impl OfRegion {
@@ -43,18 +44,18 @@ impl OfRegion {
         size_of::<OfRegion>() + grains * size_of::<AtomicU32>()
     }
 
-    /// Returns where this is mapped.
+    /// Returns the addresses of the mapping.
     pub(crate) fn mapping(&self) -> Range<usize> {
         let start = std::ptr::from_ref(self).addr();
         start..start + OfRegion::bytes(self.grains)
     }
 
     fn stamps(&self) -> &[AtomicU32] {
-        // SAFETY: the pointer is this structure's own, and leads to as many.
+        // SAFETY: the pointer leads to `grains` atomics behind this structure.
         unsafe { std::slice::from_raw_parts(self.stamps, self.grains) }
     }
 
-    /// Notes that a grain is armed now. Async-signal-safe.
+    /// Records that a grain is armed now. Async-signal-safe.
     pub(crate) fn stamp(&self, grain: usize) {
         self.stamp_at(grain, clock::since_boot());
     }
@@ -63,12 +64,12 @@ impl OfRegion {
         self.stamps()[grain].store(Stamp::at(now).word(), Relaxed);
     }
 
-    /// Returns how long ago a grain was armed last.
+    /// Returns the time since a grain was armed last.
     pub(super) fn age(&self, grain: usize, now: Duration) -> Duration {
         Stamp::from_word(self.stamps()[grain].load(Relaxed)).age(now)
     }
 
-    /// From now on these nodes are slow, and this is the threshold.
+    /// Sets the slow nodes and the threshold from now on.
     pub(super) fn set(&self, slow: &[u32], threshold: Duration) {
         self.threshold.store(threshold.as_millis() as u64, Relaxed);
         for (index, word) in self.slow.iter().enumerate() {
@@ -82,12 +83,12 @@ impl OfRegion {
         word.is_some_and(|word| word.load(Relaxed) >> (node % 64) & 1 == 1)
     }
 
-    /// Returns whether of two nodes one is slow and one is not.
+    /// Returns `true` if one of two nodes is slow and the other is not.
     pub(crate) fn crosses(&self, from: u32, to: u32) -> bool {
         self.is_slow(from) != self.is_slow(to)
     }
 
-    /// Counts pages that were moved, if from one tier to the other.
+    /// Counts moved pages, if they moved from one tier to the other.
     pub(crate) fn count(&self, from: u32, to: u32, pages: u64) {
         if self.crosses(from, to) {
             let count = if self.is_slow(to) { &self.demoted } else { &self.promoted };
@@ -95,8 +96,8 @@ impl OfRegion {
         }
     }
 
-    /// Decides anew about a grain of so many bytes on a slow node that was used: it moves if it is
-    /// hot, to a node that has memory. Async-signal-safe.
+    /// Decides again about a used grain of `bytes` bytes on a slow node: it moves if it is hot, to
+    /// a node that has memory. Async-signal-safe.
     pub(crate) fn judge(
         &self,
         decision: Decision,
@@ -113,23 +114,24 @@ impl OfRegion {
         if is_hot {
             self.hot.fetch_add(bytes, Relaxed);
         }
-        // How soon it was used decides, and not who used it before.
+        // The time until the use decides, not the threads that used it before.
         let look_again = LookAgain::WithPass;
         Decision { moves: is_hot, look_again, change: false, confirmed: None, ..decision }
     }
 }
 
-/// The owner.
+/// The owner of a region's data.
 #[derive(Debug)]
 pub(crate) struct Tracked(NonNull<OfRegion>);
 
-// SAFETY: what it leads to may be used and unmapped by any thread.
+// SAFETY: any thread may use and unmap the data.
 unsafe impl Send for Tracked {}
-// SAFETY: as above.
+// SAFETY: the data consists of atomics and of fields that never change.
 unsafe impl Sync for Tracked {}
 
 impl Tracked {
-    /// Nothing is known. All of it is in a mapping that `map` makes. `None`: no memory.
+    /// Makes the data of a region; nothing is known yet. All of it is in a mapping that `map`
+    /// makes. Returns `None` if there is no memory.
     pub(super) fn new(
         grains: usize,
         is_demoted: bool,
@@ -154,7 +156,7 @@ impl Tracked {
         Some(Tracked(place))
     }
 
-    /// Returns the address of what is shared, for the fault handler.
+    /// Returns the address of the data, for the fault handler.
     pub(crate) fn as_ptr(&self) -> *mut OfRegion {
         self.0.as_ptr()
     }
@@ -164,7 +166,7 @@ impl Deref for Tracked {
     type Target = OfRegion;
 
     fn deref(&self) -> &OfRegion {
-        // SAFETY: it was written in `new` and stays until this value is dropped.
+        // SAFETY: the data was written in `new` and stays until this value is dropped.
         unsafe { self.0.as_ref() }
     }
 }
@@ -172,8 +174,8 @@ impl Deref for Tracked {
 impl Drop for Tracked {
     fn drop(&mut self) {
         let bytes = self.mapping().len();
-        // SAFETY: the mapping is this value's own. It belongs to the region's pages, which go when
-        // no handler looks at them any more.
+        // SAFETY: this value owns the mapping. It belongs to the region's pages, which are dropped
+        // when no handler uses them any more.
         unsafe { memory::unmap(self.0.cast(), bytes) };
     }
 }

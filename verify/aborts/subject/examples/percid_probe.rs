@@ -11,8 +11,8 @@ pub extern "C" fn percid_probe_work(times: u64) {
     STATIC.work(times);
 }
 
-/// How often they were used so far, by all threads; negative if they do not agree. To be called
-/// when no thread is at work.
+/// Returns the number of uses so far, by all threads; negative if the structures disagree. Must be
+/// called when no thread uses them.
 #[unsafe(no_mangle)]
 pub extern "C" fn percid_probe_total() -> i64 {
     STATIC.total().unwrap_or(-1)

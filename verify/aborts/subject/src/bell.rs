@@ -11,12 +11,12 @@ pub struct Bell {
 }
 
 impl Bell {
-    /// How often it was rung.
+    /// Returns the number of times that the bell was rung.
     pub fn count(&self) -> u32 {
         self.rung.load(SeqCst)
     }
 
-    /// Rings: wakes all that wait.
+    /// Rings the bell: wakes all threads that wait.
     pub fn ring(&self) {
         self.rung.fetch_add(1, SeqCst);
         // SAFETY: the word is valid; waking takes no other pointer.

@@ -9,7 +9,7 @@ use crate::bell::Bell;
 /// The copies that fit on the board; IDs above are refused.
 pub const COPIES: usize = 64;
 
-/// What the accomplice, the subject's second thread, is asked to do.
+/// A request to the accomplice, the subject's second thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Request {
@@ -17,15 +17,15 @@ pub enum Request {
     Fence = 1,
     /// Take the ID of the CPU, write through it without protection, then free it.
     StealAndFree = 2,
-    /// Take the ID of the CPU, write through it without protection, then hand it back to the CPU.
+    /// Take the ID of the CPU, write through it without protection, then give it back to the CPU.
     StealAndReturn = 3,
-    /// As `StealAndFree`, but without the fence: the control.
+    /// Like `StealAndFree`, but without the fence: the negative control.
     StealWithoutFence = 4,
     /// Run on the CPU for a moment, so that the thread there is preempted.
     Preempt = 5,
-    /// Take out what the structure holds: a drain of all IDs, a poll.
+    /// Remove the contents of the structure: a drain of all IDs, a poll.
     Visit = 6,
-    /// As `Visit`, but without the fence: the control.
+    /// Like `Visit`, but without the fence: the negative control.
     VisitWithoutFence = 7,
 }
 
@@ -46,13 +46,13 @@ impl Request {
     }
 }
 
-/// What became of a request.
+/// Result of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Answer {
     /// It could not be done.
     Refused = 0,
-    /// It was done, and a section in flight must not have noticed.
+    /// It was done, and a section in flight must not have been aborted.
     Unfelt = 1,
     /// It was done, and a section in flight must have been aborted.
     Felt = 2,

@@ -12,7 +12,7 @@ use percid_subject::{Operation, Party};
 
 use crate::structure::Structure;
 
-/// How often a section is tried before the shared cell is used.
+/// Number of tries of a section before the shared cell is used.
 pub(crate) const TRIES: usize = 8;
 
 /// One cell per CPU, on a line of its own.

@@ -1,4 +1,5 @@
-//! What the probes do: they use every structure of percid that has critical sections, and add up.
+//! The work of the probes: they use every structure of percid that has critical sections, and add
+//! up.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -36,7 +37,7 @@ impl Exercise {
         }
     }
 
-    /// With this source; `None` if it is not to be had.
+    /// Makes the structures with this source; `None` if it is not available.
     #[allow(dead_code, reason = "the library uses the source of the process")]
     pub(crate) fn with_source(source: Source) -> Option<Exercise> {
         let mut made = Exercise::new();
@@ -66,11 +67,11 @@ impl Exercise {
         }
     }
 
-    /// How often all of them were used, when no thread is at work.
+    /// Returns the number of uses of each structure. Must be called when no thread uses them.
     ///
     /// # Errors
     ///
-    /// What each of them says, if they differ.
+    /// Returns the number of each structure, if they differ.
     pub(crate) fn total(&self) -> Result<i64, String> {
         let counted = self.counter.sum();
         let recorded = self.histogram.snapshot().count() as i64;

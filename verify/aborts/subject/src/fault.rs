@@ -1,4 +1,4 @@
-//! What the subject itself finds wrong with a structure after an operation.
+//! The damage that the subject itself detects in a structure after an operation.
 
 /// A kind of damage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! What the audits have found so far: where the operations took place, and the damage.
+//! The findings of the audits so far: the places where operations took place, and the damage.
 
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering::SeqCst};
 

@@ -10,7 +10,7 @@ use percid_subject::{Fault, Operation, Party};
 use crate::findings;
 use crate::structure::Structure;
 
-/// What is recorded: a value of a bucket that has other values, too.
+/// The value that is recorded: its bucket contains other values, too.
 const VALUE: u64 = 1_000_003;
 
 static HISTOGRAM: Histogram = Histogram::new();

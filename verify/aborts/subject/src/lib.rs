@@ -1,5 +1,5 @@
-//! What the program that is interrupted and the program that interrupts it agree on: the board, a
-//! page of memory that both map, and what is written there.
+//! The interface between the program that is interrupted and the one that interrupts it: the board,
+//! a page of memory that both map, and its contents.
 
 pub mod bell;
 pub mod board;

@@ -31,15 +31,15 @@ struct List([AtomicU64; WORDS]);
 static STACKS: [List; COPIES] = [const { List([const { AtomicU64::new(0) }; WORDS]) }; COPIES];
 static LOGS: [List; COPIES] = [const { List([const { AtomicU64::new(0) }; WORDS]) }; COPIES];
 
-/// A section on this CPU's copy in `lists`. What the operation leaves in `value` is the answer; 0
-/// if it left for the exit or was aborted.
+/// Defines a section on this CPU's copy in `lists`. It returns the operation's `value`; 0 if the
+/// operation jumped to the exit or was aborted.
 macro_rules! section {
     ($name:ident: $($operation:literal),*) => {
         #[inline(always)]
         fn $name(area: isize, lists: &[List; COPIES], item: u64, length: u64) -> u64 {
             let answer: u64;
-            // SAFETY: none is claimed for the controls, whose faults are what they are for; they
-            // write to copies of this module only. The index is compared with their number.
+            // SAFETY: the controls are unsound on purpose; they write to copies of this module
+            // only. The index is compared with their number.
             unsafe {
                 asm!(
                     ".pushsection __rseq_cs, \"aw\", @progbits",
@@ -256,7 +256,7 @@ fn length(party: Party) -> usize {
 fn give(item: Item, operation: fn(u64, u64) -> u64) {
     let length = LEDGER.length(item).unwrap_or(0) as u64;
     if operation(item.0.into(), length) == 0 {
-        // What a structure does with its shared list is not in question here.
+        // The shared list of a structure is not tested here.
         LEDGER.find(item);
     }
 }

@@ -49,20 +49,20 @@ pub enum Operation {
     /// `Ring::append` to a full ring that keeps the oldest records: the loss is counted.
     AppendLost,
 
-    /// A section of the subject's own without a fault, on which the controls are modelled.
+    /// A section of the subject's own without a fault, the model of the negative controls.
     Sound,
-    /// As `Sound`: a push to a stack of the subject's own.
+    /// Like `Sound`: a push to a stack of the subject's own.
     SoundPush,
-    /// As `Sound`: a pop from it.
+    /// Like `Sound`: a pop from that stack.
     SoundPop,
-    /// As `Sound`: a record appended to a log of the subject's own.
+    /// Like `Sound`: a record appended to a log of the subject's own.
     SoundAppend,
 
-    /// Control: an instruction follows the commit inside the section.
+    /// Negative control: an instruction follows the commit inside the section.
     CommitNotLast,
-    /// Control: the abort pad leads behind the commit.
+    /// Negative control: the abort pad leads to an instruction after the commit.
     PadBehindCommit,
-    /// Control: the section overwrites one of its inputs.
+    /// Negative control: the section overwrites one of its inputs.
     InputOverwritten,
     /// Control: an instruction stands between the declaration and the start.
     GapBeforeStart,
@@ -129,12 +129,13 @@ impl Operation {
         all.find(|&operation| operation as u32 == number)
     }
 
-    /// Whether it works on the subject's own memory rather than on a structure of percid.
+    /// Returns `true` if it works on the subject's own memory instead of a structure of percid.
     pub fn is_own(self) -> bool {
         self as u32 >= Sound as u32
     }
 
-    /// Whether another thread may come for what the structure holds while the operation runs.
+    /// Returns `true` if another thread may remove the structure's contents while the operation
+    /// runs.
     pub fn has_visitors(self) -> bool {
         self as u32 >= With as u32 && !self.is_own()
     }

@@ -1,26 +1,26 @@
-//! Who does something to a structure, and how what they did is told apart.
+//! The parties that change a structure, and the amounts that distinguish them.
 
-/// What an operation adds, except those that add a constant.
+/// The amount that an operation adds, except for those that add a constant.
 pub const AMOUNT: i64 = 5;
 
-/// What the operation [`Operation::Static`](crate::Operation::Static) adds.
+/// The amount that [`Operation::Static`](crate::Operation::Static) adds.
 pub const STATIC_AMOUNT: i64 = 3;
 
-/// What the operations [`Operation::Record`](crate::Operation::Record) and
+/// The amount that [`Operation::Record`](crate::Operation::Record) and
 /// [`Operation::Tally`](crate::Operation::Tally) add.
 pub const RECORD_AMOUNT: i64 = 1;
 
-/// What the signal handler adds each time.
+/// The amount that the signal handler adds each time.
 pub const HANDLER_AMOUNT: i64 = 1 << 20;
 
-/// What the thief adds through each stolen ID.
+/// The amount that the thief adds through each stolen ID.
 pub const LOOT: i64 = 1 << 40;
 
-/// Who pushes, pops or appends something.
+/// The party that pushes, pops or appends something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Party {
-    /// The worker between two operations, so that there is something to work on.
+    /// The worker between two operations, which fills the structure.
     Stock = 0,
     /// The operation under examination.
     Own = 1,
@@ -34,7 +34,7 @@ impl Party {
     /// All of them, by number.
     pub const ALL: [Party; 4] = [Party::Stock, Party::Own, Party::Handler, Party::Thief];
 
-    /// What one push, pop or record of this party counts where it took place.
+    /// Returns the amount that one push, pop or record of this party counts where it took place.
     pub fn amount(self) -> i64 {
         match self {
             Party::Stock => 0,

@@ -25,7 +25,7 @@ struct Log {
     expected: [AtomicU64; COPIES + 1],
     /// The records of this round that are missing in the numbers.
     gaps: AtomicU64,
-    /// What the ring had lost when the round began.
+    /// The ring's count of lost records at the beginning of the round.
     lost_before: AtomicU64,
 }
 

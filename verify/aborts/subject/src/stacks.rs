@@ -12,8 +12,8 @@ use crate::structure::Structure;
 /// The items of a CPU's part; a batch is half of it.
 const CAPACITY: u32 = 8;
 
-/// What lies in the shared list before a pop, so that it finds something wherever it is moved: more
-/// than one chunk, since an interrupted pop may keep one out of sight.
+/// Number of items in the shared list before a pop, so that it finds one on any CPU: more than one
+/// chunk, since an interrupted pop may hold one.
 const SHARED: usize = 40;
 
 static STACK: Stack<u64> = Stack::new(CAPACITY);
@@ -110,7 +110,8 @@ fn item(word: u64) -> Item {
     Item(u32::try_from(word).unwrap_or(0))
 }
 
-/// How many items the CPU's part has when the operation begins; `None` if it is inactive.
+/// Returns the number of items in the CPU's part when the operation begins; `None` if it is
+/// inactive.
 fn wanted(operation: Operation) -> Option<usize> {
     match operation {
         Operation::PushFull => Some(CAPACITY as usize),

@@ -1,4 +1,4 @@
-//! What an operation works on, as the worker, the handler and the accomplice see it.
+//! The structure of an operation, as the worker, the handler and the accomplice use it.
 
 use std::sync::atomic::Ordering::SeqCst;
 
@@ -16,10 +16,11 @@ pub(crate) trait Structure: Sync {
     /// The operation.
     fn perform(&self, operation: Operation, amount: i64);
 
-    /// What the signal handler does that interrupts the operation: the same to the same structure.
+    /// Performs the same operation on the same structure, in the signal handler that interrupts the
+    /// operation.
     fn interrupt(&self, operation: Operation);
 
-    /// Takes out what it holds, as another thread may at any time.
+    /// Removes the contents, as another thread may do at any time.
     fn visit(&self, _operation: Operation) -> Answer {
         Answer::Refused
     }

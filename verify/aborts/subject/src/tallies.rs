@@ -12,7 +12,7 @@ use crate::structure::Structure;
 
 static BUCKETS: Buckets = Buckets::new(8);
 
-/// Where values of these operations belong, what each of them is, and where others were before.
+/// The bucket of the values of these operations, the value, and the bucket of earlier values.
 const BUCKET: usize = 3;
 const VALUE: f64 = 2.0;
 const OTHERS: usize = 5;

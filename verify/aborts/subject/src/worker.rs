@@ -31,11 +31,11 @@ pub(crate) fn work(board: &'static Board) -> ! {
     }
 }
 
-/// Where the tracer finds the worker. What comes before an operation and after it is no part of the
-/// examination: while that goes on, nothing is planted but the traps of the pads.
+/// The place where the tracer finds the worker. The code before and after an operation is not
+/// tested: while it runs, only the traps of the pads are set.
 #[inline(never)]
 fn stop() {
-    // SAFETY: a trap that changes nothing; the tracer answers it.
+    // SAFETY: a trap that changes nothing; the tracer handles it.
     unsafe { std::arch::asm!("int3") };
 }
 

@@ -1,8 +1,8 @@
-//! An address in the C library's record of each thread.
+//! The anchor of a thread: an address in the C library's record of it.
 //!
-//! The kernel knows one where a thread has told it of its list of robust mutexes, whose head lies
-//! in the record: glibc says so at a thread's start. musl does not until such a mutex is locked,
-//! but strings its records together.
+//! The kernel has such an address if a thread has registered its list of robust mutexes, whose head
+//! lies in the record: glibc does so at a thread's start. musl does so only when such a mutex is
+//! locked, but links its records to a ring.
 
 use crate::sys::process::{self, Thread};
 
@@ -10,14 +10,13 @@ use crate::sys::process::{self, Thread};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Anchor {
     pub(super) place: usize,
-    /// Whether the thread has a mapping of its own, as far as the C library goes. The first one has
-    /// not.
+    /// `true` if the thread has a mapping of its own, made by the C library. The first one has not.
     pub(super) alone: bool,
 }
 
-/// Returns where the C library's record of the calling thread begins.
+/// Returns the start of the C library's record of the calling thread.
 pub(super) fn thread() -> usize {
-    // SAFETY: takes nothing. Both libraries hand out the address.
+    // SAFETY: the call takes nothing. In both libraries the result is the address of the record.
     unsafe { libc::pthread_self() as usize }
 }
 
@@ -40,8 +39,8 @@ pub(super) fn all(threads: &[Thread]) -> (Vec<Anchor>, Vec<Thread>) {
     (anchors, without)
 }
 
-/// Returns the head of a thread's list of robust mutexes, which glibc keeps in the thread's record;
-/// of the calling thread for 0.
+/// Returns the head of a thread's list of robust mutexes, which glibc stores in the thread's
+/// record; for 0, that of the calling thread.
 #[cfg(not(target_env = "musl"))]
 fn robust_list(thread: u32) -> Option<usize> {
     let (mut head, mut bytes) = (0usize, 0usize);
@@ -59,13 +58,14 @@ pub(super) use musl::{all, own};
 mod musl {
     use super::{Anchor, Thread, process, thread};
 
-    /// The first words of a record: its own address, the neighbours in the ring of all records, and
-    /// the thread's number, in places that depend on where the processor's thread pointer points.
+    /// Number of the first words of a record: its own address, the neighbours in the ring of all
+    /// records, and the thread's number, at positions that depend on where the thread pointer
+    /// points.
     const WORDS: usize = NUMBER + 1;
     const BEFORE: usize = if cfg!(target_arch = "x86_64") { 2 } else { 1 };
     const NUMBER: usize = if cfg!(target_arch = "x86_64") { 6 } else { 4 };
 
-    /// More threads than Linux has.
+    /// More threads than Linux supports.
     const MOST: usize = 1 << 22;
 
     /// Returns the calling thread's anchor.
@@ -73,8 +73,8 @@ mod musl {
         Some(thread())
     }
 
-    /// Returns the anchors of the threads, and those that have none: the ring is read as a debugger
-    /// would, because a thread may end meanwhile, and believed if every link leads back.
+    /// Returns the anchors of the threads, and those that have none. The ring is read as a debugger
+    /// would, because a thread may end at any time, and accepted if every link leads back.
     pub(in super::super) fn all(threads: &[Thread]) -> (Vec<Anchor>, Vec<Thread>) {
         let ring = (0..3).find_map(|_| ring()).unwrap_or_default();
         let anchor =
@@ -84,7 +84,8 @@ mod musl {
         (ring.iter().map(anchor).collect(), threads.iter().filter(is_missing).copied().collect())
     }
 
-    /// Where the records are, and whose.
+    /// Returns the addresses and thread numbers of the records; `None` if a link does not lead
+    /// back.
     fn ring() -> Option<Vec<(usize, u32)>> {
         let first = thread();
         let (mut place, mut words) = (first, record(first)?);
@@ -104,14 +105,14 @@ mod musl {
         None
     }
 
-    /// The first words of a record; `None` if nothing is mapped there any more.
+    /// Returns the first words of a record; `None` if nothing is mapped there any more.
     fn record(place: usize) -> Option<[usize; WORDS]> {
         let mut words = [0usize; WORDS];
         let bytes = size_of_val(&words);
         let local = libc::iovec { iov_base: words.as_mut_ptr().cast(), iov_len: bytes };
         let start = std::ptr::without_provenance_mut(place);
         let there = libc::iovec { iov_base: start, iov_len: bytes };
-        // SAFETY: the kernel checks the address there; here is room for as much.
+        // SAFETY: the kernel checks the remote address; `words` has room for the bytes.
         let got = unsafe { libc::process_vm_readv(libc::getpid(), &local, 1, &there, 1, 0) };
         (got == bytes as isize).then_some(words)
     }

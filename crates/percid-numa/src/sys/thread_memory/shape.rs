@@ -1,4 +1,4 @@
-//! How a thread's memory lies around its anchor, by a thread that looks at itself.
+//! The layout of a thread's memory around its anchor, measured by a thread on itself.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -7,25 +7,25 @@ use std::ops::Range;
 use super::anchors;
 use crate::sys::signals;
 
-/// The program's thread-specific values (`pthread_setspecific`), which musl keeps behind a thread's
-/// record: 128 of them.
+/// Bytes of the program's thread-specific values (`pthread_setspecific`), which musl stores behind
+/// a thread's record: 128 of them.
 #[cfg(target_env = "musl")]
 const BEHIND_RECORD: usize = 128 * size_of::<usize>();
 
-/// The thread needs no more.
+/// Size of the measuring thread's stack; it needs no more.
 const STACK: usize = 64 << 10;
 
-/// What lies around a thread's anchor, in bytes; the same in all threads.
+/// The memory around a thread's anchor, in bytes; the same in all threads.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shape {
-    /// Up to the first of the thread-local variables.
+    /// Distance to the first of the thread-local variables.
     pub(super) before: usize,
-    /// To the end of the thread's memory.
+    /// Distance to the end of the thread's memory.
     pub(super) behind: usize,
 }
 
 impl Shape {
-    /// Starts a thread that looks at itself. If none can be started all of a mapping counts.
+    /// Starts a thread that measures itself. If none can be started, all of a mapping counts.
     pub(super) fn measure() -> Shape {
         let look = || Some(Shape::of(anchors::own()?, own_stack()?, &thread_local_blocks()));
         let start = || std::thread::Builder::new().stack_size(STACK).spawn(look).ok();
@@ -44,19 +44,19 @@ impl Shape {
     }
 }
 
-/// Where the mapping of a thread ends at the latest, for telling what is in it.
+/// Returns an upper bound of the end of a thread's mapping, to find the blocks in it.
 #[cfg(not(target_env = "musl"))]
 fn end_of(stack: &Range<usize>) -> usize {
     stack.end
 }
 
-/// The same: the variables are behind what musl calls the stack.
+/// Returns the same for musl, where the variables are behind the stack that it reports.
 #[cfg(target_env = "musl")]
 fn end_of(stack: &Range<usize>) -> usize {
     stack.end + (1 << 30)
 }
 
-/// The C library counts all of it as the stack.
+/// Returns the end of a thread's memory: glibc counts all of it as the stack.
 #[cfg(not(target_env = "musl"))]
 fn end_of_memory(stack: &Range<usize>, known: usize) -> usize {
     stack.end.max(known)
@@ -67,12 +67,13 @@ fn end_of_memory(_: &Range<usize>, known: usize) -> usize {
     known + BEHIND_RECORD
 }
 
-/// Returns the stack of the calling thread as the C library counts it, without the guard; `None` if
-/// that does not say. With glibc the thread's variables and its record are its upper end.
+/// Returns the stack of the calling thread as the C library reports it, without the guard; `None`
+/// if it does not. With glibc the thread's variables and its record are its upper end.
 pub(super) fn own_stack() -> Option<Range<usize>> {
     let mut attributes = MaybeUninit::uninit();
     let (mut lowest, mut bytes) = (std::ptr::null_mut(), 0);
-    // SAFETY: all places are valid; the attributes are used between their beginning and their end.
+    // SAFETY: all places are valid; the attributes are used between their creation and their
+    // destruction.
     let known = unsafe {
         if libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) != 0 {
             return None;
@@ -85,11 +86,11 @@ pub(super) fn own_stack() -> Option<Range<usize>> {
     known.then(|| start..start + bytes)
 }
 
-/// Returns the calling thread's blocks of thread-local variables, one of each module that has any
-/// and has been used by this thread.
+/// Returns the calling thread's blocks of thread-local variables: one of each module that has any
+/// and was used by this thread.
 pub(super) fn thread_local_blocks() -> Vec<Range<usize>> {
     let mut blocks: Vec<Range<usize>> = Vec::new();
-    // SAFETY: the function gets what it expects, for as long as the call lasts.
+    // SAFETY: the callback gets a pointer to the list, which outlives the call.
     unsafe { libc::dl_iterate_phdr(Some(add_block), (&raw mut blocks).cast()) };
     blocks
 }
@@ -102,14 +103,14 @@ unsafe extern "C" fn add_block(
     size: usize,
     blocks: *mut c_void,
 ) -> libc::c_int {
-    // SAFETY: by contract.
+    // SAFETY: the caller passes valid pointers to a description and to the list.
     let (info, blocks) = unsafe { (&*info, &mut *blocks.cast::<Vec<Range<usize>>>()) };
     let start = info.dlpi_tls_data.addr();
-    // Old libraries have shorter descriptions.
+    // Old C libraries have shorter descriptions.
     if size < size_of::<libc::dl_phdr_info>() || start == 0 {
         return 0;
     }
-    // SAFETY: the loader's table of that many headers.
+    // SAFETY: the loader's table has that many headers.
     let headers =
         unsafe { std::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
     let of_variables = headers.iter().find(|header| header.p_type == libc::PT_TLS);
