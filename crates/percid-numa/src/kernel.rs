@@ -102,6 +102,8 @@ pub(crate) mod pretended {
         pub(crate) distances: BTreeMap<u32, Vec<(u32, u32)>>,
         /// Number of pages that were queried so far.
         pub(crate) asked: Cell<usize>,
+        /// Number of calls so far that moved pages.
+        pub(crate) moves: Cell<usize>,
     }
 
     impl Kernel for Pretended {
@@ -116,6 +118,7 @@ pub(crate) mod pretended {
 
         fn move_to(&self, pages: &[usize], nodes: &[i32], outcomes: &mut [i32]) -> Result<(), i32> {
             outcomes.fill(nodes::UNTOUCHED);
+            self.moves.set(self.moves.get() + 1);
             let mut done = 0;
             for of_node in nodes.chunk_by(|one, other| one == other) {
                 let (node, here) = (of_node[0], done..done + of_node.len());

@@ -225,16 +225,18 @@ fn look_again(kernel: &impl Kernel, page_moves: &[PageMove], outcomes: &mut [i32
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
-    use std::sync::Mutex;
-    use std::sync::atomic::{AtomicBool, AtomicU32};
+    use std::ops::Range;
+    use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+    use std::sync::{Arc, Mutex};
 
-    use percid_rules::scan::Width;
     use percid_rules::scan::migration_policy::PageAccess;
+    use percid_rules::scan::{Tiers, Width};
 
     use super::*;
     use crate::access::pages::Layout;
     use crate::access_method::AccessMethod;
     use crate::kernel::pretended::Pretended;
+    use crate::sys::clock;
 
     const START: usize = 1 << 30;
     const GRAINS: usize = 24;
@@ -366,6 +368,16 @@ mod tests {
             let moved = homes.iter().filter(|(page, home)| before[*page] != **home).count() as u64;
             assert_eq!((batch.moved, batch.failed), (moved, failed.values().sum()), "seed {seed}");
             assert_eq!(entry.tally().moved, moved, "seed {seed}");
+            // One call, and one more for each node that it did not come to.
+            let targets: BTreeSet<u32> = grains.iter().map(|(_, node)| *node).collect();
+            let calls = match (moved + batch.failed, failed.is_empty()) {
+                (0, _) => 0..=0,
+                (_, true) => 1..=1,
+                (_, false) => 1..=targets.len(),
+            };
+            assert!(calls.contains(&machine.moves.get()), "seed {seed}: {}", machine.moves.get());
+            let looks = wanted.len()..=wanted.len() * if failed.is_empty() { 1 } else { 2 };
+            assert!(looks.contains(&machine.asked.get()), "seed {seed}: {}", machine.asked.get());
             for (grain, known) in (0..GRAINS).zip(known) {
                 // The stored node of a grain changes only when all of its memory is on the target
                 // node.
@@ -433,6 +445,101 @@ mod tests {
         pages.go_on_with_work().over = true;
         let batch = move_some(&machine, &entry, &settings, None, &mut FIRST.clone());
         assert_eq!((batch.moved, entry.pending()), (0, GRAINS as u64 - 2), "the region is gone");
+    }
+
+    /// Makes a region on node 0, all of it armed, with node 1 as slow memory; two pages are busy.
+    fn with_tiers(settings: Tiers) -> (Pretended, Entry, Settings, Placement) {
+        let settings =
+            Settings { tiers: Some(settings), batch: 8 * 4 * 4096, ..Settings::default() };
+        let mut machine = Pretended {
+            with_cpus: Some(vec![0, 2]),
+            with_memory: vec![0, 1, 2],
+            ..Pretended::default()
+        };
+        let placement = Placement::new(&machine, &settings, &[0, 1, 2]).expect("asked for");
+        let mut entry = region();
+        let pages = entry.pages.as_mut().expect("memory");
+        assert!(placement.track(pages, AccessMethod::Reported, memory::map));
+        for grain in 0..GRAINS {
+            pages.arm(grain, 0);
+            let there = pages_of(pages, grain).into_iter().map(|page| (page, 0));
+            machine.homes.get_mut().extend(there);
+        }
+        machine.busy.extend([pages_of(pages, 2)[1], pages_of(pages, 3)[0]]);
+        let entries = BTreeMap::from([(START, Arc::new(entry))]);
+        placement.begin_pass(&machine, &entries, &[0, 1, 2]);
+        let entry = entries.into_values().next().and_then(Arc::into_inner).expect("one owner");
+        (machine, entry, settings, placement)
+    }
+
+    const COLD_AT_ONCE: Tiers =
+        Tiers { cold_after: Duration::ZERO, hot_threshold: Duration::from_secs(1), rate: 1 << 40 };
+
+    #[test]
+    fn cold_grains_are_demoted_batch_by_batch_and_counted_by_tier() {
+        let (machine, entry, settings, placement) = with_tiers(COLD_AT_ONCE);
+        let pages = entry.pages.as_ref().expect("memory");
+        let tracked = pages.tiers().expect("tracked");
+        let of_batch = (settings.batch >> pages.layout.shift) as usize;
+        let demote = || demote_some(&machine, &entry, &settings, &placement, &mut FIRST.clone());
+        let (batch, limited) = demote();
+        let moved = (of_batch * PAGES - 2) as u64;
+        assert_eq!((batch.moved, batch.failed, limited), (moved, 2, false));
+        let homes =
+            |grains: Range<usize>| grains.map(|grain| pages.home(grain)).collect::<Vec<_>>();
+        let (there, here) = (Some(1), Some(0));
+        assert_eq!(homes(0..of_batch)[..5], [there, there, here, here, there]);
+        assert_eq!(homes(of_batch..GRAINS), vec![here; GRAINS - of_batch]);
+        assert_eq!((tracked.demoted.load(Relaxed), tracked.promoted.load(Relaxed)), (moved, 0));
+        let batches = std::iter::from_fn(|| Some(demote().0.moved).filter(|moved| *moved > 0));
+        assert_eq!(batches.sum::<u64>(), ((GRAINS - of_batch) * PAGES) as u64);
+        assert_eq!(entry.tally().moved, (GRAINS * PAGES - 2) as u64);
+        pages.go_on_with_work().over = true;
+        assert_eq!((demote().0.moved, demote().1), (0, false));
+    }
+
+    #[test]
+    fn a_grain_that_cannot_be_demoted_is_left_alone_like_one_that_was_just_armed() {
+        let minute = Tiers { cold_after: Duration::from_secs(60), ..COLD_AT_ONCE };
+        let (machine, entry, settings, placement) = with_tiers(minute);
+        let pages = entry.pages.as_ref().expect("memory");
+        let tracked = pages.tiers().expect("tracked");
+        let now = clock::since_boot();
+        [2, 4].into_iter().for_each(|grain| tracked.stamp_at(grain, Duration::ZERO));
+        if now < Duration::from_secs(61) {
+            return;
+        }
+        let batch = demote_some(&machine, &entry, &settings, &placement, &mut FIRST.clone()).0;
+        assert_eq!((batch.moved, batch.failed), (2 * PAGES as u64 - 1, 1));
+        let now = clock::since_boot();
+        assert!(tracked.age(2, now) < tracked.age(4, now), "it was stamped again");
+    }
+
+    /// Grains on the slow node that were used from node 0: the rate admits two.
+    #[test]
+    fn hot_grains_are_promoted_up_to_the_rate_and_keep_their_history() {
+        let grain_bytes = PAGES * memory::page_size();
+        let slow = Tiers { rate: 2 * grain_bytes as u64, ..COLD_AT_ONCE };
+        let (machine, entry, settings, placement) = with_tiers(slow);
+        let pages = entry.pages.as_ref().expect("memory");
+        for grain in 4..8 {
+            pages.set_home(grain, 1);
+            machine
+                .homes
+                .borrow_mut()
+                .extend(pages_of(pages, grain).into_iter().map(|page| (page, 1)));
+            pages.note_use(grain, PageAccess { thread: 7, node: 0 });
+        }
+        assert_eq!(entry.pending(), 4);
+        let mut size = FIRST;
+        let batch = move_some(&machine, &entry, &settings, Some(&placement), &mut size);
+        let promoted = pages.tiers().expect("tracked").promoted.load(Relaxed);
+        assert_eq!((batch.moved, promoted), (2 * PAGES as u64, 2 * PAGES as u64));
+        assert!(size.bytes(Duration::MAX) != FIRST.bytes(Duration::MAX), "its time was learned");
+        assert_eq!(
+            (entry.pending(), [4, 5, 6].map(|grain| pages.home(grain))),
+            (0, [Some(0), Some(0), Some(1)])
+        );
     }
 
     #[test]

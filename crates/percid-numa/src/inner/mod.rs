@@ -92,7 +92,7 @@ impl Inner {
         Inner {
             settings,
             rules,
-            tiers: Placement::new(&settings, &nodes::usable_nodes()),
+            tiers: Placement::new(&Linux, &settings, &nodes::usable_nodes()),
             nodes: nodes::nodes_with_memory(),
             fork_check: ForkCheck::new(),
             began: Instant::now(),
@@ -415,7 +415,7 @@ impl Inner {
         let pages = entries.values().filter_map(|entry| entry.pages.as_ref());
         pages.for_each(|pages| pages.set_nodes(&nodes));
         if let Some(tiers) = &self.tiers {
-            tiers.begin_pass(&entries, &nodes);
+            tiers.begin_pass(&Linux, &entries, &nodes);
         }
         (nodes.len() > 1).then_some(entries)
     }

@@ -117,6 +117,38 @@ mod tests {
     }
 
     #[test]
+    fn until_somebody_was_seen_all_periods_count() {
+        let settings = Settings::default();
+        let mut periods = Periods::new(&settings);
+        assert_eq!(periods.shortest(), SECOND);
+        periods.by_bit[0] = SECOND / 2;
+        assert_eq!(periods.shortest(), SECOND / 2);
+        periods.adapt(&[Seen::default(); BITS], 0, &settings, 0);
+        assert_eq!((periods.shortest(), periods.active), (SECOND / 2, 0), "nobody was seen");
+    }
+
+    /// Regions of 12 passes, where the longest period is 5 s and the shortest 100 ms.
+    #[test]
+    fn the_size_of_the_regions_bounds_the_periods() {
+        let settings = Settings::default();
+        let mut periods = Periods::new(&settings);
+        let mut seen = [Seen::default(); BITS];
+        for _ in 0..9 {
+            seen[bit(7)][1] += 1;
+            periods.adapt(&seen, 0, &settings, 3 << 30);
+        }
+        assert_eq!(periods.of(7), 5 * SECOND);
+        periods.begin_again(&settings, 3 << 30);
+        assert_eq!(periods.of(7), SECOND / 10);
+        // Half of the accesses are private and none is local: fewer than seven tenths.
+        seen[bit(7)] = [0, 10, 10, 10];
+        periods.begin_again(&settings, 0);
+        periods.before = [Seen::default(); BITS];
+        periods.adapt(&seen, 0, &settings, 3 << 30);
+        assert_eq!(periods.of(7), SECOND * 8 / 10);
+    }
+
+    #[test]
     fn a_change_begins_again_with_the_shortest_period() {
         let settings = Settings::default();
         let mut periods = Periods::new(&settings);

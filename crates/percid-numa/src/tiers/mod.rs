@@ -22,7 +22,7 @@ use percid_rules::scan::{Settings, Tiers};
 use crate::access::entry::Entry;
 use crate::access::pages::Pages;
 use crate::access_method::AccessMethod;
-use crate::kernel::Linux;
+use crate::kernel::Kernel;
 use crate::lock::lock;
 use crate::sys::clock;
 use crate::tiers::slow::SlowNodes;
@@ -60,10 +60,14 @@ pub(crate) struct Cold {
 
 impl Placement {
     /// Makes the placement; `None` if the settings do not request it.
-    pub(crate) fn new(settings: &Settings, usable: &[u32]) -> Option<Placement> {
+    pub(crate) fn new(
+        kernel: &impl Kernel,
+        settings: &Settings,
+        usable: &[u32],
+    ) -> Option<Placement> {
         let tiers = settings.tiers?;
         let state = State {
-            nodes: SlowNodes::read(&Linux, usable),
+            nodes: SlowNodes::read(kernel, usable),
             threshold: HotThreshold::new(&tiers, clock::since_boot()),
             promotion: RateLimit::new(tiers.rate),
             demotion: RateLimit::new(tiers.rate),
@@ -97,9 +101,14 @@ impl Placement {
 
     /// Prepares for a pass: reads the nodes again, adapts the threshold, and restarts the search
     /// for cold grains.
-    pub(crate) fn begin_pass(&self, entries: &BTreeMap<usize, Arc<Entry>>, usable: &[u32]) {
+    pub(crate) fn begin_pass(
+        &self,
+        kernel: &impl Kernel,
+        entries: &BTreeMap<usize, Arc<Entry>>,
+        usable: &[u32],
+    ) {
         let mut state = lock(&self.state);
-        state.nodes = SlowNodes::read(&Linux, usable);
+        state.nodes = SlowNodes::read(kernel, usable);
         let tracked = || entries.values().filter_map(|entry| entry.pages.as_ref()?.tiers());
         let hot = tracked().map(|tracked| tracked.hot.load(Relaxed)).sum();
         state.threshold.adapt(clock::since_boot(), hot, self.settings.rate, self.interval);
@@ -160,18 +169,26 @@ pub(crate) fn is_searched(entry: &Entry) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, AtomicU32};
+
     use super::*;
     use crate::access::pages::Layout;
+    use crate::kernel::pretended::Pretended;
     use crate::sys::memory;
     use percid_rules::scan::Width;
 
     const PAGE: usize = 4096;
 
+    /// Node 1 has no CPUs.
+    fn machine() -> Pretended {
+        let with_cpus = Some(vec![0]);
+        Pretended { with_cpus, with_memory: vec![0, 1], ..Pretended::default() }
+    }
+
     /// Makes pages of a region on node 0, whose slow neighbour is node 1.
     fn placed(settings: Tiers, grains: usize) -> (Placement, Pages) {
         let settings = Settings { tiers: Some(settings), ..Settings::default() };
-        let placement = Placement::new(&settings, &[0]).expect("wanted");
-        lock(&placement.state).nodes = SlowNodes { slow: vec![1], targets: vec![(0, 1)] };
+        let placement = Placement::new(&machine(), &settings, &[0, 1]).expect("wanted");
         let layout = Layout {
             start: 1 << 20,
             bytes: grains * PAGE,
@@ -194,7 +211,7 @@ mod tests {
 
     #[test]
     fn nothing_is_kept_for_who_does_not_ask() {
-        assert!(Placement::new(&Settings::default(), &[0]).is_none());
+        assert!(Placement::new(&machine(), &Settings::default(), &[0]).is_none());
     }
 
     #[test]
@@ -253,6 +270,69 @@ mod tests {
         placement.keep_to_rate(&pages, &mut grains);
         let promoted = grains.iter().filter(|(grain, _)| *grain < 50).count();
         assert_eq!((promoted, grains.len()), (10, 60), "what is on fast nodes does not count");
+    }
+
+    /// An entry with these pages.
+    fn entry(pages: Pages) -> Entry {
+        Entry {
+            range: 0..0,
+            access: AccessMethod::Reported,
+            pages: Some(pages),
+            tally: Mutex::default(),
+            active: AtomicU32::new(0),
+            gone: AtomicBool::new(false),
+            monitor: None,
+            is_kept_from_kernel: false,
+            vanished: AtomicBool::new(false),
+        }
+    }
+
+    #[test]
+    fn a_pass_looks_at_the_nodes_again_adapts_the_threshold_and_begins_a_search() {
+        let (placement, pages) = placed(AT_ONCE_COLD, 8);
+        (0..8).for_each(|grain| _ = pages.arm(grain, 0));
+        assert_eq!(
+            (placement.slow_nodes(), placement.take_cold(&pages, 8).grains.len()),
+            (vec![1], 8)
+        );
+        let entries = BTreeMap::from([(0, Arc::new(entry(pages)))]);
+        let entry = &entries[&0];
+        let pages = entry.pages.as_ref().expect("pages");
+        assert!(!is_searched(entry), "the search is over");
+        placement.begin_pass(&machine(), &entries, &[0, 1]);
+        assert!(is_searched(entry));
+        assert_eq!(placement.take_cold(pages, 2).grains, [(0, 1), (1, 1)]);
+        assert!(is_searched(entry));
+        entry.gone.store(true, Relaxed);
+        assert!(!is_searched(entry), "its memory is gone");
+        // The slow node may not be used any more.
+        placement.begin_pass(&machine(), &entries, &[0]);
+        assert_eq!(
+            (placement.slow_nodes(), placement.take_cold(pages, 8).grains),
+            (vec![], vec![])
+        );
+        assert!(!pages.tiers().expect("tracked").crosses(0, 1));
+        // More was hot than may be promoted, for longer than the interval.
+        lock(&placement.state).threshold = HotThreshold::new(&AT_ONCE_COLD, Duration::ZERO);
+        pages.tiers().expect("tracked").hot.store(u64::MAX / 2, Relaxed);
+        let until_now = Placement { interval: Duration::ZERO, ..placement };
+        until_now.begin_pass(&machine(), &entries, &[0, 1]);
+        assert!(lock(&until_now.state).threshold.get() < AT_ONCE_COLD.hot_threshold);
+    }
+
+    #[test]
+    fn memory_whose_reads_are_not_seen_is_not_demoted() {
+        for (access, is_demoted) in [(AccessMethod::Written, false), (AccessMethod::Trapped, true)]
+        {
+            let (placement, mut pages) = placed(AT_ONCE_COLD, 8);
+            assert!(placement.track(&mut pages, access, memory::map));
+            assert_eq!(pages.tiers().expect("tracked").is_demoted, is_demoted);
+            let entries = BTreeMap::from([(0, Arc::new(entry(pages)))]);
+            placement.begin_pass(&machine(), &entries, &[0, 1]);
+            assert_eq!(is_searched(&entries[&0]), is_demoted);
+        }
+        let (placement, mut pages) = placed(AT_ONCE_COLD, 8);
+        assert!(!placement.track(&mut pages, AccessMethod::Reported, |_| None), "no memory");
     }
 
     #[test]

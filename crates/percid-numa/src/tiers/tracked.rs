@@ -60,12 +60,12 @@ impl OfRegion {
         self.stamp_at(grain, clock::since_boot());
     }
 
-    pub(super) fn stamp_at(&self, grain: usize, now: Duration) {
+    pub(crate) fn stamp_at(&self, grain: usize, now: Duration) {
         self.stamps()[grain].store(Stamp::at(now).word(), Relaxed);
     }
 
     /// Returns the time since a grain was armed last.
-    pub(super) fn age(&self, grain: usize, now: Duration) -> Duration {
+    pub(crate) fn age(&self, grain: usize, now: Duration) -> Duration {
         Stamp::from_word(self.stamps()[grain].load(Relaxed)).age(now)
     }
 
@@ -238,6 +238,16 @@ mod tests {
         }
         let counts = [&tracked.promoted, &tracked.demoted].map(|count| count.load(Relaxed));
         assert_eq!(counts, [5, 3]);
+    }
+
+    #[test]
+    fn each_slow_node_is_one_of_1024() {
+        let tracked = tracked();
+        for node in [0, 1, 63, 64, 65, 127, 128, 500, 1023] {
+            tracked.set(&[node], SECOND);
+            let slow: Vec<u32> = (0..1100).filter(|&other| tracked.is_slow(other)).collect();
+            assert_eq!(slow, [node]);
+        }
     }
 
     #[test]
