@@ -21,8 +21,15 @@ use crate::report::event::Event;
 /// ```
 /// use percid_numa::Balancer;
 ///
+/// let table = vec![0u64; 1 << 17];
+/// let start = table.as_ptr().cast::<u8>().map_addr(|address| address.next_multiple_of(1 << 16));
 /// let balancer = Balancer::new();
-/// assert_eq!(balancer.report().regions.len(), 0);
+/// let region = balancer.register(start, 1 << 19)?;
+/// region.touch(4096); // this thread uses the page at this offset
+/// balancer.pass();
+/// balancer.move_batch();
+/// assert_eq!(balancer.report().regions.len(), 1);
+/// # Ok::<(), percid_numa::RegisterError>(())
 /// ```
 #[derive(Debug)]
 pub struct Balancer {

@@ -83,7 +83,19 @@ pub struct LongWait {
     pub instead: Vec<(Who, u64)>,
 }
 
-/// Finds out how long threads wait. Counts events as they are done.
+/// Returns the waits of threads for a CPU. Adds processed events to `progress`.
+///
+/// ```
+/// use percid_sim::run_control::RunControl;
+/// use percid_trace::questions::{LatencySettings, latency};
+///
+/// let trace = percid_trace::read::read("tests/fixtures/nginx.parquet".as_ref())?;
+/// let settings = LatencySettings { worst: 3, ..LatencySettings::default() };
+/// let found = latency(&trace, &settings, &RunControl::default());
+/// assert_eq!(found.worst.len(), 3);
+/// assert!(found.worst[0].ns >= found.worst[1].ns);
+/// # Ok::<(), percid_trace::Error>(())
+/// ```
 pub fn latency(trace: &Trace, settings: &LatencySettings, progress: &RunControl) -> Latency {
     let mut follower = Follower::new(trace, &settings.window);
     let mut waits = Waits { settings, threads: Vec::new(), worst: BinaryHeap::new(), longest: 0 };

@@ -40,6 +40,32 @@ pub struct Interval {
 ///
 /// It keeps the events of one interval, of which it leaves out those beyond a number, and what is
 /// known of the threads that live. What was left out still counts for what comes after it.
+///
+/// A whole trace, as one piece, in intervals of 10 ms:
+///
+/// ```
+/// use std::ops::ControlFlow;
+/// use std::time::Duration;
+///
+/// use percid_trace::record::{Piece, Sink};
+/// use percid_trace::spool::Intervals;
+///
+/// let trace = percid_trace::read::read("tests/fixtures/nginx.parquet".as_ref())?;
+/// let mut switches = Vec::new();
+/// let mut intervals = Intervals::new(Duration::from_millis(10), 1 << 20, |interval| {
+///     switches.push(interval.trace.events.len());
+///     ControlFlow::Continue(())
+/// });
+/// intervals.begin(&trace.origin).expect("nothing refuses it");
+/// let events = &trace.events[..];
+/// let asked = events.last().map_or(0, |event| event.time);
+/// let (texts, until) = (&trace.texts, u64::MAX);
+/// let piece =
+///     Piece { events, numa: &[], counted: &[], counters: 0, texts, lost: 0, asked, until };
+/// _ = intervals.take(&piece).expect("nothing refuses it");
+/// assert!(switches.len() > 1);
+/// # Ok::<(), percid_trace::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Intervals<F> {
     length: u64,
