@@ -90,6 +90,8 @@ pub(crate) mod pretended {
         pub(crate) homes: RefCell<BTreeMap<usize, u32>>,
         /// Pages that cannot be moved at present.
         pub(crate) busy: BTreeSet<usize>,
+        /// Pages that lose their memory before anybody asks for their nodes.
+        pub(crate) discarded: BTreeSet<usize>,
         /// Nodes that refuse pages, with the `errno`.
         pub(crate) refused: BTreeMap<u32, i32>,
         /// The `errno` of all queries, if they fail.
@@ -110,8 +112,9 @@ pub(crate) mod pretended {
         fn query(&self, pages: &[usize], nodes: &mut [i32]) -> Result<(), i32> {
             self.asked.set(self.asked.get() + pages.len());
             for (page, node) in pages.iter().zip(nodes) {
-                let home = self.homes.borrow().get(page).copied();
-                *node = home.map_or(-libc::ENOENT, |home| home as i32);
+                let homes = self.homes.borrow();
+                let home = homes.get(page).filter(|_| !self.discarded.contains(page));
+                *node = home.map_or(-libc::ENOENT, |home| *home as i32);
             }
             self.mute.map_or(Ok(()), Err)
         }

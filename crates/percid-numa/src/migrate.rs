@@ -509,6 +509,10 @@ mod tests {
         if now < Duration::from_secs(61) {
             return;
         }
+        pages.go_on_with_work().over = true;
+        let gone = demote_some(&machine, &entry, &settings, &placement, &mut FIRST.clone());
+        assert_eq!((gone.0.moved, gone.0.failed, gone.1), (0, 0, false), "the region is gone");
+        pages.go_on_with_work().over = false;
         let batch = demote_some(&machine, &entry, &settings, &placement, &mut FIRST.clone()).0;
         assert_eq!((batch.moved, batch.failed), (2 * PAGES as u64 - 1, 1));
         let now = clock::since_boot();

@@ -248,6 +248,35 @@ mod tests {
         assert_eq!(machine.asked.get(), 32);
     }
 
+    /// Four blocks; of one nothing is left, and of another one page.
+    #[test]
+    fn memory_that_is_discarded_meanwhile_is_not_found() {
+        let page = memory::page_size();
+        let pages = pages(START, 64 * page, page.trailing_zeros(), true);
+        let grains: Vec<usize> = (0..64).collect();
+        let address = |place: usize| START + place * page;
+        let left = |place: &usize| !(16..32).contains(place) && !(48..63).contains(place);
+        for known in [false, true] {
+            let machine = Pretended {
+                discarded: (0..64).filter(|place| !left(place)).map(address).collect(),
+                ..Pretended::default()
+            };
+            machine.homes.borrow_mut().extend((0..64).map(|place| (address(place), 1)));
+            grains.iter().filter(|_| known).for_each(|&grain| pages.set_home(grain, 1));
+            for turn in 0..16 {
+                let found = look_up(&machine, &pages, &grains, turn).expect("answers");
+                let of_blocks = |blocks: Range<usize>| {
+                    found.iter().filter(|there| blocks.contains(&there.grain)).count()
+                };
+                let counts = [0..16, 16..32, 32..48].map(of_blocks);
+                // A block whose nodes are known is not asked about page by page.
+                let gone = if known { [16, 16, 16] } else { [16, 0, 16] };
+                assert!(counts == gone || counts == [16, 0, 16], "{known}, {turn}: {counts:?}");
+                assert!(found.iter().all(|there| there.node == 1), "{known}, {turn}");
+            }
+        }
+    }
+
     #[test]
     fn what_is_refused_is_told_with_the_number_of_pages() {
         let page = memory::page_size();
