@@ -41,7 +41,7 @@ pub(super) fn bind(node: Option<u32>) -> io::Result<()> {
     // The kernel ignores the last of these bits.
     let bits = if mask.is_empty() { 0 } else { mask.len() * BITS + 1 };
     let mask = if mask.is_empty() { std::ptr::null() } else { mask.as_ptr() };
-    // SAFETY: the kernel reads `bits` bits at most from the mask, which has that many, or is null
-    // with 0 bits.
+    // SAFETY: the kernel reads `bits - 1` bits of the mask, which has that many; if the mask is
+    // null, it reads nothing.
     result(unsafe { libc::syscall(libc::SYS_set_mempolicy, mode, mask, bits) })
 }
