@@ -1,4 +1,4 @@
-//! What percid's table has had to do, and where an ID's memory is.
+//! Statistics of percid's table, and the memory of an ID.
 
 use std::ffi::{c_int, c_void};
 
@@ -62,7 +62,7 @@ pub unsafe extern "C" fn percid_activity_read(activity: *mut Activity, size: usi
         let Some(now) = percid::id::activity() else { return -libc::EAGAIN };
         let percid::id::Activity { given, stolen, evicted, evictions, held, max_nr_cid, .. } = now;
         let now = Activity { given, stolen, evicted, evictions, held, max_nr_cid };
-        // SAFETY: the caller's memory.
+        // SAFETY: the caller guarantees memory of this size, or NULL.
         unsafe { sized::store(activity, size, &now) }
     })
 }
@@ -80,7 +80,7 @@ pub unsafe extern "C" fn percid_activity_read(activity: *mut Activity, size: usi
 /// `ranges` is [memory](crate#safety) for `capacity` of them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_id_memory(id: u32, ranges: *mut Range, capacity: usize) -> usize {
-    // SAFETY: the caller's memory.
+    // SAFETY: the caller guarantees memory of this size, or NULL.
     guard(0, || unsafe {
         crate::list::write(percid::id::memory_of(id).map(Range::of), ranges, capacity)
     })

@@ -1,4 +1,4 @@
-//! The consumer of a ring, held: for programs that fetch records instead of being called for them.
+//! The held consumer of a ring: for programs that fetch records instead of receiving callbacks.
 
 use std::cell::UnsafeCell;
 use std::ffi::c_int;
@@ -25,9 +25,9 @@ use crate::ring::{Event, Ring};
 /// Memory: some hundred bytes, and as many as the longest record that it has fetched.
 #[derive(Debug)]
 pub struct Consumer {
-    /// The ring, as the program knows it: it may be destroyed first.
+    /// The program's handle of the ring, which may be destroyed before the consumer.
     ring: *const Ring,
-    /// The process of which a thread is using it; 0 if none is.
+    /// The process whose thread is using the consumer; 0 if none is.
     in_use: AtomicU64,
     held: UnsafeCell<Option<Held>>,
 }
@@ -35,13 +35,14 @@ pub struct Consumer {
 #[derive(Debug)]
 struct Held {
     consumer: percid::ring::Consumer<'static>,
-    /// The round that has begun.
+    /// The current round.
     round: Option<Poll>,
 }
 
-// SAFETY: what is held is used by the thread that has set `in_use`; the ring's handle is a number.
+// SAFETY: only the thread that has set `in_use` accesses `held`; the ring's handle is a number.
 unsafe impl Send for Consumer {}
-// SAFETY: as above.
+// SAFETY: only the thread that has set `in_use` accesses `held`, so shared references may be used
+// by several threads.
 unsafe impl Sync for Consumer {}
 
 static CONSUMERS: Registry<Consumer> = Registry::new();
@@ -66,8 +67,8 @@ pub unsafe extern "C" fn percid_consumer_open(
     ring: *mut Ring,
 ) -> c_int {
     let make = || {
-        // SAFETY: the caller's handle. What refers to the object is used only as long as the handle
-        // is good.
+        // SAFETY: the caller guarantees a handle. References to the object are used only while the
+        // handle is good.
         let object: &'static percid::Ring = unsafe { Registry::object(ring.cast_const()) }?;
         if is_visiting(object) {
             return Err(-libc::EDEADLK);
@@ -76,7 +77,7 @@ pub unsafe extern "C" fn percid_consumer_open(
         let held = UnsafeCell::new(Some(Held { consumer, round: None }));
         Ok(Consumer { ring, in_use: AtomicU64::new(0), held })
     };
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     unsafe { CONSUMERS.create(consumer, make) }
 }
 
@@ -99,7 +100,7 @@ pub unsafe extern "C" fn percid_consumer_next(consumer: *mut Consumer, event: *m
     if event.is_null() {
         return -libc::EINVAL;
     }
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     let consumer = match unsafe { Registry::object(consumer.cast_const()) } {
         Ok(consumer) => consumer,
         Err(error) => return error,
@@ -110,7 +111,7 @@ pub unsafe extern "C" fn percid_consumer_next(consumer: *mut Consumer, event: *m
     };
     match consumer.with(next) {
         Ok(Some(found)) => {
-            // SAFETY: the caller's memory.
+            // SAFETY: the caller guarantees memory for an event, and it is not NULL.
             unsafe { event.write(found) };
             1
         }
@@ -129,7 +130,7 @@ pub unsafe extern "C" fn percid_consumer_next(consumer: *mut Consumer, event: *m
 /// `consumer` is [a handle](crate#safety), which no other thread uses.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_consumer_close(consumer: *mut Consumer) -> c_int {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     let object = match unsafe { Registry::object(consumer.cast_const()) } {
         Ok(object) => object,
         Err(error) => return error,
@@ -140,27 +141,27 @@ pub unsafe extern "C" fn percid_consumer_close(consumer: *mut Consumer) -> c_int
     };
     guard((), || match held {
         Some(held) if object.has_ring() => held.end(),
-        // Nothing may be given back to a ring that is gone.
+        // A destroyed ring must not be accessed any more.
         Some(held) => held.consumer.abandon(),
         None => {}
     });
-    // SAFETY: the caller's handle, which no other thread uses.
+    // SAFETY: the caller guarantees a handle that no other thread uses.
     unsafe { CONSUMERS.destroy(consumer) }
 }
 
 impl Consumer {
-    /// Whether the ring is there. (Whoever destroys it sees to it that it is not in use.)
+    /// Returns `true` if the ring exists. (Its destruction requires that it is not in use.)
     fn has_ring(&self) -> bool {
-        // SAFETY: it was a good handle when the consumer was made.
+        // SAFETY: it was a good handle when the consumer was created.
         unsafe { Registry::object(self.ring) }.is_ok()
     }
 
-    /// In a child of fork that a thread of the parent was using it does not count: the child does
-    /// not have that thread.
+    /// Runs `body` with exclusive access. In a child of fork the mark of a parent's thread is
+    /// ignored, because the child does not have that thread.
     ///
     /// # Errors
     ///
-    /// Another thread is at it, and those of `body`.
+    /// Fails if another thread uses the consumer, and with the errors of `body`.
     fn with<T>(
         &self,
         body: impl FnOnce(&mut Option<Held>) -> Result<T, c_int>,
@@ -171,19 +172,21 @@ impl Consumer {
             return Err(-libc::EBUSY);
         }
         if user != 0 {
-            // SAFETY: this thread is the one that has set the mark. What stood here is neither read
-            // nor dropped: the parent's thread may have been half way through a change of it.
+            // SAFETY: this thread has set the mark, so no other one accesses `held`. The old value
+            // is neither read nor dropped: the parent's thread may have been in the middle of a
+            // change.
             unsafe { self.held.get().write(self.anew()) };
         }
-        // SAFETY: as above.
+        // SAFETY: this thread has set the mark, so no other one accesses `held`.
         let result = body(unsafe { &mut *self.held.get() });
         self.in_use.store(0, Release);
         result
     }
 
-    /// The consumer that takes the place of the one that a thread of the parent was using.
+    /// Returns a new consumer that replaces the one that a thread of the parent was using.
     fn anew(&self) -> Option<Held> {
-        // SAFETY: as in `has_ring`; what refers to the object is used only as long as it is there.
+        // SAFETY: it was a good handle when the consumer was created; references to the object are
+        // used only while it exists.
         let ring: &'static percid::Ring = unsafe { Registry::object(self.ring) }.ok()?;
         Some(Held { consumer: ring.consumer()?, round: None })
     }
@@ -216,7 +219,8 @@ mod tests {
     #[test]
     fn a_thread_of_the_parent_is_no_user_of_the_childs_copy() {
         let (mut ring, mut consumer) = (ptr::null_mut(), ptr::null_mut());
-        // SAFETY: places for handles, handles, and a place for an event; an event may be zero.
+        // SAFETY: the pointers are places for handles, handles, and a place for an event; an event
+        // may be zero.
         unsafe {
             assert_eq!(percid_ring_create(&mut ring, 4096, 1), 0);
             assert_eq!(percid_ring_append(ring, c"record".as_ptr().cast(), 6), 0);
@@ -226,7 +230,8 @@ mod tests {
             held.in_use.store(process(), Relaxed);
             assert_eq!(percid_consumer_next(consumer, &mut event), -libc::EBUSY);
             assert_eq!(percid_consumer_close(consumer), -libc::EBUSY);
-            // As a child finds it: its place is another process's, and so is the user.
+            // The state in a child of fork: another process holds the consumer's place, and the
+            // mark names it.
             held.in_use.store(process() + 1, Relaxed);
             let abandoned = (*held.held.get()).take().expect("open");
             abandoned.end();

@@ -31,20 +31,20 @@ pub struct Counter {
 const _: () = {
     assert!(size_of::<Counter>() == size_of::<percid::Counter>());
     assert!(align_of::<Counter>() == align_of::<percid::Counter>());
-    // SAFETY: both are eight bytes.
+    // SAFETY: both types have eight bytes, and every value of them is a valid `u64`.
     let word: u64 = unsafe { std::mem::transmute(percid::Counter::new()) };
     assert!(word == 0, "PERCID_COUNTER_INIT is a new counter");
 };
 
-/// The counter as the library knows it, for as long as the caller's pointer is good; `None` for
-/// NULL and for another copy's.
+/// Returns a reference to the library's counter, while the caller's pointer is valid; `None` for
+/// NULL and for another copy's counter.
 ///
 /// # Safety
 ///
 /// `counter` is NULL or points to a counter that outlives `'a`.
 unsafe fn counter<'a>(counter: *const Counter) -> Option<&'a percid::Counter> {
     // SAFETY: size and alignment are those of the library's type, all of whose changes are atomic;
-    // every value that a C program can have lawfully stored is a counter.
+    // every value that a C program may store is a counter.
     unsafe { copies::own(counter.cast::<percid::Counter>()) }.ok()
 }
 
@@ -58,7 +58,7 @@ unsafe fn counter<'a>(counter: *const Counter) -> Option<&'a percid::Counter> {
 /// `counter` is [an object](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_counter_add(counter: *mut Counter, n: i64) {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     unsafe { percid_counter_add_slow(counter, n) }
 }
 
@@ -71,7 +71,7 @@ pub unsafe extern "C" fn percid_counter_add(counter: *mut Counter, n: i64) {
 /// `counter` is [an object](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_counter_add_slow(counter: *mut Counter, n: i64) {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     if let Some(counter) = unsafe { self::counter(counter) } {
         guard((), || counter.add(n));
     }
@@ -95,7 +95,7 @@ pub unsafe extern "C" fn percid_counter_with_source(counter: *mut Counter, sourc
     };
     guard(-libc::EFAULT, || match percid::Counter::with_source(source) {
         Ok(made) => {
-            // SAFETY: the caller gives memory for a counter.
+            // SAFETY: the caller guarantees memory for a counter, and it is not NULL.
             unsafe { counter.cast::<percid::Counter>().write(made) };
             0
         }
@@ -113,7 +113,7 @@ pub unsafe extern "C" fn percid_counter_with_source(counter: *mut Counter, sourc
 /// `counter` is [an object](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_counter_sum(counter: *const Counter) -> i64 {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     let counter = unsafe { self::counter(counter) };
     guard(0, || counter.map_or(0, percid::Counter::sum))
 }
@@ -129,7 +129,7 @@ pub unsafe extern "C" fn percid_counter_sum(counter: *const Counter) -> i64 {
 /// `counter` is [an object](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_counter_take(counter: *mut Counter) -> i64 {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     let counter = unsafe { self::counter(counter) };
     guard(0, || counter.map_or(0, percid::Counter::take))
 }
@@ -150,9 +150,9 @@ pub unsafe extern "C" fn percid_counter_by_id(
     values: *mut i64,
     capacity: usize,
 ) -> usize {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     let Some(counter) = (unsafe { self::counter(counter) }) else { return 0 };
-    // SAFETY: as above.
+    // SAFETY: the caller guarantees memory for `capacity` values, or NULL.
     guard(0, || unsafe { list::write(counter.by_id(), values, capacity) })
 }
 
@@ -163,7 +163,7 @@ pub unsafe extern "C" fn percid_counter_by_id(
 /// `counter` is [an object](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_counter_shared(counter: *const Counter) -> i64 {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     let counter = unsafe { self::counter(counter) };
     guard(0, || counter.map_or(0, percid::Counter::shared))
 }
@@ -185,7 +185,8 @@ pub unsafe extern "C" fn percid_counter_shared(counter: *const Counter) -> i64 {
 /// `counter` is [an object](crate#safety), which no other thread uses.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_counter_destroy(counter: *mut Counter) {
-    // SAFETY: the caller's pointer, which no other thread uses now.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid, and that no other thread
+    // uses the object.
     guard((), || unsafe {
         destroyed::destroy(counter.cast(), percid::capi::destroy_counter);
     });

@@ -1,4 +1,4 @@
-//! Histograms. A record is in `include/percid_inline.h`, in the caller's code.
+//! Histograms. Recording is in `include/percid_inline.h`, in the caller's code.
 
 use std::ffi::c_int;
 
@@ -37,7 +37,7 @@ pub struct Histogram {
 const _: () = {
     assert!(size_of::<Histogram>() == size_of::<percid::Histogram>());
     assert!(align_of::<Histogram>() == align_of::<percid::Histogram>());
-    // SAFETY: both are eight bytes.
+    // SAFETY: both types have eight bytes, and every value of them is a valid `u64`.
     let word: u64 = unsafe { std::mem::transmute(percid::Histogram::new()) };
     assert!(word == 0, "PERCID_HISTOGRAM_INIT is a new histogram");
     assert!(
@@ -64,7 +64,8 @@ pub struct Bucket {
     pub count: u64,
 }
 
-/// The histogram as the library knows it; `None` for NULL and for another copy's.
+/// Returns a reference to the library's histogram; `None` for NULL and for another copy's
+/// histogram.
 ///
 /// # Safety
 ///
@@ -84,7 +85,7 @@ unsafe fn histogram<'a>(histogram: *const Histogram) -> Option<&'a percid::Histo
 /// `histogram` is [an object](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_histogram_record(histogram: *mut Histogram, value: u64) {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     unsafe { percid_histogram_record_slow(histogram, value, 1) }
 }
 
@@ -99,7 +100,7 @@ pub unsafe extern "C" fn percid_histogram_record_many(
     value: u64,
     times: u64,
 ) {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     unsafe { percid_histogram_record_slow(histogram, value, times) }
 }
 
@@ -115,7 +116,7 @@ pub unsafe extern "C" fn percid_histogram_record_slow(
     value: u64,
     times: u64,
 ) {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     if let Some(histogram) = unsafe { self::histogram(histogram) } {
         guard((), || histogram.record_many(value, times));
     }
@@ -139,7 +140,7 @@ pub unsafe extern "C" fn percid_histogram_with_source(
     };
     guard(-libc::EFAULT, || match percid::Histogram::with_source(source) {
         Ok(made) => {
-            // SAFETY: the caller gives memory for a histogram.
+            // SAFETY: the caller guarantees memory for a histogram, and it is not NULL.
             unsafe { histogram.cast::<percid::Histogram>().write(made) };
             0
         }
@@ -162,7 +163,7 @@ pub unsafe extern "C" fn percid_histogram_snapshot(
     histogram: *const Histogram,
     snapshot: *mut *mut Snapshot,
 ) -> c_int {
-    // SAFETY: the caller's pointers.
+    // SAFETY: the caller guarantees that the pointers are NULL or valid.
     unsafe { read(histogram, snapshot, percid::Histogram::snapshot) }
 }
 
@@ -178,7 +179,7 @@ pub unsafe extern "C" fn percid_histogram_take(
     histogram: *mut Histogram,
     snapshot: *mut *mut Snapshot,
 ) -> c_int {
-    // SAFETY: the caller's pointers.
+    // SAFETY: the caller guarantees that the pointers are NULL or valid.
     unsafe { read(histogram, snapshot, percid::Histogram::take) }
 }
 
@@ -189,7 +190,7 @@ pub unsafe extern "C" fn percid_histogram_take(
 /// `histogram` is [an object](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_histogram_unrecorded(histogram: *const Histogram) -> u64 {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     unsafe { self::histogram(histogram) }.map_or(0, percid::Histogram::unrecorded)
 }
 
@@ -202,7 +203,8 @@ pub unsafe extern "C" fn percid_histogram_unrecorded(histogram: *const Histogram
 /// `histogram` is [an object](crate#safety), which no other thread uses.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_histogram_destroy(histogram: *mut Histogram) {
-    // SAFETY: the caller's pointer, which no other thread uses now.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid, and that no other thread
+    // uses the object.
     guard((), || unsafe {
         destroyed::destroy(histogram.cast(), percid::capi::destroy_histogram);
     });
@@ -220,7 +222,7 @@ pub unsafe extern "C" fn percid_snapshot_create(snapshot: *mut *mut Snapshot) ->
     if snapshot.is_null() {
         return -libc::EINVAL;
     }
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees a valid pointer, and it is not NULL.
     unsafe { store(snapshot, Counts::new) }
 }
 
@@ -232,7 +234,7 @@ pub unsafe extern "C" fn percid_snapshot_create(snapshot: *mut *mut Snapshot) ->
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_snapshot_free(snapshot: *mut Snapshot) {
     if !snapshot.is_null() {
-        // SAFETY: made by `store`, and the caller gives it up.
+        // SAFETY: `store` created the snapshot, and the caller does not use it any more.
         guard((), || drop(unsafe { Box::from_raw(snapshot) }));
     }
 }
@@ -244,7 +246,7 @@ pub unsafe extern "C" fn percid_snapshot_free(snapshot: *mut Snapshot) {
 /// `snapshot` is [a result](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_snapshot_count(snapshot: *const Snapshot) -> u64 {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     unsafe { snapshot.as_ref() }.map_or(0, |snapshot| snapshot.0.count())
 }
 
@@ -264,7 +266,7 @@ pub unsafe extern "C" fn percid_snapshot_quantile(
     if q.is_nan() {
         return -libc::EINVAL;
     }
-    // SAFETY: the caller's pointers.
+    // SAFETY: the caller guarantees that the pointers are NULL or valid.
     unsafe { figure(snapshot, value, |counts| counts.quantile(q)) }
 }
 
@@ -275,7 +277,7 @@ pub unsafe extern "C" fn percid_snapshot_quantile(
 /// `snapshot` is [a result](crate#safety). `value` is [memory](crate#safety) for a number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_snapshot_min(snapshot: *const Snapshot, value: *mut u64) -> c_int {
-    // SAFETY: the caller's pointers.
+    // SAFETY: the caller guarantees that the pointers are NULL or valid.
     unsafe { figure(snapshot, value, Counts::min) }
 }
 
@@ -286,7 +288,7 @@ pub unsafe extern "C" fn percid_snapshot_min(snapshot: *const Snapshot, value: *
 /// `snapshot` is [a result](crate#safety). `value` is [memory](crate#safety) for a number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_snapshot_max(snapshot: *const Snapshot, value: *mut u64) -> c_int {
-    // SAFETY: the caller's pointers.
+    // SAFETY: the caller guarantees that the pointers are NULL or valid.
     unsafe { figure(snapshot, value, Counts::max) }
 }
 
@@ -297,7 +299,7 @@ pub unsafe extern "C" fn percid_snapshot_max(snapshot: *const Snapshot, value: *
 /// `snapshot` is [a result](crate#safety). `mean` is [memory](crate#safety) for a number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_snapshot_mean(snapshot: *const Snapshot, mean: *mut f64) -> c_int {
-    // SAFETY: the caller's pointers.
+    // SAFETY: the caller guarantees that the pointers are NULL or valid.
     unsafe { figure(snapshot, mean, Counts::mean) }
 }
 
@@ -315,13 +317,13 @@ pub unsafe extern "C" fn percid_snapshot_buckets(
     buckets: *mut Bucket,
     capacity: usize,
 ) -> usize {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     let Some(snapshot) = (unsafe { snapshot.as_ref() }) else { return 0 };
     let of = |bucket| {
         let percid::histogram::Bucket { low, high, count, .. } = bucket;
         Bucket { low, high, count }
     };
-    // SAFETY: as above.
+    // SAFETY: the caller guarantees memory for `capacity` buckets, or NULL.
     guard(0, || unsafe { list::write(snapshot.0.buckets().map(of), buckets, capacity) })
 }
 
@@ -341,7 +343,8 @@ pub unsafe extern "C" fn percid_snapshot_merge(
     }
     guard(-libc::EFAULT, || {
         if snapshot.cast_const() == other {
-            // SAFETY: the caller's pointer, which no other thread uses now.
+            // SAFETY: the caller guarantees a valid pointer to a snapshot that no other thread
+            // uses.
             let counts = unsafe { &mut (*snapshot).0 };
             if let Err(error) = errno::preserved(headroom::ask) {
                 return error;
@@ -349,7 +352,7 @@ pub unsafe extern "C" fn percid_snapshot_merge(
             let same = counts.clone();
             counts.merge(&same);
         } else {
-            // SAFETY: the caller's pointers, to different snapshots.
+            // SAFETY: the caller guarantees valid pointers, and they refer to different snapshots.
             unsafe { (*snapshot).0.merge(&(*other).0) };
         }
         0
@@ -358,15 +361,15 @@ pub unsafe extern "C" fn percid_snapshot_merge(
 
 /// # Safety
 ///
-/// The pointers are NULL or good.
+/// The pointers are NULL or valid.
 unsafe fn read(
     histogram: *const Histogram,
     snapshot: *mut *mut Snapshot,
     counts: impl FnOnce(&percid::Histogram) -> Counts,
 ) -> c_int {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     match unsafe { copies::own(histogram.cast::<percid::Histogram>()) } {
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees a valid pointer, and it is not NULL.
         Ok(histogram) if !snapshot.is_null() => unsafe { store(snapshot, || counts(histogram)) },
         Ok(_) => -libc::EINVAL,
         Err(error) => error,
@@ -377,34 +380,34 @@ unsafe fn read(
 ///
 /// # Safety
 ///
-/// `place` is good.
+/// `place` is valid for writing.
 unsafe fn store(place: *mut *mut Snapshot, counts: impl FnOnce() -> Counts) -> c_int {
     let made = errno::preserved(|| {
         guard(None, || headroom::ask().ok().map(|()| Box::new(Snapshot(counts()))))
     });
     let result = if made.is_some() { 0 } else { -libc::ENOMEM };
-    // SAFETY: by contract.
+    // SAFETY: the caller guarantees that `place` is valid for writing.
     unsafe { place.write(made.map_or(std::ptr::null_mut(), Box::into_raw)) };
     result
 }
 
-/// Stores a figure of a snapshot in the caller's memory.
+/// Stores a value of a snapshot in the caller's memory.
 ///
 /// # Safety
 ///
-/// The pointers are NULL or good.
+/// The pointers are NULL or valid.
 unsafe fn figure<F>(
     snapshot: *const Snapshot,
     place: *mut F,
     figure: impl FnOnce(&Counts) -> Option<F>,
 ) -> c_int {
-    // SAFETY: by contract.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     let Some(snapshot) = (unsafe { snapshot.as_ref() }).filter(|_| !place.is_null()) else {
         return -libc::EINVAL;
     };
     match guard(None, || figure(&snapshot.0)) {
         Some(found) => {
-            // SAFETY: by contract.
+            // SAFETY: the caller guarantees that `place` is NULL or valid, and it is not NULL.
             unsafe { place.write(found) };
             0
         }

@@ -1,4 +1,4 @@
-//! One value per ID, used exclusively by any code.
+//! One value per ID, which any code may use exclusively.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ffi::{c_int, c_void};
@@ -16,11 +16,11 @@ use crate::errno;
 use crate::registry::{Object, Registry, is_static};
 use crate::source::source;
 
-/// Values are at least so far apart that no two CPUs write to one cache line, or to two that the
-/// processor fetches together.
+/// Minimum distance of values: no two CPUs write to one cache line, or to two that the processor
+/// fetches together.
 const APART: usize = 128;
 
-/// Far beyond any value, and small enough that no size overflows.
+/// Maximum size of a value: far beyond any value, and small enough that no size overflows.
 const MAX_SIZE: usize = 1 << 40;
 
 /// A value for every CPU that asks for one, to be used by any function.
@@ -69,18 +69,18 @@ pub struct Local {
     rest: [u64; 3],
 }
 
-/// What it is in the library.
-// The generator of the header takes one `Local` for the other.
+/// The library's representation of the object.
+// cbindgen would confuse the two types named `Local`.
 /// cbindgen:ignore
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub(crate) struct Values {
-    // First, since values are dropped by what comes second.
+    // First, because dropping values uses `kind`.
     values: percid::Local<Value>,
     kind: Kind,
 }
 
-/// What all values have in common.
+/// Properties common to all values.
 #[repr(C)]
 #[derive(Debug)]
 struct Kind {
@@ -95,13 +95,13 @@ struct Kind {
 #[repr(C)]
 #[derive(Debug)]
 struct Value {
-    /// Null if there is none. In front of it stands the address of its lock.
+    /// Null if there is none. The address of its lock is stored before it.
     memory: *mut u8,
-    /// Of the object that owns the value, and outlives it.
+    /// The properties in the object that owns the value, and outlives it.
     kind: *const Kind,
 }
 
-/// What the fast path in C programs has as numbers, and what its static initialiser knows.
+/// The constants of the fast path in C programs, and of the static initialiser.
 const _: () = {
     assert!(size_of::<Local>() == size_of::<Values>() && align_of::<Local>() == 64);
     assert!(align_of::<Values>() == 64 && offset_of!(Values, values) == 0);
@@ -113,10 +113,10 @@ const _: () = {
     assert!(size_of::<Value>() == 16 && offset_of!(Value, memory) == 0);
 };
 
-// SAFETY: what C stores in a value is used by one thread at a time, as the documentation says;
-// `kind` is only read.
+// SAFETY: one thread at a time uses the data that C stores in a value, as the documentation
+// requires; `kind` is only read.
 unsafe impl Send for Value {}
-// SAFETY: the context is only handed on, and the functions may be called by any thread.
+// SAFETY: the context is only passed on, and the functions may be called by any thread.
 unsafe impl Sync for Values {}
 
 static LOCALS: Registry<Local> = Registry::new();
@@ -126,12 +126,12 @@ impl Object for Local {
     const TYPE: u64 = 19;
 
     unsafe fn of_static<'a>(address: *const Local) -> Result<&'a Values, c_int> {
-        // SAFETY: the caller's object; these of its members never change.
+        // SAFETY: the caller guarantees an object; these of its members never change.
         let (size, align) = unsafe { ((*address).size, (*address).align) };
         layout(size, align).ok_or(-libc::EINVAL)?;
-        // SAFETY: size, alignment and what the macro has initialised are those of the library's
-        // type, all of whose other words are zero at first (no function of Rust makes its values,
-        // which may be zero), and which changes only atomically what others may see.
+        // SAFETY: size, alignment and the members initialised by the macro are those of the
+        // library's type. All its other words are zero at first (no function of Rust makes its
+        // values, which may be zero), and members visible to other threads change only atomically.
         unsafe { copies::own(address.cast()) }
     }
 }
@@ -164,7 +164,7 @@ pub unsafe extern "C" fn percid_local_create(
         let values: percid::Local<_> = percid::Local::new(Value::none);
         Ok(Values { values, kind: Kind { size, align, make, drop, context } })
     };
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     unsafe { LOCALS.create(local, new) }
 }
 
@@ -176,7 +176,7 @@ pub unsafe extern "C" fn percid_local_create(
 ///
 /// # Safety
 ///
-/// As [`percid_local_create`].
+/// The contract of [`percid_local_create`] holds.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_local_create_with_source(
@@ -195,7 +195,7 @@ pub unsafe extern "C" fn percid_local_create_with_source(
         let values = values.map_err(errno::of_unavailable)?;
         Ok(Values { values, kind: Kind { size, align, make, drop, context } })
     };
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     unsafe { LOCALS.create(local, new) }
 }
 
@@ -216,7 +216,7 @@ pub unsafe extern "C-unwind" fn percid_local_with(
     visit: Option<unsafe extern "C-unwind" fn(value: *mut c_void, argument: *mut c_void)>,
     argument: *mut c_void,
 ) -> c_int {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     let (local, visit) = match (unsafe { Registry::object(local) }, visit) {
         (Ok(local), Some(visit)) => (local, visit),
         (Ok(_), None) => return -libc::EINVAL,
@@ -228,7 +228,8 @@ pub unsafe extern "C-unwind" fn percid_local_with(
         if let Err(error) = value.ensure(&local.kind) {
             return error;
         }
-        // SAFETY: the caller's function; the value is this thread's alone for so long.
+        // SAFETY: the caller guarantees a function for these arguments; only this thread uses the
+        // value during the call.
         unsafe { visit(value.memory.cast(), argument) };
         0
     })
@@ -256,9 +257,9 @@ pub unsafe extern "C-unwind" fn percid_local_acquire(
     if value.is_null() {
         return -libc::EINVAL;
     }
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     let taken = unsafe { Registry::object(local) }.and_then(Values::acquire);
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees a valid pointer, and it is not NULL.
     unsafe { value.write(taken.map_or(ptr::null_mut(), |taken| taken.as_ptr().cast())) };
     taken.err().unwrap_or(0)
 }
@@ -273,8 +274,8 @@ pub unsafe extern "C-unwind" fn percid_local_acquire(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_local_release(value: *mut c_void) {
     if !value.is_null() {
-        // SAFETY: the word in front of a value leads to its lock, which is the caller's;
-        // what it becomes says that the value is nobody's.
+        // SAFETY: the word before a value is the address of its lock, which the caller holds;
+        // storing `READY` releases it.
         unsafe {
             let lock = lock_of(value.cast());
             percid::capi::announce_release(lock.cast());
@@ -302,7 +303,7 @@ pub unsafe extern "C-unwind" fn percid_local_for_each(
     visit: Option<unsafe extern "C-unwind" fn(value: *mut c_void, argument: *mut c_void)>,
     argument: *mut c_void,
 ) -> c_int {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     let (local, visit) = match (unsafe { Registry::object(local) }, visit) {
         (Ok(local), Some(visit)) => (local, visit),
         (Ok(_), None) => return -libc::EINVAL,
@@ -315,7 +316,8 @@ pub unsafe extern "C-unwind" fn percid_local_for_each(
         loop {
             match guard(Ok(None), || values.next()) {
                 Ok(Some(value)) if value.memory.is_null() => {}
-                // SAFETY: the caller's function; the value is this thread's alone for so long.
+                // SAFETY: the caller guarantees a function for these arguments; only this thread
+                // uses the value during the call.
                 Ok(Some(value)) => unsafe { visit(value.memory.cast(), argument) },
                 Ok(None) => return 0,
                 Err(HeldByCaller) => return -libc::EDEADLK,
@@ -339,7 +341,7 @@ pub unsafe extern "C-unwind" fn percid_local_drain(
     visit: Option<unsafe extern "C-unwind" fn(value: *mut c_void, argument: *mut c_void)>,
     argument: *mut c_void,
 ) -> i64 {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     let local = match unsafe { Registry::object(local) } {
         Ok(local) => local,
         Err(error) => return i64::from(error),
@@ -364,56 +366,57 @@ pub unsafe extern "C-unwind" fn percid_local_destroy(local: *mut Local) -> c_int
     if is_static(local) {
         return -libc::EINVAL;
     }
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     if let Ok(local) = unsafe { Registry::object(local) } {
-        // Before the object goes: its function may end the thread. Not from within it: -EDEADLK.
+        // Drain before the object is destroyed: its function may end the thread. A call within a
+        // drain fails with -EDEADLK.
         let left = drained(|| local.drain(None, ptr::null_mut()));
         if left != 0 {
             return left;
         }
     }
-    // SAFETY: the caller's handle, which no other thread uses.
+    // SAFETY: the caller guarantees a handle that no other thread uses.
     unsafe { LOCALS.destroy(local) }
 }
 
-/// What a lock is when nobody has the value.
+/// The state of a lock that nobody holds.
 const READY: i64 = 1;
 
-/// The bit of a lock's address that keeps inline code from releasing it: a race detector is to be
-/// told.
+/// The bit of a lock's address that makes inline code call the library to release it: a race
+/// detector must be notified.
 const WATCHED: usize = 1;
 
-/// Where the lock of a value is: its address stands in front of the value.
+/// Returns the lock of a value, whose address is stored before the value.
 ///
 /// # Safety
 ///
-/// A value that is acquired.
+/// The value is acquired.
 unsafe fn lock_of(value: *mut u8) -> *const AtomicI64 {
-    // SAFETY: by contract.
+    // SAFETY: the caller guarantees an acquired value, which has its lock's address before it.
     let lock = unsafe { value.cast::<*const AtomicI64>().sub(1).read() };
     lock.map_addr(|lock| lock & !WATCHED)
 }
 
-/// The layout of a value's memory, which shares no cache line with others; what is in front of the
-/// value takes as much as keeps that aligned.
+/// Returns the layout of a value's memory, which shares no cache line with others. The part before
+/// the value is large enough to keep the value aligned.
 fn layout(size: usize, align: usize) -> Option<Layout> {
     let allowed = size <= MAX_SIZE && align.is_power_of_two() && align <= 4096;
     let bytes = size.max(1).checked_next_multiple_of(APART).filter(|_| allowed)?;
     Layout::from_size_align(in_front(align) + bytes, in_front(align)).ok()
 }
 
-/// The bytes in front of a value.
+/// Returns the number of bytes before a value.
 fn in_front(align: usize) -> usize {
     align.max(APART)
 }
 
 impl Values {
-    /// Takes a value, and makes it if need be.
+    /// Takes a value, and makes it if needed.
     fn acquire(&self) -> Result<NonNull<u8>, c_int> {
         let held = guard(None, || self.values.hold()).ok_or(-libc::ENOMEM)?;
         holding(Some(held), |held| {
             let value = held.as_mut().ok_or(-libc::EFAULT)?.value().ensure(&self.kind)?;
-            // It is the caller's from here on.
+            // The caller owns it from here on.
             std::mem::forget(held.take());
             Ok(value)
         })
@@ -424,7 +427,7 @@ impl Values {
         let Ok(visiting) = guard(Err(HeldByCaller), || self.values.visit()) else {
             return deadlock;
         };
-        // The value that was taken out is dropped before the shard in which it lay is given back.
+        // The removed value is dropped before its shard is released.
         holding((None::<Value>, visiting), |(taken, values)| {
             let mut drained = 0;
             loop {
@@ -438,11 +441,12 @@ impl Values {
                 if !memory.is_null() {
                     drained += 1;
                     if let Some(visit) = visit {
-                        // SAFETY: the caller's function; the value is on no list any more.
+                        // SAFETY: the caller guarantees a function for these arguments; the value
+                        // is on no list any more.
                         unsafe { visit(memory.cast(), argument) };
                     }
                 }
-                // Out of what is held: its function is not called again if it does not return.
+                // Remove the value first: its function is not called again if it does not return.
                 drop(taken.take());
             }
         })
@@ -454,7 +458,7 @@ impl Value {
         Value { memory: ptr::null_mut(), kind: ptr::null() }
     }
 
-    /// Makes the value, unless it is made. It stays where it is from then on, and so does its lock.
+    /// Makes the value, unless it exists. After that neither the value nor its lock moves.
     fn ensure(&mut self, kind: &Kind) -> Result<NonNull<u8>, c_int> {
         if let Some(memory) = NonNull::new(self.memory) {
             return Ok(memory);
@@ -470,10 +474,11 @@ impl Kind {
     fn make(&self, lock: *mut i64) -> Result<NonNull<u8>, c_int> {
         let memory = Memory::new(self).ok_or(-libc::ENOMEM)?;
         let lock = lock.map_addr(|lock| lock | if is_watched() { WATCHED } else { 0 });
-        // SAFETY: there is room for an address in front, and the value is aligned to 128 bytes.
+        // SAFETY: there is room for an address before the value, which is aligned to 128 bytes.
         unsafe { memory.value.cast::<*mut i64>().sub(1).write(lock) };
         if let Some(make) = self.make {
-            // SAFETY: the caller's function, memory of the size it asked for.
+            // SAFETY: the caller guarantees a function for these arguments; the memory has the
+            // requested size.
             let result = unsafe { make(memory.value.as_ptr().cast(), self.context) };
             if result != 0 {
                 return Err(if result < 0 { result } else { -libc::ECANCELED });
@@ -488,10 +493,11 @@ impl Drop for Value {
         let Some(value) = NonNull::new(self.memory) else { return };
         // SAFETY: the object that owns the value outlives it.
         let kind = unsafe { &*self.kind };
-        // Freed also if the function does not return.
+        // The memory is freed even if the function does not return.
         let _memory = Memory { value, kind };
         if let Some(drop) = kind.drop {
-            // SAFETY: the caller's function; no thread uses the value any more.
+            // SAFETY: the caller guarantees a function for these arguments; no thread uses the
+            // value any more.
             unsafe { drop(self.memory.cast(), kind.context) };
         }
     }
@@ -508,7 +514,7 @@ impl Memory<'_> {
         let layout = layout(kind.size, kind.align)?;
         // SAFETY: the layout has a size above 0.
         let start = NonNull::new(unsafe { alloc_zeroed(layout) })?;
-        // SAFETY: so many bytes are in front of the value.
+        // SAFETY: the allocation has `in_front` bytes before the value.
         let value = unsafe { start.add(in_front(kind.align)) };
         Some(Memory { value, kind })
     }
@@ -517,7 +523,8 @@ impl Memory<'_> {
 impl Drop for Memory<'_> {
     fn drop(&mut self) {
         if let Some(layout) = layout(self.kind.size, self.kind.align) {
-            // SAFETY: allocated with this layout, whose start is so far in front.
+            // SAFETY: the memory was allocated with this layout, and starts `in_front` bytes before
+            // the value.
             unsafe { dealloc(self.value.as_ptr().sub(in_front(self.kind.align)), layout) };
         }
     }

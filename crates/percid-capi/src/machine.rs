@@ -1,4 +1,4 @@
-//! What the machine and the kernel offer, for people and reports to look at.
+//! Properties of the machine and the kernel, for users and reports.
 
 use std::ffi::{c_char, c_int};
 use std::time::Duration;
@@ -206,7 +206,7 @@ pub unsafe extern "C" fn percid_machine_read(machine: *mut Machine, size: usize)
         return -libc::EINVAL;
     }
     uncancelled(-libc::EFAULT, || match errno::preserved(headroom::ask) {
-        // SAFETY: the caller's memory.
+        // SAFETY: the caller guarantees memory of this size, or NULL.
         Ok(()) => unsafe { sized::store(machine, size, &Machine::of(&read())) },
         Err(error) => error,
     })
@@ -232,7 +232,7 @@ pub unsafe extern "C" fn percid_machine_cpus(
         }
         let found = read().cpus;
         for (index, cpu) in found.iter().take(capacity).enumerate() {
-            // SAFETY: the caller gives memory for `capacity` of `size` bytes.
+            // SAFETY: the caller guarantees memory for `capacity` structures of `size` bytes.
             unsafe { sized::store(cpus.byte_add(index * size), size, &Cpu::of(cpu)) };
         }
         found.len()
@@ -263,13 +263,13 @@ pub unsafe extern "C" fn percid_machine_probe(
         return -libc::EINVAL;
     }
     uncancelled(-libc::EFAULT, || match known::probe(Duration::from_millis(milliseconds.into())) {
-        // SAFETY: the caller's memory.
+        // SAFETY: the caller guarantees memory of this size, or NULL.
         Ok(seen) => unsafe { sized::store(probe, size, &Probe::of(seen)) },
         Err(why) => errno::of_unavailable(why),
     })
 }
 
-/// Reads files, and leaves `errno` alone.
+/// Reads files, and preserves `errno`.
 fn read() -> known::Machine {
     errno::preserved(known::read)
 }
@@ -304,7 +304,7 @@ impl Machine {
 }
 
 impl Registration {
-    /// The number, and the errno that belongs to it.
+    /// Returns the number, and the errno that belongs to it.
     fn of(registration: known::Registration) -> (Registration, c_int) {
         match registration {
             known::Registration::Libc => (Registration::Libc, 0),

@@ -7,7 +7,7 @@ use crate::callback::count;
 use crate::ends::{is_visiting, visiting};
 use crate::registry::{Object, Registry, is_static};
 
-/// The largest number of CPUs that any Linux kernel supports.
+/// Maximum number of CPUs that any Linux kernel supports.
 const MAX_IDS: u32 = 8192;
 
 /// Which IDs have something to flush: a cache that is not empty, a batch that is pending, an epoch
@@ -65,7 +65,7 @@ impl Object for Mask {
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_mask_create(mask: *mut *mut Mask) -> c_int {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     unsafe { MASKS.create(mask, || Ok(percid::ActiveMask::new())) }
 }
 
@@ -81,7 +81,7 @@ pub unsafe extern "C" fn percid_mask_create(mask: *mut *mut Mask) -> c_int {
 /// `mask` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_mask_mark(mask: *mut Mask, id: u32) -> c_int {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     match unsafe { Registry::object(mask) } {
         Ok(_) if id >= MAX_IDS => -libc::ERANGE,
         Ok(mask) => guard(-libc::EFAULT, || {
@@ -99,7 +99,7 @@ pub unsafe extern "C" fn percid_mask_mark(mask: *mut Mask, id: u32) -> c_int {
 /// `mask` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_mask_is_marked(mask: *const Mask, id: u32) -> c_int {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     match unsafe { Registry::object(mask) } {
         Ok(_) if id >= MAX_IDS => -libc::ERANGE,
         Ok(mask) => guard(-libc::EFAULT, || c_int::from(mask.is_marked(id))),
@@ -124,13 +124,13 @@ pub unsafe extern "C-unwind" fn percid_mask_drain(
     visit: Option<unsafe extern "C-unwind" fn(id: u32, argument: *mut c_void)>,
     argument: *mut c_void,
 ) -> i64 {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     match (unsafe { Registry::object(mask) }, visit) {
         (Ok(mask), Some(visit)) => visiting(mask, mask.draining(), |members| {
             let mut drained = 0;
             while let Some(id) = guard(None, || members.next()) {
                 drained += 1;
-                // SAFETY: the caller's function.
+                // SAFETY: the caller guarantees a function for these arguments.
                 unsafe { visit(id, argument) };
             }
             count(drained)
@@ -151,10 +151,10 @@ pub unsafe extern "C-unwind" fn percid_mask_drain(
 /// `mask` is [a handle](crate#safety), which no other thread uses.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_mask_destroy(mask: *mut Mask) -> c_int {
-    // SAFETY: the caller's handle, which no other thread uses.
+    // SAFETY: the caller guarantees a handle that no other thread uses.
     match unsafe { Registry::object(mask) } {
         Ok(visited) if is_visiting(visited) && !is_static(mask) => -libc::EDEADLK,
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees a handle that no other thread uses.
         _ => unsafe { MASKS.destroy(mask) },
     }
 }

@@ -16,10 +16,11 @@ use crate::registry::{Object, Registry};
 use crate::source::source;
 use crate::stack::MAX_CAPACITY;
 
-/// Objects are aligned to a page at most.
+/// Maximum alignment of objects: a page.
 const MAX_ALIGN: usize = 4096;
 
-/// Far beyond the size of any pooled object, and small enough that no size overflows.
+/// Maximum size of an object: far beyond any pooled object, and small enough that no size
+/// overflows.
 const MAX_SIZE: usize = 1 << 40;
 
 /// A pool of objects of one size, of which every CPU keeps some of its own.
@@ -73,13 +74,13 @@ impl Object for Pool {
     const TYPE: u64 = 18;
 
     unsafe fn of_static<'a>(address: *const Pool) -> Result<&'a RawPool, c_int> {
-        // SAFETY: the caller's object; these of its members never change.
+        // SAFETY: the caller guarantees an object; these of its members never change.
         let (size, align, capacity) =
             unsafe { ((*address).size, (*address).align, (*address).capacity) };
         layout(size, align, capacity).ok_or(-libc::EINVAL)?;
-        // SAFETY: size, alignment and what the macro has initialised are those of the library's
-        // type, all of whose other words are zero at first, and which changes only atomically what
-        // others may see.
+        // SAFETY: size, alignment and the members initialised by the macro are those of the
+        // library's type. All its other words are zero at first, and members visible to other
+        // threads change only atomically.
         unsafe { copies::own(address.cast()) }
     }
 }
@@ -105,7 +106,7 @@ pub unsafe extern "C" fn percid_pool_create(
         let layout = layout(size, align, capacity.into()).ok_or(-libc::EINVAL)?;
         Ok(RawPool::new(layout, capacity))
     };
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     unsafe { POOLS.create(pool, make) }
 }
 
@@ -131,7 +132,7 @@ pub unsafe extern "C" fn percid_pool_create_bounded(
         let layout = layout(size, align, capacity.into()).ok_or(-libc::EINVAL)?;
         Ok(RawPool::bounded(layout, capacity, shared))
     };
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     unsafe { POOLS.create(pool, make) }
 }
 
@@ -158,11 +159,11 @@ pub unsafe extern "C" fn percid_pool_create_with_source(
         let source = self::source(source).ok_or(-libc::EINVAL)?;
         RawPool::with_source(source, layout, capacity).map_err(errno::of_unavailable)
     };
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     unsafe { POOLS.create(pool, make) }
 }
 
-/// The layout of an object, if a pool may have it and this capacity.
+/// Returns the layout of an object, if a pool may have it and this capacity.
 fn layout(size: usize, align: usize, capacity: u64) -> Option<Layout> {
     let capacities = 1..=u64::from(MAX_CAPACITY);
     let allowed = size <= MAX_SIZE && align <= MAX_ALIGN && capacities.contains(&capacity);
@@ -177,7 +178,7 @@ fn layout(size: usize, align: usize, capacity: u64) -> Option<Layout> {
 /// `pool` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_pool_size(pool: *const Pool) -> usize {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     unsafe { Registry::object(pool) }.map_or(0, |pool| pool.layout().size())
 }
 
@@ -189,7 +190,7 @@ pub unsafe extern "C" fn percid_pool_size(pool: *const Pool) -> usize {
 /// `pool` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_pool_align(pool: *const Pool) -> usize {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     unsafe { Registry::object(pool) }.map_or(0, |pool| pool.layout().align())
 }
 
@@ -210,10 +211,10 @@ pub unsafe extern "C" fn percid_pool_slabs(
     slabs: *mut Range,
     capacity: usize,
 ) -> usize {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     let Ok(pool) = (unsafe { Registry::object(pool) }) else { return 0 };
     let found = || errno::preserved(|| pool.slabs()).into_iter().map(Range::of);
-    // SAFETY: the caller's memory.
+    // SAFETY: the caller guarantees memory of this size, or NULL.
     guard(0, || unsafe { list::write(found(), slabs, capacity) })
 }
 
@@ -228,7 +229,7 @@ pub unsafe extern "C" fn percid_pool_slabs(
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_pool_get(pool: *mut Pool) -> *mut c_void {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     let object = match unsafe { Registry::object(pool) } {
         Ok(pool) => guard(None, || pool.get()),
         Err(_) => None,
@@ -250,18 +251,18 @@ pub unsafe extern "C" fn percid_pool_get(pool: *mut Pool) -> *mut c_void {
 /// pool, and no thread uses it any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_pool_put(pool: *mut Pool, object: *mut c_void) -> c_int {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     let pool = match unsafe { Registry::object(pool) } {
         Ok(pool) => pool,
         Err(error) => return error,
     };
     let Some(object) = NonNull::new(object.cast::<u8>()) else { return -libc::EINVAL };
-    // SAFETY: by contract it came from a pool and no thread uses it.
+    // SAFETY: the caller guarantees that the object came from a pool and that no thread uses it.
     guard(-libc::EFAULT, || match unsafe { pool.put(object) } {
         Ok(()) => 0,
         Err(Misuse::DoublePut) => -libc::EALREADY,
         Err(Misuse::WrongPool) => -libc::EXDEV,
-        // `Misuse` may grow; that the memory is gone is all there is so far.
+        // `Misuse` may grow; the only other variant means that the memory is gone.
         Err(_) => -libc::ESTALE,
     })
 }
@@ -277,7 +278,7 @@ pub unsafe extern "C" fn percid_pool_put(pool: *mut Pool, object: *mut c_void) -
 /// `pool` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_pool_drain(pool: *mut Pool) -> i64 {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     match unsafe { Registry::object(pool) } {
         Ok(pool) => guard(i64::from(-libc::EFAULT), || count(pool.drain())),
         Err(error) => i64::from(error),
@@ -297,6 +298,6 @@ pub unsafe extern "C" fn percid_pool_drain(pool: *mut Pool) -> i64 {
 /// object that the pool has lent.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_pool_destroy(pool: *mut Pool) -> c_int {
-    // SAFETY: the caller's handle, which no other thread uses.
+    // SAFETY: the caller guarantees a handle that no other thread uses.
     unsafe { POOLS.destroy(pool) }
 }

@@ -1,4 +1,4 @@
-//! What concerns the whole process: its choice of a source, and the calling thread's ID.
+//! Functions that concern the whole process: its selected source, and the calling thread's ID.
 
 use std::ffi::{CStr, c_char, c_int};
 
@@ -81,7 +81,7 @@ pub extern "C" fn percid_init() -> Source {
 /// `text` is [memory](crate#safety) for `size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_reason(text: *mut c_char, size: usize) -> usize {
-    // SAFETY: the caller's memory.
+    // SAFETY: the caller guarantees memory of this size, or NULL.
     guard(0, || unsafe { text::write(text, size, percid::init().reason) })
 }
 
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn the_reason_is_written_as_it_reads() {
         let mut memory = [0_u8; 512];
-        // SAFETY: so many bytes.
+        // SAFETY: the memory has 512 bytes.
         let length = unsafe { percid_reason(memory.as_mut_ptr().cast(), 512) };
         assert_eq!(&memory[..length], percid::init().reason.to_string().as_bytes());
     }

@@ -89,14 +89,14 @@ impl Object for Ring {
     const TYPE: u64 = 20;
 
     unsafe fn of_static<'a>(address: *const Ring) -> Result<&'a percid::Ring, c_int> {
-        // SAFETY: the caller's object; these of its members never change.
+        // SAFETY: the caller guarantees an object; these of its members never change.
         let (capacity, overflow) = unsafe { ((*address).capacity, (*address).overflow) };
         if !is_size(capacity) || policy(overflow.into()).is_none() {
             return Err(-libc::EINVAL);
         }
-        // SAFETY: size, alignment and what the macro has initialised are those of the library's
-        // type, all of whose other words are zero at first, and which changes only atomically what
-        // others may see.
+        // SAFETY: size, alignment and the members initialised by the macro are those of the
+        // library's type. All its other words are zero at first, and members visible to other
+        // threads change only atomically.
         unsafe { copies::own(address.cast()) }
     }
 }
@@ -120,7 +120,7 @@ pub unsafe extern "C" fn percid_ring_create(
         let overflow = policy(overflow.into()).filter(|_| is_size(bytes as u64));
         Ok(percid::Ring::new(bytes, overflow.ok_or(-libc::EINVAL)?))
     };
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     unsafe { RINGS.create(ring, make) }
 }
 
@@ -156,7 +156,7 @@ pub unsafe extern "C" fn percid_ring_create_with_source(
         let source = self::source(source).ok_or(-libc::EINVAL)?;
         percid::Ring::with_source(source, bytes, overflow).map_err(errno::of_unavailable)
     };
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     unsafe { RINGS.create(ring, make) }
 }
 
@@ -165,7 +165,7 @@ const _: () = {
     assert!(percid::Ring::MAX_BYTES == 8 << 20, "PERCID_RING_MAX_BYTES");
 };
 
-/// Whether a ring may have so many bytes.
+/// Returns `true` if a ring may have this number of bytes.
 fn is_size(bytes: u64) -> bool {
     let sizes = percid::Ring::MIN_BYTES as u64..=percid::Ring::MAX_BYTES as u64;
     bytes.is_power_of_two() && sizes.contains(&bytes)
@@ -188,7 +188,7 @@ pub unsafe extern "C" fn percid_ring_append(
     record: *const c_void,
     length: usize,
 ) -> c_int {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     let ring = match unsafe { Registry::object(ring) } {
         Ok(ring) => ring,
         Err(error) => return error,
@@ -198,7 +198,7 @@ pub unsafe extern "C" fn percid_ring_append(
         (true, _) => return -libc::EINVAL,
         // A slice cannot be longer than this, and no record is.
         (false, length) if isize::try_from(length).is_err() => return -libc::EMSGSIZE,
-        // SAFETY: the caller gives that many bytes.
+        // SAFETY: the caller guarantees `length` bytes that no thread writes to.
         (false, length) => unsafe { std::slice::from_raw_parts(record.cast::<u8>(), length) },
     };
     guard(-libc::EFAULT, || match ring.append(record) {
@@ -216,7 +216,7 @@ pub unsafe extern "C" fn percid_ring_append(
 /// `ring` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_ring_max_record_len(ring: *const Ring) -> usize {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     unsafe { Registry::object(ring) }.map_or(0, percid::Ring::max_record_len)
 }
 
@@ -239,7 +239,7 @@ pub unsafe extern "C-unwind" fn percid_ring_poll(
     visit: Option<unsafe extern "C-unwind" fn(event: *const Event, argument: *mut c_void)>,
     argument: *mut c_void,
 ) -> i64 {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     let (ring, visit) = match (unsafe { Registry::object(ring) }, visit) {
         (Ok(ring), Some(visit)) => (ring, visit),
         (Ok(_), None) => return i64::from(-libc::EINVAL),
@@ -258,7 +258,7 @@ pub unsafe extern "C-unwind" fn percid_ring_poll(
         let mut polled = 0;
         while let Some(event) = guard(None, || consumer.next(poll)) {
             polled += 1;
-            // SAFETY: the caller's function.
+            // SAFETY: the caller guarantees a function for these arguments.
             unsafe { visit(&Event::of(event), argument) };
         }
         count(polled)
@@ -273,7 +273,7 @@ pub unsafe extern "C-unwind" fn percid_ring_poll(
 /// `ring` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_ring_lost(ring: *const Ring) -> u64 {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     unsafe { Registry::object(ring) }.map_or(0, |ring| guard(0, || ring.lost()))
 }
 
@@ -288,10 +288,10 @@ pub unsafe extern "C" fn percid_ring_lost(ring: *const Ring) -> u64 {
 /// `ring` is [a handle](crate#safety), which no other thread uses.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_ring_destroy(ring: *mut Ring) -> c_int {
-    // SAFETY: the caller's handle, which no other thread uses.
+    // SAFETY: the caller guarantees a handle that no other thread uses.
     match unsafe { Registry::object(ring) } {
         Ok(visited) if is_visiting(visited) && !is_static(ring) => -libc::EDEADLK,
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees a handle that no other thread uses.
         _ => unsafe { RINGS.destroy(ring) },
     }
 }

@@ -1,4 +1,4 @@
-//! Sources of IDs: which there are, whether this machine allows them, and why not.
+//! Sources of IDs: their names, their availability on this machine, and the reasons against them.
 
 use std::ffi::{CStr, c_char, c_int};
 
@@ -84,7 +84,7 @@ impl Unavailable {
     }
 }
 
-/// The source of a number that C passes, unless there is none of that number.
+/// Returns the source with a number from C; `None` if there is none.
 pub(crate) fn source(number: c_int) -> Option<percid::Source> {
     percid::Source::ALL.into_iter().find(|&source| Source::of(source) as c_int == number)
 }
@@ -109,7 +109,7 @@ pub unsafe extern "C" fn percid_source_by_name(name: *const c_char) -> c_int {
     if name.is_null() {
         return -libc::EINVAL;
     }
-    // SAFETY: the caller's string.
+    // SAFETY: the caller guarantees a NUL-terminated string, and it is not NULL.
     let name = unsafe { CStr::from_ptr(name) };
     let sources = percid::Source::ALL.into_iter().map(Source::of);
     sources
@@ -156,7 +156,7 @@ pub unsafe extern "C" fn percid_source_reason(
     size: usize,
 ) -> usize {
     let why = prepare(source).unwrap_or(None);
-    // SAFETY: the caller's memory.
+    // SAFETY: the caller guarantees memory of this size, or NULL.
     guard(0, || unsafe {
         match why {
             Some(why) => text::write(text, size, why),
@@ -187,11 +187,11 @@ pub extern "C" fn percid_source_ids_seen(source: c_int) -> u32 {
     guard(0, || self::source(source).map_or(0, percid::Source::ids_seen))
 }
 
-/// Why the source of a number cannot be used, unless it can.
+/// Returns the reason why the source with a number cannot be used; `None` if it can.
 ///
 /// # Errors
 ///
-/// There is no source of this number.
+/// Fails if there is no source with this number.
 fn prepare(number: c_int) -> Result<Option<percid::id::Unavailable>, c_int> {
     let source = source(number).ok_or(-libc::EINVAL)?;
     guard(Err(-libc::EFAULT), || Ok(source.prepare().err()))
@@ -204,16 +204,16 @@ mod tests {
     #[test]
     fn sources_have_fixed_numbers_and_names() {
         for (number, name) in [(1, c"kernel"), (2, c"table"), (3, c"atomic")] {
-            // SAFETY: names are terminated strings.
+            // SAFETY: names are NUL-terminated strings.
             assert_eq!(unsafe { CStr::from_ptr(percid_source_name(number)) }, name);
-            // SAFETY: as above.
+            // SAFETY: names are NUL-terminated strings.
             assert_eq!(unsafe { percid_source_by_name(name.as_ptr()) }, number);
             let source = source(number).expect("a source of this number");
             assert_eq!(source.to_string().as_bytes(), name.to_bytes());
         }
         assert!([-1, 0, 4].into_iter().all(|number| percid_source_name(number).is_null()));
         for name in [c"", c"tabl", c"tables"] {
-            // SAFETY: as above.
+            // SAFETY: the name is a NUL-terminated string.
             assert_eq!(unsafe { percid_source_by_name(name.as_ptr()) }, -libc::EINVAL);
         }
     }

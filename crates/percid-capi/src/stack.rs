@@ -11,7 +11,7 @@ use crate::errno;
 use crate::registry::{Object, Registry, is_static};
 use crate::source::source;
 
-/// The most items of an ID's part, as the library's documentation says.
+/// Maximum number of items in an ID's shard, from the library's documentation.
 pub(crate) const MAX_CAPACITY: u32 = 2_097_151;
 
 /// A list of pointers, last in, first out, of which every CPU has a part of its own.
@@ -55,14 +55,14 @@ impl Object for Stack {
     const TYPE: u64 = 17;
 
     unsafe fn of_static<'a>(address: *const Stack) -> Result<&'a percid::Stack<usize>, c_int> {
-        // SAFETY: the caller's object; its capacity never changes.
+        // SAFETY: the caller guarantees an object; its capacity never changes.
         let capacity = unsafe { (*address).capacity };
         if !(1..=u64::from(MAX_CAPACITY)).contains(&capacity) {
             return Err(-libc::EINVAL);
         }
-        // SAFETY: size, alignment and what the macro has initialised are those of the library's
-        // type, all of whose other words are zero at first, and which changes only atomically what
-        // others may see.
+        // SAFETY: size, alignment and the members initialised by the macro are those of the
+        // library's type. All its other words are zero at first, and members visible to other
+        // threads change only atomically.
         unsafe { copies::own(address.cast()) }
     }
 }
@@ -86,7 +86,7 @@ pub unsafe extern "C" fn percid_stack_create(
         1..=MAX_CAPACITY => Ok(percid::Stack::bounded(capacity, shared)),
         _ => Err(-libc::EINVAL),
     };
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     unsafe { STACKS.create(stack, make) }
 }
 
@@ -111,7 +111,7 @@ pub unsafe extern "C" fn percid_stack_create_with_source(
         let source = source.ok_or(-libc::EINVAL)?;
         percid::Stack::with_source(source, capacity).map_err(errno::of_unavailable)
     };
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     unsafe { STACKS.create(stack, make) }
 }
 
@@ -123,7 +123,7 @@ pub unsafe extern "C" fn percid_stack_create_with_source(
 /// `stack` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_stack_capacity(stack: *const Stack) -> u32 {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     unsafe { Registry::object(stack) }.map_or(0, |stack| stack.capacity())
 }
 
@@ -139,7 +139,7 @@ pub unsafe extern "C" fn percid_stack_capacity(stack: *const Stack) -> u32 {
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_stack_push(stack: *mut Stack, item: *mut c_void) -> c_int {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     match unsafe { Registry::object(stack) } {
         Ok(_) if item.is_null() => -libc::EINVAL,
         Ok(stack) => guard(-libc::EFAULT, || match stack.push(item.expose_provenance()) {
@@ -161,7 +161,7 @@ pub unsafe extern "C" fn percid_stack_push(stack: *mut Stack, item: *mut c_void)
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_stack_pop(stack: *mut Stack) -> *mut c_void {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     let popped = match unsafe { Registry::object(stack) } {
         Ok(stack) => guard(None, || stack.pop()),
         Err(_) => None,
@@ -187,7 +187,7 @@ pub unsafe extern "C-unwind" fn percid_stack_drain(
     visit: Option<unsafe extern "C-unwind" fn(item: *mut c_void, argument: *mut c_void)>,
     argument: *mut c_void,
 ) -> i64 {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     match (unsafe { Registry::object(stack) }, visit) {
         (Ok(stack), Some(visit)) => drain(stack, visit, argument),
         (Ok(_), None) => i64::from(-libc::EINVAL),
@@ -217,7 +217,7 @@ pub unsafe extern "C-unwind" fn percid_stack_destroy(
     if is_static(stack) {
         return -libc::EINVAL;
     }
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     if let Ok(stack) = unsafe { Registry::object(stack) } {
         if is_visiting(stack) {
             return -libc::EDEADLK;
@@ -227,12 +227,12 @@ pub unsafe extern "C-unwind" fn percid_stack_destroy(
             return left;
         }
     }
-    // SAFETY: as above; no other thread uses it.
+    // SAFETY: the caller guarantees a handle that no other thread uses.
     unsafe { STACKS.destroy(stack) }
 }
 
 fn drain(stack: &percid::Stack<usize>, visit: Visit, argument: *mut c_void) -> i64 {
-    // The lock of visitors does not know a visit in which the process was forked.
+    // The lock of visitors does not detect a visit during which the process was forked.
     if is_visiting(stack) {
         return i64::from(-libc::EDEADLK);
     }
@@ -243,7 +243,7 @@ fn drain(stack: &percid::Stack<usize>, visit: Visit, argument: *mut c_void) -> i
         let mut drained = 0;
         while let Some(item) = guard(None, || items.next()) {
             drained += 1;
-            // SAFETY: the caller's function, to be called with this argument.
+            // SAFETY: the caller guarantees a function for these arguments.
             unsafe { visit(ptr::with_exposed_provenance_mut(item), argument) };
         }
         count(drained)

@@ -26,7 +26,7 @@
 //! assert!(page.render().starts_with("<!DOCTYPE html>"));
 //! ```
 //!
-//! # Which chart
+//! # Choosing a chart
 //!
 //! - [`Dots`]: values of the same quantity from several sources, such as published and simulated;
 //!   in small multiples with [`Dots::panels`]. Positions are compared: the axis may be logarithmic.

@@ -40,7 +40,7 @@ pub struct Family {
     series: Series,
 }
 
-/// The series, which the registry has too.
+/// The series, which the registry shares.
 #[derive(Debug)]
 pub(super) enum Series {
     Counters(Labelled<percid_metrics::Counter>),
@@ -50,7 +50,7 @@ pub(super) enum Series {
 }
 
 impl Family {
-    /// One with so many labels.
+    /// Creates a family with this number of labels.
     pub(super) fn new(labels: usize, series: Series) -> Family {
         Family { labels, series }
     }
@@ -94,7 +94,7 @@ pub unsafe extern "C" fn percid_family_counter(
         let found: &percid::Counter = found.as_ref();
         std::ptr::from_ref(found).cast_mut().cast()
     };
-    // SAFETY: the caller's handle and pointers.
+    // SAFETY: the caller guarantees a handle, and pointers that are NULL or valid.
     unsafe { look_up(family, labelled, values, count, counter, word) }
 }
 
@@ -102,7 +102,7 @@ pub unsafe extern "C" fn percid_family_counter(
 ///
 /// # Safety
 ///
-/// As there.
+/// The contract of [`percid_family_counter`] holds.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_family_float_counter(
     family: *const Family,
@@ -114,7 +114,7 @@ pub unsafe extern "C" fn percid_family_float_counter(
         Series::FloatCounters(counters) => Some(counters),
         _ => None,
     };
-    // SAFETY: the caller's handle and pointers.
+    // SAFETY: the caller guarantees a handle, and pointers that are NULL or valid.
     unsafe { look_up(family, labelled, values, count, counter, FloatCounter::of) }
 }
 
@@ -122,7 +122,7 @@ pub unsafe extern "C" fn percid_family_float_counter(
 ///
 /// # Safety
 ///
-/// As there.
+/// The contract of [`percid_family_counter`] holds.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_family_gauge(
     family: *const Family,
@@ -134,7 +134,7 @@ pub unsafe extern "C" fn percid_family_gauge(
         Series::Gauges(gauges) => Some(gauges),
         _ => None,
     };
-    // SAFETY: the caller's handle and pointers.
+    // SAFETY: the caller guarantees a handle, and pointers that are NULL or valid.
     unsafe { look_up(family, labelled, values, count, gauge, Gauge::of) }
 }
 
@@ -142,7 +142,7 @@ pub unsafe extern "C" fn percid_family_gauge(
 ///
 /// # Safety
 ///
-/// As there.
+/// The contract of [`percid_family_counter`] holds.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_family_buckets(
     family: *const Family,
@@ -154,13 +154,13 @@ pub unsafe extern "C" fn percid_family_buckets(
         Series::Buckets(all) => Some(all),
         _ => None,
     };
-    // SAFETY: the caller's handle and pointers.
+    // SAFETY: the caller guarantees a handle, and pointers that are NULL or valid.
     unsafe { look_up(family, labelled, values, count, buckets, Buckets::of) }
 }
 
 /// # Safety
 ///
-/// As of [`percid_family_counter`].
+/// The contract of [`percid_family_counter`] holds.
 #[inline(always)]
 unsafe fn look_up<M: Metric, C>(
     family: *const Family,
@@ -174,32 +174,32 @@ unsafe fn look_up<M: Metric, C>(
         return -libc::EINVAL;
     }
     let found = || {
-        // SAFETY: the caller's handle. The object is used within this call only.
+        // SAFETY: the caller guarantees a handle. The object is used within this call only.
         let family: &'static Family = unsafe { Registry::object(family) }?;
         let labelled = labelled(family).filter(|_| count == family.labels).ok_or(-libc::EINVAL)?;
-        // SAFETY: the caller's texts.
+        // SAFETY: the caller guarantees texts, `count` of them.
         let texts = unsafe { texts::list(values, count) }?;
-        // SAFETY: as above; none is NULL.
+        // SAFETY: the caller guarantees texts, and none is NULL.
         let seen = guard(None, || unsafe { seen(labelled, texts) });
         seen.map_or_else(|| first_seen(labelled, texts), Ok).map(&address)
     };
     let found = found();
-    // SAFETY: the caller's memory.
+    // SAFETY: the caller guarantees memory of this size, or NULL.
     unsafe { place.write(found.unwrap_or(std::ptr::null_mut())) };
     found.err().unwrap_or(0)
 }
 
-/// Values that are measured once, though they are looked at twice.
+/// Maximum number of values whose lengths are computed once for the two look-ups.
 const FEW: usize = 8;
 
-/// What this CPU has seen before.
+/// Returns the series if this CPU has used the values before.
 ///
 /// # Safety
 ///
-/// The caller's texts, none of which is NULL.
+/// The pointers are the caller's texts, and none is NULL.
 #[inline(always)]
 unsafe fn seen<'f, M: Metric>(labelled: &'f Labelled<M>, texts: &[*const c_char]) -> Option<&'f M> {
-    // SAFETY: by contract.
+    // SAFETY: the caller guarantees texts, and none is NULL.
     let values = texts.iter().map(|&text| unsafe { texts::bytes(text) });
     if texts.len() > FEW {
         return labelled.seen(values);
@@ -209,7 +209,7 @@ unsafe fn seen<'f, M: Metric>(labelled: &'f Labelled<M>, texts: &[*const c_char]
     labelled.seen(few.iter().take(texts.len()))
 }
 
-/// What this CPU has not seen before.
+/// Returns the series of values that this CPU has not used before.
 ///
 /// # Errors
 ///
@@ -223,7 +223,7 @@ fn first_seen<'f, M: Metric>(
     errno::preserved(|| {
         uncancelled(Err(-libc::EFAULT), || {
             headroom::ask()?;
-            // SAFETY: the caller has looked at them.
+            // SAFETY: the caller guarantees texts, and `look_up` has checked that none is NULL.
             let values = texts.iter().map(|&text| unsafe { texts::bytes(text) });
             labelled.get(values).map_err(error::of_label)
         })
@@ -238,7 +238,7 @@ fn first_seen<'f, M: Metric>(
 /// `family` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_family_series(family: *const Family) -> i64 {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     match unsafe { Registry::object(family) } {
         Ok(family) => guard(i64::from(-libc::EFAULT), || count(family.series.len())),
         Err(error) => error.into(),
@@ -252,7 +252,7 @@ pub unsafe extern "C" fn percid_family_series(family: *const Family) -> i64 {
 /// `family` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_family_refused(family: *const Family) -> u64 {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     unsafe { Registry::object(family) }.map_or(0, |family| family.series.refused())
 }
 

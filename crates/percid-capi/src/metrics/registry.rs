@@ -105,7 +105,7 @@ pub unsafe extern "C" fn percid_registry_create(registry: *mut *mut Registry) ->
         let metrics = percid_metrics::Registry::new();
         Ok(Registry { metrics, families: Mutex::default() })
     };
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     unsafe { REGISTRIES.create(registry, make) }
 }
 
@@ -135,16 +135,16 @@ pub unsafe extern "C" fn percid_family_create(
     size: usize,
 ) -> c_int {
     let make = || {
-        // SAFETY: the caller's handle and memory.
+        // SAFETY: the caller guarantees a handle, and memory of `size` bytes or NULL.
         let (registry, settings) =
             unsafe { (Handles::object(registry.cast_const())?, known(settings, size)?) };
-        // SAFETY: the caller's memory, which the settings have for that.
+        // SAFETY: the caller guarantees memory of `why_size` bytes at `why`, or NULL.
         let say = |why: &str| unsafe { text::write(settings.why, settings.why_size, why) };
         say("");
-        // Before the registry has the name, which it keeps.
+        // Reserve this before the registry has the name, which it keeps.
         let mut families = registry.families.lock().unwrap_or_else(PoisonError::into_inner);
         families.try_reserve(1).map_err(|_| -libc::ENOMEM)?;
-        // SAFETY: the caller's settings.
+        // SAFETY: the caller guarantees that the members of the settings are valid.
         let registered = unsafe { settings.description() }
             .and_then(|(kind, description)| register(&registry.metrics, kind, description));
         match registered {
@@ -155,10 +155,10 @@ pub unsafe extern "C" fn percid_family_create(
             }
         }
     };
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     let result = unsafe { FAMILIES.create(family, make) };
     if result == 0 {
-        // SAFETY: both are good: one was made just now, of the other.
+        // SAFETY: both handles are good: the family was created just now, in the registry.
         unsafe {
             if let Ok(registry) = Handles::object(registry.cast_const()) {
                 let mut families = registry.families.lock().unwrap_or_else(PoisonError::into_inner);
@@ -183,7 +183,7 @@ fn register(
     .map_err(|error| Refusal::of_register(&error))
 }
 
-/// Settings of the caller's size, with zeros behind what it knows.
+/// Returns settings of the caller's size, with zeros in the members that the caller does not have.
 ///
 /// # Safety
 ///
@@ -194,7 +194,7 @@ unsafe fn known(settings: *const FamilySettings, size: usize) -> Result<FamilySe
     }
     let mut whole = MaybeUninit::<FamilySettings>::zeroed();
     let bytes = size.min(size_of::<FamilySettings>());
-    // SAFETY: by contract; zeros are settings, too.
+    // SAFETY: the caller guarantees `size` written bytes; zeros are valid settings.
     unsafe {
         if !sized::is_known(settings, size) {
             return Err(-libc::E2BIG);
@@ -208,12 +208,13 @@ unsafe fn known(settings: *const FamilySettings, size: usize) -> Result<FamilySe
 impl FamilySettings {
     /// # Safety
     ///
-    /// The members are what they say.
+    /// The members have valid values: pointers are NULL or point to as many texts and numbers as
+    /// the counts.
     unsafe fn description(&self) -> Result<(Kind, Description), Refusal> {
         let wrong = |why: String| Refusal::new(-libc::EINVAL, why);
         let kind = Kind::of(self.kind)
             .ok_or_else(|| wrong(format!("kind is {}: one of enum percid_metric", self.kind)))?;
-        // SAFETY: the caller's texts.
+        // SAFETY: the caller guarantees that the members are NULL or texts.
         let (name, help, unit, labels, constants, overflow) = unsafe {
             (
                 texts::member("name", self.name)?.ok_or_else(|| wrong("name is NULL".into()))?,
@@ -247,7 +248,7 @@ impl FamilySettings {
         if self.most != 0 {
             all = all.limit(self.most);
         }
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees that the limits are valid.
         if let Some(limits) = unsafe { self.limits() }? {
             all = all.buckets(limits.iter().copied());
         }
@@ -256,13 +257,13 @@ impl FamilySettings {
 
     /// # Safety
     ///
-    /// As [`description`](FamilySettings::description).
+    /// The contract of [`description`](FamilySettings::description) holds.
     unsafe fn limits(&self) -> Result<Option<&[f64]>, Refusal> {
         match (self.limits.is_null(), self.limit_count) {
             (true, 0) => Ok(None),
-            // With infinity.
+            // The maximum includes infinity.
             (false, 0..=percid::Buckets::MAX) => {
-                // SAFETY: by contract.
+                // SAFETY: the caller guarantees that many limits, and the pointer is not NULL.
                 Ok(Some(unsafe { std::slice::from_raw_parts(self.limits, self.limit_count) }))
             }
             (is_null, count) => {
@@ -287,7 +288,7 @@ impl FamilySettings {
 /// `registry` is [a handle](crate#safety), which no other thread uses.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_registry_destroy(registry: *mut Registry) -> c_int {
-    // SAFETY: the caller's handle, which no other thread uses.
+    // SAFETY: the caller guarantees a handle that no other thread uses.
     let object = unsafe { Handles::object(registry.cast_const()) };
     let families = match object.and_then(|it| errno::preserved(headroom::ask).map(|()| it)) {
         Ok(registry) => {
@@ -297,9 +298,10 @@ pub unsafe extern "C" fn percid_registry_destroy(registry: *mut Registry) -> c_i
         Err(error) => return error,
     };
     for family in families {
-        // SAFETY: the handle of a family of this registry, which no other thread uses either.
+        // SAFETY: this is the handle of a family in this registry, which no other thread uses
+        // either.
         unsafe { FAMILIES.destroy(std::ptr::without_provenance_mut(family)) };
     }
-    // SAFETY: the caller's handle, which no other thread uses.
+    // SAFETY: the caller guarantees a handle that no other thread uses.
     unsafe { REGISTRIES.destroy(registry) }
 }

@@ -1,4 +1,4 @@
-//! The series of families that are no counters: what is done with one.
+//! The series of families except counters, and their operations.
 
 use std::ffi::c_int;
 
@@ -69,7 +69,7 @@ impl Buckets {
 /// `counter` is [a series](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_float_counter_add(counter: *mut FloatCounter, n: f64) {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     let Ok(counter) = (unsafe { copies::own(counter.cast_const()) }) else { return };
     if n >= 0.0 {
         guard((), || counter.0.add(n));
@@ -83,7 +83,7 @@ pub unsafe extern "C" fn percid_float_counter_add(counter: *mut FloatCounter, n:
 /// `counter` is [a series](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_float_counter_sum(counter: *const FloatCounter) -> f64 {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     let counter = unsafe { copies::own(counter) };
     guard(0.0, || counter.map_or(0.0, |counter| counter.0.sum()))
 }
@@ -95,7 +95,7 @@ pub unsafe extern "C" fn percid_float_counter_sum(counter: *const FloatCounter) 
 /// `gauge` is [a series](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_gauge_add(gauge: *mut Gauge, n: f64) {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     if let Some(gauge) = unsafe { gauge.as_ref() } {
         guard((), || gauge.0.inc_by(n));
     }
@@ -108,7 +108,7 @@ pub unsafe extern "C" fn percid_gauge_add(gauge: *mut Gauge, n: f64) {
 /// `gauge` is [a series](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_gauge_set(gauge: *mut Gauge, value: f64) {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     if let Some(gauge) = unsafe { gauge.as_ref() } {
         guard((), || gauge.0.set(value));
     }
@@ -121,7 +121,7 @@ pub unsafe extern "C" fn percid_gauge_set(gauge: *mut Gauge, value: f64) {
 /// `gauge` is [a series](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_gauge_max(gauge: *mut Gauge, value: f64) {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     if let Some(gauge) = unsafe { gauge.as_ref() } {
         guard((), || gauge.0.max(value));
     }
@@ -134,7 +134,7 @@ pub unsafe extern "C" fn percid_gauge_max(gauge: *mut Gauge, value: f64) {
 /// `gauge` is [a series](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_gauge_value(gauge: *const Gauge) -> f64 {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     let gauge = unsafe { gauge.as_ref() };
     guard(0.0, || gauge.map_or(0.0, |gauge| gauge.0.get()))
 }
@@ -146,7 +146,7 @@ pub unsafe extern "C" fn percid_gauge_value(gauge: *const Gauge) -> f64 {
 /// `buckets` is [a series](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_buckets_record(buckets: *mut Buckets, value: f64) {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     if let Some(buckets) = unsafe { buckets.as_ref() } {
         guard((), || buckets.0.observe(value));
     }
@@ -159,7 +159,7 @@ pub unsafe extern "C" fn percid_buckets_record(buckets: *mut Buckets, value: f64
 /// `buckets` is [a series](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_buckets_record_many(buckets: *mut Buckets, value: f64, times: u64) {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     if let Some(buckets) = unsafe { buckets.as_ref() } {
         guard((), || buckets.0.observe_many(value, times));
     }
@@ -181,7 +181,7 @@ pub unsafe extern "C" fn percid_buckets_read(
     capacity: usize,
     sum: *mut f64,
 ) -> i64 {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     let Some(buckets) = (unsafe { buckets.as_ref() }) else { return 0 };
     if let Err(error) = errno::preserved(headroom::ask) {
         return i64::from(error);
@@ -189,11 +189,11 @@ pub unsafe extern "C" fn percid_buckets_read(
     guard(i64::from(-libc::EFAULT), || {
         let all = buckets.0.snapshot();
         if !sum.is_null() {
-            // SAFETY: the caller's memory.
+            // SAFETY: the caller guarantees memory for a number, and it is not NULL.
             unsafe { sum.write(all.sum) };
         }
         let each = all.buckets.iter().map(|&(_, count)| count);
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees memory for `capacity` counts, or NULL.
         count(unsafe { list::write(each, counts, capacity) })
     })
 }

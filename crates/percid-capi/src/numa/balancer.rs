@@ -38,7 +38,7 @@ use crate::registry::{Object, Registry};
 pub struct Balancer {
     pub(super) balancer: percid_numa::Balancer,
     /// Events that were taken from the balancer and did not fit into the caller's memory. Not
-    /// looked at in a child of fork(): a thread of the parent may have been changing it.
+    /// accessed in a child of fork(): a thread of the parent may have been changing it.
     pub(super) events: ManuallyDrop<Mutex<VecDeque<percid_numa::Event>>>,
     maker: Maker,
 }
@@ -80,7 +80,7 @@ impl Balancer {
         Balancer { balancer, events, maker: Maker::here() }
     }
 
-    /// Whether this is a child of the process that made it.
+    /// Returns `true` if this is a child of the process that created the balancer.
     pub(super) fn is_forked(&self) -> bool {
         self.maker.is_elsewhere()
     }
@@ -89,32 +89,32 @@ impl Balancer {
 impl Drop for Balancer {
     fn drop(&mut self) {
         if !self.is_forked() {
-            // SAFETY: it is not used any more.
+            // SAFETY: the list is not used any more.
             unsafe { ManuallyDrop::drop(&mut self.events) };
         }
     }
 }
 
-/// Returns the result of `body` for the balancer of a handle, or what is wrong with the handle.
+/// Returns the result of `body` for the balancer of a handle, or the error of the handle.
 ///
 /// # Safety
 ///
-/// As [`Registry::object`] says.
+/// The contract of [`Registry::object`] holds.
 pub(super) unsafe fn of(handle: *const Balancer, body: impl FnOnce(&Balancer) -> c_int) -> c_int {
-    // SAFETY: by contract.
+    // SAFETY: the caller guarantees a handle, whose object is not destroyed during the call.
     match unsafe { Registry::object(handle) } {
         Ok(balancer) => preserved(|| uncancelled(-libc::EFAULT, || body(balancer))),
         Err(error) => error,
     }
 }
 
-/// As [`of`], for a body that allocates: `-ENOMEM` if there is no memory.
+/// Does the same as [`of`], for a body that allocates: `-ENOMEM` if there is no memory.
 ///
 /// # Safety
 ///
-/// As [`Registry::object`] says.
+/// The contract of [`Registry::object`] holds.
 unsafe fn with_memory(handle: *const Balancer, body: impl FnOnce(&Balancer) -> c_int) -> c_int {
-    // SAFETY: by contract.
+    // SAFETY: the caller guarantees a handle, whose object is not destroyed during the call.
     unsafe {
         of(handle, |balancer| headroom::ask().map_or_else(|error| error, |()| body(balancer)))
     }
@@ -142,12 +142,13 @@ pub unsafe extern "C" fn percid_balancer_create(
     let make = || {
         let made = match settings.is_null() {
             true => percid_numa::Balancer::new(),
-            // SAFETY: the caller's pointer.
+            // SAFETY: the caller guarantees a structure with as many written bytes as its `size`,
+            // and it is not NULL.
             false => unsafe { settings::balancer(settings) }?,
         };
         Ok(Balancer::new(made))
     };
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     unsafe { BALANCERS.create(balancer, make) }
 }
 
@@ -159,7 +160,7 @@ pub unsafe extern "C" fn percid_balancer_create(
 /// `balancer` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_balancer_has_nodes(balancer: *const Balancer) -> c_int {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     unsafe { of(balancer, |balancer| c_int::from(balancer.balancer.has_nodes())) }
 }
 
@@ -175,7 +176,7 @@ pub unsafe extern "C" fn percid_balancer_has_nodes(balancer: *const Balancer) ->
 /// `balancer` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_balancer_start(balancer: *mut Balancer) -> c_int {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     unsafe {
         with_memory(balancer, |balancer| match balancer.balancer.start() {
             Ok(()) => 0,
@@ -195,7 +196,7 @@ pub unsafe extern "C" fn percid_balancer_start(balancer: *mut Balancer) -> c_int
 /// `balancer` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_balancer_stop(balancer: *mut Balancer) -> c_int {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     unsafe {
         of(balancer, |balancer| {
             balancer.balancer.stop();
@@ -220,7 +221,7 @@ pub unsafe extern "C" fn percid_balancer_stop(balancer: *mut Balancer) -> c_int 
 /// `balancer` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_balancer_publish(balancer: *mut Balancer) -> c_int {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     unsafe {
         with_memory(balancer, |balancer| match balancer.balancer.publish() {
             Ok(()) => 0,
@@ -245,7 +246,7 @@ pub unsafe extern "C" fn percid_balancer_pass(
     balancer: *mut Balancer,
     passed: *mut Passed,
 ) -> c_int {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     unsafe {
         with_memory(balancer, |balancer| {
             let pass = balancer.balancer.pass();
@@ -269,7 +270,7 @@ pub unsafe extern "C" fn percid_balancer_move_batch(
     balancer: *mut Balancer,
     batch: *mut Batch,
 ) -> c_int {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     unsafe {
         with_memory(balancer, |balancer| {
             let percid_numa::Batch { moved, failed, more, .. } = balancer.balancer.move_batch();
@@ -282,10 +283,10 @@ pub unsafe extern "C" fn percid_balancer_move_batch(
 ///
 /// # Safety
 ///
-/// `place` is NULL or good.
+/// `place` is NULL or valid for writing.
 unsafe fn store<T>(place: *mut T, value: T) -> c_int {
     if !place.is_null() {
-        // SAFETY: by contract.
+        // SAFETY: the caller guarantees that `place` is NULL or valid, and it is not NULL.
         unsafe { place.write(value) };
     }
     0
@@ -301,6 +302,6 @@ unsafe fn store<T>(place: *mut T, value: T) -> c_int {
 /// `balancer` is [a handle](crate#safety), which no other thread uses.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_balancer_destroy(balancer: *mut Balancer) -> c_int {
-    // SAFETY: the caller's handle, which no other thread uses.
+    // SAFETY: the caller guarantees a handle that no other thread uses.
     unsafe { BALANCERS.destroy(balancer) }
 }

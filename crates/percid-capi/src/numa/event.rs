@@ -63,7 +63,7 @@ pub struct Decision {
 }
 
 impl Decision {
-    /// `None` for an event that this interface has no kind for.
+    /// Converts an event; `None` if this interface has no kind for it.
     fn of(event: Event) -> Option<Decision> {
         let none = Decision::default();
         Some(match event {
@@ -115,7 +115,7 @@ pub unsafe extern "C" fn percid_balancer_take_events(
     events: *mut Decision,
     capacity: usize,
 ) -> i64 {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     let balancer = match unsafe { Registry::object(balancer) } {
         Ok(balancer) => balancer,
         Err(error) => return i64::from(error),
@@ -124,7 +124,7 @@ pub unsafe extern "C" fn percid_balancer_take_events(
         return i64::from(-libc::EINVAL);
     }
     let write = |index: usize, decision: Decision| {
-        // SAFETY: the caller gives memory for `capacity` events, and no more are written.
+        // SAFETY: the caller guarantees memory for `capacity` events, and no more are written.
         unsafe { events.add(index).write(decision) };
     };
     preserved(|| {

@@ -1,4 +1,4 @@
-//! percid's own memory as regions: what every ID has, and the objects of a pool.
+//! percid's own memory as regions: the shards of every ID, and the objects of a pool.
 
 use std::ffi::{c_int, c_void};
 
@@ -46,7 +46,7 @@ impl Object for PoolRegions {
 }
 
 impl PoolRegions {
-    /// They are by ascending address.
+    /// Touches the region of an address. The regions are sorted by address.
     fn touch(&self, address: usize) {
         let next = self.0.partition_point(|region| region.range().end <= address);
         if let Some(region) = self.0.get(next).filter(|region| region.range().start <= address) {
@@ -71,12 +71,12 @@ pub unsafe extern "C" fn percid_id_regions_register(
     source: c_int,
 ) -> c_int {
     let make = || {
-        // SAFETY: the caller's handle.
+        // SAFETY: the caller guarantees a handle.
         let balancer = unsafe { Registry::object(balancer) }?;
         let source = self::source(source).ok_or(-libc::EINVAL)?;
         balancer.balancer.register_ids(source).map(IdRegions).map_err(error::of_register)
     };
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     unsafe { ID_REGIONS.create(regions, make) }
 }
 
@@ -92,7 +92,7 @@ pub unsafe extern "C" fn percid_id_regions_register(
 /// `regions` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_id_regions_touch(regions: *mut IdRegions) {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     if let Ok(regions) = unsafe { Registry::object(regions) } {
         guard((), || regions.0.touch());
     }
@@ -111,10 +111,10 @@ pub unsafe extern "C" fn percid_id_regions_of_id(
     ranges: *mut Range,
     capacity: usize,
 ) -> usize {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     let Ok(regions) = (unsafe { Registry::object(regions) }) else { return 0 };
     let found = regions.0.of_id(id).iter().map(|region| Range::of(region.range()));
-    // SAFETY: the caller's memory.
+    // SAFETY: the caller guarantees memory of this size, or NULL.
     guard(0, || unsafe { list::write(found, ranges, capacity) })
 }
 
@@ -128,7 +128,7 @@ pub unsafe extern "C" fn percid_id_regions_of_id(
 /// `regions` is [a handle](crate#safety), which no other thread uses.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_id_regions_unregister(regions: *mut IdRegions) -> c_int {
-    // SAFETY: the caller's handle, which no other thread uses.
+    // SAFETY: the caller guarantees a handle that no other thread uses.
     unsafe { ID_REGIONS.destroy_with_memory(regions) }
 }
 
@@ -149,11 +149,11 @@ pub unsafe extern "C" fn percid_pool_regions_register(
     pool: *const Pool,
 ) -> c_int {
     let make = || {
-        // SAFETY: the caller's handles.
+        // SAFETY: the caller guarantees handles.
         let (balancer, pool) = unsafe { (Registry::object(balancer)?, Registry::object(pool)?) };
         balancer.balancer.register_pool(pool).map(PoolRegions).map_err(error::of_register)
     };
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     unsafe { POOL_REGIONS.create(regions, make) }
 }
 
@@ -172,7 +172,7 @@ pub unsafe extern "C" fn percid_pool_regions_touch(
     regions: *mut PoolRegions,
     object: *const c_void,
 ) {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     if let Ok(regions) = unsafe { Registry::object(regions) } {
         guard((), || regions.touch(object.addr()));
     }
@@ -190,10 +190,10 @@ pub unsafe extern "C" fn percid_pool_regions_ranges(
     ranges: *mut Range,
     capacity: usize,
 ) -> usize {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     let Ok(regions) = (unsafe { Registry::object(regions) }) else { return 0 };
     let found = regions.0.iter().map(|region| Range::of(region.range()));
-    // SAFETY: the caller's memory.
+    // SAFETY: the caller guarantees memory of this size, or NULL.
     guard(0, || unsafe { list::write(found, ranges, capacity) })
 }
 
@@ -207,6 +207,6 @@ pub unsafe extern "C" fn percid_pool_regions_ranges(
 /// `regions` is [a handle](crate#safety), which no other thread uses.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_pool_regions_unregister(regions: *mut PoolRegions) -> c_int {
-    // SAFETY: the caller's handle, which no other thread uses.
+    // SAFETY: the caller guarantees a handle that no other thread uses.
     unsafe { POOL_REGIONS.destroy_with_memory(regions) }
 }

@@ -1,4 +1,4 @@
-//! Regions: registering and unregistering memory, and reporting its use.
+//! Regions: registering and unregistering memory, and reporting accesses to it.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::ManuallyDrop;
@@ -47,7 +47,7 @@ impl Access {
 #[derive(Debug)]
 pub struct Region {
     region: Arc<percid_numa::Region>,
-    /// What is excluded; each refers to `region`. Not looked at in a child of fork(): a thread of
+    /// The excluded parts; each refers to `region`. Not accessed in a child of fork(): a thread of
     /// the parent may have been changing it.
     excluded: ManuallyDrop<Mutex<Vec<Excluded>>>,
     maker: Maker,
@@ -77,19 +77,19 @@ impl Region {
     }
 
     fn excluded(&self) -> MutexGuard<'_, Vec<Excluded>> {
-        // A thread that panicked has changed the list or has not.
+        // A thread that panicked has either completed its change of the list or not begun it.
         self.excluded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn exclude(&self, part: Range<usize>) {
-        // SAFETY: the region is behind the `Arc`, which is dropped after all that `excluded` holds.
+        // SAFETY: the region is in the `Arc`, which is dropped after the contents of `excluded`.
         // (In a child of fork() that is never dropped, nor used.)
         let region: &'static percid_numa::Region = unsafe { &*Arc::as_ptr(&self.region) };
         let exclusion = region.exclude(part.clone());
         self.excluded().push(Excluded { part, _exclusion: exclusion });
     }
 
-    /// Returns whether there was such a part.
+    /// Ends the exclusion of a part. Returns `true` if it was excluded.
     fn include(&self, part: Range<usize>) -> bool {
         let mut excluded = self.excluded();
         let place = excluded.iter().position(|other| other.part == part);
@@ -102,7 +102,7 @@ impl Region {
 impl Drop for Region {
     fn drop(&mut self) {
         if !self.is_forked() {
-            // SAFETY: it is not used any more.
+            // SAFETY: the list is not used any more.
             unsafe { ManuallyDrop::drop(&mut self.excluded) };
         }
     }
@@ -143,7 +143,7 @@ pub unsafe extern "C" fn percid_region_register(
     bytes: usize,
 ) -> c_int {
     let register = |balancer: &percid_numa::Balancer| balancer.register(start.cast(), bytes);
-    // SAFETY: the caller's pointer and handle.
+    // SAFETY: the caller guarantees a pointer that is NULL or valid, and a handle.
     unsafe { add(region, balancer, register) }
 }
 
@@ -202,10 +202,10 @@ pub unsafe extern "C" fn percid_region_register_trapped(
     bytes: usize,
 ) -> c_int {
     let register = |balancer: &percid_numa::Balancer| {
-        // SAFETY: the caller promises it.
+        // SAFETY: the caller guarantees the contract of `register_trapped`.
         unsafe { balancer.register_trapped(start.cast(), bytes) }
     };
-    // SAFETY: the caller's pointer and handle.
+    // SAFETY: the caller guarantees a pointer that is NULL or valid, and a handle.
     unsafe { add(region, balancer, register) }
 }
 
@@ -247,13 +247,13 @@ pub unsafe extern "C" fn percid_region_register_written(
 ) -> c_int {
     let register =
         |balancer: &percid_numa::Balancer| balancer.register_written(start.cast(), bytes);
-    // SAFETY: the caller's pointer and handle.
+    // SAFETY: the caller guarantees a pointer that is NULL or valid, and a handle.
     unsafe { add(region, balancer, register) }
 }
 
 /// # Safety
 ///
-/// The pointer and the handle are NULL or good.
+/// The pointer and the handle are NULL or valid.
 unsafe fn add(
     region: *mut *mut Region,
     balancer: *mut Balancer,
@@ -262,11 +262,11 @@ unsafe fn add(
     ) -> Result<percid_numa::Region, percid_numa::RegisterError>,
 ) -> c_int {
     let make = || {
-        // SAFETY: by contract.
+        // SAFETY: the caller guarantees a handle.
         let balancer = unsafe { Registry::object(balancer) }?;
         register(&balancer.balancer).map(Region::new).map_err(error::of_register)
     };
-    // SAFETY: by contract.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     unsafe { REGIONS.create(region, make) }
 }
 
@@ -320,7 +320,7 @@ fn text(error: c_int) -> Option<&'static CStr> {
 /// `region` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_region_touch(region: *mut Region, offset: usize) {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     if let Ok(region) = unsafe { Registry::object(region) } {
         guard((), || region.region.touch(offset));
     }
@@ -337,7 +337,7 @@ pub unsafe extern "C" fn percid_region_touch(region: *mut Region, offset: usize)
 /// `region` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_region_touch_all(region: *mut Region) {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     if let Ok(region) = unsafe { Registry::object(region) } {
         guard((), || region.region.touch_all());
     }
@@ -350,7 +350,7 @@ pub unsafe extern "C" fn percid_region_touch_all(region: *mut Region) {
 /// `region` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_region_start(region: *const Region) -> *mut c_void {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     let start = unsafe { Registry::object(region) }.map_or(0, |region| region.region.range().start);
     std::ptr::with_exposed_provenance_mut(start)
 }
@@ -362,7 +362,7 @@ pub unsafe extern "C" fn percid_region_start(region: *const Region) -> *mut c_vo
 /// `region` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_region_bytes(region: *const Region) -> usize {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     unsafe { Registry::object(region) }.map_or(0, |region| region.region.range().len())
 }
 
@@ -374,7 +374,7 @@ pub unsafe extern "C" fn percid_region_bytes(region: *const Region) -> usize {
 /// `region` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_region_access(region: *const Region) -> c_int {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     unsafe { of(region, |region| Access::of(region.region.access()) as c_int) }
 }
 
@@ -397,7 +397,7 @@ pub unsafe extern "C" fn percid_region_exclude_begin(
     offset: usize,
     bytes: usize,
 ) -> c_int {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     unsafe {
         of(region, |region| match part(region, offset, bytes) {
             Some(_) if region.is_forked() => 0,
@@ -428,7 +428,7 @@ pub unsafe extern "C" fn percid_region_exclude_end(
     offset: usize,
     bytes: usize,
 ) -> c_int {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     unsafe {
         of(region, |region| match part(region, offset, bytes) {
             Some(_) if region.is_forked() => 0,
@@ -439,19 +439,20 @@ pub unsafe extern "C" fn percid_region_exclude_end(
     }
 }
 
-/// A part of a region, in bytes from its start.
+/// Returns the range of a part of a region, in bytes from its start; `None` if it is not in the
+/// region.
 fn part(region: &Region, offset: usize, bytes: usize) -> Option<Range<usize>> {
     let end = offset.checked_add(bytes)?;
     (end <= region.region.range().len()).then_some(offset..end)
 }
 
-/// Returns the result of `body` for the region of a handle, or what is wrong with the handle.
+/// Returns the result of `body` for the region of a handle, or the error of the handle.
 ///
 /// # Safety
 ///
-/// As [`Registry::object`] says.
+/// The contract of [`Registry::object`] holds.
 unsafe fn of(handle: *const Region, body: impl FnOnce(&Region) -> c_int) -> c_int {
-    // SAFETY: by contract.
+    // SAFETY: the caller guarantees a handle, whose object is not destroyed during the call.
     match unsafe { Registry::object(handle) } {
         Ok(region) => preserved(|| uncancelled(-libc::EFAULT, || body(region))),
         Err(error) => error,
@@ -470,7 +471,7 @@ unsafe fn of(handle: *const Region, body: impl FnOnce(&Region) -> c_int) -> c_in
 /// `region` is [a handle](crate#safety), which no other thread uses.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_region_unregister(region: *mut Region) -> c_int {
-    // SAFETY: the caller's handle, which no other thread uses.
+    // SAFETY: the caller guarantees a handle that no other thread uses.
     unsafe { REGIONS.destroy_with_memory(region) }
 }
 

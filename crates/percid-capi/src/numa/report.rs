@@ -1,4 +1,4 @@
-//! Reports: what a balancer has done and seen, in plain numbers.
+//! Reports: the actions and observations of a balancer, in plain numbers.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr;
@@ -46,7 +46,7 @@ impl Reason {
         (Reason::IgnorePidInactive, percid_numa::Reason::IgnorePidInactive, c"ignore_pid_inactive"),
     ];
 
-    /// Returns the number of a reason; 0 for none of these.
+    /// Returns the number of a reason; 0 for an unknown one.
     pub(super) fn number(of: percid_numa::Reason) -> c_int {
         let found = Reason::ALL.iter().find(|(_, reason, _)| *reason == of);
         found.map_or(0, |(reason, ..)| *reason as c_int)
@@ -170,7 +170,7 @@ pub unsafe extern "C" fn percid_report_create(
     if report.is_null() {
         return -libc::EINVAL;
     }
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     let made = unsafe { Registry::object(balancer) }.and_then(|balancer| {
         let make = || {
             headroom::ask()?;
@@ -179,7 +179,7 @@ pub unsafe extern "C" fn percid_report_create(
         preserved(|| uncancelled(Err(-libc::EFAULT), make))
     });
     let result = made.as_ref().err().copied().unwrap_or(0);
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees a valid pointer, and it is not NULL.
     unsafe { report.write(made.map_or(ptr::null_mut(), Box::into_raw)) };
     result
 }
@@ -192,7 +192,8 @@ pub unsafe extern "C" fn percid_report_create(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_report_free(report: *mut Report) {
     if !report.is_null() {
-        // SAFETY: the caller's pointer, which came from a box and is not used any more.
+        // SAFETY: the pointer was created by `Box::into_raw`, and the caller does not use it any
+        // more.
         preserved(|| uncancelled((), || drop(unsafe { Box::from_raw(report) })));
     }
 }
@@ -209,7 +210,7 @@ pub unsafe extern "C" fn percid_report_totals(
     totals: *mut Totals,
     size: usize,
 ) -> c_int {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     let Some(Report(report)) = (unsafe { report.as_ref() }) else { return -libc::EINVAL };
     let found = Totals {
         sequence: report.sequence,
@@ -223,7 +224,7 @@ pub unsafe extern "C" fn percid_report_totals(
         collisions: report.collisions as u64,
         events_lost: report.events_lost,
     };
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     unsafe { sized::store(totals, size, &found) }
 }
 
@@ -240,9 +241,9 @@ pub unsafe extern "C" fn percid_report_nodes(
     nodes: *mut u32,
     capacity: usize,
 ) -> usize {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     let Some(Report(report)) = (unsafe { report.as_ref() }) else { return 0 };
-    // SAFETY: as above.
+    // SAFETY: the caller guarantees memory for `capacity` nodes, or NULL.
     unsafe { list::write(report.nodes.iter().copied(), nodes, capacity) }
 }
 
@@ -258,9 +259,9 @@ pub unsafe extern "C" fn percid_report_slow_nodes(
     nodes: *mut u32,
     capacity: usize,
 ) -> usize {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     let Some(Report(report)) = (unsafe { report.as_ref() }) else { return 0 };
-    // SAFETY: as above.
+    // SAFETY: the caller guarantees memory for `capacity` nodes, or NULL.
     unsafe { list::write(report.slow_nodes.iter().copied(), nodes, capacity) }
 }
 
@@ -271,7 +272,7 @@ pub unsafe extern "C" fn percid_report_slow_nodes(
 /// `report` is [a result](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_report_regions(report: *const Report) -> usize {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     unsafe { report.as_ref() }.map_or(0, |report| report.0.regions.len())
 }
 
@@ -293,7 +294,7 @@ pub unsafe extern "C" fn percid_report_region(
     if report.is_null() {
         return -libc::EINVAL;
     }
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     let Some(region) = (unsafe { region(report, index) }) else { return -libc::ERANGE };
     let found = Figures {
         start: ptr::with_exposed_provenance_mut(region.range.start),
@@ -316,7 +317,7 @@ pub unsafe extern "C" fn percid_report_region(
         scan_time_ns: nanoseconds(region.scan_time),
         move_time_ns: nanoseconds(region.move_time),
     };
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     unsafe { sized::store(figures, size, &found) }
 }
 
@@ -334,10 +335,10 @@ pub unsafe extern "C" fn percid_report_pages(
     nodes: *mut OnNode,
     capacity: usize,
 ) -> usize {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     let found =
         unsafe { region(report, index) }.map_or([].as_slice(), |region| &region.pages_by_node);
-    // SAFETY: as above.
+    // SAFETY: the caller guarantees memory for `capacity` nodes, or NULL.
     unsafe { list::write(found.iter().map(on_node), nodes, capacity) }
 }
 
@@ -354,10 +355,10 @@ pub unsafe extern "C" fn percid_report_use(
     nodes: *mut OnNode,
     capacity: usize,
 ) -> usize {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     let found =
         unsafe { region(report, index) }.map_or([].as_slice(), |region| &region.use_by_node);
-    // SAFETY: as above.
+    // SAFETY: the caller guarantees memory for `capacity` nodes, or NULL.
     unsafe { list::write(found.iter().map(on_node), nodes, capacity) }
 }
 
@@ -375,10 +376,10 @@ pub unsafe extern "C" fn percid_report_failures(
     failures: *mut Failure,
     capacity: usize,
 ) -> usize {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     let found = unsafe { region(report, index) }.map_or([].as_slice(), |region| &region.failed);
     let found = found.iter().map(|&(error, pages)| Failure { error, reserved: 0, pages });
-    // SAFETY: as above.
+    // SAFETY: the caller guarantees memory for `capacity` failures, or NULL.
     unsafe { list::write(found, failures, capacity) }
 }
 
@@ -394,7 +395,7 @@ pub unsafe extern "C" fn percid_report_skipped(
     index: usize,
     reason: c_int,
 ) -> u64 {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     let region = unsafe { region(report, index) };
     let reason = Reason::ALL.iter().find(|(number, ..)| *number as c_int == reason);
     match (region, reason) {
@@ -411,7 +412,7 @@ pub unsafe extern "C" fn percid_report_skipped(
 /// `report` is NULL or [a result](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_report_scan_share(report: *const Report) -> f64 {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     unsafe { report.as_ref() }.map_or(0.0, |Report(report)| report.scan_share())
 }
 
@@ -428,12 +429,12 @@ pub unsafe extern "C" fn percid_report_local_share(
     index: usize,
     share: *mut f64,
 ) -> c_int {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     let Some(region) = (unsafe { region(report, index) }).filter(|_| !share.is_null()) else {
         return -libc::EINVAL;
     };
     let Some(found) = region.local_share() else { return -libc::ENODATA };
-    // SAFETY: not NULL, so the caller's memory.
+    // SAFETY: the caller guarantees memory for a number, and it is not NULL.
     unsafe { share.write(found) };
     0
 }
@@ -450,7 +451,7 @@ pub unsafe extern "C" fn percid_report_share_on(
     index: usize,
     node: u32,
 ) -> f64 {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     unsafe { region(report, index) }.map_or(0.0, |region| region.share_on(node))
 }
 
@@ -466,9 +467,9 @@ pub extern "C" fn percid_scan_reason_name(reason: c_int) -> *const c_char {
 
 /// # Safety
 ///
-/// The report is NULL or good, and outlives `'a`.
+/// The report is NULL or valid, and outlives `'a`.
 unsafe fn region<'a>(report: *const Report, index: usize) -> Option<&'a RegionReport> {
-    // SAFETY: by contract.
+    // SAFETY: the caller guarantees that the report is NULL or valid, and that it outlives `'a`.
     unsafe { report.as_ref() }?.0.regions.get(index)
 }
 
@@ -485,7 +486,7 @@ mod tests {
         assert_eq!(percid_numa::Reason::ALL.len(), Reason::ALL.len());
         for (number, reason) in (1..).zip(percid_numa::Reason::ALL) {
             assert_eq!(Reason::number(reason), number);
-            // SAFETY: names are terminated strings.
+            // SAFETY: names are NUL-terminated strings.
             let name = unsafe { CStr::from_ptr(percid_scan_reason_name(number)) };
             assert_eq!(name.to_bytes(), reason.name().as_bytes());
         }

@@ -184,7 +184,7 @@ impl Settings {
         }
     }
 
-    /// Returns the rules; `None` if a number means nothing.
+    /// Returns the rules; `None` for an invalid number.
     fn rules(&self) -> Option<Rules> {
         let widths = [Width::Bits64, Width::Bits128];
         let width = widths.into_iter().find(|width| width.bits() as c_int == self.width)?;
@@ -193,7 +193,7 @@ impl Settings {
         Some(Rules {
             width,
             order,
-            // Not so is before Linux 6.4, which is for replays of recordings.
+            // `false` is the behaviour before Linux 6.4, which is for replays of recordings.
             track_regions: true,
             window_before_test: self.window_before_test != 0,
             once_per_sequence: self.once_per_sequence != 0,
@@ -205,23 +205,24 @@ impl Settings {
     }
 }
 
-/// Converts a duration to nanoseconds; 584 years at most.
+/// Converts a duration to nanoseconds, at most 584 years.
 pub(crate) fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Makes a balancer with the caller's settings.
+/// Creates a balancer with the caller's settings.
 ///
 /// # Safety
 ///
-/// The pointer is good, and the structure as long as it says.
+/// The pointer is valid, and the structure has as many written bytes as its `size`.
 pub(crate) unsafe fn balancer(settings: *const Settings) -> Result<percid_numa::Balancer, c_int> {
-    // SAFETY: the size comes first in every version.
+    // SAFETY: the caller guarantees a valid structure; the size comes first in every version.
     let size = unsafe { (&raw const (*settings).size).read() };
     if size < size_of::<Settings>() {
         return Err(-libc::EINVAL);
     }
-    // SAFETY: by contract.
+    // SAFETY: the caller guarantees as many written bytes as `size`, which is at least this
+    // version's.
     let settings = unsafe {
         if !sized::is_known(settings, size) {
             return Err(-libc::E2BIG);
@@ -253,7 +254,7 @@ pub unsafe extern "C" fn percid_balancer_settings_init(
     }
     guard(-libc::EFAULT, || {
         let published = Settings { size, ..Settings::published() };
-        // SAFETY: the caller's structure has `size` bytes.
+        // SAFETY: the caller guarantees a structure of `size` bytes.
         unsafe { sized::store(settings, size, &published) }
     })
 }
@@ -278,13 +279,14 @@ pub unsafe extern "C" fn percid_balancer_settings_set_rules(
         (RuleSet::Fixed, Rules::LINUX_6_12),
     ];
     let found = sets.into_iter().find(|(set, _)| *set as c_int == rules);
-    // SAFETY: the size comes first in every version.
+    // SAFETY: the caller guarantees a valid structure; the size comes first in every version.
     if settings.is_null() || unsafe { (&raw const (*settings).size).read() } < size_of::<Settings>()
     {
         return -libc::EINVAL;
     }
     let Some((_, rules)) = found else { return -libc::EINVAL };
-    // SAFETY: by contract the structure is at least as long as this version's.
+    // SAFETY: the caller guarantees as many bytes as the structure's size, which is at least this
+    // version's.
     let settings = unsafe { &mut *settings };
     *settings = Settings { width: settings.width, ..settings.with(rules) };
     0
@@ -304,7 +306,7 @@ mod tests {
     #[test]
     fn every_rule_can_be_set_by_itself_and_as_linux_has_them() {
         let mut settings = Settings::published();
-        // SAFETY: a structure of its own size.
+        // SAFETY: the structure has this version's size.
         let mut set = |rules| unsafe {
             let result = percid_balancer_settings_set_rules(&mut settings, rules);
             (result, settings.rules())
@@ -363,7 +365,7 @@ mod tests {
     fn numbers_that_mean_nothing_are_refused() {
         let good = Settings::published();
         let refused = |settings: Settings| {
-            // SAFETY: a structure of its own size.
+            // SAFETY: the structure has this version's size.
             unsafe { balancer(&settings) }.err()
         };
         assert_eq!(refused(good), None);
@@ -394,7 +396,7 @@ mod tests {
         let known = Settings { size: size_of::<Later>(), ..Settings::published() };
         let refused = |new: u64| {
             let later = Later { known, new };
-            // SAFETY: a structure of the size that it says.
+            // SAFETY: the structure has the size that it contains.
             unsafe { balancer((&raw const later).cast()) }.err()
         };
         assert_eq!((refused(0), refused(1)), (None, Some(-libc::E2BIG)));
