@@ -15,14 +15,14 @@ use crate::ends::is_visiting;
 use crate::registry::{Object, Registry};
 use crate::ring::{Event, Ring};
 
-/// The consumer of a ring, held: percid_consumer_next() fetches one record after the other.
+/// The held consumer of a ring: percid_consumer_next() fetches one record after the other.
 ///
-/// Threads: a consumer may be handed from one thread to another, and is used by one at a time.
-/// While it is open, percid_ring_poll() answers -EBUSY.
-/// Fork: the child has a copy, with which it may go on with its copy of the records; then it must
-/// not open another one. If a thread of the parent was in percid_consumer_next(), the record that it
-/// was fetching may be missed, and the child's copy begins a new round.
-/// Memory: some hundred bytes, and as many as the longest record that it has fetched.
+/// Threads: a consumer may be passed from one thread to another, and is used by one at a time.
+/// While it is open, percid_ring_poll() returns -EBUSY.
+/// Fork: the child has a copy, with which it may continue to read its copy of the records; then it
+/// must not open another one. If a thread of the parent was in percid_consumer_next(), the record
+/// that it was fetching may be missed, and the child's copy begins a new round.
+/// Memory: about a hundred bytes, and as many as the longest record that it has fetched.
 #[derive(Debug)]
 pub struct Consumer {
     /// The program's handle of the ring, which may be destroyed before the consumer.
@@ -52,11 +52,11 @@ impl Object for Consumer {
     const TYPE: u64 = 24;
 }
 
-/// Takes the place of the ring's consumer and stores a handle in `consumer`.
+/// Occupies the place of the ring's consumer and stores a handle in `consumer`.
 ///
 /// Returns 0; -EBUSY if the ring has a consumer, or another thread is polling it; -EDEADLK if the
-/// caller is, further up its stack; -EINVAL for NULL; -EBADF if the ring is destroyed; -ENOMEM. On
-/// error `consumer` becomes NULL.
+/// caller itself is polling it, further up its stack; -EINVAL for NULL; -EBADF if the ring is
+/// destroyed; -ENOMEM. On error `consumer` becomes NULL.
 ///
 /// # Safety
 ///
@@ -81,16 +81,16 @@ pub unsafe extern "C" fn percid_consumer_open(
     unsafe { CONSUMERS.create(consumer, make) }
 }
 
-/// Fetches the next record and stores it in `event`. Its bytes are good until the next call for
+/// Fetches the next record and stores it in `event`. Its bytes are valid until the next call for
 /// this consumer.
 ///
-/// Returns 1; or 0 at the end of a round, and `event` is left alone. A round has every record that
-/// was appended before it began, and ends however fast others are appended; the next call begins
-/// another one.
+/// Returns 1; or 0 at the end of a round, without changing `event`. A round contains every record
+/// that was appended before it began, and ends however fast others are appended; the next call
+/// begins another round.
 ///
-/// -EBUSY if another thread is using the consumer; -EINVAL for NULL; -EBADF if the consumer is
-/// closed or its ring destroyed. Not async-signal-safe: it allocates where a record is longer than
-/// those before. Costs a call, and the copying of the record.
+/// Returns -EBUSY if another thread is using the consumer; -EINVAL for NULL; -EBADF if the consumer
+/// is closed or its ring destroyed. Not async-signal-safe: it allocates if a record is longer than
+/// all before. Costs a call, and the copying of the record.
 ///
 /// # Safety
 ///
@@ -120,10 +120,10 @@ pub unsafe extern "C" fn percid_consumer_next(consumer: *mut Consumer, event: *m
     }
 }
 
-/// Gives the place of the ring's consumer back; the next one goes on where this one stopped.
+/// Releases the place of the ring's consumer; the next consumer continues where this one stopped.
 ///
 /// Returns 0, also if the ring was destroyed before; -EBUSY if another thread is using the
-/// consumer; -EINVAL for NULL; -EBADF if it was closed before. Its handle stays recognisable.
+/// consumer; -EINVAL for NULL; -EBADF if it was closed before. Its handle is still detected.
 ///
 /// # Safety
 ///

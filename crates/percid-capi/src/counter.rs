@@ -9,7 +9,7 @@ use crate::errno;
 use crate::list;
 use crate::source::source;
 
-/// A signed 64-bit counter that every CPU updates in memory of its own.
+/// A signed 64-bit counter that every CPU updates in its own memory.
 ///
 /// It is valid when all its bytes are zero: initialise it with PERCID_COUNTER_INIT, statically or
 /// otherwise, or with calloc(). It may be moved (but not copied) while no thread uses it.
@@ -17,14 +17,13 @@ use crate::source::source;
 /// Threads: any number of threads may use it at once. An increment is never lost and never counted
 /// twice.
 /// Signals: everything but percid_counter_destroy() is async-signal-safe and leaves errno alone.
-/// Fork: the child's counter starts with the value the parent had, on memory of its own.
-/// Overflow: values wrap around at 64 bits (at 60 bits for a counter that found no memory for
-/// copies).
+/// Fork: the child's counter starts with the parent's value, on its own memory.
+/// Overflow: values wrap around at 64 bits (at 60 bits for a counter that found no memory for IDs).
 /// Memory: these 8 bytes, and 8 bytes for every ID that used it, page by page.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Counter {
-    /// The library's business.
+    /// Private to the library.
     word: u64,
 }
 
@@ -51,7 +50,7 @@ unsafe fn counter<'a>(counter: *const Counter) -> Option<&'a percid::Counter> {
 /// Adds `n`, which may be negative.
 ///
 /// C and C++ programs have this as an inline function, see percid_inline.h; the function is for
-/// those who cannot include that file.
+/// programs that cannot include that file.
 ///
 /// # Safety
 ///
@@ -62,9 +61,9 @@ pub unsafe extern "C" fn percid_counter_add(counter: *mut Counter, n: i64) {
     unsafe { percid_counter_add_slow(counter, n) }
 }
 
-/// Everything but the common case of percid_counter_add(): the first use, a CPU without an ID, an
-/// aborted critical section, PERCID_SOURCE_ATOMIC. In the common case it does the same as the inline
-/// function, by a call, and takes 1 ns more.
+/// Handles all cases except the common one of percid_counter_add(): the first use, a CPU without an
+/// ID, an aborted critical section, PERCID_SOURCE_ATOMIC. In the common case it does the same as
+/// the inline function, by a call, and takes 1 ns more.
 ///
 /// # Safety
 ///
@@ -77,12 +76,12 @@ pub unsafe extern "C" fn percid_counter_add_slow(counter: *mut Counter, n: i64) 
     }
 }
 
-/// Makes `counter`, whose content does not matter, a counter of value 0 that uses this source,
-/// whatever the process has chosen: for measurements and tests.
+/// Initialises `counter`, whose old content is ignored, as a counter of value 0 that uses this
+/// source, independently of the process's source: for measurements and tests.
 ///
 /// Returns 0; -EINVAL if `counter` is NULL or no source has this number; -ENOSYS, -ENOTSUP, -EPERM
 /// or another negative errno if the machine or a sandbox does not allow the source; -ENOMEM. On
-/// error it is left alone.
+/// error `counter` is unchanged.
 ///
 /// # Safety
 ///
@@ -103,10 +102,11 @@ pub unsafe extern "C" fn percid_counter_with_source(counter: *mut Counter, sourc
     })
 }
 
-/// The sum over all IDs; 0 for NULL.
+/// Returns the sum over all IDs; 0 for NULL.
 ///
-/// It contains every increment that happens before it, so it is exact after joining threads; it may
-/// miss increments that run at the same time. Costs the reading of one word for every ID ever used.
+/// The sum contains every increment that happens before it, so it is exact after joining threads;
+/// it may miss increments that run at the same time. Costs the reading of one word for every ID
+/// ever used.
 ///
 /// # Safety
 ///
@@ -118,11 +118,11 @@ pub unsafe extern "C" fn percid_counter_sum(counter: *const Counter) -> i64 {
     guard(0, || counter.map_or(0, percid::Counter::sum))
 }
 
-/// The sum over all IDs, which it resets to zero; 0 for NULL.
+/// Returns the sum over all IDs, and resets it to zero; 0 for NULL.
 ///
-/// An increment that runs at the same time is either contained in the result or in the value that
-/// remains: the results of all calls and the last sum add up to what was added. Costs what a sum
-/// costs.
+/// An increment that runs at the same time is contained either in the result or in the remaining
+/// value: the results of all calls and the last sum add up to the total of all increments. Costs
+/// the same as a sum.
 ///
 /// # Safety
 ///
@@ -134,11 +134,11 @@ pub unsafe extern "C" fn percid_counter_take(counter: *mut Counter) -> i64 {
     guard(0, || counter.map_or(0, percid::Counter::take))
 }
 
-/// What each ID has added, by ID: writes the first `capacity` of them to `values` and returns how
-/// many there are. The rest of the sum is percid_counter_shared(). With `capacity` 0 nothing is
-/// written and `values` may be NULL; 0 is returned if `counter` is NULL.
+/// Returns the number of IDs, and writes the amounts that the first `capacity` IDs have added to
+/// `values`. The rest of the sum is percid_counter_shared(). With `capacity` 0 nothing is written
+/// and `values` may be NULL; 0 is returned if `counter` is NULL.
 ///
-/// Costs what a sum costs.
+/// Costs the same as a sum.
 ///
 /// # Safety
 ///
@@ -156,7 +156,8 @@ pub unsafe extern "C" fn percid_counter_by_id(
     guard(0, || unsafe { list::write(counter.by_id(), values, capacity) })
 }
 
-/// What was added without an ID, less what percid_counter_take() has taken; 0 for NULL.
+/// Returns the amount that was added without an ID, minus the amount that percid_counter_take() has
+/// taken from it; 0 for NULL.
 ///
 /// # Safety
 ///
@@ -168,17 +169,17 @@ pub unsafe extern "C" fn percid_counter_shared(counter: *const Counter) -> i64 {
     guard(0, || counter.map_or(0, percid::Counter::shared))
 }
 
-/// Gives the counter's memory back and makes it a new counter of value 0. NULL is allowed.
+/// Frees the counter's memory and makes it a new counter of value 0. NULL is allowed.
 ///
-/// No other thread may use the counter meanwhile: an increment that is in flight would go to a
-/// thread that gets the memory next. Counters that live as long as the process need not be
-/// destroyed. Costs the reading of one word for every ID ever used. Not for signal handlers.
+/// No other thread may use the counter during the call: an increment in flight would go to a thread
+/// that gets the memory next. Counters that live as long as the process need not be destroyed.
+/// Costs the reading of one word for every ID ever used. Not for signal handlers.
 ///
 /// If the counter was copied, which is not allowed, and a copy was destroyed before, nothing is
-/// given back a second time: the copy becomes a new counter, and one line on standard error says so,
-/// once in the process. That is seen for as long as no other object has the memory. What cannot be
-/// seen: that a copy is used after the other was destroyed, or is destroyed when another object has
-/// the memory already, which then loses it.
+/// freed a second time. The copy becomes a new counter, and one line on standard error reports it,
+/// once in the process. This is detected only while no other object has the memory. It is not
+/// detected if a copy is used after the other was destroyed, or is destroyed when another object
+/// has the memory already, which then loses it.
 ///
 /// # Safety
 ///

@@ -12,11 +12,10 @@ use crate::headroom;
 use crate::list;
 use crate::source::source;
 
-/// A histogram of unsigned 64-bit values that every CPU updates in memory of its own.
+/// A histogram of unsigned 64-bit values that every CPU updates in its own memory.
 ///
-/// Values below 128 have a bucket each; from there on 64 buckets lie between two powers of two.
-/// What is reported for a value is the middle of its bucket, at most 1/128 of the value away from
-/// it.
+/// Values below 128 have a bucket each; above that there are 64 buckets between two powers of two.
+/// The reported value is the middle of the bucket, at most 1/128 of the value away from it.
 ///
 /// It is valid when all its bytes are zero: initialise it with PERCID_HISTOGRAM_INIT, or with
 /// calloc(). It may be moved (but not copied) while no thread uses it.
@@ -24,13 +23,13 @@ use crate::source::source;
 /// Threads: any number of threads may use it at once. A record is never lost and never counted
 /// twice.
 /// Signals: recording is async-signal-safe and leaves errno alone; the rest is not.
-/// Fork: the child's histogram starts with the parent's counts, on memory of its own.
-/// Memory: these 8 bytes, and address space for 3776 buckets (29.5 KiB) for every ID, of which the
-/// pages that are touched cost memory: values within a factor of 256 touch one or two.
+/// Fork: the child's histogram starts with the parent's counts, on its own memory.
+/// Memory: these 8 bytes, and address space for 3776 buckets (29.5 KiB) for every ID. Only touched
+/// pages cost memory: values within a factor of 256 touch one or two.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Histogram {
-    /// The library's business.
+    /// Private to the library.
     word: u64,
 }
 
@@ -46,9 +45,9 @@ const _: () = {
     );
 };
 
-/// What a histogram had recorded at some time: 29.5 KiB that belong to the caller.
+/// The content of a histogram at one time: 29.5 KiB that belong to the caller.
 ///
-/// Functions that change one must not run at the same time as others on the same one.
+/// Functions that change a snapshot must not run at the same time as others on the same one.
 #[derive(Debug)]
 pub struct Snapshot(Counts);
 
@@ -56,11 +55,11 @@ pub struct Snapshot(Counts);
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Bucket {
-    /// The smallest value that belongs to it.
+    /// The smallest value of the bucket.
     pub low: u64,
-    /// The largest value that belongs to it.
+    /// The largest value of the bucket.
     pub high: u64,
-    /// How many values it has.
+    /// Number of values in the bucket.
     pub count: u64,
 }
 
@@ -78,7 +77,7 @@ unsafe fn histogram<'a>(histogram: *const Histogram) -> Option<&'a percid::Histo
 /// Counts a value.
 ///
 /// C and C++ programs have this as an inline function, see percid_inline.h; the function is for
-/// those who cannot include that file.
+/// programs that cannot include that file.
 ///
 /// # Safety
 ///
@@ -89,7 +88,7 @@ pub unsafe extern "C" fn percid_histogram_record(histogram: *mut Histogram, valu
     unsafe { percid_histogram_record_slow(histogram, value, 1) }
 }
 
-/// Counts a value `times` times, in one step. As percid_histogram_record().
+/// Counts a value `times` times, in one step. Otherwise like percid_histogram_record().
 ///
 /// # Safety
 ///
@@ -104,8 +103,8 @@ pub unsafe extern "C" fn percid_histogram_record_many(
     unsafe { percid_histogram_record_slow(histogram, value, times) }
 }
 
-/// Everything but the common case of percid_histogram_record_many(). In that it does the same as the
-/// inline function, by a call, and takes 1 ns more.
+/// Handles all cases except the common one of percid_histogram_record_many(). In the common case it
+/// does the same as the inline function, by a call, and takes 1 ns more.
 ///
 /// # Safety
 ///
@@ -122,9 +121,9 @@ pub unsafe extern "C" fn percid_histogram_record_slow(
     }
 }
 
-/// Makes `histogram`, whose content does not matter, an empty histogram that uses this source,
-/// whatever the process has chosen: for measurements and tests. Returns what
-/// percid_counter_with_source() does.
+/// Initialises `histogram`, whose old content is ignored, as an empty histogram that uses this
+/// source, independently of the process's source: for measurements and tests. Returns the same
+/// values as percid_counter_with_source().
 ///
 /// # Safety
 ///
@@ -148,11 +147,11 @@ pub unsafe extern "C" fn percid_histogram_with_source(
     })
 }
 
-/// Stores a snapshot of what has been recorded so far in `snapshot`, to be freed by
-/// percid_snapshot_free().
+/// Stores a snapshot of all recorded values in `snapshot`, to be freed by percid_snapshot_free().
 ///
-/// It contains every record that happens before it, and may miss those that run at the same time.
-/// Returns 0, or -EINVAL for NULL. Costs the reading of 3776 words for every ID ever used.
+/// The snapshot contains every record that happens before it, and may miss those that run at the
+/// same time. Returns 0, or -EINVAL for NULL. Costs the reading of 3776 words for every ID ever
+/// used.
 ///
 /// # Safety
 ///
@@ -167,8 +166,8 @@ pub unsafe extern "C" fn percid_histogram_snapshot(
     unsafe { read(histogram, snapshot, percid::Histogram::snapshot) }
 }
 
-/// As percid_histogram_snapshot(), and removes what the snapshot contains: every record is in
-/// exactly one of the snapshots taken, or still there.
+/// Stores a snapshot like percid_histogram_snapshot(), and removes its content from the histogram:
+/// every record is in exactly one of the snapshots taken, or still in the histogram.
 ///
 /// # Safety
 ///
@@ -183,7 +182,8 @@ pub unsafe extern "C" fn percid_histogram_take(
     unsafe { read(histogram, snapshot, percid::Histogram::take) }
 }
 
-/// How many values could not be recorded because the first use found no memory; 0 for NULL.
+/// Returns the number of values that were not recorded because the first use found no memory; 0 for
+/// NULL.
 ///
 /// # Safety
 ///
@@ -194,9 +194,8 @@ pub unsafe extern "C" fn percid_histogram_unrecorded(histogram: *const Histogram
     unsafe { self::histogram(histogram) }.map_or(0, percid::Histogram::unrecorded)
 }
 
-/// Gives the histogram's memory back and makes it a new one. NULL is allowed. No other thread may
-/// use it meanwhile. If it was copied: as
-/// percid_counter_destroy().
+/// Frees the histogram's memory and makes it a new one. NULL is allowed. No other thread may use it
+/// during the call. For copies see percid_counter_destroy().
 ///
 /// # Safety
 ///
@@ -239,7 +238,7 @@ pub unsafe extern "C" fn percid_snapshot_free(snapshot: *mut Snapshot) {
     }
 }
 
-/// How many values were recorded; 0 for NULL.
+/// Returns the number of recorded values; 0 for NULL.
 ///
 /// # Safety
 ///
@@ -250,9 +249,9 @@ pub unsafe extern "C" fn percid_snapshot_count(snapshot: *const Snapshot) -> u64
     unsafe { snapshot.as_ref() }.map_or(0, |snapshot| snapshot.0.count())
 }
 
-/// Stores in `value` what a share `q` of the values does not exceed: 0.5 for the median, 0 for the
-/// smallest, 1 for the largest. Returns 0, -ENODATA if there are no values, -EINVAL for NULL or a
-/// `q` that is no number.
+/// Stores in `value` a bound that a share `q` of the values does not exceed: 0.5 for the median, 0
+/// for the smallest, 1 for the largest. Returns 0, -ENODATA if there are no values, -EINVAL for
+/// NULL or a `q` that is not a number.
 ///
 /// # Safety
 ///
@@ -270,7 +269,7 @@ pub unsafe extern "C" fn percid_snapshot_quantile(
     unsafe { figure(snapshot, value, |counts| counts.quantile(q)) }
 }
 
-/// Stores the smallest value, up to 1/128. Returns what percid_snapshot_quantile() does.
+/// Stores the smallest value, within 1/128. Returns the same values as percid_snapshot_quantile().
 ///
 /// # Safety
 ///
@@ -281,7 +280,7 @@ pub unsafe extern "C" fn percid_snapshot_min(snapshot: *const Snapshot, value: *
     unsafe { figure(snapshot, value, Counts::min) }
 }
 
-/// Stores the largest value, up to 1/128. Returns what percid_snapshot_quantile() does.
+/// Stores the largest value, within 1/128. Returns the same values as percid_snapshot_quantile().
 ///
 /// # Safety
 ///
@@ -292,7 +291,7 @@ pub unsafe extern "C" fn percid_snapshot_max(snapshot: *const Snapshot, value: *
     unsafe { figure(snapshot, value, Counts::max) }
 }
 
-/// Stores the mean value, up to 1/128. Returns what percid_snapshot_quantile() does.
+/// Stores the mean value, within 1/128. Returns the same values as percid_snapshot_quantile().
 ///
 /// # Safety
 ///
@@ -303,9 +302,9 @@ pub unsafe extern "C" fn percid_snapshot_mean(snapshot: *const Snapshot, mean: *
     unsafe { figure(snapshot, mean, Counts::mean) }
 }
 
-/// The buckets that have values, from the smallest: writes the first `capacity` of them to
-/// `buckets` and returns how many there are. With `capacity` 0 nothing is written and `buckets` may
-/// be NULL; 0 is returned if `snapshot` is NULL.
+/// Returns the number of buckets that have values, and writes the first `capacity` of them,
+/// beginning with the smallest, to `buckets`. With `capacity` 0 nothing is written and `buckets`
+/// may be NULL; 0 is returned if `snapshot` is NULL.
 ///
 /// # Safety
 ///
@@ -327,8 +326,8 @@ pub unsafe extern "C" fn percid_snapshot_buckets(
     guard(0, || unsafe { list::write(snapshot.0.buckets().map(of), buckets, capacity) })
 }
 
-/// Adds the values of `other`, of another histogram for instance, to `snapshot`. Returns 0,
-/// -EINVAL for NULL, or -ENOMEM, where both are one.
+/// Adds the values of `other`, for instance of another histogram, to `snapshot`. Returns 0, -EINVAL
+/// for NULL, or -ENOMEM, which is possible only if both are the same.
 ///
 /// # Safety
 ///

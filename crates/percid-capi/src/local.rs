@@ -23,49 +23,48 @@ const APART: usize = 128;
 /// Maximum size of a value: far beyond any value, and small enough that no size overflows.
 const MAX_SIZE: usize = 1 << 40;
 
-/// A value for every CPU that asks for one, to be used by any function.
+/// A value for every CPU that requests one, which any function may use.
 ///
 /// Made by percid_local_create(), or of static storage: `static percid_local hits =
 /// PERCID_LOCAL_INIT(sizeof(struct hits), 8, NULL, NULL, NULL);`.
 ///
-/// percid_local_with() lends the CPU's value out under a lock that takes no locked instruction, and
-/// so do percid_local_acquire() and percid_local_release(); the others reach all values, and stop
-/// the CPUs for a moment by a fence.
+/// percid_local_with() passes the CPU's value to a function under a lock that takes no locked
+/// instruction, and so do percid_local_acquire() and percid_local_release(). The other functions
+/// access all values, and interrupt the CPUs for a moment by a fence.
 ///
 /// Threads: any number of threads may use it at once. No two callbacks ever have the same value at
 /// the same time.
-/// Which value: any. A thread gets the value of the CPU that it is on when it asks, and keeps it to
-/// the end of the callback. Where another thread is using that value (a thread that was preempted
-/// inside its callback, the caller itself further up its stack), it gets an extra one, and one is
-/// made if need be. There are at most as many extra ones as callbacks were ever active at the same
-/// time.
-/// Signals: percid_local_with() is async-signal-safe as far as its callback is, once the values it
-/// finds have been made; a new one is allocated by malloc().
-/// Fork: the child has a copy of every value. Those that other threads of the parent were using are
-/// lost to it: percid_local_with() uses others, and the first call of the rest waits for them for
-/// about a second each, unless the child has one thread only, and passes them by. Values that the
-/// forking thread was using go back when it gives them back.
-/// Memory: 320 bytes; the size of a value, rounded up to a multiple of 128 bytes, and 128 bytes (or
-/// its alignment, if that is more), for every ID that used it and for every extra one, and at least
-/// a page for an extra one. Leak checkers do not look there: drain before they count.
+/// Value: a thread gets the value of its current CPU, and keeps it to the end of the callback, even
+/// if it moves. If another user has that value (a thread that was preempted inside its callback, or
+/// the caller itself further up its stack), the thread gets an extra one, which is made if needed.
+/// There are at most as many extra values as callbacks were ever active at the same time.
+/// Signals: percid_local_with() is async-signal-safe if its callback is, and if the value exists
+/// already; a new one is allocated by malloc().
+/// Fork: the child has a copy of every value. Values that other threads of the parent were using
+/// are lost to it: percid_local_with() uses others. The first call of the other functions waits
+/// about a second for each of them, unless the child has one thread only, and skips them. Values
+/// that the forking thread was using are available again when it releases them.
+/// Memory: 320 bytes; for every ID that used it and for every extra value the size of a value,
+/// rounded up to a multiple of 128 bytes, and 128 bytes (or its alignment, if that is more), and at
+/// least a page for an extra one. Leak checkers do not scan this memory: drain before they count.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct Local {
-    /// The library's business, all of it.
+    /// Private to the library.
     word: u64,
-    /// More of it.
+    /// Private to the library.
     values: [u64; 31],
     /// The size of a value.
     size: usize,
     /// Its alignment.
     align: usize,
-    /// Makes a value of zeros, if that is not enough.
+    /// Initialises a zeroed value, if zeros are not enough.
     make: Option<unsafe extern "C-unwind" fn(value: *mut c_void, context: *mut c_void) -> c_int>,
     /// Called before the memory of a value is freed.
     drop: Option<unsafe extern "C-unwind" fn(value: *mut c_void, context: *mut c_void)>,
-    /// What both are called with.
+    /// The argument of both functions.
     context: *mut c_void,
-    /// The rest.
+    /// Private to the library.
     rest: [u64; 3],
 }
 
@@ -139,11 +138,11 @@ impl Object for Local {
 /// Stores a new object in `local`, whose values have `size` bytes that are aligned to `align` bytes
 /// (a power of two up to 4096).
 ///
-/// A value is made when an ID first asks for one: its memory is zeroed and given to `make`, which
+/// A value is made when an ID first requests one: its memory is zeroed and passed to `make`, which
 /// returns 0, or an error below 0 that percid_local_with() then returns. `drop` is called before
 /// its memory is freed. Either may be NULL, and both get `context`; any thread may call them.
 ///
-/// Returns 0, -EINVAL for NULL or what is not allowed, or -ENOMEM; on error `local` becomes NULL.
+/// Returns 0, -EINVAL for NULL or invalid arguments, or -ENOMEM; on error `local` becomes NULL.
 ///
 /// # Safety
 ///
@@ -168,11 +167,12 @@ pub unsafe extern "C" fn percid_local_create(
     unsafe { LOCALS.create(local, new) }
 }
 
-/// As percid_local_create(), for a source, whatever the process has chosen: for measurements and
-/// tests.
+/// Stores a new object like percid_local_create(), with a source that is independent of the
+/// process's: for measurements and tests.
 ///
-/// Returns 0, -EINVAL for NULL, what is not allowed or a number that is no source's, -ENOMEM, or
-/// why the source cannot be used, as percid_source_prepare() does; on error `local` becomes NULL.
+/// Returns 0, -EINVAL for NULL, invalid arguments or a number that is not a source's, -ENOMEM, or
+/// the reason why the source cannot be used, as percid_source_prepare() does; on error `local`
+/// becomes NULL.
 ///
 /// # Safety
 ///
@@ -199,12 +199,12 @@ pub unsafe extern "C" fn percid_local_create_with_source(
     unsafe { LOCALS.create(local, new) }
 }
 
-/// Lends a value to `visit`, until that returns, throws, ends its thread or jumps: then the value is
-/// as `visit` has left it.
+/// Passes a value to `visit`, until that returns, throws, ends its thread or jumps: the value then
+/// has the content that `visit` has left in it.
 ///
 /// Returns 0; -ENOMEM if another value is needed and there is no memory for it; the error of
-/// `make`; -EINVAL for NULL; -EBADF if the object is destroyed. Waits for no thread. Costs some 20
-/// instructions, a call, and the callback.
+/// `make`; -EINVAL for NULL; -EBADF if the object is destroyed. Never waits for a thread. Costs
+/// about 20 instructions, a call, and the callback.
 ///
 /// # Safety
 ///
@@ -235,15 +235,16 @@ pub unsafe extern "C-unwind" fn percid_local_with(
     })
 }
 
-/// Takes a value and stores its address in `value`: it is the caller's alone until
-/// percid_local_release(). What percid_local_with() does by a callback.
+/// Takes a value and stores its address in `value`: only the caller may use it until
+/// percid_local_release(). This is percid_local_with() without a callback.
 ///
-/// A value that is not given back is taken forever: others get extra ones, and visits wait. So it
-/// must be given back on every way out, exceptions and pthread_exit() included (`__attribute__
-/// ((cleanup))` with -fexceptions, or pthread_cleanup_push(), do that). The thread that
-/// gives it back may be another one.
+/// A value that is never released is lost: other threads get extra ones, and visits wait. So it
+/// must be released on every path, including exceptions and pthread_exit() (`__attribute__
+/// ((cleanup))` with -fexceptions, or pthread_cleanup_push(), do that). Another thread may release
+/// it.
 ///
-/// Returns 0, or what percid_local_with() does; then `value` becomes NULL. Waits for no thread.
+/// Returns 0, or an error of percid_local_with(); then `value` becomes NULL. Never waits for a
+/// thread.
 ///
 /// # Safety
 ///
@@ -264,7 +265,7 @@ pub unsafe extern "C-unwind" fn percid_local_acquire(
     taken.err().unwrap_or(0)
 }
 
-/// Gives a value back that percid_local_acquire() has stored. NULL is allowed.
+/// Releases a value that percid_local_acquire() has stored. NULL is allowed.
 ///
 /// Async-signal-safe. Costs 3 instructions and a call.
 ///
@@ -284,15 +285,15 @@ pub unsafe extern "C" fn percid_local_release(value: *mut c_void) {
     }
 }
 
-/// Calls `visit` for every value that was made, of every ID and the extra ones. It may miss values
-/// that are made meanwhile; and those of all IDs, if the process has entered a sandbox since the
+/// Calls `visit` for every existing value, of every ID and the extra ones. It may miss values that
+/// are made during the call; and those of all IDs, if the process has entered a sandbox since the
 /// first use that refuses membarrier().
 ///
 /// Returns 0, -EINVAL for NULL, -EBADF if the object is destroyed. Waits for callbacks that are
-/// using a value (so if it is called by one of this object: -EDEADLK), and for other visits. `visit`
-/// may call percid_local_with(), which lends it another value; but if it keeps one that it has
-/// acquired, the visit ends there with -EDEADLK. If it does not return, the values that come after
-/// are not visited. Costs one fence of all CPUs, some 10 us, for every 64 IDs.
+/// using a value (so -EDEADLK if a callback of this object calls it), and for other visits. `visit`
+/// may call percid_local_with(), which passes it another value; but if it keeps a value that it has
+/// acquired, the visit ends with -EDEADLK. If it does not return, the remaining values are not
+/// visited. Costs one fence of all CPUs, about 10 us, for every 64 IDs.
 ///
 /// # Safety
 ///
@@ -326,11 +327,11 @@ pub unsafe extern "C-unwind" fn percid_local_for_each(
     })
 }
 
-/// Takes all values out: calls `visit` for each, unless that is NULL, and then the `drop` of the
-/// object. New ones are made when they are needed. Returns how many there were, or what
-/// percid_local_for_each() does: the values that come after stay when `visit` or `drop` has kept one.
-/// If `visit` does not return, its value is dropped, and the others stay; so they do if `drop` does
-/// not.
+/// Removes all values: calls `visit` for each, unless that is NULL, and then the `drop` of the
+/// object. New values are made when they are needed. Returns the number of values, or an error of
+/// percid_local_for_each(): the remaining values stay if `visit` or `drop` has kept one. If `visit`
+/// does not return, its value is dropped, and the others stay; if `drop` does not return, the
+/// others stay too.
 ///
 /// # Safety
 ///
@@ -349,14 +350,14 @@ pub unsafe extern "C-unwind" fn percid_local_drain(
     local.drain(visit, argument)
 }
 
-/// Destroys the object and drops its values. No other thread may use it meanwhile. If `drop` does
-/// not return, the object stays, with the values that were not dropped. Values that `drop` makes, as
-/// it uses the object itself, are dropped as well.
+/// Destroys the object and drops its values. No other thread may use it during the call. If `drop`
+/// does not return, the object stays, with the values that were not dropped. Values that `drop`
+/// makes by using the object itself are dropped too.
 ///
-/// Returns 0; -EINVAL for NULL, and for an object of static storage, which stays as it is; -EDEADLK
-/// if the caller has one of its values, also one that `drop` has kept, or is in a visit of it; -EBUSY if
-/// `drop` has made another value in every one of 100 drains, and the object stays with that; -EBADF
-/// if it was destroyed before. Its handle stays recognisable.
+/// Returns 0; -EINVAL for NULL, and for an object of static storage, which is unchanged; -EDEADLK
+/// if the caller has one of its values, also one that `drop` has kept, or is in a visit of it;
+/// -EBUSY if `drop` has made another value in each of 100 drains, and the object stays with that
+/// value; -EBADF if it was destroyed before. Its handle is still detected.
 ///
 /// # Safety
 ///

@@ -6,7 +6,7 @@ use crate::barrier::guard;
 use crate::errno;
 use crate::text;
 
-/// Where concurrency IDs come from. The numbers are fixed.
+/// The sources of concurrency IDs. The numbers are fixed.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
@@ -14,7 +14,7 @@ pub enum Source {
     Kernel = 1,
     /// percid's table from CPU to ID (Linux 5.10 and later).
     Table = 2,
-    /// None: the CPU number is a mere hint, and every update is one atomic instruction.
+    /// No IDs: the CPU number is a mere hint, and every update is one atomic instruction.
     Atomic = 3,
 }
 
@@ -36,33 +36,34 @@ impl Source {
     }
 }
 
-/// Why a source cannot be used. The numbers are fixed.
+/// The reason why a source cannot be used. The numbers are fixed.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unavailable {
     /// It can be used.
     No = 0,
-    /// No registered rseq area: enum percid_registration, in percid_machine, says more.
+    /// No registered rseq area: see `registration` in percid_machine.
     NoRseq = 1,
     /// The rseq area holds no mm_cid: a kernel before Linux 6.3.
     NoKernelIds = 2,
     /// The rseq area is shared with another library: in threads that are not registered its mm_cid
-    /// says 0.
+    /// is 0.
     SharedArea = 3,
     /// The kernel has no fence for critical sections: a kernel before Linux 5.10.
     NoMembarrier = 4,
-    /// The kernel has the fence and refuses it to this process.
+    /// The kernel has the fence, but refuses it to this process.
     MembarrierRefused = 5,
-    /// The kernel does not abort critical sections when it must, so what they count would be lost.
+    /// The kernel does not abort critical sections when it must, so updates would be lost.
     SectionsNotAborted = 6,
-    /// Whether the kernel aborts critical sections could not be found out in the time that a first
-    /// use may take. The next use tries again, longer.
+    /// The time of a first use was too short to determine if the kernel aborts critical sections.
+    /// The next use tries again, longer.
     SectionsNotProbed = 7,
-    /// Whether the kernel aborts critical sections cannot be found out: a child process was refused.
+    /// A child process was refused, which is needed to determine if the kernel aborts critical
+    /// sections.
     ProbeRefused = 8,
-    /// The memory for the table, or for the copies of all structures, is not available.
+    /// The memory for the table, or for the shards of all structures, is not available.
     NoMemory = 9,
-    /// For none of the reasons that this version of the interface has a number for.
+    /// A reason for which this version of the interface has no number.
     Other = 10,
 }
 
@@ -89,7 +90,7 @@ pub(crate) fn source(number: c_int) -> Option<percid::Source> {
     percid::Source::ALL.into_iter().find(|&source| Source::of(source) as c_int == number)
 }
 
-/// The name of a source: "kernel", "table" or "atomic"; NULL if no source has this number.
+/// Returns the name of a source: "kernel", "table" or "atomic"; NULL if no source has this number.
 ///
 /// Async-signal-safe; costs a call.
 #[unsafe(no_mangle)]
@@ -97,7 +98,7 @@ pub extern "C" fn percid_source_name(source: c_int) -> *const c_char {
     self::source(source).map_or(std::ptr::null(), |source| Source::of(source).name().as_ptr())
 }
 
-/// The source of a name: one of enum percid_source; -EINVAL for NULL or another name.
+/// Returns the source with a name: one of enum percid_source; -EINVAL for NULL or another name.
 ///
 /// Async-signal-safe; costs a call.
 ///
@@ -118,33 +119,35 @@ pub unsafe extern "C" fn percid_source_by_name(name: *const c_char) -> c_int {
         .map_or(-libc::EINVAL, |found| found as c_int)
 }
 
-/// Prepares the process to use a source, whatever it has chosen, and so finds out whether it can.
+/// Prepares the process to use a source, independently of the selected one, and so determines if it
+/// can.
 ///
-/// Returns 0 if it can; -EINVAL if no source has this number; else an error for the reason, which
-/// percid_source_unavailable() and percid_source_reason() tell: -ENOSYS, -ENOTSUP, -EPERM or
-/// another errno of the kernel's, -EAGAIN if the next call may find out more, or -ENOMEM.
+/// Returns 0 if it can; -EINVAL if no source has this number; otherwise an error for the reason,
+/// which percid_source_unavailable() and percid_source_reason() return: -ENOSYS, -ENOTSUP, -EPERM
+/// or another errno of the kernel's, -EAGAIN if the next call may determine more, or -ENOMEM.
 ///
 /// The first call for PERCID_SOURCE_TABLE registers the process for the kernel's fence: 2 us while
-/// the process has one thread, about 20 ms afterwards. Once it has succeeded it costs a call.
+/// the process has one thread, about 20 ms afterwards. After a success it costs a call.
 /// Async-signal-safe.
 #[unsafe(no_mangle)]
 pub extern "C" fn percid_source_prepare(source: c_int) -> c_int {
     prepare(source).map_or_else(|error| error, |why| why.map_or(0, errno::of_unavailable))
 }
 
-/// Why a source cannot be used: one of enum percid_unavailable, which is 0 if it can be used; or
-/// -EINVAL if no source has this number. Does what percid_source_prepare() does.
+/// Returns the reason why a source cannot be used: one of enum percid_unavailable, which is 0 if it
+/// can be used; or -EINVAL if no source has this number. Has the effects of
+/// percid_source_prepare().
 #[unsafe(no_mangle)]
 pub extern "C" fn percid_source_unavailable(source: c_int) -> c_int {
     let kind = |why: Option<_>| why.map_or(Unavailable::No, Unavailable::of) as c_int;
     prepare(source).map_or_else(|error| error, kind)
 }
 
-/// Writes one line for people into `text`: why a source cannot be used. It is empty if it can be
+/// Writes one line into `text` that explains why a source cannot be used. It is empty if it can be
 /// used, or if no source has this number.
 ///
 /// Writes at most `size` bytes, the last of them a zero, and returns the length of the whole line
-/// without the zero, as percid_reason() does. Does what percid_source_prepare() does.
+/// without the zero, as percid_reason() does. Has the effects of percid_source_prepare().
 ///
 /// # Safety
 ///
@@ -165,10 +168,10 @@ pub unsafe extern "C" fn percid_source_reason(
     })
 }
 
-/// The ID that a source gives to the calling thread now, whatever source the process has chosen: as
-/// percid_current_id(), and -EINVAL if no source has this number.
+/// Returns the current ID of the calling thread from a source, independently of the selected one:
+/// like percid_current_id(), and -EINVAL if no source has this number.
 ///
-/// Async-signal-safe; costs some 15 ns once the CPU has an ID.
+/// Async-signal-safe; costs about 15 ns once the CPU has an ID.
 #[unsafe(no_mangle)]
 pub extern "C" fn percid_source_current_id(source: c_int) -> c_int {
     let Some(source) = self::source(source) else { return -libc::EINVAL };
@@ -177,11 +180,11 @@ pub extern "C" fn percid_source_current_id(source: c_int) -> c_int {
     })
 }
 
-/// How many IDs of a source the process has used: all that ever existed are below. 0 if no source
-/// has this number.
+/// Returns a number that is above all IDs of a source that the process has ever used; 0 if no
+/// source has this number.
 ///
-/// What a program keeps for each ID has this many entries at least; another ID may come at any
-/// time. Async-signal-safe; costs a call.
+/// A program needs at least this many entries for data that it keeps for each ID; another ID may
+/// appear at any time. Async-signal-safe; costs a call.
 #[unsafe(no_mangle)]
 pub extern "C" fn percid_source_ids_seen(source: c_int) -> u32 {
     guard(0, || self::source(source).map_or(0, percid::Source::ids_seen))

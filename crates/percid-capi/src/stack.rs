@@ -14,32 +14,32 @@ use crate::source::source;
 /// Maximum number of items in an ID's shard, from the library's documentation.
 pub(crate) const MAX_CAPACITY: u32 = 2_097_151;
 
-/// A list of pointers, last in, first out, of which every CPU has a part of its own.
+/// A list of pointers, last in, first out, with a separate shard for every CPU.
 ///
 /// Made by percid_stack_create(), or of static storage: `static percid_stack free_list =
 /// PERCID_STACK_INIT(64);`.
 ///
-/// What one CPU pushes it pops again, warm in its cache, without a locked instruction. A CPU whose
-/// part is full moves a batch of up to 30 items to a list that all CPUs share; one whose part is
-/// empty fetches a batch from there.
+/// A CPU pops the items that it pushed, while they are in its cache, without a locked instruction.
+/// A CPU whose shard is full moves a batch of up to 30 items to a list that all CPUs share; one
+/// whose shard is empty fetches a batch from there.
 ///
 /// Threads: any number of threads may use it at once. No item is lost or handed out twice.
 /// Signals: pushing and popping is async-signal-safe; the rest is not.
-/// Fork: the child has a copy of everything but the items that other threads of the parent were
+/// Fork: the child has a copy of everything except the items that other threads of the parent were
 /// moving.
-/// Memory: 256 bytes; 8 * (capacity + 1) bytes for every ID that used it, rounded up to a power of two; 256
-/// bytes for every 30 items of the shared list. Leak checkers do not look there: drain a stack
-/// before they count.
+/// Memory: 256 bytes; 8 * (capacity + 1) bytes for every ID that used it, rounded up to a power of
+/// two; 256 bytes for every 30 items of the shared list. Leak checkers do not scan this memory:
+/// drain a stack before they count.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct Stack {
-    /// The library's business, all of it.
+    /// Private to the library.
     word: u64,
-    /// The items that every ID keeps at most.
+    /// Maximum number of items of every ID.
     capacity: u64,
-    /// The items of the shared list, at most and about.
+    /// Approximate maximum number of items in the shared list.
     shared: usize,
-    /// The rest.
+    /// Private to the library.
     rest: [u64; 29],
 }
 
@@ -90,11 +90,12 @@ pub unsafe extern "C" fn percid_stack_create(
     unsafe { STACKS.create(stack, make) }
 }
 
-/// As percid_stack_create(), for a source, whatever the process has chosen: for measurements and
-/// tests. IDs share any number of items.
+/// Stores a new stack like percid_stack_create(), with a source that is independent of the
+/// process's: for measurements and tests. IDs share any number of items.
 ///
-/// Returns 0, -EINVAL for NULL, another capacity or a number that is no source's, -ENOMEM, or why
-/// the source cannot be used, as percid_source_prepare() does; on error `stack` becomes NULL.
+/// Returns 0, -EINVAL for NULL, another capacity or a number that is not a source's, -ENOMEM, or
+/// the reason why the source cannot be used, as percid_source_prepare() does; on error `stack`
+/// becomes NULL.
 ///
 /// # Safety
 ///
@@ -115,8 +116,8 @@ pub unsafe extern "C" fn percid_stack_create_with_source(
     unsafe { STACKS.create(stack, make) }
 }
 
-/// How many items every ID keeps at most; 0 if there is no such stack. Async-signal-safe; costs a
-/// call.
+/// Returns the maximum number of items of every ID; 0 if there is no such stack. Async-signal-safe;
+/// costs a call.
 ///
 /// # Safety
 ///
@@ -129,9 +130,9 @@ pub unsafe extern "C" fn percid_stack_capacity(stack: *const Stack) -> u32 {
 
 /// Pushes an item, which must not be NULL.
 ///
-/// Returns 0; -ENOSPC if there is no room: this CPU's part is full, and the shared list as well, or
-/// there is no memory for it; -EINVAL for NULL; -EBADF if the stack is destroyed.
-/// Async-signal-safe. Costs some 20 instructions and a call.
+/// Returns 0; -ENOSPC if there is no room: this CPU's shard is full, and the shared list as well,
+/// or there is no memory for it; -EINVAL for NULL; -EBADF if the stack is destroyed.
+/// Async-signal-safe. Costs about 20 instructions and a call.
 ///
 /// # Safety
 ///
@@ -152,8 +153,8 @@ pub unsafe extern "C" fn percid_stack_push(stack: *mut Stack, item: *mut c_void)
 
 /// Pops the item that this CPU pushed last, or one of the shared list.
 ///
-/// NULL if there is none, or no such stack. Items in the parts of other CPUs are not found.
-/// Async-signal-safe. Costs some 20 instructions and a call.
+/// Returns NULL if there is none, or no such stack. Items in the shards of other CPUs are not
+/// found. Async-signal-safe. Costs about 20 instructions and a call.
 ///
 /// # Safety
 ///
@@ -169,14 +170,15 @@ pub unsafe extern "C" fn percid_stack_pop(stack: *mut Stack) -> *mut c_void {
     popped.map_or(ptr::null_mut(), ptr::with_exposed_provenance_mut)
 }
 
-/// Hands all items to `visit`, those of every ID and those of the shared list, and returns how
-/// many. It may miss what is pushed, or moved by another thread, meanwhile; and the parts of all
-/// CPUs, if the process has entered a sandbox since the first push that refuses membarrier().
+/// Passes all items to `visit`, those of every ID and those of the shared list, and returns their
+/// number. It may miss items that are pushed, or moved by another thread, during the call; and the
+/// shards of all CPUs, if the process has entered a sandbox since the first push that refuses
+/// membarrier().
 ///
-/// -EINVAL for NULL, -EBADF if the stack is destroyed, -EDEADLK if it is called by `visit`, which
-/// may push and pop: the drain hands that out, or misses it. If `visit` does not return, the items
-/// that it was not given stay. Waits for a drain by another thread. Costs one fence of all CPUs,
-/// some 10 us, for every 64 IDs.
+/// Returns -EINVAL for NULL, -EBADF if the stack is destroyed, -EDEADLK if `visit` calls it, which
+/// may push and pop: the drain passes such items too, or misses them. If `visit` does not return,
+/// the items that were not passed to it stay. Waits for a drain by another thread. Costs one fence
+/// of all CPUs, about 10 us, for every 64 IDs.
 ///
 /// # Safety
 ///
@@ -195,14 +197,14 @@ pub unsafe extern "C-unwind" fn percid_stack_drain(
     }
 }
 
-/// Destroys a stack, and hands the items that are left to `visit`, unless that is NULL. No other
-/// thread may use it meanwhile. If `visit` does not return, the stack stays, with the items that it
-/// was not given. What `visit` pushes is handed out as well.
+/// Destroys a stack, and passes the remaining items to `visit`, unless that is NULL. No other
+/// thread may use it during the call. If `visit` does not return, the stack stays, with the items
+/// that were not passed to it. Items that `visit` pushes are passed too.
 ///
-/// Returns 0; -EINVAL for NULL, and for a stack of static storage, which stays as it is; -EDEADLK
-/// if it is called by the `visit` of a drain; -EBUSY if `visit` has pushed more in every one of 100
-/// drains, and the stack stays with that; -EBADF if it was destroyed before. Its handle stays
-/// recognisable: every function answers -EBADF, or NULL.
+/// Returns 0; -EINVAL for NULL, and for a stack of static storage, which is unchanged; -EDEADLK if
+/// the `visit` of a drain calls it; -EBUSY if `visit` has pushed more in each of 100 drains, and
+/// the stack stays with those items; -EBADF if it was destroyed before. Its handle is still
+/// detected: every function returns -EBADF, or NULL.
 ///
 /// # Safety
 ///

@@ -15,25 +15,26 @@ use crate::errno;
 use crate::headroom;
 use crate::registry::{Object, Registry};
 
-/// The series of one metric, told apart by the values of its labels; made by percid_family_create().
+/// The series of one metric, distinguished by the values of its labels; created by
+/// percid_family_create().
 ///
-/// percid_family_counter() and its sisters find the series of some values, or make it. What they store
-/// stays good until the registry is destroyed: a program that knows the values beforehand looks it up
-/// once and keeps it.
+/// percid_family_counter() and the similar functions find the series with the given values, or
+/// create it. The stored pointer is valid until the registry is destroyed: a program that knows the
+/// values beforehand looks the series up once and keeps the pointer.
 ///
-/// Cost: values that this CPU has seen before are found in memory of this CPU, by their hash and a
-/// comparison, without a locked instruction: some 30 ns for two short values. Others are looked for in
-/// a map, under a lock.
-/// Limit: there are as many series as the settings say, and one more for all that is beyond: its labels
-/// all have the settings' overflow value. So nothing is lost, and whoever sends a server ever new values
-/// does not fill its memory.
+/// Cost: values that this CPU has used before are found in memory of this CPU, by their hash and a
+/// comparison, without a locked instruction: about 30 ns for two short values. Others are looked up
+/// in a map, under a lock.
+/// Limit: the settings limit the number of series. One more series contains everything beyond the
+/// limit: its labels all have the settings' overflow value. So nothing is lost, and a client that
+/// always sends new values does not fill a server's memory.
 /// Threads: any number of threads may use it at once.
-/// Signals: not for signal handlers. What is kept may be used there as its type says.
-/// Fork: what is kept counts in the child. In the child of a process that had several threads, looking
-/// up values that are new to a CPU, and making a page, may wait for ever: another thread may have held
-/// the lock.
-/// Memory: for each series some 150 bytes, its values, and what its type takes; for each ID that looked it
-/// up some 100 bytes more, for 8192 series at most.
+/// Signals: not for signal handlers. A stored series may be used there as its type permits.
+/// Fork: stored series count in the child. In the child of a process that had several threads,
+/// looking up values that are new to a CPU, and making a page, may wait forever: another thread may
+/// have held the lock.
+/// Memory: for each series about 150 bytes, its values, and the memory of its type; for each ID
+/// that looked it up about 100 bytes more, for at most 8192 series.
 #[derive(Debug)]
 pub struct Family {
     labels: usize,
@@ -64,12 +65,12 @@ impl Object for Family {
 }
 
 /// Stores the series with these values in `counter`: `count` texts in UTF-8, in the order of the
-/// labels' names. If there is none yet it is made, of value 0; beyond the family's limit it is the
-/// series of all others.
+/// labels' names. If there is no such series, it is created with value 0; beyond the family's limit
+/// it is the series of all others.
 ///
-/// It is a percid_counter as any other, so percid_counter_add() is inline. It stays where it is until
-/// the registry is destroyed; it must not be destroyed by itself, and taking from it makes it fall,
-/// which a page's reader takes for a restart.
+/// The series is an ordinary percid_counter, so percid_counter_add() is inline. It is not moved
+/// until the registry is destroyed, and must not be destroyed by itself. Taking from it decreases
+/// it, which a page's reader interprets as a restart.
 ///
 /// Returns 0; -EINVAL for NULL, if `count` is not the number of labels, or if the family has other
 /// series than counters; -EILSEQ if a value is not UTF-8; -ENOMEM; -EBADF if the registry is
@@ -98,7 +99,7 @@ pub unsafe extern "C" fn percid_family_counter(
     unsafe { look_up(family, labelled, values, count, counter, word) }
 }
 
-/// As percid_family_counter(), of a family of sums of floats.
+/// Does the same as percid_family_counter(), for a family of sums of floats.
 ///
 /// # Safety
 ///
@@ -118,7 +119,7 @@ pub unsafe extern "C" fn percid_family_float_counter(
     unsafe { look_up(family, labelled, values, count, counter, FloatCounter::of) }
 }
 
-/// As percid_family_counter(), of a family of gauges.
+/// Does the same as percid_family_counter(), for a family of gauges.
 ///
 /// # Safety
 ///
@@ -138,7 +139,7 @@ pub unsafe extern "C" fn percid_family_gauge(
     unsafe { look_up(family, labelled, values, count, gauge, Gauge::of) }
 }
 
-/// As percid_family_counter(), of a family of histograms.
+/// Does the same as percid_family_counter(), for a family of histograms.
 ///
 /// # Safety
 ///
@@ -230,7 +231,7 @@ fn first_seen<'f, M: Metric>(
     })
 }
 
-/// How many series there are, with that for what is beyond the limit if it was needed; -EINVAL for
+/// Returns the number of series, including the one beyond the limit if it was needed; -EINVAL for
 /// NULL, -EBADF if the registry is destroyed.
 ///
 /// # Safety
@@ -245,7 +246,7 @@ pub unsafe extern "C" fn percid_family_series(family: *const Family) -> i64 {
     }
 }
 
-/// How often values were looked up that were beyond the limit; 0 if there is no such family.
+/// Returns the number of look-ups of values beyond the limit; 0 if there is no such family.
 ///
 /// # Safety
 ///

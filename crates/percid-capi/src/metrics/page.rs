@@ -34,24 +34,25 @@ impl Format {
     }
 }
 
-/// Writes the page into `text`: what all series of the registry say, metrics by name and series by the
-/// values of their labels. `format` is one of enum percid_format.
+/// Writes the page into `text`: the values of all series of the registry, metrics by name and
+/// series by the values of their labels. `format` is one of enum percid_format.
 ///
 /// Writes at most `size` bytes, the last of them a zero, and returns the length of the whole page
-/// without the zero, as snprintf() does; with `size` 0 nothing is written, and `text` may be NULL. If
-/// that is not less than `size`, the page did not fit, and `text` has the whole lines that did. The
-/// next page may be longer than this one, so a program that asks for the length first asks again:
+/// without the zero, as snprintf() does; with `size` 0 nothing is written, and `text` may be NULL.
+/// If the length is not less than `size`, the page did not fit, and `text` has the whole lines that
+/// did. The next page may be longer than this one, so a program that requests the length first must
+/// check again:
 ///
 ///     while ((length = percid_registry_render(registry, format, page, size)) >= (int64_t)size) {
 ///         size = (size_t)length + 4096;
 ///         page = realloc(page, size);
 ///     }
 ///
-/// Each value contains every update that happened before the call, and may contain later ones. Who
-/// counts goes on meanwhile. Costs some 400 ns for each line.
+/// Each value contains every update that happened before the call, and may contain later ones.
+/// Updates are not blocked. Costs about 400 ns for each line.
 ///
-/// Returns -EINVAL for NULL or a number that is no format's, -EBADF if the registry is destroyed,
-/// -ENOMEM: then `text` is empty.
+/// Returns -EINVAL for NULL or a number that is not a format's, -EBADF if the registry is
+/// destroyed, -ENOMEM: then `text` is empty.
 ///
 /// # Safety
 ///
@@ -83,11 +84,12 @@ pub unsafe extern "C" fn percid_registry_render(
     }
 }
 
-/// Hands the page to `write`, part by part: `length` bytes of whole lines, which it may not keep. No lock
-/// is held while it runs, so it may send them to a slow reader.
+/// Passes the page to `write`, part by part: `length` bytes of whole lines, which it must not keep.
+/// No lock is held while it runs, so it may send them to a slow reader.
 ///
-/// If `write` answers anything but 0, that is the end, and the answer of this function. Otherwise it is
-/// 0, or an error as of percid_registry_render(): then a part of the page may have been handed out.
+/// If `write` returns a value other than 0, this function stops and returns that value. Otherwise
+/// it returns 0, or an error of percid_registry_render(): then a part of the page may have been
+/// passed already.
 ///
 /// # Safety
 ///
@@ -183,7 +185,7 @@ impl Whole {
     }
 }
 
-/// What a server calls a format in the header Content-Type; NULL if no format has this number.
+/// Returns the value of the header Content-Type for a format; NULL if no format has this number.
 ///
 /// Async-signal-safe.
 #[unsafe(no_mangle)]
@@ -197,8 +199,8 @@ pub extern "C" fn percid_format_content_type(format: c_int) -> *const c_char {
     }
 }
 
-/// The format that a client asks for by the value of its header Accept: one of enum percid_format.
-/// PERCID_FORMAT_TEXT for NULL and for whoever does not ask for OpenMetrics.
+/// Returns the format that a client requests by the value of its header Accept: one of enum
+/// percid_format. PERCID_FORMAT_TEXT for NULL and for clients that do not request OpenMetrics.
 ///
 /// # Safety
 ///

@@ -16,7 +16,7 @@ use crate::registry::{Object, Registry as Handles};
 use crate::sized;
 use crate::text;
 
-/// The metrics of one page: families, and what a server shows of them.
+/// The metrics of one page: families, and the page that a server shows of them.
 ///
 ///     percid_registry_create(&registry);
 ///     percid_family_create(&requests, registry, &settings, sizeof settings);
@@ -24,9 +24,9 @@ use crate::text;
 ///     percid_counter_add(counter, 1);
 ///     length = percid_registry_render(registry, PERCID_FORMAT_TEXT, page, sizeof page);
 ///
-/// Threads: any number of threads may use it at once. Nobody who counts waits for a page.
+/// Threads: any number of threads may use it at once. Updates never wait for a page.
 /// Signals: not for signal handlers.
-/// Fork: as percid_family.
+/// Fork: the same as for percid_family.
 #[derive(Debug)]
 pub struct Registry {
     metrics: percid_metrics::Registry,
@@ -47,46 +47,48 @@ impl Object for Registry {
     const TYPE: u64 = 27;
 }
 
-/// What is said of a family when it is made. What is zero has the value named here.
+/// Settings of a new family. Members that are zero have the default named here.
 ///
 /// Later versions may add members at the end.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct FamilySettings {
-    /// What its series are: one of enum percid_metric.
+    /// The type of its series: one of enum percid_metric.
     pub kind: c_int,
-    /// The name: letters, digits, underscores and colons, no digit first. On the page a counter's name
-    /// ends in _total, whether it is said here or not.
+    /// The name: letters, digits, underscores and colons, no digit first. On the page a counter's
+    /// name ends in _total, even if this name does not.
     pub name: *const c_char,
-    /// A text for people; none.
+    /// A description for users; none.
     pub help: *const c_char,
-    /// The unit, such as seconds; none. The name ends in it on the page (before _total), whether it is
-    /// said there or not.
+    /// The unit, such as seconds; none. The name ends in it on the page (before _total), even if
+    /// `name` does not.
     pub unit: *const c_char,
-    /// The names of the labels: letters, digits and underscores, no digit first, not __ first, and not
-    /// `le` of a histogram; none. Without labels there is one series, which is on the page at once.
+    /// The names of the labels: letters, digits and underscores, no digit first, not __ first, and
+    /// not `le` of a histogram; none. Without labels there is one series, which is on the page at
+    /// once.
     pub labels: *const *const c_char,
-    /// How many.
+    /// Number of labels.
     pub label_count: usize,
     /// Labels that all series have: a name, its value, another name, and so on; none.
     pub constants: *const *const c_char,
-    /// How many texts: twice as many as labels.
+    /// Number of texts: twice the number of constant labels.
     pub constant_count: usize,
-    /// The upper limits of a histogram's buckets, in ascending order, 2047 at most. Infinity may be the
-    /// last one, and is there anyway. Those of Prometheus' clients: from 0.005 to 10.
+    /// The upper limits of a histogram's buckets, in ascending order, at most 2047. Infinity may be
+    /// the last one, and is always added. The default is that of Prometheus' clients: from 0.005 to
+    /// 10.
     pub limits: *const f64,
-    /// How many.
+    /// Number of limits.
     pub limit_count: usize,
-    /// How many series there may be, besides the one for what is beyond; PERCID_FAMILY_LIMIT.
-    /// PERCID_UNBOUNDED: any number, and whoever chooses the values decides how much memory the
-    /// program takes.
+    /// Maximum number of series, in addition to the one beyond the limit; PERCID_FAMILY_LIMIT. With
+    /// PERCID_UNBOUNDED there is no limit, and the source of the values determines the program's
+    /// memory consumption.
     pub most: usize,
-    /// The value of the labels of what is beyond; "other".
+    /// The value of the labels of the series beyond the limit; "other".
     pub overflow: *const c_char,
-    /// Memory for a sentence: which setting percid_family_create() refuses, and what is allowed. Empty if
-    /// it refuses none. None.
+    /// Memory for a sentence: the setting that percid_family_create() refuses, and the allowed
+    /// values. Empty if it refuses none. None.
     pub why: *mut c_char,
-    /// Its size in bytes: what does not fit, and a zero behind it, is cut off.
+    /// Size of that memory in bytes: the text is truncated to fit with a final zero.
     pub why_size: usize,
 }
 
@@ -109,17 +111,18 @@ pub unsafe extern "C" fn percid_registry_create(registry: *mut *mut Registry) ->
     unsafe { REGISTRIES.create(registry, make) }
 }
 
-/// Stores a new family of the registry in `family`. `settings` are as many bytes as `size` says, which
-/// is the size of the structure that the program knows. What they point to is copied.
+/// Stores a new family of the registry in `family`. `settings` has `size` bytes, the size of the
+/// structure in the program. The texts and arrays that it points to are copied.
 ///
-/// Returns 0; -EINVAL for NULL, a kind that there is not, or a name, unit, label or limit that the
-/// formats do not allow, or two labels of one name; -EEXIST if the registry has a metric with this name
-/// on the page, or with another that it would have there (of a histogram the name with _bucket, _sum and
-/// _count, too); -EILSEQ if a text is not UTF-8; -E2BIG if the settings say something that this version
-/// does not know; -ENOMEM; -EBADF if the registry is destroyed. On error `family` becomes NULL, and the
-/// memory that the settings have for it says which of them is wrong.
+/// Returns 0; -EINVAL for NULL, an unknown kind, or a name, unit, label or limit that the formats
+/// do not allow, or two labels of one name; -EEXIST if the registry has a metric with this name on
+/// the page, or with another name that it would have there (for a histogram also the name with
+/// _bucket, _sum and _count); -EILSEQ if a text is not UTF-8; -E2BIG if the settings have a member
+/// that this version does not support and that is not 0; -ENOMEM; -EBADF if the registry is
+/// destroyed. On error `family` becomes NULL, and the settings' memory for it receives a
+/// description of the wrong setting.
 ///
-/// A family goes with its registry, and not before.
+/// A family is destroyed with its registry, and not before.
 ///
 /// # Safety
 ///
@@ -278,10 +281,10 @@ impl FamilySettings {
 }
 
 /// Destroys a registry with its families and their series. No other thread may use any of them
-/// meanwhile, and nobody may use a series afterwards.
+/// during the call, and no series may be used after it.
 ///
-/// Returns 0; -EINVAL for NULL; -EBADF if it was destroyed before; -ENOMEM, then it stays. Its handle
-/// and those of its families stay recognisable.
+/// Returns 0; -EINVAL for NULL; -EBADF if it was destroyed before; -ENOMEM, then it stays. Its
+/// handle and those of its families are still detected.
 ///
 /// # Safety
 ///

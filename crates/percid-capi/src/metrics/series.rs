@@ -13,7 +13,7 @@ use crate::list;
 
 /// A sum of floats that only grows, such as seconds: a series of a family.
 ///
-/// Every CPU adds to memory of its own. Each CPU's sum is rounded as floats are, and so is their
+/// Every CPU adds to its own memory. Each CPU's sum is rounded as floats are, and so is their
 /// total.
 ///
 /// Threads: any number of threads may use it at once.
@@ -21,25 +21,26 @@ use crate::list;
 #[derive(Debug)]
 pub struct FloatCounter(percid::FloatCounter);
 
-/// A value that is set, and that rises and falls: a series of a family.
+/// A value that can be set, increased and decreased: a series of a family.
 ///
 /// Threads: any number of threads may use it at once. A change that runs at the same time as
-/// percid_gauge_set() comes before it or after it, and is never done half.
+/// percid_gauge_set() is applied before or after it, and never partially.
 /// Signals: percid_gauge_add() is async-signal-safe and leaves errno alone; the rest is not.
-/// Cost: additions go to memory of the CPU. Setting takes a lock: a value that all threads set is shared
-/// by its nature.
+/// Cost: additions go to memory of the CPU. Setting takes a lock, because all threads set the same
+/// value.
 #[derive(Debug)]
 pub struct Gauge(percid_metrics::Gauge);
 
-/// Counts of values in buckets with upper limits of the program's choice, and their exact sum: a series
-/// of a family, on a page a histogram.
+/// Counts of values in buckets with upper limits chosen by the program, and their exact sum: a
+/// series of a family, on a page a histogram.
 ///
-/// A limit belongs to its bucket, as `le` says. A value that is no number belongs to the last bucket,
-/// and makes the sum no number.
+/// A limit belongs to its bucket, like `le`. A value that is not a number belongs to the last
+/// bucket, and makes the sum not a number.
 ///
 /// Threads: any number of threads may use it at once. Count and sum change in one step.
 /// Signals: recording is async-signal-safe and leaves errno alone; reading is not.
-/// Memory: for every ID that used it some 24 bytes and 8 for each limit, rounded up to a power of two.
+/// Memory: for every ID that used it about 24 bytes and 8 for each limit, rounded up to a power of
+/// two.
 #[derive(Debug)]
 pub struct Buckets(Histogram);
 
@@ -62,7 +63,8 @@ impl Buckets {
     }
 }
 
-/// Adds `n`; nothing if it is negative or no number, since a counter never falls. Costs some 2 ns.
+/// Adds `n`, unless it is negative or not a number, because a counter never decreases. Costs about
+/// 2 ns.
 ///
 /// # Safety
 ///
@@ -76,7 +78,7 @@ pub unsafe extern "C" fn percid_float_counter_add(counter: *mut FloatCounter, n:
     }
 }
 
-/// The sum; 0 for NULL. Costs the reading of one word for every ID ever used.
+/// Returns the sum; 0 for NULL. Costs the reading of one word for every ID ever used.
 ///
 /// # Safety
 ///
@@ -88,7 +90,7 @@ pub unsafe extern "C" fn percid_float_counter_sum(counter: *const FloatCounter) 
     guard(0.0, || counter.map_or(0.0, |counter| counter.0.sum()))
 }
 
-/// Adds `n`, which may be negative. Costs some 2 ns.
+/// Adds `n`, which may be negative. Costs about 2 ns.
 ///
 /// # Safety
 ///
@@ -101,7 +103,7 @@ pub unsafe extern "C" fn percid_gauge_add(gauge: *mut Gauge, n: f64) {
     }
 }
 
-/// Sets the value, which is read back exactly as long as nothing changes it.
+/// Sets the value, which is read back exactly unless it is changed.
 ///
 /// # Safety
 ///
@@ -114,7 +116,7 @@ pub unsafe extern "C" fn percid_gauge_set(gauge: *mut Gauge, value: f64) {
     }
 }
 
-/// Raises the value to `value`, if it is less or no number.
+/// Raises the value to `value`, if it is less or not a number.
 ///
 /// # Safety
 ///
@@ -127,7 +129,7 @@ pub unsafe extern "C" fn percid_gauge_max(gauge: *mut Gauge, value: f64) {
     }
 }
 
-/// The value; 0 for NULL.
+/// Returns the value; 0 for NULL.
 ///
 /// # Safety
 ///
@@ -139,7 +141,7 @@ pub unsafe extern "C" fn percid_gauge_value(gauge: *const Gauge) -> f64 {
     guard(0.0, || gauge.map_or(0.0, |gauge| gauge.0.get()))
 }
 
-/// Counts a value. Costs some 5 ns.
+/// Counts a value. Costs about 5 ns.
 ///
 /// # Safety
 ///
@@ -165,10 +167,10 @@ pub unsafe extern "C" fn percid_buckets_record_many(buckets: *mut Buckets, value
     }
 }
 
-/// How many values each bucket has, not counting those of other buckets: writes the first `capacity`
-/// of them to `counts`, the sum of all values to `sum` unless it is NULL, and returns how many buckets
-/// there are: one more than limits. With `capacity` 0 `counts` may be NULL; 0 is returned if `buckets`
-/// is NULL, -ENOMEM if there is no memory.
+/// Returns the number of buckets, which is one more than that of limits. Writes the numbers of
+/// values in the first `capacity` buckets, not including those of other buckets, to `counts`, and
+/// the sum of all values to `sum` unless it is NULL. With `capacity` 0 `counts` may be NULL;
+/// returns 0 if `buckets` is NULL, -ENOMEM if there is no memory.
 ///
 /// # Safety
 ///
@@ -198,7 +200,7 @@ pub unsafe extern "C" fn percid_buckets_read(
     })
 }
 
-/// What a family's series are. The numbers are fixed.
+/// The type of a family's series. The numbers are fixed.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -206,7 +208,7 @@ pub enum Kind {
     Counter = 1,
     /// Sums of floats that only grow: percid_float_counter.
     FloatCounter = 2,
-    /// Values that rise and fall: percid_gauge.
+    /// Values that increase and decrease: percid_gauge.
     Gauge = 3,
     /// Histograms: percid_buckets.
     Buckets = 4,

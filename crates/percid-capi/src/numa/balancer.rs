@@ -13,27 +13,26 @@ use crate::errno::preserved;
 use crate::headroom;
 use crate::registry::{Object, Registry};
 
-/// Keeps memory near the threads that use it, on machines with several nodes (NUMA): the pages of
-/// registered regions move to the nodes of their users. Needs no rights, and not the machine-wide
-/// switch.
+/// Moves memory to the threads that use it, on machines with several nodes (NUMA): the pages of
+/// registered regions move to the nodes of their users. Needs no privileges, and does not depend on
+/// the machine-wide switch.
 ///
-/// Now and then it *arms* pages of its regions, so that the next access to each is seen. A page
+/// It regularly *arms* pages of its regions, so that the next access to each is detected. A page
 /// that is used from another node twice in a row moves there. Every decision is counted by region
 /// and reason.
 ///
 /// Threads: any number of threads may use it at once. Pages are moved by the balancer's own thread,
-/// which percid_balancer_start() starts, or by the caller of percid_balancer_move_batch(); a thread
-/// of the program that faults or maps memory meanwhile waits for one batch at most.
+/// which percid_balancer_start() starts, or by the caller of percid_balancer_move_batch(). A thread
+/// of the program that faults or maps memory during that time waits for at most one batch.
 /// Signals: only percid_region_touch(), and access to registered memory, are async-signal-safe. The
 /// balancer's own thread blocks all signals.
 /// Fork: a child has all of the memory. Its balancer does nothing, faults at pages that were armed
 /// are caught, and its regions may be unregistered. To balance the child, create another balancer.
-/// Cost: with one node nothing is armed, mapped, started or caught. Else about 0.2 us for every
-/// page that is armed, and less than 3 % of the time that the process's threads run, together; a
-/// copy for every page that moves.
-/// Memory: 6.6 bytes a page, or for every 64 KiB of trapped memory, and 4 KiB; none with one node. Leak
-/// checkers do not look where handles point: unregister regions and destroy the balancer before
-/// they count.
+/// Cost: with one node nothing is armed, mapped, started or caught. With several nodes about 0.2 us
+/// for every page that is armed, and less than 3 % of the total time that the process's threads
+/// run; a copy for every page that moves.
+/// Memory: 6.6 bytes per page, or per 64 KiB of trapped memory, and 4 KiB; none with one node. Leak
+/// checkers do not follow handles: unregister regions and destroy the balancer before they count.
 #[derive(Debug)]
 pub struct Balancer {
     pub(super) balancer: percid_numa::Balancer,
@@ -43,7 +42,7 @@ pub struct Balancer {
     maker: Maker,
 }
 
-/// What a pass did.
+/// Result of a pass.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Passed {
@@ -51,19 +50,19 @@ pub struct Passed {
     pub armed: u64,
     /// Regions that were left out.
     pub skipped: u64,
-    /// How long it took, in nanoseconds.
+    /// Duration of the pass in nanoseconds.
     pub took_ns: u64,
 }
 
-/// What became of a batch of pages.
+/// Result of a batch of pages.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Batch {
     /// Pages that were moved.
     pub moved: u64,
-    /// Pages that could not be moved; the report has them by errno.
+    /// Pages that could not be moved; the report contains them by errno.
     pub failed: u64,
-    /// 1 if more pages are to move, else 0.
+    /// 1 if more migrations are pending, otherwise 0.
     pub more: c_int,
 }
 
@@ -123,10 +122,10 @@ unsafe fn with_memory(handle: *const Balancer, body: impl FnOnce(&Balancer) -> c
 /// Stores a new balancer without regions in `balancer`, with these settings, or with the defaults
 /// if `settings` is NULL.
 ///
-/// Returns 0; -EINVAL if `balancer` is NULL, for a size, rate, rule set or width that there is not,
-/// or settings that percid_balancer_settings_init() has not filled; -ERANGE if the shortest period
-/// is longer than the longest one, or the scan size an eighth of 2^63 bytes or more; -E2BIG if the
-/// settings have members that this version of the library does not know, and they are not 0;
+/// Returns 0; -EINVAL if `balancer` is NULL, for an invalid size, rate, rule set or width, or
+/// settings that percid_balancer_settings_init() has not filled; -ERANGE if the shortest period is
+/// longer than the longest one, or the scan size an eighth of 2^63 bytes or more; -E2BIG if the
+/// settings have members that this version of the library does not support, and they are not 0;
 /// -ENOMEM. On error `balancer` becomes NULL.
 ///
 /// # Safety
@@ -152,8 +151,8 @@ pub unsafe extern "C" fn percid_balancer_create(
     unsafe { BALANCERS.create(balancer, make) }
 }
 
-/// Returns whether there is anything to balance, that is, several nodes with memory: 1 or 0.
-/// -EINVAL for NULL, -EBADF if the balancer is destroyed.
+/// Returns 1 if there are several nodes with memory, so that there is something to balance,
+/// otherwise 0. -EINVAL for NULL, -EBADF if the balancer is destroyed.
 ///
 /// # Safety
 ///
@@ -165,8 +164,8 @@ pub unsafe extern "C" fn percid_balancer_has_nodes(balancer: *const Balancer) ->
 }
 
 /// Starts a thread that makes passes and moves pages, unless it runs already or there is nothing to
-/// balance. A pass is due when a thread of the program has *run* for a period of its own, and never
-/// before it has run for 32 times what its last pass took.
+/// balance. A pass is due when a thread of the program has *run* for its own period, and never
+/// before it has run for 32 times the duration of its last pass.
 ///
 /// Returns 0; -EAGAIN or another negative errno if no thread can be started; -EINVAL for NULL;
 /// -EBADF if the balancer is destroyed.
@@ -185,8 +184,7 @@ pub unsafe extern "C" fn percid_balancer_start(balancer: *mut Balancer) -> c_int
     }
 }
 
-/// Ends that thread and waits for it: for a batch or a pass at the longest. What is armed stays
-/// armed.
+/// Ends that thread and waits for it: for at most a batch or a pass. Armed pages stay armed.
 ///
 /// Returns 0, also if there is no such thread; -EINVAL for NULL; -EBADF if the balancer is
 /// destroyed.
@@ -206,15 +204,16 @@ pub unsafe extern "C" fn percid_balancer_stop(balancer: *mut Balancer) -> c_int 
 }
 
 /// Lets other processes request this balancer's report until it is destroyed: `percid numa report`
-/// and `percid numa watch` do. They need the right to look into this process (PTRACE_MODE_READ,
-/// which commonly its user and root have).
+/// and `percid numa watch` do. They need the right to inspect this process (PTRACE_MODE_READ, which
+/// commonly its user and root have).
 ///
-/// The report is in a memfd, which takes one descriptor, and is made by a thread that sleeps until
-/// a process requests one; with one node too. All reports together take a tenth of a CPU at most.
-/// A second call changes nothing. In a child of fork() no report is made.
+/// The report is in a memfd, which takes one descriptor. A thread that sleeps until a process
+/// requests a report makes it; with one node too. All reports together take at most a tenth of a
+/// CPU. A second call changes nothing. In a child of fork() no report is made.
 ///
 /// Returns 0; -EPERM if the balancer belongs to the parent of this process; -EINVAL for NULL;
-/// -EBADF if it is destroyed; another negative errno if no descriptor, memory or thread can be had.
+/// -EBADF if it is destroyed; another negative errno if no descriptor, memory or thread is
+/// available.
 ///
 /// # Safety
 ///
@@ -232,8 +231,7 @@ pub unsafe extern "C" fn percid_balancer_publish(balancer: *mut Balancer) -> c_i
 }
 
 /// Makes a pass on behalf of the calling thread: arms the regions that are due, and moves nothing.
-/// For programs without a thread of the balancer's. Stores what it did in `passed`, unless that is
-/// NULL.
+/// For programs without the balancer's thread. Stores the result in `passed`, unless that is NULL.
 ///
 /// Returns 0, -EINVAL if `balancer` is NULL, -EBADF if it is destroyed, -ENOMEM. Costs a reading of
 /// /proc/self/maps and about 0.2 us for every page that is armed; with one node nothing.
@@ -256,9 +254,9 @@ pub unsafe extern "C" fn percid_balancer_pass(
     }
 }
 
-/// Moves a batch of the pages that are to move, of one region. Stores what became of it in `batch`,
-/// unless that is NULL. Threads of the program that map memory or take a page fault meanwhile wait
-/// for this batch at most.
+/// Moves a batch of the pending pages of one region. Stores the result in `batch`, unless that is
+/// NULL. Threads of the program that map memory or take a page fault during that time wait for at
+/// most this batch.
 ///
 /// Returns 0, -EINVAL if `balancer` is NULL, -EBADF if it is destroyed, -ENOMEM.
 ///
@@ -292,10 +290,10 @@ unsafe fn store<T>(place: *mut T, value: T) -> c_int {
     0
 }
 
-/// Stops a balancer's thread and destroys the balancer. No other thread may use it meanwhile. Its
-/// regions stay usable, are not looked after any more, and must be unregistered as before.
+/// Stops a balancer's thread and destroys the balancer. No other thread may use it during the call.
+/// Its regions stay usable, are not balanced any more, and must be unregistered as before.
 ///
-/// Returns 0, -EINVAL for NULL, -EBADF if it was destroyed before. Its handle stays recognisable.
+/// Returns 0, -EINVAL for NULL, -EBADF if it was destroyed before. Its handle is still detected.
 ///
 /// # Safety
 ///

@@ -11,15 +11,15 @@ use crate::pool::Pool;
 use crate::registry::{Object, Registry};
 use crate::source::source;
 
-/// The memory of all IDs of a source, where all structures have their copies, as regions of a
+/// The memory of all IDs of a source, which contains their parts of all structures, as regions of a
 /// balancer, from percid_id_regions_register() to percid_id_regions_unregister().
 ///
-/// Such memory lies on the node where it was first used. An ID stays with its CPU, but not for ever:
-/// a thread that moves to another node and takes over an ID there finds its counters far away.
+/// Such memory is on the node where it was first used. An ID stays with its CPU, but not forever: a
+/// thread that moves to another node and takes over an ID there uses counters on a remote node.
 ///
 /// Threads: any number of threads may use it at once.
 /// Signals: percid_id_regions_touch() is async-signal-safe; the rest is not.
-/// Fork: in the child nothing is armed any more.
+/// Fork: in the child no page is armed any more.
 #[derive(Debug)]
 pub struct IdRegions(percid_numa::IdRegions);
 
@@ -28,7 +28,7 @@ pub struct IdRegions(percid_numa::IdRegions);
 ///
 /// Threads: any number of threads may use it at once.
 /// Signals: percid_pool_regions_touch() is async-signal-safe; the rest is not.
-/// Fork: in the child nothing is armed any more.
+/// Fork: in the child no page is armed any more.
 #[derive(Debug)]
 pub struct PoolRegions(Vec<percid_numa::Region>);
 
@@ -55,11 +55,12 @@ impl PoolRegions {
     }
 }
 
-/// Registers the memory of all IDs of a source (one of enum percid_source) that exist by now, and
-/// stores the regions in `regions`. For IDs that come later unregister and register again.
+/// Registers the memory of all existing IDs of a source (one of enum percid_source), and stores the
+/// regions in `regions`. For IDs that come later unregister and register again.
 ///
-/// Returns 0; -EINVAL also for a number that is no source's; and what percid_region_register()
-/// returns, for the first region that cannot be registered. On error `regions` becomes NULL.
+/// Returns 0; -EINVAL also for a number that is not a source's; and the errors of
+/// percid_region_register(), for the first region that cannot be registered. On error `regions`
+/// becomes NULL.
 ///
 /// # Safety
 ///
@@ -80,12 +81,12 @@ pub unsafe extern "C" fn percid_id_regions_register(
     unsafe { ID_REGIONS.create(regions, make) }
 }
 
-/// Says that the calling thread uses the memory of the ID that it has now, which its counters,
-/// stacks and other structures of the source do. To be called now and then: once per period is
-/// enough. Regions that are unregistered are ignored.
+/// Reports that the calling thread uses the memory of its current ID, as its counters, stacks and
+/// other structures of the source do. Call it regularly: once per period is enough. Unregistered
+/// regions are ignored.
 ///
-/// Async-signal-safe; never waits. Costs some 40 ns, and for every armed page of the ID two system
-/// calls.
+/// Async-signal-safe; never waits. Costs about 40 ns, and two system calls for every armed page of
+/// the ID.
 ///
 /// # Safety
 ///
@@ -98,8 +99,9 @@ pub unsafe extern "C" fn percid_id_regions_touch(regions: *mut IdRegions) {
     }
 }
 
-/// Stores the first `capacity` of the addresses of an ID's regions in `ranges`, and returns how many
-/// there are: 0 if the ID did not exist when they were registered, or there are no such regions.
+/// Stores the first `capacity` address ranges of an ID's regions in `ranges`, and returns the
+/// number of all: 0 if the ID did not exist when they were registered, or there are no such
+/// regions.
 ///
 /// # Safety
 ///
@@ -118,10 +120,10 @@ pub unsafe extern "C" fn percid_id_regions_of_id(
     guard(0, || unsafe { list::write(found, ranges, capacity) })
 }
 
-/// Unregisters them. No other thread may use them meanwhile.
+/// Unregisters the regions. No other thread may use them during the call.
 ///
 /// Returns 0, -EINVAL for NULL, -EBADF if they were unregistered before, or -ENOMEM, and they stay
-/// registered. The handle stays recognisable.
+/// registered. The handle is still detected.
 ///
 /// # Safety
 ///
@@ -132,12 +134,13 @@ pub unsafe extern "C" fn percid_id_regions_unregister(regions: *mut IdRegions) -
     unsafe { ID_REGIONS.destroy_with_memory(regions) }
 }
 
-/// Registers the memory of the objects that a pool has by now, and stores the regions in `regions`:
-/// one for all slabs that are side by side. For objects that come later unregister and register
-/// again. The pool may be destroyed before.
+/// Registers the memory of the existing objects of a pool, and stores the regions in `regions`: one
+/// for all adjacent slabs. For objects that come later unregister and register again. The pool may
+/// be destroyed before.
 ///
-/// Returns 0, or what percid_region_register() returns for the first region that cannot be
-/// registered; -EINVAL and -EBADF for the pool as for the balancer. On error `regions` becomes NULL.
+/// Returns 0, or the error of percid_region_register() for the first region that cannot be
+/// registered; -EINVAL and -EBADF for the pool as for the balancer. On error `regions` becomes
+/// NULL.
 ///
 /// # Safety
 ///
@@ -157,12 +160,11 @@ pub unsafe extern "C" fn percid_pool_regions_register(
     unsafe { POOL_REGIONS.create(regions, make) }
 }
 
-/// Says that the calling thread uses an object, by an address in it; of a large object, once for
-/// every page. Addresses that are not in the regions are ignored, and so are regions that are
-/// unregistered.
+/// Reports that the calling thread uses an object, by an address in it; for a large object, call it
+/// once for every page. Addresses outside the regions are ignored, and so are unregistered regions.
 ///
-/// Async-signal-safe; never waits. Costs a search among the regions, and what percid_region_touch()
-/// costs.
+/// Async-signal-safe; never waits. Costs a search among the regions, and the cost of
+/// percid_region_touch().
 ///
 /// # Safety
 ///
@@ -178,8 +180,8 @@ pub unsafe extern "C" fn percid_pool_regions_touch(
     }
 }
 
-/// Stores the first `capacity` of the addresses of the regions in `ranges`, ascending, and returns
-/// how many there are; 0 if there are no such regions.
+/// Stores the first `capacity` address ranges of the regions in `ranges`, ascending, and returns
+/// the number of all; 0 if there are no such regions.
 ///
 /// # Safety
 ///
@@ -197,10 +199,10 @@ pub unsafe extern "C" fn percid_pool_regions_ranges(
     guard(0, || unsafe { list::write(found, ranges, capacity) })
 }
 
-/// Unregisters them. No other thread may use them meanwhile.
+/// Unregisters the regions. No other thread may use them during the call.
 ///
 /// Returns 0, -EINVAL for NULL, -EBADF if they were unregistered before, or -ENOMEM, and they stay
-/// registered. The handle stays recognisable.
+/// registered. The handle is still detected.
 ///
 /// # Safety
 ///

@@ -15,16 +15,16 @@ use crate::errno::preserved;
 use crate::headroom;
 use crate::registry::{Object, Registry};
 
-/// How a balancer learns which threads use a region. The numbers are fixed.
+/// The method by which a balancer detects the threads that use a region. The numbers are fixed.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// The program says so, by percid_region_touch().
+    /// The program reports accesses, by percid_region_touch().
     Reported = 1,
-    /// By faults: armed pages have no access rights.
+    /// Page faults: armed pages have no access rights.
     Trapped = 2,
-    /// By write protection: a thread that writes to an armed page waits until it was noted; reads
-    /// are not seen.
+    /// Write protection: a thread that writes to an armed page waits until the access is recorded;
+    /// reads are not detected.
     Written = 3,
 }
 
@@ -38,12 +38,12 @@ impl Access {
     }
 }
 
-/// Memory that a balancer looks after, from percid_region_register() to percid_region_unregister().
+/// Memory that a balancer manages, from percid_region_register() to percid_region_unregister().
 ///
 /// Threads: any number of threads may use it at once.
 /// Signals: percid_region_touch() is async-signal-safe and leaves errno alone; the rest is not.
-/// Fork: in the child nothing is armed any more. An armed page is disarmed when it is touched.
-/// Memory: 6.6 bytes a page, or for every 64 KiB of trapped memory, and 4 KiB; none with one node.
+/// Fork: in the child no page is armed any more. An armed page is disarmed when it is touched.
+/// Memory: 6.6 bytes per page, or per 64 KiB of trapped memory, and 4 KiB; none with one node.
 #[derive(Debug)]
 pub struct Region {
     region: Arc<percid_numa::Region>,
@@ -108,15 +108,15 @@ impl Drop for Region {
     }
 }
 
-/// Registers `bytes` bytes of memory from `start` on, whose use the program reports by
+/// Registers `bytes` bytes of memory from `start` on, for which the program reports accesses by
 /// percid_region_touch(), and stores the region in `region`.
 ///
 /// The range begins and ends at multiples of the page size, and consists of mappings of the same
-/// kind and access rights. The memory may be unmapped while it is registered: the balancer notices
-/// that, and leaves the region alone.
+/// kind and access rights. The memory may be unmapped while it is registered: the balancer detects
+/// that, and ignores the region from then on.
 ///
-/// Returns 0, or one of these, and then `region` becomes NULL; percid_region_error() has a text for
-/// each:
+/// Returns 0, or one of these errors, and then `region` becomes NULL; percid_region_error() has a
+/// text for each:
 ///
 ///     -EINVAL   `region` or `balancer` is NULL, the range is empty, or is not made of whole pages
 ///     -EBADF    the balancer is destroyed
@@ -147,12 +147,12 @@ pub unsafe extern "C" fn percid_region_register(
     unsafe { add(region, balancer, register) }
 }
 
-/// Registers memory whose use is seen by faults, so that the program need not report it: armed
-/// memory has no access rights, and a handler of SIGSEGV, which the first call installs, notes the
-/// faulting thread and restores them. A fault that is not at armed memory goes on to the handler
-/// that was there before: a crash stays a crash.
+/// Registers memory to which accesses are detected by faults, so that the program need not report
+/// them. Armed memory has no access rights. A handler of SIGSEGV, which the first call installs,
+/// records the faulting thread and restores the rights. A fault that is not at armed memory is
+/// passed to the previous handler: a crash stays a crash.
 ///
-/// The program promises that, until the region is unregistered,
+/// The program guarantees that, until the region is unregistered,
 ///
 ///   - the memory stays mapped, with the access rights that it has now, and nothing changes them;
 ///   - no thread runs on a stack in it that is not refused, or comes there later, blocks SIGSEGV
@@ -162,7 +162,7 @@ pub unsafe extern "C" fn percid_region_register(
 ///     fail with EFAULT, or do half of its work;
 ///   - no child of vfork() and no other process that shares the address space uses it.
 ///
-/// Returns what percid_region_register() does, or
+/// Returns 0, an error of percid_region_register(), or
 ///
 ///     -EDEADLK  a fault in the range could not be handled, or is percid's own: see below
 ///     -EFAULT   the memory has no access rights, or is executable: rights might not be restored
@@ -181,12 +181,12 @@ pub unsafe extern "C" fn percid_region_register(
 ///   - percid's structures: what they have for each ID, and the objects of pools, which
 ///     percid_region_register() takes.
 ///
-/// Not seen are, of other threads, the alternate signal stacks and the thread-local variables of
-/// libraries that were loaded by dlopen(); and stacks that the program has made by itself, as for
-/// coroutines, unless a thread is on one that waits in a system call. Threads that start later get
-/// other memory, but for those whose stack the program provides.
+/// Not detected are, of other threads, the alternate signal stacks and the thread-local variables
+/// of libraries that were loaded by dlopen(); and stacks that the program has allocated by itself,
+/// as for coroutines, unless a thread that waits in a system call is on one. Threads that start
+/// later get other memory, except those whose stack the program provides.
 ///
-/// Costs a reading of /proc, and a thread that ends at once: some 100 us, and more for every
+/// Costs a reading of /proc, and a thread that ends at once: about 100 us, and more for every
 /// thread. The first access to 64 KiB of armed memory costs 4 us.
 ///
 /// # Safety
@@ -209,16 +209,17 @@ pub unsafe extern "C" fn percid_region_register_trapped(
     unsafe { add(region, balancer, register) }
 }
 
-/// Registers memory of which writes are seen, by userfaultfd: the first write to 64 KiB of armed
-/// memory waits until the thread was noted, some 12 us. Reads are not seen. System calls wait in
-/// the same way, so nothing has to be excluded. The first such region of a balancer starts a thread
-/// and opens two descriptors.
+/// Registers memory to which writes are detected, by userfaultfd: the first write to 64 KiB of
+/// armed memory waits until the thread is recorded, about 12 us. Reads are not detected. System
+/// calls wait in the same way, so nothing has to be excluded. The first such region of a balancer
+/// starts a thread and opens two descriptors.
 ///
-/// No stack, thread-local memory or robust mutex may be in the range: what the kernel writes there
-/// when a thread ends would be lost. Checkpoints of the process fail, other users of userfaultfd
-/// cannot have the same memory, and a debugger that writes to an armed page waits forever.
+/// No stack, thread-local memory or robust mutex may be in the range: data that the kernel writes
+/// there when a thread ends would be lost. Checkpoints of the process fail, other users of
+/// userfaultfd cannot have the same memory, and a debugger that writes to an armed page waits
+/// forever.
 ///
-/// Returns what percid_region_register() does, or
+/// Returns 0, an error of percid_region_register(), or
 ///
 ///     -EDEADLK          the range holds a part of a thread's stack, or anything else that
 ///                       percid_region_register_trapped() refuses by this, but for what only a
@@ -270,8 +271,8 @@ unsafe fn add(
     unsafe { REGIONS.create(region, make) }
 }
 
-/// Says in a few words what an error of percid_region_register(), percid_region_register_trapped()
-/// or percid_region_register_written() means; NULL if the number is none of them.
+/// Returns a short text for an error of percid_region_register(), percid_region_register_trapped()
+/// or percid_region_register_written(); NULL if the number is none of them.
 ///
 /// Async-signal-safe; costs a call.
 #[unsafe(no_mangle)]
@@ -307,10 +308,10 @@ fn text(error: c_int) -> Option<&'static CStr> {
     })
 }
 
-/// Says that the calling thread uses the memory `offset` bytes from the region's start. To be
-/// called about as often as the program goes from one page to another; more often changes nothing,
-/// because an armed page counts once. Offsets beyond the region, trapped regions and regions that
-/// are unregistered are ignored.
+/// Reports that the calling thread uses the memory `offset` bytes from the region's start. Call it
+/// about as often as the program proceeds from one page to another. More frequent calls have no
+/// effect, because an armed page counts once. Offsets beyond the region, trapped regions and
+/// unregistered regions are ignored.
 ///
 /// Async-signal-safe; never waits. Costs a call, four loads and two tests unless the page is armed;
 /// then two or three system calls.
@@ -326,11 +327,11 @@ pub unsafe extern "C" fn percid_region_touch(region: *mut Region, offset: usize)
     }
 }
 
-/// Says that the calling thread uses all of the region. Trapped regions and regions that are
-/// unregistered are ignored.
+/// Reports that the calling thread uses all of the region. Trapped regions and unregistered regions
+/// are ignored.
 ///
-/// Async-signal-safe; never waits. Costs a load for every 64 pages, and for every armed one what
-/// percid_region_touch() costs.
+/// Async-signal-safe; never waits. Costs a load for every 64 pages, and for every armed one the
+/// cost of percid_region_touch().
 ///
 /// # Safety
 ///
@@ -343,7 +344,7 @@ pub unsafe extern "C" fn percid_region_touch_all(region: *mut Region) {
     }
 }
 
-/// Returns where a region starts; NULL if there is no such region.
+/// Returns the start of a region; NULL if there is no such region.
 ///
 /// # Safety
 ///
@@ -355,7 +356,7 @@ pub unsafe extern "C" fn percid_region_start(region: *const Region) -> *mut c_vo
     std::ptr::with_exposed_provenance_mut(start)
 }
 
-/// Returns how many bytes a region has; 0 if there is no such region.
+/// Returns the size of a region in bytes; 0 if there is no such region.
 ///
 /// # Safety
 ///
@@ -366,8 +367,8 @@ pub unsafe extern "C" fn percid_region_bytes(region: *const Region) -> usize {
     unsafe { Registry::object(region) }.map_or(0, |region| region.region.range().len())
 }
 
-/// Returns how access to a region is seen: one of enum percid_access. -EINVAL for NULL, -EBADF
-/// if it is unregistered.
+/// Returns the access method of a region: one of enum percid_access. -EINVAL for NULL, -EBADF if it
+/// is unregistered.
 ///
 /// # Safety
 ///
@@ -379,13 +380,13 @@ pub unsafe extern "C" fn percid_region_access(region: *const Region) -> c_int {
 }
 
 /// Keeps a part of a trapped region, `bytes` bytes from `offset` on, accessible until
-/// percid_region_exclude_end(): for buffers that are given to system calls, which fail with EFAULT
-/// at armed memory. Whole grains of 64 KiB around the part are disarmed, and not armed again
-/// meanwhile. A part may be excluded several times.
+/// percid_region_exclude_end(): for buffers that are passed to system calls, which fail with EFAULT
+/// at armed memory. Whole granules of 64 KiB around the part are disarmed, and not armed again
+/// until then. A part may be excluded several times.
 ///
 /// Returns 0; -ERANGE if the part is not in the region; -EINVAL for NULL; -EBADF if the region is
-/// unregistered; -ENOMEM. Waits for the piece that is being armed, or the batch that is being moved, at this
-/// moment.
+/// unregistered; -ENOMEM. Waits for the piece that is currently being armed, or the batch that is
+/// being moved.
 ///
 /// # Safety
 ///
@@ -413,10 +414,10 @@ pub unsafe extern "C" fn percid_region_exclude_begin(
     }
 }
 
-/// Lets a part be armed again that percid_region_exclude_begin() has excluded with the same
-/// numbers.
+/// Ends an exclusion by percid_region_exclude_begin() with the same arguments, so that the part may
+/// be armed again.
 ///
-/// Returns 0; -ENOENT if it is not excluded; -ERANGE, -EINVAL and -EBADF as
+/// Returns 0; -ENOENT if it is not excluded; -ERANGE, -EINVAL and -EBADF like
 /// percid_region_exclude_begin().
 ///
 /// # Safety
@@ -460,11 +461,11 @@ unsafe fn of(handle: *const Region, body: impl FnOnce(&Region) -> c_int) -> c_in
 }
 
 /// Unregisters memory, which is disarmed and can be used for anything then. Exclusions need not be
-/// ended before. No other thread may use the region meanwhile. Waits for the pass or the batch that
-/// is under way.
+/// ended before. No other thread may use the region during the call. Waits for a running pass or
+/// batch.
 ///
 /// Returns 0, -EINVAL for NULL, -EBADF if it was unregistered before, or -ENOMEM, and it stays
-/// registered. Its handle stays recognisable.
+/// registered. Its handle is still detected.
 ///
 /// # Safety
 ///
