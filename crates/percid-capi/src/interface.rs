@@ -1,9 +1,9 @@
 //! The only symbol that C programs refer to: a table of the functions, `percid_interface_1`.
 //!
 //! Every function of the header is an inline function of the caller's module that calls through
-//! this table, and the inline critical sections find the fast path's words in it. If a process has
-//! several copies of percid, the dynamic linker decides for each module which table it gets, and
-//! with the table the module gets everything else from the same copy.
+//! this table. The inline critical sections find the fast path's words in it. If a process has
+//! several copies of percid, the dynamic linker selects the table of each module. The module then
+//! gets everything else from the same copy.
 //!
 //! C programs contain the offsets of the table's members. So a later version appends functions, and
 //! never moves or removes one; an incompatible change needs another name, `percid_interface_2`.

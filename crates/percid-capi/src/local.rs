@@ -44,9 +44,10 @@ const MAX_SIZE: usize = 1 << 40;
 /// are lost to it: percid_local_with() uses others. The first call of the other functions waits
 /// about a second for each of them, unless the child has one thread only, and skips them. Values
 /// that the forking thread was using are available again when it releases them.
-/// Memory: 320 bytes; for every ID that used it and for every extra value the size of a value,
-/// rounded up to a multiple of 128 bytes, and 128 bytes (or its alignment, if that is more), and at
-/// least a page for an extra one. Leak checkers do not scan this memory: drain before they count.
+/// Memory: 320 bytes, and memory for every ID that used it and for every extra value. The latter is
+/// the size of a value, rounded up to a multiple of 128 bytes, and 128 bytes (or its alignment, if
+/// that is more); for an extra value it is at least a page. Leak checkers do not scan this memory:
+/// drain before they count.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct Local {

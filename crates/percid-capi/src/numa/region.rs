@@ -155,31 +155,31 @@ pub unsafe extern "C" fn percid_region_register(
 /// The program guarantees that, until the region is unregistered,
 ///
 ///   - the memory stays mapped, with the access rights that it has now, and nothing changes them;
-///   - no thread runs on a stack in it that is not refused, or comes there later, blocks SIGSEGV
-///     while it uses it, or installs another handler of SIGSEGV that does not pass on to the one
-///     before;
-///   - no pointer into it is given to a system call unless the part is excluded: the call would
-///     fail with EFAULT, or do half of its work;
+///   - no thread runs, now or later, on a stack in it that the registration has not refused;
+///   - no thread blocks SIGSEGV while it uses the memory, or installs another handler of SIGSEGV
+///     that does not call the previous one;
+///   - no pointer into it is passed to a system call unless the part is excluded: the call would
+///     fail with EFAULT, or complete only a part of its work;
 ///   - no child of vfork() and no other process that shares the address space uses it.
 ///
 /// Returns 0, an error of percid_region_register(), or
 ///
 ///     -EDEADLK  a fault in the range could not be handled, or is percid's own: see below
 ///     -EFAULT   the memory has no access rights, or is executable: rights might not be restored
-///     -EDQUOT   RLIMIT_DATA is set: as above
+///     -EDQUOT   RLIMIT_DATA is set: rights might not be restored
 ///     -ENOSPC   there are 256 trapped regions already
 ///     -EBUSY    another handler of SIGSEGV was installed after percid's
 ///
-/// -EDEADLK is returned for memory that holds any part of
+/// -EDEADLK is returned for memory that contains any part of
 ///
-///   - the stack of any thread, used by now or not, with what lies beside it: thread-local
-///     variables, the rseq area, all that the C library keeps of the thread; and what is below a
-///     stack that has no guard;
+///   - the stack of any thread, used or not yet used, with the adjacent data: thread-local
+///     variables, the rseq area, all data that the C library stores for the thread; and the memory
+///     below a stack that has no guard;
 ///   - the calling thread's alternate signal stack;
-///   - what the handler itself uses: percid's variables, the constants of the program or library
-///     that percid is linked into, and the C library;
-///   - percid's structures: what they have for each ID, and the objects of pools, which
-///     percid_region_register() takes.
+///   - the memory that the handler itself uses: percid's variables, the constants of the program or
+///     library that percid is linked into, and the C library;
+///   - percid's structures: their memory for each ID, and the objects of pools, which
+///     percid_region_register() accepts.
 ///
 /// Not detected are, of other threads, the alternate signal stacks and the thread-local variables
 /// of libraries that were loaded by dlopen(); and stacks that the program has allocated by itself,
@@ -221,11 +221,11 @@ pub unsafe extern "C" fn percid_region_register_trapped(
 ///
 /// Returns 0, an error of percid_region_register(), or
 ///
-///     -EDEADLK          the range holds a part of a thread's stack, or anything else that
-///                       percid_region_register_trapped() refuses by this, but for what only a
-///                       handler uses
+///     -EDEADLK          the range contains a part of a thread's stack, or other memory that
+///                       percid_region_register_trapped() refuses with this error, except memory
+///                       that only a handler uses
 ///     -ENODEV           the memory is a file's, shared with other processes, or may not be written
-///     -EACCES           the process may not use userfaultfd for system calls: that takes
+///     -EACCES           the process may not use userfaultfd for system calls: that needs
 ///                       CAP_SYS_PTRACE, vm.unprivileged_userfaultfd = 1, or the right to open
 ///                       /dev/userfaultfd
 ///     -EPROTONOSUPPORT  the kernel has no userfaultfd with write protection (Linux 5.7; 6.10 on

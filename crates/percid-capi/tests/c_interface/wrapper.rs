@@ -129,7 +129,8 @@ pub(crate) fn static_objects_are_there_before_main_and_until_the_end() {
     }
 }
 
-/// With C++20 the compiler checks that the objects are constant-initialised.
+/// Returns the build of `lifetime.cpp`. With C++20 the compiler checks that the objects are
+/// constant-initialised.
 fn lifetime(compiler: Compiler, control: &str) -> Build {
     let options = format!("-std=c++20 -O2 {control} {WARNINGS} {STRICT}");
     Build::new(compiler.cpp, &["lifetime.cpp"], &options)

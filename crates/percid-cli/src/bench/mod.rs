@@ -280,7 +280,7 @@ impl Session {
     }
 }
 
-/// Some parts send threads to CPUs of their choice.
+/// Returns the failure of a program that was built without the metrics clients.
 #[cfg(not(feature = "metrics-peers"))]
 fn no_clients() -> Failure {
     Failure::Usage(

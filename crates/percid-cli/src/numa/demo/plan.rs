@@ -125,7 +125,7 @@ fn places(threads: Option<u64>) -> Vec<Place> {
 }
 
 /// Returns settings in proportion to the length of a run of seconds. A region is old enough after a
-/// fiftieth of the run, is scanned in four pieces, and is scanned as a whole at the earliest every
+/// fiftieth of the run, and is scanned in four pieces. All of it is scanned at the earliest every
 /// twentieth and at the latest every half of the run.
 fn settings(length: Duration, bytes: u64) -> Settings {
     Settings {

@@ -215,7 +215,7 @@ impl Shared<'_> {
         self.written.iter().map(|Written(bytes)| bytes.load(Relaxed)).sum()
     }
 
-    /// The body of a thread.
+    /// Runs a thread of the workload.
     fn work(&self, number: usize, place: &Place) {
         if let Err(error) = self.begin(place) {
             self.stop.store(true, Relaxed);
@@ -243,7 +243,7 @@ impl Shared<'_> {
         }
     }
 
-    /// The first part: all of the memory, on one node.
+    /// Executes the first part: writes all of the memory, on one node.
     fn begin(&self, place: &Place) -> io::Result<()> {
         place::confine(&place.cpus)?;
         if self.plan.has_nodes() {

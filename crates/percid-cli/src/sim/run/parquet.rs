@@ -20,7 +20,7 @@ pub(super) fn write(results: &Results, path: &Path) -> Result<(), Failure> {
     std::fs::write(path, bytes).map_err(|cause| Failure::new(cannot(), cause))
 }
 
-/// Never called: see [`expect_support`].
+/// Fails with the error of [`expect_support`], which prevents calls.
 #[cfg(not(feature = "sweep"))]
 pub(super) fn write(_results: &Results, _path: &Path) -> Result<(), Failure> {
     expect_support()
