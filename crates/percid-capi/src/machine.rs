@@ -242,8 +242,8 @@ pub unsafe extern "C" fn percid_machine_cpus(
     })
 }
 
-/// Determines if the running kernel aborts critical sections when it must. Tests it for at most this
-/// number of milliseconds, and stores the result in `probe`, of `size` bytes.
+/// Determines if the running kernel aborts critical sections when it must. Tests it for at most
+/// this number of milliseconds, and stores the result in `probe`, of `size` bytes.
 ///
 /// percid does this by itself if architecture and release leave doubt; this function does it on
 /// request. A child process (clone() with CLONE_VM, gone at the end) fences or preempts a critical

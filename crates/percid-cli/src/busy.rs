@@ -114,10 +114,10 @@ impl Watch {
 }
 
 impl Seen {
-    /// Returns the noise, if times are noise. One reason is that other processes could have used every
-    /// CPU in more than half of the samples, so that no thread had one to itself. The other is that
-    /// the measuring thread waited for a CPU for more than half of the time. Less load is no noise:
-    /// batches during which a thread was preempted are repeated, and the fastest counts.
+    /// Returns the noise, if times are noise. One reason is that other processes could have used
+    /// every CPU in more than half of the samples, so that no thread had one to itself. The other
+    /// is that the measuring thread waited for a CPU for more than half of the time. Less load is
+    /// no noise: batches during which a thread was preempted are repeated, and the fastest counts.
     fn noise(&self) -> Option<Noise> {
         let full = self.others.iter().filter(|&&others| others >= self.cpus).count();
         let crowded = 2 * full > self.others.len() && !self.realtime;

@@ -78,8 +78,8 @@ impl Object for Family {
 ///
 /// # Safety
 ///
-/// `family` is [a handle](crate#safety). `values` are [texts](crate#safety), `count` of them. `counter`
-/// is [memory](crate#safety) for a pointer.
+/// `family` is [a handle](crate#safety). `values` are [texts](crate#safety), `count` of them.
+/// `counter` is [memory](crate#safety) for a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_family_counter(
     family: *const Family,

@@ -94,8 +94,8 @@ pub struct FamilySettings {
 
 const _: () = assert!(percid_metrics::registry::DEFAULT_LIMIT == 2000, "PERCID_FAMILY_LIMIT");
 
-/// Stores a new registry without families in `registry`. Returns 0, -EINVAL for NULL, or -ENOMEM; on
-/// error `registry` becomes NULL.
+/// Stores a new registry without families in `registry`. Returns 0, -EINVAL for NULL, or -ENOMEM;
+/// on error `registry` becomes NULL.
 ///
 /// # Safety
 ///
@@ -126,9 +126,9 @@ pub unsafe extern "C" fn percid_registry_create(registry: *mut *mut Registry) ->
 ///
 /// # Safety
 ///
-/// `family` is [memory](crate#safety) for a handle, `registry` is [a handle](crate#safety). `settings`
-/// is NULL or points to `size` bytes, the members of which are [texts](crate#safety) and numbers, as
-/// many as they say.
+/// `family` is [memory](crate#safety) for a handle, `registry` is [a handle](crate#safety).
+/// `settings` is NULL or points to `size` bytes, the members of which are [texts](crate#safety) and
+/// numbers, as many as they say.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_family_create(

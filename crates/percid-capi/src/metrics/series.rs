@@ -174,8 +174,8 @@ pub unsafe extern "C" fn percid_buckets_record_many(buckets: *mut Buckets, value
 ///
 /// # Safety
 ///
-/// `buckets` is [a series](crate#safety). `counts` is [memory](crate#safety) for `capacity` of them,
-/// and `sum` for a number.
+/// `buckets` is [a series](crate#safety). `counts` is [memory](crate#safety) for `capacity` of
+/// them, and `sum` for a number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_buckets_read(
     buckets: *const Buckets,

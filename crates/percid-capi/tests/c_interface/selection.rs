@@ -39,8 +39,8 @@ pub(crate) fn linked_twice(index: usize) -> Vec<Way> {
     chosen_ways(index / 2, |compiler, _| compiler == index % compilers)
 }
 
-/// Returns all ways, or those chosen by the numbers of compiler and library. Of two runs, one has
-/// two sources, and the other one has the other two.
+/// Returns all ways, or those chosen by the numbers of compiler and library. One of two runs has
+/// two sources, and the other run has the other two.
 fn chosen_ways(turn: usize, is_chosen: impl Fn(usize, usize) -> bool) -> Vec<Way> {
     let mut ways = Vec::new();
     for (number, &compiler) in compilers().iter().enumerate() {

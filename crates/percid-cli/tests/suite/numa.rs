@@ -362,7 +362,8 @@ fn a_watch_shows_as_many_intervals_as_asked_for() {
     assert_eq!(intervals.len(), 3);
     for interval in &intervals {
         for balancer in list(interval, "balancers") {
-            // By the balancer's own clock: each report is requested after a pause of that length.
+            // Measured by the balancer's own clock: each report is requested after a pause of that
+            // length.
             assert!(number(&balancer["interval_ns"]) >= 200_000_000, "{balancer}");
         }
         assert_eq!(list(interval, "balancers").len(), 2);

@@ -907,7 +907,7 @@ fn published_tables_have_their_keys_a_page_and_the_same_bytes_for_the_same_seed(
         let (mut alone, _) = paper(part);
         assert_eq!(alone["interrupted"], false);
         alone.as_object_mut().expect("keys").remove("interrupted");
-        // As text, so that every digit counts.
+        // Compare the texts, so that every digit counts.
         assert_eq!(alone.to_string(), whole[part].to_string(), "{part} alone and among all");
     }
     assert_eq!(origins(&html), [3, 1]);

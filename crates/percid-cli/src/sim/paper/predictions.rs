@@ -77,8 +77,8 @@ impl PredictionFigures {
     }
 
     /// Returns the values whose ratio to a published one can be drawn, whatever their units. Values
-    /// that differ by more than a factor of ten are returned separately, because they would hide the
-    /// differences of the others.
+    /// that differ by more than a factor of ten are returned separately, because they would hide
+    /// the differences of the others.
     fn ratios(&self) -> (Vec<&Row>, Vec<&Row>) {
         let has_ratio =
             |row: &&Row| row.error.is_some_and(|error| error > -1.0) && row.is_positive();
