@@ -1,17 +1,17 @@
-//! Says how Cargo's own shared library is linked, and compiles the C and C++ parts of `percid-bench-c`,
-//! if that is wanted.
+//! Passes the linker options of Cargo's own shared library, and compiles the C and C++ parts of
+//! `percid-bench-c` if the feature is enabled.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
-    // It is made of its own functions, whichever are visible in the process, and stays loaded for
-    // the life of the process, as threads keep pointers into it.
+    // The library binds its own functions to itself, whichever others are visible in the process.
+    // It stays loaded for the life of the process, because threads keep pointers into it.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-Bsymbolic");
     println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
     #[cfg(feature = "bench")]
     compile_loops();
 }
 
-/// For the benchmark alone: the library must not contain these objects.
+/// Compiles the loops for the benchmark only: the library must not contain these objects.
 #[cfg(feature = "bench")]
 fn compile_loops() {
     const LOOPS: &str = "src/bin/percid-bench-c/loops.c";
@@ -24,7 +24,7 @@ fn compile_loops() {
         compiler.file(LOOPS).include("include").opt_level(2).debug(false).cpp(cpp);
         compiler.define("WAY", way).define(definition, None).warnings_into_errors(true);
         compiler.std(if cpp { "c++17" } else { "c11" }).cpp_link_stdlib(None);
-        // A program without the C++ library.
+        // A program that is not linked with the C++ library.
         compiler.flag_if_supported("-fno-exceptions");
         let folder = std::env::var_os("OUT_DIR").map(std::path::PathBuf::from).unwrap_or_default();
         for object in compiler.out_dir(folder.join(way)).compile_intermediates() {

@@ -1,5 +1,6 @@
-//! Tells `--version` the target, and the commit where this is percid's own repository: not in a crate's
-//! archive or a release's, which so give the same program wherever they are unpacked.
+//! Passes the target to `--version`, and the commit if this is percid's own repository. In a
+//! crate's or a release's archive there is no commit, so these yield the same program wherever they
+//! are unpacked.
 
 use std::path::Path;
 use std::process::Command;
@@ -16,13 +17,13 @@ fn main() {
     }
 }
 
-/// An archive may lie unpacked inside of some other repository.
+/// Returns `true` if git tracks this file. An archive may be unpacked inside another repository.
 fn is_tracked() -> bool {
     git(&["ls-files", "--error-unmatch", "build.rs"]).is_some()
 }
 
-/// The log has a line for whatever changed which commit that is. Where none is kept, `HEAD` tells of
-/// some. A file that is missing would make Cargo run this each time.
+/// Reruns this script when the commit changes. The log has a line for every such change; if no log
+/// is kept, `HEAD` covers some changes. Cargo would run the script each time for a missing file.
 fn rerun_at_the_next_commit() {
     for name in ["logs/HEAD", "HEAD"] {
         let Some(path) = git(&["rev-parse", "--git-path", name]) else { continue };

@@ -1,40 +1,39 @@
-//! What percid's table has had to do, and where an ID's memory is.
+//! Statistics of percid's table, and the memory of an ID.
 
 use std::ffi::{c_int, c_void};
 
 use crate::barrier::guard;
 use crate::sized;
 
-/// How often the slow path of percid's table ran in this process, and what it took from whom. It
-/// may grow.
+/// Statistics of the slow path of percid's table in this process. The structure may grow.
 ///
-/// A program whose threads wander sees by two of these, a second apart, what its IDs cost: a slow
-/// path takes 1 us or less, a steal from a CPU that runs the process some 10 us. A child of fork()
-/// starts at zero.
+/// The difference of two of these, taken a second apart, shows the cost of IDs for a program whose
+/// threads move between CPUs: a slow path takes 1 us or less, a steal from a CPU that runs the
+/// process about 10 us. A child of fork() starts at zero.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Activity {
-    /// IDs given to CPUs that had none: the slow paths that succeeded.
+    /// IDs assigned to CPUs that had none: the slow paths that succeeded.
     pub given: u64,
-    /// Of these, the ones taken from another CPU, with a fence of that CPU.
+    /// The assigned IDs that were stolen from another CPU, with a fence of that CPU.
     pub stolen: u64,
-    /// IDs taken back because they had expired or lay above the bound.
+    /// IDs that were evicted because they had expired or were above the bound.
     pub evicted: u64,
-    /// Fences of all CPUs for that.
+    /// Fences of all CPUs for evictions.
     pub evictions: u64,
-    /// IDs held by CPUs at the moment.
+    /// IDs currently held by CPUs.
     pub held: u32,
-    /// New IDs are below this at the moment.
+    /// The current limit of IDs: new IDs are below it.
     pub max_nr_cid: u32,
 }
 
-/// Addresses.
+/// A range of addresses.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Range {
-    /// The first one.
+    /// The first address.
     pub start: *mut c_void,
-    /// How many bytes.
+    /// Number of bytes.
     pub bytes: usize,
 }
 
@@ -44,11 +43,11 @@ impl Range {
     }
 }
 
-/// Stores in `activity`, of `size` bytes, what percid's table has done so far.
+/// Stores the statistics of percid's table in `activity`, of `size` bytes.
 ///
-/// Returns 0; -EINVAL for NULL or no bytes; -EAGAIN if PERCID_SOURCE_TABLE was not used so far, or
-/// another thread is busy with the table at this moment. Async-signal-safe; costs some loads for
-/// every possible CPU.
+/// Returns 0; -EINVAL for NULL or no bytes; -EAGAIN if PERCID_SOURCE_TABLE has not been used, or
+/// another thread is currently using the table. Async-signal-safe; costs a few loads for every
+/// possible CPU.
 ///
 /// # Safety
 ///
@@ -62,25 +61,25 @@ pub unsafe extern "C" fn percid_activity_read(activity: *mut Activity, size: usi
         let Some(now) = percid::id::activity() else { return -libc::EAGAIN };
         let percid::id::Activity { given, stolen, evicted, evictions, held, max_nr_cid, .. } = now;
         let now = Activity { given, stolen, evicted, evictions, held, max_nr_cid };
-        // SAFETY: the caller's memory.
+        // SAFETY: the caller guarantees memory of this size, or NULL.
         unsafe { sized::store(activity, size, &now) }
     })
 }
 
-/// The memory that holds an ID's copies of all structures, for mbind() for instance: writes the
-/// first `capacity` of its ranges to `ranges` and returns how many there are. With `capacity` 0
-/// nothing is written and `ranges` may be NULL.
+/// Returns the number of memory ranges that hold an ID's parts of all structures, for mbind() for
+/// instance, and writes the first `capacity` of them to `ranges`. With `capacity` 0 nothing is
+/// written and `ranges` may be NULL.
 ///
-/// With more structures there are more ranges, and the last ones grow; none goes away. An ID that
-/// no CPU has had yet has the addresses, but nothing behind them. Async-signal-safe; costs a call
-/// and some loads.
+/// With more structures there are more ranges, and the last ones grow; none is removed. An ID that
+/// no CPU has had yet has the addresses, but no memory at them. Async-signal-safe; costs a call and
+/// a few loads.
 ///
 /// # Safety
 ///
 /// `ranges` is [memory](crate#safety) for `capacity` of them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_id_memory(id: u32, ranges: *mut Range, capacity: usize) -> usize {
-    // SAFETY: the caller's memory.
+    // SAFETY: the caller guarantees memory of this size, or NULL.
     guard(0, || unsafe {
         crate::list::write(percid::id::memory_of(id).map(Range::of), ranges, capacity)
     })

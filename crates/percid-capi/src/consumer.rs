@@ -1,4 +1,4 @@
-//! The consumer of a ring, held: for programs that fetch records instead of being called for them.
+//! The held consumer of a ring: for programs that fetch records instead of receiving callbacks.
 
 use std::cell::UnsafeCell;
 use std::ffi::c_int;
@@ -15,19 +15,19 @@ use crate::ends::is_visiting;
 use crate::registry::{Object, Registry};
 use crate::ring::{Event, Ring};
 
-/// The consumer of a ring, held: percid_consumer_next() fetches one record after the other.
+/// The held consumer of a ring: percid_consumer_next() fetches one record after the other.
 ///
-/// Threads: a consumer may be handed from one thread to another, and is used by one at a time.
-/// While it is open, percid_ring_poll() answers -EBUSY.
-/// Fork: the child has a copy, with which it may go on with its copy of the records; then it must
-/// not open another one. If a thread of the parent was in percid_consumer_next(), the record that it
-/// was fetching may be missed, and the child's copy begins a new round.
-/// Memory: some hundred bytes, and as many as the longest record that it has fetched.
+/// Threads: a consumer may be passed from one thread to another, and is used by one at a time.
+/// While it is open, percid_ring_poll() returns -EBUSY.
+/// Fork: the child has a copy, with which it may continue to read its copy of the records; then it
+/// must not open another one. If a thread of the parent was in percid_consumer_next(), the record
+/// that it was fetching may be missed, and the child's copy begins a new round.
+/// Memory: about a hundred bytes, and as many as the longest record that it has fetched.
 #[derive(Debug)]
 pub struct Consumer {
-    /// The ring, as the program knows it: it may be destroyed first.
+    /// The program's handle of the ring, which may be destroyed before the consumer.
     ring: *const Ring,
-    /// The process of which a thread is using it; 0 if none is.
+    /// The process whose thread is using the consumer; 0 if none is.
     in_use: AtomicU64,
     held: UnsafeCell<Option<Held>>,
 }
@@ -35,13 +35,14 @@ pub struct Consumer {
 #[derive(Debug)]
 struct Held {
     consumer: percid::ring::Consumer<'static>,
-    /// The round that has begun.
+    /// The current round.
     round: Option<Poll>,
 }
 
-// SAFETY: what is held is used by the thread that has set `in_use`; the ring's handle is a number.
+// SAFETY: only the thread that has set `in_use` accesses `held`; the ring's handle is a number.
 unsafe impl Send for Consumer {}
-// SAFETY: as above.
+// SAFETY: only the thread that has set `in_use` accesses `held`, so shared references may be used
+// by several threads.
 unsafe impl Sync for Consumer {}
 
 static CONSUMERS: Registry<Consumer> = Registry::new();
@@ -51,11 +52,11 @@ impl Object for Consumer {
     const TYPE: u64 = 24;
 }
 
-/// Takes the place of the ring's consumer and stores a handle in `consumer`.
+/// Occupies the place of the ring's consumer and stores a handle in `consumer`.
 ///
 /// Returns 0; -EBUSY if the ring has a consumer, or another thread is polling it; -EDEADLK if the
-/// caller is, further up its stack; -EINVAL for NULL; -EBADF if the ring is destroyed; -ENOMEM. On
-/// error `consumer` becomes NULL.
+/// caller itself is polling it, further up its stack; -EINVAL for NULL; -EBADF if the ring is
+/// destroyed; -ENOMEM. On error `consumer` becomes NULL.
 ///
 /// # Safety
 ///
@@ -66,8 +67,8 @@ pub unsafe extern "C" fn percid_consumer_open(
     ring: *mut Ring,
 ) -> c_int {
     let make = || {
-        // SAFETY: the caller's handle. What refers to the object is used only as long as the handle
-        // is good.
+        // SAFETY: the caller guarantees a handle. References to the object are used only while the
+        // handle is good.
         let object: &'static percid::Ring = unsafe { Registry::object(ring.cast_const()) }?;
         if is_visiting(object) {
             return Err(-libc::EDEADLK);
@@ -76,20 +77,20 @@ pub unsafe extern "C" fn percid_consumer_open(
         let held = UnsafeCell::new(Some(Held { consumer, round: None }));
         Ok(Consumer { ring, in_use: AtomicU64::new(0), held })
     };
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     unsafe { CONSUMERS.create(consumer, make) }
 }
 
-/// Fetches the next record and stores it in `event`. Its bytes are good until the next call for
+/// Fetches the next record and stores it in `event`. Its bytes are valid until the next call for
 /// this consumer.
 ///
-/// Returns 1; or 0 at the end of a round, and `event` is left alone. A round has every record that
-/// was appended before it began, and ends however fast others are appended; the next call begins
-/// another one.
+/// Returns 1; or 0 at the end of a round, without changing `event`. A round contains every record
+/// that was appended before it began, and ends however fast others are appended; the next call
+/// begins another round.
 ///
-/// -EBUSY if another thread is using the consumer; -EINVAL for NULL; -EBADF if the consumer is
-/// closed or its ring destroyed. Not async-signal-safe: it allocates where a record is longer than
-/// those before. Costs a call, and the copying of the record.
+/// Returns -EBUSY if another thread is using the consumer; -EINVAL for NULL; -EBADF if the consumer
+/// is closed or its ring destroyed. Not async-signal-safe: it allocates if a record is longer than
+/// all before. Costs a call, and the copying of the record.
 ///
 /// # Safety
 ///
@@ -99,7 +100,7 @@ pub unsafe extern "C" fn percid_consumer_next(consumer: *mut Consumer, event: *m
     if event.is_null() {
         return -libc::EINVAL;
     }
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     let consumer = match unsafe { Registry::object(consumer.cast_const()) } {
         Ok(consumer) => consumer,
         Err(error) => return error,
@@ -110,7 +111,7 @@ pub unsafe extern "C" fn percid_consumer_next(consumer: *mut Consumer, event: *m
     };
     match consumer.with(next) {
         Ok(Some(found)) => {
-            // SAFETY: the caller's memory.
+            // SAFETY: the caller guarantees memory for an event, and it is not NULL.
             unsafe { event.write(found) };
             1
         }
@@ -119,17 +120,17 @@ pub unsafe extern "C" fn percid_consumer_next(consumer: *mut Consumer, event: *m
     }
 }
 
-/// Gives the place of the ring's consumer back; the next one goes on where this one stopped.
+/// Releases the place of the ring's consumer; the next consumer continues where this one stopped.
 ///
 /// Returns 0, also if the ring was destroyed before; -EBUSY if another thread is using the
-/// consumer; -EINVAL for NULL; -EBADF if it was closed before. Its handle stays recognisable.
+/// consumer; -EINVAL for NULL; -EBADF if it was closed before. Its handle is still detected.
 ///
 /// # Safety
 ///
 /// `consumer` is [a handle](crate#safety), which no other thread uses.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_consumer_close(consumer: *mut Consumer) -> c_int {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     let object = match unsafe { Registry::object(consumer.cast_const()) } {
         Ok(object) => object,
         Err(error) => return error,
@@ -140,27 +141,27 @@ pub unsafe extern "C" fn percid_consumer_close(consumer: *mut Consumer) -> c_int
     };
     guard((), || match held {
         Some(held) if object.has_ring() => held.end(),
-        // Nothing may be given back to a ring that is gone.
+        // A destroyed ring must not be accessed any more.
         Some(held) => held.consumer.abandon(),
         None => {}
     });
-    // SAFETY: the caller's handle, which no other thread uses.
+    // SAFETY: the caller guarantees a handle that no other thread uses.
     unsafe { CONSUMERS.destroy(consumer) }
 }
 
 impl Consumer {
-    /// Whether the ring is there. (Whoever destroys it sees to it that it is not in use.)
+    /// Returns `true` if the ring exists. (Its destruction requires that it is not in use.)
     fn has_ring(&self) -> bool {
-        // SAFETY: it was a good handle when the consumer was made.
+        // SAFETY: it was a good handle when the consumer was created.
         unsafe { Registry::object(self.ring) }.is_ok()
     }
 
-    /// In a child of fork that a thread of the parent was using it does not count: the child does
-    /// not have that thread.
+    /// Runs `body` with exclusive access. In a child of fork the mark of a parent's thread is
+    /// ignored, because the child does not have that thread.
     ///
     /// # Errors
     ///
-    /// Another thread is at it, and those of `body`.
+    /// Fails if another thread uses the consumer, and with the errors of `body`.
     fn with<T>(
         &self,
         body: impl FnOnce(&mut Option<Held>) -> Result<T, c_int>,
@@ -171,19 +172,21 @@ impl Consumer {
             return Err(-libc::EBUSY);
         }
         if user != 0 {
-            // SAFETY: this thread is the one that has set the mark. What stood here is neither read
-            // nor dropped: the parent's thread may have been half way through a change of it.
+            // SAFETY: this thread has set the mark, so no other one accesses `held`. The old value
+            // is neither read nor dropped: the parent's thread may have been in the middle of a
+            // change.
             unsafe { self.held.get().write(self.anew()) };
         }
-        // SAFETY: as above.
+        // SAFETY: this thread has set the mark, so no other one accesses `held`.
         let result = body(unsafe { &mut *self.held.get() });
         self.in_use.store(0, Release);
         result
     }
 
-    /// The consumer that takes the place of the one that a thread of the parent was using.
+    /// Returns a new consumer that replaces the one that a thread of the parent was using.
     fn anew(&self) -> Option<Held> {
-        // SAFETY: as in `has_ring`; what refers to the object is used only as long as it is there.
+        // SAFETY: it was a good handle when the consumer was created; references to the object are
+        // used only while it exists.
         let ring: &'static percid::Ring = unsafe { Registry::object(self.ring) }.ok()?;
         Some(Held { consumer: ring.consumer()?, round: None })
     }
@@ -216,7 +219,8 @@ mod tests {
     #[test]
     fn a_thread_of_the_parent_is_no_user_of_the_childs_copy() {
         let (mut ring, mut consumer) = (ptr::null_mut(), ptr::null_mut());
-        // SAFETY: places for handles, handles, and a place for an event; an event may be zero.
+        // SAFETY: the pointers are places for handles, handles, and a place for an event; an event
+        // may be zero.
         unsafe {
             assert_eq!(percid_ring_create(&mut ring, 4096, 1), 0);
             assert_eq!(percid_ring_append(ring, c"record".as_ptr().cast(), 6), 0);
@@ -226,7 +230,8 @@ mod tests {
             held.in_use.store(process(), Relaxed);
             assert_eq!(percid_consumer_next(consumer, &mut event), -libc::EBUSY);
             assert_eq!(percid_consumer_close(consumer), -libc::EBUSY);
-            // As a child finds it: its place is another process's, and so is the user.
+            // The state in a child of fork: another process holds the consumer's place, and the
+            // mark names it.
             held.in_use.store(process() + 1, Relaxed);
             let abandoned = (*held.held.get()).take().expect("open");
             abandoned.end();

@@ -1,19 +1,19 @@
 //! Several copies of percid in one process.
 //!
 //! An object belongs to the copy whose function was the first to use it. Another copy has other
-//! memory, other IDs and perhaps another layout, so it can do nothing right with the object. The
-//! functions that are called see that and refuse; what is inline does not look.
+//! memory, other IDs and perhaps another layout, so it cannot use the object correctly. Functions
+//! of the library detect that and refuse; inline code does not check it.
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-/// What tells this copy from others: an address that no other copy can give it. (The table's would
-/// be looked up, and the first look binds all modules to what it finds.)
+/// Returns an identifier of this copy: an address that no other copy can have. (The table's address
+/// would have to be looked up, and the first look-up binds all modules to its result.)
 pub(crate) fn this() -> u64 {
     percid::capi::FAST_PATH_WORDS.addr() as u64
 }
 
-/// An object that begins with its word.
+/// Returns a reference to an object that begins with its word.
 ///
 /// # Errors
 ///
@@ -25,16 +25,17 @@ pub(crate) fn this() -> u64 {
 /// with its word, and outlives `'a`.
 #[inline(always)]
 pub(crate) unsafe fn own<'a, T>(object: *const T) -> Result<&'a T, c_int> {
-    // SAFETY: by contract; words change only atomically.
+    // SAFETY: the caller guarantees NULL or an object that begins with its word; words change only
+    // atomically.
     let word = unsafe { object.cast::<AtomicU64>().as_ref() }.ok_or(-libc::EINVAL)?;
     if percid::capi::is_foreign(word.load(Relaxed) as usize) {
         return Err(refused());
     }
-    // SAFETY: by contract, and it is not NULL.
+    // SAFETY: the caller guarantees NULL or an object that outlives `'a`, and it is not NULL.
     Ok(unsafe { &*object })
 }
 
-/// The answer about an object of another copy. Says once in the process what that means.
+/// Returns the error for an object of another copy. Prints its meaning once in the process.
 #[cold]
 pub(crate) fn refused() -> c_int {
     static SAID: AtomicBool = AtomicBool::new(false);

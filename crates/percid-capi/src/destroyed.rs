@@ -1,27 +1,27 @@
-//! Objects that are their word, when they are destroyed: once, however often they were copied.
+//! Destruction of objects that consist of their word: once, even if they were copied.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use crate::copies;
 
-/// Destroys an object, unless it is NULL or another copy of percid's. `destroy` answers whether the
-/// object had memory that was its own, or none.
+/// Destroys an object, unless it is NULL or belongs to another copy of percid. `destroy` returns
+/// `true` if the object had memory of its own, or none.
 ///
 /// # Safety
 ///
 /// `object` is NULL or points to a counter or histogram that no other thread uses.
 pub(crate) unsafe fn destroy<T>(object: *mut T, destroy: impl FnOnce(&mut T) -> bool) {
-    // SAFETY: by contract.
+    // SAFETY: the caller guarantees NULL or a counter or histogram that no other thread uses.
     if unsafe { copies::own(object) }.is_err() {
         return;
     }
-    // SAFETY: by contract, and it is not NULL.
+    // SAFETY: the caller guarantees an object that no other thread uses, and it is not NULL.
     if !destroy(unsafe { &mut *object }) {
         report();
     }
 }
 
-/// Says once in the process what has been noticed.
+/// Reports the detected copy once in the process.
 #[cold]
 fn report() {
     static SAID: AtomicBool = AtomicBool::new(false);

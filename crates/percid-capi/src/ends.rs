@@ -1,27 +1,28 @@
-//! How functions of C end that the library has called.
+//! Possible ends of the C functions that the library calls.
 //!
 //! Most return. Some do not: a C++ exception passes through, the thread is cancelled or calls
-//! `pthread_exit`, or the function jumps out. What the library holds for the function (a value, the
-//! turn of a visitor, shards that are closed) is given back all the same, in one of two ways.
+//! `pthread_exit`, or the function jumps out. In each case the library releases the resources that
+//! it holds for the function (a value, a visitor's turn, shards that are closed), in one of two
+//! ways.
 //!
-//! *Unwinding* passes the frames of this crate: exceptions everywhere, and with glibc also the end
-//! of a thread, which is an unwinding that nothing stops ("forced"). So these functions and their
-//! callbacks have the ABI `C-unwind`, and no `catch_unwind` is between them: it would end the
-//! process, as C++'s `catch (...)` does that does not throw again. Rust runs the destructors on the
-//! way. For exceptions the language says so. For forced unwinding it leaves open what becomes of
-//! frames that have destructors to run; the compilers do the same (tried with 1.87 and 1.95, with
-//! and without optimisation, and by the tests of this crate).
+//! *Unwinding* passes the frames of this crate: exceptions on all systems, and with glibc also the
+//! end of a thread, which is an unwinding that nothing stops ("forced"). So these functions and
+//! their callbacks have the ABI `C-unwind`, and no `catch_unwind` is between them. It would end the
+//! process, as a C++ `catch (...)` without `throw;` does. Rust runs the destructors during the
+//! unwinding. For exceptions the language guarantees it. For forced unwinding the language does not
+//! define the effect on frames with destructors; the compilers run them too (tested with 1.87 and
+//! 1.95, with and without optimisation, and by the tests of this crate).
 //!
-//! *Handlers* as of `pthread_cleanup_push()` are called where nothing unwinds: by musl at the end of
-//! a thread, and by glibc when `longjmp` leaves the frame of the call. The functions behind that
+//! *Handlers* of `pthread_cleanup_push()` are called if nothing unwinds: by musl at the end of a
+//! thread, and by glibc when `longjmp` leaves the frame of the call. The functions behind that
 //! macro have the same names and take the same arguments in both (glibc's are part of the LSB).
-//! musl's `longjmp` calls no handler, and leaves a list with a frame in it that is gone: with musl
-//! functions must not jump out of the library. Nor must they throw: what is installed for musl has
-//! an unwinder of its own, to which C++'s is a stranger.
+//! musl's `longjmp` calls no handler, and leaves a list with an invalid frame: with musl, functions
+//! must not jump out of the library. Nor must they throw: the installation for musl has its own
+//! unwinder, which cannot handle C++ exceptions.
 //!
-//! What is given back is in one place, a [`Call`], in the frame of the function that C has called:
-//! the core hands out one item after the other and has no frame on the stack while a function of C
-//! runs. Whatever comes first empties it, so that nothing is given back twice.
+//! The resources are in one place, a [`Call`], in the frame of the function that C has called: the
+//! core returns one item after the other and has no frame on the stack while a C function runs. The
+//! first of the two ways empties the `Call`, so that nothing is released twice.
 
 use std::cell::{Cell, UnsafeCell};
 use std::ffi::{c_int, c_void};
@@ -29,7 +30,7 @@ use std::marker::PhantomPinned;
 use std::mem::ManuallyDrop;
 use std::ptr;
 
-/// What the C library links into a thread's list: with glibc 32 bytes, with musl 24.
+/// The buffer that the C library links into a thread's list: 32 bytes with glibc, 24 with musl.
 /// cbindgen:ignore
 #[repr(C)]
 struct Buffer([UnsafeCell<usize>; 4]);
@@ -43,23 +44,24 @@ unsafe extern "C" {
     fn _pthread_cleanup_pop(buffer: *const Buffer, execute: c_int);
 }
 
-/// Runs `body`, which calls functions of C, with what the library holds for them. It is dropped
+/// Runs `body`, which calls functions of C, with the library's resources for them. They are dropped
 /// when `body` returns, or C's function ends in another way.
 #[inline(always)]
 pub(crate) fn holding<S, R>(state: S, body: impl FnOnce(&mut S) -> R) -> R {
     let call = Call::new(state);
     call.register();
-    // SAFETY: nothing else uses the state before it is given back, after which `body` does not go
-    // on.
+    // SAFETY: nothing else uses the state until it is released, and `body` does not continue after
+    // that.
     body(unsafe { &mut *call.state.get() })
 }
 
-/// What the library holds while it calls functions of C. Given back when dropped, or by the handler.
+/// The resources that the library holds while it calls functions of C. Released when dropped, or by
+/// the handler.
 struct Call<S> {
     state: UnsafeCell<ManuallyDrop<S>>,
     is_over: Cell<bool>,
     buffer: Buffer,
-    /// The C library has its address.
+    /// The C library stores the address of this value.
     _pinned: PhantomPinned,
 }
 
@@ -77,14 +79,15 @@ impl<S> Call<S> {
     #[inline(always)]
     fn register(&self) {
         let argument = ptr::from_ref(self).cast_mut().cast();
-        // SAFETY: the buffer stays where it is until it is taken off the list: by `drop`, or by the
-        // C library when it calls the handler, which gets what it expects.
+        // SAFETY: the buffer is not moved until it is removed from the list: by `drop`, or by the C
+        // library when it calls the handler, whose argument is a registered `Call`.
         unsafe { _pthread_cleanup_push(&self.buffer, Call::<S>::handler, argument) };
     }
 
     fn give_back(&self) {
         if !self.is_over.replace(true) {
-            // SAFETY: once, and the function that used it does not go on.
+            // SAFETY: `is_over` allows this once, and the function that used the state does not
+            // continue.
             unsafe { ManuallyDrop::drop(&mut *self.state.get()) };
         }
     }
@@ -93,7 +96,7 @@ impl<S> Call<S> {
     ///
     /// The argument is a call that has been registered and not dropped.
     unsafe extern "C-unwind" fn handler(argument: *mut c_void) {
-        // SAFETY: by contract.
+        // SAFETY: the caller guarantees a call that has been registered and not dropped.
         unsafe { &*argument.cast::<Call<S>>() }.give_back();
     }
 }
@@ -101,8 +104,8 @@ impl<S> Call<S> {
 impl<S> Drop for Call<S> {
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: it is the latest that this thread has pushed and that is left: whatever came
-        // later was popped on the way here.
+        // SAFETY: it is the last remaining buffer that this thread has pushed: later ones were
+        // popped before.
         unsafe { _pthread_cleanup_pop(&self.buffer, 0) };
         self.give_back();
     }
@@ -113,8 +116,7 @@ thread_local! {
     static VISITS: Cell<*const Visiting> = const { Cell::new(ptr::null()) };
 }
 
-/// A visit of an object by this thread, as long as it lives: so that the object is not destroyed
-/// meanwhile.
+/// A visit of an object by this thread, while it lives. It prevents the destruction of the object.
 #[derive(Debug)]
 struct Visiting {
     object: *const c_void,
@@ -131,7 +133,7 @@ impl Drop for Left {
     }
 }
 
-/// As [`holding`], and [`is_visiting`] knows of it.
+/// Does the same as [`holding`], and registers the visit for [`is_visiting`].
 pub(crate) fn visiting<O, S, R>(object: &O, state: S, body: impl FnOnce(&mut S) -> R) -> R {
     let outer = VISITS.get();
     let visiting = Visiting { object: ptr::from_ref(object).cast(), outer };
@@ -141,10 +143,10 @@ pub(crate) fn visiting<O, S, R>(object: &O, state: S, body: impl FnOnce(&mut S) 
     })
 }
 
-/// Whether the calling thread is in a visit of this object.
+/// Returns `true` if the calling thread is in a visit of this object.
 pub(crate) fn is_visiting<O>(object: &O) -> bool {
     let mut next = VISITS.get();
-    // SAFETY: visits are taken off this list before their frames go.
+    // SAFETY: visits are removed from this list before their frames end.
     while let Some(visiting) = unsafe { next.as_ref() } {
         if ptr::eq(visiting.object, ptr::from_ref(object).cast()) {
             return true;
@@ -167,8 +169,8 @@ mod tests {
         assert_eq!((seen, Rc::strong_count(&held)), (2, 1));
         let call = Call::new(Rc::clone(&held));
         call.register();
-        // What the C library does with a thread that ends without unwinding.
-        // SAFETY: the call was registered.
+        // The C library does this for a thread that ends without unwinding.
+        // SAFETY: the call was registered and not dropped.
         unsafe { Call::<Rc<()>>::handler(ptr::from_ref(&call).cast_mut().cast()) };
         assert_eq!(Rc::strong_count(&held), 1);
         drop(call);

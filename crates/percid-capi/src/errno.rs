@@ -1,11 +1,11 @@
-//! Errors as C knows them: negative `errno` values.
+//! Errors for C: negative `errno` values.
 
 use std::ffi::c_int;
 
 use percid::id::Unavailable;
 use percid::machine::Registration;
 
-/// Why a source cannot be used.
+/// Returns the error of a source that cannot be used.
 pub(crate) fn of_unavailable(why: Unavailable) -> c_int {
     match why {
         Unavailable::NoRseq(Registration::Refused(errno))
@@ -14,19 +14,19 @@ pub(crate) fn of_unavailable(why: Unavailable) -> c_int {
         Unavailable::SectionsNotProbed => -libc::EAGAIN,
         Unavailable::NoKernelIds | Unavailable::SharedArea => -libc::ENOTSUP,
         Unavailable::NoMemory => -libc::ENOMEM,
-        // `Unavailable` may grow; a machine without the means is what there is so far.
+        // `Unavailable` may grow; the remaining variants mean that the machine lacks a feature.
         _ => -libc::ENOSYS,
     }
 }
 
-/// Runs `body` and puts `errno` back as it was.
+/// Runs `body` and restores `errno`.
 pub(crate) fn preserved<T>(body: impl FnOnce() -> T) -> T {
     // SAFETY: the C library returns a valid pointer to the calling thread's own errno.
     let place = unsafe { libc::__errno_location() };
-    // SAFETY: as above; no other thread writes through it.
+    // SAFETY: the pointer is valid, and no other thread writes through it.
     let before = unsafe { *place };
     let result = body();
-    // SAFETY: as above.
+    // SAFETY: the pointer is still valid: the same thread continues.
     unsafe { *place = before };
     result
 }
@@ -37,7 +37,7 @@ mod tests {
 
     #[test]
     fn errno_is_put_back() {
-        // SAFETY: the calling thread's own.
+        // SAFETY: the pointer is valid, and refers to the calling thread's own variable.
         let errno = || unsafe { &mut *libc::__errno_location() };
         *errno() = 4711;
         assert_eq!(preserved(|| std::mem::replace(errno(), 1)), 4711);

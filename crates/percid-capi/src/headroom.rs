@@ -1,23 +1,26 @@
-//! Memory, before it is needed. The Rust standard library ends the process where it gets none, in words
-//! of its own. So functions that allocate ask first, and answer -ENOMEM.
+//! Check for available memory before it is needed. If an allocation of the Rust standard library
+//! fails, it ends the process with its own message. So functions that allocate check first, and
+//! return -ENOMEM.
 //!
-//! What was asked for is not kept: where threads compete for the last memory, the process may still end.
+//! The checked memory is not reserved: if threads compete for the last memory, the process may
+//! still end.
 
 use std::ffi::c_int;
 use std::hint::black_box;
 
-/// More than any function needs at once of the C library's heap, but for what grows with the number of
-/// mappings and threads; few enough bytes that the heap gets them, where what is given back stays at
-/// hand (more, and the C libraries map and unmap it).
+/// More bytes than any function needs at once from the C library's heap, except for amounts that
+/// grow with the number of mappings and threads. They are few enough to be allocated from the heap,
+/// which keeps freed memory for reuse. For more, the C libraries would map and unmap memory.
 const BYTES: usize = 120 * 1024;
 
 /// # Errors
 ///
-/// `-ENOMEM` if there is not enough memory for what a function needs for itself.
+/// Returns `-ENOMEM` if there is not enough memory for a function's own needs.
 pub(crate) fn ask() -> Result<(), c_int> {
-    // SAFETY: any number of bytes may be asked for. (The compiler would take both calls away.)
+    // SAFETY: any number of bytes may be requested. (Without `black_box` the compiler would remove
+    // both calls.)
     let memory = black_box(unsafe { libc::malloc(BYTES) });
-    // SAFETY: got just now, or NULL.
+    // SAFETY: the pointer was allocated just now, or is NULL.
     unsafe { libc::free(memory) };
     if memory.is_null() { Err(-libc::ENOMEM) } else { Ok(()) }
 }

@@ -1,12 +1,12 @@
-//! The one symbol that C programs refer to: a table of the functions, `percid_interface_1`.
+//! The only symbol that C programs refer to: a table of the functions, `percid_interface_1`.
 //!
 //! Every function of the header is an inline function of the caller's module that calls through
-//! this table, and the inline critical sections find the fast path's words in it. Where a process
-//! has several copies of percid, the dynamic linker decides for each module which table it gets,
-//! and with the table the module gets everything else from the same copy.
+//! this table. The inline critical sections find the fast path's words in it. If a process has
+//! several copies of percid, the dynamic linker selects the table of each module. The module then
+//! gets everything else from the same copy.
 //!
-//! What C programs contain of this are the offsets. So a later version appends functions, and never
-//! moves or removes one; what cannot be kept needs another name, `percid_interface_2`.
+//! C programs contain the offsets of the table's members. So a later version appends functions, and
+//! never moves or removes one; an incompatible change needs another name, `percid_interface_2`.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::fmt;
@@ -37,31 +37,31 @@ use crate::stack::*;
 /// The number of this interface, which is in its symbol's name.
 pub const NUMBER: u32 = 1;
 
-/// How many functions the first release of this interface has. Headers ask before they call a
-/// later one. (There was no release yet.)
+/// Number of functions in the first release of this interface. Headers check for a later function
+/// before they call it. (There was no release yet.)
 pub const FIRST: usize = FUNCTIONS.len();
 
-/// The bytes of the table in every version: a program may have a copy of it, which is as large as
-/// the program's version was.
+/// Size of the table in every version: a program may have a copy of it, with the size of the
+/// version that it was compiled with.
 const BYTES: usize = 4096;
 
-/// The places for functions.
+/// Maximum number of functions.
 pub const CAPACITY: usize = (BYTES - size_of::<Start>()) / size_of::<*const ()>();
 
-/// Any function.
+/// A pointer to any function.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 struct Function(*const ());
 
-/// What the table begins with.
+/// The beginning of the table.
 #[repr(C)]
 struct Start {
-    /// The bytes that are in use: a function behind them is not known to this version.
+    /// Number of bytes in use: this version does not have functions after them.
     size: u32,
     /// [`NUMBER`].
     number: u32,
     version: *const c_char,
-    /// The words that inline critical sections read (`percid_inline.h` knows their places).
+    /// The words that inline critical sections read (`percid_inline.h` contains their offsets).
     fast_path: *const (),
     missing: unsafe extern "C" fn(name: *const c_char) -> c_int,
 }
@@ -73,7 +73,7 @@ pub struct Interface {
     functions: [Function; CAPACITY],
 }
 
-// SAFETY: it is constant; what it points to is functions, a text, and words that are atomic.
+// SAFETY: it is constant; it points to functions, a text, and words that are atomic.
 unsafe impl Sync for Interface {}
 
 impl fmt::Debug for Interface {
@@ -85,10 +85,10 @@ impl fmt::Debug for Interface {
 const _: () = assert!(size_of::<Interface>() == BYTES);
 
 impl Interface {
-    /// What a header answers for a function that this table does not have: -ENOSYS, having said so
-    /// on standard error.
+    /// Reports on standard error that this table lacks a function, and returns -ENOSYS, which
+    /// headers return then.
     pub fn lacks(&self, name: &CStr) -> c_int {
-        // SAFETY: a terminated string.
+        // SAFETY: the argument is a NUL-terminated string.
         unsafe { (self.start.missing)(name.as_ptr()) }
     }
 }
@@ -102,8 +102,8 @@ macro_rules! functions {
     };
 }
 
-// Those of a later release than the first of this interface: at the end, in the order in which they
-// came.
+// Functions of a later release than the first of this interface are at the end, in the order of
+// their introduction.
 functions! {
     percid_version
     percid_init
@@ -273,13 +273,13 @@ functions! {
     percid_format_accepted
 }
 
-/// The functions that the header has inline with critical sections: C gets to the rest of each by a
-/// function of the table. These are for the languages that cannot include the header.
+/// Functions with critical sections that are inline in the header; C uses a function of the table
+/// for the rest of each. These are for languages that cannot include the header.
 pub const INLINED: &[&str] =
     &["percid_counter_add", "percid_histogram_record", "percid_histogram_record_many"];
 
-/// Functions of the table that the header has inline too: C calls those of the table for all but the
-/// common case.
+/// Functions of the table whose common case is inline in the header: C calls those of the table for
+/// all other cases.
 pub const COMMON_CASE_INLINE: &[&str] = &[
     "percid_stack_push",
     "percid_stack_pop",
@@ -291,7 +291,7 @@ pub const COMMON_CASE_INLINE: &[&str] = &[
     "percid_mask_mark",
 ];
 
-/// The table of this copy of percid. Nothing in the library looks at it: that would be a look-up,
+/// The table of this copy of percid. The library itself does not read it: that would be a look-up,
 /// and bind all modules of the process to this copy.
 #[unsafe(export_name = "percid_interface_1")]
 pub static INTERFACE: Interface = Interface {
@@ -315,16 +315,16 @@ const fn filled() -> [Function; CAPACITY] {
     functions
 }
 
-/// Says that a program has called a function which this version does not have: it was compiled for
-/// a later one.
+/// Reports that a program has called a function which this version does not have: it was compiled
+/// for a later version.
 ///
 /// Async-signal-safe.
 ///
 /// # Safety
 ///
-/// `name` is a terminated string.
+/// `name` is a NUL-terminated string.
 unsafe extern "C" fn missing(name: *const c_char) -> c_int {
-    // SAFETY: by contract.
+    // SAFETY: the caller guarantees a NUL-terminated string.
     let name = unsafe { CStr::from_ptr(name) }.to_str().unwrap_or("such function");
     percid::capi::say(format_args!(
         "this process uses version {}, which has no {name}(): the caller needs a later one",

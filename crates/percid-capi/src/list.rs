@@ -1,6 +1,6 @@
-//! Lists for C: the caller gives memory, and learns how many values there are.
+//! Lists for C: the caller passes memory, and receives the number of values.
 
-/// Writes the first `capacity` of some values and returns how many there are.
+/// Writes the first `capacity` of some values and returns the number of all values.
 ///
 /// # Safety
 ///
@@ -13,7 +13,8 @@ pub(crate) unsafe fn write<T>(
     let capacity = if place.is_null() { 0 } else { capacity };
     values.enumerate().fold(0, |_, (index, value)| {
         if index < capacity {
-            // SAFETY: by contract.
+            // SAFETY: the caller guarantees memory for `capacity` values, and `index` is below
+            // that.
             unsafe { place.add(index).write(value) };
         }
         index + 1
@@ -27,7 +28,7 @@ mod tests {
     #[test]
     fn what_has_no_room_is_counted() {
         let mut memory = [0_u8; 4];
-        // SAFETY: room for as many.
+        // SAFETY: the memory has room for two values.
         let written = unsafe { write([7_u8, 8, 9].into_iter(), memory.as_mut_ptr(), 2) };
         assert_eq!((written, memory), (3, [7, 8, 0, 0]));
         // SAFETY: NULL is allowed.

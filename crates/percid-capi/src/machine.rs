@@ -1,4 +1,4 @@
-//! What the machine and the kernel offer, for people and reports to look at.
+//! Properties of the machine and the kernel, for users and reports.
 
 use std::ffi::{c_char, c_int};
 use std::time::Duration;
@@ -11,29 +11,29 @@ use crate::headroom;
 use crate::sized;
 use crate::text;
 
-/// Who registers the threads of this process for restartable sequences (rseq).
+/// The component that registers the threads of this process for restartable sequences (rseq).
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Registration {
     /// The C library registers every thread when it starts.
     Libc = 1,
-    /// percid registers each thread when it first needs to, since the C library does not.
+    /// percid registers each thread at its first need, because the C library does not.
     Own = 2,
-    /// Some library of the program defines the thread-local area __rseq_abi, and percid shares it.
-    /// Only PERCID_SOURCE_TABLE works there.
+    /// A library of the program defines the thread-local area __rseq_abi, and percid shares it.
+    /// Only PERCID_SOURCE_TABLE works then.
     Shared = 3,
-    /// Another library has registered an area of its own that cannot be found, and a thread has
-    /// only one.
+    /// Another library has registered its own area, which cannot be found, and a thread has only
+    /// one.
     Taken = 4,
     /// The kernel refuses.
     Refused = 5,
     /// percid has no critical sections for this architecture.
     Unsupported = 6,
-    /// None that this version of the interface has a number for.
+    /// A value for which this version of the interface has no number.
     Other = 7,
 }
 
-/// How the kernel keeps a registered rseq area up to date.
+/// The way in which the kernel updates a registered rseq area.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RseqMode {
@@ -41,17 +41,17 @@ pub enum RseqMode {
     None = 0,
     /// The only mode of a kernel that announces at most 32 bytes.
     Single = 1,
-    /// 32 bytes are registered at a kernel that announces more: it rewrites all IDs at every
+    /// 32 bytes are registered with a kernel that announces more: it rewrites all IDs at every
     /// switch, for libraries that rely on it.
     Compatible = 2,
     /// More than 32 bytes are registered: IDs are written when they change, and a process that
-    /// writes to a field of the kernel's is killed.
+    /// writes to one of the kernel's fields is killed.
     Fast = 3,
-    /// None that this version of the interface has a number for.
+    /// A value for which this version of the interface has no number.
     Other = 4,
 }
 
-/// The fields of an rseq area: bits.
+/// The fields of an rseq area, as bits.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RseqField {
@@ -69,133 +69,135 @@ pub enum RseqField {
     MmCid = 32,
 }
 
-/// How a kernel hands out its own IDs, PERCID_SOURCE_KERNEL.
+/// The behaviour of a kernel's own IDs, PERCID_SOURCE_KERNEL.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Generation {
-    /// It has none.
+    /// The kernel has none.
     None = 0,
     /// Linux 6.3: the first free ID at every switch into the process; nothing is remembered.
     FirstFree = 1,
     /// Linux 6.4 to 6.12: a CPU keeps its ID for a while, but gets another one after every pause.
     CacheCold = 2,
-    /// Linux 6.13: cache-local, but never dense again once threads or allowed CPUs have become
-    /// fewer.
+    /// Linux 6.13: cache-local, but not dense any more after the number of threads or allowed CPUs
+    /// has decreased.
     NotCompacting = 3,
     /// Linux 6.14 to 6.18: cache-local and dense.
     CacheLocal = 4,
     /// Linux 6.19 and later: an ID belongs to a thread or to a CPU, and may exceed the density
     /// bound.
     Owned = 5,
-    /// None that this version of the interface has a number for.
+    /// A value for which this version of the interface has no number.
     Other = 6,
 }
 
-/// Everything that percid's choices depend on. It may grow.
+/// All properties that percid's choices depend on. The structure may grow.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Machine {
-    /// The kernel's release, such as "6.18.44"; empty if it does not say.
+    /// The kernel's release, such as "6.18.44"; empty if unknown.
     pub kernel_release: [c_char; 72],
-    /// The processor's name, as /proc/cpuinfo has it; empty if it has none.
+    /// The processor's name from /proc/cpuinfo; empty if it has none.
     pub cpu_model: [c_char; 128],
     /// The architecture that the library was built for, such as "x86_64".
     pub arch: [c_char; 16],
-    /// Who registers the threads: one of enum percid_registration.
+    /// The component that registers the threads: one of enum percid_registration.
     pub registration: c_int,
-    /// The kernel's errno if that is PERCID_REGISTRATION_REFUSED, else 0.
+    /// The kernel's errno if `registration` is PERCID_REGISTRATION_REFUSED, otherwise 0.
     pub registration_error: c_int,
-    /// How many bytes are registered for the calling thread; 0 if none.
+    /// Number of bytes that are registered for the calling thread; 0 if none.
     pub rseq_registered_size: u32,
-    /// How the kernel keeps them up to date: one of enum percid_rseq_mode.
+    /// The kernel's way to update them: one of enum percid_rseq_mode.
     pub rseq_mode: c_int,
     /// The fields that are live in the registered area: bits of enum percid_rseq_field.
     pub rseq_fields: u32,
-    /// The size of the fields this kernel fills, in bytes; 0 on kernels that do not say.
+    /// The size of the fields that this kernel fills, in bytes; 0 on kernels that do not report it.
     pub rseq_feature_size: u32,
-    /// The alignment this kernel wants of larger areas, in bytes; 0 on kernels that do not say.
+    /// The alignment that this kernel requires for larger areas, in bytes; 0 on kernels that do not
+    /// report it.
     pub rseq_align: u32,
     /// The largest size and alignment, in bytes, of an area that percid registers itself.
     pub rseq_max_own_size: u32,
     /// The bit mask of commands that membarrier() reports; 0 if the kernel has none.
     pub membarrier_commands: u32,
-    /// 1 if the private expedited rseq flavour, which aborts critical sections, is among them.
+    /// 1 if the commands include the private expedited rseq flavour, which aborts critical
+    /// sections.
     pub membarrier_rseq: c_int,
-    /// 1 if it can fence one CPU alone.
+    /// 1 if that flavour can fence a single CPU.
     pub membarrier_per_cpu: c_int,
-    /// How the kernel's own IDs behave, as its release suggests: one of enum percid_generation. A
-    /// hint: distributions take changes of the scheduler back into older releases.
+    /// The expected behaviour of the kernel's own IDs for its release: one of enum
+    /// percid_generation. It is a hint: distributions backport scheduler changes to older releases.
     pub generation: c_int,
-    /// How many CPUs may ever exist.
+    /// Number of CPUs that may ever exist.
     pub possible_cpus: u32,
-    /// The largest number of one.
+    /// The largest number of a CPU that may ever exist.
     pub last_possible_cpu: u32,
-    /// How many CPUs the calling thread may run on.
+    /// Number of CPUs on which the calling thread may run.
     pub allowed_cpus: u32,
 }
 
-/// One CPU and whom it shares with. It may grow.
+/// One CPU and its position in the topology. The structure may grow.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Cpu {
-    /// The kernel's number of it.
+    /// The kernel's number of the CPU.
     pub number: u32,
     /// 1 if the calling thread may run on it.
     pub allowed: c_int,
-    /// The smallest CPU of its core; -1 if the kernel does not say, of one that is unplugged for
-    /// instance.
+    /// The smallest CPU of its core; -1 if the kernel does not report it, for instance if the CPU
+    /// is unplugged.
     pub core: i32,
-    /// The smallest CPU behind its last-level cache, or -1.
+    /// The smallest CPU that shares its last-level cache, or -1.
     pub l3: i32,
     /// The number of its NUMA node, or -1.
     pub node: i32,
 }
 
-/// What became of the tries of one kind.
+/// Outcomes of the rounds of one kind.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Aborts {
-    /// The section was aborted, as it must be.
+    /// Rounds in which the critical section was aborted, as required.
     pub aborted: u64,
-    /// The section went on as if nothing had happened: the kernel's fault.
+    /// Rounds in which the critical section continued without an abort: a kernel bug.
     pub ignored: u64,
-    /// Nothing can be said: the thread was moved, or nothing happened in time.
+    /// Undecided rounds: the thread was moved, or nothing happened in time.
     pub undecided: u64,
 }
 
-/// Whether the running kernel aborts critical sections.
+/// Verdict on the kernel's aborts of critical sections.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// Too little was seen.
+    /// There were too few decided rounds.
     Undecided = 0,
-    /// It aborted often enough, of each kind, to be trusted.
+    /// The kernel aborted critical sections often enough, in each kind of round.
     Good = 1,
-    /// It ignored what must abort a section, so updates would be lost.
+    /// The kernel ignored an event that must abort a critical section, so updates would be lost.
     Bad = 2,
 }
 
-/// What a probe of the kernel saw. It may grow.
+/// Result of a probe of the kernel. The structure may grow.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Probe {
     /// Fences of all CPUs.
     pub fences: Aborts,
-    /// Fences of the section's CPU alone.
+    /// Fences of the critical section's CPU only.
     pub fences_of_one_cpu: Aborts,
-    /// Preemptions on the section's CPU.
+    /// Preemptions on the critical section's CPU.
     pub preemptions: Aborts,
-    /// What follows from it: one of enum percid_verdict.
+    /// The verdict: one of enum percid_verdict.
     pub verdict: c_int,
-    /// 0.
+    /// Always 0.
     pub reserved: c_int,
 }
 
-/// Stores in `machine`, of `size` bytes, what the machine and the kernel offer now.
+/// Stores the current properties of the machine and the kernel in `machine`, of `size` bytes.
 ///
-/// Returns 0, -EINVAL for NULL or no bytes, or -ENOMEM. Reads some ten small files for every possible CPU;
-/// registers the calling thread for rseq if the C library has not, and the process for the fence
-/// (20 ms if it has several threads); allocates, so it is not async-signal-safe.
+/// Returns 0, -EINVAL for NULL or no bytes, or -ENOMEM. Reads about ten small files for every
+/// possible CPU; registers the calling thread for rseq if the C library has not, and the process
+/// for the fence (20 ms if it has several threads); allocates, so it is not async-signal-safe.
 ///
 /// # Safety
 ///
@@ -206,15 +208,16 @@ pub unsafe extern "C" fn percid_machine_read(machine: *mut Machine, size: usize)
         return -libc::EINVAL;
     }
     uncancelled(-libc::EFAULT, || match errno::preserved(headroom::ask) {
-        // SAFETY: the caller's memory.
+        // SAFETY: the caller guarantees memory of this size, or NULL.
         Ok(()) => unsafe { sized::store(machine, size, &Machine::of(&read())) },
         Err(error) => error,
     })
 }
 
-/// The CPUs that may ever exist, ascending: writes the first `capacity` of them to `cpus`, each in
-/// `size` bytes (that is sizeof(percid_cpu)), and returns how many there are; 0 without memory. With `capacity` 0
-/// nothing is written and `cpus` may be NULL. Costs what percid_machine_read() does.
+/// Returns the number of CPUs that may ever exist, and writes the first `capacity` of them,
+/// ascending, to `cpus`, each in `size` bytes (that is sizeof(percid_cpu)). Returns 0 without
+/// memory. With `capacity` 0 nothing is written and `cpus` may be NULL. Costs the same as
+/// percid_machine_read().
 ///
 /// # Safety
 ///
@@ -232,22 +235,22 @@ pub unsafe extern "C" fn percid_machine_cpus(
         }
         let found = read().cpus;
         for (index, cpu) in found.iter().take(capacity).enumerate() {
-            // SAFETY: the caller gives memory for `capacity` of `size` bytes.
+            // SAFETY: the caller guarantees memory for `capacity` structures of `size` bytes.
             unsafe { sized::store(cpus.byte_add(index * size), size, &Cpu::of(cpu)) };
         }
         found.len()
     })
 }
 
-/// Finds out whether the running kernel aborts critical sections when it must, by trying it for at
-/// most so many milliseconds, and stores what it saw in `probe`, of `size` bytes.
+/// Determines if the running kernel aborts critical sections when it must. Tests it for at most
+/// this number of milliseconds, and stores the result in `probe`, of `size` bytes.
 ///
-/// percid does this by itself where architecture and release leave doubt; here it can be asked for.
-/// A child process (clone() with CLONE_VM, gone at the end) fences or preempts a section of the
-/// calling thread some hundred to some ten thousand times a second. All signals that can be are
-/// blocked for the calling thread meanwhile.
+/// percid does this by itself if architecture and release leave doubt; this function does it on
+/// request. A child process (clone() with CLONE_VM, gone at the end) fences or preempts a critical
+/// section of the calling thread, a few hundred to a few ten thousand times a second. All signals
+/// that can be blocked are blocked for the calling thread during the test.
 ///
-/// Returns 0; -EINVAL for NULL or no bytes; or why it cannot be tried, as
+/// Returns 0; -EINVAL for NULL or no bytes; or the reason why it cannot be tested, as
 /// percid_source_prepare() does.
 ///
 /// # Safety
@@ -263,13 +266,13 @@ pub unsafe extern "C" fn percid_machine_probe(
         return -libc::EINVAL;
     }
     uncancelled(-libc::EFAULT, || match known::probe(Duration::from_millis(milliseconds.into())) {
-        // SAFETY: the caller's memory.
+        // SAFETY: the caller guarantees memory of this size, or NULL.
         Ok(seen) => unsafe { sized::store(probe, size, &Probe::of(seen)) },
         Err(why) => errno::of_unavailable(why),
     })
 }
 
-/// Reads files, and leaves `errno` alone.
+/// Reads files, and preserves `errno`.
 fn read() -> known::Machine {
     errno::preserved(known::read)
 }
@@ -304,7 +307,7 @@ impl Machine {
 }
 
 impl Registration {
-    /// The number, and the errno that belongs to it.
+    /// Returns the number, and the errno that belongs to it.
     fn of(registration: known::Registration) -> (Registration, c_int) {
         match registration {
             known::Registration::Libc => (Registration::Libc, 0),

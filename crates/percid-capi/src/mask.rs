@@ -7,34 +7,33 @@ use crate::callback::count;
 use crate::ends::{is_visiting, visiting};
 use crate::registry::{Object, Registry, is_static};
 
-/// The largest number of CPUs that any Linux kernel supports.
+/// Maximum number of CPUs that any Linux kernel supports.
 const MAX_IDS: u32 = 8192;
 
-/// Which IDs have something to flush: a cache that is not empty, a batch that is pending, an epoch
-/// that is pinned.
+/// The set of IDs that have data to flush: a cache that is not empty, a pending batch, a pinned
+/// epoch.
 ///
 /// Made by percid_mask_create(), or of static storage: `static percid_mask active =
 /// PERCID_MASK_INIT;`.
 ///
-/// Order: store what the mark announces before percid_mask_mark(). Then a drain that begins after
-/// it has returned visits the ID and finds what was stored, unless another drain has taken the
-/// mark, which then finds it. What is published while a drain runs is marked for the next one.
-/// Stale marks are possible and cost a needless visit. No ID is visited that is larger than all
-/// that were ever marked. If the memory for IDs from 512 on is refused, all of them up to the
-/// largest that was marked are visited by every drain, and are members for
+/// Order: store the data that the mark announces before percid_mask_mark(). Then a drain that
+/// begins after that call has returned visits the ID and finds the data, unless another drain has
+/// taken the mark, which then finds it. Data that is published while a drain runs is marked for the
+/// next one. Stale marks are possible and cost an unnecessary visit. No ID is visited that is
+/// larger than all that were ever marked. If the memory for IDs from 512 on is refused, every drain
+/// visits all of them up to the largest marked one, and they are members for
 /// percid_mask_is_marked().
 /// Threads: any number of threads may use it at once.
-/// Signals: marking is async-signal-safe and leaves errno alone; draining is as far as its callback
-/// is.
-/// Fork: the child's mask is the parent's, but for members that another thread of the parent had
-/// taken out and not visited yet.
+/// Signals: marking is async-signal-safe and leaves errno alone; draining is if its callback is.
+/// Fork: the child's mask is the parent's, except for members that another thread of the parent had
+/// removed and not visited yet.
 /// Memory: 192 bytes; 1 KiB more once an ID of 512 or more is marked.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct Mask {
-    /// The library's business, all of it: a bit for each of the first 512 IDs.
+    /// Private to the library: a bit for each of the first 512 IDs.
     marked: [u64; 8],
-    /// The rest.
+    /// Private to the library.
     rest: [u64; 16],
 }
 
@@ -65,14 +64,14 @@ impl Object for Mask {
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_mask_create(mask: *mut *mut Mask) -> c_int {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     unsafe { MASKS.create(mask, || Ok(percid::ActiveMask::new())) }
 }
 
-/// Makes `id` a member, after something was published that a drain must find.
+/// Makes `id` a member, after data was published that a drain must find.
 ///
 /// Returns 0, -ERANGE for an ID of 8192 or more, which no CPU can have, -EINVAL for NULL, -EBADF if
-/// the mask is destroyed. Costs a call, a load and a test if the bit is set, else one locked
+/// the mask is destroyed. Costs a call, a load and a test if the bit is set, otherwise one locked
 /// instruction. The first call that sets a bit registers the process for the kernel's fence: 2 us
 /// early in main(), 20 ms later.
 ///
@@ -81,7 +80,7 @@ pub unsafe extern "C" fn percid_mask_create(mask: *mut *mut Mask) -> c_int {
 /// `mask` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_mask_mark(mask: *mut Mask, id: u32) -> c_int {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     match unsafe { Registry::object(mask) } {
         Ok(_) if id >= MAX_IDS => -libc::ERANGE,
         Ok(mask) => guard(-libc::EFAULT, || {
@@ -92,14 +91,14 @@ pub unsafe extern "C" fn percid_mask_mark(mask: *mut Mask, id: u32) -> c_int {
     }
 }
 
-/// Whether `id` is a member at this moment: 1 or 0, or what percid_mask_mark() returns.
+/// Returns 1 if `id` is currently a member, 0 if it is not, or an error of percid_mask_mark().
 ///
 /// # Safety
 ///
 /// `mask` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_mask_is_marked(mask: *const Mask, id: u32) -> c_int {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     match unsafe { Registry::object(mask) } {
         Ok(_) if id >= MAX_IDS => -libc::ERANGE,
         Ok(mask) => guard(-libc::EFAULT, || c_int::from(mask.is_marked(id))),
@@ -107,13 +106,14 @@ pub unsafe extern "C" fn percid_mask_is_marked(mask: *const Mask, id: u32) -> c_
     }
 }
 
-/// Takes all members out and calls `visit` for each; what was published before they were marked is
-/// visible to it. Returns how many there were; -EINVAL for NULL; -EBADF if the mask is destroyed.
+/// Removes all members and calls `visit` for each; data that was published before they were marked
+/// is visible to it. Returns the number of members; -EINVAL for NULL; -EBADF if the mask is
+/// destroyed.
 ///
-/// `visit` may mark and drain: a drain inside finds what the outer one has not taken. If it does not
-/// return, the members that it was not given stay members.
+/// `visit` may mark and drain: an inner drain finds the members that the outer one has not taken.
+/// If it does not return, the members that were not passed to it stay members.
 ///
-/// Costs one fence of all CPUs, some 10 us, if there is any member; else 9 loads.
+/// Costs one fence of all CPUs, about 10 us, if there is any member; otherwise 9 loads.
 ///
 /// # Safety
 ///
@@ -124,13 +124,13 @@ pub unsafe extern "C-unwind" fn percid_mask_drain(
     visit: Option<unsafe extern "C-unwind" fn(id: u32, argument: *mut c_void)>,
     argument: *mut c_void,
 ) -> i64 {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     match (unsafe { Registry::object(mask) }, visit) {
         (Ok(mask), Some(visit)) => visiting(mask, mask.draining(), |members| {
             let mut drained = 0;
             while let Some(id) = guard(None, || members.next()) {
                 drained += 1;
-                // SAFETY: the caller's function.
+                // SAFETY: the caller guarantees a function for these arguments.
                 unsafe { visit(id, argument) };
             }
             count(drained)
@@ -140,21 +140,21 @@ pub unsafe extern "C-unwind" fn percid_mask_drain(
     }
 }
 
-/// Destroys a mask. No other thread may use it meanwhile.
+/// Destroys a mask. No other thread may use it during the call.
 ///
-/// Returns 0; -EINVAL for NULL, and for a mask of static storage, which stays as it is; -EDEADLK if
-/// it is called by the `visit` of a drain; -EBADF if it was destroyed before. Its handle stays
-/// recognisable.
+/// Returns 0; -EINVAL for NULL, and for a mask of static storage, which is unchanged; -EDEADLK if
+/// the `visit` of a drain calls it; -EBADF if it was destroyed before. Its handle is still
+/// detected.
 ///
 /// # Safety
 ///
 /// `mask` is [a handle](crate#safety), which no other thread uses.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_mask_destroy(mask: *mut Mask) -> c_int {
-    // SAFETY: the caller's handle, which no other thread uses.
+    // SAFETY: the caller guarantees a handle that no other thread uses.
     match unsafe { Registry::object(mask) } {
         Ok(visited) if is_visiting(visited) && !is_static(mask) => -libc::EDEADLK,
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees a handle that no other thread uses.
         _ => unsafe { MASKS.destroy(mask) },
     }
 }

@@ -1,4 +1,4 @@
-//! What concerns the whole process: its choice of a source, and the calling thread's ID.
+//! Functions that concern the whole process: its selected source, and the calling thread's ID.
 
 use std::ffi::{CStr, c_char, c_int};
 
@@ -6,21 +6,22 @@ use crate::barrier::guard;
 use crate::source::Source;
 use crate::text;
 
-/// Why the process uses the source that percid_init() returns. The numbers are fixed.
+/// The reason why the process uses the source that percid_init() returns. The numbers are fixed.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
-    /// PERCID_SOURCE, in the environment, asks for it.
+    /// The environment variable PERCID_SOURCE requests it.
     Override = 1,
     /// The table works here: the default.
     TableWorks = 2,
-    /// The table does not work here; percid_source_unavailable() says why not.
+    /// The table does not work here; percid_source_unavailable() returns the reason.
     TableIsNot = 3,
-    /// Another thread, or the code that this signal handler interrupted, is choosing right now.
+    /// Another thread, or the code that this signal handler interrupted, is currently selecting the
+    /// source.
     BeingChosen = 4,
-    /// Whether the kernel aborts critical sections is not known yet; a later use tries again.
+    /// It is not known yet if the kernel aborts critical sections; a later use tries again.
     NotKnownYet = 5,
-    /// For none of the reasons that this version of the interface has a number for.
+    /// A reason for which this version of the interface has no number.
     Other = 6,
 }
 
@@ -44,7 +45,7 @@ pub(crate) const VERSION: &CStr =
         Err(_) => panic!("a version contains no zero byte"),
     };
 
-/// The version of the library that the program runs with, such as "0.1.0". Never NULL.
+/// Returns the version of the library that the program runs with, such as "0.1.0". Never NULL.
 ///
 /// Async-signal-safe; costs a call.
 #[unsafe(no_mangle)]
@@ -52,27 +53,28 @@ pub extern "C" fn percid_version() -> *const c_char {
     VERSION.as_ptr()
 }
 
-/// Chooses the source of IDs for this process at the first call; later calls return the same.
+/// Selects the source of IDs for this process at the first call; later calls return the same.
 ///
-/// Every operation that needs it does it, so programs need not. Calling it early in main(), before
-/// threads are started, makes the registration for the kernel's fence cheap: 2 us instead of 20 ms.
-/// The environment variable PERCID_SOURCE (kernel, table or atomic) overrides the choice; a wish
-/// that cannot be granted is answered by one line on standard error. A program with more rights than
-/// its caller (set-user-ID, file capabilities) ignores it.
+/// Every operation that needs a source selects it, so programs need not call this. Calling it early
+/// in main(), before threads are started, makes the registration for the kernel's fence cheap: 2 us
+/// instead of 20 ms. The environment variable PERCID_SOURCE (kernel, table or atomic) overrides the
+/// selection; if the requested source is not available, one line on standard error reports that. A
+/// program with more rights than its caller (set-user-ID, file capabilities) ignores it.
 ///
-/// While another thread (or the code that a signal handler interrupted) is choosing, the answer is
-/// PERCID_SOURCE_ATOMIC; objects that are used meanwhile lose nothing by it. Async-signal-safe.
+/// While another thread (or the code that a signal handler interrupted) is selecting the source,
+/// the result is PERCID_SOURCE_ATOMIC; objects that are used in that time lose nothing by it.
+/// Async-signal-safe.
 #[unsafe(no_mangle)]
 pub extern "C" fn percid_init() -> Source {
     guard(Source::Atomic, || Source::of(percid::init().source))
 }
 
-/// Writes one line for people into `text`: why the process uses the source that percid_init()
+/// Writes one line into `text` that explains why the process uses the source that percid_init()
 /// returns.
 ///
 /// Writes at most `size` bytes, the last of them a zero, and returns the length of the whole line
-/// without the zero, as snprintf() does: a line that did not fit is cut off. With `size` 0 nothing
-/// is written and `text` may be NULL. 512 bytes are enough for every line of this version.
+/// without the zero, as snprintf() does: a line that does not fit is truncated. With `size` 0
+/// nothing is written and `text` may be NULL. 512 bytes are enough for every line of this version.
 ///
 /// Async-signal-safe; costs a microsecond.
 ///
@@ -81,25 +83,25 @@ pub extern "C" fn percid_init() -> Source {
 /// `text` is [memory](crate#safety) for `size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_reason(text: *mut c_char, size: usize) -> usize {
-    // SAFETY: the caller's memory.
+    // SAFETY: the caller guarantees memory of this size, or NULL.
     guard(0, || unsafe { text::write(text, size, percid::init().reason) })
 }
 
-/// Why the process uses the source that percid_init() returns, for programs to look at.
+/// Returns the reason why the process uses the source that percid_init() returns.
 ///
-/// Async-signal-safe; costs a call, the first time what percid_init() does.
+/// Async-signal-safe; costs a call, the first time the cost of percid_init().
 #[unsafe(no_mangle)]
 pub extern "C" fn percid_choice_read() -> Choice {
     guard(Choice::Other, || Choice::of(percid::init().reason))
 }
 
-/// The ID of the calling thread, 0 or more, or -EAGAIN if it can have none at the moment.
+/// Returns the ID of the calling thread, 0 or more, or -EAGAIN if it can have none at the moment.
 ///
-/// A hint: the thread may be moved to another CPU before the caller looks at the answer, and
-/// another thread may have the ID then. Good for choosing among copies that are protected
-/// otherwise. With PERCID_SOURCE_ATOMIC it is a recent CPU number.
+/// The ID is a hint: the thread may be moved to another CPU before the caller uses the result, and
+/// another thread may have the ID then. It is suitable for selecting among shards that are
+/// protected otherwise. With PERCID_SOURCE_ATOMIC it is a recent CPU number.
 ///
-/// Async-signal-safe; costs some 15 ns once the CPU has an ID.
+/// Async-signal-safe; costs about 15 ns once the CPU has an ID.
 #[unsafe(no_mangle)]
 pub extern "C" fn percid_current_id() -> c_int {
     guard(-libc::EAGAIN, || {
@@ -108,27 +110,27 @@ pub extern "C" fn percid_current_id() -> c_int {
     })
 }
 
-/// Makes the process's IDs dense again, on request: takes back IDs at or above min(allowed CPUs,
-/// threads), and those that no CPU has renewed for 100 ms. CPUs that still use theirs fetch one
-/// again at their next operation.
+/// Makes the process's IDs dense again, on request: evicts IDs at or above min(allowed CPUs,
+/// threads), and those that no CPU has renewed for 100 ms. CPUs that still use theirs get one again
+/// at their next operation.
 ///
-/// Returns how many were taken back; always 0 if the source is not PERCID_SOURCE_TABLE, whose IDs
-/// are percid's own. Costs one fence of all CPUs, some 10 us. Async-signal-safe.
+/// Returns the number of evicted IDs; always 0 if the source is not PERCID_SOURCE_TABLE, whose IDs
+/// are percid's own. Costs one fence of all CPUs, about 10 us. Async-signal-safe.
 #[unsafe(no_mangle)]
 pub extern "C" fn percid_compact() -> u32 {
     guard(0, percid::compact)
 }
 
-/// Says how many IDs there may be while the process's threads wander over more CPUs than there are
-/// threads.
+/// Sets the number of IDs that there may be while the process's threads move between more CPUs than
+/// there are threads.
 ///
-/// Once ten IDs for each thread were taken from other CPUs within 100 ms, percid hands out extra
-/// ones, up to the CPUs visited within 100 ms: memory for the time of a steal per move, about 1 us.
-/// `most` is a limit for them; UINT32_MAX sets none, as at first, and 0 keeps the IDs below
-/// min(allowed CPUs, threads) at any time. When the threads have stayed where they are for 200 ms,
-/// the next time that any CPU asks for an ID ends the extra ones.
+/// After ten steals per thread within 100 ms, percid assigns extra IDs, up to the number of CPUs
+/// visited within 100 ms. They cost memory, and save the time of a steal per move, about 1 us.
+/// `most` is a limit for them. UINT32_MAX sets none, which is the default, and 0 keeps the IDs
+/// below min(allowed CPUs, threads) at any time. After the threads have not moved for 200 ms, the
+/// next request for an ID by any CPU ends the extra ones.
 ///
-/// It holds for the whole process; sources other than PERCID_SOURCE_TABLE ignore it.
+/// The setting holds for the whole process; sources other than PERCID_SOURCE_TABLE ignore it.
 /// Async-signal-safe; costs a call.
 #[unsafe(no_mangle)]
 pub extern "C" fn percid_set_density(most: u32) {
@@ -155,7 +157,7 @@ mod tests {
     #[test]
     fn the_reason_is_written_as_it_reads() {
         let mut memory = [0_u8; 512];
-        // SAFETY: so many bytes.
+        // SAFETY: the memory has 512 bytes.
         let length = unsafe { percid_reason(memory.as_mut_ptr().cast(), 512) };
         assert_eq!(&memory[..length], percid::init().reason.to_string().as_bytes());
     }

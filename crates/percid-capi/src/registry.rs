@@ -1,18 +1,17 @@
-//! The objects that C has handles to: a handle is recognised when it is another type's, or its object
-//! is gone.
+//! Objects with handles for C. A handle of another type, or of a destroyed object, is detected.
 //!
-//! A handle is the address of an object in its lower 48 bits and a *tag* in the upper 16: the type's
-//! number (5 bits, the highest of which is set) and the generation (11 bits) of the object's
-//! *record*. Records are never given back, only used again, with the next generation; so the record
-//! behind a handle of an object that is gone can still be read, and is told apart. A record is
-//! retired at its last generation. What a program that creates and destroys objects forever loses by
-//! this is one record, of some hundred bytes, for every 2 046 objects.
+//! A handle is the address of an object in its lower 48 bits and a *tag* in the upper 16: the
+//! type's number (5 bits, the highest of which is set) and the generation (11 bits) of the object's
+//! *record*. Records are never freed, only reused with the next generation. So the record of a
+//! destroyed object's handle can still be read, and the handle's generation differs. A record is
+//! retired at its last generation. A program that creates and destroys objects forever thus loses
+//! one record, of about a hundred bytes, for every 2 046 objects.
 //!
-//! What has the highest bit clear is NULL, or the address of an object of static storage, which C
-//! has initialised by the macro of its type. It has no record, and is never destroyed.
+//! A handle whose highest bit is clear is NULL, or the address of an object of static storage,
+//! which C has initialised by the macro of its type. It has no record, and is never destroyed.
 //!
-//! In front of an object stands the handle that is good for it, for each type at another place. So
-//! one comparison tells inline code that a handle is of its type and not gone.
+//! The good handle of an object is stored before it, at a different offset for each type. So one
+//! comparison tells inline code that a handle is of its type and its object exists.
 //!
 //! User-space addresses have 48 bits or fewer on every 64-bit Linux unless a program asks for more.
 
@@ -30,35 +29,35 @@ use crate::copies;
 use crate::errno;
 use crate::headroom;
 
-/// Where the tag begins.
+/// The position of the tag.
 const SHIFT: u32 = 48;
 const ADDRESS: u64 = (1 << SHIFT) - 1;
 
-/// Where the type begins, in a tag.
+/// The position of the type in a tag.
 const TYPE_SHIFT: u32 = 11;
 
-/// The types have numbers above this one.
+/// Lower bound of the types' numbers, exclusive.
 const TYPES: u64 = 16;
-/// How many types there may be.
+/// Maximum number of types.
 const PLACES: usize = 14;
 const GENERATION: u64 = (1 << TYPE_SHIFT) - 1;
 
 const FIRST: u64 = 1;
-/// A record of this generation is not used any more.
+/// A record of this generation is not reused.
 const LAST: u64 = GENERATION;
 
-/// The bytes that are fetched from the kernel at a time.
+/// Number of bytes requested from the kernel at a time.
 const SLAB: usize = 64 * 1024;
 
-/// A type of objects that C has handles to, as C knows it.
+/// A type of C's objects with handles.
 pub(crate) trait Object {
-    /// What it is in the library.
+    /// The library's type of the object.
     type Inner;
 
-    /// Its number in handles: no other type's, from 17 to 30.
+    /// Its number in handles, from 17 to 30 and different from that of other types.
     const TYPE: u64;
 
-    /// An object of static storage, if its memory can be one.
+    /// Returns an object of static storage, if its memory is a valid one.
     ///
     /// # Errors
     ///
@@ -66,30 +65,30 @@ pub(crate) trait Object {
     ///
     /// # Safety
     ///
-    /// The address of such an object, aligned.
+    /// The address is that of an aligned object of this type.
     unsafe fn of_static<'a>(_address: *const Self) -> Result<&'a Self::Inner, c_int> {
         Err(-libc::EINVAL)
     }
 }
 
-/// The records of one type of objects, and those of them that are free.
+/// The records of one type of objects, with a list of the free ones.
 #[derive(Debug)]
 pub(crate) struct Registry<T: Object> {
-    /// The first free record, and in the upper bits how often one was given back, so that a pop
-    /// which was interrupted for long does not mistake a list for the one it has seen.
+    /// The first free record, and in the upper bits the number of pushes. So a pop that was
+    /// interrupted for long does not mistake a changed list for the one it has read.
     free: AtomicU64,
     objects: std::marker::PhantomData<fn() -> T>,
 }
 
-/// What stands in front of an object: a cache line of its own, since objects have lines that are
+/// The header before an object. It has its own cache line, because objects have lines that are
 /// written to and others that are not.
 #[repr(C, align(64))]
 struct Front {
-    /// The copy of percid that has made it.
+    /// The copy of percid that has created it.
     copy: AtomicU64,
     /// The next free record, while this one is free.
     next: AtomicU64,
-    /// The handle that is good, at the place of its type; elsewhere zeros. Inline code reads it.
+    /// The good handle, at the index of its type; zeros at the others. Inline code reads it.
     good: [AtomicU64; PLACES],
 }
 
@@ -99,11 +98,11 @@ struct Record<T: Object> {
     object: UnsafeCell<MaybeUninit<T::Inner>>,
 }
 
-/// What the fast paths in C programs have as numbers.
+/// The constants of the fast paths in C programs.
 const _: () = assert!(offset_of!(Front, good) + PLACES * 8 == size_of::<Front>());
 
 impl<T: Object> Record<T> {
-    /// Which handle is good for it; 8 bytes in front of the object for the first type.
+    /// Returns the good handle; 8 bytes before the object for the first type.
     fn good(&self) -> &AtomicU64 {
         &self.front.good[PLACES - (T::TYPE - TYPES) as usize]
     }
@@ -122,7 +121,7 @@ impl<T: Object> Registry<T> {
         Registry { free: AtomicU64::new(0), objects: std::marker::PhantomData }
     }
 
-    /// Makes an object and stores its handle in `place`, or NULL if that fails. Returns 0 or the
+    /// Creates an object and stores its handle in `place`, or NULL if that fails. Returns 0 or the
     /// error.
     ///
     /// # Safety
@@ -143,17 +142,17 @@ impl<T: Object> Registry<T> {
                 self.place(object).ok_or(-libc::ENOMEM)
             })
         });
-        // SAFETY: by contract.
+        // SAFETY: the caller guarantees memory for a handle, and it is not NULL.
         unsafe { place.write(made.unwrap_or(ptr::null_mut())) };
         made.err().unwrap_or(0)
     }
 
-    /// The object of a handle.
+    /// Returns the object of a handle.
     ///
     /// # Errors
     ///
-    /// `-EINVAL` for NULL, another type's handle, and an object of static storage that cannot be
-    /// one; `-EBADF` if the object is gone; `-EXDEV` if another copy of percid has made it.
+    /// Returns `-EINVAL` for NULL, another type's handle, and an invalid object of static storage;
+    /// `-EBADF` if the object is destroyed; `-EXDEV` if another copy of percid has created it.
     ///
     /// # Safety
     ///
@@ -167,11 +166,11 @@ impl<T: Object> Registry<T> {
         let Some(record) = record_of::<T>(handle.addr() as u64)? else {
             return match handle.is_null() || !handle.addr().is_multiple_of(64) {
                 true => Err(-libc::EINVAL),
-                // SAFETY: by contract.
+                // SAFETY: the caller guarantees the address of a `T` of static storage.
                 false => unsafe { T::of_static(handle) },
             };
         };
-        // SAFETY: records stay forever; one of the handle's generation has an object.
+        // SAFETY: records are never freed; one of the handle's generation has an object.
         unsafe {
             if (*record).good().load(Acquire) != handle.addr() as u64 {
                 return Err(-libc::EBADF);
@@ -184,11 +183,11 @@ impl<T: Object> Registry<T> {
     }
 
     /// Destroys an object. Returns 0; -EINVAL for NULL, another type's handle, or an object of
-    /// static storage; -EBADF if it is gone already.
+    /// static storage; -EBADF if it is destroyed already.
     ///
     /// # Safety
     ///
-    /// As [`object`](Registry::object), and no thread uses the object any more.
+    /// The contract of [`object`](Registry::object) holds, and no thread uses the object any more.
     pub(crate) unsafe fn destroy(&self, handle: *mut T) -> c_int {
         let good = handle.addr() as u64;
         let record = match record_of::<T>(good) {
@@ -197,7 +196,7 @@ impl<T: Object> Registry<T> {
             Err(error) => return error,
         };
         let next = good + (1 << SHIFT);
-        // SAFETY: records stay forever.
+        // SAFETY: records are never freed.
         let this = unsafe { &*record };
         if this.front.copy.load(Relaxed) != copies::this() {
             return copies::refused();
@@ -215,17 +214,17 @@ impl<T: Object> Registry<T> {
         0
     }
 
-    /// As [`destroy`](Registry::destroy), for objects whose end takes memory: `-ENOMEM` if there is
-    /// none, and the object stays.
+    /// Does the same as [`destroy`](Registry::destroy), for objects whose destruction allocates:
+    /// returns `-ENOMEM` if there is no memory, and the object stays.
     ///
     /// # Safety
     ///
-    /// As there.
+    /// The contract of [`destroy`](Registry::destroy) holds.
     pub(crate) unsafe fn destroy_with_memory(&self, handle: *mut T) -> c_int {
-        // SAFETY: by contract.
+        // SAFETY: the caller guarantees a handle.
         let good = unsafe { Registry::object(handle.cast_const()) }.map(drop);
         match good.and_then(|()| errno::preserved(headroom::ask)) {
-            // SAFETY: by contract.
+            // SAFETY: the caller guarantees a handle, and that no thread uses the object any more.
             Ok(()) => unsafe { self.destroy(handle) },
             Err(error) => error,
         }
@@ -236,7 +235,7 @@ impl<T: Object> Registry<T> {
             self.more();
             self.take()
         })?;
-        // SAFETY: the record is this thread's alone until its handle is given out.
+        // SAFETY: only this thread uses the record until its handle is returned.
         let handle = unsafe {
             (*(*record).object.get()).write(object);
             (*record).good().load(Relaxed)
@@ -254,15 +253,16 @@ impl<T: Object> Registry<T> {
         }
     }
 
-    /// Takes the first free record, if the list is still what it was seen to be; else the error is
-    /// what it is now. The list may have lost records meanwhile and got the first one back: that
-    /// has changed the upper bits.
+    /// Takes the first free record, if the list is unchanged since `first` was read; otherwise the
+    /// error is its new state. Even if records were taken and the first one was returned since, the
+    /// upper bits differ.
     fn try_take(&self, first: u64) -> Result<Option<*mut Record<T>>, u64> {
         let (record, changes) = unpack::<T>(first);
         if record.is_null() {
             return Ok(None);
         }
-        // SAFETY: records stay forever; if another thread has taken this one, the exchange fails.
+        // SAFETY: records are never freed; if another thread has taken this one, the exchange
+        // fails.
         let next = unsafe { (*record).front.next.load(Relaxed) };
         let rest = next | changes << SHIFT;
         self.free.compare_exchange_weak(first, rest, AcqRel, Acquire).map(|_| Some(record))
@@ -271,7 +271,7 @@ impl<T: Object> Registry<T> {
     fn give_back(&self, record: *mut Record<T>) {
         let mut first = self.free.load(Acquire);
         loop {
-            // SAFETY: the record is this thread's alone until the exchange.
+            // SAFETY: only this thread uses the record until the exchange.
             unsafe { (*record).front.next.store(first & ADDRESS, Relaxed) };
             let changed = pack(record, (first >> SHIFT) + 1);
             match self.free.compare_exchange_weak(first, changed, Release, Acquire) {
@@ -281,7 +281,7 @@ impl<T: Object> Registry<T> {
         }
     }
 
-    /// Fetches more records, unless there is no memory.
+    /// Allocates more records, unless there is no memory.
     #[cold]
     fn more(&self) {
         let count = (SLAB / size_of::<Record<T>>()).max(1);
@@ -292,8 +292,8 @@ impl<T: Object> Registry<T> {
             return;
         }
         for index in 0..count {
-            // SAFETY: that many fit the mapping, which is aligned to a page and zeroed, and is no
-            // other thread's.
+            // SAFETY: `count` records fit into the mapping, which is page-aligned and zeroed, and
+            // no other thread uses it.
             unsafe {
                 let record = records.add(index);
                 (*record).front.copy.store(copies::this(), Relaxed);
@@ -305,13 +305,14 @@ impl<T: Object> Registry<T> {
     }
 }
 
-/// Whether a handle is none, but the address of an object of static storage (or NULL).
+/// Returns `true` if this is not a handle, but the address of an object of static storage (or
+/// NULL).
 pub(crate) fn is_static<T: Object>(handle: *const T) -> bool {
     handle.addr() as i64 >= 0
 }
 
-/// The record of a handle; none if it is an object of static storage, or NULL. `-EINVAL` for another
-/// type's.
+/// Returns the record of a handle; `None` for an object of static storage, or NULL. `-EINVAL` for
+/// another type's handle.
 #[inline(always)]
 fn record_of<T: Object>(handle: u64) -> Result<Option<*mut Record<T>>, c_int> {
     if handle >> (SHIFT + TYPE_SHIFT) == T::TYPE {
@@ -348,7 +349,7 @@ mod tests {
         const TYPE: u64 = 29;
     }
 
-    /// Another type of the same content.
+    /// Another type with the same content.
     #[derive(Debug)]
     struct Other;
 
@@ -359,13 +360,13 @@ mod tests {
 
     fn create(handles: &Registry<Number>, object: &Arc<u32>) -> *mut Number {
         let mut handle = ptr::null_mut();
-        // SAFETY: `handle` is a place for one.
+        // SAFETY: `handle` is a valid place for a handle.
         let result = unsafe { handles.create(&mut handle, || Ok(Arc::clone(object))) };
         assert_eq!(result, 0);
         handle
     }
 
-    /// What the object of a handle is now.
+    /// Returns the current value of a handle's object.
     fn value(handle: *const Number) -> Result<u32, c_int> {
         // SAFETY: the handles of these tests come from `create`.
         unsafe { Registry::object(handle).map(|object| **object) }
@@ -402,7 +403,7 @@ mod tests {
         // SAFETY: no thread uses the object.
         assert_eq!(unsafe { HANDLES.destroy(handle) }, 0);
         assert_eq!((value(handle), Arc::strong_count(&object)), (Err(-libc::EBADF), 1));
-        // SAFETY: as above.
+        // SAFETY: no thread uses the object.
         assert_eq!(unsafe { HANDLES.destroy(handle) }, -libc::EBADF);
         let another = create(&HANDLES, &object);
         assert_eq!(another.addr() as u64 & ADDRESS, handle.addr() as u64 & ADDRESS, "used again");
@@ -421,7 +422,7 @@ mod tests {
         });
         let present = create(&HANDLES, &object);
         for handle in old {
-            // SAFETY: as above.
+            // SAFETY: no thread uses the object.
             assert_eq!(unsafe { HANDLES.destroy(handle) }, -libc::EBADF);
             assert_eq!(value(present), Ok(7));
         }
@@ -450,7 +451,7 @@ mod tests {
             assert_eq!(Registry::object(as_other).map(drop), Err(-libc::EINVAL));
             assert_eq!(OTHERS.destroy(as_other), -libc::EINVAL);
             assert_eq!((value(handle), HANDLES.destroy(handle)), (Ok(7), 0));
-            // Of a type, also when the object is gone.
+            // Handles of another type are detected even if the object is destroyed.
             assert_eq!(OTHERS.destroy(as_other), -libc::EINVAL);
         }
     }
@@ -462,7 +463,7 @@ mod tests {
         let address = memory.as_ptr().map_addr(|address| address.next_multiple_of(64));
         let handle = address.cast::<Number>().cast_mut();
         assert_eq!(value(handle), Err(-libc::EINVAL));
-        // SAFETY: as above.
+        // SAFETY: no thread uses the object.
         assert_eq!(unsafe { HANDLES.destroy(handle) }, -libc::EINVAL);
     }
 
@@ -470,7 +471,7 @@ mod tests {
     fn what_cannot_be_made_leaves_null() {
         static HANDLES: Registry<Number> = Registry::new();
         let mut handle = ptr::dangling_mut();
-        // SAFETY: `handle` is a place for one.
+        // SAFETY: `handle` is a valid place for a handle.
         let result = unsafe { HANDLES.create(&mut handle, || Err(-libc::ERANGE)) };
         assert_eq!((result, handle), (-libc::ERANGE, ptr::null_mut()));
     }

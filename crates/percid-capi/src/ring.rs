@@ -12,7 +12,7 @@ use crate::errno;
 use crate::registry::{Object, Registry, is_static};
 use crate::source::source;
 
-/// What happens to a record when a ring is full.
+/// The effect of appending a record to a full ring.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Overflow {
@@ -22,30 +22,30 @@ pub enum Overflow {
     OverwriteOldest = 2,
 }
 
-/// A ring of byte records for every CPU, emptied by one consumer at a time.
+/// A ring of byte records for every CPU, drained by one consumer at a time.
 ///
 /// Made by percid_ring_create(), or of static storage: `static percid_ring events =
 /// PERCID_RING_INIT(65536, PERCID_OVERFLOW_OVERWRITE_OLDEST);`.
 ///
 /// Threads: any number of threads may append at once.
-/// Order: records of one ID come in the order in which they were appended. Between IDs there is no
-/// order, and a thread that moves to another CPU appends to another ID's ring: put a time into the
-/// record if order matters.
+/// Order: records of one ID are delivered in the order in which they were appended. Between IDs
+/// there is no order, and a thread that moves to another CPU appends to another ID's ring: add a
+/// time to the record if order matters.
 /// Loss: a record is delivered once or counted as lost once.
 /// Signals: appending is async-signal-safe and does not wait; the rest is not.
 /// Fork: the child has a copy of the records that were not consumed yet.
-/// Memory: 128 bytes; for every ID that used it 192 bytes and as much of the ring as was ever written, page by
-/// page.
+/// Memory: 128 bytes; for every ID that used it 192 bytes and the part of the ring that was ever
+/// written, page by page.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct Ring {
-    /// The library's business, all of it.
+    /// Private to the library.
     word: u64,
-    /// The bytes of every ID.
+    /// Number of bytes of every ID.
     capacity: u64,
-    /// What happens when they are full: one of enum percid_overflow.
+    /// The effect of appending to a full ring: one of enum percid_overflow.
     overflow: u32,
-    /// The rest.
+    /// Private to the library.
     rest: [u32; 27],
 }
 
@@ -56,18 +56,18 @@ const _: () = {
     assert!(Overflow::OverwriteOldest as u32 == percid::Overflow::OverwriteOldest as u32);
 };
 
-/// A record as the consumer gets it.
+/// A record in the form that the consumer receives.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Event {
-    /// The ID in whose ring it was; -1 if it was appended without one.
+    /// The ID whose ring contained it; -1 if it was appended without one.
     pub id: i64,
     /// Its number among the records of this ID: gaps are lost records.
     pub number: u64,
-    /// The bytes that were appended, aligned to 8: good until the callback returns, or the next call
-    /// for the consumer.
+    /// The appended bytes, aligned to 8: valid until the callback returns, or the next call for the
+    /// consumer.
     pub bytes: *const c_void,
-    /// How many.
+    /// Number of bytes.
     pub length: usize,
 }
 
@@ -89,14 +89,14 @@ impl Object for Ring {
     const TYPE: u64 = 20;
 
     unsafe fn of_static<'a>(address: *const Ring) -> Result<&'a percid::Ring, c_int> {
-        // SAFETY: the caller's object; these of its members never change.
+        // SAFETY: the caller guarantees an object; these of its members never change.
         let (capacity, overflow) = unsafe { ((*address).capacity, (*address).overflow) };
         if !is_size(capacity) || policy(overflow.into()).is_none() {
             return Err(-libc::EINVAL);
         }
-        // SAFETY: size, alignment and what the macro has initialised are those of the library's
-        // type, all of whose other words are zero at first, and which changes only atomically what
-        // others may see.
+        // SAFETY: size, alignment and the members initialised by the macro are those of the
+        // library's type. All its other words are zero at first, and members visible to other
+        // threads change only atomically.
         unsafe { copies::own(address.cast()) }
     }
 }
@@ -104,7 +104,7 @@ impl Object for Ring {
 /// Stores a new ring in `ring`, of `bytes` bytes (a power of two from 128 to 8 MiB) for every ID.
 /// `overflow` is one of enum percid_overflow.
 ///
-/// Returns 0, -EINVAL for NULL or what is not allowed, or -ENOMEM; on error `ring` becomes NULL.
+/// Returns 0, -EINVAL for NULL or invalid arguments, or -ENOMEM; on error `ring` becomes NULL.
 ///
 /// # Safety
 ///
@@ -120,7 +120,7 @@ pub unsafe extern "C" fn percid_ring_create(
         let overflow = policy(overflow.into()).filter(|_| is_size(bytes as u64));
         Ok(percid::Ring::new(bytes, overflow.ok_or(-libc::EINVAL)?))
     };
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     unsafe { RINGS.create(ring, make) }
 }
 
@@ -133,11 +133,12 @@ fn policy(number: i64) -> Option<percid::Overflow> {
     found.map(|(_, policy)| policy)
 }
 
-/// As percid_ring_create(), for a source, whatever the process has chosen: for measurements and
-/// tests.
+/// Stores a new ring like percid_ring_create(), with a source that is independent of the process's:
+/// for measurements and tests.
 ///
-/// Returns 0, -EINVAL for NULL, what is not allowed or a number that is no source's, -ENOMEM, or
-/// why the source cannot be used, as percid_source_prepare() does; on error `ring` becomes NULL.
+/// Returns 0, -EINVAL for NULL, invalid arguments or a number that is not a source's, -ENOMEM, or
+/// the reason why the source cannot be used, as percid_source_prepare() does; on error `ring`
+/// becomes NULL.
 ///
 /// # Safety
 ///
@@ -156,7 +157,7 @@ pub unsafe extern "C" fn percid_ring_create_with_source(
         let source = self::source(source).ok_or(-libc::EINVAL)?;
         percid::Ring::with_source(source, bytes, overflow).map_err(errno::of_unavailable)
     };
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     unsafe { RINGS.create(ring, make) }
 }
 
@@ -165,7 +166,7 @@ const _: () = {
     assert!(percid::Ring::MAX_BYTES == 8 << 20, "PERCID_RING_MAX_BYTES");
 };
 
-/// Whether a ring may have so many bytes.
+/// Returns `true` if a ring may have this number of bytes.
 fn is_size(bytes: u64) -> bool {
     let sizes = percid::Ring::MIN_BYTES as u64..=percid::Ring::MAX_BYTES as u64;
     bytes.is_power_of_two() && sizes.contains(&bytes)
@@ -175,7 +176,7 @@ fn is_size(bytes: u64) -> bool {
 ///
 /// Returns 0; -EMSGSIZE if it is longer than percid_ring_max_record_len(), or -ENOSPC if there is
 /// no room now: then it is lost, and counted as such; -EINVAL for NULL (unless `length` is 0);
-/// -EBADF if the ring is destroyed. Async-signal-safe, does not wait. Costs some 30 instructions, 6
+/// -EBADF if the ring is destroyed. Async-signal-safe, never waits. Costs about 30 instructions, 6
 /// for each word, and a call.
 ///
 /// # Safety
@@ -188,7 +189,7 @@ pub unsafe extern "C" fn percid_ring_append(
     record: *const c_void,
     length: usize,
 ) -> c_int {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     let ring = match unsafe { Registry::object(ring) } {
         Ok(ring) => ring,
         Err(error) => return error,
@@ -198,7 +199,7 @@ pub unsafe extern "C" fn percid_ring_append(
         (true, _) => return -libc::EINVAL,
         // A slice cannot be longer than this, and no record is.
         (false, length) if isize::try_from(length).is_err() => return -libc::EMSGSIZE,
-        // SAFETY: the caller gives that many bytes.
+        // SAFETY: the caller guarantees `length` bytes that no thread writes to.
         (false, length) => unsafe { std::slice::from_raw_parts(record.cast::<u8>(), length) },
     };
     guard(-libc::EFAULT, || match ring.append(record) {
@@ -208,27 +209,29 @@ pub unsafe extern "C" fn percid_ring_append(
     })
 }
 
-/// The most bytes of a record of the ring: a quarter of the ring less 16, and 65 535 at most. 0 if
-/// there is no such ring.
+/// Returns the maximum size of a record in the ring: a quarter of the ring minus 16, and at most 65
+/// 535 bytes. 0 if there is no such ring.
 ///
 /// # Safety
 ///
 /// `ring` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_ring_max_record_len(ring: *const Ring) -> usize {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     unsafe { Registry::object(ring) }.map_or(0, percid::Ring::max_record_len)
 }
 
-/// Hands every record that is there to `visit`, ID by ID, and returns how many there were. Records
-/// that are appended meanwhile may be missed; the next poll goes on with them.
+/// Passes every existing record to `visit`, ID by ID, and returns their number. Records that are
+/// appended during the call may be missed; the next poll delivers them.
 ///
-/// -EBUSY if another thread is polling or a consumer is open, -EDEADLK if it is called by `visit` (which may append: the
-/// next poll delivers it, if not this one), -EINVAL for NULL, -EBADF if the ring is destroyed. If
-/// `visit` does not return, the record counts as delivered, and the next poll goes on behind it.
+/// Returns -EBUSY if another thread is polling or a consumer is open, -EDEADLK if `visit` calls it
+/// (which may append: this poll or the next one delivers the record), -EINVAL for NULL, -EBADF if
+/// the ring is destroyed. If `visit` does not return, the record counts as delivered, and the next
+/// poll continues after it.
 ///
-/// A child of fork() may poll whoever of its parent did: it goes on behind the record that was being
-/// delivered. If the child goes on with a poll in which it was forked, it must not begin another.
+/// A child of fork() may poll even if a thread of its parent was polling: it continues after the
+/// record that was being delivered. If the child continues a poll in which it was forked, it must
+/// not begin another.
 ///
 /// # Safety
 ///
@@ -239,7 +242,7 @@ pub unsafe extern "C-unwind" fn percid_ring_poll(
     visit: Option<unsafe extern "C-unwind" fn(event: *const Event, argument: *mut c_void)>,
     argument: *mut c_void,
 ) -> i64 {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     let (ring, visit) = match (unsafe { Registry::object(ring) }, visit) {
         (Ok(ring), Some(visit)) => (ring, visit),
         (Ok(_), None) => return i64::from(-libc::EINVAL),
@@ -258,14 +261,14 @@ pub unsafe extern "C-unwind" fn percid_ring_poll(
         let mut polled = 0;
         while let Some(event) = guard(None, || consumer.next(poll)) {
             polled += 1;
-            // SAFETY: the caller's function.
+            // SAFETY: the caller guarantees a function for these arguments.
             unsafe { visit(&Event::of(event), argument) };
         }
         count(polled)
     })
 }
 
-/// How many records were lost so far: not appended, or found overwritten by the consumer. 0 if
+/// Returns the number of lost records: not appended, or found overwritten by the consumer. 0 if
 /// there is no such ring. Costs the reading of one word for every ID ever used.
 ///
 /// # Safety
@@ -273,25 +276,25 @@ pub unsafe extern "C-unwind" fn percid_ring_poll(
 /// `ring` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_ring_lost(ring: *const Ring) -> u64 {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     unsafe { Registry::object(ring) }.map_or(0, |ring| guard(0, || ring.lost()))
 }
 
-/// Destroys a ring, with the records that were not consumed. No other thread may use it meanwhile.
+/// Destroys a ring, with the records that were not consumed. No other thread may use it during the
+/// call.
 ///
-/// Returns 0; -EINVAL for NULL, and for a ring of static storage, which stays as it is; -EDEADLK if
-/// it is called by the `visit` of a poll; -EBADF if it was destroyed before. Its handle stays
-/// recognisable.
+/// Returns 0; -EINVAL for NULL, and for a ring of static storage, which is unchanged; -EDEADLK if
+/// the `visit` of a poll calls it; -EBADF if it was destroyed before. Its handle is still detected.
 ///
 /// # Safety
 ///
 /// `ring` is [a handle](crate#safety), which no other thread uses.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_ring_destroy(ring: *mut Ring) -> c_int {
-    // SAFETY: the caller's handle, which no other thread uses.
+    // SAFETY: the caller guarantees a handle that no other thread uses.
     match unsafe { Registry::object(ring) } {
         Ok(visited) if is_visiting(visited) && !is_static(ring) => -libc::EDEADLK,
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees a handle that no other thread uses.
         _ => unsafe { RINGS.destroy(ring) },
     }
 }

@@ -1,12 +1,12 @@
-//! Structures that may grow: programs say how large theirs is.
+//! Structures that may grow: programs pass the size of theirs.
 //!
-//! New members are added at the end. A program that knows fewer than the library gets those that it
-//! knows; one that knows more finds zeros in the rest.
+//! New members are added at the end. A program with fewer members than the library receives those
+//! that it has; one with more receives zeros in the rest.
 
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
 
-/// Stores as much of `value` as fits into `size` bytes, and zeros behind it. Returns 0, or -EINVAL
+/// Stores the part of `value` that fits into `size` bytes, followed by zeros. Returns 0, or -EINVAL
 /// for NULL or no bytes.
 ///
 /// # Safety
@@ -18,7 +18,7 @@ pub(crate) unsafe fn store<T: Copy>(place: *mut T, size: usize, value: &T) -> c_
     }
     let known = size.min(size_of::<T>());
     let place = place.cast::<MaybeUninit<u8>>();
-    // SAFETY: `known` bytes are in both; the rest of `size` is the caller's too.
+    // SAFETY: both have `known` bytes; the caller guarantees the rest of `size` too.
     unsafe {
         place.copy_from_nonoverlapping(std::ptr::from_ref(value).cast(), known);
         place.add(known).write_bytes(0, size - known);
@@ -26,14 +26,15 @@ pub(crate) unsafe fn store<T: Copy>(place: *mut T, size: usize, value: &T) -> c_
     0
 }
 
-/// Whether the caller's structure of `size` bytes says nothing that the library does not know of.
+/// Returns `true` if the members that the library does not have are zero in the caller's structure
+/// of `size` bytes.
 ///
 /// # Safety
 ///
 /// `place` is the caller's memory of `size` bytes, all of them written.
 pub(crate) unsafe fn is_known<T>(place: *const T, size: usize) -> bool {
     let place = place.cast::<u8>();
-    // SAFETY: by contract.
+    // SAFETY: the caller guarantees `size` written bytes.
     (size_of::<T>()..size).all(|at| unsafe { *place.add(at) } == 0)
 }
 
@@ -61,7 +62,7 @@ mod tests {
     fn what_the_library_does_not_know_must_be_zero() {
         let mut memory = [1_u8, 1, 0, 0];
         let known = |memory: &[u8; 4]| {
-            // SAFETY: that many bytes.
+            // SAFETY: the memory has 4 bytes.
             unsafe { is_known(memory.as_ptr().cast::<u16>(), 4) }
         };
         assert!(known(&memory));

@@ -1,4 +1,4 @@
-//! Sources of IDs: which there are, whether this machine allows them, and why not.
+//! Sources of IDs: their names, their availability on this machine, and the reasons against them.
 
 use std::ffi::{CStr, c_char, c_int};
 
@@ -6,7 +6,7 @@ use crate::barrier::guard;
 use crate::errno;
 use crate::text;
 
-/// Where concurrency IDs come from. The numbers are fixed.
+/// The sources of concurrency IDs. The numbers are fixed.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
@@ -14,7 +14,7 @@ pub enum Source {
     Kernel = 1,
     /// percid's table from CPU to ID (Linux 5.10 and later).
     Table = 2,
-    /// None: the CPU number is a mere hint, and every update is one atomic instruction.
+    /// No IDs: the CPU number is a mere hint, and every update is one atomic instruction.
     Atomic = 3,
 }
 
@@ -36,33 +36,34 @@ impl Source {
     }
 }
 
-/// Why a source cannot be used. The numbers are fixed.
+/// The reason why a source cannot be used. The numbers are fixed.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unavailable {
     /// It can be used.
     No = 0,
-    /// No registered rseq area: enum percid_registration, in percid_machine, says more.
+    /// No registered rseq area: see `registration` in percid_machine.
     NoRseq = 1,
     /// The rseq area holds no mm_cid: a kernel before Linux 6.3.
     NoKernelIds = 2,
     /// The rseq area is shared with another library: in threads that are not registered its mm_cid
-    /// says 0.
+    /// is 0.
     SharedArea = 3,
     /// The kernel has no fence for critical sections: a kernel before Linux 5.10.
     NoMembarrier = 4,
-    /// The kernel has the fence and refuses it to this process.
+    /// The kernel has the fence, but refuses it to this process.
     MembarrierRefused = 5,
-    /// The kernel does not abort critical sections when it must, so what they count would be lost.
+    /// The kernel does not abort critical sections when it must, so updates would be lost.
     SectionsNotAborted = 6,
-    /// Whether the kernel aborts critical sections could not be found out in the time that a first
-    /// use may take. The next use tries again, longer.
+    /// The time of a first use was too short to determine if the kernel aborts critical sections.
+    /// The next use tries again, longer.
     SectionsNotProbed = 7,
-    /// Whether the kernel aborts critical sections cannot be found out: a child process was refused.
+    /// A child process was refused, which is needed to determine if the kernel aborts critical
+    /// sections.
     ProbeRefused = 8,
-    /// The memory for the table, or for the copies of all structures, is not available.
+    /// The memory for the table, or for the shards of all structures, is not available.
     NoMemory = 9,
-    /// For none of the reasons that this version of the interface has a number for.
+    /// A reason for which this version of the interface has no number.
     Other = 10,
 }
 
@@ -84,12 +85,12 @@ impl Unavailable {
     }
 }
 
-/// The source of a number that C passes, unless there is none of that number.
+/// Returns the source with a number from C; `None` if there is none.
 pub(crate) fn source(number: c_int) -> Option<percid::Source> {
     percid::Source::ALL.into_iter().find(|&source| Source::of(source) as c_int == number)
 }
 
-/// The name of a source: "kernel", "table" or "atomic"; NULL if no source has this number.
+/// Returns the name of a source: "kernel", "table" or "atomic"; NULL if no source has this number.
 ///
 /// Async-signal-safe; costs a call.
 #[unsafe(no_mangle)]
@@ -97,7 +98,7 @@ pub extern "C" fn percid_source_name(source: c_int) -> *const c_char {
     self::source(source).map_or(std::ptr::null(), |source| Source::of(source).name().as_ptr())
 }
 
-/// The source of a name: one of enum percid_source; -EINVAL for NULL or another name.
+/// Returns the source with a name: one of enum percid_source; -EINVAL for NULL or another name.
 ///
 /// Async-signal-safe; costs a call.
 ///
@@ -109,7 +110,7 @@ pub unsafe extern "C" fn percid_source_by_name(name: *const c_char) -> c_int {
     if name.is_null() {
         return -libc::EINVAL;
     }
-    // SAFETY: the caller's string.
+    // SAFETY: the caller guarantees a NUL-terminated string, and it is not NULL.
     let name = unsafe { CStr::from_ptr(name) };
     let sources = percid::Source::ALL.into_iter().map(Source::of);
     sources
@@ -118,33 +119,35 @@ pub unsafe extern "C" fn percid_source_by_name(name: *const c_char) -> c_int {
         .map_or(-libc::EINVAL, |found| found as c_int)
 }
 
-/// Prepares the process to use a source, whatever it has chosen, and so finds out whether it can.
+/// Prepares the process to use a source, independently of the selected one, and so determines if it
+/// can.
 ///
-/// Returns 0 if it can; -EINVAL if no source has this number; else an error for the reason, which
-/// percid_source_unavailable() and percid_source_reason() tell: -ENOSYS, -ENOTSUP, -EPERM or
-/// another errno of the kernel's, -EAGAIN if the next call may find out more, or -ENOMEM.
+/// Returns 0 if it can; -EINVAL if no source has this number; otherwise an error for the reason,
+/// which percid_source_unavailable() and percid_source_reason() return: -ENOSYS, -ENOTSUP, -EPERM
+/// or another errno of the kernel's, -EAGAIN if the next call may determine more, or -ENOMEM.
 ///
 /// The first call for PERCID_SOURCE_TABLE registers the process for the kernel's fence: 2 us while
-/// the process has one thread, about 20 ms afterwards. Once it has succeeded it costs a call.
+/// the process has one thread, about 20 ms afterwards. After a success it costs a call.
 /// Async-signal-safe.
 #[unsafe(no_mangle)]
 pub extern "C" fn percid_source_prepare(source: c_int) -> c_int {
     prepare(source).map_or_else(|error| error, |why| why.map_or(0, errno::of_unavailable))
 }
 
-/// Why a source cannot be used: one of enum percid_unavailable, which is 0 if it can be used; or
-/// -EINVAL if no source has this number. Does what percid_source_prepare() does.
+/// Returns the reason why a source cannot be used: one of enum percid_unavailable, which is 0 if it
+/// can be used; or -EINVAL if no source has this number. Has the effects of
+/// percid_source_prepare().
 #[unsafe(no_mangle)]
 pub extern "C" fn percid_source_unavailable(source: c_int) -> c_int {
     let kind = |why: Option<_>| why.map_or(Unavailable::No, Unavailable::of) as c_int;
     prepare(source).map_or_else(|error| error, kind)
 }
 
-/// Writes one line for people into `text`: why a source cannot be used. It is empty if it can be
+/// Writes one line into `text` that explains why a source cannot be used. It is empty if it can be
 /// used, or if no source has this number.
 ///
 /// Writes at most `size` bytes, the last of them a zero, and returns the length of the whole line
-/// without the zero, as percid_reason() does. Does what percid_source_prepare() does.
+/// without the zero, as percid_reason() does. Has the effects of percid_source_prepare().
 ///
 /// # Safety
 ///
@@ -156,7 +159,7 @@ pub unsafe extern "C" fn percid_source_reason(
     size: usize,
 ) -> usize {
     let why = prepare(source).unwrap_or(None);
-    // SAFETY: the caller's memory.
+    // SAFETY: the caller guarantees memory of this size, or NULL.
     guard(0, || unsafe {
         match why {
             Some(why) => text::write(text, size, why),
@@ -165,10 +168,10 @@ pub unsafe extern "C" fn percid_source_reason(
     })
 }
 
-/// The ID that a source gives to the calling thread now, whatever source the process has chosen: as
-/// percid_current_id(), and -EINVAL if no source has this number.
+/// Returns the current ID of the calling thread from a source, independently of the selected one:
+/// like percid_current_id(), and -EINVAL if no source has this number.
 ///
-/// Async-signal-safe; costs some 15 ns once the CPU has an ID.
+/// Async-signal-safe; costs about 15 ns once the CPU has an ID.
 #[unsafe(no_mangle)]
 pub extern "C" fn percid_source_current_id(source: c_int) -> c_int {
     let Some(source) = self::source(source) else { return -libc::EINVAL };
@@ -177,21 +180,21 @@ pub extern "C" fn percid_source_current_id(source: c_int) -> c_int {
     })
 }
 
-/// How many IDs of a source the process has used: all that ever existed are below. 0 if no source
-/// has this number.
+/// Returns a number that is above all IDs of a source that the process has ever used; 0 if no
+/// source has this number.
 ///
-/// What a program keeps for each ID has this many entries at least; another ID may come at any
-/// time. Async-signal-safe; costs a call.
+/// A program needs at least this many entries for data that it keeps for each ID; another ID may
+/// appear at any time. Async-signal-safe; costs a call.
 #[unsafe(no_mangle)]
 pub extern "C" fn percid_source_ids_seen(source: c_int) -> u32 {
     guard(0, || self::source(source).map_or(0, percid::Source::ids_seen))
 }
 
-/// Why the source of a number cannot be used, unless it can.
+/// Returns the reason why the source with a number cannot be used; `None` if it can.
 ///
 /// # Errors
 ///
-/// There is no source of this number.
+/// Fails if there is no source with this number.
 fn prepare(number: c_int) -> Result<Option<percid::id::Unavailable>, c_int> {
     let source = source(number).ok_or(-libc::EINVAL)?;
     guard(Err(-libc::EFAULT), || Ok(source.prepare().err()))
@@ -204,16 +207,16 @@ mod tests {
     #[test]
     fn sources_have_fixed_numbers_and_names() {
         for (number, name) in [(1, c"kernel"), (2, c"table"), (3, c"atomic")] {
-            // SAFETY: names are terminated strings.
+            // SAFETY: names are NUL-terminated strings.
             assert_eq!(unsafe { CStr::from_ptr(percid_source_name(number)) }, name);
-            // SAFETY: as above.
+            // SAFETY: names are NUL-terminated strings.
             assert_eq!(unsafe { percid_source_by_name(name.as_ptr()) }, number);
             let source = source(number).expect("a source of this number");
             assert_eq!(source.to_string().as_bytes(), name.to_bytes());
         }
         assert!([-1, 0, 4].into_iter().all(|number| percid_source_name(number).is_null()));
         for name in [c"", c"tabl", c"tables"] {
-            // SAFETY: as above.
+            // SAFETY: the name is a NUL-terminated string.
             assert_eq!(unsafe { percid_source_by_name(name.as_ptr()) }, -libc::EINVAL);
         }
     }

@@ -1,31 +1,31 @@
-//! Text for C: in memory of the caller's, ended by a zero, and cut off where there is no more room.
+//! Text for C: in the caller's memory, NUL-terminated, and truncated if there is not enough room.
 
 use std::ffi::c_char;
 use std::fmt::{self, Display, Write};
 
-/// Writes `what` into `text`, of which the last byte written is a zero, and returns the length of
-/// the whole text without the zero, as `snprintf` does. Allocates nothing.
+/// Writes `what` into `text`, followed by a zero, and returns the length of the whole text without
+/// the zero, as `snprintf` does. Allocates nothing.
 ///
 /// # Safety
 ///
 /// `text` is NULL or the caller's memory of `size` bytes.
 pub(crate) unsafe fn write(text: *mut c_char, size: usize, what: impl Display) -> usize {
     let mut line = Line { text, room: if text.is_null() { 0 } else { size }, length: 0 };
-    // `Line` takes everything.
+    // Writing to `Line` never fails.
     let _ = write!(line, "{what}");
     line.end();
     line.length
 }
 
-/// As [`write`], for a member of a structure.
+/// Does the same as [`write`], for a member of a structure.
 pub(crate) fn array<const N: usize>(what: impl Display) -> [c_char; N] {
     let mut array = [0; N];
-    // SAFETY: so many bytes.
+    // SAFETY: the array has `N` bytes.
     unsafe { write(array.as_mut_ptr(), N, what) };
     array
 }
 
-/// A line of text in the caller's memory, cut off where that ends.
+/// A line of text in the caller's memory, truncated at its end.
 struct Line {
     text: *mut c_char,
     room: usize,
@@ -37,7 +37,7 @@ impl Write for Line {
         let free = self.room.saturating_sub(1).saturating_sub(self.length);
         let copied = part.len().min(free);
         if copied > 0 {
-            // SAFETY: the caller of `write` gives `room` bytes, of which `length` and `copied`
+            // SAFETY: the caller of `write` guarantees `room` bytes, of which `length` and `copied`
             // together leave one over.
             unsafe {
                 let end = self.text.add(self.length).cast::<u8>();
@@ -53,7 +53,7 @@ impl Line {
     /// Writes the zero.
     fn end(&mut self) {
         if let Some(last) = self.room.checked_sub(1) {
-            // SAFETY: below `room`.
+            // SAFETY: the index is below `room`.
             unsafe { *self.text.add(last.min(self.length)) = 0 };
         }
     }
@@ -68,9 +68,9 @@ mod tests {
     #[test]
     fn a_text_is_cut_off_where_the_memory_ends() {
         const WHOLE: &str = "a line of two parts";
-        // SAFETY: nothing is written.
+        // SAFETY: NULL is allowed.
         assert_eq!(unsafe { write(std::ptr::null_mut(), 0, WHOLE) }, WHOLE.len());
-        // SAFETY: as above.
+        // SAFETY: NULL is allowed, with any size.
         assert_eq!(unsafe { write(std::ptr::null_mut(), 9, WHOLE) }, WHOLE.len());
         for size in 1..=WHOLE.len() + 3 {
             let mut memory = [0x55_u8; 32];

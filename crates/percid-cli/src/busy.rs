@@ -1,14 +1,14 @@
-//! Detects that others used the CPUs during a measurement, so that its times are noise.
+//! Detects that other processes used the CPUs during a measurement, so that its times are noise.
 //!
-//! The kernel says at any moment how many threads run or wait for a CPU (`/proc/loadavg`). That
-//! is looked at between two batches, by the thread that measures: a thread of its own would
-//! disturb what is measured. The averages in the same file, and `/proc/pressure/cpu`, say too
-//! little of one second, and count the threads of this process too, which are subtracted here.
-//! `/proc/stat` has the same number, but takes milliseconds to read on machines with many CPUs.
+//! The kernel reports the current number of threads that run or wait for a CPU (`/proc/loadavg`).
+//! The measuring thread reads it between two batches: a separate thread would disturb the
+//! measurement. The averages in the same file, and `/proc/pressure/cpu`, are too coarse for one
+//! second. They also count the threads of this process, which are subtracted here. `/proc/stat` has
+//! the same number, but takes milliseconds to read on machines with many CPUs.
 //!
 //! That number is the whole machine's. A process that is confined to a few CPUs, as in a container,
-//! may share just those. So it also counts how long the measuring thread itself waited for a CPU
-//! (`/proc/thread-self/schedstat`).
+//! may share just those. So the time for which the measuring thread itself waited for a CPU also
+//! counts (`/proc/thread-self/schedstat`).
 
 use std::fmt;
 use std::fs;
@@ -19,21 +19,21 @@ use serde::Serialize;
 
 use crate::bench::has_realtime_priority;
 
-/// Between two looks, each of which takes some microseconds.
+/// Time between two samples, each of which takes a few microseconds.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Measures everything to the end and shows all times, if it is `ignore`.
+/// Environment variable: `ignore` measures everything to the end and shows all times.
 const VARIABLE: &str = "PERCID_BUSY";
 
-/// Returns `true` if a busy machine is as good as another one.
+/// Returns `true` if a busy machine must be treated as an idle one.
 pub(crate) fn is_ignored() -> bool {
     std::env::var_os(VARIABLE).is_some_and(|value| value == "ignore")
 }
 
-/// The load of others on the CPUs.
+/// The load of other processes on the CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Noise {
-    /// Runnable threads of others: the median of the looks.
+    /// Runnable threads of other processes: the median of the samples.
     pub(crate) runnable_threads: u32,
     pub(crate) cpus: u32,
 }
@@ -45,33 +45,33 @@ impl fmt::Display for Noise {
     }
 }
 
-/// Looks at the machine while something is measured.
+/// Samples of the load while something is measured.
 #[derive(Debug)]
 pub(crate) struct Watch {
     began: Instant,
     next: Instant,
-    /// The thread that began, and how long it had waited by then.
+    /// The measuring thread, and the time that it had waited before.
     thread: ThreadId,
     waited_before: Duration,
     seen: Seen,
 }
 
-/// Results of all looks.
+/// Results of all samples.
 #[derive(Clone, Debug, Default)]
 struct Seen {
-    /// Runnable threads of others, of each look.
+    /// Runnable threads of other processes, one value per sample.
     others: Vec<u32>,
-    /// CPUs of the machine.
+    /// Number of CPUs of the machine.
     cpus: u32,
     /// Time that the measuring thread waited for a CPU.
     waited: Duration,
     elapsed: Duration,
-    /// Threads of normal priority wait for this one.
+    /// `true` if threads of normal priority wait for this one.
     realtime: bool,
 }
 
 impl Watch {
-    /// Begins with a look, so that there is one however short the measurement is.
+    /// Starts with a sample, so that there is one however short the measurement is.
     pub(crate) fn start() -> Watch {
         let here = percid::machine::read();
         let plugged_in = here.cpus.iter().filter(|cpu| cpu.core.is_some()).count();
@@ -88,8 +88,8 @@ impl Watch {
         watch
     }
 
-    /// Looks, unless it did so a moment ago. Of the processes that this one has started, `mine`
-    /// never sleep.
+    /// Takes a sample, unless one was taken a moment ago. `mine` is the number of processes started
+    /// by this one that never sleep.
     pub(crate) fn look(&mut self, mine: u32) {
         let now = Instant::now();
         if now < self.next {
@@ -100,23 +100,24 @@ impl Watch {
         if let Some(others) = others(self.seen.cpus) {
             self.seen.others.push(others.saturating_sub(mine));
         }
-        // Of several threads that take turns, each has waited for its own.
+        // With several threads that take turns, each has waited for its own turn.
         if thread::current().id() == self.thread {
             let waited = waited().unwrap_or_default();
             self.seen.waited = waited.saturating_sub(self.waited_before);
         }
     }
 
-    /// `Some` if times that were measured since the start are noise.
+    /// Returns `Some` if times that were measured since the start are noise.
     pub(crate) fn noise(&self) -> Option<Noise> {
         self.seen.noise()
     }
 }
 
 impl Seen {
-    /// Times are noise if at most of the looks others could have used every CPU, so that no thread
-    /// had one to itself; or if the measuring thread waited for a CPU for more than half of the time.
-    /// Less is no noise: batches in which a CPU was taken away are repeated, and the fastest counts.
+    /// Returns the noise, if times are noise. One reason is that other processes could have used
+    /// every CPU in more than half of the samples, so that no thread had one to itself. The other
+    /// is that the measuring thread waited for a CPU for more than half of the time. Less load is
+    /// no noise: batches during which a thread was preempted are repeated, and the fastest counts.
     fn noise(&self) -> Option<Noise> {
         let full = self.others.iter().filter(|&&others| others >= self.cpus).count();
         let crowded = 2 * full > self.others.len() && !self.realtime;
@@ -132,15 +133,15 @@ impl Seen {
     }
 }
 
-/// Runnable threads that are none of this process's; `None` where the kernel does not say.
+/// Returns the runnable threads of other processes; `None` if the kernel does not report them.
 fn others(cpus: u32) -> Option<u32> {
     let running = running()?;
     if running <= cpus {
-        // Too few to matter: this process's own need not be counted.
+        // Too few to matter: this process's own threads need not be counted.
         return Some(running.saturating_sub(1));
     }
-    // Counted before the sum is read: one that falls asleep in between is nobody's, and not
-    // another's.
+    // Count the own threads before the sum is read: one that falls asleep in between is then not
+    // counted as another process's.
     let own = own();
     Some(self::running()?.saturating_sub(own))
 }
@@ -149,19 +150,19 @@ fn running() -> Option<u32> {
     running_in(&fs::read_to_string("/proc/loadavg").ok()?)
 }
 
-/// The fourth word: runnable threads, a slash, and all threads.
+/// Parses the fourth word: runnable threads, a slash, and all threads.
 fn running_in(loadavg: &str) -> Option<u32> {
     loadavg.split_ascii_whitespace().nth(3)?.split('/').next()?.parse().ok()
 }
 
-/// This process's own runnable threads.
+/// Returns the number of this process's own runnable threads.
 fn own() -> u32 {
     let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let stats = tasks.filter_map(|task| fs::read_to_string(task.path().join("stat")).ok());
     stats.filter(|stat| is_runnable(stat)).count() as u32
 }
 
-/// Returns `true` if the state behind the name, which is in brackets, is R.
+/// Returns `true` if the state after the name, which is in parentheses, is R.
 fn is_runnable(stat: &str) -> bool {
     stat.rsplit_once(')').is_some_and(|(_, behind)| behind.trim_start().starts_with('R'))
 }
@@ -171,7 +172,7 @@ fn waited() -> Option<Duration> {
     waited_in(&fs::read_to_string("/proc/thread-self/schedstat").ok()?)
 }
 
-/// The second number, in nanoseconds.
+/// Parses the second number, in nanoseconds.
 fn waited_in(schedstat: &str) -> Option<Duration> {
     schedstat.split_ascii_whitespace().nth(1)?.parse().ok().map(Duration::from_nanos)
 }
@@ -190,7 +191,7 @@ mod tests {
         for (others, noise) in [
             (&[][..], None),
             (&[0, 0, 0], None),
-            // A thread for half of the CPUs, all the time.
+            // One thread uses half of the CPUs, all the time.
             (&[1, 1, 1], None),
             (&[2, 2, 0, 0], None),
             (&[2, 0, 0, 9, 0], None),
@@ -231,7 +232,7 @@ mod tests {
         assert!(is_runnable("7 (a) S) R 1 7") && !is_runnable("7 (R) S 1 7"));
     }
 
-    /// Threads of this process are none of the others', however many there are.
+    /// Threads of this process are not counted as others', however many there are.
     #[cfg(target_os = "linux")]
     #[test]
     fn own_threads_are_counted() {
@@ -246,7 +247,7 @@ mod tests {
                     }
                 });
             }
-            // Other tests have threads too, and new ones are not there at once.
+            // Other tests have threads too, and new threads are not visible at once.
             while own() < 4 {
                 thread::yield_now();
             }

@@ -1,4 +1,4 @@
-//! `percid info --check`: tests at length what percid promises on this kernel.
+//! `percid info --check`: tests percid's guarantees on this kernel at length.
 
 mod aborts;
 mod stress;
@@ -21,19 +21,20 @@ use stress::StressReport;
 /// The object `check` of the JSON document.
 #[derive(Debug, Serialize)]
 pub(crate) struct CheckReport {
-    /// What percid chooses by itself is as promised; `null` if that was not checked.
+    /// `true` if the source that percid selects by default keeps its guarantees; `null` if that was
+    /// not checked.
     as_promised: Option<bool>,
-    /// The kernel aborted every critical section that it had to abort.
+    /// `true` if the kernel aborted every critical section that it had to abort.
     kernel_as_promised: bool,
     interrupted: bool,
-    /// Parts of which nothing was tried.
+    /// Parts of which nothing was tested.
     not_checked: Vec<&'static str>,
     /// Parts whose times are noise.
     noise: Vec<NoiseOf>,
-    /// Parts that the time was over for before all was tried.
+    /// Parts whose time was over before everything was tested.
     partial: Vec<&'static str>,
     aborts: AbortsReport,
-    /// What the kernel's own IDs do.
+    /// Behaviour of the kernel's own IDs.
     kernel_ids: Observation,
     stress: StressReport,
     #[serde(flatten)]
@@ -49,7 +50,7 @@ pub(crate) fn run(length: Duration) -> Result<CheckReport, Failure> {
     let stress = stress::run(&cpus, length / 2, &interrupt)?;
     let wander = wander::measure(&cpus, length / 4, &interrupt)?;
     let kernel_as_promised = aborts.as_promised();
-    // Atomics need no aborts.
+    // Atomics do not depend on aborts.
     let choice_is_safe = kernel_as_promised || percid::init().source == Source::Atomic;
     let right = choice_is_safe && stress.as_promised() && wander.report.wander_exact;
     let interrupted = interrupt.pressed();
@@ -73,7 +74,7 @@ pub(crate) fn run(length: Duration) -> Result<CheckReport, Failure> {
     })
 }
 
-/// `None` if nothing was wrong, and something was not tried.
+/// Returns the verdict; `None` if no fault was found, but something was not tested.
 fn judged(right: bool, was_tried: bool) -> Option<bool> {
     if right && !was_tried { None } else { Some(right) }
 }
@@ -92,7 +93,7 @@ impl CheckReport {
         self.interrupted
     }
 
-    /// Whether all is as promised, in a few words.
+    /// Returns the verdict in a few words.
     pub(crate) fn verdict(&self) -> &'static str {
         match (self.as_promised, self.interrupted, self.partial.is_empty()) {
             (Some(false), ..) => "NOT AS PROMISED",

@@ -1,4 +1,4 @@
-//! The command line: what can be asked for, and the manual that `--help` prints.
+//! The command line: the arguments, and the manual that `--help` prints.
 
 mod intermittent;
 mod manual;
@@ -238,7 +238,7 @@ pub(crate) struct HelpArguments {
     pub(crate) man: Option<Option<PathBuf>>,
 }
 
-/// What `--version` says.
+/// The output of `--version`.
 const VERSION: Version = Version {
     name: "percid",
     number: env!("CARGO_PKG_VERSION"),
@@ -266,7 +266,7 @@ pub(crate) struct InfoArguments {
 }
 
 impl InfoArguments {
-    /// How long to check.
+    /// Returns the duration of the check.
     pub(crate) fn length(&self) -> Duration {
         self.seconds.unwrap_or(Duration::from_secs(20))
     }
@@ -296,7 +296,7 @@ pub(crate) struct EverythingArguments {
 }
 
 impl EverythingArguments {
-    /// The first of the options that was given.
+    /// Returns the first of the options that was given.
     fn given(&self) -> Option<&'static str> {
         let seconds = self.length.seconds.map(|_| "--seconds");
         seconds.or(self.full.then_some("--full")).or(self.html.as_ref().map(|_| "--html"))
@@ -536,7 +536,7 @@ pub(crate) struct IncrementsArguments {
     pub(crate) note: Option<String>,
 }
 
-/// From one number of threads to another.
+/// Parses a range of thread counts.
 fn threads(text: &str) -> Result<(usize, usize), String> {
     const MOST: usize = 4096;
     text.split_once('-')
@@ -556,7 +556,7 @@ pub(crate) fn parse() -> Result<Cli, ExitCode> {
     Ok(cli)
 }
 
-/// Options in front of a subcommand would otherwise be ignored silently.
+/// Returns an error for options before a subcommand, which would otherwise be ignored silently.
 fn misplaced(cli: &Cli) -> Option<String> {
     match &cli.command {
         None => None,

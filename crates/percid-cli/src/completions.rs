@@ -1,4 +1,4 @@
-//! `percid completions`: what makes a shell complete the command line.
+//! `percid completions`: prints a script that makes a shell complete the command line.
 
 use clap::CommandFactory;
 use clap_complete::Shell;
@@ -29,13 +29,13 @@ mod tests {
     use super::*;
     use crate::help::built;
 
-    /// What a shell is asked for, and what must be among its answers, by clap's own list.
+    /// The line typed into a shell, and the completions that it must offer, from clap's own list.
     struct Case {
         typed: String,
         expected: BTreeSet<String>,
     }
 
-    /// For each command what can follow it: subcommands, and options after two hyphens.
+    /// Returns the completions of each command: subcommands, and options after two hyphens.
     fn cases(command: &Command) -> Vec<Case> {
         let name = command.get_bin_name().unwrap_or(command.get_name());
         let below = command.get_subcommands().map(|below| below.get_name().to_owned());
@@ -50,7 +50,7 @@ mod tests {
         own.into_iter().chain(command.get_subcommands().flat_map(cases)).collect()
     }
 
-    /// `None` where the shell is not installed.
+    /// Returns the shell's output; `None` if it is not installed.
     fn said_by(shell: &mut Program) -> Option<Output> {
         match shell.output() {
             Ok(output) => Some(output),
@@ -65,7 +65,7 @@ mod tests {
         }
     }
 
-    /// Asks for all cases in one process. `ask` answers a typed line by a line of words.
+    /// Requests all cases from one process. `ask` prints a line of words for a typed line.
     fn each_is_completed(shell: &str, ask: &str, completions: &str) {
         let cases = cases(&built());
         assert!(cases.len() > 40, "{} cases", cases.len());

@@ -1,22 +1,22 @@
-//! When a measurement ends, however little of the CPUs it gets.
+//! The end of a measurement, also if it gets little CPU time.
 //!
-//! Measurements repeat until the time that was asked for is over, and finish the round that has
-//! begun: so the shortest one has every figure. Where others use the CPUs, or this process has the
-//! lowest priority, that round could take minutes. So no batch begins any more when a multiple of
-//! the time is over, and a while for each row. What is missing then is said to be missing. The
-//! batch under way still ends by itself, which takes as long as its threads wait for a CPU.
+//! Measurements repeat until the requested time is over, and finish the round that has begun, so
+//! that the shortest one has every value. If others use the CPUs, or this process has the lowest
+//! priority, that round could take minutes. So no batch begins any more after a multiple of the
+//! requested time plus a fixed time for each row. The result then reports the missing values. The
+//! running batch still ends by itself, which takes as long as its threads wait for a CPU.
 
 use std::time::{Duration, Instant};
 
 use crate::busy;
 
-/// So many times what was asked for. Manuals say it (`cli/manual.rs`).
+/// Multiple of the requested time. The manuals mention it (`cli/manual.rs`).
 const MULTIPLE: u32 = 3;
-/// And so much for each row, which is measured once however short the time is. On a CPU of its own
-/// a row takes at most a tenth of this.
+/// Additional time for each row, which is measured once however short the time is. On an idle CPU a
+/// row takes at most a tenth of this.
 const ROW: Duration = Duration::from_millis(500);
 
-/// Tells how much time is over.
+/// A source of elapsed time.
 pub(crate) trait Clock {
     fn elapsed(&self) -> Duration;
 }
@@ -27,7 +27,7 @@ impl Clock for Instant {
     }
 }
 
-/// The end of one part.
+/// The deadline of one part.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Deadline<C = Instant> {
     clock: C,
@@ -36,7 +36,7 @@ pub(crate) struct Deadline<C = Instant> {
 }
 
 impl Deadline {
-    /// Begins now. Never overdue where a busy machine is to be ignored.
+    /// Creates a deadline that begins now. It is never overdue if a busy machine is to be ignored.
     pub(crate) fn new(asked: Duration, rows: usize) -> Deadline {
         let deadline = Deadline::by(Instant::now(), asked, rows);
         let end = if busy::is_ignored() { Duration::MAX } else { deadline.end };
@@ -54,17 +54,17 @@ impl<C: Clock> Deadline<C> {
         self.clock.elapsed()
     }
 
-    /// Returns `true` if the time asked for is over: no further round begins.
+    /// Returns `true` if the requested time is over: no further round begins.
     pub(crate) fn is_reached(&self) -> bool {
         self.elapsed() >= self.asked
     }
 
-    /// Returns `true` if it is time to stop in the midst of a round.
+    /// Returns `true` if a running round must stop.
     pub(crate) fn is_overdue(&self) -> bool {
         self.elapsed() >= self.end
     }
 
-    /// The share of the time asked for that is over, and what is left of it.
+    /// Returns the share of the requested time that is over, and the remaining time.
     pub(crate) fn progress(&self) -> (f64, Duration) {
         let elapsed = self.elapsed();
         (elapsed.div_duration_f64(self.asked), self.asked.saturating_sub(elapsed))
@@ -77,7 +77,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// A clock that the test moves.
+    /// A clock set by the test.
     #[derive(Debug, Default)]
     pub(crate) struct Moved(Cell<Duration>);
 

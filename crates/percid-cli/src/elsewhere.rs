@@ -1,4 +1,4 @@
-//! The subcommands that look at a Linux kernel, on other systems: each says in one line that it is
+//! The subcommands that examine a Linux kernel, on other systems: each prints one line that it is
 //! not supported.
 
 /// `percid info --check`.
@@ -9,7 +9,7 @@ pub(crate) mod check {
     use percid_command::exit::{Exit, Failure};
     use serde::Serialize;
 
-    /// There is none.
+    /// An empty type: there is no report.
     #[derive(Debug, Serialize)]
     pub(crate) enum CheckReport {}
 

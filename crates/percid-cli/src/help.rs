@@ -21,7 +21,7 @@ pub(crate) fn run(arguments: &HelpArguments) -> Result<Exit, Failure> {
     Ok(Exit::Complete)
 }
 
-/// The command line, complete: each subcommand has its whole name and the global options.
+/// Returns the complete command line: each subcommand has its whole name and the global options.
 pub(crate) fn built() -> Command {
     let mut command = Cli::command();
     command.build();
@@ -38,7 +38,7 @@ fn find<'a>(command: &'a Command, path: &[String]) -> Result<&'a Command, Failur
     })
 }
 
-/// A page for the command and for each below it.
+/// Writes a page for the command and for each below it.
 fn write_all(command: &Command, folder: &Path) -> Result<(), Failure> {
     let path = folder.join(man_page::file_name(command));
     fs::write(&path, man_page::of(command))

@@ -1,4 +1,4 @@
-//! `percid info`: what this machine offers, which source of IDs was chosen, and why.
+//! `percid info`: this machine's features, the selected ID source, and the reason.
 
 use serde::Serialize;
 

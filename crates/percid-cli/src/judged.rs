@@ -1,4 +1,4 @@
-//! The report of a part of a measurement, and whether its times are noise.
+//! The report of a part of a measurement, with a check that its times are not noise.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::busy::{self, Noise};
 
-/// The line below what lacks rows.
+/// The line below a part that lacks rows.
 pub(crate) const PARTIAL: &str = "partial: the time was over before all was measured";
 
 /// The report of a part.
@@ -17,20 +17,20 @@ pub(crate) trait Part: Serialize + fmt::Display {
     /// Keys of the JSON document whose values are times, or follow from times.
     const TIMES: &'static [&'static str];
 
-    /// Returns the figures that do not depend on time, as lines that begin with two spaces.
+    /// Returns the values that do not depend on time, as lines that begin with two spaces.
     fn counts(&self) -> String;
 }
 
 /// Circumstances under which a part was measured.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Circumstances {
-    /// The load of others, if times are noise.
+    /// The load of other processes, if times are noise.
     pub(crate) noise: Option<Noise>,
-    /// The time was over before there was a whole round.
+    /// `true` if the time was over before there was a whole round.
     pub(crate) partial: bool,
 }
 
-/// A report, and how it was measured.
+/// A report, and the circumstances of its measurement.
 #[derive(Debug)]
 pub(crate) struct Judged<R> {
     pub(crate) report: R,
@@ -52,7 +52,7 @@ impl NoiseOf {
 }
 
 impl Circumstances {
-    /// The noise in place of times.
+    /// Returns the noise that replaces the times.
     pub(crate) fn hiding(&self) -> Option<Noise> {
         self.noise.filter(|_| !busy::is_ignored())
     }
@@ -63,22 +63,22 @@ impl<R: Part> Judged<R> {
         Judged { report, circumstances }
     }
 
-    /// The noise in place of times.
+    /// Returns the noise that replaces the times.
     pub(crate) fn hiding(&self) -> Option<Noise> {
         self.circumstances.hiding()
     }
 
-    /// An item of the list `noise`.
+    /// Returns an item of the list `noise`.
     pub(crate) fn noise(&self) -> Option<NoiseOf> {
         self.circumstances.noise.map(|noise| NoiseOf::new(R::NAME, noise))
     }
 
-    /// An item of the list `partial`.
+    /// Returns an item of the list `partial`.
     pub(crate) fn partial(&self) -> Option<&'static str> {
         self.circumstances.partial.then_some(R::NAME)
     }
 
-    /// The report without its times, for who cannot have them.
+    /// Returns the report without its times.
     pub(crate) fn without_times(&self, noise: Noise) -> String {
         format!("{}: {noise}\n{}", R::NAME, self.report.counts())
     }
@@ -86,13 +86,13 @@ impl<R: Part> Judged<R> {
 
 #[cfg(test)]
 impl<R: Part> From<R> for Judged<R> {
-    /// Measured on a machine where nothing else ran.
+    /// Creates the report of a measurement on an otherwise idle machine.
     fn from(report: R) -> Judged<R> {
         Judged::new(report, Circumstances::default())
     }
 }
 
-/// Without its times where they are noise.
+/// Formats the report, without its times if they are noise.
 impl<R: Part> fmt::Display for Judged<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.hiding(), self.circumstances.noise) {
@@ -107,7 +107,7 @@ impl<R: Part> fmt::Display for Judged<R> {
     }
 }
 
-/// With `null` for its times where they are noise.
+/// Serialises the report, with `null` for its times if they are noise.
 impl<R: Part> Serialize for Judged<R> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if self.hiding().is_none() {
@@ -119,7 +119,7 @@ impl<R: Part> Serialize for Judged<R> {
     }
 }
 
-/// Replaces what stands under these keys, however deep.
+/// Replaces the values of these keys, at any depth.
 fn forget(value: &mut Value, keys: &[&str]) {
     match value {
         Value::Object(members) => {

@@ -1,5 +1,5 @@
-//! What this machine offers, in the shape that every subcommand prints: the library's facts plus
-//! percid's choice.
+//! This machine's features in the form that every subcommand prints: the library's facts plus
+//! percid's source selection.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -11,7 +11,7 @@ use percid_command::table::Table;
 use percid_report::Page;
 use serde::Serialize;
 
-/// The `machine` object of every JSON document; as text, what `percid info` prints.
+/// The `machine` object of every JSON document; its text is the output of `percid info`.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct MachineReport {
     kernel_release: String,
@@ -19,7 +19,7 @@ pub(crate) struct MachineReport {
     cpu_model: Option<String>,
     rseq: RseqReport,
     membarrier: MembarrierReport,
-    /// CPU lists as the kernel writes them: `0-3,8`.
+    /// CPU lists in the kernel's format: `0-3,8`.
     possible_cpus: String,
     possible_count: usize,
     allowed_cpus: String,
@@ -42,7 +42,7 @@ struct RseqReport {
     fields: Vec<&'static str>,
     /// `single`, `compatible` or `fast`; `null` if nothing is registered.
     mode: Option<&'static str>,
-    /// What that means, and what can be done about it.
+    /// The meaning of the mode, and the remedy for a slow one.
     mode_means: String,
 }
 
@@ -67,7 +67,7 @@ struct CpuReport {
 struct SourceReport {
     source: String,
     available: bool,
-    /// Why not; `null` where the source is available.
+    /// The reason why not; `null` if the source is available.
     reason: Option<String>,
 }
 
@@ -78,7 +78,7 @@ struct ChosenReport {
 }
 
 impl MachineReport {
-    /// Makes percid's choice, tries every source and reads the machine.
+    /// Selects percid's source, tries every source and reads the machine.
     pub(crate) fn read() -> Self {
         let choice = percid::init();
         let machine = percid::machine::read();
@@ -104,7 +104,7 @@ impl MachineReport {
         }
     }
 
-    /// Two or three lines about the machine, and where IDs come from and why.
+    /// Returns two or three lines about the machine, and the ID source with its reason.
     pub(crate) fn summary(&self) -> String {
         let machine = format!(
             "{}: {} of {} CPUs, cores: {}, L3 caches: {}, NUMA nodes: {}",
@@ -124,7 +124,7 @@ impl MachineReport {
         format!("{}\n{}\n", wrapped(&machine), wrapped(&ids))
     }
 
-    /// Processor, architecture and kernel.
+    /// Returns the processor, the architecture and the kernel.
     pub(crate) fn name(&self) -> String {
         format!("{}, {}, {}", self.model(), self.arch, self.system())
     }
@@ -134,12 +134,12 @@ impl MachineReport {
         format!("{name} {}", self.kernel_release).trim_end().to_owned()
     }
 
-    /// The source of IDs by its name.
+    /// Returns the name of the ID source.
     pub(crate) fn source(&self) -> &str {
         &self.chosen.source
     }
 
-    /// The names of the sources that this machine lacks.
+    /// Returns the names of the sources that this machine lacks.
     pub(crate) fn unavailable(&self) -> impl Iterator<Item = &str> {
         let lacking = self.sources.iter().filter(|source| !source.available);
         lacking.map(|source| source.source.as_str())
@@ -151,7 +151,7 @@ impl MachineReport {
 }
 
 impl MachineReport {
-    /// What was chosen and why, and what it was chosen from.
+    /// Adds the selected source with its reason, and the alternatives.
     pub(crate) fn show_on(&self, page: &mut Page) {
         let chosen = format!("IDs come from {}: {}.", self.chosen.source, self.chosen.reason);
         page.section("Where IDs come from", chosen);
@@ -185,7 +185,7 @@ impl MachineReport {
 
 #[cfg(test)]
 impl MachineReport {
-    /// A machine with two CPUs whose IDs come from `source`.
+    /// Returns a machine with two CPUs whose IDs come from `source`.
     pub(crate) fn fixed(source: &str, reason: &str) -> Self {
         let mut machine = MachineReport::read();
         machine.kernel_release = "6.18.44".to_owned();
@@ -198,7 +198,7 @@ impl MachineReport {
         machine
     }
 
-    /// With a long name, and without all sources but atomics.
+    /// Returns a machine with a long name, and without all sources except atomics.
     pub(crate) fn fixed_at_length(source: &str, reason: &str) -> Self {
         let mut machine = MachineReport::fixed(source, reason);
         let model = "Intel(R) Xeon(R) Platinum 8480+ CPU @ 2.00GHz, stepping 8";
@@ -211,7 +211,7 @@ impl MachineReport {
     }
 }
 
-/// Text for people, in lines of at most 100 columns.
+/// Wraps text in lines of at most 100 columns.
 pub(crate) fn wrapped(text: &str) -> String {
     textwrap::fill(text, textwrap::Options::new(100).subsequent_indent("  "))
 }
@@ -237,7 +237,7 @@ fn mode_name(mode: Mode) -> &'static str {
     }
 }
 
-/// What the mode of the registration means, and what can be done about it.
+/// Returns the meaning of the registration's mode, and the remedy for a slow one.
 fn mode_means(rseq: &Rseq) -> String {
     let Some(mode) = rseq.mode else { return "nothing is registered".to_owned() };
     match mode {
@@ -249,7 +249,7 @@ fn mode_means(rseq: &Rseq) -> String {
     }
 }
 
-/// What gives a thread the fast mode where the kernel has it: more than 32 bytes.
+/// Returns the way to give a thread the fast mode if the kernel has it: more than 32 bytes.
 fn way_to_fast_mode(rseq: &Rseq) -> String {
     let (size, align, room) = (rseq.feature_size, rseq.align, rseq.max_own_size);
     match rseq.registration {
@@ -285,7 +285,7 @@ fn cpu(cpu: &percid::machine::Cpu) -> CpuReport {
     CpuReport { cpu: cpu.number, core: cpu.core, l3: cpu.l3, node: cpu.node, allowed: cpu.allowed }
 }
 
-/// A source that is not found out about in time is tried again: who asks for a report has time.
+/// Tries a source, repeatedly if the probe is inconclusive: a report may take that time.
 fn found_out(source: Source) -> Result<(), Unavailable> {
     const TRIES: usize = 20;
     let mut tries = (0..TRIES).map(|_| source.prepare());

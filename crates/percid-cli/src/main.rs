@@ -1,10 +1,10 @@
-//! The `percid` command: shows what this machine offers for per-CPU data, measures what that costs
-//! here, and simulates what it would cost elsewhere.
+//! The `percid` command: shows what this machine offers for per-CPU data, measures the costs on it,
+//! and simulates the costs on others.
 //!
 //! This file only connects the parts: arguments ([`cli`]), one module per subcommand, and the exit
 //! status.
 
-// Arguments of what needs Linux are read on every system, and used by nothing.
+// Arguments of subcommands that need Linux are parsed on every system, and used by nothing.
 #![cfg_attr(
     not(all(target_os = "linux", target_pointer_width = "64")),
     allow(dead_code, unused_imports)

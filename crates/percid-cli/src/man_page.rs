@@ -1,16 +1,17 @@
-//! A command's manual as a page for man(1): what clap knows, by its own generator, and the texts of
+//! A command's manual as a page for man(1): clap's data, by its own generator, and the texts of
 //! `--help`, whose tables keep their lines.
 
 use clap::Command;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
-/// percid-bench-ops.1 for `percid bench ops`.
+/// Returns the file name, such as percid-bench-ops.1 for `percid bench ops`.
 pub(crate) fn file_name(command: &Command) -> String {
     format!("{}.1", name(command))
 }
 
-/// The page of a command that is built. No date is in it, so that the same source gives the same page.
+/// Returns the page of a built command. It contains no date, so that the same source yields the
+/// same page.
 pub(crate) fn of(command: &Command) -> String {
     let mut page = Vec::new();
     render(command, &mut page).expect("memory takes all that is written");
@@ -34,7 +35,7 @@ fn render(command: &Command, page: &mut Vec<u8>) -> std::io::Result<()> {
     see_also(command).to_writer(page)
 }
 
-/// Not the generator's, which loses the empty date.
+/// Returns the title. The generator's own title loses the empty date.
 fn title(command: &Command) -> Roff {
     let (name, version) = (name(command).to_uppercase(), env!("CARGO_PKG_VERSION"));
     let mut page = Roff::new();
@@ -51,7 +52,7 @@ fn about(command: &Command) -> String {
     about.map(ToString::to_string).unwrap_or_default()
 }
 
-/// What comes before the first heading, as paragraphs.
+/// Returns the text before the first heading, as paragraphs.
 fn description(text: &str) -> Roff {
     let mut page = Roff::new();
     page.control("SH", ["DESCRIPTION"]);
@@ -59,7 +60,8 @@ fn description(text: &str) -> Roff {
     page
 }
 
-/// A section for each heading: a line at the margin that ends in a colon, as `Exit status:`.
+/// Returns a section for each heading: a line at the margin that ends in a colon, as `Exit
+/// status:`.
 fn sections(text: &str) -> Roff {
     let mut page = Roff::new();
     let mut rest = text;
@@ -78,7 +80,7 @@ fn sections(text: &str) -> Roff {
     page
 }
 
-/// Text is filled, and what stands in columns, or is to be typed, keeps its lines.
+/// Adds paragraphs. Text is filled; columns, and lines to be typed, keep their lines.
 fn blocks(page: &mut Roff, text: &str, keep_lines: bool) {
     for (index, paragraph) in text.split("\n\n").enumerate() {
         if index > 0 {
@@ -105,7 +107,7 @@ fn is_indented(line: &str) -> bool {
     line.starts_with(' ')
 }
 
-/// The pages of the commands that this one is a part of.
+/// Returns references to the pages of the parent commands.
 fn see_also(command: &Command) -> Roff {
     let words: Vec<&str> = command.get_bin_name().unwrap_or_default().split(' ').collect();
     let mut page = Roff::new();
@@ -126,13 +128,13 @@ mod tests {
     use super::*;
     use crate::help::built;
 
-    /// The command and all below it.
+    /// Returns the command and all below it.
     fn all(command: &Command) -> Vec<Command> {
         let below = command.get_subcommands().flat_map(all);
         std::iter::once(command.clone()).chain(below).collect()
     }
 
-    /// As the page has it.
+    /// Escapes a text as the page does.
     fn escaped(text: &str) -> String {
         text.replace('-', "\\-").replace('\'', "\\*(Aq")
     }
@@ -177,7 +179,7 @@ mod tests {
         }
     }
 
-    /// What `program` complains about when it reads the page; `None` where it is not installed.
+    /// Returns the errors of `program` when it reads the page; `None` if it is not installed.
     fn complaints(program: &mut Program, page: &str) -> Option<String> {
         use std::io::Write;
         let pipes = program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -1,6 +1,6 @@
-//! `percid trace`: with the feature `trace` within this program; else by `percid-trace`, a program of its
-//! own, because what reads and writes traces takes long to build, and measuring a machine should not wait
-//! for that.
+//! `percid trace`: with the feature `trace` inside this program, otherwise by the separate program
+//! `percid-trace`. The code that reads and writes traces takes long to build, and measuring a
+//! machine should not wait for that.
 
 #[cfg(feature = "trace")]
 pub(crate) use percid_trace_cli::run;
@@ -36,20 +36,21 @@ mod another_program {
         Err(Failure::new(format!("cannot run {PROGRAM}"), cause))
     }
 
-    /// Replaces this process by the other one.
+    /// Replaces this process by the other program.
     #[cfg(unix)]
     fn instead(command: &mut Command) -> io::Result<Exit> {
         Err(std::os::unix::process::CommandExt::exec(command))
     }
 
-    /// Waits for the other one, and ends as it does.
+    /// Waits for the other program, and ends with its status.
     #[cfg(not(unix))]
     fn instead(command: &mut Command) -> io::Result<Exit> {
         let code = command.status()?.code();
         Ok(Exit::Status(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)))
     }
 
-    /// All that was given but the name of the subcommand, in front of which nothing but `--json` may be.
+    /// Returns all arguments except the name of the subcommand, before which only `--json` is
+    /// allowed.
     fn arguments() -> impl Iterator<Item = OsString> {
         let name = env::args_os().position(|argument| argument == "trace").unwrap_or(0);
         let given = env::args_os().enumerate().skip(1);

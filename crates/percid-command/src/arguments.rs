@@ -1,11 +1,11 @@
-//! Values of arguments that several commands take.
+//! Parsers for arguments that several commands take.
 
 use std::time::Duration;
 
 use clap::ValueEnum;
 use percid_sim::policies::{self, Entry, releases};
 
-/// One name behind `--policy`.
+/// One name of `--policy`.
 #[derive(Clone, Copy, Debug)]
 pub enum PolicyChoice {
     /// All policies.
@@ -14,11 +14,11 @@ pub enum PolicyChoice {
     One(&'static Entry),
 }
 
-/// A policy's name, a kernel's release that has one, or `all`.
+/// Parses a policy's name, a kernel release that has one, or `all`.
 ///
 /// # Errors
 ///
-/// What is allowed.
+/// Returns the allowed values.
 pub fn policy(name: &str) -> Result<PolicyChoice, String> {
     if name == "all" {
         return Ok(PolicyChoice::All);
@@ -26,7 +26,7 @@ pub fn policy(name: &str) -> Result<PolicyChoice, String> {
     releases::named(name).map(PolicyChoice::One)
 }
 
-/// The chosen policies, each once, in their order.
+/// Returns the chosen policies, each once, in their order.
 pub fn chosen(choices: &[PolicyChoice]) -> Vec<&'static Entry> {
     let mut chosen: Vec<&'static Entry> = Vec::new();
     let all = choices.iter().flat_map(|choice| match choice {
@@ -41,11 +41,11 @@ pub fn chosen(choices: &[PolicyChoice]) -> Vec<&'static Entry> {
     chosen
 }
 
-/// A length of time in seconds.
+/// Parses a length of time in seconds.
 ///
 /// # Errors
 ///
-/// What is allowed.
+/// Returns the allowed values.
 pub fn seconds(text: &str) -> Result<Duration, String> {
     match text.parse::<f64>() {
         Ok(seconds) if (0.1..=3600.0).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
@@ -53,11 +53,11 @@ pub fn seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// A whole number from `MIN` to `MAX`.
+/// Parses a whole number from `MIN` to `MAX`.
 ///
 /// # Errors
 ///
-/// What is allowed.
+/// Returns the allowed values.
 pub fn whole<const MIN: u64, const MAX: u64>(text: &str) -> Result<u64, String> {
     match text.parse() {
         Ok(number) if (MIN..=MAX).contains(&number) => Ok(number),
@@ -65,11 +65,12 @@ pub fn whole<const MIN: u64, const MAX: u64>(text: &str) -> Result<u64, String> 
     }
 }
 
-/// A number of bytes from `MIN` to `MAX`: a whole number, with K, M, G or T behind it for powers of 1024.
+/// Parses a number of bytes from `MIN` to `MAX`: a whole number, optionally followed by K, M, G or
+/// T for powers of 1024.
 ///
 /// # Errors
 ///
-/// What is allowed.
+/// Returns the allowed values.
 pub fn size<const MIN: u64, const MAX: u64>(text: &str) -> Result<u64, String> {
     let units = [('K', 10), ('M', 20), ('G', 30), ('T', 40)];
     let unit =
@@ -84,7 +85,7 @@ pub fn size<const MIN: u64, const MAX: u64>(text: &str) -> Result<u64, String> {
     }
 }
 
-/// A size as it is given.
+/// Formats a size as an argument.
 fn spelled(bytes: u64) -> String {
     let units = [(40, "T"), (30, "G"), (20, "M"), (10, "K")];
     let unit = units.into_iter().find(|(bits, _)| bytes != 0 && bytes.trailing_zeros() >= *bits);
@@ -101,14 +102,14 @@ pub enum WayChoice {
     Perf,
 }
 
-/// The kernel's largest number of a process is below this.
+/// Upper bound of the kernel's process IDs.
 const MOST_PIDS: u32 = 4_194_304;
 
-/// The number of a process.
+/// Parses a process ID.
 ///
 /// # Errors
 ///
-/// What is allowed.
+/// Returns the allowed values.
 pub fn pid(text: &str) -> Result<u32, String> {
     match text.parse() {
         Ok(pid) if (1..=MOST_PIDS).contains(&pid) => Ok(pid),

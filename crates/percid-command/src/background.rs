@@ -1,4 +1,5 @@
-//! What other programs, and other machines on the same host, bring into the caches of this machine.
+//! Data that other programs, and other machines on the same host, bring into the caches of this
+//! machine.
 
 use std::hint;
 use std::time::{Duration, Instant};
@@ -10,25 +11,27 @@ use percid_sim::workload::Memory;
 
 use crate::burst::{AREA, burst};
 
-/// How long this thread looks at nothing but the clock before each burst.
+/// Time for which this thread only reads the clock before each burst.
 const PAUSE: Duration = Duration::from_millis(1);
-/// A pause that took longer was interrupted: something else ran on this CPU.
+/// Bound of an undisturbed pause. A longer one was interrupted: something else ran on this CPU.
 const UNDISTURBED: Duration = Duration::from_micros(1050);
-/// Bursts that are measured; what counts is the one in the middle of those that were not disturbed.
+/// Number of measured bursts; the median of the undisturbed ones counts.
 const ROUNDS: usize = 101;
-/// If others use the CPUs, each pause takes longer: fewer bursts must suffice after three times as
-/// long as all of them take.
+/// Time limit. If others use the CPUs, each pause takes longer: fewer bursts must suffice after
+/// three times the time of all of them.
 const LIMIT: Duration = Duration::from_millis(300);
-/// More than this, in bytes a pause, is not told apart: it displaces all that can be displaced.
+/// Upper bound, in bytes per pause: larger amounts cannot be distinguished, because everything is
+/// displaced.
 const MOST: u64 = 1 << 28;
 
-/// What is brought in, in MB a second, as the machine's prices explain the cost of bursts after
-/// pauses in which this CPU was busy and went through nothing. It takes a tenth of a second.
+/// Returns the rate of displacing data in MB per second. It is the rate with which the machine's
+/// cost model explains the cost of bursts after pauses in which this CPU was busy without accessing
+/// memory. The measurement takes a tenth of a second.
 pub(crate) fn mb_s(machine: &Machine) -> f64 {
     brought_in(machine, burst_ns()) as f64 / PAUSE.as_secs_f64() / 1e6
 }
 
-/// The bytes with which a burst costs so much, by the machine's prices.
+/// Returns the bytes with which a burst has this cost, by the machine's cost model.
 fn brought_in(machine: &Machine, ns: f64) -> u64 {
     let prices = Prices::new(machine, Memory::PreFaulted);
     let cost = |bytes| {
@@ -44,7 +47,7 @@ fn brought_in(machine: &Machine, ns: f64) -> u64 {
     least
 }
 
-/// What a burst costs after a pause, in nanoseconds.
+/// Returns the cost of a burst after a pause, in nanoseconds.
 fn burst_ns() -> f64 {
     let mut area = [0; AREA];
     let round = || {
@@ -60,14 +63,14 @@ fn burst_ns() -> f64 {
     };
     let began = Instant::now();
     let mut rounds = until(round, || began.elapsed() >= LIMIT);
-    // Where all were disturbed, these have to do.
+    // If all rounds were disturbed, use them.
     rounds.sort_by(|one, other| one.0.cmp(&other.0).then(one.1.total_cmp(&other.1)));
     let undisturbed = rounds.iter().filter(|(disturbed, _)| !disturbed).count();
     let counted = if undisturbed > 0 { undisturbed } else { rounds.len() };
     rounds[counted / 2].1
 }
 
-/// All rounds, or those until the time is over: one at least.
+/// Executes all rounds, or those until the time is over: at least one.
 fn until<T>(mut round: impl FnMut() -> T, mut is_over: impl FnMut() -> bool) -> Vec<T> {
     let mut rounds = vec![round()];
     while rounds.len() < ROUNDS && !is_over() {
@@ -103,7 +106,7 @@ mod tests {
             let brought = BroughtIn { core: bytes, l3: bytes };
             let (_, ns) = prices.burst(&Found { brought_in: brought, ..found });
             let by_cost = brought_in(&machine, ns as f64) as f64;
-            // A nanosecond is what there is to tell bytes apart.
+            // The resolution of the costs, from which the bytes are computed, is a nanosecond.
             assert!((by_cost / bytes as f64 - 1.0).abs() < 0.2, "{bytes}: {by_cost}");
         }
         let all = costs.hot_ns.value + 2.0 * costs.refill_memory_ns.value;

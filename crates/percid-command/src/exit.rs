@@ -1,61 +1,62 @@
-//! How a subcommand ended, and the exit status that says so.
+//! Results of a subcommand, and their exit statuses.
 
 use std::fmt;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-/// The ways a subcommand can end after it has printed its result.
+/// The possible ends of a subcommand that has printed its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     /// Everything was measured. Exit status 0.
     Complete,
-    /// Ctrl-C came first; what had been measured by then was printed. Exit status 130.
+    /// Ctrl-C came first; the measurements until then were printed. Exit status 130.
     Interrupted,
-    /// A structure did not account for all that went into it. Exit status 1.
+    /// A structure did not account for everything put into it. Exit status 1.
     WrongCount,
-    /// A simulated figure is outside of the bounds around what was published. Exit status 1.
+    /// A simulated value is outside the bounds around the published one. Exit status 1.
     OutOfBounds,
     /// A process has no balancer, or none that answers. Exit status 1.
     NoAnswer,
-    /// IDs are not those that a kernel gave. Exit status 1.
+    /// IDs differ from those that a kernel assigned. Exit status 1.
     Differs,
-    /// Something failed on the way; what was there by then was written. Exit status 1.
+    /// Something failed; the results until then were written. Exit status 1.
     Partial,
-    /// What should have been checked could not be. Exit status 3.
+    /// A check could not be executed. Exit status 3.
     NotChecked,
-    /// That of a command that was run. Exit status as given.
+    /// The exit status of a command that was run.
     Status(u8),
 }
 
-/// Why a subcommand could not print a result.
+/// The reason why a subcommand could not print a result.
 #[derive(Debug)]
 pub enum Failure {
-    /// Something outside of this program went wrong. Exit status 1.
+    /// An error outside this program. Exit status 1.
     Io {
-        /// What could not be done.
+        /// The action that failed.
         what: String,
-        /// What the system said.
+        /// The system's error.
         cause: io::Error,
     },
-    /// The arguments make no sense, or a file that they name does not. Exit status 2.
+    /// Invalid arguments, or an invalid file that they name. Exit status 2.
     Usage(String),
     /// Ctrl-C came before there was anything to print. Exit status 130.
     Interrupted,
 }
 
 impl Failure {
-    /// What could not be done, and what the system said.
+    /// Creates a failure from the action that failed, and the system's error.
     pub fn new(what: impl Into<String>, cause: io::Error) -> Self {
         Failure::Io { what: what.into(), cause }
     }
 
-    /// What there is on some systems only, with the systems.
+    /// Creates a failure for a feature that only some systems have, with the names of the systems.
     pub fn not_supported(what: &str, systems: &str) -> Self {
         let cause = io::Error::new(io::ErrorKind::Unsupported, "not supported here");
         Failure::new(format!("{what} needs {systems}"), cause)
     }
 
-    /// The reader of the output went away, as in `percid info | head -1`: that is no error.
+    /// Returns `true` if the reader of the output closed it, as in `percid info | head -1`: that is
+    /// not an error.
     fn is_broken_pipe(&self) -> bool {
         matches!(self, Failure::Io { cause, .. } if cause.kind() == io::ErrorKind::BrokenPipe)
     }
@@ -71,7 +72,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Prints the failure, if there is one, and gives the exit status.
+/// Prints the failure, if there is one, and returns the exit status.
 pub fn code(result: Result<Exit, Failure>) -> ExitCode {
     match result {
         Ok(Exit::Complete) => ExitCode::SUCCESS,
@@ -90,13 +91,13 @@ pub fn code(result: Result<Exit, Failure>) -> ExitCode {
     }
 }
 
-/// Prints one line and gives the exit status of wrong arguments.
+/// Prints one line and returns the exit status of wrong arguments.
 pub fn refuse(what: fmt::Arguments<'_>) -> ExitCode {
     complain(what);
     ExitCode::from(2)
 }
 
-/// One line on stderr. Unlike `eprintln!` it does not panic when stderr is closed.
+/// Prints one line on stderr. Unlike `eprintln!` it does not panic when stderr is closed.
 pub fn complain(line: fmt::Arguments<'_>) {
     let _ = writeln!(io::stderr(), "percid: {line}");
 }

@@ -1,7 +1,7 @@
-//! Ctrl-C, or SIGTERM: ends the measurement early, not the program; what was measured is still
-//! printed.
+//! Ctrl-C, or SIGTERM: ends the measurement early, not the program; the measurements until then are
+//! still printed.
 //!
-//! The signal's handler sets a flag, and ends all sleeps (`Wake`) without a helper thread that
+//! The signal handler sets a flag, and ends all sleeps (`Wake`) without a helper thread, which
 //! would disturb the CPUs that are being measured.
 
 #[cfg_attr(not(target_os = "linux"), path = "interrupt/look.rs")]
@@ -18,7 +18,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use crate::exit::Failure;
 use wake::Wake;
 
-/// Whether Ctrl-C was pressed, and a sleep that ends when it is.
+/// The Ctrl-C flag, and a sleep that ends when it is set.
 #[derive(Clone, Debug)]
 pub struct Interrupt {
     pressed: Arc<AtomicBool>,
@@ -26,8 +26,8 @@ pub struct Interrupt {
 }
 
 impl Interrupt {
-    /// Starts listening. A second one ends the program at once, with status 130 or, by SIGTERM,
-    /// 143.
+    /// Starts catching the signals. A second signal ends the program at once, with status 130 or,
+    /// for SIGTERM, 143.
     pub fn listen() -> Result<Self, Failure> {
         Self::install().map_err(|cause| Failure::new("cannot listen for Ctrl-C", cause))
     }
@@ -46,7 +46,7 @@ impl Interrupt {
         Ok(Interrupt { pressed, wake: Arc::new(wake) })
     }
 
-    /// Whether Ctrl-C was pressed.
+    /// Returns `true` if Ctrl-C was pressed.
     pub fn pressed(&self) -> bool {
         self.pressed.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! What the commands of percid share: output, progress, Ctrl-C, exit status, arguments, machines.
+//! Shared parts of percid's commands: output, progress, Ctrl-C, exit status, arguments, machines.
 
 pub mod arguments;
 mod background;

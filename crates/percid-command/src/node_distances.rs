@@ -1,21 +1,21 @@
-//! The firmware's table of distances between NUMA nodes, as the kernel shows it.
+//! The firmware's table of distances between NUMA nodes, from the kernel.
 
 use std::fs;
 use std::path::Path;
 
 use percid_sim::distances::Distances;
 
-/// Where the kernel shows nodes.
+/// The kernel's folder of nodes.
 pub(crate) const NODES: &str = "/sys/devices/system/node";
 
-/// The distances between these nodes, in this order; none if the kernel does not tell them, or
-/// there are no two nodes.
+/// Reads the distances between these nodes, in this order; `None` if the kernel does not report
+/// them, or there are fewer than two nodes.
 pub(crate) fn read(folder: &Path, nodes: &[Option<i64>]) -> Option<Distances> {
     let nodes: Vec<i64> = nodes.iter().copied().collect::<Option<_>>()?;
     if nodes.len() < 2 {
         return None;
     }
-    // A file has a column for each node there is, also for those that have no CPU.
+    // A file has a column for each existing node, including those that have no CPU.
     let columns = there_are(folder)?;
     let places: Vec<usize> = nodes
         .iter()
@@ -31,7 +31,7 @@ pub(crate) fn read(folder: &Path, nodes: &[Option<i64>]) -> Option<Distances> {
     Some(Distances { nodes: rows, origin: "the kernel, from the firmware's table".to_owned() })
 }
 
-/// The numbers of all nodes, ascending.
+/// Returns the numbers of all nodes, ascending.
 fn there_are(folder: &Path) -> Option<Vec<i64>> {
     let names = fs::read_dir(folder).ok()?.flatten().map(|entry| entry.file_name());
     let number = |name: std::ffi::OsString| name.to_str()?.strip_prefix("node")?.parse().ok();

@@ -1,4 +1,4 @@
-//! The one result of a run on stdout: text for people or a single JSON document.
+//! Output of the result of a run on stdout: text, or a single JSON document.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::exit::Failure;
 
 /// Prints text at once, so that a reader sees it while the next part is still being measured.
-/// Colours are left out where stdout is no terminal or `NO_COLOR` is set.
+/// Colours are left out if stdout is no terminal or `NO_COLOR` is set.
 pub fn print_text(text: &dyn fmt::Display) -> Result<(), Failure> {
     let mut stdout = anstream::stdout().lock();
     write!(stdout, "{text}").and_then(|()| stdout.flush()).map_err(cannot_write)
@@ -23,7 +23,7 @@ pub fn print_json(result: &impl Serialize) -> Result<(), Failure> {
     stdout.write_all(&document).and_then(|()| stdout.flush()).map_err(cannot_write)
 }
 
-/// Prints one of many documents, each in a line of its own.
+/// Prints one of many documents, each on its own line.
 pub fn print_json_line(document: &impl Serialize) -> Result<(), Failure> {
     let mut line = serde_json::to_vec(document).map_err(|error| cannot_write(error.into()))?;
     line.push(b'\n');

@@ -1,20 +1,20 @@
-//! Where CPUs sit, from what names their cores, caches, sockets and nodes by whatever numbers.
+//! Positions of CPUs, from arbitrary numbers of their cores, caches, sockets and nodes.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 
 use percid_sim::topology::{Place, Topology};
 
-/// A CPU, and the numbers of what it is part of. Only whether two of them are equal counts. What is
-/// not said is taken for one thing that all share: virtual machines often report no sockets, caches
-/// or nodes.
+/// A CPU, and the numbers of the parts that contain it. The numbers are only compared for equality.
+/// A missing number stands for one part that all CPUs share: virtual machines often report no
+/// sockets, caches or nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Described {
-    /// Its number.
+    /// The CPU's number.
     pub cpu: u32,
-    /// The core, which may be numbered anew in each socket.
+    /// The core, whose numbers may restart in each socket.
     pub core: i64,
-    /// The last-level cache, which may be numbered anew in each socket.
+    /// The last-level cache, whose numbers may restart in each socket.
     pub l3: Option<i64>,
     /// The socket.
     pub socket: Option<i64>,
@@ -22,8 +22,8 @@ pub struct Described {
     pub node: Option<i64>,
 }
 
-/// Gives cores, caches, sockets and nodes numbers from 0 without gaps, in the order in which they
-/// are met.
+/// Assigns numbers from 0 without gaps to cores, caches, sockets and nodes, in the order of their
+/// first occurrence.
 #[derive(Debug, Default)]
 pub struct Placing {
     cores: Numbers<(Option<i64>, Option<i64>, i64)>,
@@ -33,7 +33,7 @@ pub struct Placing {
 }
 
 impl Placing {
-    /// Where this CPU sits.
+    /// Returns the position of this CPU.
     pub fn place(&mut self, cpu: &Described) -> Place {
         let Described { core, l3, socket, node, .. } = *cpu;
         Place {
@@ -44,18 +44,18 @@ impl Placing {
         }
     }
 
-    /// A place on a core of its own beside another CPU.
+    /// Returns a position on a separate core next to another CPU.
     pub fn alone(&mut self, beside: Place) -> Place {
         Place { core: self.cores.unnamed(), ..beside }
     }
 
-    /// The nodes in the order of their new numbers.
+    /// Returns the nodes in the order of their new numbers.
     pub fn nodes(&self) -> Vec<Option<i64>> {
         self.nodes.in_order()
     }
 }
 
-/// The CPUs in the order of their numbers, which lose their gaps.
+/// Returns the topology with the CPUs in the order of their numbers, renumbered without gaps.
 pub fn without_gaps(cpus: &[Described]) -> (Topology, Placing) {
     let mut cpus = cpus.to_vec();
     cpus.sort_by_key(|cpu| cpu.cpu);
@@ -64,7 +64,7 @@ pub fn without_gaps(cpus: &[Described]) -> (Topology, Placing) {
     (Topology::new(places), placing)
 }
 
-/// Numbers from 0 without gaps, in the order in which things are met first.
+/// Numbers from 0 without gaps, in the order of the first occurrence.
 #[derive(Debug)]
 struct Numbers<T> {
     met: HashMap<T, u32>,
@@ -85,7 +85,7 @@ impl<T: Hash + Eq + Copy> Numbers<T> {
         number
     }
 
-    /// The number of a thing that has no name and is not met again.
+    /// Returns the number of an unnamed part that does not occur again.
     fn unnamed(&mut self) -> u32 {
         self.next += 1;
         self.next - 1

@@ -14,8 +14,8 @@ use crate::this_machine::{self, Numbering};
 /// The name of the machine that this program runs on.
 pub const THIS: &str = "this";
 
-/// The machine with this name, or in this file. `numbering` is how the CPUs of this machine are
-/// numbered.
+/// Returns the machine with this name, or from this file. `numbering` applies to the CPUs of this
+/// machine.
 pub fn machine(name: &str, numbering: Numbering) -> Result<Machine, Failure> {
     if name == THIS {
         return this_machine::machine(numbering);
@@ -28,7 +28,7 @@ pub fn machine(name: &str, numbering: Numbering) -> Result<Machine, Failure> {
     Machine::read(Path::new(name)).map_err(|fault| Failure::Usage(format!("{name}: {fault}")))
 }
 
-/// The workload with this name, or in this file.
+/// Returns the workload with this name, or from this file.
 pub fn workload(name: &str) -> Result<Workload, Failure> {
     if let Some(workload) = Workload::preset(name) {
         return Ok(workload);
@@ -39,8 +39,8 @@ pub fn workload(name: &str) -> Result<Workload, Failure> {
     Workload::parse(&text).map_err(|fault| Failure::Usage(format!("{name}: {fault}")))
 }
 
-/// What tables and folders call the machine or workload with this name, or in this file: the name, or
-/// that of the file without its ending.
+/// Returns the label of a machine or workload in tables and folders: its name, or the name of its
+/// file without the extension.
 pub fn label(name: &str) -> &str {
     let path = Path::new(name);
     let is_file = name.contains('/') || name.ends_with(".toml");
@@ -48,7 +48,7 @@ pub fn label(name: &str) -> &str {
     stem.unwrap_or(name)
 }
 
-/// The workload of memory with this name, or in this file.
+/// Returns the memory workload with this name, or from this file.
 pub fn memory_workload(name: &str) -> Result<numa::Workload, Failure> {
     if let Some(workload) = numa::Workload::preset(name) {
         return Ok(workload);
@@ -59,7 +59,7 @@ pub fn memory_workload(name: &str) -> Result<numa::Workload, Failure> {
     numa::Workload::parse(&text).map_err(|fault| Failure::Usage(format!("{name}: {fault}")))
 }
 
-/// The workload for masks with this name, or in this file.
+/// Returns the mask workload with this name, or from this file.
 pub fn mask_workload(name: &str) -> Result<mask::Workload, Failure> {
     if let Some(workload) = mask::Workload::preset(name) {
         return Ok(workload);
@@ -74,7 +74,7 @@ fn read(name: &str) -> Result<String, Failure> {
     fs::read_to_string(name).map_err(|cause| Failure::Usage(format!("{name}: {cause}")))
 }
 
-/// What names nothing that is known has to be a file, and look like one.
+/// Checks that a name that is not known looks like a file.
 fn expect_path(kind: &str, name: &str, known: &[&str]) -> Result<(), Failure> {
     if name.contains('/') || name.ends_with(".toml") {
         return Ok(());

@@ -1,30 +1,30 @@
 //! Progress on stderr for work of more than two seconds.
 //!
-//! Nothing here has a thread or a timer of its own. A measurement reports between two batches, so
-//! that reporting never runs *during* one.
+//! This module has no thread or timer. A measurement reports between two batches, so that reporting
+//! never runs *during* one.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// Shorter work reports nothing.
+/// Minimum duration of work that reports its progress.
 pub const WORTH_TELLING: Duration = Duration::from_secs(2);
-/// The line of a terminal is redrawn in place; a log gets few lines.
+/// Intervals between two reports: the line of a terminal is redrawn in place; a log gets few lines.
 const REDRAW: Duration = Duration::from_millis(200);
 const LOG_EVERY: Duration = Duration::from_secs(5);
 
-/// How far one piece of work has come.
+/// The progress of one piece of work.
 #[derive(Debug)]
 pub struct Progress {
     label: String,
-    /// `None` for work that is too short to report.
+    /// Time of the last report. `None` for work that is too short to report.
     last: Option<Mutex<Option<Instant>>>,
     terminal: bool,
 }
 
 impl Progress {
-    /// Work that is named `label` and takes about `expected`. Work shorter than [`WORTH_TELLING`]
-    /// reports nothing.
+    /// Creates the progress of work that is named `label` and takes about `expected`. Work shorter
+    /// than [`WORTH_TELLING`] reports nothing.
     pub fn new(label: impl Into<String>, expected: Duration) -> Self {
         Progress {
             label: label.into(),
@@ -33,7 +33,7 @@ impl Progress {
         }
     }
 
-    /// Prints that `fraction` (0 to 1) is done and about `left` remains, unless it did so a moment
+    /// Prints that `fraction` (0 to 1) is done and about `left` remains, unless it printed a moment
     /// ago.
     pub fn at(&self, fraction: f64, left: Duration) {
         let percent = (fraction.clamp(0.0, 1.0) * 100.0) as u32;
@@ -41,8 +41,7 @@ impl Progress {
         self.tell(|| format!("{percent:3} %, about {left} s left"));
     }
 
-    /// Prints the time that it has taken, unless it did so a moment ago: for work of unknown
-    /// length.
+    /// Prints the elapsed time, unless it printed a moment ago: for work of unknown length.
     pub fn after(&self, elapsed: Duration) {
         self.tell(|| format!("{} s so far", elapsed.as_secs()));
     }
@@ -54,14 +53,14 @@ impl Progress {
         if last.is_none_or(|at| at.elapsed() >= pause) {
             *last = Some(Instant::now());
             let (start, end) = if self.terminal { ("\r", "\x1b[K") } else { ("", "\n") };
-            // A closed or full stderr is no reason to stop measuring.
+            // A closed or full stderr is no reason to stop the measurement.
             let _ = write!(io::stderr(), "{start}percid: {}: {}{end}", self.label, state());
         }
     }
 }
 
 impl Drop for Progress {
-    /// Leaves a terminal's line empty for what is printed next.
+    /// Clears a terminal's line for the following output.
     fn drop(&mut self) {
         if self.terminal && self.last.is_some() {
             let _ = write!(io::stderr(), "\r\x1b[K");

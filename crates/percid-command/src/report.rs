@@ -1,4 +1,4 @@
-//! The file behind `--html`: checked early, written last.
+//! The file of `--html`: checked early, written last.
 
 use std::path::{Path, PathBuf};
 
@@ -6,20 +6,20 @@ use percid_report::Page;
 
 use crate::exit::{Exit, Failure, complain};
 
-/// Where the report goes, if one is wanted.
+/// The destination of the report, if one was requested.
 #[derive(Debug)]
 pub struct Report {
     path: Option<PathBuf>,
 }
 
 impl Report {
-    /// Refuses a path that cannot be written to, before minutes of simulation.
+    /// Refuses a path that cannot be written to, before the simulation takes minutes.
     pub fn to(path: Option<&Path>) -> Result<Report, Failure> {
         path.map_or(Ok(()), |path| expect_file("--html", path))?;
         Ok(Report { path: path.map(Path::to_owned) })
     }
 
-    /// Whether a report is wanted.
+    /// Returns `true` if a report was requested.
     pub fn is_wanted(&self) -> bool {
         self.path.is_some()
     }
@@ -51,8 +51,8 @@ pub fn expect_file(option: &str, path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The text that introduces every page: how it was made. It has no date, so that the same command
-/// makes the same page.
+/// Returns the introduction of every report: the command that made it. It has no date, so that the
+/// same command yields the same report.
 pub fn lead(what: &str, interrupted: bool) -> String {
     let mut words = std::env::args_os();
     let command = words.next().map(|program| named(Path::new(&program))).unwrap_or_default();
@@ -63,7 +63,7 @@ pub fn lead(what: &str, interrupted: bool) -> String {
     format!("{what}{note}\n\npercid {version}, made by: {command}")
 }
 
-/// The words that run a program of percid: `percid trace` runs `percid-trace`.
+/// Returns the words of a program of percid: `percid trace` runs `percid-trace`.
 fn named(program: &Path) -> String {
     program.file_name().unwrap_or_default().to_string_lossy().replace('-', " ")
 }

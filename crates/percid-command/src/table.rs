@@ -1,4 +1,4 @@
-//! One table, shown as text and on a page alike.
+//! One table that can be shown as text and in a report.
 
 use std::fmt;
 
@@ -6,21 +6,21 @@ use percid_report as html;
 
 use crate::text_table;
 
-/// Marks a figure that is out of its bounds, in text.
+/// The mark, in text, of a value outside its bounds.
 const MARK: &str = "!";
 
-/// Column headings, and rows of names and figures.
+/// Column headings, and rows of names and values.
 #[derive(Debug)]
 pub struct Table {
     columns: Vec<String>,
-    /// This many columns hold names; the others hold figures.
+    /// Number of columns that contain names; the others contain values.
     names: usize,
-    /// This many of the last ones hold texts.
+    /// Number of the last columns that contain texts.
     texts: usize,
     rows: Vec<Vec<Cell>>,
 }
 
-/// What a row has in one column.
+/// The content of a row in one column.
 #[derive(Debug)]
 pub struct Cell {
     text: String,
@@ -28,12 +28,12 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// A figure, and whether it is out of its bounds.
+    /// Creates a cell with a value and a flag for values outside their bounds.
     pub fn judged(text: impl Into<String>, is_outside: bool) -> Cell {
         Cell { text: text.into(), is_outside }
     }
 
-    /// As text: marked by a sign.
+    /// Returns the text, with a mark if the value is outside its bounds.
     pub fn marked(&self) -> String {
         let mark = if self.is_outside { MARK } else { "" };
         format!("{}{mark}", self.text)
@@ -47,13 +47,13 @@ impl<T: Into<String>> From<T> for Cell {
 }
 
 impl Table {
-    /// A table without rows whose first `names` columns hold names.
+    /// Creates a table without rows whose first `names` columns contain names.
     pub fn new<C: Into<String>>(columns: impl IntoIterator<Item = C>, names: usize) -> Table {
         let columns = columns.into_iter().map(Into::into).collect();
         Table { columns, names, texts: 0, rows: Vec::new() }
     }
 
-    /// The last `texts` columns hold texts, which may be broken into lines on a page.
+    /// Sets that the last `texts` columns contain texts, which a report may break into lines.
     #[must_use]
     pub fn ending_in_texts(self, texts: usize) -> Table {
         Table { texts, ..self }
@@ -63,19 +63,19 @@ impl Table {
         (self.names..self.columns.len() - self.texts).contains(&at)
     }
 
-    /// Adds a row of as many cells as there are columns.
+    /// Adds a row with one cell per column.
     pub fn row<C: Into<Cell>>(&mut self, cells: impl IntoIterator<Item = C>) {
         let cells: Vec<Cell> = cells.into_iter().map(Into::into).collect();
         debug_assert_eq!(cells.len(), self.columns.len());
         self.rows.push(cells);
     }
 
-    /// The same on a page, as the table of what its section's heading says.
+    /// Adds the table to a report, under the heading of its section.
     pub fn show_on(&self, page: &mut html::Page) {
         page.table(self.html());
     }
 
-    /// The same on a page, under a title of its own.
+    /// Adds the table to a report, under its own title.
     pub fn show_as(&self, title: &str, page: &mut html::Page) {
         page.table(self.html().titled(title));
     }

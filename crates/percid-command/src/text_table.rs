@@ -1,20 +1,20 @@
-//! Text tables: columns padded with spaces, readable in a terminal, a mail and a log alike.
+//! Text tables: columns padded with spaces, readable in a terminal, a mail and a log.
 
 use std::fmt;
 
-/// Between two columns.
+/// The space between two columns.
 const GAP: &str = "  ";
 
-/// Which edge of its column a cell touches.
+/// The edge of its column at which a cell is aligned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
-    /// The left one, for names.
+    /// The left edge, for names.
     Left,
-    /// The right one, for figures.
+    /// The right edge, for values.
     Right,
 }
 
-/// A heading and rows of as many cells. Neighbouring columns can have a name in common, and rows a
+/// A heading and rows with one cell per column. Adjacent columns can have a common name, and rows a
 /// heading.
 #[derive(Debug)]
 pub struct TextTable {
@@ -23,7 +23,7 @@ pub struct TextTable {
     lines: Vec<Line>,
 }
 
-/// Columns with a name in common: all from `first` to the next group's.
+/// Columns with a common name: all from `first` to the next group's.
 #[derive(Debug)]
 struct Group {
     name: String,
@@ -37,13 +37,13 @@ enum Line {
 }
 
 impl TextTable {
-    /// A table with these columns.
+    /// Creates a table with these columns.
     pub fn new<H: Into<String>>(columns: impl IntoIterator<Item = (H, Align)>) -> Self {
         let columns = columns.into_iter().map(|(heading, align)| (heading.into(), align)).collect();
         TextTable { columns, groups: Vec::new(), lines: Vec::new() }
     }
 
-    /// Adds columns with a name in common, which stands in a line above theirs.
+    /// Adds columns with a common name, which is printed in a line above theirs.
     pub fn group<H: Into<String>>(
         &mut self,
         name: String,
@@ -53,12 +53,12 @@ impl TextTable {
         self.columns.extend(columns.into_iter().map(|(heading, align)| (heading.into(), align)));
     }
 
-    /// A line of its own above the rows that follow, which are indented under it.
+    /// Adds a line above the following rows, which are indented under it.
     pub fn heading(&mut self, heading: String) {
         self.lines.push(Line::Heading(heading));
     }
 
-    /// A row of as many cells as there are columns.
+    /// Adds a row with one cell per column.
     pub fn row(&mut self, cells: Vec<String>) {
         debug_assert_eq!(cells.len(), self.columns.len());
         self.lines.push(Line::Row(cells));
@@ -82,7 +82,7 @@ impl TextTable {
         widths
     }
 
-    /// A name that is longer than its columns together widens the first of them.
+    /// Widens the first column of each group whose name is longer than its columns together.
     fn make_room_for_groups(&self, widths: &mut [usize]) {
         let ends = self.groups.iter().skip(1).map(|group| group.first).chain([widths.len()]);
         for (group, end) in self.groups.iter().zip(ends.collect::<Vec<_>>()) {
@@ -94,7 +94,7 @@ impl TextTable {
         }
     }
 
-    /// Rows stand further to the right than the headings above them.
+    /// Returns the indentation of rows, which is larger if there are headings above them.
     fn indent(&self) -> &'static str {
         let has_headings = self.lines.iter().any(|line| matches!(line, Line::Heading(_)));
         if has_headings { "    " } else { "  " }
@@ -110,7 +110,7 @@ impl TextTable {
         format!("{}{}", self.indent(), line.trim_end())
     }
 
-    /// The names of the groups, each ending where its columns end.
+    /// Returns the names of the groups, each right-aligned with its columns.
     fn group_names(&self, widths: &[usize]) -> String {
         let ends = self.groups.iter().skip(1).map(|group| group.first).chain([widths.len()]);
         let line = self.groups.iter().zip(ends).fold(String::new(), |line, (group, end)| {

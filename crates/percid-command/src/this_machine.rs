@@ -1,5 +1,5 @@
-//! This machine, for the simulator: its CPUs and caches as they are, and those of its costs that
-//! are known.
+//! This machine, for the simulator: its actual CPUs and caches, and those of its costs that are
+//! known.
 
 use std::fs;
 use std::hint;
@@ -16,21 +16,21 @@ use crate::exit::Failure;
 use crate::node_distances::{self, NODES};
 use crate::placing::{Described, Placing};
 
-/// The machine whose costs are taken where none are measured.
+/// The machine that supplies costs that are not measured.
 const LIKE: &str = "epyc-9654";
 
-/// Which CPUs a description of this machine has.
+/// The CPUs in a description of this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Numbering {
-    /// Those that are plugged in, numbered without gaps: for what is simulated.
+    /// Plugged-in CPUs, numbered without gaps: for simulations.
     Dense,
-    /// All up to the last one that is plugged in, with the kernel's numbers: for what was recorded.
-    /// One that is not plugged in stands on a core of its own, where nothing ever runs.
+    /// All CPUs up to the last one that is plugged in, with the kernel's numbers: for recordings. A
+    /// CPU that is not plugged in is on a separate core, where nothing ever runs.
     Kernel,
 }
 
-/// Reads the machine, and measures a hot burst and what others displace, which takes a tenth of a
-/// second.
+/// Reads the machine, and measures a hot burst and the data that others displace, which takes a
+/// tenth of a second.
 pub fn machine(numbering: Numbering) -> Result<Machine, Failure> {
     let here = percid::machine::read();
     let like = Machine::preset(LIKE).expect("a machine that comes with the simulator");
@@ -44,7 +44,7 @@ pub fn machine(numbering: Numbering) -> Result<Machine, Failure> {
     let kernel = like.kernel.assumed_like(&like.name);
     let mut topology = Topology::new(places);
     if let Some(distances) = node_distances::read(Path::new(NODES), &placing.nodes()) {
-        // A table that makes no sense is none.
+        // Ignore an invalid table.
         topology = topology.clone().with_distances(distances).unwrap_or(topology);
     }
     let mut machine = Machine { name, topology, kernel, costs: costs(&like) };
@@ -73,7 +73,7 @@ fn costs(like: &Machine) -> Costs {
     costs
 }
 
-/// The size of the first CPU's cache of a level, if the kernel tells.
+/// Returns the size of the first CPU's cache of a level, if the kernel reports it.
 fn cache_kb(level: u32) -> Option<f64> {
     let read = |index: u32, file: &str| {
         let path = format!("/sys/devices/system/cpu/cpu0/cache/index{index}/{file}");
@@ -87,7 +87,7 @@ fn cache_kb(level: u32) -> Option<f64> {
     size.trim().strip_suffix('K')?.parse().ok().filter(|&kb: &f64| kb >= 1.0)
 }
 
-/// The places of the CPUs, in the order of their numbers.
+/// Returns the positions of the CPUs, in the order of their numbers.
 fn places(cpus: &[percid::machine::Cpu], numbering: Numbering) -> (Vec<Place>, Placing) {
     let mut placing = Placing::default();
     let mut places: Vec<Place> = Vec::new();
@@ -101,7 +101,7 @@ fn places(cpus: &[percid::machine::Cpu], numbering: Numbering) -> (Vec<Place>, P
     (places, placing)
 }
 
-/// None of a CPU that is not plugged in.
+/// Describes a CPU; `None` if it is not plugged in.
 fn described(cpu: &percid::machine::Cpu) -> Option<Described> {
     Some(Described {
         cpu: cpu.number,
@@ -117,12 +117,12 @@ fn socket(cpu: u32) -> Option<i64> {
     fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
-/// How long to look for the fastest burst.
+/// Time for which the fastest burst is sought.
 const MEASURED: Duration = Duration::from_millis(5);
-/// Bursts that are timed together, so that reading the clock does not count.
+/// Bursts that are timed together, so that the cost of reading the clock is negligible.
 const BATCH: u32 = 16;
 
-/// A burst on memory that this core touched last, in nanoseconds.
+/// Returns the time of a burst on memory that this core touched last, in nanoseconds.
 fn hot_ns() -> f64 {
     let mut area = [0; AREA];
     let mut batch = || {
@@ -135,7 +135,7 @@ fn hot_ns() -> f64 {
     while Instant::now() < end {
         fastest = fastest.min(batch());
     }
-    // A clock that stands still says only that it was short.
+    // If the clock did not advance, the burst was merely short.
     fastest.max(1.0)
 }
 

@@ -1,5 +1,6 @@
-//! What can be asked of `percid trace`, and the manual that `--help` prints. `percid` knows it, completes
-//! it and has its manual also where what answers is `percid-trace`, a program of its own.
+//! The arguments of `percid trace`, and the manual that `--help` prints. `percid` parses and
+//! completes them and has the manual even if `percid-trace`, a separate program, executes the
+//! command.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -31,7 +32,7 @@ Exit status:
        policies that had seen the whole trace, or its beginning if none had
   N    `record` and `top -- COMMAND`: that of the command, if the recording itself succeeded";
 
-/// What it is.
+/// The description of the command.
 pub const ABOUT: &str = "\
 Scheduler traces: which thread ran on which CPU, when, and why it stopped. Records them
 from the running kernel, reads those of perf, trace-cmd, bpftrace and Perfetto, stores them as
@@ -57,7 +58,7 @@ refused if several files were given to that.
 Not read, and said so: JSON of `perf data convert`, times of clocks that do not count nanoseconds
 (uptime, counter, x86-tsc), perf script --deltatime, xz.";
 
-/// Examples of it all.
+/// Examples of all subcommands.
 pub const EXAMPLES: &str = "\
 Examples:
   percid trace top                             who runs and who waits, every second
@@ -492,7 +493,7 @@ pub struct KernelIdsArguments {
     pub process: Option<u32>,
 }
 
-/// The end of a subcommand's manual: its examples, and what holds for all.
+/// Returns the end of a subcommand's manual: its examples, and the common end.
 pub fn manual(examples: &str) -> String {
     format!("{examples}\n\n{EXIT}")
 }

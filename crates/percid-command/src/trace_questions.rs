@@ -1,5 +1,5 @@
-//! What can be asked of a recorded schedule, whatever the IDs: the arguments of these subcommands of
-//! `percid trace`, and their manuals.
+//! The arguments of the subcommands of `percid trace` that analyse a recorded schedule
+//! independently of IDs, and their manuals.
 
 use std::path::PathBuf;
 
@@ -28,7 +28,7 @@ pub struct QuestionArguments {
     pub html: Option<PathBuf>,
 }
 
-/// What the window is for these subcommands, and when they have no answer.
+/// The meaning of the window for these subcommands, and the cases without a result.
 const COMMON: &str = "\
 --from and --to choose a part of the recording, in seconds since its first event; what happened
 before it is still followed, so that a wait which began earlier has its whole length. --process
@@ -38,7 +38,7 @@ First comes what may be concluded from the recording as a whole, in JSON `trustw
 insufficient one no figures are given; the JSON document then has null in their place. Nothing is
 made up: what counts has a beginning and an end that were recorded.";
 
-/// A manual of one of these subcommands.
+/// Returns the manual of one of these subcommands.
 pub(crate) fn about(of: &str) -> String {
     format!("{of}\n\n{COMMON}")
 }

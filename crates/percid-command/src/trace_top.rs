@@ -1,4 +1,4 @@
-//! What can be asked of `percid trace top`, and its manual.
+//! The arguments of `percid trace top`, and its manual.
 
 use std::ffi::OsString;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Which part of a recording is looked at: the same arguments for every subcommand that looks at one.
+//! The analysed part of a recording: the same arguments for every subcommand that reads one.
 
 use clap::Args;
 
@@ -10,7 +10,7 @@ pub struct TimeArguments {
     pub from: Option<u64>,
 
     /// Leave out what happened from this time on, in seconds since the first event
-    // A file that is written has the name `to` among the arguments.
+    // The argument `to` is the output file of other subcommands.
     #[arg(id = "end", long = "to", value_name = "SECONDS", value_parser = moment)]
     pub to: Option<u64>,
 }
@@ -31,7 +31,7 @@ pub struct WindowArguments {
     pub all: bool,
 }
 
-/// What the window is, for manuals.
+/// The meaning of the window, for manuals.
 pub const WINDOW: &str = "\
 --from and --to choose a part of the recording, in seconds since its first event (1.25 is
 1,250,000,000 ns; a nanosecond is 0.000000001). --process chooses processes by number or name,
@@ -39,10 +39,10 @@ separated by commas; of a recording of a command, or of a process, answers are f
 it unless --all is given. What may be concluded is said of that part; events that were lost count
 whenever they were.";
 
-/// Some thirty years: no clock of a recording gets there.
+/// About thirty years: longer than any clock of a recording.
 const LONGEST: f64 = 1e9;
 
-/// Nanoseconds of a time in seconds.
+/// Parses a time in seconds. Returns nanoseconds.
 fn moment(text: &str) -> Result<u64, String> {
     match text.parse::<f64>() {
         Ok(seconds) if (0.0..=LONGEST).contains(&seconds) => Ok((seconds * 1e9).round() as u64),

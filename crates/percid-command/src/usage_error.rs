@@ -1,4 +1,4 @@
-//! Wrong arguments: one line that says what is wrong and what is allowed, exit status 2.
+//! Wrong arguments: one line with the error and the allowed values, exit status 2.
 
 use std::env;
 use std::process::ExitCode;
@@ -9,13 +9,13 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use crate::exit::{self, Exit, refuse};
 use crate::version::Version;
 
-/// Prints the parser's message: help and version as they are, errors in one line.
+/// Prints the parser's message: help and version unchanged, errors in one line.
 pub fn show(error: &clap::Error, command: Command, version: &Version) -> ExitCode {
     if error.kind() == ErrorKind::DisplayVersion && env::args_os().any(|given| given == "--json") {
         return exit::code(version.print_json().map(|()| Exit::Complete));
     }
     if !error.use_stderr() {
-        // The reader went away (`percid --help | head -1`): that is no error.
+        // The reader closed the pipe (`percid --help | head -1`): that is not an error.
         let _ = error.print();
         return ExitCode::SUCCESS;
     }
@@ -32,21 +32,21 @@ pub fn show(error: &clap::Error, command: Command, version: &Version) -> ExitCod
     }
 }
 
-/// The parser's message without the tips and the usage that follow it.
+/// Returns the parser's message without the tips and the usage that follow it.
 fn first_paragraph(rendered: &str) -> String {
     let text = rendered.strip_prefix("error: ").unwrap_or(rendered);
     let paragraph = text.split("\n\n").next().unwrap_or(text);
     paragraph.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What could stand in place of an argument that nothing expects. Other errors say it themselves.
+/// Returns the arguments allowed in place of an unexpected one. Other errors list them.
 fn allowed(error: &clap::Error, mut command: Command) -> Option<String> {
     use ErrorKind::*;
     let lists_none = [UnknownArgument, InvalidSubcommand, DisplayHelpOnMissingArgumentOrSubcommand];
     if !lists_none.contains(&error.kind()) {
         return None;
     }
-    // Adds what clap adds by itself: --help, --version, the global options.
+    // Adds clap's automatic options: --help, --version, the global options.
     command.build();
     let command = named_by_arguments(&command);
     let subcommands = command.get_subcommands().map(|subcommand| subcommand.get_name().to_owned());
@@ -62,8 +62,8 @@ fn allowed(error: &clap::Error, mut command: Command) -> Option<String> {
     })
 }
 
-/// What the command takes that has no option's name, if what it did not expect has none either: a file too
-/// many.
+/// Returns the positional arguments of the command, if the unexpected argument is no option either,
+/// such as one file too many.
 fn places(error: &clap::Error, command: &Command) -> Option<String> {
     let Some(ContextValue::String(unexpected)) = error.get(ContextKind::InvalidArg) else {
         return None;
@@ -80,7 +80,7 @@ fn places(error: &clap::Error, command: &Command) -> Option<String> {
     Some(format!("`{name}` takes {} and no further one", places.join(" and ")))
 }
 
-/// The innermost subcommand that the arguments name.
+/// Returns the innermost subcommand that the arguments name.
 fn named_by_arguments(root: &Command) -> &Command {
     env::args()
         .skip(1)

@@ -1,4 +1,4 @@
-//! What `--version` says: enough to know what was built.
+//! The output of `--version`, which identifies the build.
 
 use serde::Serialize;
 
@@ -8,16 +8,16 @@ use crate::output;
 /// A program's version.
 #[derive(Clone, Copy, Debug)]
 pub struct Version {
-    /// The program.
+    /// The program's name.
     pub name: &'static str,
     /// Its package's version.
     pub number: &'static str,
-    /// Its package's features, and whether it was built with them.
+    /// Its package's features, each with `true` if it was built in.
     pub features: &'static [(&'static str, bool)],
 }
 
-/// The commit that was checked out when this was built, if it was built in percid's repository. What
-/// was changed since that commit does not show.
+/// The commit that was checked out at the build, if the program was built in percid's repository.
+/// Uncommitted changes are not recorded.
 const COMMIT: Option<&str> = option_env!("PERCID_COMMIT");
 const TARGET: &str = env!("PERCID_TARGET");
 
@@ -32,7 +32,7 @@ struct Document {
 }
 
 impl Version {
-    /// What `--version` prints behind the program's name.
+    /// Returns the text of `--version` after the program's name.
     pub fn long(&self) -> String {
         let features = self.enabled();
         let features = if features.is_empty() { "none".to_owned() } else { features.join(", ") };
@@ -40,11 +40,11 @@ impl Version {
         format!("{}\ncommit: {commit}\ntarget: {TARGET}\nfeatures: {features}", self.number)
     }
 
-    /// The same as one JSON document on stdout.
+    /// Prints the same as one JSON document on stdout.
     ///
     /// # Errors
     ///
-    /// stdout cannot be written.
+    /// Fails if stdout cannot be written.
     pub fn print_json(&self) -> Result<(), Failure> {
         output::print_json(&Document {
             name: self.name,

@@ -10,11 +10,11 @@ use percid_sim::run_control::RunControl;
 use crate::interrupt::Interrupt;
 use crate::progress::{Progress, WORTH_TELLING};
 
-/// How often the progress of the simulation is read.
+/// Interval at which the progress of the simulation is read.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Runs `work` on a thread of its own, reports its progress, and lets it stop if Ctrl-C is pressed.
-/// It has done `total` when it is over, if that is known: see [`RunControl::done`].
+/// Runs `work` on a new thread, reports its progress, and stops it if Ctrl-C is pressed. `total` is
+/// its amount of work, if known: see [`RunControl::done`].
 pub fn watched<T: Send>(
     label: &str,
     total: Option<u64>,
@@ -39,7 +39,7 @@ pub fn watched<T: Send>(
     })
 }
 
-/// How far a simulation is.
+/// The progress of a simulation.
 struct Meter {
     began: Instant,
     progress: Progress,
@@ -47,7 +47,8 @@ struct Meter {
 }
 
 impl Meter {
-    /// The length of a simulation is not known beforehand: a short one reports nothing.
+    /// Reports the progress. The length of a simulation is not known beforehand: a short one
+    /// reports nothing.
     fn tell(&self, counters: &RunControl) {
         let elapsed = self.began.elapsed();
         if elapsed < WORTH_TELLING {
@@ -61,8 +62,8 @@ impl Meter {
     }
 }
 
-/// Which share of the work is done, and how much longer it takes if the rest goes as fast; none
-/// before anything is done.
+/// Returns the finished share of the work, and the remaining time if the rest proceeds at the same
+/// rate; `None` before anything is done.
 fn time_left(elapsed: Duration, done: u64, total: u64) -> Option<(f64, Duration)> {
     let fraction = (done as f64 / total.max(1) as f64).min(1.0);
     (fraction > 0.0).then(|| (fraction, elapsed.mul_f64(1.0 / fraction - 1.0)))
@@ -72,14 +73,14 @@ fn time_left(elapsed: Duration, done: u64, total: u64) -> Option<(f64, Duration)
 mod tests {
     use super::*;
 
-    /// Runs of which the longest take a hundred times as long as the shortest, on two CPUs: the
-    /// seconds that each takes, in the order in which they begin.
+    /// Returns the durations in seconds of runs on two CPUs, in the order in which they begin. The
+    /// longest take a hundred times as long as the shortest.
     fn runs() -> Vec<f64> {
         (0..40).map(|n| if n % 5 == 4 { 20.0 } else { 0.2 + 0.3 * f64::from(n % 4) }).collect()
     }
 
-    /// What is done at a time and when all is, if a run counts `units(seconds)` and tells of its
-    /// own progress or only of its end.
+    /// Returns the finished work at a time, and the time of the end. A run counts `units(seconds)`,
+    /// and reports its own progress or only its end.
     fn done_at(time: f64, units: fn(f64) -> f64, tells_all_along: bool) -> (f64, f64) {
         let (mut free, mut done) = ([0.0f64; 2], 0.0);
         for seconds in runs() {
@@ -91,7 +92,7 @@ mod tests {
         (done, free[0].max(free[1]))
     }
 
-    /// The estimate at a share of the whole time beside the truth, as a quotient.
+    /// Returns the ratio of the estimate to the true remaining time, at a share of the whole time.
     fn error_at(share: f64, units: fn(f64) -> f64, tells_all_along: bool) -> f64 {
         let all = done_at(0.0, units, true).1;
         let total = runs().into_iter().map(units).sum::<f64>();
@@ -104,7 +105,7 @@ mod tests {
 
     #[test]
     fn the_time_left_is_right_to_a_factor_of_two_where_runs_are_weighed() {
-        // Expected events are themselves right to a factor of 1.5 only, this way or that.
+        // Expected events are themselves accurate only within a factor of 1.5.
         let weighed = |seconds: f64| seconds * if seconds > 10.0 { 0.7 } else { 1.4 };
         for percent in [10, 25, 50, 75, 90] {
             let error = error_at(f64::from(percent) / 100.0, weighed, true);
@@ -112,7 +113,7 @@ mod tests {
         }
     }
 
-    /// The control.
+    /// The control: unweighted runs.
     #[test]
     fn it_is_not_where_they_are_counted() {
         let worst = [5, 10, 25, 50, 75, 90, 95].map(|percent| {

@@ -1,4 +1,4 @@
-//! What an axis shows, and in which unit.
+//! Name and unit of an axis.
 
 /// One axis of a chart.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -9,18 +9,18 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// A linear axis of something that is counted or named and has no unit.
+    /// Creates a linear axis of a counted or named quantity without a unit.
     pub fn new(name: impl Into<String>) -> Self {
         Axis { name: name.into(), unit: None, logarithmic: false }
     }
 
-    /// The unit of all its values, such as `ns`.
+    /// Sets the unit of all its values, such as `ns`.
     pub fn unit(self, unit: impl Into<String>) -> Self {
         Axis { unit: Some(unit.into()), ..self }
     }
 
-    /// With powers of ten at equal distances. What is not above 0 is not drawn, and the chart says
-    /// so.
+    /// Makes the axis logarithmic, with powers of ten at equal distances. Values that are not above
+    /// 0 are not drawn, and the chart reports that.
     pub fn logarithmic(self) -> Self {
         Axis { logarithmic: true, ..self }
     }
@@ -29,7 +29,7 @@ impl Axis {
         self.logarithmic
     }
 
-    /// The name, and the unit in parentheses.
+    /// Returns the name, and the unit in parentheses.
     pub(crate) fn title(&self) -> String {
         match &self.unit {
             Some(unit) => format!("{} ({unit})", self.name),
@@ -37,13 +37,14 @@ impl Axis {
         }
     }
 
-    /// Beneath or beside the drawing: the title, and that the axis is logarithmic.
+    /// Returns the caption beneath or beside the drawing: the title, and a note on a logarithmic
+    /// axis.
     pub(crate) fn caption(&self) -> String {
         let note = if self.logarithmic { ", logarithmic" } else { "" };
         format!("{}{note}", self.title())
     }
 
-    /// What stands behind a number: a space and the unit, or nothing.
+    /// Returns the text after a number: a space and the unit, or nothing.
     pub(crate) fn suffix(&self) -> String {
         self.unit.as_ref().map(|unit| format!(" {unit}")).unwrap_or_default()
     }

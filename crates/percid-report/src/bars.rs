@@ -1,4 +1,4 @@
-//! Bars: figures of named things, side by side or as shares of a whole.
+//! Bars: named values, side by side or as shares of a whole.
 
 use std::fmt::Write;
 
@@ -35,20 +35,22 @@ enum Entry {
     Row(String, Vec<Option<f64>>),
 }
 
-/// Thickness of a bar with its distance to the next, and around those of a row, in CSS pixels.
+/// Thickness of a bar with its distance to the next, for grouped and for stacked bars, and the
+/// space around those of a row, in CSS pixels.
 const BAR: usize = 17;
 const STACK: usize = 22;
 const AROUND: usize = 6;
-/// With more series than this, figures beside the bars would leave no room for these.
+/// Maximum number of series with values beside the bars: more values would leave no room for the
+/// bars.
 const FIGURES: usize = 3;
-/// Parts of a whole that are larger than this have their number in them, in percent of the axis.
+/// Minimum size of a part of a whole that contains its number, in percent of the axis.
 const NUMBERED: f64 = 12.0;
-/// Colours of parts.
+/// Number of colours of parts.
 const PARTS: usize = 8;
 
 impl Bars {
-    /// A category's bars stand one below the other, each with its number. Bars have no end on a
-    /// logarithmic axis from which their length could be told: there, dots take their place.
+    /// Creates bars that are one below the other in each category, each with its number. On a
+    /// logarithmic axis the length of a bar has no meaning: dots replace the bars there.
     pub fn grouped<S: Into<String>>(
         categories: Axis,
         values: Axis,
@@ -57,7 +59,8 @@ impl Bars {
         Bars::new(Arrangement::Grouped, categories, values, series)
     }
 
-    /// A category's bars stand one behind the other, as the parts of a whole. For linear axes.
+    /// Creates bars that are one behind the other in each category, as the parts of a whole. For
+    /// linear axes.
     pub fn stacked<S: Into<String>>(
         categories: Axis,
         values: Axis,
@@ -77,14 +80,14 @@ impl Bars {
         Bars { arrangement, categories, values, series, rows: Vec::new() }
     }
 
-    /// A heading of the categories that follow.
+    /// Adds a heading of the following categories.
     pub fn group(&mut self, heading: impl Into<String>) -> &mut Self {
         self.rows.push(Entry::Group(heading.into()));
         self
     }
 
-    /// Adds a row with one value per series, in their order. `None`, and values that are missing at
-    /// the end, have no bar; there must not be more than series.
+    /// Adds a row with one value per series, in their order. `None`, and missing values at the end,
+    /// have no bar. There must not be more values than series.
     pub fn category<V: Into<Option<f64>>>(
         &mut self,
         name: impl Into<String>,
@@ -123,7 +126,7 @@ impl Bars {
         }
     }
 
-    /// The same figures as dots.
+    /// Returns the same values as dots.
     fn dots(&self) -> Dots {
         let notes = self.notes();
         let mut dots = Dots::new(self.categories.clone(), self.values.clone(), self.series.clone());
@@ -151,7 +154,7 @@ impl Bars {
         })
     }
 
-    /// Figures stand beside grouped bars, as far as there is room.
+    /// Returns the names of the values beside grouped bars, if there is room.
     fn notes(&self) -> Vec<String> {
         match self.arrangement {
             Arrangement::Grouped if self.series.len() <= FIGURES => self.series.clone(),
@@ -166,7 +169,7 @@ impl Bars {
         }
     }
 
-    /// Shares of a whole fill the axis.
+    /// Returns the kind of the axis's ends: shares of a whole fill the axis.
     fn kind_of_ends(&self) -> Ends {
         match self.arrangement {
             Arrangement::Grouped => Ends::Zero,
@@ -174,14 +177,14 @@ impl Bars {
         }
     }
 
-    /// Where bars end.
+    /// Returns the ends of the bars.
     fn ends(&self) -> Vec<f64> {
         let of = |values: &[Option<f64>]| {
             let shown =
                 values.iter().flatten().copied().filter(|value| self.values.can_show(*value));
             match self.arrangement {
                 Arrangement::Grouped => shown.collect::<Vec<f64>>(),
-                // Less a rounding error, which would be an end of its own.
+                // Remove the rounding error, which would extend the axis.
                 Arrangement::Stacked => {
                     let whole: f64 = shown.sum();
                     vec![0.0, (whole * 1e9).round() / 1e9]
@@ -199,7 +202,7 @@ impl Bars {
         legend::html(self.series.iter().enumerate().map(|(at, name)| (sign(at), name.as_str())))
     }
 
-    /// The colour of a part: few parts are as far from each other as they can be.
+    /// Returns the colour of a part. The colours of few parts differ as much as possible.
     fn part(&self, at: usize) -> usize {
         let parts = self.series.len().clamp(2, PARTS);
         (at * (PARTS - 1) / (parts - 1)) % PARTS
@@ -332,7 +335,7 @@ impl Bars {
     }
 }
 
-/// Values as they stand beside their marks.
+/// Returns values as they are printed beside their marks.
 fn figures(values: &[Option<f64>]) -> Vec<Cell> {
     let text = |value: &Option<f64>| value.map(|value| significant(value, 4)).unwrap_or_default();
     values.iter().map(|value| Cell::from(text(value))).collect()

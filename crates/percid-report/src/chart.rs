@@ -1,4 +1,4 @@
-//! A chart: the plot, what it shows in words, and its numbers.
+//! A chart: the plot, its description, and its numbers.
 
 use crate::bars::Bars;
 use crate::colours::Colours;
@@ -8,7 +8,7 @@ use crate::lines::Lines;
 use crate::timeline::Timeline;
 use crate::tracks::Tracks;
 
-/// What can be drawn.
+/// The kinds of plots.
 #[derive(Clone, Debug)]
 pub enum Plot {
     /// Bars beside or behind each other.
@@ -17,9 +17,9 @@ pub enum Plot {
     Dots(Dots),
     /// Lines through points.
     Lines(Lines),
-    /// What was where from when to when.
+    /// Spans of time on rows.
     Timeline(Timeline),
-    /// What was where over a long time, to be zoomed into.
+    /// Spans of time on rows over a long time, with zoom.
     Tracks(Tracks),
 }
 
@@ -54,12 +54,12 @@ impl From<Tracks> for Plot {
 }
 
 impl Plot {
-    /// Whether the page needs the script that zooms.
+    /// Returns `true` if the page needs the script that zooms.
     pub(crate) fn is_zoomed(&self) -> bool {
         matches!(self, Plot::Tracks(_))
     }
 
-    /// The chart with the number `at` on its page, under a heading of this level.
+    /// Returns the chart with the number `at` on its page, under a heading of this level.
     pub(crate) fn html(
         &self,
         at: usize,

@@ -1,21 +1,21 @@
-//! Colours that mean the same on the whole page.
+//! Colours with the same meaning on the whole page.
 
-/// Which name has which colour: each new one the next, so that a policy has its colour in every
-/// chart of a page.
+/// Assignment of colours to names: each new name gets the next one, so that a policy has the same
+/// colour in every chart of a page.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Colours {
     names: Vec<String>,
-    /// What the tracks before had on them.
+    /// The things of the previous tracks.
     things: String,
 }
 
-/// As many categorical colours as `style.css` has. With the shapes of marks, which repeat in
-/// another rhythm, more names than this can be told apart.
+/// Number of categorical colours in `style.css`. With the shapes of marks, which repeat with
+/// another period, more names than this can be told apart.
 pub(crate) const COLOURS: usize = 6;
-/// As many shapes as there are in [`SHAPES`].
+/// Number of shapes in [`SHAPES`].
 const KINDS: usize = 5;
 
-/// What of a mark tells it from others.
+/// The appearance of a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Look {
     at: usize,
@@ -29,14 +29,14 @@ const SHAPES: [&str; KINDS] = [
     "M0-6.5L5.5 0L0 6.5L-5.5 0z",
     "M-5-2h3v-3h4v3h3v4h-3v3h-4v-3h-3z",
 ];
-/// A ring: the mark of what others are compared with.
+/// A ring: the mark of the reference.
 const RING: &str = "M-5 0a5 5 0 1 0 10 0a5 5 0 1 0-10 0z";
 
 /// Dashes of lines, in CSS pixels.
 const DASHES: [&str; 4] = ["", "7 3", "2 3", "9 3 2 3"];
 
 impl Colours {
-    /// The look of what has this name.
+    /// Returns the look of this name.
     pub(crate) fn of(&mut self, name: &str) -> Look {
         let known = self.names.iter().position(|known| known == name);
         let at = known.unwrap_or_else(|| {
@@ -46,7 +46,7 @@ impl Colours {
         Look { at }
     }
 
-    /// Whether these are not the things that the tracks before had on them.
+    /// Returns `true` if these things differ from those of the previous tracks, and stores them.
     pub(crate) fn are_new(&mut self, things: &str) -> bool {
         let are_new = self.things != things;
         if are_new {
@@ -57,17 +57,17 @@ impl Colours {
 }
 
 impl Look {
-    /// A look by number, for what is numbered and not named.
+    /// Returns a look by number, for numbered things without a name.
     pub(crate) fn numbered(at: usize) -> Look {
         Look { at }
     }
 
-    /// The class of `style.css` with its colour.
+    /// Returns the class of `style.css` with its colour.
     pub(crate) fn class(self) -> String {
         format!("c{}", self.at % COLOURS)
     }
 
-    /// The number of its shape.
+    /// Returns the number of its shape.
     pub(crate) fn shape(self) -> usize {
         self.at % KINDS
     }
@@ -77,7 +77,7 @@ impl Look {
     }
 }
 
-/// The shapes, to be used by their numbers on the whole page.
+/// Returns the definitions of the shapes, to be used by their numbers on the whole page.
 pub(crate) fn definitions(more: &str) -> String {
     let shapes = SHAPES.iter().enumerate();
     let shapes: String =
@@ -95,7 +95,7 @@ mod tests {
     /// Linear red, green and blue, 0 to 1.
     type Colour = [f64; 3];
 
-    /// How people see who lack one kind of cones: Machado, Oliveira and Fernandes, "A
+    /// The vision of people without one kind of cones: Machado, Oliveira and Fernandes, "A
     /// Physiologically-based Model for Simulation of Color Vision Deficiency" (2009), severity 1.
     const SIGHTS: [(&str, [Colour; 3]); 4] = [
         ("all cones", [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]),
@@ -133,7 +133,7 @@ mod tests {
         })
     }
 
-    /// The values of a variable of `style.css`: in light, and in dark.
+    /// Returns the values of a variable of `style.css`: in light, and in dark.
     fn both(variable: &str) -> [Colour; 2] {
         let style = include_str!("style.css");
         let start = format!("--{variable}: #");
@@ -142,14 +142,15 @@ mod tests {
         found.try_into().expect("light and dark")
     }
 
-    /// Relative luminance and contrast as WCAG 2.1 defines them.
+    /// Returns the contrast by the relative luminance, as WCAG 2.1 defines them.
     fn contrast(one: Colour, other: Colour) -> f64 {
         let luminance = |of: Colour| 0.2126 * of[0] + 0.7152 * of[1] + 0.0722 * of[2] + 0.05;
         let (one, other) = (luminance(one), luminance(other));
         one.max(other) / one.min(other)
     }
 
-    /// Distance in Oklab, in which equal distances look alike. Black and white are 1 apart.
+    /// Returns the distance in Oklab, in which equal distances look alike. Black and white are 1
+    /// apart.
     fn distance(one: Colour, other: Colour) -> f64 {
         let lab = |[red, green, blue]: Colour| {
             let [long, middle, short] = [
@@ -172,7 +173,7 @@ mod tests {
         sight.map(|row| (0..3).map(|at| row[at] * of[at]).sum::<f64>().clamp(0.0, 1.0))
     }
 
-    /// The closest two of these to any of the sights.
+    /// Returns the distance of the closest two colours in any of the kinds of vision.
     fn closest(colours: &[Colour]) -> f64 {
         let mut least = f64::INFINITY;
         for (_, sight) in SIGHTS {
@@ -192,7 +193,7 @@ mod tests {
             let colours: Vec<Colour> =
                 (0..COLOURS).map(|at| both(&format!("c{at}"))[theme]).collect();
             for colour in &colours {
-                // What WCAG 2.1 (criterion 1.4.11) asks of graphics.
+                // The requirement of WCAG 2.1 (criterion 1.4.11) on graphics.
                 let contrast = contrast(*colour, page);
                 assert!(contrast >= 3.0, "{contrast:.2} in theme {theme}");
             }
@@ -204,7 +205,7 @@ mod tests {
         assert!(control < APART, "{control:.3}");
     }
 
-    /// Four times the distance at which neighbouring patches differ at all, about 0.02.
+    /// Four times the smallest visible distance between adjacent patches, which is about 0.02.
     const APART: f64 = 0.08;
 
     #[test]

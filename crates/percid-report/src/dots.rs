@@ -1,4 +1,4 @@
-//! Dots: figures of the same thing from several sources, joined by a line.
+//! Dots: values of the same quantity from several sources, joined by a line.
 
 use std::fmt::Write;
 
@@ -12,8 +12,8 @@ use crate::rows::{Drawn, Line, Rows};
 use crate::scale::{Ends, Scale};
 use crate::table::{Align, Cell, Table};
 
-/// Rows with a dot for each series, joined by a line from the least to the most, on one scale for
-/// all rows and panels. What is compared are places, so that the axis may be logarithmic.
+/// Rows with a dot for each series, joined by a line from the smallest to the largest, on one scale
+/// for all rows and panels. The positions are compared, so the axis may be logarithmic.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dots {
     rows: Axis,
@@ -31,7 +31,7 @@ enum Entry {
     Row { name: String, dots: Vec<Dot> },
 }
 
-/// What a row has in one panel.
+/// The content of a row in one panel.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Dot {
     values: Vec<Option<f64>>,
@@ -39,24 +39,25 @@ pub struct Dot {
     notes: Vec<Cell>,
 }
 
-/// Of a row, in CSS pixels: with all dots on one line, and for each dot with lines of their own.
+/// Height of a row with all dots on one line, and of each line if every dot has its own, in CSS
+/// pixels.
 const HEIGHT: usize = 22;
 const LANE: usize = 11;
-/// More series than this would hide each other on one line.
+/// Maximum number of series on one line: more would hide each other.
 const ON_ONE_LINE: usize = 3;
 
 impl Dot {
-    /// One value for each series, in their order; those that are missing have no dot.
+    /// Creates dots with one value for each series, in their order; missing values have no dot.
     pub fn new<V: Into<Option<f64>>>(values: impl IntoIterator<Item = V>) -> Dot {
         Dot { values: values.into_iter().map(Into::into).collect(), ..Dot::default() }
     }
 
-    /// That the first series has no single value but everything from `low` to `high`.
+    /// Sets a range from `low` to `high` in place of a single value of the first series.
     pub fn range(self, low: f64, high: f64) -> Dot {
         Dot { range: Some((low, high)), ..self }
     }
 
-    /// A figure beside the dots, in the order of [`Dots::notes`].
+    /// Adds a value beside the dots, in the order of [`Dots::notes`].
     pub fn note(mut self, note: impl Into<Cell>) -> Dot {
         self.notes.push(note.into());
         self
@@ -64,7 +65,7 @@ impl Dot {
 }
 
 impl Dots {
-    /// No rows yet. `rows` says what their names are, `values` what the dots show.
+    /// Creates a plot without rows. `rows` is the axis of their names, `values` that of the dots.
     pub fn new<S: Into<String>>(
         rows: Axis,
         values: Axis,
@@ -75,33 +76,32 @@ impl Dots {
         Dots { rows, values, series, has_reference: false, panels, notes, lines }
     }
 
-    /// The first series is what the others are compared with: it is drawn as a ring without a
-    /// colour of its own.
+    /// Makes the first series the reference of the others: it is drawn as a ring without a colour.
     #[must_use]
     pub fn reference(self) -> Dots {
         Dots { has_reference: true, ..self }
     }
 
-    /// Small multiples: every row has the dots of each of these, in their colours, beside each
-    /// other. There must be one at least.
+    /// Sets small multiples: every row has the dots of each panel side by side, in the panel's
+    /// colour. There must be at least one.
     #[must_use]
     pub fn panels<S: Into<String>>(self, panels: impl IntoIterator<Item = S>) -> Dots {
         Dots { panels: panels.into_iter().map(Into::into).collect(), ..self }
     }
 
-    /// What the figures beside the dots are.
+    /// Sets the headings of the values beside the dots.
     #[must_use]
     pub fn notes<S: Into<String>>(self, notes: impl IntoIterator<Item = S>) -> Dots {
         Dots { notes: notes.into_iter().map(Into::into).collect(), ..self }
     }
 
-    /// A heading of the rows that follow.
+    /// Adds a heading of the following rows.
     pub fn group(&mut self, heading: impl Into<String>) -> &mut Dots {
         self.lines.push(Entry::Group(heading.into()));
         self
     }
 
-    /// Adds a row with what it has in each panel.
+    /// Adds a row with its content in each panel.
     pub fn row(
         &mut self,
         name: impl Into<String>,
@@ -150,7 +150,8 @@ impl Dots {
         if self.on_one_line() { HEIGHT } else { self.series.len() * LANE + LANE }
     }
 
-    /// On an axis that reaches near 0, the distance from there says something.
+    /// Returns the kind of the axis's ends. If the axis reaches near 0, the distance from 0 is
+    /// meaningful.
     fn ends(&self) -> Ends {
         let shown = self.values();
         let low = shown.iter().copied().fold(f64::INFINITY, f64::min);
@@ -173,8 +174,8 @@ impl Dots {
         self.dots().flat_map(of).filter(|value| self.values.can_show(*value)).collect()
     }
 
-    /// Those of the panels, if there are several; otherwise those of the series. What is compared
-    /// with has none.
+    /// Returns the looks of the panels, if there are several; otherwise those of the series. The
+    /// reference has none.
     fn looks(&self, colours: &mut Colours) -> Vec<Look> {
         if self.has_panels() {
             return self.panels.iter().map(|name| colours.of(name)).collect();
@@ -218,7 +219,7 @@ impl Dots {
     fn svg(&self, row: &str, panel: usize, dot: &Dot, scale: &Scale, looks: &[Look]) -> String {
         let mut out = self.between(dot, scale);
         let colour = if self.has_panels() { looks[panel].class() } else { String::new() };
-        // The ring comes last: it lies around what it is compared with.
+        // The ring is drawn last: it surrounds the dots that are compared with it.
         for series in (0..self.series.len()).rev() {
             let Some(value) = dot.values[series].filter(|value| self.values.can_show(*value))
             else {
@@ -240,7 +241,7 @@ impl Dots {
         out
     }
 
-    /// The line between the dots, and the range of the first series.
+    /// Returns the line between the dots, and the range of the first series.
     fn between(&self, dot: &Dot, scale: &Scale) -> String {
         let mut out = String::new();
         let line = |class: &str, low: f64, high: f64| {
@@ -259,7 +260,7 @@ impl Dots {
         out
     }
 
-    /// In percent, from above.
+    /// Returns the position from above, in percent.
     fn height_of(&self, series: usize) -> f64 {
         if self.on_one_line() {
             50.0
@@ -305,7 +306,7 @@ impl Dots {
         }
     }
 
-    /// One row for each row and panel.
+    /// Returns a table with one row for each row and panel.
     fn table(&self) -> Table {
         let mut columns = vec![(self.rows.title(), Align::Left)];
         if self.has_panels() {
@@ -330,7 +331,7 @@ impl Dots {
         table
     }
 
-    /// Those that do not repeat a series.
+    /// Returns the notes that do not repeat a series.
     fn extra_notes(&self) -> impl Iterator<Item = &String> {
         self.notes.iter().filter(|note| !self.series.contains(note))
     }
@@ -372,7 +373,7 @@ mod tests {
         let drawing = dots.drawing(&mut Colours::default());
         let places: Vec<&str> =
             drawing.html.split(" x=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
-        // The legend's two, then each panel's, the reference last.
+        // Two marks of the legend, then those of each panel, the reference last.
         assert_eq!(places.len(), 2 + 3);
         assert_eq!(places[2], places[4], "100 ns in both panels");
         let Numbers::Table(table) = drawing.numbers else { unreachable!("dots have a table") };

@@ -1,25 +1,25 @@
-//! What every plot hands to the page: marks, words and numbers.
+//! The interface between plots and the page: marks, words and numbers.
 
 use crate::escape;
 use crate::table::Table;
 
-/// A plot as the page needs it.
+/// A plot in the form that the page needs.
 #[derive(Debug)]
 pub(crate) struct Drawing {
     /// The drawing itself, as HTML with SVG in it.
     pub(crate) html: String,
-    /// What is drawn, for readers who cannot see it.
+    /// A description of the drawing, for readers who cannot see it.
     pub(crate) description: String,
-    /// What is not drawn, or not as expected.
+    /// Notes on values that are not drawn, or not as expected.
     pub(crate) remarks: Vec<String>,
     pub(crate) numbers: Numbers,
 }
 
-/// The numbers behind a plot.
+/// The numbers of a plot.
 #[derive(Debug)]
 pub(crate) enum Numbers {
     Table(Table),
-    /// For those too many for a table: a heading, and one line for each of `rows`.
+    /// Numbers that are too many for a table: a heading, and one line for each of `rows`.
     Text {
         text: String,
         rows: usize,

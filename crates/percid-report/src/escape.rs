@@ -1,6 +1,6 @@
-//! Text as it has to be written in HTML.
+//! Escaping of text in HTML.
 
-/// For HTML, between tags and in quoted attributes.
+/// Escapes text for HTML, between tags and in quoted attributes.
 pub(crate) fn html(text: &str) -> String {
     replace(text, |character| match character {
         '&' => Some("&amp;"),
@@ -12,13 +12,13 @@ pub(crate) fn html(text: &str) -> String {
     })
 }
 
-/// For HTML, in paragraphs, which empty lines separate.
+/// Escapes text for HTML, in paragraphs, which are separated by empty lines.
 pub(crate) fn paragraphs(text: &str) -> String {
     let paragraphs = text.split("\n\n").map(str::trim).filter(|text| !text.is_empty());
     paragraphs.map(|text| format!("<p>{}</p>\n", words(text))).collect()
 }
 
-/// Names of options are not broken after their hyphens.
+/// Prevents line breaks after the hyphens of option names.
 fn words(text: &str) -> String {
     let word = |word: &str| match word.strip_prefix("--") {
         Some(rest) if rest.starts_with(char::is_alphabetic) => {

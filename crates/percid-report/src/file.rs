@@ -1,19 +1,19 @@
-//! Writing a file so that no reader ever sees half of it.
+//! Writing a file so that no reader ever sees a part of it.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Writes `text` to a new file beside `path` and gives it that name, in place of what had it
-/// before.
+/// Writes `text` to a new file beside `path`, and renames it to `path`, replacing an existing file.
 ///
-/// What is not a plain file (a device, a pipe) is written to as it is; a link stays, and what it
-/// leads to is replaced.
+/// A path that is no plain file (a device, a pipe) is written to directly. A link is kept, and its
+/// target is replaced.
 ///
 /// # Errors
 ///
-/// Those of the file system, with the path in the message. What was at `path` is as it was.
+/// Returns the errors of the file system, with the path in the message. The file at `path` is
+/// unchanged then.
 pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
     write(path, text.as_bytes())
         .map_err(|cause| io::Error::new(cause.kind(), format!("{}: {cause}", path.display())))
@@ -32,13 +32,13 @@ fn rename_over(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let temporary = beside(path)?;
     let written = fill(&temporary, bytes).and_then(|()| fs::rename(&temporary, path));
     if written.is_err() {
-        // The error that led here says more than one about this file would.
+        // The original error is more informative than one about this file.
         let _ = fs::remove_file(&temporary);
     }
     written
 }
 
-/// In the same folder, because files can only be renamed within one file system.
+/// Returns a path in the same folder, because files can only be renamed within one file system.
 fn beside(path: &Path) -> io::Result<PathBuf> {
     let Some(name) = path.file_name() else {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "the name of a file is expected"));
@@ -52,7 +52,7 @@ fn beside(path: &Path) -> io::Result<PathBuf> {
 fn fill(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = File::options().write(true).create_new(true).open(path)?;
     file.write_all(bytes)?;
-    // Else a crash of the machine soon after can leave the new name with nothing in it.
+    // Otherwise a crash of the machine soon after can leave an empty file under the new name.
     file.sync_all()
 }
 
@@ -62,7 +62,7 @@ mod tests {
 
     use super::*;
 
-    /// An empty folder of this test's own.
+    /// Returns an empty folder for this test.
     fn folder(name: &str) -> PathBuf {
         let folder =
             std::env::temp_dir().join(format!("percid-report-{name}-{}", std::process::id()));

@@ -1,4 +1,4 @@
-//! What a mark means, above the drawing.
+//! The meaning of marks, above the drawing.
 
 use std::fmt::Write;
 
@@ -11,9 +11,9 @@ use crate::patterns;
 pub(crate) enum Sign {
     /// A mark of this look.
     Mark(Look),
-    /// A mark of this shape, whose colour says something else.
+    /// A mark of this shape, whose colour has another meaning.
     Shape(usize),
-    /// The ring around what others are compared with.
+    /// The ring around the compared dots.
     Ring,
     /// A line with marks.
     Line(Look),
@@ -21,17 +21,17 @@ pub(crate) enum Sign {
     Patch(Look),
     /// A patch in the colour of a part of a whole.
     Part(usize),
-    /// A patch with a pattern, whose colour says something else.
+    /// A patch with a pattern, whose colour has another meaning.
     Pattern(u32),
 }
 
-/// A list that takes as many lines as it needs. One entry alone needs no legend.
+/// Returns a list over as many lines as it needs. A single entry needs no legend.
 pub(crate) fn html<'a>(entries: impl IntoIterator<Item = (Sign, &'a str)>) -> String {
     let entries: Vec<_> = entries.into_iter().collect();
     if entries.len() < 2 { String::new() } else { all(entries) }
 }
 
-/// The same where one entry alone says something, too.
+/// Returns the list even for a single entry.
 pub(crate) fn all<'a>(entries: impl IntoIterator<Item = (Sign, &'a str)>) -> String {
     let mut out = String::from("<ul class=\"legend\">");
     for (sign, name) in entries {
@@ -47,7 +47,7 @@ pub(crate) fn all<'a>(entries: impl IntoIterator<Item = (Sign, &'a str)>) -> Str
 }
 
 impl Sign {
-    /// Width in CSS pixels, and what is drawn in it.
+    /// Returns the width in CSS pixels, and the drawing in it.
     fn drawn(self) -> (u32, String) {
         match self {
             Sign::Mark(look) => (

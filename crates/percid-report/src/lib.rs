@@ -1,12 +1,13 @@
-//! Reports in one HTML file: text, pictures and tables that need no network, and no script to be read.
+//! Reports in one HTML file: text, pictures and tables that need no network, and no script to be
+//! read.
 //!
-//! A [`Page`] is written from top to bottom. It knows nothing about what is reported: figures come
-//! in as numbers and names, and all text is escaped. The file is complete in itself: pictures are
-//! SVG in the page, a content security policy forbids the browser every connection and every script but
-//! the page's own, which only pages with [`Tracks`] have, and only for zooming in,
-//! and the numbers behind each picture stand beneath it. Colours follow the reader's preference for
-//! light or dark, keep their meaning through the page and are told apart by colour-blind readers;
-//! the page fits a phone and paper.
+//! A [`Page`] is written from top to bottom. It is independent of the reported subject: values are
+//! passed as numbers and names, and all text is escaped. The file is complete in itself: pictures
+//! are SVG in the page, and the numbers of each picture are beneath it. A content security policy
+//! forbids the browser every connection, and every script except the page's own. Only pages with
+//! [`Tracks`] have that script, and only for zooming in. Colours follow the reader's preference for
+//! light or dark, keep their meaning through the page and can be told apart by colour-blind
+//! readers. The page fits a phone and paper.
 //!
 //! ```
 //! use percid_report::{Align, Axis, Dot, Dots, Page, Table};
@@ -25,25 +26,25 @@
 //! assert!(page.render().starts_with("<!DOCTYPE html>"));
 //! ```
 //!
-//! # Which chart
+//! # Choosing a chart
 //!
-//! - [`Dots`]: figures of the same thing from several sources, such as published and simulated; in
-//!   small multiples with [`Dots::panels`]. Places are compared: the axis may be logarithmic.
+//! - [`Dots`]: values of the same quantity from several sources, such as published and simulated;
+//!   in small multiples with [`Dots::panels`]. Positions are compared: the axis may be logarithmic.
 //! - [`Bars`]: lengths that are compared, or parts of a whole. They begin at 0; on a logarithmic
 //!   axis they become dots.
 //! - [`Lines`]: one quantity over another.
-//! - [`Timeline`]: what was where, from when to when.
+//! - [`Timeline`]: spans of time on rows.
 //! - [`Tracks`]: the same over a long time, as an overview that can be zoomed into.
 //!
-//! # Why no library draws
+//! # Alternatives
 //!
-//! Of the libraries that draw charts for the web, those that run in the browser (plotly.js 4.7 MB,
-//! ECharts 1 MB) are larger than a page should be and show nothing without a script. Those that
-//! draw SVG in Rust (plotters, poloto, charming without its script) place text without knowing how
-//! wide it is, in a picture of a fixed width: on a phone it becomes too small to be read, and
-//! whether labels overlap depends on the reader's fonts. Here, names, figures and numbers of axes
-//! are HTML that the browser lays out; only marks are SVG, placed in percent, so that the same
-//! picture fits every width. What is left to write is a scale and a few shapes.
+//! Charting libraries that run in the browser (plotly.js 4.7 MB, ECharts 1 MB) are larger than a
+//! page should be and show nothing without a script. Those that draw SVG in Rust (plotters, poloto,
+//! charming without its script) place text without knowing its width, in a picture of a fixed
+//! width. On a phone it becomes too small to be read, and the overlap of labels depends on the
+//! reader's fonts. In this crate, names, values and numbers of axes are HTML that the browser lays
+//! out. Only marks are SVG, placed in percent, so that the same picture fits every width. The
+//! remaining work is a scale and a few shapes.
 
 mod axis;
 mod bars;

@@ -12,7 +12,7 @@ use crate::plane::Plane;
 use crate::scale::{Ends, Scale};
 use crate::table::{Align, Table};
 
-/// Points of several series, each joined by a line in the order in which they are given.
+/// Points of several series, each joined by a line in the given order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lines {
     x: Axis,
@@ -26,13 +26,13 @@ struct Series {
     points: Vec<(f64, f64)>,
 }
 
-/// Of the drawing area, in CSS pixels.
+/// Height of the drawing area, in CSS pixels.
 const HEIGHT: usize = 300;
-/// More points than this on a line are drawn without their marks, which would hide each other.
+/// Maximum number of points of a line that have marks: more would hide each other.
 const MARKED: usize = 30;
 
 impl Lines {
-    /// Empty axes.
+    /// Creates empty axes.
     pub fn new(x: Axis, y: Axis) -> Self {
         Lines { x, y, series: Vec::new() }
     }
@@ -72,7 +72,7 @@ impl Lines {
         }
     }
 
-    /// Both axes; the vertical one reaches down to 0 where that is not far away.
+    /// Returns both axes; the vertical one reaches down to 0 if that is not far away.
     fn scales(&self) -> (Scale, Scale) {
         let points = || self.series.iter().flat_map(|series| &series.points);
         let shown = || points().filter(|point| self.can_show(**point));
@@ -89,7 +89,8 @@ impl Lines {
         self.x.can_show(x) && self.y.can_show(y)
     }
 
-    /// The line, which is as wide as the page, and marks, which stay as they are.
+    /// Returns the line, which is scaled to the width of the page, and marks, which keep their
+    /// size.
     fn drawn(&self, Series { name, points }: &Series, look: Look, x: &Scale, y: &Scale) -> String {
         let place = |point: (f64, f64)| (x.place(point.0), 100.0 - y.place(point.1));
         let (mut path, mut marks, mut pen) = (String::new(), String::new(), 'M');

@@ -1,7 +1,7 @@
-//! Numbers as they are written on pages.
+//! Formatting of numbers on pages.
 
-/// With this many significant digits at most, and thousands separated. Whole numbers keep all of
-/// their digits.
+/// Formats a number with at most this many significant digits, and separated thousands. Whole
+/// numbers keep all of their digits.
 pub(crate) fn significant(value: f64, digits: i32) -> String {
     if !value.is_finite() {
         return value.to_string();
@@ -14,7 +14,7 @@ pub(crate) fn significant(value: f64, digits: i32) -> String {
     separated(&decimal(value, decimals))
 }
 
-/// With this many decimals at most.
+/// Formats a number with at most this many decimals.
 pub(crate) fn decimal(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
     match text.contains('.') {
@@ -23,7 +23,7 @@ pub(crate) fn decimal(value: f64, decimals: usize) -> String {
     }
 }
 
-/// At an axis, where there is little room.
+/// Formats a number for an axis, which has little room.
 pub(crate) fn tick(value: f64) -> String {
     let large = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k")];
     match large.into_iter().find(|(least, _)| value.abs() >= *least) {
@@ -33,7 +33,7 @@ pub(crate) fn tick(value: f64) -> String {
     }
 }
 
-/// Percent of a length, for coordinates.
+/// Formats a percentage of a length, for coordinates.
 pub(crate) fn percent(value: f64) -> String {
     let text = format!("{value:.2}");
     let text = text.trim_end_matches('0').trim_end_matches('.');

@@ -1,4 +1,4 @@
-//! The page: its parts in order, and the file they become.
+//! The page: its parts in order, and its HTML file.
 
 use std::io;
 use std::path::Path;
@@ -18,11 +18,11 @@ pub struct Page {
     sections: Vec<Section>,
     colours: Colours,
     charts: usize,
-    /// Whether any of them can be zoomed into.
+    /// `true` if any of them can be zoomed into.
     is_zoomed: bool,
 }
 
-/// What stands under one heading: pictures, and below them tables.
+/// The content under one heading: pictures, and tables below them.
 #[derive(Clone, Debug, Default)]
 struct Section {
     heading: Option<String>,
@@ -30,21 +30,21 @@ struct Section {
     text: String,
     charts: String,
     tables: Vec<Table>,
-    /// As a terminal shows it.
+    /// Terminal output.
     printed: String,
 }
 
-/// How deep a section stands.
+/// The nesting level of a section.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Level {
     #[default]
     Section,
-    /// Part of the section before it.
+    /// A part of the section before it.
     Subsection,
 }
 
 impl Level {
-    /// The number of its heading; the one below it is that of its charts and tables.
+    /// Returns the number of its heading; the one below it is that of its charts and tables.
     fn number(self) -> u8 {
         match self {
             Level::Section => 2,
@@ -53,7 +53,8 @@ impl Level {
     }
 }
 
-/// Nothing may be loaded, from anywhere, and nothing runs: all there is stands in the page itself.
+/// Content security policy: nothing is loaded, from anywhere, and nothing runs. The page contains
+/// everything.
 const POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 
@@ -62,13 +63,14 @@ const POLICY: &str =
 const SCRIPT: &str = include_str!("tracks.js");
 const HASH: &str = "pQG42ReGjj2NXFRjFRpApErSeEa26aJgDhzunVyg6eg=";
 
-/// Tables of more rows than this are folded up even where there is no chart.
+/// Maximum number of rows of a table that is not folded up, in sections without a chart.
 const OPEN: usize = 12;
-/// Fewer sections than this are found without a list of them.
+/// Minimum number of sections for a list of them.
 const LISTED: usize = 3;
 
 impl Page {
-    /// A page with a title, and below it the text that says what was done, when and where.
+    /// Creates a page with a title, and below it the text that describes the work, its time and
+    /// place.
     ///
     /// Empty lines in this text, and in those of sections and charts, separate paragraphs.
     pub fn new(title: impl Into<String>, lead: impl AsRef<str>) -> Self {
@@ -82,14 +84,14 @@ impl Page {
         }
     }
 
-    /// A heading and text, which may be empty. Its first paragraph is set larger: it should say the
-    /// result in one sentence.
+    /// Begins a section with a heading and a text, which may be empty. Its first paragraph is set
+    /// larger: it should contain the result in one sentence.
     pub fn section(&mut self, heading: impl AsRef<str>, text: impl AsRef<str>) -> &mut Self {
         self.begin(Level::Section, heading.as_ref(), text.as_ref())
     }
 
-    /// The same for a part of the section before it, which the list of sections leaves out where
-    /// it would become long.
+    /// Begins a part of the previous section. The list of sections leaves it out if the list would
+    /// become long.
     pub fn subsection(&mut self, heading: impl AsRef<str>, text: impl AsRef<str>) -> &mut Self {
         self.begin(Level::Subsection, heading.as_ref(), text.as_ref())
     }
@@ -100,8 +102,8 @@ impl Page {
         self
     }
 
-    /// Gives these names their colours now, in this order, so that they do not depend on which
-    /// chart names them first.
+    /// Assigns colours to these names now, in this order, so that they do not depend on the first
+    /// chart that contains them.
     pub fn colours<S: AsRef<str>>(&mut self, names: impl IntoIterator<Item = S>) -> &mut Self {
         for name in names {
             self.colours.of(name.as_ref());
@@ -109,23 +111,23 @@ impl Page {
         self
     }
 
-    /// A table of the section. It stands below the section's charts, and is folded up if there are
+    /// Adds a table to the section. It is below the section's charts, and is folded up if there are
     /// any or if it is long.
     pub fn table(&mut self, table: Table) -> &mut Self {
         self.current().tables.push(table);
         self
     }
 
-    /// Text as a terminal shows it, at the end of the section. Its lines are not broken: where they
-    /// are longer than the page is wide, the text scrolls in its own box.
+    /// Adds terminal output, at the end of the section. Its lines are not broken: if they are
+    /// longer than the page is wide, the text scrolls in its own box.
     pub fn printed(&mut self, text: impl AsRef<str>) -> &mut Self {
         let html = format!("<pre tabindex=\"0\">{}</pre>\n", escape::html(text.as_ref()));
         self.current().printed.push_str(&html);
         self
     }
 
-    /// A chart under its title, with text that says what can be seen in it. The numbers follow it,
-    /// folded up.
+    /// Adds a chart under its title, with a text that describes it. The numbers follow it, folded
+    /// up.
     pub fn chart(
         &mut self,
         title: impl AsRef<str>,
@@ -150,7 +152,7 @@ impl Page {
         &mut self.sections[last]
     }
 
-    /// The whole file.
+    /// Returns the whole file.
     pub fn render(&self) -> String {
         let (title, lead) = (escape::html(&self.title), &self.lead);
         let style = include_str!("style.css");
@@ -185,11 +187,11 @@ impl Page {
     }
 
     /// Writes the file under a temporary name beside `path` and renames it, so that no reader sees
-    /// half of it. A device or a pipe at `path` is written to.
+    /// a part of it. A device or a pipe at `path` is written to directly.
     ///
     /// # Errors
     ///
-    /// Those of the file system, with the path in the message.
+    /// Returns the errors of the file system, with the path in the message.
     pub fn write(&self, path: &Path) -> io::Result<()> {
         file::replace(path, &self.render())
     }
@@ -201,7 +203,7 @@ impl Page {
                 sections.filter(|(_, section)| level.is_none_or(|level| section.level == level));
             sections.filter_map(|(at, section)| Some((at, section.heading.as_deref()?))).collect()
         };
-        // Those of all levels where there is one section only.
+        // The headings of all levels, if there are few sections.
         let mut headings = of_level(Some(Level::Section));
         if headings.len() < LISTED {
             headings = of_level(None);
@@ -232,7 +234,7 @@ impl Page {
         out.push_str(charts);
         out.extend(tables.iter().map(|table| {
             let is_open = charts.is_empty() && table.rows() <= OPEN;
-            // The only one of its section is what the section's heading says.
+            // The section's heading describes its only table.
             if is_open && tables.len() == 1 {
                 return table.html(label);
             }

@@ -1,13 +1,13 @@
-//! Patterns in each colour: what tells numbers apart where colours say something else.
+//! Patterns in each colour, which distinguish numbers if colours have another meaning.
 
 use std::fmt::Write;
 
 use crate::colours::COLOURS;
 
-/// How many there are; larger numbers have them in turn.
+/// Number of patterns; larger numbers repeat them.
 pub(crate) const PATTERNS: u32 = 6;
 
-/// Their lines on a tile of 8 by 8.
+/// The lines of the patterns on a tile of 8 by 8.
 const LINES: [&str; PATTERNS as usize] = [
     "",
     "M5 0h2v8h-2z",
@@ -17,12 +17,12 @@ const LINES: [&str; PATTERNS as usize] = [
     "M2 2h3v4H2z",
 ];
 
-/// A tile in the units of a drawing: in x one part of time is about a tenth of a CSS pixel, in y a row
-/// is some twenty.
+/// A tile in the units of a drawing: horizontally one part of time is about a tenth of a CSS pixel,
+/// vertically a row is about twenty.
 const WIDTH: u32 = 72;
 const HEIGHT: f64 = 0.4;
 
-/// How a mark of this colour is drawn.
+/// Returns the stroke of a mark with this colour and number.
 pub(crate) fn stroke(colour: usize, number: u32) -> String {
     match number % PATTERNS {
         0 => "currentColor".to_owned(),
@@ -30,12 +30,12 @@ pub(crate) fn stroke(colour: usize, number: u32) -> String {
     }
 }
 
-/// Which numbers have a pattern.
+/// Returns the numbers that have a pattern.
 pub(crate) fn name(what: &str, pattern: u32) -> String {
     format!("{what} {pattern}, {}, ...", pattern + PATTERNS)
 }
 
-/// One of them, as a sign of 16 by 16 CSS pixels.
+/// Returns a pattern as a sign of 16 by 16 CSS pixels.
 pub(crate) fn sign(pattern: u32) -> String {
     let lines = LINES[(pattern % PATTERNS) as usize];
     let at = |x: u32, y: u32| format!("<path transform=\"translate({x} {y})\" d=\"{lines}\"/>");
@@ -43,7 +43,8 @@ pub(crate) fn sign(pattern: u32) -> String {
     format!("<rect width=\"16\" height=\"16\"/><g class=\"gap\">{lines}</g>")
 }
 
-/// All of them in all colours, to be used by their names on the whole page.
+/// Returns the definitions of all patterns in all colours, to be used by their names on the whole
+/// page.
 pub(crate) fn definitions() -> String {
     let mut out = String::new();
     for colour in 0..COLOURS {

@@ -6,20 +6,20 @@ use crate::escape;
 use crate::number::percent;
 use crate::scale::{Scale, Tick};
 
-/// What is drawn, and the axes below and beside it.
+/// The content of the area, and the axes below and beside it.
 #[derive(Debug)]
 pub(crate) struct Plane {
     pub(crate) x_caption: String,
     pub(crate) y_caption: String,
-    /// Of the area, in CSS pixels.
+    /// Height of the area, in CSS pixels.
     pub(crate) height: usize,
     pub(crate) y_ticks: Vec<Tick>,
     pub(crate) x: Scale,
-    /// SVG.
+    /// The drawing, as SVG.
     pub(crate) content: String,
 }
 
-/// Width of the drawing area on a phone, and on a page that is no phone's, in CSS pixels.
+/// Width of the drawing area on a phone, and on a wider page, in CSS pixels.
 const NARROW: f64 = 260.0;
 const WIDE: f64 = 480.0;
 

@@ -1,7 +1,7 @@
-//! Rows of a chart: a name, a drawing for each panel, and figures beside it.
+//! Rows of a chart: a name, a drawing for each panel, and values beside it.
 //!
-//! Names and figures are HTML, so that the browser, which knows their widths, breaks and aligns
-//! them; only what has a place on the axis is SVG, in percent of the axis's length.
+//! Names and values are HTML, so that the browser, which knows their widths, breaks and aligns
+//! them. Only marks with a position on the axis are SVG, in percent of the axis's length.
 
 use std::fmt::Write;
 
@@ -10,44 +10,44 @@ use crate::number::percent;
 use crate::scale::{Scale, Tick};
 use crate::table::Cell;
 
-/// Windows of a phone, and wider ones: at an axis of the same length in percent, more numbers find
-/// room in these.
+/// Classes of windows: phones, and wider ones. Ticks are in percent, and an axis of a wider window
+/// has room for more numbers.
 const CLASSES: [&str; 2] = ["narrow", "wide"];
-/// Width of a drawing alone on a phone and on the narrowest screen that is none, with a name, and
-/// of names and labels, in CSS pixels.
+/// Width of a single drawing on a phone and on the narrowest larger screen, with a name, and of
+/// names and labels, in CSS pixels.
 const PHONE: f64 = 320.0;
 const SCREEN: f64 = 700.0;
 const NAME: f64 = 250.0;
 const LABEL: f64 = 90.0;
-/// A character of a figure, and the distance between figures, in CSS pixels.
+/// Width of a character of a value, and the distance between values, in CSS pixels.
 const CHARACTER: f64 = 9.0;
 const GAP: f64 = 14.0;
 
-/// Everything that stands in the rows, from top to bottom.
+/// The content of the rows, from top to bottom.
 #[derive(Debug)]
 pub(crate) struct Rows {
-    /// What the names of the rows are.
+    /// The heading of the rows' names.
     pub(crate) heading: String,
-    /// One drawing in each row for each of these. A single one may be without a name.
+    /// The panels: each row has one drawing for each of them. A single one may be without a name.
     pub(crate) panels: Vec<String>,
-    /// What the figures beside each drawing are.
+    /// The headings of the values beside each drawing.
     pub(crate) notes: Vec<String>,
-    /// Beneath the axis.
+    /// The text beneath the axis.
     pub(crate) caption: String,
     pub(crate) scale: Scale,
-    /// Of the drawings, in CSS pixels.
+    /// Height of the drawings, in CSS pixels.
     pub(crate) height: usize,
     pub(crate) lines: Vec<Line>,
 }
 
-/// A row, or the heading of those that follow.
+/// A row, or the heading of the following rows.
 #[derive(Debug)]
 pub(crate) enum Line {
     Group(String),
     Row { name: String, cells: Vec<Drawn> },
 }
 
-/// What a row has in one panel: the content of the drawing, and figures beside it.
+/// The content of a row in one panel: the drawing, and values beside it.
 #[derive(Debug)]
 pub(crate) struct Drawn {
     pub(crate) svg: String,
@@ -86,8 +86,8 @@ impl Rows {
         self.panels.len() > 1
     }
 
-    /// Columns of a wide window, and those of a narrow one, where names and panels stand below each
-    /// other.
+    /// Returns the columns of a wide window, and those of a narrow one, in which names and panels
+    /// are one below the other.
     fn opening(&self) -> String {
         let notes = " min-content".repeat(self.notes.len());
         let panel = format!(" minmax(0, 1fr){notes}");
@@ -121,7 +121,7 @@ impl Rows {
         out
     }
 
-    /// The panel's name again, for windows in which panels stand below each other.
+    /// Returns the panel's name again, for windows in which panels are one below the other.
     fn label(&self, panel: &str) -> String {
         if self.named_panels() {
             format!("<span class=\"label\">{}</span>", escape::html(panel))
@@ -144,7 +144,7 @@ impl Rows {
         out
     }
 
-    /// Of windows of this class.
+    /// Returns the ticks for windows of this class.
     fn ticks(&self, class: &str) -> Vec<Tick> {
         let (panels, notes) = (self.panels.len() as f64, self.width_of_notes());
         let room = match (class, self.named_panels()) {
@@ -156,7 +156,8 @@ impl Rows {
         self.scale.ticks(room)
     }
 
-    /// Of the figures beside a drawing, in CSS pixels. Their headings are broken between words.
+    /// Returns the width of the values beside a drawing, in CSS pixels. Their headings are broken
+    /// between words.
     fn width_of_notes(&self) -> f64 {
         let cells = |at: usize| {
             let rows = self.lines.iter().filter_map(|line| match line {

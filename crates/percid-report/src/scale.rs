@@ -1,9 +1,9 @@
-//! Where a value stands on an axis, and which values are written there.
+//! Positions of values on an axis, and the values that are written there.
 
 use crate::axis::Axis;
 use crate::number;
 
-/// The values between the two ends of an axis, and how they are divided.
+/// The values between the two ends of an axis, and their divisions.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Scale {
     low: f64,
@@ -14,19 +14,19 @@ pub(crate) struct Scale {
 /// A value that is written at an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Tick {
-    /// In percent of the axis's length, from its low end.
+    /// The position in percent of the axis's length, from its low end.
     pub(crate) place: f64,
     pub(crate) text: String,
 }
 
-/// Which values the ends of an axis have to be among.
+/// The rule for the values at the ends of an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ends {
-    /// Those of the data.
+    /// The values of the data.
     Data,
-    /// Those of the data, and 0: where lengths are compared, or where 0 is not far away.
+    /// The values of the data, and 0: if lengths are compared, or if 0 is not far away.
     Zero,
-    /// Exactly those of the data, without being rounded.
+    /// Exactly the values of the data, without rounding.
     Exact,
 }
 
@@ -35,8 +35,8 @@ const CHARACTER: f64 = 7.5;
 const APART: f64 = 18.0;
 
 impl Scale {
-    /// An axis with all `values` that it can show. Its ends are round numbers unless `ends` says
-    /// otherwise.
+    /// Creates an axis with all `values` that it can show. Its ends are round numbers unless `ends`
+    /// excludes that.
     pub(crate) fn new(axis: &Axis, values: impl Iterator<Item = f64>, ends: Ends) -> Scale {
         let shown = values.filter(|value| axis.can_show(*value));
         let reach = shown.fold(None, |reach: Option<(f64, f64)>, value| {
@@ -57,7 +57,8 @@ impl Scale {
         Scale { low, high, logarithmic }
     }
 
-    /// Percent of the axis's length from its low end. Only for values that the axis can show.
+    /// Returns the percentage of the axis's length from its low end. Only for values that the axis
+    /// can show.
     pub(crate) fn place(&self, value: f64) -> f64 {
         let part = if self.logarithmic {
             (value / self.low).log10() / (self.high / self.low).log10()
@@ -67,7 +68,7 @@ impl Scale {
         if part.is_finite() { 100.0 * part } else { 50.0 }
     }
 
-    /// Round values that can be written on an axis of this many CSS pixels without touching.
+    /// Returns round values that can be written on an axis of this many CSS pixels without overlap.
     pub(crate) fn ticks(&self, room: f64) -> Vec<Tick> {
         let fits = |values: &Vec<f64>| {
             let widest = values.iter().map(|value| number::tick(*value).chars().count()).max();
@@ -81,7 +82,7 @@ impl Scale {
         values.into_iter().map(tick).collect()
     }
 
-    /// Ways to divide the axis, from fine to coarse.
+    /// Returns divisions of the axis, from fine to coarse.
     fn divisions(&self) -> Box<dyn Iterator<Item = Vec<f64>> + '_> {
         if self.logarithmic { Box::new(self.powers()) } else { Box::new(self.steps()) }
     }
@@ -96,7 +97,7 @@ impl Scale {
         let fine = [vec![1.0, 2.0, 5.0], vec![1.0, 3.0], vec![1.0]].into_iter();
         let fine = fine.map(move |factors| with(&factors, 1));
         let coarse = (2..=8).map(move |every| with(&[1.0], every));
-        // An axis within one power of ten may have no power of ten on it.
+        // An axis within one power of ten may contain no power of ten.
         let several = |values: &Vec<f64>| values.len() > 1;
         fine.chain(coarse).filter(several).chain([vec![self.low, self.high], vec![self.high]])
     }
@@ -121,7 +122,7 @@ impl Scale {
     }
 }
 
-/// The nearest values beyond these that are 1, 2 or 5 times a power of ten.
+/// Returns the nearest values outside these that are 1, 2 or 5 times a power of ten.
 fn round_powers((low, high): (f64, f64)) -> (f64, f64) {
     let around = |value: f64| {
         let power = value.log10().floor() as i32;
@@ -133,7 +134,7 @@ fn round_powers((low, high): (f64, f64)) -> (f64, f64) {
     (below.unwrap_or(low), above.unwrap_or(high))
 }
 
-/// The nearest multiples beyond these of a round step.
+/// Returns the nearest multiples outside these of a round step.
 fn round_steps((low, high): (f64, f64)) -> (f64, f64) {
     if low >= high {
         let around = if low == 0.0 { 1.0 } else { low.abs() / 2.0 };

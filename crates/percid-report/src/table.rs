@@ -4,16 +4,16 @@ use std::fmt::Write;
 
 use crate::escape;
 
-/// Which edge of its column a cell touches.
+/// The edge of its column at which a cell is aligned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
-    /// The left one: for names.
+    /// The left edge: for names.
     Left,
-    /// The right one: for numbers.
+    /// The right edge: for numbers.
     Right,
 }
 
-/// What stands in one place of a table.
+/// The content of a row and a column of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cell {
     text: String,
@@ -21,19 +21,19 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// A figure that is not within its bounds. It is marked, not by its colour alone.
+    /// Creates a cell with a value outside its bounds. It is marked, not by its colour alone.
     pub fn outside(text: impl Into<String>) -> Self {
         Cell { text: text.into(), is_outside: true }
     }
 
-    /// With its mark, if it has one.
+    /// Returns the number of characters, with its mark if it has one.
     pub(crate) fn characters(&self) -> usize {
         self.text.chars().count() + if self.is_outside { 3 } else { 0 }
     }
 
     pub(crate) fn html(&self) -> String {
         let text = escape::html(&self.text);
-        // An element of its own, so that a program that reads the page aloud says it.
+        // A separate element, so that screen readers announce it.
         if self.is_outside { format!("<mark title=\"out of bounds\">{text}</mark>") } else { text }
     }
 }
@@ -44,7 +44,7 @@ impl<T: Into<String>> From<T> for Cell {
     }
 }
 
-/// Column headings and rows of as many cells.
+/// Column headings, and rows with one cell per column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
     title: Option<String>,
@@ -52,29 +52,28 @@ pub struct Table {
     rows: Vec<Vec<Cell>>,
 }
 
-/// Width of a page, and of a character and the edges of a column, in CSS pixels. A table that would
-/// be wider is shown turned: with its rows as columns, as many of them as there is room for.
+/// Width of a page, and of a character and the edges of a column, in CSS pixels. A wider table is
+/// transposed: its rows become columns, as many of them as there is room for.
 const PAGE: usize = 1180;
 const CHARACTER: usize = 9;
 const EDGES: usize = 20;
-/// Texts that are longer than this are broken into lines, in characters.
+/// Maximum length of a text that is not broken into lines, in characters.
 const BROKEN: usize = 24;
 
 impl Table {
-    /// A table without rows. Its first column names them.
+    /// Creates a table without rows. Its first column names them.
     pub fn new<H: Into<String>>(columns: impl IntoIterator<Item = (H, Align)>) -> Self {
         let columns = columns.into_iter().map(|(heading, align)| (heading.into(), align)).collect();
         Table { title: None, columns, rows: Vec::new() }
     }
 
-    /// What the table shows, if it is not what its section's heading says.
+    /// Sets the title, if the section's heading does not describe the table.
     #[must_use]
     pub fn titled(self, title: impl Into<String>) -> Self {
         Table { title: Some(title.into()), ..self }
     }
 
-    /// Adds a row. Cells that are missing at its end stay empty; there must not be more than
-    /// columns.
+    /// Adds a row. Missing cells at its end stay empty. There must not be more cells than columns.
     pub fn row<C: Into<Cell>>(&mut self, cells: impl IntoIterator<Item = C>) -> &mut Self {
         let mut cells: Vec<Cell> = cells.into_iter().map(Into::into).collect();
         debug_assert!(cells.len() <= self.columns.len(), "{cells:?}: more than columns");
@@ -87,7 +86,7 @@ impl Table {
         self.rows.len()
     }
 
-    /// Below its title, if it has one: a heading of this level.
+    /// Returns the table below its title, if it has one: a heading of this level.
     pub(crate) fn titled_html(&self, level: u8, label: &str) -> String {
         let title = self.title.as_ref();
         let heading = title.map(|title| format!("<h{level}>{}</h{level}>\n", escape::html(title)));
@@ -95,7 +94,7 @@ impl Table {
         format!("{}{}", heading.unwrap_or_default(), self.html(label))
     }
 
-    /// Behind its title, which has to be opened.
+    /// Returns the table folded up below its title.
     pub(crate) fn folded_html(&self, label: &str) -> String {
         let title = self.title.as_deref().unwrap_or("Table");
         let (rows, noun) = (self.rows.len(), if self.rows.len() == 1 { "row" } else { "rows" });
@@ -106,7 +105,7 @@ impl Table {
         )
     }
 
-    /// In a box of its own, which scrolls sideways on a phone.
+    /// Returns the table in a box, which scrolls sideways on a phone.
     pub(crate) fn html(&self, label: &str) -> String {
         if self.rows.is_empty() || self.width() <= PAGE {
             return self.upright_html(label);
@@ -123,7 +122,7 @@ impl Table {
         out
     }
 
-    /// At least this many CSS pixels are needed: figures are not broken, words are not either.
+    /// Returns the minimum width in CSS pixels: neither values nor words are broken.
     fn width(&self) -> usize {
         let longest_word = |text: &str| {
             let words = text.split([' ', '-', '/']).map(|word| word.chars().count() + 1);
@@ -141,7 +140,7 @@ impl Table {
         columns.map(|characters| characters * CHARACTER + EDGES).sum()
     }
 
-    /// Columns as rows, and these rows as columns.
+    /// Returns the table transposed, with these rows as columns.
     fn turned(&self, rows: &[Vec<Cell>]) -> Table {
         let Some(((first, _), further)) = self.columns.split_first() else { return self.clone() };
         let name =

@@ -1,4 +1,4 @@
-//! Time lines: what was where, from when to when.
+//! Timelines: spans of time on rows.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -13,8 +13,8 @@ use crate::scale::{Ends, Scale, Tick};
 
 /// Rows, such as CPUs, and on them spans of time in the colour of their ID.
 ///
-/// The colours are used in turn, so that neighbouring IDs differ. Made for hundreds of rows and
-/// some thousand spans; each span costs about 40 bytes of the page, half of them in the picture.
+/// The colours repeat, so that adjacent IDs differ. Made for hundreds of rows and a few thousand
+/// spans; each span costs about 40 bytes of the page, half of them in the picture.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timeline {
     time: Axis,
@@ -23,40 +23,40 @@ pub struct Timeline {
     spans: Vec<Span>,
 }
 
-/// That a row had an ID for some time.
+/// A time for which a row had an ID.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Span {
     /// The number of the row, such as the CPU's.
     pub row: u32,
-    /// What was there, such as the concurrency ID.
+    /// The ID on the row, such as the concurrency ID.
     pub id: u32,
-    /// When it came, in the time axis's unit.
+    /// The start, in the time axis's unit.
     pub from: f64,
-    /// When it went, in the time axis's unit. A span that does not end after its start is not
-    /// drawn.
+    /// The end, in the time axis's unit. A span that does not end after its start is not drawn.
     pub to: f64,
 }
 
-/// Of the drawing area, in CSS pixels: as much as this for each row, and in all between these two.
+/// Height of each row, and the minimum and maximum height of the drawing area, in CSS pixels.
 const ROW: usize = 20;
 const LOWEST: usize = 60;
 const HIGHEST: usize = 760;
 /// Height of a row's number, in CSS pixels.
 const NUMBER: usize = 18;
-/// Into this many parts the time is divided for the picture: finer than any screen.
+/// Number of parts of the time in the picture: finer than any screen.
 const PARTS: f64 = 10_000.0;
-/// Colours that are used in turn.
+/// Number of colours, which repeat.
 const COLOURS: u32 = 6;
-/// Steps between the rows that have their numbers beside them.
+/// Steps between the rows whose numbers are printed.
 const STEPS: [usize; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
 
 impl Timeline {
-    /// No spans yet. `row` is the name of what has a row (`CPU`), `id` of what has a colour (`ID`).
+    /// Creates a timeline without spans. `row` is the name of the rows (`CPU`), `id` that of the
+    /// colours (`ID`).
     pub fn new(time: Axis, row: impl Into<String>, id: impl Into<String>) -> Self {
         Timeline { time, row: row.into(), id: id.into(), spans: Vec::new() }
     }
 
-    /// Adds a span. Those of one row should not overlap: the later one hides the earlier.
+    /// Adds a span. Spans of one row should not overlap: the later one hides the earlier.
     pub fn span(&mut self, span: Span) -> &mut Self {
         self.spans.push(span);
         self
@@ -84,7 +84,7 @@ impl Timeline {
         }
     }
 
-    /// The first row, and how many there are up to the last.
+    /// Returns the first row, and the number of rows up to the last.
     fn rows(&self) -> (u32, usize) {
         let rows = || self.spans.iter().map(|span| span.row);
         match (rows().min(), rows().max()) {
@@ -97,13 +97,13 @@ impl Timeline {
         self.time.can_show(span.from) && self.time.can_show(span.to) && span.from < span.to
     }
 
-    /// One path for each ID, so that pointing at it shows which one it is.
+    /// Returns one path for each ID, so that pointing at it shows the ID.
     fn content(&self, first: u32, rows: usize, scale: &Scale) -> String {
         let mut paths: BTreeMap<u32, String> = BTreeMap::new();
         for span in self.spans.iter().filter(|span| self.can_show(span)) {
             let part = |time: f64| (scale.place(time) / 100.0 * PARTS).round();
             let (from, to) = (part(span.from), part(span.to));
-            // What is too short to be seen is shown as short as can be.
+            // A span that is too short to be visible has the minimum length.
             let length = (to - from).max(1.0);
             let row = span.row - first;
             let _ = write!(paths.entry(span.id).or_default(), "M{from} {row}h{length}");
@@ -150,14 +150,15 @@ impl Timeline {
         remarks
     }
 
-    /// As many as tell a millionth of all the time: there are many spans, and a page has its limits.
+    /// Returns the number of decimals that represent a millionth of the whole time: there are many
+    /// spans, and the size of a page is limited.
     fn decimals(&self) -> usize {
         let ends = self.spans.iter().filter(|span| self.can_show(span)).map(|span| span.to);
         let most = ends.fold(0.0, f64::max);
         if most > 0.0 { (6 - most.log10().ceil() as i32).clamp(0, 12) as usize } else { 0 }
     }
 
-    /// Values separated by commas.
+    /// Returns the values separated by commas.
     fn text(&self) -> String {
         let unit = self.time.suffix();
         let mut text = format!("{},{},from{unit},to{unit}\n", self.row, self.id);
@@ -170,7 +171,7 @@ impl Timeline {
     }
 }
 
-/// The numbers of as many rows as there is room for.
+/// Returns the numbers of as many rows as there is room for.
 fn numbers(first: u32, rows: usize, height: usize) -> Vec<Tick> {
     let row = height as f64 / rows as f64;
     let step = STEPS.into_iter().find(|step| *step as f64 * row >= NUMBER as f64).unwrap_or(rows);

@@ -1,4 +1,4 @@
-//! Tracks: what rows held over a long time, as an overview that can be zoomed into.
+//! Tracks: the content of rows over a long time, as an overview that can be zoomed into.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -13,12 +13,13 @@ use crate::plane::Plane;
 use crate::scale::{Ends, Scale, Tick};
 use crate::table::Table;
 
-/// Rows, such as CPUs, and on them over time what they held: in the colour of its kind, such as a
+/// Rows, such as CPUs, and on them over time their content: in the colour of its kind, such as a
 /// process, and with the pattern of its number, such as a concurrency ID.
 ///
-/// The picture is an overview of all the time. All tracks of a page are zoomed into together, by the
-/// page's own script: in any of them with the wheel, by dragging, with buttons and keys. Without scripts
-/// the overview remains. What is shown is bounded by what is handed over, and by [`Tracks::bytes`].
+/// The picture is an overview of all the time. All tracks of a page are zoomed into together, by
+/// the page's own script: in any of them with the wheel, by dragging, with buttons and keys.
+/// Without scripts the overview remains. The resolution is limited by the data passed in, and by
+/// [`Tracks::bytes`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tracks {
     row: String,
@@ -40,40 +41,40 @@ struct Thing {
     kind: usize,
 }
 
-/// That a row held something for some time.
+/// A time for which a row contained a thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrackSpan {
-    /// The place of the row.
+    /// The index of the row.
     pub row: usize,
-    /// What it held, by the number that [`Tracks::thing`] gave it.
+    /// The thing, by the number that [`Tracks::thing`] returned.
     pub thing: usize,
     /// The number that has a pattern, if things have any.
     pub number: u32,
-    /// From when on, in nanoseconds.
+    /// The start, in nanoseconds.
     pub from: u64,
-    /// Until when.
+    /// The end, in nanoseconds.
     pub to: u64,
 }
 
-/// Of the drawing area, in CSS pixels: as much as this for each row, and in all between these two.
+/// Height of each row, and the minimum and maximum height of the drawing area, in CSS pixels.
 const ROW: usize = 22;
 const LOWEST: usize = 60;
 const HIGHEST: usize = 500;
 /// Height of a row's name, in CSS pixels.
 const NAME: usize = 18;
-/// Into this many parts the time is divided for the drawing, which `tracks.js` knows too.
+/// Number of parts of the time in the drawing, a constant of `tracks.js` too.
 const PARTS: u64 = 10_000;
-/// Into about as many the time is divided for zooming in.
+/// Approximate number of parts of the time for zooming in.
 const FINEST: u64 = 1 << 20;
-/// Columns of the overview, and the fewest that are left where rows are many.
+/// Number of columns of the overview, and the minimum if there are many rows.
 const COLUMNS: u64 = 1000;
 const FEWEST: u64 = 30;
 /// Nanoseconds in a millisecond, the unit of the axis.
 const MS: f64 = 1e6;
 
 impl Tracks {
-    /// Empty tracks of a time in nanoseconds. `row` is the name of what has a row (`CPU`). The table
-    /// has the numbers behind the picture.
+    /// Creates empty tracks of a time in nanoseconds. `row` is the name of the rows (`CPU`). The
+    /// table has the numbers of the picture.
     pub fn new(row: impl Into<String>, from: u64, to: u64, table: Table) -> Tracks {
         Tracks {
             row: row.into(),
@@ -90,46 +91,47 @@ impl Tracks {
         }
     }
 
-    /// What the numbers of spans are, such as `ID`: they have patterns.
+    /// Sets the name of the spans' numbers, such as `ID`: they have patterns.
     #[must_use]
     pub fn numbered(self, number: impl Into<String>) -> Tracks {
         Tracks { number: Some(number.into()), ..self }
     }
 
-    /// In columns of how many nanoseconds the spans were gathered, each of which has what was there
-    /// longest: the page says so where that is wider than what can be seen anyway.
+    /// Sets the width in nanoseconds of the columns in which the spans were gathered. Each column
+    /// shows the thing that lasted longest in it. The page reports the width if it is visible.
     #[must_use]
     pub fn gathered(self, column_ns: u64) -> Tracks {
         Tracks { finest: column_ns, ..self }
     }
 
-    /// How much of the page the tracks may take, in bytes: a third of it for the overview, the rest for
-    /// zooming in. Spans that do not fit are not there to be zoomed into, and the page says so.
+    /// Sets the maximum size of the tracks on the page, in bytes: a third of it is for the
+    /// overview, the rest for zooming in. Spans that do not fit are left out when zooming, and the
+    /// page reports that.
     #[must_use]
     pub fn bytes(self, bytes: usize) -> Tracks {
         Tracks { bytes, ..self }
     }
 
-    /// Adds a row, from above.
+    /// Adds a row below the previous ones.
     pub fn row(&mut self, name: impl Into<String>) -> &mut Tracks {
         self.rows.push(name.into());
         self
     }
 
-    /// Adds a kind, which has a colour; the legend has its name. Beyond the sixth, kinds have the colour
-    /// of the sixth, so that one should be what it says of all others.
+    /// Adds a kind, which has a colour; the legend has its name. Kinds beyond the sixth have the
+    /// colour of the sixth, so the sixth should stand for all others.
     pub fn kind(&mut self, name: impl Into<String>) -> usize {
         self.kinds.push(name.into());
         self.kinds.len() - 1
     }
 
-    /// Adds a thing of a kind, whose name appears where one points at it.
+    /// Adds a thing of a kind, whose name appears when the pointer is on it.
     pub fn thing(&mut self, name: impl Into<String>, kind: usize) -> usize {
         self.things.push(Thing { name: name.into(), kind });
         self.things.len() - 1
     }
 
-    /// Adds a span. Those of one row must not overlap and come in the order of time.
+    /// Adds a span. Spans of one row must not overlap, and must be added in the order of time.
     pub fn span(&mut self, span: TrackSpan) -> &mut Tracks {
         debug_assert!(span.row < self.rows.len() && span.thing < self.things.len(), "{span:?}");
         self.spans.push(span);
@@ -168,7 +170,7 @@ impl Tracks {
             })
             .collect();
         let things = things.join("\n");
-        // Tracks of the same things need them once on a page.
+        // Tracks of the same things need their names once on a page.
         let things = match colours.are_new(&things) {
             true => format!(" data-things=\"{}\"", escape::html(&things)),
             false => String::new(),
@@ -187,7 +189,7 @@ impl Tracks {
         )
     }
 
-    /// The paths of the overview, in as many columns as there is room for, and how many those are.
+    /// Returns the number of columns that there is room for, and the paths of the overview in them.
     fn overview(&self) -> (u64, String) {
         let mut columns = COLUMNS;
         loop {
@@ -199,7 +201,7 @@ impl Tracks {
         }
     }
 
-    /// A path for each thing and number.
+    /// Returns a path for each thing and number.
     fn paths(&self, columns: u64) -> String {
         let mut paths: BTreeMap<(usize, u32), String> = BTreeMap::new();
         let part = |column: u64| column * PARTS / columns;
@@ -226,7 +228,8 @@ impl Tracks {
         out
     }
 
-    /// What was longest in each column of each row: the row, from which column until which, what.
+    /// Returns the thing that lasted longest in each column of each row: the row, the first column
+    /// and the end column, the thing and its number.
     fn columns(&self, columns: u64) -> Vec<(usize, u64, u64, usize, u32)> {
         let length = u128::from(self.to - self.from);
         let column_of = |time: u64| {
@@ -257,13 +260,14 @@ impl Tracks {
         joined
     }
 
-    /// The unit of what is zoomed into, in nanoseconds.
+    /// Returns the time unit for zooming in, in nanoseconds.
     fn step(&self) -> u64 {
         ((self.to - self.from) / FINEST).max(1)
     }
 
-    /// All spans for `tracks.js`, row by row, and how many there was no room for: for each the distance
-    /// from the one before, its length, what and which number.
+    /// Returns all spans for `tracks.js`, row by row, and the number of spans that there was no
+    /// room for. A span is its distance from the previous one, its length, its thing and its
+    /// number.
     fn data(&self, room: usize) -> (String, usize) {
         let mut out = String::new();
         let (mut left_out, step) = (0, self.step());
@@ -290,7 +294,7 @@ impl Tracks {
         (out, left_out)
     }
 
-    /// The names of as many rows as there is room for.
+    /// Returns the names of as many rows as there is room for.
     fn names(&self, height: usize) -> Vec<Tick> {
         let rows = self.rows.len().max(1);
         let step = (NAME * rows).div_ceil(height).next_power_of_two();
@@ -348,7 +352,8 @@ impl Tracks {
     }
 }
 
-/// Letters for numbers: five bits each, the lowest first; those from the 33rd on say that more follow.
+/// Letters of numbers: five bits each, the lowest first; those from the 33rd on mean that more
+/// follow.
 const LETTERS: &[u8; 64] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_";
 
 fn number(out: &mut String, mut number: u64) {
@@ -402,7 +407,7 @@ mod tests {
         assert!(
             html.contains("<title>one\nID 3</title>") && html.contains("<title>two\nID 3</title>")
         );
-        // Ten turns on 1000 columns, 0.9 of each.
+        // Ten run intervals on 1000 columns, 0.9 of each.
         assert!(html.contains("d=\"M0 0h900M2000 0h900"), "{html}");
     }
 

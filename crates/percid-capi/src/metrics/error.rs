@@ -1,4 +1,4 @@
-//! What can be wrong with metrics, as C knows it.
+//! Errors of metrics, for C.
 
 use std::ffi::c_int;
 
@@ -8,7 +8,7 @@ use percid_metrics::registry::{LabelError, RegisterError};
 #[derive(Debug)]
 pub(super) struct Refusal {
     pub(super) errno: c_int,
-    /// The setting that is wrong, and what is allowed.
+    /// The wrong setting, and the allowed values.
     pub(super) why: String,
 }
 
@@ -21,14 +21,15 @@ impl Refusal {
         let errno = match error {
             RegisterError::NameTaken(_) => -libc::EEXIST,
             RegisterError::NoMemory => -libc::ENOMEM,
-            // The rest says that the description is not as the formats want it.
+            // The remaining errors mean that the description does not follow the rules of the
+            // formats.
             _ => -libc::EINVAL,
         };
         Refusal::new(errno, error.to_string())
     }
 }
 
-/// Why there is no series for labels.
+/// Returns the error if there is no series for labels.
 pub(super) fn of_label(error: LabelError) -> c_int {
     match error {
         LabelError::NotUtf8 => -libc::EILSEQ,

@@ -15,32 +15,33 @@ use crate::errno;
 use crate::headroom;
 use crate::registry::{Object, Registry};
 
-/// The series of one metric, told apart by the values of its labels; made by percid_family_create().
+/// The series of one metric, distinguished by the values of its labels; created by
+/// percid_family_create().
 ///
-/// percid_family_counter() and its sisters find the series of some values, or make it. What they store
-/// stays good until the registry is destroyed: a program that knows the values beforehand looks it up
-/// once and keeps it.
+/// percid_family_counter() and the similar functions find the series with the given values, or
+/// create it. The stored pointer is valid until the registry is destroyed: a program that knows the
+/// values beforehand looks the series up once and keeps the pointer.
 ///
-/// Cost: values that this CPU has seen before are found in memory of this CPU, by their hash and a
-/// comparison, without a locked instruction: some 30 ns for two short values. Others are looked for in
-/// a map, under a lock.
-/// Limit: there are as many series as the settings say, and one more for all that is beyond: its labels
-/// all have the settings' overflow value. So nothing is lost, and whoever sends a server ever new values
-/// does not fill its memory.
+/// Cost: values that this CPU has used before are found in memory of this CPU, by their hash and a
+/// comparison, without a locked instruction: about 30 ns for two short values. Others are looked up
+/// in a map, under a lock.
+/// Limit: the settings limit the number of series. One more series contains everything beyond the
+/// limit: its labels all have the settings' overflow value. So nothing is lost, and a client that
+/// always sends new values does not fill a server's memory.
 /// Threads: any number of threads may use it at once.
-/// Signals: not for signal handlers. What is kept may be used there as its type says.
-/// Fork: what is kept counts in the child. In the child of a process that had several threads, looking
-/// up values that are new to a CPU, and making a page, may wait for ever: another thread may have held
-/// the lock.
-/// Memory: for each series some 150 bytes, its values, and what its type takes; for each ID that looked it
-/// up some 100 bytes more, for 8192 series at most.
+/// Signals: not for signal handlers. A stored series may be used there as its type permits.
+/// Fork: stored series count in the child. In the child of a process that had several threads,
+/// looking up values that are new to a CPU, and making a page, may wait forever: another thread may
+/// have held the lock.
+/// Memory: for each series about 150 bytes, its values, and the memory of its type; for each ID
+/// that looked it up about 100 bytes more, for at most 8192 series.
 #[derive(Debug)]
 pub struct Family {
     labels: usize,
     series: Series,
 }
 
-/// The series, which the registry has too.
+/// The series, which the registry shares.
 #[derive(Debug)]
 pub(super) enum Series {
     Counters(Labelled<percid_metrics::Counter>),
@@ -50,7 +51,7 @@ pub(super) enum Series {
 }
 
 impl Family {
-    /// One with so many labels.
+    /// Creates a family with this number of labels.
     pub(super) fn new(labels: usize, series: Series) -> Family {
         Family { labels, series }
     }
@@ -64,12 +65,12 @@ impl Object for Family {
 }
 
 /// Stores the series with these values in `counter`: `count` texts in UTF-8, in the order of the
-/// labels' names. If there is none yet it is made, of value 0; beyond the family's limit it is the
-/// series of all others.
+/// labels' names. If there is no such series, it is created with value 0; beyond the family's limit
+/// it is the series of all others.
 ///
-/// It is a percid_counter as any other, so percid_counter_add() is inline. It stays where it is until
-/// the registry is destroyed; it must not be destroyed by itself, and taking from it makes it fall,
-/// which a page's reader takes for a restart.
+/// The series is an ordinary percid_counter, so percid_counter_add() is inline. It is not moved
+/// until the registry is destroyed, and must not be destroyed by itself. Taking from it decreases
+/// it, which a page's reader interprets as a restart.
 ///
 /// Returns 0; -EINVAL for NULL, if `count` is not the number of labels, or if the family has other
 /// series than counters; -EILSEQ if a value is not UTF-8; -ENOMEM; -EBADF if the registry is
@@ -77,8 +78,8 @@ impl Object for Family {
 ///
 /// # Safety
 ///
-/// `family` is [a handle](crate#safety). `values` are [texts](crate#safety), `count` of them. `counter`
-/// is [memory](crate#safety) for a pointer.
+/// `family` is [a handle](crate#safety). `values` are [texts](crate#safety), `count` of them.
+/// `counter` is [memory](crate#safety) for a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_family_counter(
     family: *const Family,
@@ -94,15 +95,15 @@ pub unsafe extern "C" fn percid_family_counter(
         let found: &percid::Counter = found.as_ref();
         std::ptr::from_ref(found).cast_mut().cast()
     };
-    // SAFETY: the caller's handle and pointers.
+    // SAFETY: the caller guarantees a handle, and pointers that are NULL or valid.
     unsafe { look_up(family, labelled, values, count, counter, word) }
 }
 
-/// As percid_family_counter(), of a family of sums of floats.
+/// Does the same as percid_family_counter(), for a family of sums of floats.
 ///
 /// # Safety
 ///
-/// As there.
+/// The contract of [`percid_family_counter`] holds.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_family_float_counter(
     family: *const Family,
@@ -114,15 +115,15 @@ pub unsafe extern "C" fn percid_family_float_counter(
         Series::FloatCounters(counters) => Some(counters),
         _ => None,
     };
-    // SAFETY: the caller's handle and pointers.
+    // SAFETY: the caller guarantees a handle, and pointers that are NULL or valid.
     unsafe { look_up(family, labelled, values, count, counter, FloatCounter::of) }
 }
 
-/// As percid_family_counter(), of a family of gauges.
+/// Does the same as percid_family_counter(), for a family of gauges.
 ///
 /// # Safety
 ///
-/// As there.
+/// The contract of [`percid_family_counter`] holds.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_family_gauge(
     family: *const Family,
@@ -134,15 +135,15 @@ pub unsafe extern "C" fn percid_family_gauge(
         Series::Gauges(gauges) => Some(gauges),
         _ => None,
     };
-    // SAFETY: the caller's handle and pointers.
+    // SAFETY: the caller guarantees a handle, and pointers that are NULL or valid.
     unsafe { look_up(family, labelled, values, count, gauge, Gauge::of) }
 }
 
-/// As percid_family_counter(), of a family of histograms.
+/// Does the same as percid_family_counter(), for a family of histograms.
 ///
 /// # Safety
 ///
-/// As there.
+/// The contract of [`percid_family_counter`] holds.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_family_buckets(
     family: *const Family,
@@ -154,13 +155,13 @@ pub unsafe extern "C" fn percid_family_buckets(
         Series::Buckets(all) => Some(all),
         _ => None,
     };
-    // SAFETY: the caller's handle and pointers.
+    // SAFETY: the caller guarantees a handle, and pointers that are NULL or valid.
     unsafe { look_up(family, labelled, values, count, buckets, Buckets::of) }
 }
 
 /// # Safety
 ///
-/// As of [`percid_family_counter`].
+/// The contract of [`percid_family_counter`] holds.
 #[inline(always)]
 unsafe fn look_up<M: Metric, C>(
     family: *const Family,
@@ -174,32 +175,32 @@ unsafe fn look_up<M: Metric, C>(
         return -libc::EINVAL;
     }
     let found = || {
-        // SAFETY: the caller's handle. The object is used within this call only.
+        // SAFETY: the caller guarantees a handle. The object is used within this call only.
         let family: &'static Family = unsafe { Registry::object(family) }?;
         let labelled = labelled(family).filter(|_| count == family.labels).ok_or(-libc::EINVAL)?;
-        // SAFETY: the caller's texts.
+        // SAFETY: the caller guarantees texts, `count` of them.
         let texts = unsafe { texts::list(values, count) }?;
-        // SAFETY: as above; none is NULL.
+        // SAFETY: the caller guarantees texts, and none is NULL.
         let seen = guard(None, || unsafe { seen(labelled, texts) });
         seen.map_or_else(|| first_seen(labelled, texts), Ok).map(&address)
     };
     let found = found();
-    // SAFETY: the caller's memory.
+    // SAFETY: the caller guarantees memory of this size, or NULL.
     unsafe { place.write(found.unwrap_or(std::ptr::null_mut())) };
     found.err().unwrap_or(0)
 }
 
-/// Values that are measured once, though they are looked at twice.
+/// Maximum number of values whose lengths are computed once for the two look-ups.
 const FEW: usize = 8;
 
-/// What this CPU has seen before.
+/// Returns the series if this CPU has used the values before.
 ///
 /// # Safety
 ///
-/// The caller's texts, none of which is NULL.
+/// The pointers are the caller's texts, and none is NULL.
 #[inline(always)]
 unsafe fn seen<'f, M: Metric>(labelled: &'f Labelled<M>, texts: &[*const c_char]) -> Option<&'f M> {
-    // SAFETY: by contract.
+    // SAFETY: the caller guarantees texts, and none is NULL.
     let values = texts.iter().map(|&text| unsafe { texts::bytes(text) });
     if texts.len() > FEW {
         return labelled.seen(values);
@@ -209,7 +210,7 @@ unsafe fn seen<'f, M: Metric>(labelled: &'f Labelled<M>, texts: &[*const c_char]
     labelled.seen(few.iter().take(texts.len()))
 }
 
-/// What this CPU has not seen before.
+/// Returns the series of values that this CPU has not used before.
 ///
 /// # Errors
 ///
@@ -223,14 +224,14 @@ fn first_seen<'f, M: Metric>(
     errno::preserved(|| {
         uncancelled(Err(-libc::EFAULT), || {
             headroom::ask()?;
-            // SAFETY: the caller has looked at them.
+            // SAFETY: the caller guarantees texts, and `look_up` has checked that none is NULL.
             let values = texts.iter().map(|&text| unsafe { texts::bytes(text) });
             labelled.get(values).map_err(error::of_label)
         })
     })
 }
 
-/// How many series there are, with that for what is beyond the limit if it was needed; -EINVAL for
+/// Returns the number of series, including the one beyond the limit if it was needed; -EINVAL for
 /// NULL, -EBADF if the registry is destroyed.
 ///
 /// # Safety
@@ -238,21 +239,21 @@ fn first_seen<'f, M: Metric>(
 /// `family` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_family_series(family: *const Family) -> i64 {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     match unsafe { Registry::object(family) } {
         Ok(family) => guard(i64::from(-libc::EFAULT), || count(family.series.len())),
         Err(error) => error.into(),
     }
 }
 
-/// How often values were looked up that were beyond the limit; 0 if there is no such family.
+/// Returns the number of look-ups of values beyond the limit; 0 if there is no such family.
 ///
 /// # Safety
 ///
 /// `family` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_family_refused(family: *const Family) -> u64 {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     unsafe { Registry::object(family) }.map_or(0, |family| family.series.refused())
 }
 

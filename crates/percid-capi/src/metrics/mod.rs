@@ -1,6 +1,6 @@
-//! Metrics by the values of their labels, and the pages that a server shows of them.
+//! Metrics by the values of their labels, and their exposition pages.
 
-// The header's order.
+// The order of the header.
 pub mod series;
 
 pub mod family;

@@ -1,4 +1,4 @@
-//! Pages: what a registry has, as text.
+//! Exposition pages: the content of a registry as text.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr;
@@ -34,24 +34,25 @@ impl Format {
     }
 }
 
-/// Writes the page into `text`: what all series of the registry say, metrics by name and series by the
-/// values of their labels. `format` is one of enum percid_format.
+/// Writes the page into `text`: the values of all series of the registry, metrics by name and
+/// series by the values of their labels. `format` is one of enum percid_format.
 ///
 /// Writes at most `size` bytes, the last of them a zero, and returns the length of the whole page
-/// without the zero, as snprintf() does; with `size` 0 nothing is written, and `text` may be NULL. If
-/// that is not less than `size`, the page did not fit, and `text` has the whole lines that did. The
-/// next page may be longer than this one, so a program that asks for the length first asks again:
+/// without the zero, as snprintf() does; with `size` 0 nothing is written, and `text` may be NULL.
+/// If the length is not less than `size`, the page did not fit, and `text` has the whole lines that
+/// did. The next page may be longer than this one, so a program that requests the length first must
+/// check again:
 ///
 ///     while ((length = percid_registry_render(registry, format, page, size)) >= (int64_t)size) {
 ///         size = (size_t)length + 4096;
 ///         page = realloc(page, size);
 ///     }
 ///
-/// Each value contains every update that happened before the call, and may contain later ones. Who
-/// counts goes on meanwhile. Costs some 400 ns for each line.
+/// Each value contains every update that happened before the call, and may contain later ones.
+/// Updates are not blocked. Costs about 400 ns for each line.
 ///
-/// Returns -EINVAL for NULL or a number that is no format's, -EBADF if the registry is destroyed,
-/// -ENOMEM: then `text` is empty.
+/// Returns -EINVAL for NULL or a number that is not a format's, -EBADF if the registry is
+/// destroyed, -ENOMEM: then `text` is empty.
 ///
 /// # Safety
 ///
@@ -66,7 +67,7 @@ pub unsafe extern "C" fn percid_registry_render(
     let room = if text.is_null() { 0 } else { size };
     let mut whole = Whole { text: text.cast(), room, length: 0 };
     let write = || {
-        // SAFETY: the caller's handle.
+        // SAFETY: the caller guarantees a handle.
         let mut parts = unsafe { parts(registry, format) }?;
         while let Some(part) = next(&mut parts)? {
             whole.take(part);
@@ -83,11 +84,12 @@ pub unsafe extern "C" fn percid_registry_render(
     }
 }
 
-/// Hands the page to `write`, part by part: `length` bytes of whole lines, which it may not keep. No lock
-/// is held while it runs, so it may send them to a slow reader.
+/// Passes the page to `write`, part by part: `length` bytes of whole lines, which it must not keep.
+/// No lock is held while it runs, so it may send them to a slow reader.
 ///
-/// If `write` answers anything but 0, that is the end, and the answer of this function. Otherwise it is
-/// 0, or an error as of percid_registry_render(): then a part of the page may have been handed out.
+/// If `write` returns a value other than 0, this function stops and returns that value. Otherwise
+/// it returns 0, or an error of percid_registry_render(): then a part of the page may have been
+/// passed already.
 ///
 /// # Safety
 ///
@@ -107,7 +109,7 @@ pub unsafe extern "C-unwind" fn percid_registry_write(
     argument: *mut c_void,
 ) -> c_int {
     let Some(write) = write else { return -libc::EINVAL };
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     let begun = || unsafe { parts(registry, format) };
     let parts = match errno::preserved(|| guard(Err(-libc::EFAULT), begun)) {
         Ok(parts) => parts,
@@ -121,7 +123,7 @@ pub unsafe extern "C-unwind" fn percid_registry_write(
                 Ok(None) => return 0,
                 Err(error) => return error,
             };
-            // SAFETY: the caller's function.
+            // SAFETY: the caller guarantees a function for these arguments.
             let answer = unsafe { write(part.as_ptr().cast(), part.len(), argument) };
             if answer != 0 {
                 return answer;
@@ -132,9 +134,9 @@ pub unsafe extern "C-unwind" fn percid_registry_write(
 
 /// # Safety
 ///
-/// The caller's handle.
+/// `registry` is a handle.
 unsafe fn parts(registry: *const Registry, format: c_int) -> Result<Parts, c_int> {
-    // SAFETY: by contract.
+    // SAFETY: the caller guarantees a handle.
     let registry = unsafe { Handles::object(registry) }?;
     let format = Format::of(format).ok_or(-libc::EINVAL)?;
     headroom::ask()?;
@@ -146,7 +148,7 @@ fn next(parts: &mut Parts) -> Result<Option<&[u8]>, c_int> {
     parts.next().map_err(|NoMemory| -libc::ENOMEM)
 }
 
-/// A page in the caller's memory, as much of it as fits.
+/// The part of a page that fits into the caller's memory.
 struct Whole {
     text: *mut u8,
     room: usize,
@@ -158,18 +160,18 @@ impl Whole {
         let free = self.room.saturating_sub(1).saturating_sub(self.length);
         let copied = part.len().min(free);
         if copied > 0 {
-            // SAFETY: the caller gives `room` bytes, of which `length` and `copied` together leave one
+            // SAFETY: the caller guarantees `room` bytes; `length` and `copied` together leave one
             // over.
             unsafe { self.text.add(self.length).copy_from_nonoverlapping(part.as_ptr(), copied) };
         }
         self.length += part.len();
     }
 
-    /// Writes the zero, behind the last line that is whole: half a line could be another number.
+    /// Writes the zero, after the last whole line: a part of a line could be a different number.
     fn end(&self) -> i64 {
         if let Some(most) = self.room.checked_sub(1) {
             let mut end = self.length.min(most);
-            // SAFETY: below `room`, and written up to `end`.
+            // SAFETY: the index is below `room`, and the memory is written up to `end`.
             unsafe {
                 if self.length > most {
                     let written = ptr::slice_from_raw_parts(self.text, end);
@@ -183,7 +185,7 @@ impl Whole {
     }
 }
 
-/// What a server calls a format in the header Content-Type; NULL if no format has this number.
+/// Returns the value of the header Content-Type for a format; NULL if no format has this number.
 ///
 /// Async-signal-safe.
 #[unsafe(no_mangle)]
@@ -197,15 +199,15 @@ pub extern "C" fn percid_format_content_type(format: c_int) -> *const c_char {
     }
 }
 
-/// The format that a client asks for by the value of its header Accept: one of enum percid_format.
-/// PERCID_FORMAT_TEXT for NULL and for whoever does not ask for OpenMetrics.
+/// Returns the format that a client requests by the value of its header Accept: one of enum
+/// percid_format. PERCID_FORMAT_TEXT for NULL and for clients that do not request OpenMetrics.
 ///
 /// # Safety
 ///
 /// `accept` is NULL or a text that ends in a zero.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_format_accepted(accept: *const c_char) -> c_int {
-    // SAFETY: the caller's text.
+    // SAFETY: the caller guarantees NULL or a NUL-terminated text.
     let accept = unsafe { texts::text(accept) }.ok().flatten().unwrap_or_default();
     let asked = guard(percid_metrics::Format::Text, || percid_metrics::Format::accepted(accept));
     match asked {
@@ -224,7 +226,7 @@ mod tests {
             [(percid_metrics::Format::Text, 1), (percid_metrics::Format::OpenMetrics, 2)]
         {
             assert_eq!(Format::of(number), Some(format));
-            // SAFETY: a terminated text.
+            // SAFETY: the pointer refers to a NUL-terminated text.
             let name = unsafe { CStr::from_ptr(percid_format_content_type(number)) };
             assert_eq!(name.to_str(), Ok(format.content_type()));
         }

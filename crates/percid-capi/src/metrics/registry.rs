@@ -16,7 +16,7 @@ use crate::registry::{Object, Registry as Handles};
 use crate::sized;
 use crate::text;
 
-/// The metrics of one page: families, and what a server shows of them.
+/// The metrics of one page: families, and the page that a server shows of them.
 ///
 ///     percid_registry_create(&registry);
 ///     percid_family_create(&requests, registry, &settings, sizeof settings);
@@ -24,9 +24,9 @@ use crate::text;
 ///     percid_counter_add(counter, 1);
 ///     length = percid_registry_render(registry, PERCID_FORMAT_TEXT, page, sizeof page);
 ///
-/// Threads: any number of threads may use it at once. Nobody who counts waits for a page.
+/// Threads: any number of threads may use it at once. Updates never wait for a page.
 /// Signals: not for signal handlers.
-/// Fork: as percid_family.
+/// Fork: the same as for percid_family.
 #[derive(Debug)]
 pub struct Registry {
     metrics: percid_metrics::Registry,
@@ -47,53 +47,55 @@ impl Object for Registry {
     const TYPE: u64 = 27;
 }
 
-/// What is said of a family when it is made. What is zero has the value named here.
+/// Settings of a new family. Members that are zero have the default named here.
 ///
 /// Later versions may add members at the end.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct FamilySettings {
-    /// What its series are: one of enum percid_metric.
+    /// The type of its series: one of enum percid_metric.
     pub kind: c_int,
-    /// The name: letters, digits, underscores and colons, no digit first. On the page a counter's name
-    /// ends in _total, whether it is said here or not.
+    /// The name: letters, digits, underscores and colons, no digit first. On the page a counter's
+    /// name ends in _total, even if this name does not.
     pub name: *const c_char,
-    /// A text for people; none.
+    /// A description for users; none.
     pub help: *const c_char,
-    /// The unit, such as seconds; none. The name ends in it on the page (before _total), whether it is
-    /// said there or not.
+    /// The unit, such as seconds; none. The name ends in it on the page (before _total), even if
+    /// `name` does not.
     pub unit: *const c_char,
-    /// The names of the labels: letters, digits and underscores, no digit first, not __ first, and not
-    /// `le` of a histogram; none. Without labels there is one series, which is on the page at once.
+    /// The names of the labels: letters, digits and underscores, no digit first, not __ first, and
+    /// not `le` of a histogram; none. Without labels there is one series, which is on the page at
+    /// once.
     pub labels: *const *const c_char,
-    /// How many.
+    /// Number of labels.
     pub label_count: usize,
     /// Labels that all series have: a name, its value, another name, and so on; none.
     pub constants: *const *const c_char,
-    /// How many texts: twice as many as labels.
+    /// Number of texts: twice the number of constant labels.
     pub constant_count: usize,
-    /// The upper limits of a histogram's buckets, in ascending order, 2047 at most. Infinity may be the
-    /// last one, and is there anyway. Those of Prometheus' clients: from 0.005 to 10.
+    /// The upper limits of a histogram's buckets, in ascending order, at most 2047. Infinity may be
+    /// the last one, and is always added. The default is that of Prometheus' clients: from 0.005 to
+    /// 10.
     pub limits: *const f64,
-    /// How many.
+    /// Number of limits.
     pub limit_count: usize,
-    /// How many series there may be, besides the one for what is beyond; PERCID_FAMILY_LIMIT.
-    /// PERCID_UNBOUNDED: any number, and whoever chooses the values decides how much memory the
-    /// program takes.
+    /// Maximum number of series, in addition to the one beyond the limit; PERCID_FAMILY_LIMIT. With
+    /// PERCID_UNBOUNDED there is no limit, and the source of the values determines the program's
+    /// memory consumption.
     pub most: usize,
-    /// The value of the labels of what is beyond; "other".
+    /// The value of the labels of the series beyond the limit; "other".
     pub overflow: *const c_char,
-    /// Memory for a sentence: which setting percid_family_create() refuses, and what is allowed. Empty if
-    /// it refuses none. None.
+    /// Memory for a sentence: the setting that percid_family_create() refuses, and the allowed
+    /// values. Empty if it refuses none. None.
     pub why: *mut c_char,
-    /// Its size in bytes: what does not fit, and a zero behind it, is cut off.
+    /// Size of that memory in bytes: the text is truncated to fit with a final zero.
     pub why_size: usize,
 }
 
 const _: () = assert!(percid_metrics::registry::DEFAULT_LIMIT == 2000, "PERCID_FAMILY_LIMIT");
 
-/// Stores a new registry without families in `registry`. Returns 0, -EINVAL for NULL, or -ENOMEM; on
-/// error `registry` becomes NULL.
+/// Stores a new registry without families in `registry`. Returns 0, -EINVAL for NULL, or -ENOMEM;
+/// on error `registry` becomes NULL.
 ///
 /// # Safety
 ///
@@ -105,27 +107,28 @@ pub unsafe extern "C" fn percid_registry_create(registry: *mut *mut Registry) ->
         let metrics = percid_metrics::Registry::new();
         Ok(Registry { metrics, families: Mutex::default() })
     };
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     unsafe { REGISTRIES.create(registry, make) }
 }
 
-/// Stores a new family of the registry in `family`. `settings` are as many bytes as `size` says, which
-/// is the size of the structure that the program knows. What they point to is copied.
+/// Stores a new family of the registry in `family`. `settings` has `size` bytes, the size of the
+/// structure in the program. The texts and arrays that it points to are copied.
 ///
-/// Returns 0; -EINVAL for NULL, a kind that there is not, or a name, unit, label or limit that the
-/// formats do not allow, or two labels of one name; -EEXIST if the registry has a metric with this name
-/// on the page, or with another that it would have there (of a histogram the name with _bucket, _sum and
-/// _count, too); -EILSEQ if a text is not UTF-8; -E2BIG if the settings say something that this version
-/// does not know; -ENOMEM; -EBADF if the registry is destroyed. On error `family` becomes NULL, and the
-/// memory that the settings have for it says which of them is wrong.
+/// Returns 0; -EINVAL for NULL, an unknown kind, or a name, unit, label or limit that the formats
+/// do not allow, or two labels of one name; -EEXIST if the registry has a metric with this name on
+/// the page, or with another name that it would have there (for a histogram also the name with
+/// _bucket, _sum and _count); -EILSEQ if a text is not UTF-8; -E2BIG if the settings have a member
+/// that this version does not support and that is not 0; -ENOMEM; -EBADF if the registry is
+/// destroyed. On error `family` becomes NULL, and the settings' memory for it receives a
+/// description of the wrong setting.
 ///
-/// A family goes with its registry, and not before.
+/// A family is destroyed with its registry, and not before.
 ///
 /// # Safety
 ///
-/// `family` is [memory](crate#safety) for a handle, `registry` is [a handle](crate#safety). `settings`
-/// is NULL or points to `size` bytes, the members of which are [texts](crate#safety) and numbers, as
-/// many as they say.
+/// `family` is [memory](crate#safety) for a handle, `registry` is [a handle](crate#safety).
+/// `settings` is NULL or points to `size` bytes, the members of which are [texts](crate#safety) and
+/// numbers, as many as they say.
 #[must_use]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_family_create(
@@ -135,16 +138,16 @@ pub unsafe extern "C" fn percid_family_create(
     size: usize,
 ) -> c_int {
     let make = || {
-        // SAFETY: the caller's handle and memory.
+        // SAFETY: the caller guarantees a handle, and memory of `size` bytes or NULL.
         let (registry, settings) =
             unsafe { (Handles::object(registry.cast_const())?, known(settings, size)?) };
-        // SAFETY: the caller's memory, which the settings have for that.
+        // SAFETY: the caller guarantees memory of `why_size` bytes at `why`, or NULL.
         let say = |why: &str| unsafe { text::write(settings.why, settings.why_size, why) };
         say("");
-        // Before the registry has the name, which it keeps.
+        // Reserve this before the registry has the name, which it keeps.
         let mut families = registry.families.lock().unwrap_or_else(PoisonError::into_inner);
         families.try_reserve(1).map_err(|_| -libc::ENOMEM)?;
-        // SAFETY: the caller's settings.
+        // SAFETY: the caller guarantees that the members of the settings are valid.
         let registered = unsafe { settings.description() }
             .and_then(|(kind, description)| register(&registry.metrics, kind, description));
         match registered {
@@ -155,10 +158,10 @@ pub unsafe extern "C" fn percid_family_create(
             }
         }
     };
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     let result = unsafe { FAMILIES.create(family, make) };
     if result == 0 {
-        // SAFETY: both are good: one was made just now, of the other.
+        // SAFETY: both handles are good: the family was created just now, in the registry.
         unsafe {
             if let Ok(registry) = Handles::object(registry.cast_const()) {
                 let mut families = registry.families.lock().unwrap_or_else(PoisonError::into_inner);
@@ -183,7 +186,7 @@ fn register(
     .map_err(|error| Refusal::of_register(&error))
 }
 
-/// Settings of the caller's size, with zeros behind what it knows.
+/// Returns settings of the caller's size, with zeros in the members that the caller does not have.
 ///
 /// # Safety
 ///
@@ -194,7 +197,7 @@ unsafe fn known(settings: *const FamilySettings, size: usize) -> Result<FamilySe
     }
     let mut whole = MaybeUninit::<FamilySettings>::zeroed();
     let bytes = size.min(size_of::<FamilySettings>());
-    // SAFETY: by contract; zeros are settings, too.
+    // SAFETY: the caller guarantees `size` written bytes; zeros are valid settings.
     unsafe {
         if !sized::is_known(settings, size) {
             return Err(-libc::E2BIG);
@@ -208,12 +211,13 @@ unsafe fn known(settings: *const FamilySettings, size: usize) -> Result<FamilySe
 impl FamilySettings {
     /// # Safety
     ///
-    /// The members are what they say.
+    /// The members have valid values: pointers are NULL or point to as many texts and numbers as
+    /// the counts.
     unsafe fn description(&self) -> Result<(Kind, Description), Refusal> {
         let wrong = |why: String| Refusal::new(-libc::EINVAL, why);
         let kind = Kind::of(self.kind)
             .ok_or_else(|| wrong(format!("kind is {}: one of enum percid_metric", self.kind)))?;
-        // SAFETY: the caller's texts.
+        // SAFETY: the caller guarantees that the members are NULL or texts.
         let (name, help, unit, labels, constants, overflow) = unsafe {
             (
                 texts::member("name", self.name)?.ok_or_else(|| wrong("name is NULL".into()))?,
@@ -247,7 +251,7 @@ impl FamilySettings {
         if self.most != 0 {
             all = all.limit(self.most);
         }
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees that the limits are valid.
         if let Some(limits) = unsafe { self.limits() }? {
             all = all.buckets(limits.iter().copied());
         }
@@ -256,13 +260,13 @@ impl FamilySettings {
 
     /// # Safety
     ///
-    /// As [`description`](FamilySettings::description).
+    /// The contract of [`description`](FamilySettings::description) holds.
     unsafe fn limits(&self) -> Result<Option<&[f64]>, Refusal> {
         match (self.limits.is_null(), self.limit_count) {
             (true, 0) => Ok(None),
-            // With infinity.
+            // The maximum includes infinity.
             (false, 0..=percid::Buckets::MAX) => {
-                // SAFETY: by contract.
+                // SAFETY: the caller guarantees that many limits, and the pointer is not NULL.
                 Ok(Some(unsafe { std::slice::from_raw_parts(self.limits, self.limit_count) }))
             }
             (is_null, count) => {
@@ -277,17 +281,17 @@ impl FamilySettings {
 }
 
 /// Destroys a registry with its families and their series. No other thread may use any of them
-/// meanwhile, and nobody may use a series afterwards.
+/// during the call, and no series may be used after it.
 ///
-/// Returns 0; -EINVAL for NULL; -EBADF if it was destroyed before; -ENOMEM, then it stays. Its handle
-/// and those of its families stay recognisable.
+/// Returns 0; -EINVAL for NULL; -EBADF if it was destroyed before; -ENOMEM, then it stays. Its
+/// handle and those of its families are still detected.
 ///
 /// # Safety
 ///
 /// `registry` is [a handle](crate#safety), which no other thread uses.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_registry_destroy(registry: *mut Registry) -> c_int {
-    // SAFETY: the caller's handle, which no other thread uses.
+    // SAFETY: the caller guarantees a handle that no other thread uses.
     let object = unsafe { Handles::object(registry.cast_const()) };
     let families = match object.and_then(|it| errno::preserved(headroom::ask).map(|()| it)) {
         Ok(registry) => {
@@ -297,9 +301,10 @@ pub unsafe extern "C" fn percid_registry_destroy(registry: *mut Registry) -> c_i
         Err(error) => return error,
     };
     for family in families {
-        // SAFETY: the handle of a family of this registry, which no other thread uses either.
+        // SAFETY: this is the handle of a family in this registry, which no other thread uses
+        // either.
         unsafe { FAMILIES.destroy(std::ptr::without_provenance_mut(family)) };
     }
-    // SAFETY: the caller's handle, which no other thread uses.
+    // SAFETY: the caller guarantees a handle that no other thread uses.
     unsafe { REGISTRIES.destroy(registry) }
 }

@@ -1,4 +1,4 @@
-//! The series of families that are no counters: what is done with one.
+//! The series of families except counters, and their operations.
 
 use std::ffi::c_int;
 
@@ -13,7 +13,7 @@ use crate::list;
 
 /// A sum of floats that only grows, such as seconds: a series of a family.
 ///
-/// Every CPU adds to memory of its own. Each CPU's sum is rounded as floats are, and so is their
+/// Every CPU adds to its own memory. Each CPU's sum is rounded as floats are, and so is their
 /// total.
 ///
 /// Threads: any number of threads may use it at once.
@@ -21,25 +21,26 @@ use crate::list;
 #[derive(Debug)]
 pub struct FloatCounter(percid::FloatCounter);
 
-/// A value that is set, and that rises and falls: a series of a family.
+/// A value that can be set, increased and decreased: a series of a family.
 ///
 /// Threads: any number of threads may use it at once. A change that runs at the same time as
-/// percid_gauge_set() comes before it or after it, and is never done half.
+/// percid_gauge_set() is applied before or after it, and never partially.
 /// Signals: percid_gauge_add() is async-signal-safe and leaves errno alone; the rest is not.
-/// Cost: additions go to memory of the CPU. Setting takes a lock: a value that all threads set is shared
-/// by its nature.
+/// Cost: additions go to memory of the CPU. Setting takes a lock, because all threads set the same
+/// value.
 #[derive(Debug)]
 pub struct Gauge(percid_metrics::Gauge);
 
-/// Counts of values in buckets with upper limits of the program's choice, and their exact sum: a series
-/// of a family, on a page a histogram.
+/// Counts of values in buckets with upper limits chosen by the program, and their exact sum: a
+/// series of a family, on a page a histogram.
 ///
-/// A limit belongs to its bucket, as `le` says. A value that is no number belongs to the last bucket,
-/// and makes the sum no number.
+/// A limit belongs to its bucket, like `le`. A value that is not a number belongs to the last
+/// bucket, and makes the sum not a number.
 ///
 /// Threads: any number of threads may use it at once. Count and sum change in one step.
 /// Signals: recording is async-signal-safe and leaves errno alone; reading is not.
-/// Memory: for every ID that used it some 24 bytes and 8 for each limit, rounded up to a power of two.
+/// Memory: for every ID that used it about 24 bytes and 8 for each limit, rounded up to a power of
+/// two.
 #[derive(Debug)]
 pub struct Buckets(Histogram);
 
@@ -62,91 +63,92 @@ impl Buckets {
     }
 }
 
-/// Adds `n`; nothing if it is negative or no number, since a counter never falls. Costs some 2 ns.
+/// Adds `n`, unless it is negative or not a number, because a counter never decreases. Costs about
+/// 2 ns.
 ///
 /// # Safety
 ///
 /// `counter` is [a series](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_float_counter_add(counter: *mut FloatCounter, n: f64) {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     let Ok(counter) = (unsafe { copies::own(counter.cast_const()) }) else { return };
     if n >= 0.0 {
         guard((), || counter.0.add(n));
     }
 }
 
-/// The sum; 0 for NULL. Costs the reading of one word for every ID ever used.
+/// Returns the sum; 0 for NULL. Costs the reading of one word for every ID ever used.
 ///
 /// # Safety
 ///
 /// `counter` is [a series](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_float_counter_sum(counter: *const FloatCounter) -> f64 {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     let counter = unsafe { copies::own(counter) };
     guard(0.0, || counter.map_or(0.0, |counter| counter.0.sum()))
 }
 
-/// Adds `n`, which may be negative. Costs some 2 ns.
+/// Adds `n`, which may be negative. Costs about 2 ns.
 ///
 /// # Safety
 ///
 /// `gauge` is [a series](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_gauge_add(gauge: *mut Gauge, n: f64) {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     if let Some(gauge) = unsafe { gauge.as_ref() } {
         guard((), || gauge.0.inc_by(n));
     }
 }
 
-/// Sets the value, which is read back exactly as long as nothing changes it.
+/// Sets the value, which is read back exactly unless it is changed.
 ///
 /// # Safety
 ///
 /// `gauge` is [a series](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_gauge_set(gauge: *mut Gauge, value: f64) {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     if let Some(gauge) = unsafe { gauge.as_ref() } {
         guard((), || gauge.0.set(value));
     }
 }
 
-/// Raises the value to `value`, if it is less or no number.
+/// Raises the value to `value`, if it is less or not a number.
 ///
 /// # Safety
 ///
 /// `gauge` is [a series](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_gauge_max(gauge: *mut Gauge, value: f64) {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     if let Some(gauge) = unsafe { gauge.as_ref() } {
         guard((), || gauge.0.max(value));
     }
 }
 
-/// The value; 0 for NULL.
+/// Returns the value; 0 for NULL.
 ///
 /// # Safety
 ///
 /// `gauge` is [a series](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_gauge_value(gauge: *const Gauge) -> f64 {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     let gauge = unsafe { gauge.as_ref() };
     guard(0.0, || gauge.map_or(0.0, |gauge| gauge.0.get()))
 }
 
-/// Counts a value. Costs some 5 ns.
+/// Counts a value. Costs about 5 ns.
 ///
 /// # Safety
 ///
 /// `buckets` is [a series](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_buckets_record(buckets: *mut Buckets, value: f64) {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     if let Some(buckets) = unsafe { buckets.as_ref() } {
         guard((), || buckets.0.observe(value));
     }
@@ -159,21 +161,21 @@ pub unsafe extern "C" fn percid_buckets_record(buckets: *mut Buckets, value: f64
 /// `buckets` is [a series](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_buckets_record_many(buckets: *mut Buckets, value: f64, times: u64) {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     if let Some(buckets) = unsafe { buckets.as_ref() } {
         guard((), || buckets.0.observe_many(value, times));
     }
 }
 
-/// How many values each bucket has, not counting those of other buckets: writes the first `capacity`
-/// of them to `counts`, the sum of all values to `sum` unless it is NULL, and returns how many buckets
-/// there are: one more than limits. With `capacity` 0 `counts` may be NULL; 0 is returned if `buckets`
-/// is NULL, -ENOMEM if there is no memory.
+/// Returns the number of buckets, which is one more than that of limits. Writes the numbers of
+/// values in the first `capacity` buckets, not including those of other buckets, to `counts`, and
+/// the sum of all values to `sum` unless it is NULL. With `capacity` 0 `counts` may be NULL;
+/// returns 0 if `buckets` is NULL, -ENOMEM if there is no memory.
 ///
 /// # Safety
 ///
-/// `buckets` is [a series](crate#safety). `counts` is [memory](crate#safety) for `capacity` of them,
-/// and `sum` for a number.
+/// `buckets` is [a series](crate#safety). `counts` is [memory](crate#safety) for `capacity` of
+/// them, and `sum` for a number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_buckets_read(
     buckets: *const Buckets,
@@ -181,7 +183,7 @@ pub unsafe extern "C" fn percid_buckets_read(
     capacity: usize,
     sum: *mut f64,
 ) -> i64 {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     let Some(buckets) = (unsafe { buckets.as_ref() }) else { return 0 };
     if let Err(error) = errno::preserved(headroom::ask) {
         return i64::from(error);
@@ -189,16 +191,16 @@ pub unsafe extern "C" fn percid_buckets_read(
     guard(i64::from(-libc::EFAULT), || {
         let all = buckets.0.snapshot();
         if !sum.is_null() {
-            // SAFETY: the caller's memory.
+            // SAFETY: the caller guarantees memory for a number, and it is not NULL.
             unsafe { sum.write(all.sum) };
         }
         let each = all.buckets.iter().map(|&(_, count)| count);
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees memory for `capacity` counts, or NULL.
         count(unsafe { list::write(each, counts, capacity) })
     })
 }
 
-/// What a family's series are. The numbers are fixed.
+/// The type of a family's series. The numbers are fixed.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -206,7 +208,7 @@ pub enum Kind {
     Counter = 1,
     /// Sums of floats that only grow: percid_float_counter.
     FloatCounter = 2,
-    /// Values that rise and fall: percid_gauge.
+    /// Values that increase and decrease: percid_gauge.
     Gauge = 3,
     /// Histograms: percid_buckets.
     Buckets = 4,

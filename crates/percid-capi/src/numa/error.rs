@@ -1,11 +1,11 @@
-//! What the library refuses, as negative `errno` values.
+//! Errors of the library as negative `errno` values.
 
 use std::ffi::c_int;
 
 use percid_numa::{BadSetting, RegisterError};
 
-/// Why memory cannot be registered. `percid_region_register()` documents them;
-/// `percid_region_error()` has the texts.
+/// Returns the error for memory that cannot be registered. `percid_region_register()` documents
+/// them; `percid_region_error()` has the texts.
 pub(crate) fn of_register(why: RegisterError) -> c_int {
     match why {
         RegisterError::Empty | RegisterError::NotAligned { .. } => -libc::EINVAL,
@@ -33,7 +33,7 @@ pub(crate) fn of_register(why: RegisterError) -> c_int {
     }
 }
 
-/// Why settings cannot be used.
+/// Returns the error for settings that cannot be used.
 pub(crate) fn of_setting(why: BadSetting) -> c_int {
     match why {
         BadSetting::Periods | BadSetting::ScanSize => -libc::ERANGE,
@@ -42,7 +42,7 @@ pub(crate) fn of_setting(why: BadSetting) -> c_int {
     }
 }
 
-/// Why the operating system refuses something.
+/// Returns the error of the operating system.
 pub(crate) fn of_system(why: &std::io::Error) -> c_int {
     -why.raw_os_error().unwrap_or(libc::EAGAIN)
 }

@@ -13,7 +13,7 @@ use crate::errno::preserved;
 use crate::headroom;
 use crate::registry::Registry;
 
-/// What an event says. The numbers are fixed; later versions may add some.
+/// The type of an event. The numbers are fixed; later versions may add some.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventKind {
@@ -26,17 +26,17 @@ pub enum EventKind {
     Armed = 3,
     /// Pages were moved: `region`, `pages`, `failed`.
     Moved = 4,
-    /// The memory of a region is not mapped any more, or something else is mapped there. From now
-    /// on the region is left alone: `region`.
+    /// The memory of a region is not mapped any more, or other memory is mapped there. From now on
+    /// the region is ignored: `region`.
     Gone = 5,
-    /// Another SIGSEGV handler has taken the place of percid's: trapped regions are not armed.
+    /// Another SIGSEGV handler has replaced percid's: trapped regions are not armed.
     HandlerReplaced = 6,
     /// The mappings of the process could not be read: this pass armed nothing.
     Blind = 7,
 }
 
-/// A decision of a balancer, or what became of one. Members that its kind does not name are 0.
-/// Later versions may add kinds, but no members.
+/// A decision of a balancer, or the result of one. Members that its kind does not name are 0. Later
+/// versions may add kinds, but no members.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Decision {
@@ -48,22 +48,22 @@ pub struct Decision {
     pub region: u64,
     /// The first address of the part.
     pub start: u64,
-    /// The address behind the part.
+    /// The address after the part.
     pub end: u64,
-    /// How many pages were moved; how many were armed that were not before.
+    /// Number of pages that were moved, or that were armed and were not armed before.
     pub pages: u64,
-    /// How many pages could not be moved.
+    /// Number of pages that could not be moved.
     pub failed: u64,
-    /// How often all regions had been walked.
+    /// Number of finished scan cycles over all regions.
     pub sequence: i64,
-    /// The thread that the pass is made for, by the number that gettid() returns.
+    /// The thread for which the pass is made, by the number that gettid() returns.
     pub thread: u32,
-    /// 0.
+    /// Always 0.
     pub reserved: u32,
 }
 
 impl Decision {
-    /// `None` for an event that this interface has no kind for.
+    /// Converts an event; `None` if this interface has no kind for it.
     fn of(event: Event) -> Option<Decision> {
         let none = Decision::default();
         Some(match event {
@@ -98,12 +98,13 @@ impl Decision {
     }
 }
 
-/// Takes the decisions that were not taken yet, the oldest first: writes up to `capacity` of them
-/// to `events` and returns how many. What does not fit is there for the next call; a balancer keeps
-/// 4096, and counts those that are lost.
+/// Writes up to `capacity` of the decisions that were not taken yet, the oldest first, to `events`
+/// and returns their number. The rest is kept for the next call; a balancer keeps 4096, and counts
+/// lost ones.
 ///
-/// Returns 0 in a child of fork(); -EBUSY if another thread is taking some; -EINVAL if `balancer`
-/// is NULL, or `events` is and `capacity` is not 0; -EBADF if the balancer is destroyed; -ENOMEM.
+/// Returns 0 in a child of fork(); -EBUSY if another thread is taking decisions; -EINVAL if
+/// `balancer` is NULL, or `events` is and `capacity` is not 0; -EBADF if the balancer is destroyed;
+/// -ENOMEM.
 ///
 /// # Safety
 ///
@@ -115,7 +116,7 @@ pub unsafe extern "C" fn percid_balancer_take_events(
     events: *mut Decision,
     capacity: usize,
 ) -> i64 {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     let balancer = match unsafe { Registry::object(balancer) } {
         Ok(balancer) => balancer,
         Err(error) => return i64::from(error),
@@ -124,7 +125,7 @@ pub unsafe extern "C" fn percid_balancer_take_events(
         return i64::from(-libc::EINVAL);
     }
     let write = |index: usize, decision: Decision| {
-        // SAFETY: the caller gives memory for `capacity` events, and no more are written.
+        // SAFETY: the caller guarantees memory for `capacity` events, and no more are written.
         unsafe { events.add(index).write(decision) };
     };
     preserved(|| {

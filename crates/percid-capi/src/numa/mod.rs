@@ -1,6 +1,6 @@
-//! Memory that follows its threads: balancers, regions, and what there is to say about them.
+//! Memory that follows its threads: balancers, regions, and their reports.
 
-// The header's order.
+// The order of the header.
 pub mod settings;
 
 pub mod balancer;

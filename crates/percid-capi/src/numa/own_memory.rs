@@ -1,4 +1,4 @@
-//! percid's own memory as regions: what every ID has, and the objects of a pool.
+//! percid's own memory as regions: the shards of every ID, and the objects of a pool.
 
 use std::ffi::{c_int, c_void};
 
@@ -11,15 +11,15 @@ use crate::pool::Pool;
 use crate::registry::{Object, Registry};
 use crate::source::source;
 
-/// The memory of all IDs of a source, where all structures have their copies, as regions of a
+/// The memory of all IDs of a source, which contains their parts of all structures, as regions of a
 /// balancer, from percid_id_regions_register() to percid_id_regions_unregister().
 ///
-/// Such memory lies on the node where it was first used. An ID stays with its CPU, but not for ever:
-/// a thread that moves to another node and takes over an ID there finds its counters far away.
+/// Such memory is on the node where it was first used. An ID stays with its CPU, but not forever: a
+/// thread that moves to another node and takes over an ID there uses counters on a remote node.
 ///
 /// Threads: any number of threads may use it at once.
 /// Signals: percid_id_regions_touch() is async-signal-safe; the rest is not.
-/// Fork: in the child nothing is armed any more.
+/// Fork: in the child no page is armed any more.
 #[derive(Debug)]
 pub struct IdRegions(percid_numa::IdRegions);
 
@@ -28,7 +28,7 @@ pub struct IdRegions(percid_numa::IdRegions);
 ///
 /// Threads: any number of threads may use it at once.
 /// Signals: percid_pool_regions_touch() is async-signal-safe; the rest is not.
-/// Fork: in the child nothing is armed any more.
+/// Fork: in the child no page is armed any more.
 #[derive(Debug)]
 pub struct PoolRegions(Vec<percid_numa::Region>);
 
@@ -46,7 +46,7 @@ impl Object for PoolRegions {
 }
 
 impl PoolRegions {
-    /// They are by ascending address.
+    /// Touches the region of an address. The regions are sorted by address.
     fn touch(&self, address: usize) {
         let next = self.0.partition_point(|region| region.range().end <= address);
         if let Some(region) = self.0.get(next).filter(|region| region.range().start <= address) {
@@ -55,11 +55,12 @@ impl PoolRegions {
     }
 }
 
-/// Registers the memory of all IDs of a source (one of enum percid_source) that exist by now, and
-/// stores the regions in `regions`. For IDs that come later unregister and register again.
+/// Registers the memory of all existing IDs of a source (one of enum percid_source), and stores the
+/// regions in `regions`. For IDs that come later unregister and register again.
 ///
-/// Returns 0; -EINVAL also for a number that is no source's; and what percid_region_register()
-/// returns, for the first region that cannot be registered. On error `regions` becomes NULL.
+/// Returns 0; -EINVAL also for a number that is not a source's; and the errors of
+/// percid_region_register(), for the first region that cannot be registered. On error `regions`
+/// becomes NULL.
 ///
 /// # Safety
 ///
@@ -71,35 +72,36 @@ pub unsafe extern "C" fn percid_id_regions_register(
     source: c_int,
 ) -> c_int {
     let make = || {
-        // SAFETY: the caller's handle.
+        // SAFETY: the caller guarantees a handle.
         let balancer = unsafe { Registry::object(balancer) }?;
         let source = self::source(source).ok_or(-libc::EINVAL)?;
         balancer.balancer.register_ids(source).map(IdRegions).map_err(error::of_register)
     };
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     unsafe { ID_REGIONS.create(regions, make) }
 }
 
-/// Says that the calling thread uses the memory of the ID that it has now, which its counters,
-/// stacks and other structures of the source do. To be called now and then: once per period is
-/// enough. Regions that are unregistered are ignored.
+/// Reports that the calling thread uses the memory of its current ID, as its counters, stacks and
+/// other structures of the source do. Call it regularly: once per period is enough. Unregistered
+/// regions are ignored.
 ///
-/// Async-signal-safe; never waits. Costs some 40 ns, and for every armed page of the ID two system
-/// calls.
+/// Async-signal-safe; never waits. Costs about 40 ns, and two system calls for every armed page of
+/// the ID.
 ///
 /// # Safety
 ///
 /// `regions` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_id_regions_touch(regions: *mut IdRegions) {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     if let Ok(regions) = unsafe { Registry::object(regions) } {
         guard((), || regions.0.touch());
     }
 }
 
-/// Stores the first `capacity` of the addresses of an ID's regions in `ranges`, and returns how many
-/// there are: 0 if the ID did not exist when they were registered, or there are no such regions.
+/// Stores the first `capacity` address ranges of an ID's regions in `ranges`, and returns the
+/// number of all: 0 if the ID did not exist when they were registered, or there are no such
+/// regions.
 ///
 /// # Safety
 ///
@@ -111,33 +113,34 @@ pub unsafe extern "C" fn percid_id_regions_of_id(
     ranges: *mut Range,
     capacity: usize,
 ) -> usize {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     let Ok(regions) = (unsafe { Registry::object(regions) }) else { return 0 };
     let found = regions.0.of_id(id).iter().map(|region| Range::of(region.range()));
-    // SAFETY: the caller's memory.
+    // SAFETY: the caller guarantees memory of this size, or NULL.
     guard(0, || unsafe { list::write(found, ranges, capacity) })
 }
 
-/// Unregisters them. No other thread may use them meanwhile.
+/// Unregisters the regions. No other thread may use them during the call.
 ///
 /// Returns 0, -EINVAL for NULL, -EBADF if they were unregistered before, or -ENOMEM, and they stay
-/// registered. The handle stays recognisable.
+/// registered. The handle is still detected.
 ///
 /// # Safety
 ///
 /// `regions` is [a handle](crate#safety), which no other thread uses.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_id_regions_unregister(regions: *mut IdRegions) -> c_int {
-    // SAFETY: the caller's handle, which no other thread uses.
+    // SAFETY: the caller guarantees a handle that no other thread uses.
     unsafe { ID_REGIONS.destroy_with_memory(regions) }
 }
 
-/// Registers the memory of the objects that a pool has by now, and stores the regions in `regions`:
-/// one for all slabs that are side by side. For objects that come later unregister and register
-/// again. The pool may be destroyed before.
+/// Registers the memory of the existing objects of a pool, and stores the regions in `regions`: one
+/// for all adjacent slabs. For objects that come later unregister and register again. The pool may
+/// be destroyed before.
 ///
-/// Returns 0, or what percid_region_register() returns for the first region that cannot be
-/// registered; -EINVAL and -EBADF for the pool as for the balancer. On error `regions` becomes NULL.
+/// Returns 0, or the error of percid_region_register() for the first region that cannot be
+/// registered; -EINVAL and -EBADF for the pool as for the balancer. On error `regions` becomes
+/// NULL.
 ///
 /// # Safety
 ///
@@ -149,20 +152,19 @@ pub unsafe extern "C" fn percid_pool_regions_register(
     pool: *const Pool,
 ) -> c_int {
     let make = || {
-        // SAFETY: the caller's handles.
+        // SAFETY: the caller guarantees handles.
         let (balancer, pool) = unsafe { (Registry::object(balancer)?, Registry::object(pool)?) };
         balancer.balancer.register_pool(pool).map(PoolRegions).map_err(error::of_register)
     };
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     unsafe { POOL_REGIONS.create(regions, make) }
 }
 
-/// Says that the calling thread uses an object, by an address in it; of a large object, once for
-/// every page. Addresses that are not in the regions are ignored, and so are regions that are
-/// unregistered.
+/// Reports that the calling thread uses an object, by an address in it; for a large object, call it
+/// once for every page. Addresses outside the regions are ignored, and so are unregistered regions.
 ///
-/// Async-signal-safe; never waits. Costs a search among the regions, and what percid_region_touch()
-/// costs.
+/// Async-signal-safe; never waits. Costs a search among the regions, and the cost of
+/// percid_region_touch().
 ///
 /// # Safety
 ///
@@ -172,14 +174,14 @@ pub unsafe extern "C" fn percid_pool_regions_touch(
     regions: *mut PoolRegions,
     object: *const c_void,
 ) {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     if let Ok(regions) = unsafe { Registry::object(regions) } {
         guard((), || regions.touch(object.addr()));
     }
 }
 
-/// Stores the first `capacity` of the addresses of the regions in `ranges`, ascending, and returns
-/// how many there are; 0 if there are no such regions.
+/// Stores the first `capacity` address ranges of the regions in `ranges`, ascending, and returns
+/// the number of all; 0 if there are no such regions.
 ///
 /// # Safety
 ///
@@ -190,23 +192,23 @@ pub unsafe extern "C" fn percid_pool_regions_ranges(
     ranges: *mut Range,
     capacity: usize,
 ) -> usize {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     let Ok(regions) = (unsafe { Registry::object(regions) }) else { return 0 };
     let found = regions.0.iter().map(|region| Range::of(region.range()));
-    // SAFETY: the caller's memory.
+    // SAFETY: the caller guarantees memory of this size, or NULL.
     guard(0, || unsafe { list::write(found, ranges, capacity) })
 }
 
-/// Unregisters them. No other thread may use them meanwhile.
+/// Unregisters the regions. No other thread may use them during the call.
 ///
 /// Returns 0, -EINVAL for NULL, -EBADF if they were unregistered before, or -ENOMEM, and they stay
-/// registered. The handle stays recognisable.
+/// registered. The handle is still detected.
 ///
 /// # Safety
 ///
 /// `regions` is [a handle](crate#safety), which no other thread uses.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_pool_regions_unregister(regions: *mut PoolRegions) -> c_int {
-    // SAFETY: the caller's handle, which no other thread uses.
+    // SAFETY: the caller guarantees a handle that no other thread uses.
     unsafe { POOL_REGIONS.destroy_with_memory(regions) }
 }

@@ -1,4 +1,4 @@
-//! Regions: registering and unregistering memory, and reporting its use.
+//! Regions: registering and unregistering memory, and reporting accesses to it.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::ManuallyDrop;
@@ -15,16 +15,16 @@ use crate::errno::preserved;
 use crate::headroom;
 use crate::registry::{Object, Registry};
 
-/// How a balancer learns which threads use a region. The numbers are fixed.
+/// The method by which a balancer detects the threads that use a region. The numbers are fixed.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// The program says so, by percid_region_touch().
+    /// The program reports accesses, by percid_region_touch().
     Reported = 1,
-    /// By faults: armed pages have no access rights.
+    /// Page faults: armed pages have no access rights.
     Trapped = 2,
-    /// By write protection: a thread that writes to an armed page waits until it was noted; reads
-    /// are not seen.
+    /// Write protection: a thread that writes to an armed page waits until the access is recorded;
+    /// reads are not detected.
     Written = 3,
 }
 
@@ -38,16 +38,16 @@ impl Access {
     }
 }
 
-/// Memory that a balancer looks after, from percid_region_register() to percid_region_unregister().
+/// Memory that a balancer manages, from percid_region_register() to percid_region_unregister().
 ///
 /// Threads: any number of threads may use it at once.
 /// Signals: percid_region_touch() is async-signal-safe and leaves errno alone; the rest is not.
-/// Fork: in the child nothing is armed any more. An armed page is disarmed when it is touched.
-/// Memory: 6.6 bytes a page, or for every 64 KiB of trapped memory, and 4 KiB; none with one node.
+/// Fork: in the child no page is armed any more. An armed page is disarmed when it is touched.
+/// Memory: 6.6 bytes per page, or per 64 KiB of trapped memory, and 4 KiB; none with one node.
 #[derive(Debug)]
 pub struct Region {
     region: Arc<percid_numa::Region>,
-    /// What is excluded; each refers to `region`. Not looked at in a child of fork(): a thread of
+    /// The excluded parts; each refers to `region`. Not accessed in a child of fork(): a thread of
     /// the parent may have been changing it.
     excluded: ManuallyDrop<Mutex<Vec<Excluded>>>,
     maker: Maker,
@@ -77,19 +77,19 @@ impl Region {
     }
 
     fn excluded(&self) -> MutexGuard<'_, Vec<Excluded>> {
-        // A thread that panicked has changed the list or has not.
+        // A thread that panicked has either completed its change of the list or not begun it.
         self.excluded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn exclude(&self, part: Range<usize>) {
-        // SAFETY: the region is behind the `Arc`, which is dropped after all that `excluded` holds.
+        // SAFETY: the region is in the `Arc`, which is dropped after the contents of `excluded`.
         // (In a child of fork() that is never dropped, nor used.)
         let region: &'static percid_numa::Region = unsafe { &*Arc::as_ptr(&self.region) };
         let exclusion = region.exclude(part.clone());
         self.excluded().push(Excluded { part, _exclusion: exclusion });
     }
 
-    /// Returns whether there was such a part.
+    /// Ends the exclusion of a part. Returns `true` if it was excluded.
     fn include(&self, part: Range<usize>) -> bool {
         let mut excluded = self.excluded();
         let place = excluded.iter().position(|other| other.part == part);
@@ -102,21 +102,21 @@ impl Region {
 impl Drop for Region {
     fn drop(&mut self) {
         if !self.is_forked() {
-            // SAFETY: it is not used any more.
+            // SAFETY: the list is not used any more.
             unsafe { ManuallyDrop::drop(&mut self.excluded) };
         }
     }
 }
 
-/// Registers `bytes` bytes of memory from `start` on, whose use the program reports by
+/// Registers `bytes` bytes of memory from `start` on, for which the program reports accesses by
 /// percid_region_touch(), and stores the region in `region`.
 ///
 /// The range begins and ends at multiples of the page size, and consists of mappings of the same
-/// kind and access rights. The memory may be unmapped while it is registered: the balancer notices
-/// that, and leaves the region alone.
+/// kind and access rights. The memory may be unmapped while it is registered: the balancer detects
+/// that, and ignores the region from then on.
 ///
-/// Returns 0, or one of these, and then `region` becomes NULL; percid_region_error() has a text for
-/// each:
+/// Returns 0, or one of these errors, and then `region` becomes NULL; percid_region_error() has a
+/// text for each:
 ///
 ///     -EINVAL   `region` or `balancer` is NULL, the range is empty, or is not made of whole pages
 ///     -EBADF    the balancer is destroyed
@@ -143,50 +143,50 @@ pub unsafe extern "C" fn percid_region_register(
     bytes: usize,
 ) -> c_int {
     let register = |balancer: &percid_numa::Balancer| balancer.register(start.cast(), bytes);
-    // SAFETY: the caller's pointer and handle.
+    // SAFETY: the caller guarantees a pointer that is NULL or valid, and a handle.
     unsafe { add(region, balancer, register) }
 }
 
-/// Registers memory whose use is seen by faults, so that the program need not report it: armed
-/// memory has no access rights, and a handler of SIGSEGV, which the first call installs, notes the
-/// faulting thread and restores them. A fault that is not at armed memory goes on to the handler
-/// that was there before: a crash stays a crash.
+/// Registers memory to which accesses are detected by faults, so that the program need not report
+/// them. Armed memory has no access rights. A handler of SIGSEGV, which the first call installs,
+/// records the faulting thread and restores the rights. A fault that is not at armed memory is
+/// passed to the previous handler: a crash stays a crash.
 ///
-/// The program promises that, until the region is unregistered,
+/// The program guarantees that, until the region is unregistered,
 ///
 ///   - the memory stays mapped, with the access rights that it has now, and nothing changes them;
-///   - no thread runs on a stack in it that is not refused, or comes there later, blocks SIGSEGV
-///     while it uses it, or installs another handler of SIGSEGV that does not pass on to the one
-///     before;
-///   - no pointer into it is given to a system call unless the part is excluded: the call would
-///     fail with EFAULT, or do half of its work;
+///   - no thread runs, now or later, on a stack in it that the registration has not refused;
+///   - no thread blocks SIGSEGV while it uses the memory, or installs another handler of SIGSEGV
+///     that does not call the previous one;
+///   - no pointer into it is passed to a system call unless the part is excluded: the call would
+///     fail with EFAULT, or complete only a part of its work;
 ///   - no child of vfork() and no other process that shares the address space uses it.
 ///
-/// Returns what percid_region_register() does, or
+/// Returns 0, an error of percid_region_register(), or
 ///
 ///     -EDEADLK  a fault in the range could not be handled, or is percid's own: see below
 ///     -EFAULT   the memory has no access rights, or is executable: rights might not be restored
-///     -EDQUOT   RLIMIT_DATA is set: as above
+///     -EDQUOT   RLIMIT_DATA is set: rights might not be restored
 ///     -ENOSPC   there are 256 trapped regions already
 ///     -EBUSY    another handler of SIGSEGV was installed after percid's
 ///
-/// -EDEADLK is returned for memory that holds any part of
+/// -EDEADLK is returned for memory that contains any part of
 ///
-///   - the stack of any thread, used by now or not, with what lies beside it: thread-local
-///     variables, the rseq area, all that the C library keeps of the thread; and what is below a
-///     stack that has no guard;
+///   - the stack of any thread, used or not yet used, with the adjacent data: thread-local
+///     variables, the rseq area, all data that the C library stores for the thread; and the memory
+///     below a stack that has no guard;
 ///   - the calling thread's alternate signal stack;
-///   - what the handler itself uses: percid's variables, the constants of the program or library
-///     that percid is linked into, and the C library;
-///   - percid's structures: what they have for each ID, and the objects of pools, which
-///     percid_region_register() takes.
+///   - the memory that the handler itself uses: percid's variables, the constants of the program or
+///     library that percid is linked into, and the C library;
+///   - percid's structures: their memory for each ID, and the objects of pools, which
+///     percid_region_register() accepts.
 ///
-/// Not seen are, of other threads, the alternate signal stacks and the thread-local variables of
-/// libraries that were loaded by dlopen(); and stacks that the program has made by itself, as for
-/// coroutines, unless a thread is on one that waits in a system call. Threads that start later get
-/// other memory, but for those whose stack the program provides.
+/// Not detected are, of other threads, the alternate signal stacks and the thread-local variables
+/// of libraries that were loaded by dlopen(); and stacks that the program has allocated by itself,
+/// as for coroutines, unless a thread that waits in a system call is on one. Threads that start
+/// later get other memory, except those whose stack the program provides.
 ///
-/// Costs a reading of /proc, and a thread that ends at once: some 100 us, and more for every
+/// Costs a reading of /proc, and a thread that ends at once: about 100 us, and more for every
 /// thread. The first access to 64 KiB of armed memory costs 4 us.
 ///
 /// # Safety
@@ -202,29 +202,30 @@ pub unsafe extern "C" fn percid_region_register_trapped(
     bytes: usize,
 ) -> c_int {
     let register = |balancer: &percid_numa::Balancer| {
-        // SAFETY: the caller promises it.
+        // SAFETY: the caller guarantees the contract of `register_trapped`.
         unsafe { balancer.register_trapped(start.cast(), bytes) }
     };
-    // SAFETY: the caller's pointer and handle.
+    // SAFETY: the caller guarantees a pointer that is NULL or valid, and a handle.
     unsafe { add(region, balancer, register) }
 }
 
-/// Registers memory of which writes are seen, by userfaultfd: the first write to 64 KiB of armed
-/// memory waits until the thread was noted, some 12 us. Reads are not seen. System calls wait in
-/// the same way, so nothing has to be excluded. The first such region of a balancer starts a thread
-/// and opens two descriptors.
+/// Registers memory to which writes are detected, by userfaultfd: the first write to 64 KiB of
+/// armed memory waits until the thread is recorded, about 12 us. Reads are not detected. System
+/// calls wait in the same way, so nothing has to be excluded. The first such region of a balancer
+/// starts a thread and opens two descriptors.
 ///
-/// No stack, thread-local memory or robust mutex may be in the range: what the kernel writes there
-/// when a thread ends would be lost. Checkpoints of the process fail, other users of userfaultfd
-/// cannot have the same memory, and a debugger that writes to an armed page waits forever.
+/// No stack, thread-local memory or robust mutex may be in the range: data that the kernel writes
+/// there when a thread ends would be lost. Checkpoints of the process fail, other users of
+/// userfaultfd cannot have the same memory, and a debugger that writes to an armed page waits
+/// forever.
 ///
-/// Returns what percid_region_register() does, or
+/// Returns 0, an error of percid_region_register(), or
 ///
-///     -EDEADLK          the range holds a part of a thread's stack, or anything else that
-///                       percid_region_register_trapped() refuses by this, but for what only a
-///                       handler uses
+///     -EDEADLK          the range contains a part of a thread's stack, or other memory that
+///                       percid_region_register_trapped() refuses with this error, except memory
+///                       that only a handler uses
 ///     -ENODEV           the memory is a file's, shared with other processes, or may not be written
-///     -EACCES           the process may not use userfaultfd for system calls: that takes
+///     -EACCES           the process may not use userfaultfd for system calls: that needs
 ///                       CAP_SYS_PTRACE, vm.unprivileged_userfaultfd = 1, or the right to open
 ///                       /dev/userfaultfd
 ///     -EPROTONOSUPPORT  the kernel has no userfaultfd with write protection (Linux 5.7; 6.10 on
@@ -247,13 +248,13 @@ pub unsafe extern "C" fn percid_region_register_written(
 ) -> c_int {
     let register =
         |balancer: &percid_numa::Balancer| balancer.register_written(start.cast(), bytes);
-    // SAFETY: the caller's pointer and handle.
+    // SAFETY: the caller guarantees a pointer that is NULL or valid, and a handle.
     unsafe { add(region, balancer, register) }
 }
 
 /// # Safety
 ///
-/// The pointer and the handle are NULL or good.
+/// The pointer and the handle are NULL or valid.
 unsafe fn add(
     region: *mut *mut Region,
     balancer: *mut Balancer,
@@ -262,16 +263,16 @@ unsafe fn add(
     ) -> Result<percid_numa::Region, percid_numa::RegisterError>,
 ) -> c_int {
     let make = || {
-        // SAFETY: by contract.
+        // SAFETY: the caller guarantees a handle.
         let balancer = unsafe { Registry::object(balancer) }?;
         register(&balancer.balancer).map(Region::new).map_err(error::of_register)
     };
-    // SAFETY: by contract.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     unsafe { REGIONS.create(region, make) }
 }
 
-/// Says in a few words what an error of percid_region_register(), percid_region_register_trapped()
-/// or percid_region_register_written() means; NULL if the number is none of them.
+/// Returns a short text for an error of percid_region_register(), percid_region_register_trapped()
+/// or percid_region_register_written(); NULL if the number is none of them.
 ///
 /// Async-signal-safe; costs a call.
 #[unsafe(no_mangle)]
@@ -307,10 +308,10 @@ fn text(error: c_int) -> Option<&'static CStr> {
     })
 }
 
-/// Says that the calling thread uses the memory `offset` bytes from the region's start. To be
-/// called about as often as the program goes from one page to another; more often changes nothing,
-/// because an armed page counts once. Offsets beyond the region, trapped regions and regions that
-/// are unregistered are ignored.
+/// Reports that the calling thread uses the memory `offset` bytes from the region's start. Call it
+/// about as often as the program proceeds from one page to another. More frequent calls have no
+/// effect, because an armed page counts once. Offsets beyond the region, trapped regions and
+/// unregistered regions are ignored.
 ///
 /// Async-signal-safe; never waits. Costs a call, four loads and two tests unless the page is armed;
 /// then two or three system calls.
@@ -320,72 +321,72 @@ fn text(error: c_int) -> Option<&'static CStr> {
 /// `region` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_region_touch(region: *mut Region, offset: usize) {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     if let Ok(region) = unsafe { Registry::object(region) } {
         guard((), || region.region.touch(offset));
     }
 }
 
-/// Says that the calling thread uses all of the region. Trapped regions and regions that are
-/// unregistered are ignored.
+/// Reports that the calling thread uses all of the region. Trapped regions and unregistered regions
+/// are ignored.
 ///
-/// Async-signal-safe; never waits. Costs a load for every 64 pages, and for every armed one what
-/// percid_region_touch() costs.
+/// Async-signal-safe; never waits. Costs a load for every 64 pages, and for every armed one the
+/// cost of percid_region_touch().
 ///
 /// # Safety
 ///
 /// `region` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_region_touch_all(region: *mut Region) {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     if let Ok(region) = unsafe { Registry::object(region) } {
         guard((), || region.region.touch_all());
     }
 }
 
-/// Returns where a region starts; NULL if there is no such region.
+/// Returns the start of a region; NULL if there is no such region.
 ///
 /// # Safety
 ///
 /// `region` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_region_start(region: *const Region) -> *mut c_void {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     let start = unsafe { Registry::object(region) }.map_or(0, |region| region.region.range().start);
     std::ptr::with_exposed_provenance_mut(start)
 }
 
-/// Returns how many bytes a region has; 0 if there is no such region.
+/// Returns the size of a region in bytes; 0 if there is no such region.
 ///
 /// # Safety
 ///
 /// `region` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_region_bytes(region: *const Region) -> usize {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     unsafe { Registry::object(region) }.map_or(0, |region| region.region.range().len())
 }
 
-/// Returns how access to a region is seen: one of enum percid_access. -EINVAL for NULL, -EBADF
-/// if it is unregistered.
+/// Returns the access method of a region: one of enum percid_access. -EINVAL for NULL, -EBADF if it
+/// is unregistered.
 ///
 /// # Safety
 ///
 /// `region` is [a handle](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_region_access(region: *const Region) -> c_int {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     unsafe { of(region, |region| Access::of(region.region.access()) as c_int) }
 }
 
 /// Keeps a part of a trapped region, `bytes` bytes from `offset` on, accessible until
-/// percid_region_exclude_end(): for buffers that are given to system calls, which fail with EFAULT
-/// at armed memory. Whole grains of 64 KiB around the part are disarmed, and not armed again
-/// meanwhile. A part may be excluded several times.
+/// percid_region_exclude_end(): for buffers that are passed to system calls, which fail with EFAULT
+/// at armed memory. Whole granules of 64 KiB around the part are disarmed, and not armed again
+/// until then. A part may be excluded several times.
 ///
 /// Returns 0; -ERANGE if the part is not in the region; -EINVAL for NULL; -EBADF if the region is
-/// unregistered; -ENOMEM. Waits for the piece that is being armed, or the batch that is being moved, at this
-/// moment.
+/// unregistered; -ENOMEM. Waits for the piece that is currently being armed, or the batch that is
+/// being moved.
 ///
 /// # Safety
 ///
@@ -397,7 +398,7 @@ pub unsafe extern "C" fn percid_region_exclude_begin(
     offset: usize,
     bytes: usize,
 ) -> c_int {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     unsafe {
         of(region, |region| match part(region, offset, bytes) {
             Some(_) if region.is_forked() => 0,
@@ -413,10 +414,10 @@ pub unsafe extern "C" fn percid_region_exclude_begin(
     }
 }
 
-/// Lets a part be armed again that percid_region_exclude_begin() has excluded with the same
-/// numbers.
+/// Ends an exclusion by percid_region_exclude_begin() with the same arguments, so that the part may
+/// be armed again.
 ///
-/// Returns 0; -ENOENT if it is not excluded; -ERANGE, -EINVAL and -EBADF as
+/// Returns 0; -ENOENT if it is not excluded; -ERANGE, -EINVAL and -EBADF like
 /// percid_region_exclude_begin().
 ///
 /// # Safety
@@ -428,7 +429,7 @@ pub unsafe extern "C" fn percid_region_exclude_end(
     offset: usize,
     bytes: usize,
 ) -> c_int {
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     unsafe {
         of(region, |region| match part(region, offset, bytes) {
             Some(_) if region.is_forked() => 0,
@@ -439,19 +440,20 @@ pub unsafe extern "C" fn percid_region_exclude_end(
     }
 }
 
-/// A part of a region, in bytes from its start.
+/// Returns the range of a part of a region, in bytes from its start; `None` if it is not in the
+/// region.
 fn part(region: &Region, offset: usize, bytes: usize) -> Option<Range<usize>> {
     let end = offset.checked_add(bytes)?;
     (end <= region.region.range().len()).then_some(offset..end)
 }
 
-/// Returns the result of `body` for the region of a handle, or what is wrong with the handle.
+/// Returns the result of `body` for the region of a handle, or the error of the handle.
 ///
 /// # Safety
 ///
-/// As [`Registry::object`] says.
+/// The contract of [`Registry::object`] holds.
 unsafe fn of(handle: *const Region, body: impl FnOnce(&Region) -> c_int) -> c_int {
-    // SAFETY: by contract.
+    // SAFETY: the caller guarantees a handle, whose object is not destroyed during the call.
     match unsafe { Registry::object(handle) } {
         Ok(region) => preserved(|| uncancelled(-libc::EFAULT, || body(region))),
         Err(error) => error,
@@ -459,18 +461,18 @@ unsafe fn of(handle: *const Region, body: impl FnOnce(&Region) -> c_int) -> c_in
 }
 
 /// Unregisters memory, which is disarmed and can be used for anything then. Exclusions need not be
-/// ended before. No other thread may use the region meanwhile. Waits for the pass or the batch that
-/// is under way.
+/// ended before. No other thread may use the region during the call. Waits for a running pass or
+/// batch.
 ///
 /// Returns 0, -EINVAL for NULL, -EBADF if it was unregistered before, or -ENOMEM, and it stays
-/// registered. Its handle stays recognisable.
+/// registered. Its handle is still detected.
 ///
 /// # Safety
 ///
 /// `region` is [a handle](crate#safety), which no other thread uses.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_region_unregister(region: *mut Region) -> c_int {
-    // SAFETY: the caller's handle, which no other thread uses.
+    // SAFETY: the caller guarantees a handle that no other thread uses.
     unsafe { REGIONS.destroy_with_memory(region) }
 }
 

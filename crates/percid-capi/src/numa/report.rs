@@ -1,4 +1,4 @@
-//! Reports: what a balancer has done and seen, in plain numbers.
+//! Reports: the actions and observations of a balancer, in plain numbers.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr;
@@ -15,7 +15,8 @@ use crate::list;
 use crate::registry::Registry;
 use crate::sized;
 
-/// Why a region was not scanned; but the last one says why it was. The numbers are fixed.
+/// The reason why a region was not scanned, or, for the last one, why it was. The numbers are
+/// fixed.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
@@ -23,13 +24,13 @@ pub enum Reason {
     Unsuitable = 1,
     /// A file's pages that cannot be written.
     SharedRo = 2,
-    /// It has no access rights, so no access can be seen.
+    /// It has no access rights, so no access can be detected.
     Inaccessible = 3,
     /// It is too new.
     ScanDelay = 4,
-    /// It was scanned in this sequence already.
+    /// It was already scanned in this scan cycle.
     SeqCompleted = 5,
-    /// The scanning thread did not use it of late.
+    /// The scanning thread has not used it recently.
     PidInactive = 6,
     /// The same, but its scan had begun and is completed.
     IgnorePidInactive = 7,
@@ -46,82 +47,82 @@ impl Reason {
         (Reason::IgnorePidInactive, percid_numa::Reason::IgnorePidInactive, c"ignore_pid_inactive"),
     ];
 
-    /// Returns the number of a reason; 0 for none of these.
+    /// Returns the number of a reason; 0 for an unknown one.
     pub(super) fn number(of: percid_numa::Reason) -> c_int {
         let found = Reason::ALL.iter().find(|(_, reason, _)| *reason == of);
         found.map_or(0, |(reason, ..)| *reason as c_int)
     }
 }
 
-/// What a balancer had done and seen at some time. It belongs to the caller who made it, and does
-/// not change; any number of threads may read it.
+/// The actions and observations of a balancer until some time. A report belongs to its creator, and
+/// does not change; any number of threads may read it.
 #[derive(Debug)]
 pub struct Report(percid_numa::Report);
 
-/// What a balancer has done in all. Later versions may add members at the end.
+/// The total actions of a balancer. Later versions may add members at the end.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Totals {
-    /// How often all regions have been walked.
+    /// Number of finished scan cycles over all regions.
     pub sequence: i64,
-    /// How many passes were made.
+    /// Number of passes.
     pub passes: u64,
-    /// How many of them armed nothing because the process's mappings could not be read.
+    /// Number of passes that armed nothing because the process's mappings could not be read.
     pub blind_passes: u64,
-    /// The time from one pass to the next, at present, in nanoseconds.
+    /// The current time from one pass to the next, in nanoseconds.
     pub period_ns: u64,
-    /// How long the passes took together, in nanoseconds.
+    /// Total duration of the passes, in nanoseconds.
     pub scan_time_ns: u64,
-    /// How long moving pages took, in nanoseconds.
+    /// Total time for moving pages, in nanoseconds.
     pub move_time_ns: u64,
-    /// How long the balancer has existed, in nanoseconds.
+    /// Time since the balancer was created, in nanoseconds.
     pub age_ns: u64,
-    /// How many threads the process has.
+    /// Number of threads of the process.
     pub threads: u64,
-    /// How many of them share their bit in the sets of active threads with another.
+    /// Number of threads that share a bit of the active-thread sets with another thread.
     pub collisions: u64,
     /// Events that were lost because they were not taken in time.
     pub events_lost: u64,
 }
 
-/// What was done to a region, and what was seen there. Later versions may add members at the end.
+/// Actions and observations in a region. Later versions may add members at the end.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Figures {
-    /// Where it starts.
+    /// The start of the region.
     pub start: *mut c_void,
-    /// How many bytes it has.
+    /// The size of the region in bytes.
     pub bytes: usize,
-    /// How access to it is seen: one of enum percid_access.
+    /// The access method: one of enum percid_access.
     pub access: c_int,
-    /// 1 if its memory is no longer what was registered, and is left alone; else 0.
+    /// 1 if its memory is no longer the registered one, and the region is ignored; otherwise 0.
     pub gone: c_int,
     /// Pages that have no memory yet.
     pub absent: u64,
-    /// First accesses to armed grains (a page, or 64 KiB of trapped memory) by threads on the
-    /// grain's node.
+    /// First accesses to armed granules (a page, or 64 KiB of trapped memory) by threads on the
+    /// granule's node.
     pub local_uses: u64,
-    /// The same by threads on other nodes.
+    /// First accesses by threads on other nodes.
     pub remote_uses: u64,
-    /// The same by the thread that was seen there before, or where none was.
+    /// First accesses by the thread that was recorded there before, or without such a thread.
     pub private_uses: u64,
-    /// The same by another thread than was seen there before.
+    /// First accesses by another thread than the one that was recorded there before.
     pub shared_uses: u64,
-    /// Distinct bits of the threads that used it of late.
+    /// Number of distinct bits of the threads that used it recently.
     pub active: u64,
     /// Pages that were armed.
     pub scanned: u64,
     /// Pages that were moved.
     pub moved: u64,
-    /// Those among them that went from a node without CPUs to one with some.
+    /// Moved pages that went from a node without CPUs to one with CPUs.
     pub promoted: u64,
-    /// Those among them that went to a node without CPUs.
+    /// Moved pages that went to a node without CPUs.
     pub demoted: u64,
-    /// Pages that are to move.
+    /// Pages with a pending migration.
     pub pending: u64,
-    /// How often all grains were disarmed because the process had too many mappings.
+    /// Number of times all granules were disarmed because the process had too many mappings.
     pub disarmed_whole: u64,
-    /// Uses of armed memory by threads whose node the kernel did not say.
+    /// Accesses to armed memory by threads whose node the kernel did not report.
     pub unattributed: u64,
     /// Time spent on arming, in nanoseconds.
     pub scan_time_ns: u64,
@@ -129,15 +130,15 @@ pub struct Figures {
     pub move_time_ns: u64,
 }
 
-/// A count of something on a node.
+/// A count on a node.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct OnNode {
     /// The node.
     pub node: u32,
-    /// 0.
+    /// Always 0.
     pub reserved: u32,
-    /// How often.
+    /// The count.
     pub count: u64,
 }
 
@@ -145,18 +146,19 @@ pub struct OnNode {
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Failure {
-    /// The errno that the kernel gave, above 0.
+    /// The kernel's errno, above 0.
     pub error: c_int,
-    /// 0.
+    /// Always 0.
     pub reserved: c_int,
-    /// How many pages.
+    /// Number of pages.
     pub pages: u64,
 }
 
 /// Stores a report in `report`, to be freed by percid_report_free().
 ///
 /// Returns 0; -EINVAL for NULL; -EBADF if the balancer is destroyed; -ENOMEM; on error `report`
-/// becomes NULL. Looks up where every page of every region is: about a microsecond for every ten pages.
+/// becomes NULL. Looks up the node of every page of every region: about a microsecond for every ten
+/// pages.
 ///
 /// # Safety
 ///
@@ -170,7 +172,7 @@ pub unsafe extern "C" fn percid_report_create(
     if report.is_null() {
         return -libc::EINVAL;
     }
-    // SAFETY: the caller's handle.
+    // SAFETY: the caller guarantees a handle.
     let made = unsafe { Registry::object(balancer) }.and_then(|balancer| {
         let make = || {
             headroom::ask()?;
@@ -179,7 +181,7 @@ pub unsafe extern "C" fn percid_report_create(
         preserved(|| uncancelled(Err(-libc::EFAULT), make))
     });
     let result = made.as_ref().err().copied().unwrap_or(0);
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees a valid pointer, and it is not NULL.
     unsafe { report.write(made.map_or(ptr::null_mut(), Box::into_raw)) };
     result
 }
@@ -192,12 +194,13 @@ pub unsafe extern "C" fn percid_report_create(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_report_free(report: *mut Report) {
     if !report.is_null() {
-        // SAFETY: the caller's pointer, which came from a box and is not used any more.
+        // SAFETY: the pointer was created by `Box::into_raw`, and the caller does not use it any
+        // more.
         preserved(|| uncancelled((), || drop(unsafe { Box::from_raw(report) })));
     }
 }
 
-/// Stores what the balancer has done in all in `totals`. `size` is sizeof(percid_balancer_totals).
+/// Stores the total actions of the balancer in `totals`. `size` is sizeof(percid_balancer_totals).
 /// Returns 0, or -EINVAL for NULL.
 ///
 /// # Safety
@@ -209,7 +212,7 @@ pub unsafe extern "C" fn percid_report_totals(
     totals: *mut Totals,
     size: usize,
 ) -> c_int {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     let Some(Report(report)) = (unsafe { report.as_ref() }) else { return -libc::EINVAL };
     let found = Totals {
         sequence: report.sequence,
@@ -223,13 +226,13 @@ pub unsafe extern "C" fn percid_report_totals(
         collisions: report.collisions as u64,
         events_lost: report.events_lost,
     };
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     unsafe { sized::store(totals, size, &found) }
 }
 
 /// Writes the first `capacity` of the nodes that have memory, ascending, to `nodes`, and returns
-/// how many there are. With one, nothing is ever armed. With `capacity` 0 nothing is written and
-/// `nodes` may be NULL; 0 is returned if `report` is NULL.
+/// the number of all. With one node, nothing is ever armed. With `capacity` 0 nothing is written
+/// and `nodes` may be NULL; 0 is returned if `report` is NULL.
 ///
 /// # Safety
 ///
@@ -240,13 +243,13 @@ pub unsafe extern "C" fn percid_report_nodes(
     nodes: *mut u32,
     capacity: usize,
 ) -> usize {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     let Some(Report(report)) = (unsafe { report.as_ref() }) else { return 0 };
-    // SAFETY: as above.
+    // SAFETY: the caller guarantees memory for `capacity` nodes, or NULL.
     unsafe { list::write(report.nodes.iter().copied(), nodes, capacity) }
 }
 
-/// The same of those nodes without CPUs that the balancer moves memory to and from, by
+/// Does the same for the nodes without CPUs to and from which the balancer moves memory, by
 /// percid_balancer_settings.tiers.
 ///
 /// # Safety
@@ -258,25 +261,25 @@ pub unsafe extern "C" fn percid_report_slow_nodes(
     nodes: *mut u32,
     capacity: usize,
 ) -> usize {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     let Some(Report(report)) = (unsafe { report.as_ref() }) else { return 0 };
-    // SAFETY: as above.
+    // SAFETY: the caller guarantees memory for `capacity` nodes, or NULL.
     unsafe { list::write(report.slow_nodes.iter().copied(), nodes, capacity) }
 }
 
-/// Returns how many regions a report has; 0 if it is NULL.
+/// Returns the number of regions in a report; 0 if it is NULL.
 ///
 /// # Safety
 ///
 /// `report` is [a result](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_report_regions(report: *const Report) -> usize {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     unsafe { report.as_ref() }.map_or(0, |report| report.0.regions.len())
 }
 
-/// Stores what was done to the region of number `index` (by ascending address), and what was seen
-/// there, in `figures`. `size` is sizeof(percid_region_figures).
+/// Stores the actions and observations in the region with index `index` (by ascending address) in
+/// `figures`. `size` is sizeof(percid_region_figures).
 ///
 /// Returns 0, -EINVAL for NULL, -ERANGE if there are no more than `index` regions.
 ///
@@ -293,7 +296,7 @@ pub unsafe extern "C" fn percid_report_region(
     if report.is_null() {
         return -libc::EINVAL;
     }
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     let Some(region) = (unsafe { region(report, index) }) else { return -libc::ERANGE };
     let found = Figures {
         start: ptr::with_exposed_provenance_mut(region.range.start),
@@ -316,13 +319,13 @@ pub unsafe extern "C" fn percid_report_region(
         scan_time_ns: nanoseconds(region.scan_time),
         move_time_ns: nanoseconds(region.move_time),
     };
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     unsafe { sized::store(figures, size, &found) }
 }
 
-/// The pages of a region on each node that has any, at the time of the report: writes the first
-/// `capacity` nodes to `nodes` and returns how many there are. With `capacity` 0 nothing is written
-/// and `nodes` may be NULL; 0 is returned if there is no such region.
+/// Returns the number of nodes that have pages of a region at the time of the report, and writes
+/// the first `capacity` of them to `nodes`, with the numbers of pages. With `capacity` 0 nothing is
+/// written and `nodes` may be NULL; 0 is returned if there is no such region.
 ///
 /// # Safety
 ///
@@ -334,15 +337,15 @@ pub unsafe extern "C" fn percid_report_pages(
     nodes: *mut OnNode,
     capacity: usize,
 ) -> usize {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     let found =
         unsafe { region(report, index) }.map_or([].as_slice(), |region| &region.pages_by_node);
-    // SAFETY: as above.
+    // SAFETY: the caller guarantees memory for `capacity` nodes, or NULL.
     unsafe { list::write(found.iter().map(on_node), nodes, capacity) }
 }
 
-/// How much each node has used a region of late: accesses that were seen, halved every sequence. As
-/// percid_report_pages().
+/// Does the same as percid_report_pages() for the recent use of a region by each node: detected
+/// accesses, halved every scan cycle.
 ///
 /// # Safety
 ///
@@ -354,15 +357,15 @@ pub unsafe extern "C" fn percid_report_use(
     nodes: *mut OnNode,
     capacity: usize,
 ) -> usize {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     let found =
         unsafe { region(report, index) }.map_or([].as_slice(), |region| &region.use_by_node);
-    // SAFETY: as above.
+    // SAFETY: the caller guarantees memory for `capacity` nodes, or NULL.
     unsafe { list::write(found.iter().map(on_node), nodes, capacity) }
 }
 
-/// The pages of a region that could not be looked up, armed or moved, by errno. As
-/// percid_report_pages().
+/// Does the same as percid_report_pages() for the pages of a region that could not be looked up,
+/// armed or moved, by errno.
 ///
 /// # Safety
 ///
@@ -375,15 +378,15 @@ pub unsafe extern "C" fn percid_report_failures(
     failures: *mut Failure,
     capacity: usize,
 ) -> usize {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     let found = unsafe { region(report, index) }.map_or([].as_slice(), |region| &region.failed);
     let found = found.iter().map(|&(error, pages)| Failure { error, reserved: 0, pages });
-    // SAFETY: as above.
+    // SAFETY: the caller guarantees memory for `capacity` failures, or NULL.
     unsafe { list::write(found, failures, capacity) }
 }
 
-/// Returns how often a region was left out for a reason (one of enum percid_scan_reason), or was
-/// scanned for the last one; 0 if there is no such region or reason.
+/// Returns the number of times a region was left out for a reason (one of enum percid_scan_reason),
+/// or was scanned for the last one; 0 if there is no such region or reason.
 ///
 /// # Safety
 ///
@@ -394,7 +397,7 @@ pub unsafe extern "C" fn percid_report_skipped(
     index: usize,
     reason: c_int,
 ) -> u64 {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     let region = unsafe { region(report, index) };
     let reason = Reason::ALL.iter().find(|(number, ..)| *number as c_int == reason);
     match (region, reason) {
@@ -403,21 +406,21 @@ pub unsafe extern "C" fn percid_report_skipped(
     }
 }
 
-/// Returns which part of the time that the process's threads have run passes have taken, from 0 to
-/// 1, 3 % at most but for what the last one took; 0 if `report` is NULL.
+/// Returns the share of passes in the time that the process's threads have run, from 0 to 1. It is
+/// at most 3 %, apart from the duration of the last pass; 0 if `report` is NULL.
 ///
 /// # Safety
 ///
 /// `report` is NULL or [a result](crate#safety).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_report_scan_share(report: *const Report) -> f64 {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     unsafe { report.as_ref() }.map_or(0.0, |Report(report)| report.scan_share())
 }
 
-/// Stores which part of the accesses that were seen in a region were local, from 0 to 1.
+/// Stores the share of local accesses among the detected accesses in a region, from 0 to 1.
 ///
-/// Returns 0; -ENODATA if none was seen; -EINVAL for NULL, or if there is no such region.
+/// Returns 0; -ENODATA if no access was detected; -EINVAL for NULL, or if there is no such region.
 ///
 /// # Safety
 ///
@@ -428,17 +431,17 @@ pub unsafe extern "C" fn percid_report_local_share(
     index: usize,
     share: *mut f64,
 ) -> c_int {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     let Some(region) = (unsafe { region(report, index) }).filter(|_| !share.is_null()) else {
         return -libc::EINVAL;
     };
     let Some(found) = region.local_share() else { return -libc::ENODATA };
-    // SAFETY: not NULL, so the caller's memory.
+    // SAFETY: the caller guarantees memory for a number, and it is not NULL.
     unsafe { share.write(found) };
     0
 }
 
-/// Returns which part of the pages of a region is on a node, from 0 to 1; 0 if there is no such
+/// Returns the share of a region's pages that are on a node, from 0 to 1; 0 if there is no such
 /// region.
 ///
 /// # Safety
@@ -450,11 +453,11 @@ pub unsafe extern "C" fn percid_report_share_on(
     index: usize,
     node: u32,
 ) -> f64 {
-    // SAFETY: the caller's pointer.
+    // SAFETY: the caller guarantees that the pointer is NULL or valid.
     unsafe { region(report, index) }.map_or(0.0, |region| region.share_on(node))
 }
 
-/// Returns the published name of a reason, such as "pid_inactive"; NULL if there is none of this
+/// Returns the published name of a reason, such as "pid_inactive"; NULL if no reason has this
 /// number.
 ///
 /// Async-signal-safe; costs a call.
@@ -466,9 +469,9 @@ pub extern "C" fn percid_scan_reason_name(reason: c_int) -> *const c_char {
 
 /// # Safety
 ///
-/// The report is NULL or good, and outlives `'a`.
+/// The report is NULL or valid, and outlives `'a`.
 unsafe fn region<'a>(report: *const Report, index: usize) -> Option<&'a RegionReport> {
-    // SAFETY: by contract.
+    // SAFETY: the caller guarantees that the report is NULL or valid, and that it outlives `'a`.
     unsafe { report.as_ref() }?.0.regions.get(index)
 }
 
@@ -485,7 +488,7 @@ mod tests {
         assert_eq!(percid_numa::Reason::ALL.len(), Reason::ALL.len());
         for (number, reason) in (1..).zip(percid_numa::Reason::ALL) {
             assert_eq!(Reason::number(reason), number);
-            // SAFETY: names are terminated strings.
+            // SAFETY: names are NUL-terminated strings.
             let name = unsafe { CStr::from_ptr(percid_scan_reason_name(number)) };
             assert_eq!(name.to_bytes(), reason.name().as_bytes());
         }

@@ -9,16 +9,16 @@ use super::error;
 use crate::barrier::guard;
 use crate::sized;
 
-/// Which of the published fixes a balancer's scan has. The numbers are fixed.
+/// The set of published fixes in a balancer's scan. The numbers are fixed.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RuleSet {
-    /// Linux 6.4 to 6.6, before the published series: a region that the scanning thread does not use may
-    /// never be scanned.
+    /// Linux 6.4 to 6.6, before the published series: a region that the scanning thread does not
+    /// use may never be scanned.
     Base = 1,
     /// The published series (Linux 6.7, commits 9ae5c00ea2e6 to ef4e0604996f).
     Selective = 2,
-    /// The series and the fixes that followed, as in Linux 6.12. The default.
+    /// The series and the later fixes, as in Linux 6.12. The default.
     Fixed = 3,
 }
 
@@ -26,10 +26,11 @@ pub enum RuleSet {
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VisitOrder {
-    /// By address, from where the last pass ended, as Linux does.
+    /// The order of addresses, from the end of the last pass, as in Linux.
     Address = 1,
-    /// First what the scanning thread uses, then what several threads use, then what any thread
-    /// uses, then one region without users. In no kernel.
+    /// The order of use: first regions that the scanning thread uses, then those that several
+    /// threads use, then those that any thread uses, then one region without users. No kernel does
+    /// this.
     Activity = 2,
 }
 
@@ -39,72 +40,71 @@ impl VisitOrder {
 }
 
 /// The constants and rules of a balancer, filled by percid_balancer_settings_init() and then
-/// changed as wanted.
+/// changed as required.
 ///
-/// Later versions may add members at the end. Those of the scan have the published values at first
-/// (Linux 6.7, commits 9ae5c00ea2e6 to ef4e0604996f).
+/// Later versions may add members at the end. The defaults of the scan's members are the published
+/// values (Linux 6.7, commits 9ae5c00ea2e6 to ef4e0604996f).
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    /// The size of this structure in bytes, which percid_balancer_settings_init() stores. Leave it
-    /// alone.
+    /// The size of this structure in bytes, which percid_balancer_settings_init() stores. Do not
+    /// change it.
     pub size: usize,
-    /// A new region is left alone for this long, in nanoseconds; 1 s.
+    /// Age at which a new region is scanned first, in nanoseconds; 1 s.
     pub scan_delay_ns: u64,
-    /// What a pass may arm, in bytes; 256 MiB. It may look at eight times as much.
+    /// Maximum amount that a pass arms, in bytes; 256 MiB. It may examine eight times as much.
     pub scan_size: u64,
     /// The shortest time in which all regions together are scanned once, in nanoseconds; 1 s.
     pub period_min_ns: u64,
-    /// The longest, in nanoseconds; 60 s.
+    /// The longest such time, in nanoseconds; 60 s.
     pub period_max_ns: u64,
-    /// What may be armed a second, in bytes; 2560 MiB.
+    /// Maximum amount to arm per second, in bytes; 2560 MiB.
     pub max_rate: u64,
-    /// What one system call may move at most, in bytes: for as long as it takes, threads of the
-    /// program may have to wait for a page fault or a mapping of their own. 8 MiB, percid's own
-    /// value.
+    /// Maximum amount that one system call moves, in bytes: during the call, threads of the program
+    /// may have to wait for a page fault or their own mapping. 8 MiB, percid's own value.
     pub batch: u64,
-    /// About how long one system call may move pages, in nanoseconds: earlier calls decide how many
-    /// pages that is, 64 KiB at the least. 10 ms, percid's own value.
+    /// Approximate maximum time for which one system call moves pages, in nanoseconds: earlier
+    /// calls determine the number of pages, at least 64 KiB. 10 ms, percid's own value.
     pub batch_time_ns: u64,
-    /// What may be moved a second, in bytes; 2560 MiB, percid's own value.
+    /// Maximum amount to move per second, in bytes; 2560 MiB, percid's own value.
     pub bandwidth: u64,
     /// Not 0: pages that were moved before need longer evidence to be moved again. 1, percid's own
     /// addition.
     pub backoff: c_int,
-    /// The bits of the sets of threads that used a region of late: 64, as published, or 128.
+    /// Number of bits in the sets of recent threads of a region: 64, as published, or 128.
     pub width: c_int,
-    /// In which order regions are visited: one of enum percid_scan_order;
+    /// The order in which regions are visited: one of enum percid_scan_order;
     /// PERCID_SCAN_ORDER_ADDRESS.
     pub order: c_int,
     /// Not 0: windows of activity end also for regions that the scanning thread does not use. 1.
-    /// This and what follows are the rules of the scan, which
-    /// percid_balancer_settings_set_rules() sets as Linux has them.
+    /// This and the following five members are the rules of the scan, which
+    /// percid_balancer_settings_set_rules() sets as in Linux.
     pub window_before_test: c_int,
-    /// Not 0: no region is scanned twice in a sequence. 1.
+    /// Not 0: no region is scanned twice in a scan cycle. 1.
     pub once_per_sequence: c_int,
     /// Not 0: a region whose scan has begun is completed by any thread. 1.
     pub complete_partial: c_int,
     /// Not 0: if regions were left out because the scanning thread does not use them, one of them
     /// is scanned nevertheless. 1.
     pub force_inactive: c_int,
-    /// Not 0: activity does not count in the region's own first two sequences, instead of the
+    /// Not 0: activity does not count in the region's own first two scan cycles, instead of the
     /// process's. 1.
     pub own_first_sequences: c_int,
-    /// Not 0: a region that was left out for more sequences than there are threads is scanned. 1.
+    /// Not 0: a region that was left out for more scan cycles than there are threads is scanned. 1.
     pub rescue_starving: c_int,
-    /// Not 0: memory that is not used is demoted, that is moved to the nearest node without CPUs, and
-    /// what is used there is promoted, that is moved to the node of the thread that uses it, if it is
-    /// used soon after it was armed. 0.
+    /// Not 0: unused memory is demoted, that is moved to the nearest node without CPUs. Memory that
+    /// is used there soon after it was armed is promoted, that is moved to the node of the thread
+    /// that uses it. 0.
     pub tiers: c_int,
-    /// With `tiers`: memory that was armed for so long and not used is demoted, in nanoseconds; 120 s.
-    /// With a year, which is the longest, nothing is.
+    /// With `tiers`: memory that was armed for this time and not used is demoted, in nanoseconds;
+    /// 120 s. With a year, which is the maximum, nothing is demoted.
     pub cold_after_ns: u64,
-    /// With `tiers`: memory that is used sooner after it was armed is promoted, in nanoseconds; 1 s. The
-    /// balancer changes this, up to its double, so that about as much is promoted as may be. With 0
-    /// nothing is.
+    /// With `tiers`: memory that is used sooner than this time after it was armed is promoted, in
+    /// nanoseconds; 1 s. The balancer changes it, up to twice the value, so that the promotion rate
+    /// is close to its limit. With 0 nothing is promoted.
     pub hot_threshold_ns: u64,
-    /// With `tiers`: what may be promoted a second, and demoted a second, in bytes; 128 MiB, percid's
-    /// own value.
+    /// With `tiers`: maximum amount to promote per second, and to demote per second, in bytes; 128
+    /// MiB, percid's own value.
     pub tiers_rate: u64,
 }
 
@@ -184,7 +184,7 @@ impl Settings {
         }
     }
 
-    /// Returns the rules; `None` if a number means nothing.
+    /// Returns the rules; `None` for an invalid number.
     fn rules(&self) -> Option<Rules> {
         let widths = [Width::Bits64, Width::Bits128];
         let width = widths.into_iter().find(|width| width.bits() as c_int == self.width)?;
@@ -193,7 +193,7 @@ impl Settings {
         Some(Rules {
             width,
             order,
-            // Not so is before Linux 6.4, which is for replays of recordings.
+            // `false` is the behaviour before Linux 6.4, which is for replays of recordings.
             track_regions: true,
             window_before_test: self.window_before_test != 0,
             once_per_sequence: self.once_per_sequence != 0,
@@ -205,23 +205,24 @@ impl Settings {
     }
 }
 
-/// Converts a duration to nanoseconds; 584 years at most.
+/// Converts a duration to nanoseconds, at most 584 years.
 pub(crate) fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Makes a balancer with the caller's settings.
+/// Creates a balancer with the caller's settings.
 ///
 /// # Safety
 ///
-/// The pointer is good, and the structure as long as it says.
+/// The pointer is valid, and the structure has as many written bytes as its `size`.
 pub(crate) unsafe fn balancer(settings: *const Settings) -> Result<percid_numa::Balancer, c_int> {
-    // SAFETY: the size comes first in every version.
+    // SAFETY: the caller guarantees a valid structure; the size comes first in every version.
     let size = unsafe { (&raw const (*settings).size).read() };
     if size < size_of::<Settings>() {
         return Err(-libc::EINVAL);
     }
-    // SAFETY: by contract.
+    // SAFETY: the caller guarantees as many written bytes as `size`, which is at least this
+    // version's.
     let settings = unsafe {
         if !sized::is_known(settings, size) {
             return Err(-libc::E2BIG);
@@ -253,16 +254,16 @@ pub unsafe extern "C" fn percid_balancer_settings_init(
     }
     guard(-libc::EFAULT, || {
         let published = Settings { size, ..Settings::published() };
-        // SAFETY: the caller's structure has `size` bytes.
+        // SAFETY: the caller guarantees a structure of `size` bytes.
         unsafe { sized::store(settings, size, &published) }
     })
 }
 
-/// Sets the rules of a scan in `settings`, from `order` on, as a release of Linux has them: `rules`
-/// is one of enum percid_scan_rules. The width stays.
+/// Sets the rules of a scan in `settings`, from `order` on, as in a release of Linux: `rules` is
+/// one of enum percid_scan_rules. The width is unchanged.
 ///
-/// Returns 0, or -EINVAL for NULL, settings that percid_balancer_settings_init() has not filled, or a
-/// number that is none of these.
+/// Returns 0, or -EINVAL for NULL, settings that percid_balancer_settings_init() has not filled, or
+/// an unknown number.
 ///
 /// # Safety
 ///
@@ -278,13 +279,14 @@ pub unsafe extern "C" fn percid_balancer_settings_set_rules(
         (RuleSet::Fixed, Rules::LINUX_6_12),
     ];
     let found = sets.into_iter().find(|(set, _)| *set as c_int == rules);
-    // SAFETY: the size comes first in every version.
+    // SAFETY: the caller guarantees a valid structure; the size comes first in every version.
     if settings.is_null() || unsafe { (&raw const (*settings).size).read() } < size_of::<Settings>()
     {
         return -libc::EINVAL;
     }
     let Some((_, rules)) = found else { return -libc::EINVAL };
-    // SAFETY: by contract the structure is at least as long as this version's.
+    // SAFETY: the caller guarantees as many bytes as the structure's size, which is at least this
+    // version's.
     let settings = unsafe { &mut *settings };
     *settings = Settings { width: settings.width, ..settings.with(rules) };
     0
@@ -304,7 +306,7 @@ mod tests {
     #[test]
     fn every_rule_can_be_set_by_itself_and_as_linux_has_them() {
         let mut settings = Settings::published();
-        // SAFETY: a structure of its own size.
+        // SAFETY: the structure has this version's size.
         let mut set = |rules| unsafe {
             let result = percid_balancer_settings_set_rules(&mut settings, rules);
             (result, settings.rules())
@@ -363,7 +365,7 @@ mod tests {
     fn numbers_that_mean_nothing_are_refused() {
         let good = Settings::published();
         let refused = |settings: Settings| {
-            // SAFETY: a structure of its own size.
+            // SAFETY: the structure has this version's size.
             unsafe { balancer(&settings) }.err()
         };
         assert_eq!(refused(good), None);
@@ -394,7 +396,7 @@ mod tests {
         let known = Settings { size: size_of::<Later>(), ..Settings::published() };
         let refused = |new: u64| {
             let later = Later { known, new };
-            // SAFETY: a structure of the size that it says.
+            // SAFETY: the structure has the size that it contains.
             unsafe { balancer((&raw const later).cast()) }.err()
         };
         assert_eq!((refused(0), refused(1)), (None, Some(-libc::E2BIG)));

@@ -50,10 +50,10 @@ fn build_and_run(name: &str, programs: &[&str]) {
     let folder = scratch(name).join("build");
     let mut cmake = Command::new("cmake");
     cmake.arg("--build").arg(&folder).args(["--target", "module"]).args(programs);
-    // The jobs of the Cargo that runs this are not make's.
+    // Do not pass on the jobs of the Cargo that runs this test.
     let output = cmake.env_remove("MAKEFLAGS").output().expect("CMake starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    // Threads keep pointers to its critical sections.
+    // The module must stay loaded: threads keep pointers to its critical sections.
     let module = folder.join("libmodule.so");
     let flags = output_of("readelf", &["-d", module.to_str().expect("a path in UTF-8")]);
     assert!(flags.contains("NODELETE"), "{flags}");
@@ -64,7 +64,7 @@ fn build_and_run(name: &str, programs: &[&str]) {
     }
 }
 
-/// `true` if a program of a project needs the shared library.
+/// Returns `true` if a program of a project needs the shared library.
 fn is_shared(name: &str, program: &str) -> bool {
     let program = scratch(name).join("build").join(program);
     let program = program.to_str().expect("a path in UTF-8");
@@ -114,7 +114,7 @@ fn what_does_not_fit_is_refused() {
     let refused = |wish, target, expected| {
         let text = configure("cmake-refused", prefix, wish, target);
         let text = text.expect_err(wish);
-        // It breaks lines where it likes.
+        // CMake wraps lines at arbitrary places.
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(text.contains(expected), "{wish}: {text}");
     };

@@ -1,4 +1,4 @@
-//! Programs in every dialect, by every compiler, linked in every way, must compute what is right.
+//! Programs in every dialect, by every compiler, linked in every way, must compute correct results.
 
 use crate::installation::{all, only_static, shared};
 use crate::selection::{linked_twice, one_way, some_compilers};
@@ -7,7 +7,7 @@ use crate::toolchain::{Build, WARNINGS, any_compiler, compilers};
 const C_DIALECTS: [&str; 3] = ["-std=c99 -D_DEFAULT_SOURCE", "-std=c11", "-std=c17"];
 const THREADED: &str = "-pthread";
 
-/// A program for each structure. Those that come first are valid C99.
+/// A program for each structure. The first ones are valid C99.
 pub(crate) const STRUCTURES: [&str; 12] = [
     "counters.c",
     "histogram.c",
@@ -51,7 +51,7 @@ fn the_header_is_valid_cpp() {
     }
 }
 
-/// Whoever includes the headers with warnings that find fault with much.
+/// Compiles the headers with strict warnings.
 #[test]
 fn the_headers_are_silent() {
     const STRICT: &str =
@@ -80,8 +80,8 @@ pub(crate) fn every_structure_is_right_with_every_source() {
     }
 }
 
-/// Objects of static storage are initialised by constants in C++ too, and by macros that have
-/// nothing to hide from strict compilers.
+/// Objects of static storage are initialised by constants in C++ too, and their macros cause no
+/// warnings in strict compilers.
 #[test]
 fn static_objects_are_valid_in_every_dialect() {
     const STRICT: &str = "-Wconversion -Wsign-conversion -Wshadow";
@@ -137,8 +137,8 @@ fn memory_of_copied_objects_goes_back_once() {
     }
 }
 
-/// Position-dependent, position-independent and entirely static programs, optimised across files or
-/// by another linker: the critical sections must survive it all.
+/// Position-dependent, position-independent and static programs, optimised across files or by
+/// another linker: the critical sections must work in all of them.
 #[test]
 pub(crate) fn every_kind_of_program_counts() {
     let kinds = [
@@ -182,7 +182,7 @@ fn must_be_a_missing_linker(kind: &str, failure: &str) {
     );
 }
 
-/// A library that is loaded after threads were started finds their rseq areas all the same.
+/// A library that is loaded after threads were started still finds their rseq areas.
 #[test]
 fn a_library_that_is_loaded_late_counts() {
     for compiler in compilers() {

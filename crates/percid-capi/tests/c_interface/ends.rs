@@ -1,6 +1,6 @@
-//! Functions of C and C++ that do not return to the library that has called them.
+//! Functions of C and C++ that do not return to the library that called them.
 //!
-//! The programs end themselves after five minutes, so a thread that hangs is a failure.
+//! The programs end themselves after five minutes, so a hanging thread is a failure.
 
 use crate::installation::{MUSL, musl, only_static};
 use crate::selection::{some_compilers, ways};
@@ -13,7 +13,7 @@ pub(crate) fn what_a_function_had_is_given_back_however_it_ends() {
     in_every_way("-std=gnu11", |compiler| compiler.c, "ends.c");
 }
 
-/// Frames that nothing can unwind, and frames whose handlers are run.
+/// Frames without unwind tables, and frames whose handlers are run.
 #[test]
 #[ignore = "slow: the same program in two more ways"]
 pub(crate) fn it_needs_nothing_of_the_functions_of_c() {
@@ -36,7 +36,7 @@ pub(crate) fn what_a_function_throws_comes_out_of_the_call() {
     in_every_way("-std=c++17", |compiler| compiler.cpp, "ends.cpp");
 }
 
-/// At the same time: they mostly wait.
+/// Runs all ways at the same time: they mostly wait.
 fn in_every_way(dialect: &str, called: fn(Compiler) -> &'static str, source: &str) {
     std::thread::scope(|scope| {
         for way in ways(0) {
@@ -51,7 +51,7 @@ fn in_every_way(dialect: &str, called: fn(Compiler) -> &'static str, source: &st
     });
 }
 
-/// musl unwinds nothing: it calls the handlers of a thread that ends.
+/// musl does not unwind: it calls the handlers of a thread that ends.
 #[test]
 #[ignore = "long: Cargo builds the library for musl"]
 fn with_musl_a_thread_gives_back_what_it_had() {

@@ -1,4 +1,4 @@
-//! The examples are built as their pages say, and run.
+//! The examples are built as their pages describe, and run.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -12,12 +12,12 @@ fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(name)
 }
 
-/// The path of an example's file, for a compiler.
+/// Returns the path of an example's file, for a compiler.
 fn source(name: &str) -> String {
     folder(name).to_str().expect("a path in UTF-8").to_owned()
 }
 
-/// The example programs of a language, by the end of their names.
+/// Returns the example programs of a language, by the suffix of their names.
 fn examples(name: &str, end: &str) -> Vec<PathBuf> {
     let folder = folder(name);
     let entries = std::fs::read_dir(&folder).expect("the examples");
@@ -29,7 +29,7 @@ fn examples(name: &str, end: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Compiles and runs examples, each of which checks its own figures.
+/// Compiles and runs examples, each of which checks its own results.
 fn must_run(paths: &[PathBuf], called: impl Fn(Compiler) -> &'static str, dialect: &str) {
     for (index, path) in paths.iter().enumerate() {
         for (compiler, installation) in one_way(index) {
@@ -58,14 +58,14 @@ pub(crate) fn examples_in_cpp() {
     must_run(&examples("cpp", "cpp"), |compiler| compiler.cpp, "-std=c++17");
 }
 
-/// A shared library of an example.
+/// Returns the build of an example's shared library.
 fn shared_library(name: &str, compiler: &str, options: &str) -> Build {
     let options = format!("-std=gnu11 -O2 -fPIC -shared -Wl,-z,nodelete {WARNINGS} {options}");
     Build::new(compiler, &[&source(name)], &options)
 }
 
-/// What a process has said of the blocks of 513 to 1024 bytes: how many it has allocated, their bytes,
-/// how many it has freed, and what is left.
+/// Returns a process's report of the blocks of 513 to 1024 bytes: the number of allocated ones,
+/// their bytes, the number of freed ones, and the remaining ones.
 fn blocks_of_1024(report: &str, process: &str) -> Vec<i64> {
     let (_, own) = report
         .split_once(&format!("allocations of process {process}\n"))
@@ -84,8 +84,8 @@ fn preloaded(library: &Program, command: &mut Command) -> Output {
     output
 }
 
-/// The blocks of a size that nothing else in the process uses are known exactly, in the parent and in
-/// the child.
+/// The number of blocks of a size that nothing else in the process uses is known exactly, in the
+/// parent and in the child.
 #[test]
 pub(crate) fn allocations_of_any_program_are_counted() {
     for compiler in some_compilers(0) {
@@ -111,8 +111,8 @@ pub(crate) fn allocations_of_any_program_are_counted() {
     }
 }
 
-/// ls closes standard error before it ends, bash forks, and all of them allocate before anything is
-/// initialised.
+/// ls closes standard error before it ends, bash forks, and all of them allocate before any
+/// initialisation.
 #[test]
 fn programs_of_the_system_bear_being_counted() {
     let library = shared_library("preload/allocations.c", any_compiler().c, "");
@@ -166,13 +166,13 @@ fn must_run_with_every_source(command: &mut Command) {
 fn python_counts() {
     if has_tools(&["python3"]) {
         let mut python = Command::new("python3");
-        // Nothing is to be left in the tree.
+        // Leave no file in the source tree.
         python.env("PYTHONDONTWRITEBYTECODE", "1").arg(folder("python/requests.py"));
         must_run_with_every_source(&mut python);
     }
 }
 
-/// A number that changes with the headers.
+/// Returns a number that changes with the headers.
 fn fingerprint(prefix: &Path) -> u64 {
     let mut hasher = DefaultHasher::new();
     let entries = std::fs::read_dir(prefix.join("include")).expect("headers");
@@ -195,7 +195,7 @@ fn go_counts() {
         let mut go = Command::new("go");
         go.args(["build", "-o"]).arg(&program).arg(folder("go/requests.go"));
         go.env("PKG_CONFIG_PATH", installation.libraries().join("pkgconfig"));
-        // go does not notice that headers have changed, but that the options have.
+        // go does not detect changed headers, but does detect changed options.
         go.env("CGO_CFLAGS", format!("-O2 -DHEADERS={}", fingerprint(&installation.prefix)));
         let output = go.output().expect("go starts");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

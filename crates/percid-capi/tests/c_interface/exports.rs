@@ -1,4 +1,4 @@
-//! What the libraries show to the linker.
+//! The symbols of the libraries.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -6,14 +6,14 @@ use std::path::Path;
 use crate::installation::{Installation, all, musl, musl_shared, only_static, shared};
 use crate::toolchain::{Build, any_compiler, output_of, scratch};
 
-/// The names that the version script lists.
+/// Returns the names in the version script.
 fn listed() -> BTreeSet<String> {
     let map = include_str!("../../percid.map");
     let names = map.lines().filter_map(|line| line.trim().strip_suffix(';'));
     names.filter(|name| name.starts_with("percid_")).map(str::to_owned).collect()
 }
 
-/// The symbols that others can refer to, with binding and visibility.
+/// Returns the visible symbols, with binding and visibility.
 fn symbols(library: &Path, table: &str) -> BTreeSet<(String, String, String)> {
     let path = library.to_str().expect("a path in UTF-8");
     let text = output_of("readelf", &["-W", table, path]);
@@ -25,7 +25,7 @@ fn symbols(library: &Path, table: &str) -> BTreeSet<(String, String, String)> {
     ours.map(|words| (words[4].to_owned(), words[5].to_owned(), words[7].to_owned())).collect()
 }
 
-/// What is expected of the table, and of the functions.
+/// Returns the expected symbols of the table and of the functions.
 fn expected(version: &str, visibility: &str) -> BTreeSet<(String, String, String)> {
     let all = listed().into_iter().map(|name| {
         let (binding, visibility) = match name.as_str() {
@@ -45,14 +45,14 @@ fn the_shared_library_exports_percids_names_and_no_other() {
     assert_eq!(symbols(&shared().library("libpercid.so"), "--dyn-syms"), expected);
 }
 
-/// The dynamic linker gives all modules the table that was looked up first: no copy may look up one
-/// for itself.
+/// The dynamic linker gives all modules the table that was looked up first: no copy may look it up
+/// itself.
 #[test]
 fn no_copy_looks_for_its_own_table() {
     for library in [shared().library("libpercid.so"), only_static().library("libpercid.a")] {
         let path = library.to_str().expect("a path in UTF-8");
         let text = output_of("readelf", &["-W", "-r", path]);
-        // What is never loaded is not bound when the library is.
+        // A section that is never loaded is not bound with the library.
         let sections =
             text.split("Relocation section ").filter(|of| !of.starts_with("'.rela.percid.keep'"));
         let found: Vec<_> = sections
@@ -63,7 +63,7 @@ fn no_copy_looks_for_its_own_table() {
     }
 }
 
-/// What a program exports for libraries that it is linked with must be all or nothing.
+/// A program must export either all functions or none for libraries that it is linked with.
 #[test]
 fn the_static_library_has_the_same_names_but_shows_the_table_alone() {
     for installation in [shared(), only_static()] {
@@ -72,7 +72,7 @@ fn the_static_library_has_the_same_names_but_shows_the_table_alone() {
     }
 }
 
-/// What keeps copies apart survives, and so does everything that programs need.
+/// The symbols that keep copies apart remain, and so does everything that programs need.
 #[test]
 fn the_static_library_may_be_stripped() {
     for how in ["--strip-debug", "--strip-unneeded"] {

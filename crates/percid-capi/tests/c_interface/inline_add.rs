@@ -1,4 +1,4 @@
-//! The increment that programs have inline: what compilers make of it, and what it does.
+//! The increment that programs have inline: its machine code, and its results.
 
 #[cfg(target_arch = "x86_64")]
 use percid_aborts::{elf, image::Image};
@@ -7,12 +7,12 @@ use crate::installation::{all, only_static, shared};
 use crate::selection::some_compilers;
 use crate::toolchain::{Build, Program, WARNINGS, any_compiler, compilers, output_of};
 
-/// The functions that are disassembled, with more instructions than any compiler so far has made of
-/// them; the library's own increment has 18 to 20, loop included.
+/// The disassembled functions, with an upper bound of their instructions for all tested compilers.
+/// The library's own increment has 18 to 20, including the loop.
 #[cfg(target_arch = "x86_64")]
 const HOT: [(&str, usize); 2] = [("hot_adds", 28), ("hot_records", 42)];
 
-/// The two that have critical sections.
+/// The two sources with critical sections.
 const SOURCES: [&str; 2] = ["kernel", "table"];
 
 #[test]
@@ -53,7 +53,7 @@ fn a_hot_loop_calls_nothing() {
     }
 }
 
-/// The control of the test above: it sees a call.
+/// The control of the test above: it detects a call.
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn a_call_in_a_hot_loop_is_seen() {
@@ -81,12 +81,12 @@ fn the_slow_path_is_rare() {
                 ),
             }
         }
-        // The control: everything is slow.
+        // The control: all increments are slow.
         assert_eq!(slow_calls(&program, "atomic"), Some(10_000_000));
     }
 }
 
-/// How many of ten million increments were calls; `None` if the source cannot be had.
+/// Returns the number of calls in ten million increments; `None` if the source is unavailable.
 fn slow_calls(program: &Program, source: &str) -> Option<u64> {
     let (output, text) = program.outcome(program.command().env("PERCID_SOURCE", source));
     assert!(output.status.success(), "{text}");
@@ -95,8 +95,8 @@ fn slow_calls(program: &Program, source: &str) -> Option<u64> {
     (used == source).then(|| calls.parse().expect("a number"))
 }
 
-/// Each file that includes an inline function has a copy of it with its sections; the linker keeps
-/// one copy, and the descriptors of the others must go with them.
+/// Each file that includes an inline function has a copy of it with its critical sections. The
+/// linker keeps one copy, and must remove the descriptors of the others.
 #[test]
 pub(crate) fn inline_functions_of_cpp_may_contain_increments() {
     let sources = ["comdat_main.cpp", "comdat_elsewhere.cpp"];
@@ -112,7 +112,7 @@ pub(crate) fn inline_functions_of_cpp_may_contain_increments() {
     }
 }
 
-/// Those of the library itself are the business of its own proofs (`verify/aborts`).
+/// The library's own descriptors are tested in `verify/aborts`.
 #[test]
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn descriptors_are_well_formed_however_a_program_is_built() {
@@ -129,27 +129,28 @@ pub(crate) fn descriptors_are_well_formed_however_a_program_is_built() {
     }
 }
 
-/// How many critical sections a file has.
+/// Returns the number of critical sections in a file.
 #[cfg(target_arch = "x86_64")]
 fn descriptors(path: &std::path::Path) -> usize {
     Image::read(path).expect("an ELF file").descriptors().len()
 }
 
-/// The descriptors in a program: as many as these, and none with a fault.
+/// Checks that the descriptors of a program are valid, and that their number is expected.
 #[cfg(target_arch = "x86_64")]
 fn check_descriptors(program: &Program, expected: std::ops::RangeInclusive<usize>) {
     let image = Image::read(&program.path).expect("a program");
     assert_eq!(elf::faults(&image), Vec::<String>::new());
     let found = image.descriptors().len();
     assert!(expected.contains(&found), "{found} descriptors instead of {expected:?}");
-    // The control: the check sees damage.
+    // The control: the check detects damage.
     for damage in elf::Damage::ALL {
         let spoiled = damage.inflict(&image).expect("a spoiled copy");
         assert!(!elf::faults(&spoiled).is_empty(), "{damage:?} was not noticed");
     }
 }
 
-/// Nor a copy of the table, which would make its size part of the program's binary interface.
+/// A program must not copy the table, because the table's size would become part of its binary
+/// interface.
 #[test]
 fn no_program_copies_the_table() {
     for compiler in compilers() {

@@ -7,20 +7,20 @@ use std::sync::OnceLock;
 
 use crate::toolchain::{has_rust_target, has_tools, output_of, scratch};
 
-/// percid, installed below a prefix.
+/// An installation of percid below a prefix.
 #[derive(Debug)]
 pub(crate) struct Installation {
     pub(crate) prefix: PathBuf,
     compile_options: OnceLock<Vec<String>>,
 }
 
-/// With both libraries: programs are linked with the shared one.
+/// Returns an installation with both libraries: programs are linked with the shared one.
 pub(crate) fn shared() -> &'static Installation {
     static INSTALLED: OnceLock<Installation> = OnceLock::new();
     INSTALLED.get_or_init(|| Installation::made_by(&mut second_step(), "shared", &[]))
 }
 
-/// With the static library alone.
+/// Returns an installation with the static library only.
 pub(crate) fn only_static() -> &'static Installation {
     static INSTALLED: OnceLock<Installation> = OnceLock::new();
     let options = ["--library-type=staticlib"];
@@ -30,20 +30,20 @@ pub(crate) fn only_static() -> &'static Installation {
 /// The compiler for musl.
 pub(crate) const MUSL: &str = "musl-gcc";
 
-/// The static library for musl on this architecture; `None` if it cannot be made here.
+/// Returns the static library for musl on this architecture; `None` if it cannot be built here.
 pub(crate) fn musl() -> Option<&'static Installation> {
     static INSTALLED: OnceLock<Option<Installation>> = OnceLock::new();
     let options = ["--library-type=staticlib"];
     INSTALLED.get_or_init(|| Installation::for_musl("musl", &options)).as_ref()
 }
 
-/// Both libraries for musl.
+/// Returns both libraries for musl.
 pub(crate) fn musl_shared() -> Option<&'static Installation> {
     static INSTALLED: OnceLock<Option<Installation>> = OnceLock::new();
     INSTALLED.get_or_init(|| Installation::for_musl("musl-shared", &[])).as_ref()
 }
 
-/// Both, with a word for each.
+/// Returns both installations with their names.
 pub(crate) fn all() -> [(&'static str, &'static Installation); 2] {
     [("shared", shared()), ("static", only_static())]
 }
@@ -80,8 +80,8 @@ impl Installation {
         self.libraries().join(name)
     }
 
-    /// The tables for unwinding can be read: a panic below the library's face ends there, and a
-    /// debugger finds its way, by them alone.
+    /// Checks that the unwind tables can be read. A panic below the C interface ends there, and
+    /// debuggers unwind, by these tables alone.
     pub(crate) fn can_be_unwound(&self) {
         for name in ["libpercid.a", "libpercid.so"] {
             let library = self.library(name);
@@ -97,8 +97,8 @@ impl Installation {
         }
     }
 
-    /// What pkg-config says about compiling. Where it names the folder of the headers, and they are
-    /// those of [`shared`], it is that folder, so that objects can be linked with any library.
+    /// Returns pkg-config's compile options. If they name a folder with the headers of [`shared`],
+    /// it is replaced by that folder, so that objects can be linked with any library.
     pub(crate) fn compile_options(&self) -> &[String] {
         self.compile_options.get_or_init(|| {
             let include = |installation: &Installation| installation.prefix.join("include");
@@ -110,7 +110,7 @@ impl Installation {
         })
     }
 
-    /// What pkg-config answers.
+    /// Returns the output of pkg-config.
     pub(crate) fn pkg_config(&self, options: &[&str]) -> Vec<String> {
         let path = self.libraries().join("pkgconfig");
         let path = path.to_str().expect("a path in UTF-8");
@@ -120,7 +120,7 @@ impl Installation {
     }
 }
 
-/// The files of a folder, with their names.
+/// Returns the files of a folder, with their names.
 fn texts(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let entries = std::fs::read_dir(folder).expect("a folder");
     let paths = entries.map(|entry| entry.expect("an entry").path());
@@ -131,16 +131,16 @@ fn texts(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     paths.map(read).collect()
 }
 
-/// A command that builds and installs with the flags of the tests: what is compiled goes where Cargo
-/// compiles.
+/// Returns a command that builds and installs with the flags of the tests, in Cargo's target
+/// folder.
 pub(crate) fn installer() -> Command {
     let mut command = percid_install();
     command.arg("--target-dir").arg(target_folder());
     command
 }
 
-/// A command that installs both libraries, which are built once. It does not build: there is no Cargo
-/// and no compiler.
+/// Returns a command that installs both libraries, which are built once. It does not build: Cargo
+/// and the compiler are unavailable to it.
 pub(crate) fn second_step() -> Command {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     let products = BUILT.get_or_init(|| {
@@ -156,12 +156,12 @@ pub(crate) fn second_step() -> Command {
     command
 }
 
-/// A command without options.
+/// Returns a command without options.
 pub(crate) fn percid_install() -> Command {
     Command::new(env!("CARGO_BIN_EXE_percid-install"))
 }
 
-/// Cargo's folder: the one with Cargo's mark.
+/// Returns Cargo's target folder, which contains Cargo's marker file.
 pub(crate) fn target_folder() -> &'static Path {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     folder.ancestors().find(|folder| folder.join(".rustc_info.json").exists()).unwrap_or(folder)

@@ -1,4 +1,4 @@
-//! `percid-install`: where it puts things, what it removes, and what it says about wrong wishes.
+//! `percid-install`: the folders of its files, the removal of files, and its error messages.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,7 +12,7 @@ use crate::installation::{
 };
 use crate::toolchain::{has_tools, scratch};
 
-/// All files and links below a folder, relative to it.
+/// Returns all files and links below a folder, relative to it.
 fn files(folder: &Path) -> BTreeSet<PathBuf> {
     let mut found = BTreeSet::new();
     let mut folders = vec![folder.to_owned()];
@@ -33,7 +33,7 @@ fn set(names: &[&str]) -> BTreeSet<PathBuf> {
     names.iter().map(PathBuf::from).collect()
 }
 
-/// Runs a command, which must end with this status; what it said on standard error.
+/// Runs a command, which must end with this status. Returns its standard error.
 fn ends_with(status: i32, command: &mut Command) -> String {
     let output = command.output().expect("it starts");
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -41,7 +41,7 @@ fn ends_with(status: i32, command: &mut Command) -> String {
     errors
 }
 
-/// A folder of this name that does not exist.
+/// Returns the path of a folder with this name that does not exist.
 fn nowhere(name: &str) -> PathBuf {
     let folder = scratch(name);
     fs::remove_dir_all(&folder).expect("removable");
@@ -109,7 +109,7 @@ fn a_package_is_staged_below_destdir_and_does_not_know_it() {
     let text = fs::read_to_string(stage.join("usr/share/pkgconfig/percid.pc")).expect("it");
     assert!(text.starts_with("prefix=/usr\nlibdir=${prefix}/lib64\nincludedir=/opt/headers\n"));
     ends_with(0, percid_install().arg("uninstall").args(options).env("DESTDIR", &stage));
-    // The folder that stands for / is not percid's.
+    // The folder that replaces / is not percid's.
     assert_eq!(fs::read_dir(&stage).expect("the stage").count(), 0);
 }
 
@@ -142,14 +142,14 @@ fn the_second_step_neither_compiles_nor_writes_where_the_first_did() {
     assert_eq!(files(&prefix), everything());
 }
 
-/// The files of a folder, and when each and the folder itself was changed.
+/// Returns the files of a folder with their modification times, and that of the folder itself.
 fn times(folder: &Path) -> BTreeSet<(PathBuf, std::time::SystemTime)> {
     let names = files(folder).into_iter().chain([PathBuf::new()]);
     let time = |name: &Path| folder.join(name).metadata().and_then(|found| found.modified());
     names.map(|name| (name.clone(), time(&name).expect("a time"))).collect()
 }
 
-/// No figure is judged: the machine has other things to do.
+/// No value is judged, because the machine may be busy.
 #[test]
 #[ignore = "long: Cargo builds the library again, with the benchmark"]
 fn the_benchmark_is_installed_if_it_is_asked_for_and_measures() {
@@ -173,7 +173,7 @@ fn the_benchmark_is_installed_if_it_is_asked_for_and_measures() {
     prints_json(&program);
     judges(&program);
 
-    // An installation without it takes it away, and so does uninstalling.
+    // An installation without the benchmark removes it, and so does uninstalling.
     ends_with(0, second_step().arg("--prefix").arg(&prefix));
     assert_eq!(files(&prefix), everything());
     ends_with(0, step(&["--bindir=libexec"]).arg("--quiet"));
@@ -184,7 +184,8 @@ fn the_benchmark_is_installed_if_it_is_asked_for_and_measures() {
     assert!(message.contains("--bench means nothing to install"), "{message}");
 }
 
-/// The shortest run: a JSON object a line, and all operations in every way that must hold.
+/// Makes the shortest run: it prints a JSON object per line, and all operations in every required
+/// way.
 fn prints_json(benchmark: &Path) {
     const CHECK: &str = "\
 import json, sys
@@ -212,7 +213,7 @@ assert 'mimalloc malloc + free' in ways['for comparison'], ways
     assert!(checked.status.success(), "{complaint}{}", String::from_utf8_lossy(&output.stdout));
 }
 
-/// Its status says what its last lines say.
+/// Checks that the exit status matches the last lines.
 fn judges(benchmark: &Path) {
     let output = Command::new(benchmark).args(["--rounds", "1", "--check"]).output();
     let output = output.expect("it starts");
@@ -243,7 +244,7 @@ fn only_what_was_built_can_be_installed() {
     assert!(message.contains("run percid-install build --library-type cdylib"), "{message}");
     ends_with(0, &mut install("--library-type=staticlib"));
 
-    // As if the program had been compiled from other headers since.
+    // Simulates that the program was compiled with other headers after the build.
     let description = products.join("host/built");
     let text = fs::read_to_string(&description).expect("a description");
     fs::write(&description, text.replacen("percid ", "percid 0", 1)).expect("writable");
@@ -311,7 +312,7 @@ fn uninstalling_removes_what_was_installed_and_nothing_else() {
     assert!(message.contains("nothing to remove"), "{message}");
 }
 
-/// The list in the copy tells the places of the original.
+/// The list in the copy contains the paths of the original.
 #[test]
 fn uninstalling_a_copy_leaves_the_original_alone() {
     let (original, copy) = (nowhere("original"), nowhere("copy"));
@@ -320,13 +321,13 @@ fn uninstalling_a_copy_leaves_the_original_alone() {
     let message = ends_with(1, percid_install().arg("uninstall").arg("--prefix").arg(&copy));
     assert!(message.contains(&format!("below {}", original.display())), "{message}");
     assert_eq!((files(&original), files(&copy)), (everything(), everything()));
-    // Another installation makes it one of its own.
+    // Another installation replaces the list by one for the copy.
     ends_with(0, second_step().arg("--prefix").arg(&copy));
     ends_with(0, percid_install().arg("uninstall").arg("--prefix").arg(&copy));
     assert_eq!((files(&original), files(&copy)), (everything(), BTreeSet::new()));
 }
 
-/// A shared library that stayed would be linked with, and not fit the headers.
+/// A shared library that remained would be found by linkers, and not fit the headers.
 #[test]
 fn an_installation_replaces_the_one_before_it() {
     let prefix = nowhere("replaced");
@@ -356,7 +357,7 @@ fn a_dry_run_names_the_files_and_does_nothing() {
     assert!(!prefix.exists());
 }
 
-/// The system's cache of libraries is played by a script.
+/// A script replaces the system's cache of libraries.
 #[test]
 fn what_is_left_to_do_for_the_dynamic_linker_is_said() {
     let prefix = scratch("hinted");
@@ -379,8 +380,7 @@ fn what_is_left_to_do_for_the_dynamic_linker_is_said() {
     assert_eq!(hint(&known, &folder), "");
 }
 
-/// A newcomer has built nothing. What Cargo makes and what this makes must not get into each other's
-/// way.
+/// Nothing has been built. The files of Cargo and of this program must not conflict.
 #[test]
 #[ignore = "long: Cargo builds everything, twice, in an empty folder"]
 fn the_printed_commands_install_where_nothing_was_built() {
@@ -407,6 +407,6 @@ fn the_printed_commands_install_where_nothing_was_built() {
     ends_with(0, &mut shell);
     assert_eq!(files(&home.join(".local")), everything());
     assert_eq!(files(&home.join("package/usr/local")), everything());
-    // Large, and of no more use.
+    // The folder is large, and not needed any more.
     fs::remove_dir_all(home.join("target")).expect("removable");
 }

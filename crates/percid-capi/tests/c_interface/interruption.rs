@@ -1,4 +1,4 @@
-//! Interrupts a C program at every instruction of its critical sections, once each.
+//! Interrupts a C program once at every instruction of its critical sections.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -14,14 +14,14 @@ use crate::installation::shared;
 use crate::selection::some_compilers;
 use crate::toolchain::{Build, Compiler};
 
-/// What became of an interruption.
+/// Result of an interruption.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
-    /// The program never came there: the section belongs to another source.
+    /// The program did not execute the instruction: the critical section belongs to another source.
     NotVisited,
-    /// The kernel led the thread to the abort pad.
+    /// The kernel moved the thread to the abort pad.
     Aborted,
-    /// The thread went on where it was.
+    /// The thread continued at the instruction.
     WentOn,
 }
 
@@ -55,8 +55,8 @@ fn every_instruction_may_be_interrupted(source: &str, expected: usize, compilers
     }
 }
 
-/// Interrupts every instruction of a section, if the source comes through it, and answers how many
-/// there are.
+/// Interrupts every instruction of a critical section, if the source executes it. Returns the
+/// number of instructions.
 fn interrupt_all(program: &Path, source: Source, section: &Section) -> usize {
     let at = |address| interrupt(program, source, section, address);
     let outcomes: Vec<_> = section.instructions.iter().map(|&address| at(address)).collect();
@@ -65,13 +65,13 @@ fn interrupt_all(program: &Path, source: Source, section: &Section) -> usize {
     }
     let place = section.describe(section.descriptor.start);
     assert!(outcomes.iter().all(|&outcome| outcome == Outcome::Aborted), "{place}: {outcomes:?}");
-    // The control: behind the commit nothing is aborted.
+    // The control: after the commit nothing is aborted.
     assert_eq!(at(section.descriptor.end()), Outcome::WentOn, "{place}");
     outcomes.len()
 }
 
-/// Runs the program and interrupts it the first time it comes to an address in or behind a section.
-/// It checks its own sums, and must end well.
+/// Runs the program and interrupts it the first time it reaches an address in or after a critical
+/// section. It checks its own sums, and must end successfully.
 fn interrupt(program: &Path, source: Source, section: &Section, address: u64) -> Outcome {
     let nothing = File::open("/dev/null").expect("/dev/null");
     let start = Process::start(program, &source.to_string(), nothing.as_raw_fd());
@@ -80,7 +80,7 @@ fn interrupt(program: &Path, source: Source, section: &Section, address: u64) ->
     if !runs_to(&mut process, base + address) {
         return Outcome::NotVisited;
     }
-    // The kernel moves a thread that is to be aborted to the pad before it runs on.
+    // The kernel moves a thread to the abort pad before it continues.
     step(&mut process);
     let now = process.registers().expect("registers").rip;
     process.go_on(0).expect("it runs on");
@@ -88,16 +88,16 @@ fn interrupt(program: &Path, source: Source, section: &Section, address: u64) ->
     if now == base + section.pad_target { Outcome::Aborted } else { Outcome::WentOn }
 }
 
-/// Carries out one instruction.
+/// Executes one instruction.
 fn step(process: &mut Process) {
-    // SAFETY: the process is traced by this thread and stands still.
+    // SAFETY: the process is traced by this thread and is stopped.
     let result = unsafe { libc::ptrace(libc::PTRACE_SINGLESTEP, process.number(), 0, 0) };
     assert_eq!(result, 0, "{}", std::io::Error::last_os_error());
     assert_eq!(process.wait().expect("an event"), Event::Stopped(libc::SIGTRAP));
 }
 
-/// Lets the process run until it comes to this instruction, which it has not carried out then.
-/// `false`: it has ended well before.
+/// Runs the process until it reaches this instruction, without executing it. Returns `false` if the
+/// process has ended successfully before.
 fn runs_to(process: &mut Process, address: u64) -> bool {
     let trap = Patch::trap(process, address).expect("writable text");
     process.go_on(0).expect("it runs on");

@@ -12,7 +12,7 @@ pub(crate) struct Instruction {
     operands: String,
 }
 
-/// The instructions of a function.
+/// Returns the instructions of a function.
 pub(crate) fn function(program: &Path, name: &str) -> Vec<Instruction> {
     let path = program.to_str().expect("a path in UTF-8");
     let only = format!("--disassemble={name}");
@@ -24,7 +24,7 @@ pub(crate) fn function(program: &Path, name: &str) -> Vec<Instruction> {
     code
 }
 
-/// `   17ea0:\tmov    0x8(%rax),%rbx`
+/// Parses a line such as `   17ea0:\tmov    0x8(%rax),%rbx`.
 fn instruction(line: &str) -> Option<Instruction> {
     let (address, code) = line.trim().split_once(':')?;
     let code = code.trim().split('#').next()?.trim();
@@ -37,7 +37,7 @@ fn instruction(line: &str) -> Option<Instruction> {
 }
 
 impl Instruction {
-    /// Where it jumps to.
+    /// Returns the target of the jump.
     fn target(&self) -> Option<u64> {
         let jumps = self.mnemonic.starts_with('j');
         let address = self.operands.split_whitespace().next().filter(|_| jumps)?;
@@ -48,30 +48,32 @@ impl Instruction {
         self.mnemonic != "jmp"
     }
 
-    /// Whether it calls, returns, or locks the bus: none of this belongs into an increment.
+    /// Returns `true` if it calls, returns, or locks the bus: an increment must contain none of
+    /// these.
     pub(crate) fn is_costly(&self) -> bool {
         let words = ["call", "ret", "lock", "xchg", "fence", "syscall"];
         words.iter().any(|word| self.mnemonic.contains(word))
     }
 
-    /// Whether it tests a bit of a counter's word.
+    /// Returns `true` if it tests a bit of a counter's word.
     fn tests(&self, mark: u32) -> bool {
         self.mnemonic.starts_with("test") && self.operands.starts_with(&format!("$0x{mark:x},"))
     }
 
-    /// Whether it declares a critical section.
+    /// Returns `true` if it declares a critical section.
     fn declares(&self) -> bool {
         self.operands.contains(",%fs:0x8(")
     }
 
-    /// Whether it is the commit of a section for counters with this mark.
+    /// Returns `true` if it is the commit of a critical section for counters with this mark.
     fn commits(&self, mark: u32) -> bool {
         self.mnemonic == "mov" && self.operands.starts_with(&format!("%rax,-0x{mark:x}("))
     }
 }
 
-/// The instructions that a function repeats when its counters have this mark (2: the kernel's IDs,
-/// 1: the table's) and every section commits. If it has no sections, those of any loop.
+/// Returns the instructions that a function repeats when its counters have this mark (2: the
+/// kernel's IDs, 1: the table's) and every critical section commits. If it has none, returns those
+/// of any loop.
 pub(crate) fn repeated(code: &[Instruction], mark: u32) -> Vec<Instruction> {
     let has_sections = code.iter().any(|one| one.commits(mark));
     let wanted =
@@ -80,8 +82,8 @@ pub(crate) fn repeated(code: &[Instruction], mark: u32) -> Vec<Instruction> {
     cycle.into_iter().map(|index| code[index].clone()).collect()
 }
 
-/// Follows the code from `at`, both ways where a jump depends on the program, until it comes back
-/// to where it was and the cycle is wanted.
+/// Follows the code from `at`, both ways if a jump depends on the program, until it returns to an
+/// earlier instruction and the cycle is wanted.
 fn cycle(
     code: &[Instruction],
     mark: u32,
@@ -98,7 +100,7 @@ fn cycle(
     found
 }
 
-/// Where the way may go on.
+/// Returns the possible next instructions.
 fn next(code: &[Instruction], mark: u32, way: &[usize]) -> Vec<usize> {
     let Some((&at, before)) = way.split_last() else { return Vec::new() };
     let here = &code[at];
@@ -108,7 +110,7 @@ fn next(code: &[Instruction], mark: u32, way: &[usize]) -> Vec<usize> {
     if !here.is_conditional() {
         return target.into_iter().collect();
     }
-    // Sections are left by jumps only when they fail.
+    // Jumps leave critical sections only when they fail.
     let in_section = way.iter().rev().map(|&index| &code[index]);
     let in_section =
         in_section.take_while(|one| !one.commits(1) && !one.commits(2)).any(Instruction::declares);

@@ -1,11 +1,11 @@
-//! The C and C++ interface as its users meet it: installed by `percid-install`, found by
+//! The C and C++ interface from the users' side: installed by `percid-install`, found by
 //! pkg-config, compiled by gcc and clang, linked in every way, and run.
 //!
-//! At least one C compiler, pkg-config and binutils are needed; what else is missing is skipped
-//! with a line that says so.
+//! At least one C compiler, pkg-config and binutils are needed. Tests of other missing tools are
+//! skipped with a message.
 //!
-//! A selection of all that can be combined is tried, see `selection.rs` and `matrix.rs`. What has Cargo
-//! build the library once more is ignored by default.
+//! A selection of all combinations is tested, see `selection.rs` and `matrix.rs`. Tests for which
+//! Cargo builds the library again are ignored by default.
 
 mod cmake;
 mod copies;

@@ -1,9 +1,9 @@
-//! Every program by every compiler in every dialect at every level of optimisation, and in the ways
-//! that projects compile: without exceptions, with everything hidden, under each of the sanitizers
-//! and each of valgrind's tools. And the tests of this folder of which a selection runs by default,
-//! with everything.
+//! Every program by every compiler in every dialect at every level of optimisation, and with common
+//! options of projects: without exceptions, with hidden visibility, under each sanitizer and each
+//! of valgrind's tools. Also all combinations of the tests in this folder that use a selection by
+//! default.
 //!
-//! Some hundred compilations: with `PERCID_MATRIX=whole` only (`.ci/run c-matrix`).
+//! Several hundred compilations: only with `PERCID_MATRIX=whole` (`.ci/run c-matrix`).
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -20,30 +20,30 @@ use crate::toolchain::{Build, Compiler, Program, WARNINGS, any_compiler, compile
 use crate::wrapper::WRAPPER;
 
 const LEVELS: [&str; 5] = ["-O0", "-O1", "-O2", "-O3", "-O3 -flto"];
-/// `-std=c2x` is C23 to the oldest compilers here.
+/// `-std=c2x` is C23 for the oldest supported compilers.
 const C: [&str; 4] = ["-std=gnu99", "-std=gnu11", "-std=gnu17", "-std=gnu2x"];
 const CPP: [&str; 3] = ["-std=c++17", "-std=c++20", "-std=c++2b"];
 const EVERYWHERE: &str = "-Wconversion -pthread";
-/// How projects compile what they have.
+/// Common compile options of projects.
 const C_WAYS: [&str; 3] = ["-fvisibility=hidden", "-include hidden.h", "-fno-plt -fPIC"];
 const CPP_WAYS: [&str; 3] = ["-fvisibility=hidden", "-include hidden.h", "-fno-rtti"];
 
-/// Something to be tried: one program in one way, or a test with everything.
+/// A combination to test: one program in one way, or a test with all combinations.
 struct Cell {
     name: String,
     run: Box<dyn FnOnce() + Send>,
 }
 
-/// Cells that run together, under a name by which they can be asked for.
+/// Cells that run together, under a name by which they can be requested.
 struct Row {
     name: String,
     cells: Cells,
 }
 
-/// Adds the cells of a row.
+/// A function that adds the cells of a row.
 type Cells = Box<dyn Fn(&mut Vec<Cell>)>;
 
-/// The tests that try a selection by default.
+/// The tests that use a selection by default.
 macro_rules! tests {
     ($($module:ident::$test:ident)*) => {
         [$((concat!(stringify!($module), "::", stringify!($test)), crate::$module::$test as fn())),*]
@@ -91,7 +91,7 @@ const INTERRUPTIONS: [(&str, fn()); 2] = tests! {
 #[cfg(not(target_arch = "x86_64"))]
 const INTERRUPTIONS: [(&str, fn()); 0] = [];
 
-/// `PERCID_MATRIX=list` prints the rows as they are asked for: `PERCID_MATRIX=row:NAME`.
+/// `PERCID_MATRIX=list` prints the rows with the names for `PERCID_MATRIX=row:NAME`.
 #[test]
 fn the_whole_matrix() {
     let asked = std::env::var("PERCID_MATRIX").unwrap_or_default();
@@ -165,7 +165,7 @@ fn ways(compiler: Compiler, cells: &mut Vec<Cell>) {
     }
 }
 
-/// Programs that are just run, one with the shared library, the next with the static one.
+/// Adds programs that are simply run, alternately with the shared and the static library.
 fn plain(compiler: &str, sources: &[&str], options: &str, cells: &mut Vec<Cell>) {
     if !try_options(compiler, options) {
         return;
@@ -259,10 +259,10 @@ fn add(name: String, run: impl FnOnce() + Send + 'static, cells: &mut Vec<Cell>)
     cells.push(Cell { name, run: Box::new(run) });
 }
 
-/// Prints the number of cells of each row, and the failures.
+/// The number of cells of each row, and the failures.
 type Outcome = (BTreeMap<String, usize>, Vec<String>);
 
-/// Two cells at a time.
+/// Runs two cells at a time.
 fn run(rows: Vec<Row>) -> Outcome {
     let (mut counts, mut cells) = (BTreeMap::new(), Vec::new());
     for row in rows {

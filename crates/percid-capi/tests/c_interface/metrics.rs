@@ -1,4 +1,4 @@
-//! The pages of C programs, as Prometheus' own tools read them.
+//! The pages of C programs, read by Prometheus' own tools.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use crate::installation::{only_static, shared};
 use crate::toolchain::{Build, Program, WARNINGS, any_compiler, is_installed};
 
-/// The example's server, which visits itself and prints its page.
+/// Builds the example's server, which requests its own page and prints it.
 fn server() -> Program {
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/c/metrics.c");
     let options = format!("-std=c11 -O2 {WARNINGS} -pthread");
@@ -20,7 +20,8 @@ fn page() -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// Whether there is a promtool; says so if not. With `PERCID_PROMETHEUS=require` there must be.
+/// Returns `true` if promtool is installed; otherwise reports it. With `PERCID_PROMETHEUS=require`
+/// it must be.
 fn has_promtool() -> bool {
     let is_there = is_installed("promtool");
     let is_required = std::env::var_os("PERCID_PROMETHEUS").is_some_and(|wish| wish == "require");
@@ -31,7 +32,7 @@ fn has_promtool() -> bool {
     is_there
 }
 
-/// What promtool has to say of a page: nothing, if it is good.
+/// Returns promtool's messages on a page: none if it is valid.
 fn promtool(page: &str) -> String {
     let mut promtool = Command::new("promtool")
         .args(["check", "metrics"])
@@ -55,13 +56,13 @@ fn promtool_finds_no_fault_with_the_page_of_a_server_in_c() {
     assert!(page.contains("http_requests_total{method=\"other\",status=\"other\"}"), "{page}");
     if has_promtool() {
         assert_eq!(promtool(&page), GOOD, "{page}");
-        // Control: a page that was cut off in a line.
+        // Control: a page that was truncated within a line.
         let half = page.rsplit_once(' ').expect("a value").0;
         assert_ne!(promtool(half), GOOD);
     }
 }
 
-/// Labels that would end a line, or begin a sample of their own.
+/// Labels that would end a line, or begin another sample.
 #[test]
 fn promtool_reads_hostile_labels_as_they_are() {
     let options = format!("-std=c11 -O2 {WARNINGS}");

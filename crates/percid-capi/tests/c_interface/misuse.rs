@@ -1,7 +1,7 @@
-//! Every function of `percid.h`, called with everything wrong that it can look at: NULL, handles of
-//! other types and of objects that are gone, memory that nobody has initialised, sizes, alignments and
-//! numbers without sense; with memory to be had and without. It answers, or ends the process in no
-//! words of Rust's.
+//! Every function of `percid.h`, called with all invalid arguments that it can check: NULL, handles
+//! of other types and of destroyed objects, uninitialised memory, invalid sizes, alignments and
+//! numbers; with available memory and without. It returns an error, or ends the process without a
+//! message of Rust's.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -10,7 +10,7 @@ use crate::pretended_nodes;
 use crate::selection::is_whole;
 use crate::toolchain::{Build, Program, any_compiler, scratch};
 
-/// What Rust would say, and where.
+/// Texts of Rust's messages and source locations.
 const OF_RUST: [&str; 6] =
     ["panicked at", "RUST_BACKTRACE", "unwrap", "src/", ".rs:", "memory allocation of"];
 
@@ -18,7 +18,7 @@ const OF_RUST: [&str; 6] =
 struct Function {
     result: &'static str,
     name: &'static str,
-    /// Their types and names.
+    /// The types and names of the parameters.
     parameters: Vec<(&'static str, &'static str)>,
 }
 
@@ -34,12 +34,12 @@ pub(crate) fn every_function_answers_in_cs_words() {
                 answers_in_cs_words(&program, source, &[memory]);
             }
         }
-        // What one has freed is another's memory: each by itself, too.
+        // A function may use memory that another one has freed: also run each separately.
         answers_in_cs_words(&program, "table", &["no-memory", "each"]);
     }
 }
 
-/// With several nodes regions are armed and moved. That library is compiled with assertions, too.
+/// With several nodes regions are armed and moved. That library is compiled with assertions.
 #[test]
 pub(crate) fn every_function_answers_in_cs_words_on_several_nodes() {
     let functions: Vec<Function> = functions().collect();
@@ -65,8 +65,8 @@ fn end_of(text: &str) -> String {
     lines[lines.len().saturating_sub(12)..].join("\n")
 }
 
-/// The program that makes the calls of all functions, in one process or each in its own. Before those
-/// of a function it prints the name, on standard error.
+/// Builds the program that makes the calls of all functions, in one process or each in its own.
+/// Before the calls of a function it prints the name on standard error.
 fn program(functions: &[Function], options: &str, link: impl FnOnce(Build) -> Program) -> Program {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let mut text = "#include \"misuse.h\"\n\n".to_owned();
@@ -86,7 +86,7 @@ fn program(functions: &[Function], options: &str, link: impl FnOnce(Build) -> Pr
     link(Build::new(any_compiler().c, &[source], &options))
 }
 
-/// The functions, as the table that percid.h includes declares them.
+/// Returns the functions in the table that percid.h includes.
 fn functions() -> impl Iterator<Item = Function> {
     let header = include_str!("../../include/percid_interface.h");
     let table = header.lines().skip_while(|line| !line.starts_with("struct percid_interface"));
@@ -96,11 +96,11 @@ fn functions() -> impl Iterator<Item = Function> {
         let (name, parameters) = rest.split_once(")(").expect("a function");
         Function { result: result.trim_end(), name, parameters: separated(parameters) }
     });
-    // These are the table's own.
+    // Members of the table that are not functions of `percid.h`.
     functions.filter(|function| function.name != "missing" && !function.name.contains('['))
 }
 
-/// The types and names of parameters.
+/// Returns the types and names of parameters.
 fn separated(parameters: &'static str) -> Vec<(&'static str, &'static str)> {
     let mut found = Vec::new();
     let (mut depth, mut start) = (0, 0);
@@ -130,7 +130,7 @@ fn typed(parameter: &'static str) -> (&'static str, &'static str) {
     }
 }
 
-/// A function of C that makes all calls of one.
+/// Returns a C function that makes all calls of one function.
 fn calls(function: &Function) -> String {
     let Function { result, name, parameters } = function;
     let mut lines = format!("static void call_{name}(void)\n{{\n");
@@ -153,7 +153,7 @@ fn calls(function: &Function) -> String {
     lines + "}\n\n"
 }
 
-/// Puts back what a call has made or ended.
+/// Returns the code that restores the objects that a call has created or destroyed.
 fn after(name: &str, chosen: &[String]) -> String {
     let mut lines = String::new();
     for value in chosen {
@@ -173,7 +173,7 @@ fn after(name: &str, chosen: &[String]) -> String {
     lines
 }
 
-/// More bytes than there are is what no function can see.
+/// Returns `true` if the size exceeds the memory, which no function can detect.
 fn is_wrong_by_contract(parameters: &[(&str, &str)], chosen: &[String]) -> bool {
     let has_memory = chosen.iter().any(|value| value == "(void *)buffer");
     let mut named = parameters.iter().zip(chosen);
@@ -183,14 +183,14 @@ fn is_wrong_by_contract(parameters: &[(&str, &str)], chosen: &[String]) -> bool 
         })
 }
 
-/// What is tried for a parameter.
+/// Returns the values to test for a parameter.
 fn values(function: &Function, of: &str, name: &str) -> Vec<String> {
     let texts = |values: &[&str]| values.iter().map(|&value| value.to_owned()).collect();
     let plain = of.trim_start_matches("const ");
     let object = plain.strip_prefix("struct percid_").map(|rest| rest.trim_end_matches([' ', '*']));
     if let (Some(object), true) = (object, plain.ends_with("**")) {
         if SERIES.contains(&object) {
-            // They are their family's.
+            // These objects belong to their family.
             return texts(&["NULL", "(void *)buffer"]);
         }
         return texts(&["NULL", &format!("&made_{object}")]);
@@ -202,7 +202,7 @@ fn values(function: &Function, of: &str, name: &str) -> Vec<String> {
         (Some(object), ..) if SERIES.contains(&object) => {
             texts(&["NULL", &format!("good_{object}")])
         }
-        // More bytes of settings than there are is what no function can see.
+        // No function can detect a size of settings that exceeds the memory.
         (Some("family_settings"), ..) => texts(&["NULL", "&good_family_settings", "(void *)zeros"]),
         (_, "size_t", "size") if function.name == "family_create" => {
             texts(&["0", "1", "sizeof good_family_settings", "sizeof zeros", "SIZE_MAX"])
@@ -214,7 +214,7 @@ fn values(function: &Function, of: &str, name: &str) -> Vec<String> {
         (Some("balancer_settings"), ..) if function.name != "balancer_settings_init" => {
             texts(&["NULL", "&settings", "&garbage", "(void *)zeros"])
         }
-        // These are pointers to what C owns.
+        // These are pointers to objects that C owns.
         (Some(object @ ("snapshot" | "report")), ..) => texts(&["NULL", &format!("good_{object}")]),
         (Some(object), _, _) if HANDLES.contains(&object) => {
             let other = if object == "mask" { "(void *)good_stack" } else { "(void *)good_mask" };
@@ -241,9 +241,9 @@ fn values(function: &Function, of: &str, name: &str) -> Vec<String> {
             "(void *)good_mask",
             "&errno",
         ]),
-        // Nothing can tell that an address is none of a value's.
+        // The function cannot detect an address that belongs to no value.
         (_, "void *", "value") if function.name == "local_release" => texts(&["NULL"]),
-        // What is in front of it can be read.
+        // The memory before it is readable.
         (_, "void *", "object") => texts(&["NULL", "(void *)(buffer + 128)"]),
         (_, "void *", "argument" | "context") => texts(&["NULL"]),
         (_, "int", _) => texts(&["INT_MIN", "-1", "0", "1", "3", "99"]),
@@ -259,7 +259,7 @@ fn values(function: &Function, of: &str, name: &str) -> Vec<String> {
     }
 }
 
-/// What tells apart whose it is, and whether it is gone.
+/// Types whose handles identify the type, and destroyed objects.
 const HANDLES: [&str; 12] = [
     "stack",
     "pool",
@@ -275,10 +275,10 @@ const HANDLES: [&str; 12] = [
     "family",
 ];
 
-/// What families have, and what lives as long as their registry.
+/// Objects of families, which live as long as their registry.
 const SERIES: [&str; 4] = ["counter", "float_counter", "gauge", "buckets"];
 
-/// One of each, in every combination.
+/// Returns all combinations of one value each.
 fn product(choices: &[Vec<String>]) -> Vec<Vec<String>> {
     choices.iter().fold(vec![Vec::new()], |chosen, choice| {
         let with = |before: &Vec<String>| -> Vec<Vec<String>> {

@@ -6,11 +6,11 @@ use std::process::Command;
 use crate::installation::shared;
 use crate::toolchain::{Build, WARNINGS, output_of, scratch};
 
-/// Clang finds what a module exports by `using` from this version on, gcc from 15 on (which builds
-/// modules in another way).
+/// First version of clang that finds the names that a module exports by `using`. gcc does from 15
+/// on (which builds modules in another way).
 const FIRST: u32 = 16;
 
-/// What belongs to the header's insides.
+/// Internal names of the header.
 const INSIDES: [&str; 5] = ["basic_stack", "basic_pool", "basic_local", "basic_ring", "basic_mask"];
 
 #[test]
@@ -24,7 +24,7 @@ fn the_module_exports_what_the_header_declares() {
     assert_eq!(exported, declared);
 }
 
-/// The names that are declared in the namespaces of users.
+/// Returns the names that are declared in the public namespaces.
 fn declared(header: &str) -> BTreeSet<String> {
     let mut space = None;
     let mut names = BTreeSet::new();
@@ -46,7 +46,7 @@ fn declared(header: &str) -> BTreeSet<String> {
     names
 }
 
-/// The name that a line declares.
+/// Returns the name that a line declares.
 fn name(line: &str) -> Option<&str> {
     let is_name = |c: char| c.is_alphanumeric() || c == '_';
     let first = |text: &'static str| line.strip_prefix(text)?.split(|c| !is_name(c)).next();
@@ -76,7 +76,7 @@ fn programs_may_import_it() {
     build.against(shared()).make().must_pass_with_every_source();
 }
 
-/// A clang that is young enough, by its own name or with its version in it.
+/// Returns a recent clang, with or without the version in its name.
 fn compiler() -> Option<String> {
     let plain = std::iter::once("clang++".to_owned());
     let names = plain.chain((FIRST..FIRST + 16).map(|version| format!("clang++-{version}")));

@@ -1,4 +1,4 @@
-//! Programs that musl-gcc makes.
+//! Programs that musl-gcc builds.
 
 use std::path::Path;
 
@@ -21,8 +21,8 @@ fn static_programs() {
     }
 }
 
-/// The library's unwinder finds by it how to catch the library's own panics. musl-gcc has none made
-/// unless it is told to.
+/// Checks for the table by which the library's unwinder finds the handlers of the library's own
+/// panics. musl-gcc creates it only with an option.
 fn has_table_of_unwinding(path: &Path) {
     let headers = output_of("readelf", &["-lW", path.to_str().expect("a path in UTF-8")]);
     assert!(headers.contains("GNU_EH_FRAME"), "{}: {headers}", path.display());

@@ -1,11 +1,11 @@
-//! 64-bit Arm and RISC-V, where a cross compiler and an emulator are installed.
+//! 64-bit Arm and RISC-V, if a cross compiler and an emulator are installed.
 
 use crate::selection::alternately;
 use crate::toolchain::{Build, WARNINGS, has_rust_target, is_installed};
 
 const CLANG: &str = "clang";
 
-/// An architecture, and what makes programs for it and runs them.
+/// An architecture, and the tools that build programs for it and run them.
 struct Cross {
     gcc: &'static str,
     /// clang's option for it. clang uses gcc's libraries and linker.
@@ -14,7 +14,7 @@ struct Cross {
     emulator: &'static str,
     libraries: &'static str,
     is_here: bool,
-    /// What a read of the thread pointer and a load that acquires look like in assembly.
+    /// Assembly of a read of the thread pointer, and of an acquire load.
     thread_pointer: &'static str,
     acquires: &'static [&'static str],
 }
@@ -42,7 +42,7 @@ const RISCV: Cross = Cross {
 };
 
 impl Cross {
-    /// The compilers that make programs for it, with their options.
+    /// Returns the compilers for it, with their options.
     fn compilers(&self) -> Vec<(&'static str, &'static str)> {
         if !is_installed(self.gcc) {
             percid_skips::not_checked(
@@ -66,7 +66,7 @@ impl Cross {
         there
     }
 
-    /// The emulator has no rseq, so the sections are given an area of their own.
+    /// Runs programs. The emulator has no rseq, so the critical sections get a separate area.
     fn computes(&self) {
         let include = concat!("-I", env!("CARGO_MANIFEST_DIR"), "/include");
         let compilers = self.compilers();
@@ -91,15 +91,16 @@ impl Cross {
                 let text = text.to_lowercase();
                 let inline = text.contains("__rseq_cs") && text.contains(self.thread_pointer);
                 assert_eq!(inline, !kind.contains("NO_INLINE"), "{compiler} {kind}");
-                // A thread that sees an object's mark must see what the sections of that source
-                // read.
+                // A thread that reads an object's mark must see the data that the critical sections
+                // of that source read.
                 let acquires = self.acquires.iter().any(|load| text.contains(load));
                 assert_eq!(acquires, inline, "{compiler} {kind}");
             }
         }
     }
 
-    /// The library itself, cross-compiled and installed, with the source that needs no kernel.
+    /// Tests the library itself, cross-compiled and installed, with the source that needs no kernel
+    /// support.
     fn counts(&self) {
         use crate::installation::{Installation, installer};
         use crate::toolchain::scratch;

@@ -1,5 +1,4 @@
-//! Programs on a machine that is believed to have several NUMA nodes, with a library that is built
-//! for it.
+//! Programs on a machine with several pretended NUMA nodes, with a library built for that.
 
 use crate::copies::cargos_folder;
 use crate::sanitizers::{SANITIZED, VALGRIND, having, sanitized};
@@ -8,7 +7,7 @@ use crate::toolchain::{Build, Compiler, Program, WARNINGS, any_compiler, is_inst
 
 const SOURCES: [&str; 4] = ["numa_nodes.c", "numa_stacks.c", "numa.c", "balancers.cpp"];
 
-/// Links a program with the library that Cargo has made for this one: it has the hooks for tests.
+/// Links a program with the library that Cargo has built for this one: it has the hooks for tests.
 pub(crate) fn linked(build: Build) -> Program {
     let library = cargos_folder().join("libpercid_capi.a");
     let library = library.to_str().expect("a path in UTF-8");
@@ -38,7 +37,7 @@ pub(crate) fn balancers_arm_count_and_tell() {
 #[test]
 #[ignore = "slow: four large programs"]
 pub(crate) fn balancers_under_sanitizers() {
-    // If there are two compilers, by the one that has not made it in the test above.
+    // If there are two compilers, use the one that was not used in the test above.
     let compilers = having(SANITIZED);
     for (index, source) in SOURCES.into_iter().enumerate() {
         for &compiler in alternately(&compilers, index + 1) {
@@ -48,7 +47,8 @@ pub(crate) fn balancers_under_sanitizers() {
     }
 }
 
-/// It looks into the library, which no sanitizer does: what refers to a region must go before it.
+/// valgrind checks the library itself, unlike the sanitizers: references to a region must be
+/// removed before it.
 #[test]
 #[ignore = "slow: under valgrind"]
 pub(crate) fn balancers_under_valgrind() {

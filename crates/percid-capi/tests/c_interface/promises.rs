@@ -1,10 +1,10 @@
-//! What the headers say to compilers beside the functions themselves.
+//! Macros and attributes of the headers, in addition to the functions.
 
 use crate::installation::shared;
 use crate::selection::some_compilers;
 use crate::toolchain::{Build, WARNINGS, compilers};
 
-/// The version as one number.
+/// Returns the version as one number.
 fn expected_number() -> u32 {
     let part = |text: &str| text.parse::<u32>().expect("a number");
     let [major, minor, patch] = [

@@ -1,18 +1,18 @@
-//! The programs of README.md, each as it is printed there and nothing else.
+//! The programs of README.md, each exactly as it is printed there.
 
 use crate::installation::{only_static, shared};
 use crate::sanitizers::{SANITIZED, having, sanitized};
 use crate::selection::alternately;
 use crate::toolchain::{Build, Compiler, WARNINGS, compilers, scratch};
 
-/// The programs in one language, which are fenced by its name.
+/// Returns the programs in one language, which is the name of their fence.
 fn printed(language: &str) -> Vec<&'static str> {
     let fence = format!("```{language}\n");
     let pieces = include_str!("../../README.md").split(&fence).skip(1);
     pieces.map(|piece| piece.split_once("```").expect("an end of the program").0).collect()
 }
 
-/// The file of each program, and its number among all.
+/// Returns the file of each program, and its number among all.
 fn files() -> impl Iterator<Item = (usize, &'static str, String)> {
     let languages = [("c", 4), ("cpp", 2)].into_iter().flat_map(|(language, number)| {
         let found = printed(language);
@@ -26,7 +26,7 @@ fn files() -> impl Iterator<Item = (usize, &'static str, String)> {
     })
 }
 
-/// A program in the oldest dialect of its language that it may be written in.
+/// Returns the build of a program in the oldest dialect of its language that it supports.
 fn build(language: &str, compiler: Compiler, file: &str, options: &str) -> Build {
     match language {
         "c" => Build::new(compiler.c, &[file], &format!("-std=gnu99 {options}")),
@@ -46,7 +46,7 @@ fn each_program_is_compiled_as_it_is_printed() {
     }
 }
 
-/// What percid's memory points to is in use: nothing is reported as lost.
+/// percid's memory points to objects that are in use: nothing is reported as lost.
 #[test]
 fn no_program_has_an_error_by_the_sanitizers() {
     let compilers = having(SANITIZED);

@@ -9,31 +9,31 @@ use crate::selection::{alternately, is_whole};
 use crate::toolchain::{Build, Compiler, Program, any_compiler, compilers, is_installed};
 use crate::wrapper::WRAPPER;
 
-/// The exit status by which the checkers report.
+/// The exit status of the checkers for an error.
 const FOUND: i32 = 99;
 
-/// The structures that hand something from thread to thread, as `race_in_callback.c` names them.
+/// The structures that pass objects between threads, by their names in `race_in_callback.c`.
 pub(crate) const HANDING_OVER: [&str; 5] = ["local", "stack", "pool", "ring", "mask"];
 
-/// The options for races.
+/// The options for detecting races.
 pub(crate) const RACES: &str = "-g -O1 -fsanitize=thread -pthread";
 
-/// The options for valgrind, which reads this version of debug information by every compiler.
+/// The options for valgrind, which reads this version of debug information from every compiler.
 pub(crate) const WITH_SYMBOLS: &str = "-g -gdwarf-4 -O1 -pthread";
 
 pub(crate) const SOURCES: [&str; 3] = ["kernel", "table", "atomic"];
 
-/// The options for all that the checkers find but races.
+/// The options for all errors except races.
 pub(crate) const SANITIZED: &str =
     "-g -fsanitize=address,undefined -fno-sanitize-recover=all -pthread";
 
-/// The programs that always run under valgrind. The sanitizers have them all.
+/// The programs that always run under valgrind. The sanitizers run all.
 const VALGRINDS: [&str; 2] = ["stack.c", "local.c"];
 
-/// Has threads run in turn: one that spins would keep the others from running.
+/// Makes valgrind schedule threads in turn: otherwise a spinning thread would block the others.
 const FAIR: &str = "--fair-sched=try";
 
-/// Runs a program under valgrind, which reports by the same status.
+/// Runs a program under valgrind, which reports errors by the same status.
 pub(crate) const VALGRIND: [&str; 5] =
     ["valgrind", "--quiet", FAIR, "--leak-check=full", "--error-exitcode=99"];
 
@@ -45,7 +45,7 @@ pub(crate) fn sanitized(command: &mut Command) -> &mut Command {
         .env("UBSAN_OPTIONS", "print_stacktrace=1")
 }
 
-/// Whether the compiler has the sanitizers' libraries; says so if not.
+/// Returns `true` if the compiler has the sanitizers' libraries; otherwise reports it.
 pub(crate) fn has(compiler: Compiler, sanitizer: &str) -> bool {
     let there = Build::new(compiler.c, &["leak.c"], sanitizer).try_make().is_ok();
     if !there {
@@ -57,7 +57,7 @@ pub(crate) fn has(compiler: Compiler, sanitizer: &str) -> bool {
     there
 }
 
-/// The compilers that have the sanitizers' libraries.
+/// Returns the compilers that have the sanitizers' libraries.
 pub(crate) fn having(sanitizer: &str) -> Vec<Compiler> {
     compilers().iter().copied().filter(|&compiler| has(compiler, sanitizer)).collect()
 }
@@ -80,7 +80,7 @@ pub(crate) fn addresses_behaviour_and_leaks() {
     let levels = if is_whole() { &["-O0", "-O1"][..] } else { &["-O0"] };
     let wrappers = if is_whole() { &WRAPPER[..] } else { &WRAPPER[..3] };
     for level in levels {
-        // If there are two compilers, by the one that has not made it elsewhere.
+        // If there are two compilers, use the one that is not used elsewhere.
         let options = format!("{level} {SANITIZED}");
         for (index, source) in STRUCTURES.iter().enumerate() {
             for compiler in alternately(&compilers, index + 1) {
@@ -98,7 +98,7 @@ pub(crate) fn addresses_behaviour_and_leaks() {
     }
 }
 
-/// It is right with each of these sources, and nothing is found.
+/// Checks that the program passes with each of these sources, without a report.
 pub(crate) fn passes_sanitized(build: Build, installation: &Installation, sources: &[&str]) {
     let program = build.against(installation).make();
     for source in sources {
@@ -106,8 +106,8 @@ pub(crate) fn passes_sanitized(build: Build, installation: &Installation, source
     }
 }
 
-/// What each structure hands from thread to thread is announced, and no more than that: a program
-/// that is right is left in peace, and a race in a callback, or on what was handed over, is found.
+/// The library announces exactly the objects that each structure passes between threads. A correct
+/// program has no report, and a race in a callback, or on a passed object, is reported.
 #[test]
 pub(crate) fn races() {
     let compilers = having(RACES);
@@ -130,7 +130,8 @@ pub(crate) fn races() {
     }
 }
 
-/// As under the sanitizer: percid tells valgrind too, and its suppressions say what is percid's.
+/// The same as under the sanitizer: percid annotates for valgrind too, and its suppressions cover
+/// percid's own accesses.
 #[test]
 #[ignore = "slow: under valgrind"]
 fn races_under_valgrind() {
@@ -154,7 +155,7 @@ fn races_under_valgrind() {
     }
 }
 
-/// Runs a program under one of valgrind's race detectors.
+/// Returns the command of one of valgrind's race detectors.
 pub(crate) fn race_detector(tool: &str, installation: &Installation) -> [String; 6] {
     let suppressions = installation.library("percid/valgrind.supp");
     [
@@ -167,7 +168,8 @@ pub(crate) fn race_detector(tool: &str, installation: &Installation) -> [String;
     ]
 }
 
-/// Whether there is a valgrind; says so if not. With `PERCID_VALGRIND=require` there must be.
+/// Returns `true` if valgrind is installed; otherwise reports it. With `PERCID_VALGRIND=require` it
+/// must be.
 pub(crate) fn has_valgrind() -> bool {
     let there = is_installed("valgrind");
     if !there {
@@ -190,7 +192,7 @@ pub(crate) fn valgrind() {
     let sources = if is_whole() { &STRUCTURES[..] } else { &VALGRINDS };
     for source in sources {
         let program = Build::new(compiler.c, &[source], options).against(shared()).make();
-        // It knows no critical sections; the library finds that out by itself.
+        // valgrind does not support critical sections; the library detects that by itself.
         program.must_pass(&mut program.command_under(&VALGRIND));
     }
 }

@@ -1,12 +1,12 @@
-//! What is tried of all compilers, libraries and sources together: a selection, in which each program
-//! has each of them once, or everything with everything, if `PERCID_MATRIX` asks for it.
+//! The tested combinations of compilers, libraries and sources: a selection, in which each program
+//! has each of them once, or all combinations if `PERCID_MATRIX` is set.
 
 use std::collections::BTreeSet;
 
 use crate::installation::{Installation, all};
 use crate::toolchain::{Compiler, compilers};
 
-/// What the process chooses, and every source that can be asked for.
+/// A requested source, or `None` for the default of the process.
 pub(crate) type Source = Option<&'static str>;
 
 pub(crate) const SOURCES: [Source; 4] = [None, Some("kernel"), Some("table"), Some("atomic")];
@@ -21,26 +21,26 @@ pub(crate) struct Way {
     pub(crate) sources: &'static [Source],
 }
 
-/// `true` if everything is tried with everything.
+/// Returns `true` if all combinations are tested.
 pub(crate) fn is_whole() -> bool {
     std::env::var_os("PERCID_MATRIX").is_some()
 }
 
-/// The ways to make the program that has this number in a list. Each compiler makes it with one
-/// library, and the next program with the other one.
+/// Returns the ways to build the program with this index in a list. Each compiler builds it with
+/// one library, and the next program with the other one.
 pub(crate) fn ways(index: usize) -> Vec<Way> {
     chosen_ways(index / 2, |compiler, library| (compiler + library + index).is_multiple_of(2))
 }
 
-/// The ways to make the program that has this number in a list, where compiling takes longest. One
-/// compiler makes it, and the next program the other one, with either library.
+/// Returns the ways to build the program with this index in a list of programs that compile slowly.
+/// One compiler builds it, and the next program the other one, with either library.
 pub(crate) fn linked_twice(index: usize) -> Vec<Way> {
     let compilers = compilers().len();
     chosen_ways(index / 2, |compiler, _| compiler == index % compilers)
 }
 
-/// All ways, or those that are chosen by the numbers of compiler and library. One of two runs with two
-/// sources, and the other one with the other two.
+/// Returns all ways, or those chosen by the numbers of compiler and library. One of two runs has
+/// two sources, and the other run has the other two.
 fn chosen_ways(turn: usize, is_chosen: impl Fn(usize, usize) -> bool) -> Vec<Way> {
     let mut ways = Vec::new();
     for (number, &compiler) in compilers().iter().enumerate() {
@@ -58,13 +58,14 @@ fn chosen_ways(turn: usize, is_chosen: impl Fn(usize, usize) -> bool) -> Vec<Way
     ways
 }
 
-/// The compilers for the program that has this number in a list: one of them, the next program has
-/// the other one.
+/// Returns the compilers for the program with this index in a list: one of them, and the other one
+/// for the next program.
 pub(crate) fn some_compilers(index: usize) -> &'static [Compiler] {
     alternately(compilers(), index)
 }
 
-/// One of a list, the next one with the next number; all of them if `PERCID_MATRIX` asks for it.
+/// Returns one element of a list, and the next one for the next index; all of them if
+/// `PERCID_MATRIX` is set.
 pub(crate) fn alternately<T>(list: &[T], index: usize) -> &[T] {
     if is_whole() || list.is_empty() {
         return list;
@@ -73,7 +74,7 @@ pub(crate) fn alternately<T>(list: &[T], index: usize) -> &[T] {
     &list[chosen..=chosen]
 }
 
-/// The ways to make the program that has this number in a list, where one is enough.
+/// Returns the ways to build the program with this index in a list, if one suffices.
 pub(crate) fn one_way(index: usize) -> impl Iterator<Item = (Compiler, &'static Installation)> {
     let chosen = index / compilers().len() % 2;
     some_compilers(index).iter().flat_map(move |&compiler| {
@@ -83,7 +84,7 @@ pub(crate) fn one_way(index: usize) -> impl Iterator<Item = (Compiler, &'static 
     })
 }
 
-/// Control: whatever a compiler, a library and a source have in common is tried.
+/// Control: every combination of a compiler, a library and a source is tested.
 #[test]
 fn four_programs_have_everything_with_everything() {
     for selection in [ways, linked_twice] {

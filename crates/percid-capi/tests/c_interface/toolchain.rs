@@ -1,4 +1,4 @@
-//! Compilers, and programs made by them.
+//! Compilers, and programs built by them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,10 +18,10 @@ pub(crate) struct Compiler {
 const GCC: Compiler = Compiler { c: "gcc", cpp: "g++" };
 const CLANG: Compiler = Compiler { c: "clang", cpp: "clang++" };
 
-/// Every warning is an error in what users include.
+/// Options that make every warning an error.
 pub(crate) const WARNINGS: &str = "-Wall -Wextra -Werror -pedantic";
 
-/// The compilers of this machine; says which are missing.
+/// Returns the compilers of this machine; reports the missing ones.
 pub(crate) fn compilers() -> &'static [Compiler] {
     static FOUND: OnceLock<Vec<Compiler>> = OnceLock::new();
     FOUND.get_or_init(|| {
@@ -36,18 +36,18 @@ pub(crate) fn compilers() -> &'static [Compiler] {
     })
 }
 
-/// One of the compilers, for what does not depend on which.
+/// Returns one of the compilers, for tests that do not depend on it.
 pub(crate) fn any_compiler() -> Compiler {
     compilers()[0]
 }
 
-/// Whether a program of this name can be run.
+/// Returns `true` if a program of this name can be run.
 pub(crate) fn is_installed(program: &str) -> bool {
     Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
 }
 
-/// Whether these programs can be run; says which cannot. `PERCID_TOOLS=require` fails where one is
-/// missing, so that the checks of the project skip nothing.
+/// Returns `true` if these programs can be run; otherwise reports the missing ones. With
+/// `PERCID_TOOLS=require` a missing one fails, so that the checks of the project skip nothing.
 pub(crate) fn has_tools(names: &[&str]) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let missing = |name: &&&str| !std::env::split_paths(&path).any(|dir| dir.join(name).is_file());
@@ -63,7 +63,7 @@ pub(crate) fn has_tools(names: &[&str]) -> bool {
     missing.is_empty()
 }
 
-/// Whether Rust can compile for a target; says if it cannot.
+/// Returns `true` if Rust can compile for a target; otherwise reports it.
 pub(crate) fn has_rust_target(target: &str) -> bool {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let print = ["--print", "target-libdir", "--target", target];
@@ -79,7 +79,7 @@ pub(crate) fn has_rust_target(target: &str) -> bool {
     there
 }
 
-/// Whether a compiler knows these options; says so if not.
+/// Returns `true` if a compiler has these options; otherwise reports it.
 pub(crate) fn try_options(compiler: &str, options: &str) -> bool {
     let mut command = Command::new(compiler);
     command.args(options.split_whitespace().filter(|option| option.starts_with("-std=")));
@@ -100,12 +100,12 @@ pub(crate) fn try_options(compiler: &str, options: &str) -> bool {
     known
 }
 
-/// The folder of the test programs.
+/// Returns the folder of the test programs.
 pub(crate) fn programs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c_interface/programs")
 }
 
-/// A program to be compiled and linked.
+/// A program to compile and link.
 #[derive(Debug)]
 pub(crate) struct Build {
     compiler: String,
@@ -125,8 +125,8 @@ pub(crate) struct Program {
 }
 
 impl Build {
-    /// Compiles these source files of the tests (or others, by their whole paths) with a compiler
-    /// that is called as `compiler`, and these options.
+    /// Creates a build of these source files of the tests (or others, by their absolute paths) with
+    /// the compiler `compiler` and these options.
     pub(crate) fn new(compiler: &str, sources: &[&str], options: &str) -> Build {
         Build {
             compiler: compiler.to_owned(),
@@ -138,7 +138,7 @@ impl Build {
         }
     }
 
-    /// With what pkg-config says about an installation.
+    /// Adds pkg-config's options for an installation.
     pub(crate) fn against(mut self, installation: &Installation) -> Build {
         self.options.extend_from_slice(installation.compile_options());
         self.arguments.extend(installation.pkg_config(&["--libs"]));
@@ -146,21 +146,21 @@ impl Build {
         self
     }
 
-    /// With what pkg-config says about linking everything statically.
+    /// Adds pkg-config's options for linking everything statically.
     pub(crate) fn entirely_static(mut self, installation: &Installation) -> Build {
         self.options.extend_from_slice(installation.compile_options());
         self.arguments.extend(installation.pkg_config(&["--static", "--libs"]));
         self
     }
 
-    /// With further arguments for the linker, behind all others.
+    /// Adds arguments for the linker, after all others.
     pub(crate) fn arguments(mut self, arguments: &[&str]) -> Build {
         self.arguments.extend(arguments.iter().map(|&one| one.to_owned()));
         self
     }
 
-    /// What the compiler says. Each source file is compiled once with the same options, and the same
-    /// objects are linked once with the same arguments.
+    /// Builds the program, or returns the compiler's errors. Each source file is compiled once with
+    /// the same options, and the same objects are linked once with the same arguments.
     pub(crate) fn try_make(self) -> Result<Program, String> {
         let objects: Result<Vec<_>, _> =
             self.sources.iter().map(|one| self.compiled(one, "-c")).collect();
@@ -170,7 +170,7 @@ impl Build {
         Ok(Program { path, name: self.name, library_path: self.library_path })
     }
 
-    /// Output of the compiler for a source file: an object (`-c`), or assembly (`-S`).
+    /// Returns the output of the compiler for a source file: an object (`-c`), or assembly (`-S`).
     fn compiled(&self, source: &Path, what: &str) -> Result<PathBuf, String> {
         let mut compiler = self.command();
         let options = self.options.iter().filter(|option| !is_for_linker(option));
@@ -181,17 +181,17 @@ impl Build {
 
     fn command(&self) -> Command {
         let mut command = Command::new(&self.compiler);
-        // Its complaints are compared with what it says in English.
+        // Error messages are compared with the English ones.
         command.env("LC_ALL", "C");
         command
     }
 
-    /// Prefix of each option.
+    /// Returns the prefix of each option.
     fn before(&self) -> impl Iterator<Item = &str> {
         std::iter::once("").chain(self.options.iter().map(String::as_str))
     }
 
-    /// The assembly of its only source file.
+    /// Returns the assembly of its only source file.
     pub(crate) fn assembly(self) -> String {
         let path =
             self.compiled(&self.sources[0], "-S").unwrap_or_else(|failure| panic!("{failure}"));
@@ -204,14 +204,14 @@ impl Build {
     }
 }
 
-/// Returns `true` if only the linker understands an option: clang complains of it when it compiles.
+/// Returns `true` if only the linker has an option: clang warns of it when it compiles.
 fn is_for_linker(option: &str) -> bool {
     const WHOLE: [&str; 6] = ["-static", "-static-pie", "-shared", "-pie", "-no-pie", "-rdynamic"];
     WHOLE.contains(&option) || option.starts_with("-Wl,") || option.starts_with("-fuse-ld=")
 }
 
-/// The option, if the linker is to have it: it links objects, of which it knows the language, and has
-/// nothing to warn of.
+/// Returns the option if the linker needs it: the linker links objects of known languages, and has
+/// no warnings.
 fn for_linker<'o>((option, before): (&'o String, &str)) -> Option<&'o str> {
     const WITH_VALUE: [&str; 2] = ["-x", "-include"];
     const OF_COMPILER: [&str; 5] = ["-std=", "-D", "-I", "-W", "-pedantic"];
@@ -221,9 +221,10 @@ fn for_linker<'o>((option, before): (&'o String, &str)) -> Option<&'o str> {
     (is_for_linker(option) || !of_compiler).then_some(option)
 }
 
-/// The file that this command makes of a source file, or what it complains of. It runs once.
+/// Returns the file that this command makes of a source file, or the error messages. The command
+/// runs once.
 fn made_once(command: &mut Command, source: &Path, name: &str) -> Result<PathBuf, String> {
-    /// By commands, with a number for each.
+    /// Results by commands, with a number for each.
     type Made = BTreeMap<String, Arc<(usize, OnceLock<Result<PathBuf, String>>)>>;
     static MADE: Mutex<Made> = Mutex::new(BTreeMap::new());
     let made = {
@@ -248,12 +249,12 @@ fn made_once(command: &mut Command, source: &Path, name: &str) -> Result<PathBuf
 }
 
 impl Program {
-    /// A command that runs it.
+    /// Returns a command that runs it.
     pub(crate) fn command(&self) -> Command {
         self.command_under(&[])
     }
 
-    /// A command that has another program run it.
+    /// Returns a command by which another program runs it.
     pub(crate) fn command_under(&self, runner: &[&str]) -> Command {
         let (first, rest) = match runner.split_first() {
             Some((first, rest)) => (Path::new(first), rest),
@@ -270,7 +271,7 @@ impl Program {
         command
     }
 
-    /// Runs a command of this program, which must end well and say "ok" last.
+    /// Runs a command of this program, which must succeed and print "ok" last.
     pub(crate) fn must_pass(&self, command: &mut Command) {
         let (output, text) = self.outcome(command);
         let passed = output.status.success();
@@ -282,7 +283,7 @@ impl Program {
         );
     }
 
-    /// Runs a command of this program: how it ended, and all it said.
+    /// Runs a command of this program. Returns its status and all its output.
     pub(crate) fn outcome(&self, command: &mut Command) -> (Output, String) {
         let output = command.output().unwrap_or_else(|error| panic!("{}: {error}", self.name));
         let errors = String::from_utf8_lossy(&output.stderr);
@@ -290,7 +291,7 @@ impl Program {
         (output, text)
     }
 
-    /// Runs it with the source that the process chooses and with each that can be asked for.
+    /// Runs it with the default source of the process and with each that can be requested.
     pub(crate) fn must_pass_with_every_source(&self) {
         self.must_pass_with(&SOURCES);
     }
@@ -303,12 +304,12 @@ impl Program {
     }
 }
 
-/// An empty folder of this name on first call, for what the tests make.
+/// Returns a folder of this name for files of the tests. It is empty on the first call.
 pub(crate) fn scratch(name: &str) -> PathBuf {
     static ROOT: OnceLock<PathBuf> = OnceLock::new();
     let root = ROOT.get_or_init(|| {
         let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join("c_interface");
-        // What an earlier run left behind.
+        // Remove the files of an earlier run.
         let _ = std::fs::remove_dir_all(&root);
         root
     });
@@ -317,7 +318,7 @@ pub(crate) fn scratch(name: &str) -> PathBuf {
     folder
 }
 
-/// The output of a program that must succeed.
+/// Returns the output of a program that must succeed.
 pub(crate) fn output_of(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).output();
     let output = output.unwrap_or_else(|error| panic!("{program}: {error}"));

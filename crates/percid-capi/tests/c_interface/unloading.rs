@@ -1,5 +1,5 @@
-//! Modules with critical sections stay loaded, since threads keep pointers to the last one that they
-//! ran: without options of the linker.
+//! Modules with critical sections stay loaded without linker options, because threads keep pointers
+//! to the last critical section that they ran.
 
 use crate::installation::{only_static, shared};
 use crate::toolchain::{Build, WARNINGS, compilers};
@@ -13,7 +13,7 @@ fn what_has_critical_sections_stays_loaded() {
             let build = Build::new(compiler.c, &["plugin.c"], &options);
             let build = match library {
                 "shared" => build.against(shared()),
-                // Hidden, so that it does not stay for the sake of its unique symbol.
+                // Hidden, so that it does not stay loaded because of its unique symbol.
                 _ => build.against(only_static()).arguments(&["-Wl,--exclude-libs,ALL"]),
             };
             let module = build.make().path;

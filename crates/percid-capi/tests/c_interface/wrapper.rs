@@ -1,5 +1,5 @@
-//! The C++ wrapper: what is built from it in every way, what a module shows of it, and how long its
-//! objects live.
+//! The C++ wrapper: programs built in every way, the exported symbols of a module, and the lifetime
+//! of its objects.
 
 use crate::installation::{all, only_static, shared};
 use crate::selection::{is_whole, some_compilers, ways};
@@ -15,7 +15,7 @@ pub(crate) const WRAPPER: [&str; 6] = [
     "metrics.cpp",
 ];
 
-/// Of headers and programs.
+/// Strict options for headers and programs.
 const STRICT: &str = "-Wconversion -Wshadow -pthread";
 
 #[test]
@@ -66,8 +66,8 @@ pub(crate) fn programs_without_exceptions_have_all_of_the_wrapper() {
     }
 }
 
-/// Else the function of one module could stand in for that of another, which has a percid of its
-/// own inside.
+/// Otherwise the function of one module could replace that of another, which contains a different
+/// percid.
 #[test]
 pub(crate) fn no_function_of_the_wrapper_leaves_its_module() {
     let dialects = ["-std=c++17", "-std=c++17 -fno-exceptions -fno-rtti", "-std=c++20"];
@@ -83,14 +83,14 @@ pub(crate) fn no_function_of_the_wrapper_leaves_its_module() {
                 let names = text.lines().filter_map(|line| line.split_whitespace().last());
                 let (ours, others): (Vec<_>, Vec<_>) = names.partition(|name| is_percids(name));
                 assert!(ours.is_empty(), "{} {options}: {ours:?}", compiler.cpp);
-                // The control: inline functions are shown unless they are hidden.
+                // The control: inline functions are exported unless they are hidden.
                 assert!(others.iter().any(|name| name.contains("shown_by_default")), "{others:?}");
             }
         }
     }
 }
 
-/// Whether a mangled name is that of a function of percid.hpp, or of what belongs to one.
+/// Returns `true` if a mangled name belongs to a function of percid.hpp, or to a part of one.
 fn is_percids(name: &str) -> bool {
     let Some(encoding) = name.strip_prefix("_Z") else { return false };
     let kinds = |c: char| "TVISHWGZNK".contains(c);
@@ -107,8 +107,8 @@ fn functions_of_the_wrapper_are_known_by_their_names() {
     }
 }
 
-/// Threads run to the last instruction of the process, and other objects of static storage come
-/// first and last.
+/// Threads run to the last instruction of the process, and other static objects are initialised
+/// before and destroyed after.
 #[test]
 pub(crate) fn static_objects_are_there_before_main_and_until_the_end() {
     for way in ways(0) {
@@ -117,8 +117,8 @@ pub(crate) fn static_objects_are_there_before_main_and_until_the_end() {
             program.must_pass(&mut program.command());
         }
     }
-    // The controls: objects that are made, used before; and objects that are destroyed, used by what
-    // comes later.
+    // The controls: dynamically initialised objects that are used before, and destroyed objects
+    // that are used later.
     let controls = if is_whole() { &["-DOWNED", "-DOWNED -DLATE"][..] } else { &["-DOWNED"] };
     for (index, control) in controls.iter().enumerate() {
         for &compiler in some_compilers(index) {
@@ -129,7 +129,8 @@ pub(crate) fn static_objects_are_there_before_main_and_until_the_end() {
     }
 }
 
-/// Under C++20 the compiler is asked whether the objects are constant-initialised.
+/// Returns the build of `lifetime.cpp`. With C++20 the compiler checks that the objects are
+/// constant-initialised.
 fn lifetime(compiler: Compiler, control: &str) -> Build {
     let options = format!("-std=c++20 -O2 {control} {WARNINGS} {STRICT}");
     Build::new(compiler.cpp, &["lifetime.cpp"], &options)

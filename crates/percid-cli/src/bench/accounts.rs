@@ -1,11 +1,11 @@
-//! Whether everything that went into a structure came out of it or is still there.
+//! Checks that everything that was put into a structure was taken out again or is still in it.
 
 use serde::Serialize;
 
 use super::benchmark::{Benchmark, Subject};
 use percid_command::exit::complain;
 
-/// What one structure was given, and what it accounts for.
+/// The amount put into one structure, and the amount that it accounts for.
 #[derive(Debug, Serialize)]
 pub(crate) struct AccountReport {
     op: &'static str,
@@ -15,8 +15,8 @@ pub(crate) struct AccountReport {
 }
 
 impl AccountReport {
-    /// Of every subject that leaves something behind. Reads it once, when no team works any more,
-    /// and complains where the two numbers differ.
+    /// Collects a report for every subject that leaves something behind. Reads each subject once,
+    /// when no team works any more, and prints a complaint if the two numbers differ.
     pub(crate) fn all(benchmark: &Benchmark) -> Vec<AccountReport> {
         let reports: Vec<_> = benchmark.subjects.iter().filter_map(AccountReport::of).collect();
         for wrong in reports.iter().filter(|report| !report.is_exact()) {
@@ -59,7 +59,7 @@ pub(crate) mod tests {
     use crate::bench::team::Placement;
     use percid_command::interrupt::Interrupt;
 
-    /// How a structure treats what is put into it.
+    /// The way in which a structure treats what is put into it.
     #[derive(Clone, Copy, Debug)]
     pub(crate) enum Conduct {
         Honest,
@@ -89,7 +89,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// One round of two threads with such a structure.
+    /// Executes one round of two threads with such a structure.
     pub(crate) fn benchmark_of(conduct: Conduct) -> Benchmark {
         let structure = Structure { conduct, kept: AtomicU64::new(0) };
         let measured: &'static Structure = Box::leak(Box::new(structure));

@@ -1,4 +1,4 @@
-//! The memory of the intermittent benchmark: one area per index, each on pages of its own.
+//! The memory of the intermittent benchmark: one area per index, each on separate pages.
 
 use percid_command::burst::AREA;
 use std::io;
@@ -13,16 +13,15 @@ pub(crate) struct Areas {
     stride: usize,
 }
 
-// SAFETY: `Areas` owns its mapping; what can be reached through it follows the borrow rules of
-// `area`.
+// SAFETY: `Areas` owns its mapping, and `area` gives access to it by the borrow rules.
 unsafe impl Send for Areas {}
 
 impl Areas {
     /// Maps `count` areas copy-on-write: readable, but a page's first write takes a minor fault.
     pub(crate) fn map(count: usize) -> io::Result<Self> {
         let stride = AREA.next_multiple_of(page_size());
-        // SAFETY: a new private mapping at an address of the kernel's choice touches no memory of
-        // ours.
+        // SAFETY: a new private mapping at an address of the kernel's choice touches no existing
+        // memory.
         let start = unsafe {
             libc::mmap(
                 ptr::null_mut(),
@@ -41,16 +40,17 @@ impl Areas {
         Ok(areas)
     }
 
-    /// A huge page would let one area's first write bring in its neighbours. A kernel without them
-    /// may refuse.
+    /// Disables huge pages, because the first write to an area would also map its neighbours. A
+    /// kernel without huge pages may refuse.
     fn refuse_huge_pages(&mut self) {
         // SAFETY: the range is exactly our mapping, and the advice changes no content.
         unsafe { libc::madvise(self.start.as_ptr().cast(), self.len(), libc::MADV_NOHUGEPAGE) };
     }
 
-    /// The kernel's NUMA balancing unmaps pages now and then to see which threads touch them, and
-    /// the faults would be counted as ours. It leaves ranges with a policy alone; this one says
-    /// what the default does. Kernels without NUMA refuse it, rightly.
+    /// Disables NUMA hint faults. The kernel's NUMA balancing unmaps pages regularly to detect the
+    /// threads that access them, and these faults would be counted too. It ignores ranges with a
+    /// policy; this policy is equivalent to the default. Kernels without NUMA refuse it, which is
+    /// correct.
     fn refuse_hint_faults(&mut self) {
         const MPOL_LOCAL: libc::c_long = 4;
         // SAFETY: the range is exactly our mapping, and a policy changes no content.
@@ -59,11 +59,10 @@ impl Areas {
         };
     }
 
-    /// Maps the kernel's page of zeros everywhere, so that the first burst pays for the write
-    /// alone.
+    /// Maps the kernel's zero page everywhere, so that the first burst pays for the write only.
     fn read_every_page(&mut self) {
         for offset in (0..self.len()).step_by(page_size()) {
-            // SAFETY: `offset` lies inside our mapping, which is readable.
+            // SAFETY: `offset` is inside this mapping, which is readable.
             unsafe { self.start.add(offset).read_volatile() };
         }
     }
@@ -71,16 +70,16 @@ impl Areas {
     /// Writes to every page, so that no burst takes a fault.
     pub(crate) fn prefault(&mut self) {
         for offset in (0..self.len()).step_by(page_size()) {
-            // SAFETY: `offset` lies inside our mapping, which is writable, and `self` is borrowed
+            // SAFETY: `offset` is inside this mapping, which is writable, and `self` is borrowed
             // exclusively.
             unsafe { self.start.add(offset).write_volatile(0) };
         }
     }
 
-    /// The area of `index`, unless there are fewer.
+    /// Returns the area of `index`, unless there are fewer.
     pub(crate) fn area(&mut self, index: u32) -> Option<&mut [u8; AREA]> {
         let index = index as usize;
-        // SAFETY: area `index` lies inside our mapping, is initialised (zeros), and is borrowed as
+        // SAFETY: area `index` is inside this mapping, is initialised (zeros), and is borrowed as
         // long as `self`.
         (index < self.count).then(|| unsafe { self.start.add(index * self.stride).cast().as_mut() })
     }
@@ -98,7 +97,7 @@ impl Drop for Areas {
 }
 
 fn page_size() -> usize {
-    // SAFETY: takes a constant, touches no memory.
+    // SAFETY: the call takes a constant and accesses no memory.
     let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     usize::try_from(size).unwrap_or(4096)
 }

@@ -1,4 +1,4 @@
-//! Measuring operations against each other: rounds in which every team does each of them once,
+//! Measuring operations against each other: rounds in which every team runs each of them once,
 //! until the time is up.
 
 use std::iter;
@@ -15,31 +15,31 @@ use percid_command::exit::Failure;
 use percid_command::interrupt::Interrupt;
 use percid_command::progress::Progress;
 
-/// The time that a batch costs each thread: short enough to escape most ticks, long against
-/// starting it.
+/// Duration of a batch in each thread: short enough to escape most ticks, long compared to starting
+/// it.
 const BATCH: Duration = Duration::from_millis(1);
-/// How often a batch is repeated because the kernel took a CPU away meanwhile.
+/// Number of times that a batch is repeated because a thread was preempted during it.
 const RETRIES: u32 = 5;
 
-/// Operations and the teams that do them.
+/// Operations and the teams that run them.
 pub(crate) struct Benchmark {
     pub(crate) subjects: Vec<Subject>,
     pub(crate) all_series: Vec<Series>,
 }
 
-/// An operation that takes part.
+/// An operation of the benchmark.
 pub(crate) struct Subject {
     pub(crate) operation: Operation,
-    /// How often it was done so far, by all teams together.
+    /// Number of times it was executed so far, by all teams together.
     pub(crate) done: u64,
 }
 
-/// Where `plain_add`, the measure of the others, stands among the subjects.
+/// Position of `plain_add`, the reference of the other operations, among the subjects.
 pub(crate) const PLAIN: usize = 0;
 
 impl Benchmark {
-    /// Gathers the teams on `cpus` for `plain_add` and the operations made for as many workers as
-    /// the largest team has.
+    /// Creates the teams on `cpus` for `plain_add` and the operations, which were created for as
+    /// many workers as the largest team has.
     pub(crate) fn new(
         placements: Vec<Placement>,
         cpus: &[u32],
@@ -71,7 +71,7 @@ impl Benchmark {
         let progress = Progress::new(label, length);
         let mut shuffler = Shuffler::new(1);
         let mut order: Vec<usize> = (0..self.all_series.len()).collect();
-        // A first round always, so that even the shortest length shows every figure.
+        // Always run a first round, so that even the shortest length shows every value.
         while !attention.is_over() {
             shuffler.shuffle(&mut order);
             for &series in &order {
@@ -86,13 +86,13 @@ impl Benchmark {
         Circumstances { noise: attention.watch.noise(), partial: attention.was_overdue }
     }
 
-    /// Number of figures.
+    /// Returns the number of values.
     fn rows(&self) -> usize {
         self.subjects.len() * self.all_series.len()
     }
 }
 
-/// The machine, looked at between two batches.
+/// The state of the machine, checked between two batches.
 struct Attention<'a> {
     interrupt: &'a Interrupt,
     deadline: Deadline,
@@ -101,14 +101,14 @@ struct Attention<'a> {
 }
 
 impl Attention<'_> {
-    /// Returns `true` if no batch may begin any more.
+    /// Returns `true` if no further batch may begin.
     fn is_over(&mut self) -> bool {
         self.was_overdue |= self.deadline.is_overdue();
         self.was_overdue || self.interrupt.pressed()
     }
 }
 
-/// One team and what it measured.
+/// One team and its measurements.
 pub(crate) struct Series {
     pub(crate) placement: Placement,
     team: Team,
@@ -116,24 +116,24 @@ pub(crate) struct Series {
     columns: Vec<Column>,
 }
 
-/// One subject's figures in one series.
+/// One subject's values in one series.
 #[derive(Clone, Default)]
 pub(crate) struct Column {
     /// Operations per thread and batch; 0 until calibrated.
     times: u64,
-    /// Nanoseconds per operation of every round; `None` where Ctrl-C, or the end, came first.
+    /// Nanoseconds per operation of every round; `None` if Ctrl-C, or the end, came first.
     rounds: Vec<Option<f64>>,
-    /// Batches discarded because the kernel took a CPU away.
+    /// Number of batches discarded because a thread was preempted.
     pub(crate) discarded: u64,
 }
 
 impl Column {
-    /// Nanoseconds per operation.
+    /// Returns nanoseconds per operation.
     pub(crate) fn ns(&self) -> Samples {
         self.rounds.iter().copied().flatten().collect()
     }
 
-    /// How many times the other's figure this one's is, round by round.
+    /// Returns the ratio of this column's value to the other's, round by round.
     pub(crate) fn ratios_to(&self, other: &Column) -> Samples {
         let pairs = self.rounds.iter().zip(&other.rounds);
         pairs.filter_map(|(&mine, &others)| Some(mine? / others?)).collect()
@@ -146,12 +146,12 @@ impl Series {
         Ok(Series { placement, team, cpus, columns: vec![Column::default(); subjects] })
     }
 
-    /// The figures of the subject at `position`.
+    /// Returns the values of the subject at `position`.
     pub(crate) fn column(&self, position: usize) -> &Column {
         &self.columns[position]
     }
 
-    /// Visits every subject once, in a new order.
+    /// Runs every subject once, in a new order.
     fn round(
         &mut self,
         subjects: &mut [Subject],
@@ -167,7 +167,7 @@ impl Series {
         }
     }
 
-    /// One batch, repeated while the kernel disturbs it, in nanoseconds per operation.
+    /// Runs one batch, and repeats it if a thread was preempted. Returns nanoseconds per operation.
     fn sample(&mut self, column: usize, subject: &mut Subject) -> f64 {
         if self.columns[column].times == 0 {
             self.columns[column].times = self.calibrate(subject);
@@ -184,8 +184,8 @@ impl Series {
         batch.wall.as_nanos() as f64 * self.running() as f64 / (times * self.threads()) as f64
     }
 
-    /// Finds how many operations make a batch of the wanted length. The shorter of two batches
-    /// counts: a first use may take long.
+    /// Determines the number of operations in a batch of the wanted length. The shorter of two
+    /// batches counts: a first use may take long.
     fn calibrate(&mut self, subject: &mut Subject) -> u64 {
         let rounds_of_threads = self.threads() as f64 / self.running() as f64;
         let wanted = BATCH.mul_f64(rounds_of_threads);
@@ -199,7 +199,7 @@ impl Series {
         }
     }
 
-    /// Every batch goes through here, so that no operation is left out of what is accounted for.
+    /// Runs a batch. Every batch is run by this function, so that every operation is accounted for.
     fn batch(&mut self, subject: &mut Subject, times: u64) -> Batch {
         subject.done += times * self.threads();
         self.team.run(subject.operation.measured, times)
@@ -209,12 +209,12 @@ impl Series {
         self.placement.threads() as u64
     }
 
-    /// Threads that run at the same time.
+    /// Returns the number of threads that run at the same time.
     fn running(&self) -> usize {
         self.placement.threads().min(self.cpus)
     }
 
-    /// More threads than CPUs: the kernel has to take CPUs away.
+    /// Returns `true` if there are more threads than CPUs, so that the kernel must preempt threads.
     fn is_crowded(&self) -> bool {
         self.placement.threads() > self.cpus
     }

@@ -1,4 +1,4 @@
-//! What one run of `percid bench` measured: as JSON, and as tables.
+//! The measurements of one run of `percid bench`, as JSON and as tables.
 
 use std::fmt;
 
@@ -15,8 +15,7 @@ use crate::judged::{Judged, NoiseOf};
 use crate::machine::MachineReport;
 use percid_command::exit::Exit;
 
-/// The JSON document: the keys of each part beside each other, those of parts that did not run left
-/// out.
+/// The JSON document: the keys of all parts side by side, without those of parts that did not run.
 #[derive(Debug, Serialize)]
 pub(super) struct Document {
     pub(super) machine: MachineReport,
@@ -80,7 +79,7 @@ impl Document {
         }
     }
 
-    /// Notes what every part says of itself.
+    /// Collects the noise and the missing rows that the parts report.
     pub(super) fn sum_up(&mut self) {
         let mut said = Vec::new();
         said.extend(self.ops.as_ref().map(|part| (part.noise(), part.partial())));
@@ -106,7 +105,7 @@ impl Document {
         }
     }
 
-    /// Whether everything that was counted is as it must be.
+    /// Returns `true` if all counts are exact.
     pub(super) fn is_exact(&self) -> bool {
         self.ops.as_ref().is_none_or(|ops| ops.report.sums_exact)
             && self.increments.as_ref().is_none_or(|increments| increments.report.increments_exact)
@@ -138,7 +137,7 @@ mod tests {
     use crate::busy::Noise;
     use crate::judged::Circumstances;
 
-    /// Every time, however deep, is under one of these keys.
+    /// Collects all times: each is below one of these keys, at any depth.
     fn times(value: &Value, found: &mut Vec<Value>) {
         let is_time = |key: &str| key.contains("ns_") || key.contains("ratio_") || key == "median";
         match value {

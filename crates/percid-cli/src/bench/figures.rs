@@ -1,4 +1,4 @@
-//! What a benchmark measured: one figure per operation and team, for JSON and as a table.
+//! The measurements of a benchmark: one value per operation and team, for JSON and as a table.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use super::loops::Family;
 use super::titles::title;
 use percid_command::text_table::{Align, TextTable};
 
-/// Keys of the JSON document that are times, or follow from times.
+/// Keys of the JSON document that are times, or are computed from times.
 pub(super) const TIMES: &[&str] = &["ns_min", "ns_median", "ratio_to_plain_add"];
 
 /// One operation with one team. Times in nanoseconds per operation.
@@ -26,11 +26,11 @@ pub(crate) struct Figure {
     pub(crate) ns_min: f64,
     pub(crate) ns_median: f64,
     ratio_to_plain_add: Option<f64>,
-    /// Batches discarded because the kernel took a CPU away.
+    /// Number of batches discarded because a thread was preempted.
     discarded: u64,
 }
 
-/// What tells one team from another.
+/// The properties that distinguish teams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(crate) struct TeamName {
     pub(crate) threads: usize,
@@ -55,7 +55,7 @@ impl fmt::Display for TeamName {
 
 #[cfg(test)]
 impl Figure {
-    /// Of rounds that all took the same.
+    /// Creates a figure of rounds that all took the same time.
     pub(crate) fn fixed(op: &'static str, source: &str, team: TeamName, ns: f64) -> Self {
         Figure {
             family: Family::Counters,
@@ -72,14 +72,14 @@ impl Figure {
     }
 }
 
-/// The figures of all operations, team by team.
+/// Returns the figures of all operations, team by team.
 pub(crate) fn figures(benchmark: &Benchmark) -> Vec<Figure> {
     let subjects = || benchmark.subjects.iter().enumerate();
     let of_series = |series| subjects().filter_map(move |subject| figure(series, subject));
     benchmark.all_series.iter().flat_map(of_series).collect()
 }
 
-/// `None` where Ctrl-C came before the first sample.
+/// Returns a figure; `None` if Ctrl-C came before the first sample.
 fn figure(series: &Series, (position, subject): (usize, &Subject)) -> Option<Figure> {
     let column = series.column(position);
     let ns = column.ns();
@@ -97,7 +97,7 @@ fn figure(series: &Series, (position, subject): (usize, &Subject)) -> Option<Fig
     })
 }
 
-/// A line per operation under the name of its family, three columns per team.
+/// Returns a table with a line per operation, grouped by family, and three columns per team.
 pub(crate) fn table(figures: &[Figure]) -> TextTable {
     let teams = distinct(figures.iter().map(|figure| figure.team));
     let mut table =
@@ -130,7 +130,7 @@ fn cells(line: &[&Figure], team: TeamName) -> [String; 3] {
     [format!("{:.3}", figure.ns_min), format!("{:.3}", figure.ns_median), ratio]
 }
 
-/// Each item once, in the order of first appearance.
+/// Returns each item once, in the order of first appearance.
 pub(crate) fn distinct<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
     let mut seen = Vec::new();
     for item in items {

@@ -26,8 +26,8 @@ pub(crate) struct IncrementsReport {
     increments: Vec<Figure>,
 }
 
-/// Measures percid's counter and what else is added to until `length` is over or Ctrl-C is pressed.
-/// As long as there are CPUs, each thread has its own.
+/// Measures percid's counter and its competitors until `length` is over or Ctrl-C is pressed. Each
+/// thread has its own CPU if there are enough.
 pub(crate) fn measure(
     threads: (usize, usize),
     cpus: &[u32],
@@ -51,7 +51,7 @@ pub(crate) fn measure(
 }
 
 impl IncrementsReport {
-    /// Writes the picture of it, unless Ctrl-C came before there was anything.
+    /// Writes the picture, unless Ctrl-C came before the first value.
     pub(crate) fn draw(&self, path: &Path, caption: &str) -> Result<(), Failure> {
         if self.increments.is_empty() {
             return Ok(());

@@ -1,8 +1,8 @@
-//! `percid bench intermittent`: the cost of coming back to per-CPU memory after a pause.
+//! `percid bench intermittent`: the cost of returning to per-CPU memory after a pause.
 //!
 //! Threads take turns by passing a baton from each to the next. The baton *is* the memory being
-//! measured, so that only the thread whose turn it is can reach it, and passing it on wakes no
-//! thread but the next.
+//! measured, so that only the thread that has the turn can access it, and passing it on wakes only
+//! the next thread.
 
 mod baton;
 mod competitors;
@@ -76,10 +76,10 @@ fn settings(plan: &Plan) -> impl Iterator<Item = Setting> {
     })
 }
 
-/// What was measured of one setting so far.
+/// The measurements of one setting so far.
 struct Collected {
     setting: Setting,
-    /// Of each thread of each repetition one for each index.
+    /// For each thread of each repetition, one tally for each index.
     tallies: Vec<Vec<Tally>>,
 }
 
@@ -104,7 +104,8 @@ fn is_available(index: Index) -> bool {
     missing.is_none()
 }
 
-/// With new threads, new memory and new competitors, from the meeting to the last burst.
+/// Measures one setting once, from the meeting to the last burst, with new threads, new memory and
+/// new competitors.
 fn measure_once(
     plan: &Plan,
     setting: &Setting,
@@ -126,7 +127,7 @@ fn measure_once(
     tallies
 }
 
-/// Starts the threads in a ring, gives the baton to the first, and collects what each measured.
+/// Starts the threads in a ring, gives the baton to the first, and collects the tallies of each.
 fn run_workers(
     cpus: &[u32],
     seed: u64,
@@ -148,7 +149,7 @@ fn run_workers(
         let Some(next) = receive_next else { break };
         receive = next;
     }
-    // The first receives it only once all have met.
+    // The first thread receives it only after all have met.
     let _ = give_first.send(baton);
     drop(give_first);
     let tallies = threads
@@ -164,8 +165,8 @@ fn channel_to_next() -> (mpsc::Sender<Baton>, Option<mpsc::Receiver<Baton>>) {
     (give, Some(receive))
 }
 
-/// One area for every index that can occur: CPU numbers and IDs are below the highest possible
-/// CPU's number plus one.
+/// Returns the number of areas: one for every index that can occur. CPU numbers and IDs are below
+/// the highest possible CPU's number plus one.
 fn areas_needed() -> usize {
     let highest = percid::machine::read().possible.iter().max().unwrap_or(0);
     highest as usize + 1

@@ -1,4 +1,4 @@
-//! `percid bench mask`: what it costs to be a member of a mask that all threads share.
+//! `percid bench mask`: the cost of membership in a mask that all threads share.
 
 use std::fmt;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use percid_command::interrupt::Interrupt;
 /// The keys of `bench mask` in the JSON document.
 #[derive(Debug, Serialize)]
 pub(crate) struct MaskReport {
-    /// Every worker that marked itself was found in the mask, and no other.
+    /// `true` if every worker that marked itself was found in the mask, and no other.
     pub(crate) mask_exact: bool,
     pub(crate) mask: Vec<Figure>,
 }

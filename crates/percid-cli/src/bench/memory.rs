@@ -1,4 +1,4 @@
-//! Memory of ten thousand counters, as the kernel accounts for it.
+//! Memory of ten thousand counters, as accounted by the kernel.
 
 use std::fs;
 use std::sync::Barrier;
@@ -19,19 +19,19 @@ pub(crate) struct MemoryReport {
     pub(crate) source: String,
     pub(crate) counters: usize,
     pub(crate) ids: u32,
-    /// Of all handles together.
+    /// Size of all handles together.
     pub(crate) handles: usize,
-    /// Of all copies together, by the growth of the process.
+    /// Size of all shards together, measured by the growth of the process.
     pub(crate) copies: usize,
     pub(crate) per_counter_and_id: f64,
 }
 
-/// Measures before any other part, while the process is small. `None` where the kernel does not
-/// say.
+/// Measures the memory before any other part runs, while the process is small. `None` if the kernel
+/// does not report it.
 pub(crate) fn measure(cpus: &[u32], source: Source) -> Option<MemoryReport> {
     let counters: Result<Vec<_>, _> = (0..COUNTERS).map(|_| Counter::with_source(source)).collect();
     let counters = counters.inspect_err(|why| complain(format_args!("memory: {why}"))).ok()?;
-    // The stacks of the threads are no memory of the counters: they are there from now on.
+    // Create the threads' stacks first, because they are not memory of the counters.
     count_on_every_cpu(&counters[..1], cpus);
     let before = resident_kib()?;
     count_on_every_cpu(&counters, cpus);
@@ -43,15 +43,14 @@ pub(crate) fn measure(cpus: &[u32], source: Source) -> Option<MemoryReport> {
     Some(MemoryReport { source, counters: COUNTERS, ids, handles, copies, per_counter_and_id })
 }
 
-/// Every CPU counts in all counters at the same time, so that there are as many IDs as CPUs.
+/// Adds to all counters on every CPU at the same time, so that there are as many IDs as CPUs.
 fn count_on_every_cpu(counters: &[Counter], cpus: &[u32]) {
     let start = Barrier::new(cpus.len());
     thread::scope(|scope| {
         for &cpu in cpus {
             let start = &start;
             scope.spawn(move || {
-                // A CPU that has just gone away is no reason to stop: the thread counts where it
-                // is.
+                // If a CPU has just been taken offline, the thread counts on another one.
                 let _ = pin_this_thread(cpu);
                 start.wait();
                 counters.iter().for_each(|counter| counter.add(1));
@@ -60,8 +59,8 @@ fn count_on_every_cpu(counters: &[Counter], cpus: &[u32]) {
     });
 }
 
-/// Resident anonymous memory of this process. Two equal readings count, because threads that have
-/// just ended still give memory back. `None` if it never stays the same.
+/// Returns the resident anonymous memory of this process. It requires two equal readings, because
+/// threads that have just ended still free memory. `None` if no two readings are equal.
 fn resident_kib() -> Option<usize> {
     const READINGS: usize = 200;
     let mut before = read_resident_kib()?;

@@ -1,4 +1,4 @@
-//! `percid bench`: measures this machine, all of it or one part.
+//! `percid bench`: measures this machine, completely or one part.
 
 mod accounts;
 #[cfg_attr(not(target_os = "linux"), path = "no_areas.rs")]
@@ -103,7 +103,7 @@ pub(crate) fn run(arguments: &BenchArguments, json: bool) -> Result<Exit, Failur
     report.write(printed.map(|_| ()), || page::of_part(name, document), document.exit())
 }
 
-/// Where the page of a part goes.
+/// Returns the path of the HTML report of a part.
 fn html(part: &BenchPart) -> Option<&Path> {
     match part {
         BenchPart::Ops(part) | BenchPart::Mask(part) | BenchPart::Wander(part) => {
@@ -114,8 +114,8 @@ fn html(part: &BenchPart) -> Option<&Path> {
     }
 }
 
-/// What the intermittent benchmark alone measures, if that is asked for: it may name CPUs that are
-/// not there, which is said before anything else.
+/// Returns the plan of the intermittent benchmark if it alone is requested. It may name CPUs that
+/// do not exist; the error is then reported before anything else.
 fn plan(part: &BenchPart) -> Result<Option<intermittent::Plan>, Failure> {
     match part {
         BenchPart::Intermittent(arguments) if !arguments.published => {
@@ -125,8 +125,8 @@ fn plan(part: &BenchPart) -> Result<Option<intermittent::Plan>, Failure> {
     }
 }
 
-/// The machine, and what follows from all parts in a few lines; all their tables where that is
-/// wanted.
+/// Measures all parts, and prints the machine and a summary of a few lines, or all tables if
+/// requested.
 pub(crate) fn everything(arguments: &EverythingArguments, json: bool) -> Result<Exit, Failure> {
     let report = Report::to(arguments.html.as_deref())?;
     let length = arguments.length.seconds.unwrap_or(DEFAULT_EVERYTHING);
@@ -200,7 +200,7 @@ impl Session {
         Ok(())
     }
 
-    /// All parts of the published benchmark, with a page where that is wanted.
+    /// Measures all parts of the published benchmark, and writes an HTML report if requested.
     fn published(
         mut self,
         arguments: &IntermittentArguments,
@@ -215,7 +215,7 @@ impl Session {
         report.write(printed, page, self.document.exit())
     }
 
-    /// Measures increments, and draws them where that is wanted.
+    /// Measures increments, and draws them if requested.
     fn increments(mut self, arguments: &IncrementsArguments) -> Result<Exit, Failure> {
         let svg = arguments.svg.as_deref();
         let length = arguments.length.seconds.unwrap_or(DEFAULT_OPS);
@@ -236,14 +236,14 @@ impl Session {
         Ok(exit)
     }
 
-    /// Ends a run of one part: its tables, or the document.
+    /// Ends a run of one part: prints its tables, or the document.
     fn tables(&mut self) -> Result<Exit, Failure> {
         self.tell(&self.document)?;
         self.finish()?;
         Ok(self.document.exit())
     }
 
-    /// Measures, unless Ctrl-C came first.
+    /// Measures a part, unless Ctrl-C came first.
     fn part<R>(
         &self,
         measure: impl FnOnce(&[u32], &Interrupt) -> Result<R, Failure>,
@@ -280,7 +280,7 @@ impl Session {
     }
 }
 
-/// Some parts send threads to CPUs of their choice.
+/// Returns the failure of a program that was built without the metrics clients.
 #[cfg(not(feature = "metrics-peers"))]
 fn no_clients() -> Failure {
     Failure::Usage(

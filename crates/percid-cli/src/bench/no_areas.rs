@@ -1,10 +1,10 @@
-//! In place of the memory of the intermittent benchmark, which is not measured here.
+//! Stub for the memory of the intermittent benchmark, which is not measured on this system.
 
 use std::io;
 
 use percid_command::burst::AREA;
 
-/// There are none.
+/// An empty type: there are no areas.
 #[derive(Debug)]
 pub(crate) enum Areas {}
 

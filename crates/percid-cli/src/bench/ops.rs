@@ -1,4 +1,4 @@
-//! `percid bench ops`: the cost of single operations, percid's beside what people use today.
+//! `percid bench ops`: the cost of single operations, percid's compared to common alternatives.
 
 mod comparisons;
 mod report;
@@ -14,7 +14,7 @@ use percid_command::interrupt::Interrupt;
 
 pub(crate) use report::OpsReport;
 
-/// Threads per allowed CPU of the team that competes for the CPUs.
+/// Number of threads per allowed CPU in the team that competes for the CPUs.
 const CROWD: usize = 4;
 
 /// Measures until `length` is over or Ctrl-C is pressed.

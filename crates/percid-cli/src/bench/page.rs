@@ -1,4 +1,4 @@
-//! The page behind `--html`: a chart for each family of operations and for each other part.
+//! The report of `--html`: a chart for each family of operations and for each other part.
 
 use percid_report::{Axis, Bars, Page};
 
@@ -10,7 +10,7 @@ use super::{intermittent, wander};
 use crate::judged::{Judged, Part};
 use percid_command::report::lead;
 
-/// All that was measured.
+/// Returns the report of all measurements.
 pub(super) fn page(document: &Document) -> Page {
     let mut page = begun("percid bench", document);
     page.section("In short", paragraphs(&Facts(document).to_string()));
@@ -18,7 +18,7 @@ pub(super) fn page(document: &Document) -> Page {
     page
 }
 
-/// What was measured of one part.
+/// Returns the report of one part.
 pub(super) fn of_part(name: &str, document: &Document) -> Page {
     let mut page = begun(&format!("percid bench {name}"), document);
     parts(document, &mut page);
@@ -26,7 +26,7 @@ pub(super) fn of_part(name: &str, document: &Document) -> Page {
 }
 
 fn begun(title: &str, document: &Document) -> Page {
-    // The machine, and then where IDs come from.
+    // The machine, and then the ID source.
     let machine = document.machine.summary().replacen('\n', "\n\n", 1);
     Page::new(title, lead(&machine, document.interrupted))
 }
@@ -75,7 +75,7 @@ fn parts(document: &Document, page: &mut Page) {
     }
 }
 
-/// A part whose times can be shown; a section says why those of another one cannot.
+/// Returns a part if its times can be shown; otherwise a section gives the reason.
 fn shown<'a, R: Part>(part: &'a Option<Judged<R>>, title: &str, page: &mut Page) -> Option<&'a R> {
     let part = part.as_ref()?;
     let Some(noise) = part.hiding() else { return Some(&part.report) };
@@ -97,7 +97,7 @@ fn name_of_burst(row: &intermittent::Row) -> String {
     }
 }
 
-/// The least and the most nanoseconds that something takes, and what takes them.
+/// Returns the smallest and the largest time, and the names of both.
 fn least_and_most(of: &str, figures: impl Iterator<Item = (String, f64)>) -> String {
     let figures: Vec<(String, f64)> = figures.collect();
     let by = |(_, one): &&(String, f64), (_, other): &&(String, f64)| one.total_cmp(other);
@@ -112,7 +112,7 @@ fn time(of: &str) -> Axis {
     Axis::new(format!("time per {of}")).unit("ns").logarithmic()
 }
 
-/// The least and the most of the figures, and what they are of.
+/// Returns the smallest and the largest value, and the names of both.
 fn span(figures: &[Figure]) -> String {
     let by = |one: &&Figure, other: &&Figure| one.ns_min.total_cmp(&other.ns_min);
     let ends = figures.iter().min_by(by).zip(figures.iter().max_by(by));
@@ -125,17 +125,17 @@ fn span(figures: &[Figure]) -> String {
     })
 }
 
-/// Enough to compare orders of magnitude.
+/// Formats a time with enough digits to compare orders of magnitude.
 fn two_digits(ns: f64) -> String {
     if ns < 10.0 { format!("{ns:.1}") } else { format!("{ns:.0}") }
 }
 
-/// Lines that begin at the margin begin a paragraph.
+/// Makes paragraphs of lines: a line that is not indented begins a paragraph.
 fn paragraphs(text: &str) -> String {
     text.replace("\n  ", " ").replace('\n', "\n\n")
 }
 
-/// A chart for each family: in it each operation with each source, a bar for each team.
+/// Adds a chart for each family: in it each operation with each source, a bar for each team.
 fn families(figures: &[Figure], page: &mut Page) {
     let teams = distinct(figures.iter().map(|figure| figure.team));
     for family in distinct(figures.iter().map(|figure| figure.family)) {

@@ -1,6 +1,6 @@
-//! The two figures that describe repeated measurements.
+//! The two values that describe repeated measurements.
 
-/// Measurements of one thing, one per round.
+/// Measurements of one quantity, one per round.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Samples(Vec<f64>);
 
@@ -9,12 +9,12 @@ impl Samples {
         self.0.len()
     }
 
-    /// The smallest sample, unless there is none.
+    /// Returns the smallest sample, unless there is none.
     pub(crate) fn min(&self) -> Option<f64> {
         self.0.iter().copied().reduce(f64::min)
     }
 
-    /// The middle sample, or the mean of the two in the middle.
+    /// Returns the middle sample, or the mean of the two in the middle.
     pub(crate) fn median(&self) -> Option<f64> {
         let mut sorted = self.0.clone();
         sorted.sort_by(f64::total_cmp);

@@ -1,6 +1,7 @@
 //! Reproducible random orders.
 
-/// SplitMix64: one word of state, every seed good, and the same sequence on every machine.
+/// A SplitMix64 generator: one word of state, every seed is good, and the sequence is the same on
+/// every machine.
 #[derive(Clone, Debug)]
 pub(crate) struct Shuffler {
     state: u64,
@@ -19,8 +20,7 @@ impl Shuffler {
         word ^ (word >> 31)
     }
 
-    /// Brings `items` into a random order (Fisher-Yates; the remainder's bias is far below what an
-    /// order matters).
+    /// Shuffles `items` (Fisher-Yates; the bias of the remainder is negligible for this purpose).
     pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
         for end in (1..items.len()).rev() {
             let pick = self.next() % (end as u64 + 1);

@@ -1,4 +1,4 @@
-//! What `percid` prints without `--full`: at most 25 lines that need no other knowledge.
+//! The output of `percid` without `--full`: at most 25 lines that need no other knowledge.
 
 use std::fmt;
 
@@ -19,10 +19,10 @@ const HEADING: Style = Style::new().bold();
 const OURS: Style = AnsiColor::Green.on_default();
 const OTHERS: Style = AnsiColor::BrightBlack.on_default();
 
-/// Of the longest bar, in columns.
+/// Length of the longest bar, in columns.
 const BAR: f64 = 57.0;
 
-/// The costs of operations beside what people use today.
+/// The costs of operations compared to common alternatives.
 #[derive(Debug)]
 pub(super) struct Costs<'a> {
     figures: Vec<&'a Figure>,
@@ -30,8 +30,8 @@ pub(super) struct Costs<'a> {
     source: &'a str,
 }
 
-/// What a thread can have to itself, and what all can share, instead of percid's structure. Of each
-/// the first that was measured counts.
+/// A structure of percid with the alternatives that a thread can own, and those that all threads
+/// can share. The first alternative that was measured counts.
 struct Structure {
     title: &'static str,
     name: &'static str,
@@ -73,7 +73,7 @@ const STRUCTURES: [Structure; 5] = [
 ];
 
 impl<'a> Costs<'a> {
-    /// With one thread on each CPU. `None` where nothing was measured.
+    /// Returns the costs with one thread on each CPU. `None` if nothing was measured.
     pub(super) fn of(ops: &'a OpsReport, machine: &'a MachineReport) -> Option<Self> {
         let teams = ops.results.iter().map(|figure| figure.team);
         let one_each = |team: &TeamName| team.pinned || team.threads == machine.allowed_count;
@@ -91,7 +91,7 @@ impl<'a> Costs<'a> {
         self.find(name).map(|figure| figure.ns_min)
     }
 
-    /// The name and the figure of the first of these that was measured.
+    /// Returns the name and the value of the first of these that was measured.
     fn first(&self, candidates: &[(&str, &'static str)]) -> [String; 2] {
         let measured = |&(name, title): &(_, &str)| Some([title.to_owned(), ns(self.ns(name)?)]);
         candidates.iter().find_map(measured).unwrap_or_default()
@@ -157,14 +157,14 @@ fn ns(ns: f64) -> String {
     if ns < 1000.0 { format!("{ns:.1}") } else { format!("{ns:.0}") }
 }
 
-/// A bar of this width, to an eighth of a column.
+/// Returns a bar of this width, to an eighth of a column.
 fn bar(width: f64) -> String {
     const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     let eighths = (width * 8.0).round().max(1.0) as usize;
     "█".repeat(eighths / 8) + PARTS[eighths % 8]
 }
 
-/// What follows the costs: whether IDs stay, memory, what is exact, and what is missing.
+/// The lines after the costs: stability of IDs, memory, exactness, and missing parts.
 #[derive(Debug)]
 pub(super) struct Facts<'a>(pub(super) &'a Document);
 
@@ -194,8 +194,8 @@ impl fmt::Display for Facts<'_> {
     }
 }
 
-/// Lines that say whether each CPU came back to one copy, and what that saved after the longest
-/// pause.
+/// Returns lines that report whether each CPU reused one shard, and the time that it saved after
+/// the longest pause.
 fn stay(part: &Judged<IntermittentReport>, source: &str) -> Option<String> {
     let report = &part.report;
     let longest = report.rows.iter().map(|row| row.delay_ms).max()?;

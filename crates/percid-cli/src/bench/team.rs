@@ -1,4 +1,4 @@
-//! Teams of worker threads that stay for the whole measurement and run one batch at a time
+//! Teams of worker threads that exist for the whole measurement and run one batch at a time
 //! together.
 
 use std::io;
@@ -12,17 +12,18 @@ use super::loops::Measured;
 use super::thread_usage::ThreadUsage;
 use percid_command::exit::Failure;
 
-/// Where a team's threads run.
+/// Placement of a team's threads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Placement {
-    /// As many threads, wherever the scheduler puts them.
+    /// This number of threads, placed by the scheduler.
     Anywhere(usize),
     /// One thread pinned to each of these CPUs.
     OneOn(Vec<u32>),
 }
 
 impl Placement {
-    /// A thread for each of these CPUs, on it where threads can be pinned.
+    /// Returns a placement with a thread for each of these CPUs, pinned to it if threads can be
+    /// pinned.
     pub(crate) fn one_on_each(cpus: &[u32]) -> Placement {
         match cpu::CAN_PIN {
             true => Placement::OneOn(cpus.to_vec()),
@@ -49,12 +50,12 @@ impl Placement {
     }
 }
 
-/// What one batch took.
+/// Result of one batch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Batch {
     /// From the first worker's start to the last one's end.
     pub(crate) wall: Duration,
-    /// The kernel took a CPU away from a worker meanwhile.
+    /// `true` if the kernel preempted a worker during the batch.
     pub(crate) preempted: bool,
 }
 
@@ -67,14 +68,14 @@ pub(crate) struct Team {
 
 struct Shared {
     state: Mutex<State>,
-    /// Signalled for the workers: a new order.
+    /// Notifies the workers of a new order.
     ordered: Condvar,
-    /// Signalled for the team's owner: the last report is in.
+    /// Notifies the team's owner that the last report is in.
     reported: Condvar,
-    /// Workers that came to the start of a batch, summed over all batches.
+    /// Arrivals of workers at the start of a batch, summed over all batches.
     at_start: AtomicU64,
     threads: usize,
-    /// Every thread can have a CPU, so all can wait for each other at the start.
+    /// `true` if every thread can have a CPU, so that all can wait for each other at the start.
     start_together: bool,
 }
 
@@ -86,7 +87,7 @@ struct State {
 
 #[derive(Clone, Copy)]
 enum Order {
-    /// Come in and wait.
+    /// Start and wait.
     Gather,
     /// Run batch `number` (from 1).
     Run {
@@ -152,7 +153,7 @@ impl Team {
         pinning.map_err(|cause| Failure::new("cannot pin a thread to an allowed CPU", cause))
     }
 
-    /// Lets every worker do the operation `times` times.
+    /// Executes the operation `times` times in every worker.
     pub(crate) fn run(&mut self, measured: &'static dyn Measured, times: u64) -> Batch {
         self.batches += 1;
         self.shared.give(Order::Run { number: self.batches, measured, times });
@@ -167,7 +168,7 @@ impl Drop for Team {
     fn drop(&mut self) {
         self.shared.give(Order::Leave);
         for worker in self.workers.drain(..) {
-            // A worker's panic has been printed where it happened.
+            // A worker's panic was already printed by the worker.
             let _ = worker.join();
         }
     }
@@ -209,7 +210,7 @@ impl Shared {
         }
     }
 
-    /// What a worker does until the team ends.
+    /// Runs a worker until the team ends.
     fn work(&self, worker: usize, cpu: Option<u32>) {
         if let Some(Err(cause)) = cpu.map(cpu::pin_this_thread) {
             self.lock().pinning = Err(cause);
@@ -242,8 +243,9 @@ impl Shared {
         }
     }
 
-    /// Spins, since a thread that sleeps here would start late by the time it takes to wake up.
-    /// If the others do not come for long, they lack a CPU and get this one.
+    /// Waits for the other workers by spinning, because a sleeping thread would start late by its
+    /// wake-up latency. If the others do not arrive for long, they lack a CPU: this thread yields
+    /// its own.
     fn wait_for_the_others(&self, number: u64) {
         const SPINS: u32 = 10_000;
         let all = number * self.threads as u64;

@@ -1,9 +1,9 @@
-//! What the kernel counted for the calling thread.
+//! The kernel's counts of the calling thread.
 
 /// Counts since the thread began.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ThreadUsage {
-    /// Times the kernel took the CPU away from the thread.
+    /// Number of preemptions of the thread.
     pub(crate) preemptions: i64,
     /// Page faults served without reading from a disk.
     pub(crate) minor_faults: i64,
@@ -22,7 +22,7 @@ impl ThreadUsage {
         ThreadUsage { preemptions: preemptions.into(), minor_faults: minor_faults.into() }
     }
 
-    /// Other systems do not count for a single thread: no batch is discarded.
+    /// Returns zeros: other systems do not count for a single thread, so no batch is discarded.
     #[cfg(not(target_os = "linux"))]
     pub(crate) fn now() -> Self {
         ThreadUsage { preemptions: 0, minor_faults: 0 }

@@ -1,6 +1,6 @@
-//! Titles: what is measured, in words, by the names under which figures are kept.
+//! Titles of operations in words, by the names in the documents.
 
-/// Names and titles. A thing of one's own belongs to one thread; what all share is one for all
+/// Names and titles. "Its own" in a title means one per thread; "all share" means one for all
 /// threads.
 const TITLES: [(&str, &str); 37] = [
     ("plain_add", "plain addition"),
@@ -42,7 +42,7 @@ const TITLES: [(&str, &str); 37] = [
     ("forced-remote", "another CPU's area"),
 ];
 
-/// The title of what has this name, or else the name.
+/// Returns the title of an operation, or its name if it has none.
 pub(crate) fn title(name: &str) -> &str {
     TITLES.iter().find(|(known, _)| *known == name).map_or(name, |(_, title)| title)
 }

@@ -1,4 +1,4 @@
-//! `percid bench wander`: what it costs threads that keep changing their CPU.
+//! `percid bench wander`: the cost for threads that keep changing their CPU.
 
 mod forced;
 mod pipes;
@@ -20,11 +20,11 @@ use percid_command::progress::Progress;
 pub(crate) use report::{Row, WanderReport};
 use subject::{Movement, subjects};
 
-/// Each subject is measured with as many.
+/// Number of kinds of movement for each subject.
 const MOVEMENTS: usize = 2;
 
-/// A batch's length: long against the steals with which each begins, before the table hands out
-/// extra IDs.
+/// Length of a batch: long compared to the steals at its beginning, before the table assigns extra
+/// IDs.
 const BATCH: Duration = Duration::from_millis(20);
 
 /// Measures until `length` is over or Ctrl-C is pressed.

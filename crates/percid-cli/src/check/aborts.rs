@@ -1,4 +1,4 @@
-//! Whether the kernel aborts critical sections, with counts.
+//! Checks that the kernel aborts critical sections, with counts.
 
 use std::fmt;
 use std::time::Duration;
@@ -13,19 +13,20 @@ use percid_command::interrupt::Interrupt;
 use percid_command::progress::Progress;
 use percid_command::text_table::{Align, TextTable};
 
-/// One call of the library's probe: signals are blocked meanwhile, so Ctrl-C waits for its end.
+/// Duration of one call of the library's probe: signals are blocked during it, so Ctrl-C waits for
+/// its end.
 const PIECE: Duration = Duration::from_millis(250);
 
-/// How long to leave a busy machine alone after a call that came to nothing.
+/// Pause after an inconclusive call on a busy machine.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// What the kernel did with sections that it had to abort.
+/// Outcomes of the critical sections that the kernel had to abort.
 #[derive(Debug, Serialize)]
 pub(super) struct AbortsReport {
-    /// Why it could not be tried; `null` if it was.
+    /// The reason why it could not be tested; `null` if it was.
     #[serde(serialize_with = "as_text")]
     not_tried: Option<Unavailable>,
-    /// The time was over before there was a round of each kind.
+    /// `true` if the time was over before there was a round of each kind.
     #[serde(skip)]
     is_partial: bool,
     kinds: Vec<Kind>,
@@ -48,7 +49,7 @@ impl AbortsReport {
         while report.goes_on(&deadline) && !interrupt.pressed() {
             match machine::probe(PIECE.min(length)) {
                 Ok(probe) => report.kinds.iter_mut().zip(kinds(&probe)).for_each(Kind::add),
-                // On a busy machine a probe may come to nothing, and the next one may succeed.
+                // On a busy machine a probe may be inconclusive, and the next one may succeed.
                 Err(Unavailable::SectionsNotProbed) => std::thread::sleep(PAUSE),
                 Err(_) if !report.is_untried() => {}
                 Err(why) => return AbortsReport { not_tried: Some(why), ..report },
@@ -62,7 +63,8 @@ impl AbortsReport {
         report
     }
 
-    /// If others use the CPUs, the time may be over before the first round of a kind.
+    /// Returns `true` if there is another call. If others use the CPUs, the time may be over before
+    /// the first round of a kind.
     fn goes_on<C: Clock>(&mut self, deadline: &Deadline<C>) -> bool {
         let is_missing = self.kinds.iter().any(|kind| kind.decided() == 0);
         self.is_partial = is_missing && deadline.is_overdue();
@@ -73,8 +75,8 @@ impl AbortsReport {
         self.kinds.iter().all(|kind| kind.decided() == 0)
     }
 
-    /// Its name, if it could be tried and was not. Without the kernel's help there are no critical
-    /// sections, and nothing is to be checked.
+    /// Returns its name, if it could be tested and was not. Without rseq in the kernel there are no
+    /// critical sections, and nothing has to be checked.
     pub(super) fn not_checked(&self) -> Option<&'static str> {
         let could_be = self.not_tried.is_none_or(|why| {
             matches!(why, Unavailable::ProbeRefused(_) | Unavailable::SectionsNotProbed)
@@ -82,13 +84,13 @@ impl AbortsReport {
         (could_be && self.is_untried()).then_some("aborts")
     }
 
-    /// Its name, if it was not all tried.
+    /// Returns its name, if it was not tested completely.
     pub(super) fn partial(&self) -> Option<&'static str> {
         (self.is_partial && !self.is_untried()).then_some("aborts")
     }
 
-    /// `true` if no abort was ignored. percid chooses no source that needs aborts of a kernel that
-    /// ignores them.
+    /// Returns `true` if no abort was ignored. percid does not select a source that needs aborts on
+    /// a kernel that ignores them.
     pub(super) fn as_promised(&self) -> bool {
         self.kinds.iter().all(|kind| kind.ignored == 0)
     }
@@ -166,7 +168,7 @@ mod tests {
         let deadline = Deadline::by(&clock, Duration::from_secs(1), 3);
         let mut report = nothing_yet();
         report.kinds[0].aborted = 7;
-        // Not decided is as good as not tried.
+        // Undecided rounds count as not tested.
         report.kinds[1].undecided = 7;
         clock.set(Duration::from_secs(2));
         assert!(report.goes_on(&deadline) && report.partial().is_none());

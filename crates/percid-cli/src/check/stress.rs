@@ -1,4 +1,4 @@
-//! Whether counters of every source lose nothing while their threads are moved, preempted and
+//! Checks that counters of every source lose nothing while their threads are moved, preempted and
 //! fenced.
 
 use std::fmt;
@@ -21,13 +21,13 @@ use percid_command::text_table::{Align, TextTable};
 const CROWD: usize = 2;
 /// Increments between two moves of a thread.
 const STRIDE: u64 = 2000;
-/// How long one source is under stress before the next has its turn.
+/// Time for which one source is under stress before the next one.
 const TURN: Duration = Duration::from_millis(500);
 
-/// What each source lost.
+/// Losses of each source.
 #[derive(Debug, Serialize)]
 pub(super) struct StressReport {
-    /// The time was over before every source had a turn.
+    /// `true` if the time was over before every source was tested.
     #[serde(skip)]
     is_partial: bool,
     sources: Vec<OfSource>,
@@ -36,13 +36,13 @@ pub(super) struct StressReport {
 #[derive(Debug, Serialize)]
 struct OfSource {
     source: String,
-    /// Whether percid chose it in this process.
+    /// `true` if percid selected it in this process.
     chosen: bool,
     added: u64,
     sum: i64,
     lost: i64,
     moves: u64,
-    /// Values taken out of the counter meanwhile by resets.
+    /// Number of times the counter was reset during the test.
     takes: u64,
 }
 
@@ -73,7 +73,8 @@ pub(super) fn run(
     Ok(StressReport { is_partial, sources })
 }
 
-/// If others use the CPUs, threads may not have begun to count when their turn is over.
+/// Returns `true` if the test continues. If others use the CPUs, threads may not have begun to
+/// count at the end of their time.
 fn goes_on<C: Clock>(subjects: &[Subject], deadline: &Deadline<C>) -> bool {
     if has_missing(subjects) { !deadline.is_overdue() } else { !deadline.is_reached() }
 }
@@ -96,8 +97,8 @@ impl Subject {
         Subject { source, counter, added: 0, taken: 0, takes: 0, moves: 0 }
     }
 
-    /// Threads that count, each on a CPU further after every stride, while this one resets and
-    /// compacts.
+    /// Tests one source: threads count, and each moves to the next CPU after every stride, while
+    /// this thread resets the counter and compacts.
     fn turn(&mut self, cpus: &[u32], length: Duration) {
         let over = AtomicBool::new(false);
         let counter = &self.counter;
@@ -136,11 +137,11 @@ impl Subject {
     }
 }
 
-/// Counts until it is over, and returns the number of strides.
+/// Counts until `over` is set, and returns the number of strides.
 fn wander(counter: &Counter, cpus: &[u32], worker: usize, over: &AtomicBool) -> u64 {
     let mut strides = 0;
     while !over.load(Relaxed) {
-        // A CPU that has just gone away is no reason to stop: the thread goes on where it is.
+        // If a CPU has just been taken offline, the thread continues on its current CPU.
         let _ = pin_this_thread(cpus[(worker + strides as usize) % cpus.len()]);
         (0..STRIDE).for_each(|_| counter.add(1));
         strides += 1;
@@ -149,18 +150,18 @@ fn wander(counter: &Counter, cpus: &[u32], worker: usize, over: &AtomicBool) -> 
 }
 
 impl StressReport {
-    /// Whether every source that could be used lost nothing, the one that was chosen or could be
-    /// asked for.
+    /// Returns `true` if no usable source lost anything, neither the selected one nor those that
+    /// can be requested.
     pub(super) fn as_promised(&self) -> bool {
         self.sources.iter().all(|source| source.lost == 0)
     }
 
-    /// Its name, if nothing was added with any source.
+    /// Returns its name, if nothing was added with any source.
     pub(super) fn not_checked(&self) -> Option<&'static str> {
         self.sources.iter().all(|source| source.added == 0).then_some("stress")
     }
 
-    /// Its name, if not every source had a turn.
+    /// Returns its name, if not every source was tested.
     pub(super) fn partial(&self) -> Option<&'static str> {
         self.is_partial.then_some("stress")
     }

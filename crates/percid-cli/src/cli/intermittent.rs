@@ -160,7 +160,7 @@ pub(crate) struct IntermittentArguments {
 }
 
 impl IntermittentArguments {
-    /// How often all is measured.
+    /// Returns the number of repetitions.
     pub(crate) fn repetitions(&self) -> u64 {
         self.repetitions.unwrap_or(if self.published { 5 } else { 1 })
     }
@@ -176,18 +176,18 @@ pub(crate) enum IndexChoice {
     ForcedRemote,
 }
 
-/// Which CPUs take part.
+/// Selection of the CPUs to measure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum CpusChoice {
-    /// One CPU of each core behind one last-level cache.
+    /// One CPU of each core of one last-level cache.
     OneL3,
-    /// One CPU behind each last-level cache.
+    /// One CPU of each last-level cache.
     OnePerL3,
     /// One CPU of each core.
     Cores,
-    /// All of them.
+    /// All allowed CPUs.
     Threads,
-    /// These, in ascending order.
+    /// These CPUs, in ascending order.
     List(Vec<u32>),
 }
 
@@ -216,9 +216,9 @@ fn cpus(text: &str) -> Result<CpusChoice, String> {
     })
 }
 
-/// CPUs as the kernel writes them; nothing if it is no such list.
+/// Parses CPUs in the kernel's list format; `None` if it is no such list.
 fn list(text: &str) -> Option<Vec<u32>> {
-    /// Beyond what any kernel numbers.
+    /// Larger than any CPU number of a kernel.
     const MOST: u32 = 65_536;
     let mut cpus = Vec::new();
     for part in text.split(',') {

@@ -1,4 +1,4 @@
-//! What every manual ends with.
+//! The common end of all manuals.
 
 const EXIT_AND_ENVIRONMENT: &str = "\
 Output:
@@ -42,7 +42,7 @@ Environment:
        this machine lacks is named on standard error once and the best possible one is used.
        Programs with more rights than their caller ignore it.";
 
-/// The end of a subcommand's manual: its examples, and what holds for all.
+/// Returns the end of a subcommand's manual: its examples, and the common end.
 pub(super) fn manual(examples: &str) -> String {
     format!("{examples}\n\n{EXIT_AND_ENVIRONMENT}")
 }

@@ -418,14 +418,14 @@ impl RulesChoice {
     }
 }
 
-/// Reads an access method by its name, and lists the names in the manual.
+/// Returns a parser of access methods by name, which lists the names in the manual.
 fn access_methods() -> impl TypedValueParser<Value = AccessMethod> {
     let by_name = |name: String| AccessMethod::ALL.into_iter().find(|one| one.name() == name);
     PossibleValuesParser::new(AccessMethod::ALL.map(AccessMethod::name))
         .map(move |name| by_name(name).expect("the parser accepts no other name"))
 }
 
-/// The largest process number that Linux gives (`PID_MAX_LIMIT`).
+/// Parses a process ID, up to the largest one of Linux (`PID_MAX_LIMIT`).
 fn process(text: &str) -> Result<u32, String> {
     whole::<1, 4_194_304>(text).map(|number| number as u32)
 }

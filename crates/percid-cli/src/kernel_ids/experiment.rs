@@ -1,4 +1,4 @@
-//! Carries the script out, in a process that does nothing else.
+//! Executes the script, in a process that does nothing else.
 
 use std::fs;
 use std::sync::Arc;
@@ -11,15 +11,14 @@ use percid_sim::conformance::Recording;
 use super::journal::{Entry, Note, recording};
 use super::script::{Act, FIRST, HOLD_MS, MOST_CPUS, Step, script};
 
-/// Between a change of what a thread does and a look at its ID: longer than the kernel takes to
-/// notice.
+/// Time between an action of a thread and reading its ID: longer than the kernel takes to react.
 const APART: Duration = Duration::from_micros(50);
 
-/// What the process that is experimented upon prints: a recording, for [`Recording::read`].
+/// Runs the experiment in this process. Returns the recording to print, for [`Recording::read`].
 ///
 /// # Errors
 ///
-/// What is missing.
+/// Returns what is missing.
 pub(super) fn record() -> Result<Recording, String> {
     Source::Kernel.prepare().map_err(|why| why.to_string())?;
     let machine = percid::machine::read();
@@ -33,14 +32,14 @@ pub(super) fn record() -> Result<Recording, String> {
     pin(cpus[0])?;
     let stage = Stage { script: script(cpus.len()), cpus, began: Instant::now() };
     let first = stage.cpus[0];
-    // The numbers of CPUs may have gaps.
+    // CPU numbers may have gaps.
     let possible = (machine.possible.len() as u32).max(first + 1);
     let entries = play(&Arc::new(stage), FIRST)?;
     Ok(recording(machine.kernel_release.clone(), (possible, allowed), first, entries))
 }
 
-/// How many CPUs the process may use by the kernel's own count: those that are not plugged in are
-/// among them, and `sched_getaffinity` leaves them out.
+/// Returns the number of CPUs that the process may use by the kernel's own count. It includes CPUs
+/// that are not plugged in, which `sched_getaffinity` leaves out.
 fn allowed(machine: &percid::machine::Machine) -> u32 {
     let weight = |status: String| {
         let mask = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed:"))?.to_owned();
@@ -51,7 +50,7 @@ fn allowed(machine: &percid::machine::Machine) -> u32 {
     known.unwrap_or(machine.allowed.len() as u32)
 }
 
-/// What all threads of the experiment know.
+/// State shared by all threads of the experiment.
 struct Stage {
     script: Vec<Step>,
     cpus: Vec<u32>,
@@ -60,7 +59,7 @@ struct Stage {
 
 type Played = Result<Vec<Entry>, String>;
 
-/// Does what the script has for a thread. Returns what it and those that it started wrote down.
+/// Executes the steps of a thread. Returns its entries and those of the threads that it started.
 fn play(stage: &Arc<Stage>, thread: usize) -> Played {
     let mut actor = Actor { stage, thread, entries: Vec::with_capacity(256) };
     let mut started = Vec::new();
@@ -95,7 +94,7 @@ impl Actor<'_> {
     }
 
     fn runs(&mut self) {
-        // SAFETY: the call takes nothing.
+        // SAFETY: the call takes no argument and accesses no memory of this program.
         let cpu = unsafe { libc::sched_getcpu() };
         self.note(Note::Runs(cpu as u32));
     }

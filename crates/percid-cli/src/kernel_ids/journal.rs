@@ -1,18 +1,18 @@
-//! From what the threads wrote down to a recording that the simulator's policies can replay.
+//! Converts the threads' entries to a recording that the simulator's policies can replay.
 //!
 //! The threads know when they run and when they are about to sleep; a pinned thread runs nowhere
-//! else. What they cannot see is left out: other processes, whose turns change nothing for this
-//! one, and which tick found them.
+//! else. Events that they cannot detect are left out: other processes, whose turns change nothing
+//! for this one, and the ticks that found each thread running.
 
 use std::collections::BTreeMap;
 
 use percid_sim::conformance::{Event, Recording, Step};
 use percid_sim::{Ns, US};
 
-/// What a thread wrote down.
+/// An entry of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Entry {
-    /// Since the beginning.
+    /// Time since the beginning.
     pub(super) time: Ns,
     pub(super) thread: u32,
     pub(super) note: Note,
@@ -20,15 +20,15 @@ pub(super) struct Entry {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Note {
-    /// It runs on this CPU: it has just begun, or woken up.
+    /// It runs on this CPU: it has just started, or woken up.
     Runs(u32),
     /// It is about to sleep.
     Sleeps,
     /// It is about to start this thread.
     Starts(u32),
-    /// It has moved to this CPU, the only one that it may use from now on.
+    /// It has moved to this CPU, the only one that it may use after that.
     Moved(u32),
-    /// It has been on its CPU for so long that a tick must have found it.
+    /// It has been on its CPU for so long that at least one tick must have found it.
     Ticked,
     /// It has this ID.
     Id(u32),
@@ -36,7 +36,7 @@ pub(super) enum Note {
     Ends,
 }
 
-/// The recording of a process whose first thread began on `cpu`.
+/// Returns the recording of a process whose first thread began on `cpu`.
 pub(super) fn recording(
     release: String,
     (possible, allowed): (u32, u32),
@@ -55,21 +55,21 @@ pub(super) fn recording(
 
 struct Steps {
     steps: Vec<Step>,
-    /// For each thread the CPU on which it runs, or ran last.
+    /// The CPU on which each thread runs, or ran last.
     on: BTreeMap<u32, u32>,
-    /// For each CPU the thread that runs there.
+    /// The thread that runs on each CPU.
     current: BTreeMap<u32, u32>,
 }
 
 impl Steps {
     fn take(&mut self, Entry { time, thread, note }: Entry) {
-        // The text has microseconds: reading it must give what was written.
+        // The text has microseconds: a recording that is read back must equal the written one.
         let time = time / US * US;
         if let Note::Runs(cpu) = note {
             self.on.insert(thread, cpu);
         }
         let Some(&cpu) = self.on.get(&thread) else { return };
-        // A thread that writes something down runs.
+        // A thread that writes an entry is running.
         self.switch(time, cpu, Some(thread));
         match note {
             Note::Runs(_) => {}

@@ -1,9 +1,9 @@
-//! What the running kernel's concurrency IDs do: an experiment in a process of its own, whose
-//! result is explained by the policies of the simulator. The kernel's release is a hint, and what
-//! the experiment shows may differ from it.
+//! Behaviour of the running kernel's concurrency IDs: an experiment in a separate process, whose
+//! result is explained by the policies of the simulator. The kernel's release is a hint, and the
+//! result of the experiment may differ from it.
 //!
-//! A process of its own, because the kernel remembers what a process did before, and this one has
-//! threads.
+//! The process is a separate one, because the kernel's IDs depend on the history of a process, and
+//! this one has threads.
 
 mod experiment;
 mod journal;
@@ -22,20 +22,20 @@ use percid_sim::conformance::Recording;
 use percid_sim::explanation::{Behaviour, Explanation};
 use serde::Serialize;
 
-/// What was found out.
+/// Result of the experiment.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Observation {
-    /// The generation of the kernel's IDs, or `cpu-numbers` where the kernel was built without
-    /// them; `null` if that is undecided.
+    /// The generation of the kernel's IDs, or `cpu-numbers` if the kernel was built without them;
+    /// `null` if that is undecided.
     observed: Option<String>,
     /// The generation that the kernel's release suggests; `null` if kernels of that release have no
     /// IDs.
     hinted: Option<String>,
-    /// Whether both are known and not the same.
+    /// `true` if both are known and differ.
     differs: bool,
-    /// For each behaviour how many IDs it explains.
+    /// Number of IDs that each behaviour explains.
     evidence: Vec<EvidenceReport>,
-    /// Why it is undecided.
+    /// The reason why it is undecided.
     undecided: Option<String>,
 }
 
@@ -46,13 +46,13 @@ struct EvidenceReport {
     different: usize,
 }
 
-/// How often the experiment is made. Where others use the CPUs, threads may do what they should too
-/// late, and one experiment may look like another generation; two of them do not look like the same
-/// wrong one.
+/// Number of repetitions of the experiment. If others use the CPUs, threads may act too late, and
+/// one experiment may look like another generation. Two of them do not look like the same wrong
+/// one.
 const ROUNDS: usize = 2;
 
-/// Looks at what the kernel's IDs do. Takes two or three seconds; starts processes that end before
-/// this returns.
+/// Determines the behaviour of the kernel's IDs. Takes two or three seconds; starts processes that
+/// end before this returns.
 pub(crate) fn observe() -> Observation {
     let release = percid::machine::read().kernel_release;
     let hinted = Generation::hinted_by(&release);
@@ -64,14 +64,14 @@ pub(crate) fn observe() -> Observation {
     }
 }
 
-/// The test alone, without the rest of `percid info --check`.
+/// Runs the test alone, without the rest of `percid info --check`.
 pub(crate) fn run(json: bool) -> Result<Exit, Failure> {
     let observation = observe();
     if json { output::print_json(&observation) } else { output::print_text(&observation) }?;
     Ok(Exit::Complete)
 }
 
-/// The experiment, for the process in which nothing else happens. Prints what was recorded.
+/// Runs the experiment, in a process that does nothing else. Prints the recording.
 pub(crate) fn experiment() -> Result<Exit, Failure> {
     match experiment::record() {
         Ok(recording) => output::print_text(&recording)?,
@@ -80,13 +80,13 @@ pub(crate) fn experiment() -> Result<Exit, Failure> {
     Ok(Exit::Complete)
 }
 
-/// Before the reason why nothing was recorded.
+/// Prefix of the reason why nothing was recorded.
 const MISSING: &str = "not possible: ";
 
-/// The hidden subcommand that leads to [`experiment`].
+/// The hidden subcommand that runs [`experiment`].
 const SUBCOMMAND: [&str; 2] = ["kernel-ids", "--experiment"];
 
-/// Many times what the experiment takes.
+/// Time limit of the experiment: many times its duration.
 const PATIENCE: Duration = Duration::from_secs(6);
 
 fn record_in_another_process() -> Result<Recording, String> {
@@ -102,7 +102,8 @@ fn record_in_another_process() -> Result<Recording, String> {
     }
 }
 
-/// What a process prints until it ends; nothing if it does not end soon, and is killed.
+/// Returns the output of a process until it ends. If it does not end in time, kills it and returns
+/// `None`.
 fn printed_by(child: &mut Child) -> Option<String> {
     let mut stdout = child.stdout.take()?;
     let reader = thread::spawn(move || {
@@ -158,7 +159,7 @@ impl Observation {
 const NOTHING_EXPLAINS: &str =
     "no generation explains them; where other programs crowd the CPUs, try again";
 
-/// A line for the answer, one for the hint, and one for the evidence.
+/// Formats a line for the result, one for the hint, and one for the evidence.
 impl fmt::Display for Observation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Observation { observed, hinted, differs, evidence, undecided } = self;

@@ -1,28 +1,29 @@
-//! What the threads of the experiment do, and when.
+//! The actions of the experiment's threads, and their times.
 //!
-//! The first thread visits every CPU, highest number first: IDs that are the numbers of CPUs show
-//! at once. Then there is one more thread for each CPU. They meet, so that every CPU holds an ID;
-//! then each in turn has its CPU to itself, with pauses after which a CPU that forgets has
-//! forgotten. One of them moves. At last they end, and the only one left looks, and visits every
-//! CPU again: IDs that shrink show here.
+//! The first thread visits every CPU, highest number first: this shows at once if IDs are the
+//! numbers of CPUs. Then there is one more thread for each CPU. They meet, so that every CPU holds
+//! an ID. After that each in turn is the only running thread of the process, with pauses that
+//! exceed the time after which kernels release a CPU's ID. One of them moves. At last they end. The
+//! remaining thread reads its ID, and visits every CPU again: this shows if the number of IDs
+//! shrinks.
 
-/// The thread that is there from the beginning.
+/// The initial thread.
 pub(super) const FIRST: usize = 0;
 
-/// What a thread does.
+/// An action of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Act {
     /// Starts the next thread.
     Start,
-    /// Moves to a CPU, by its place among those of the experiment, and looks at its ID.
+    /// Moves to a CPU, by its position among those of the experiment, and reads its ID.
     Go(usize),
-    /// Stays on its CPU for this many milliseconds, and looks at its ID.
+    /// Stays on its CPU for this many milliseconds, and reads its ID.
     Stay(u64),
     /// Ends.
     End,
 }
 
-/// An act, and when it begins: in milliseconds since the beginning of the experiment.
+/// An action, and its time in milliseconds since the beginning of the experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Step {
     pub(super) thread: usize,
@@ -30,26 +31,26 @@ pub(super) struct Step {
     pub(super) act: Act,
 }
 
-/// Most CPUs that take part: more would make it longer, and nothing clearer.
+/// Maximum number of CPUs that take part: more would make it longer, and nothing clearer.
 pub(super) const MOST_CPUS: usize = 3;
 
-/// Long enough for two ticks of 4 ms, the usual length, and for one of 10 ms: kernels that scan do
+/// Long enough for two ticks of 4 ms, the usual period, and for one of 10 ms: kernels that scan do
 /// so in a tick.
 pub(super) const HOLD_MS: u64 = 12;
 
-/// Between the turns: longer than the 100 ms for which an ID stays unused, by more than a few
+/// Pause between the turns: longer than the 100 ms for which an ID stays unused, by more than a few
 /// ticks.
 const PAUSE_MS: u64 = 150;
 
-/// Long enough for threads to be gone where others use the CPUs too. A thread that joins them runs
-/// too early: the kernel wakes it while it still counts them, and the thread then keeps the ID it
-/// takes.
+/// Long enough for threads to have ended even if others use the CPUs. A thread that joins them
+/// would run too early: the kernel wakes it while it still counts them, and the thread then keeps
+/// the ID it takes.
 const END_MS: u64 = 60;
 
-/// Long enough to be moved to another CPU.
+/// Long enough for a move to another CPU.
 const MOMENT_MS: u64 = 4;
 
-/// The script for this many CPUs, at least two, in the order of time.
+/// Returns the script for this many CPUs, at least two, ordered by time.
 pub(super) fn script(cpus: usize) -> Vec<Step> {
     let mut script = Writer { steps: Vec::new(), now_ms: 1 };
     (0..cpus).for_each(|cpu| script.act(FIRST, Act::Go(cpu)));
@@ -89,13 +90,13 @@ impl Writer {
         self.steps.push(Step { thread, at_ms: self.now_ms, act });
     }
 
-    /// Something that takes a moment.
+    /// Adds an action that takes a moment.
     fn act(&mut self, thread: usize, act: Act) {
         self.push(thread, act);
         self.now_ms += MOMENT_MS;
     }
 
-    /// A thread has the process for itself after a pause, on another CPU if that is said.
+    /// Makes a thread the only running one after a pause, on another CPU if `cpu` is given.
     fn turn(&mut self, thread: usize, cpu: Option<usize>) {
         self.now_ms += PAUSE_MS;
         if let Some(cpu) = cpu {

@@ -1,5 +1,5 @@
-//! The experiment, carried out by the policies themselves: what each generation would have shown is
-//! explained by that generation and by no other.
+//! The experiment, executed by the policies themselves: the result that each generation would have
+//! is explained by that generation and by no other.
 
 use percid_sim::conformance::Event;
 use percid_sim::{MS, US};
@@ -8,11 +8,11 @@ use super::journal::{Entry, Note, recording};
 use super::script::{Act, FIRST, HOLD_MS, Step, script};
 use super::*;
 
-/// What the threads would write down on a machine on which nothing is late, with ID 0 for all.
+/// Returns the entries that the threads would write on a machine without delays, with ID 0 for all.
 fn ideal(cpus: &[u32], possible: u32, allowed: u32) -> Recording {
     let mut entries = vec![Entry { time: 0, thread: FIRST as u32, note: Note::Runs(cpus[0]) }];
     let mut started = 0;
-    // For each thread where it is, and since when it has nothing to do.
+    // For each thread its CPU, and the time since which it has nothing to do.
     let mut at: Vec<(u32, u64)> = vec![(cpus[0], 0); cpus.len() + 1];
     for Step { thread, at_ms, act } in script(cpus.len()) {
         let mut note = |time: u64, thread: usize, note| {
@@ -54,7 +54,7 @@ fn ideal(cpus: &[u32], possible: u32, allowed: u32) -> Recording {
     recording("6.18.0".to_owned(), (possible, allowed), cpus[0], entries)
 }
 
-/// The same with the IDs that a behaviour gives.
+/// Returns the same with the IDs that a behaviour assigns.
 fn under(behaviour: Behaviour, mut recording: Recording) -> Recording {
     let comparison = {
         let never = |step: &mut percid_sim::conformance::Step| {
@@ -75,7 +75,7 @@ fn under(behaviour: Behaviour, mut recording: Recording) -> Recording {
     recording
 }
 
-/// CPUs of the experiment, CPUs that are possible and that are allowed.
+/// The CPUs of the experiment, and the numbers of possible and of allowed CPUs.
 const MACHINES: [(&[u32], u32, u32); 6] = [
     (&[1, 0], 2, 2),
     (&[3, 2], 4, 2),
@@ -99,7 +99,8 @@ fn every_generation_is_told_from_every_other() {
     }
 }
 
-/// The control: without the turns after pauses and without the end some cannot be told apart.
+/// The control: without the turns after pauses and without the end, some generations cannot be told
+/// apart.
 #[test]
 fn a_shorter_experiment_leaves_it_undecided() {
     let mut recording = ideal(&[3, 2, 1], 4, 4);

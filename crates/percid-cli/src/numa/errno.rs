@@ -1,11 +1,11 @@
-//! The names of what can go wrong with pages.
+//! Names of the errors of operations on pages.
 
 use std::collections::BTreeMap;
 
 use serde::Serializer;
 
-/// Returns the name of an `errno` that looking pages up, arming or moving them can end with
-/// (move_pages(2), mprotect(2)); its number otherwise.
+/// Returns the name of an `errno` from looking pages up, arming or moving them (move_pages(2),
+/// mprotect(2)); its number otherwise.
 pub(crate) fn name(errno: i32) -> String {
     let names = [
         (libc::EPERM, "EPERM"),
@@ -26,7 +26,7 @@ pub(crate) fn name(errno: i32) -> String {
     found.map_or_else(|| format!("errno {errno}"), |(_, name)| (*name).to_owned())
 }
 
-/// Pages by the names of what went wrong with them.
+/// Serialises numbers of pages by the names of their errors.
 pub(crate) fn serialize<S: Serializer>(
     failed: &BTreeMap<i32, u64>,
     serializer: S,

@@ -1,10 +1,10 @@
-//! What the kernel counts of its own NUMA balancing, for the whole machine (`/proc/vmstat`).
+//! The kernel's counters of its own NUMA balancing, for the whole machine (`/proc/vmstat`).
 
 use std::fs;
 
 use serde::Serialize;
 
-/// The counters, in the kernel's order: its names, and what they count.
+/// The counters, in the kernel's order: their names and meanings.
 const COUNTERS: [(&str, &str); 7] = [
     ("numa_pte_updates", "pages armed"),
     ("numa_huge_pte_updates", "huge pages armed"),
@@ -32,7 +32,7 @@ impl KernelCounters {
         KernelCounters::parse(&fs::read_to_string("/proc/vmstat").unwrap_or_default())
     }
 
-    /// A line is `numa_pte_updates 1234`.
+    /// Parses the counters; a line is `numa_pte_updates 1234`.
     fn parse(vmstat: &str) -> KernelCounters {
         let count = |(name, _): (&str, &str)| {
             let value = |line: &str| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok();
@@ -66,13 +66,13 @@ impl KernelCounters {
         ]
     }
 
-    /// Each counter with its name, what it counts, and its count.
+    /// Returns each counter with its name, its meaning, and its count.
     pub(crate) fn each(&self) -> impl Iterator<Item = (&'static str, &'static str, Option<u64>)> {
         let named = COUNTERS.into_iter().zip(self.counts());
         named.map(|((name, meaning), count)| (name, meaning, count))
     }
 
-    /// How far they went since then.
+    /// Returns the increase of each counter since `before`.
     pub(crate) fn since(&self, before: &KernelCounters) -> KernelCounters {
         let mut now = self.counts();
         for (count, before) in now.iter_mut().zip(before.counts()) {
@@ -82,7 +82,7 @@ impl KernelCounters {
     }
 }
 
-/// A count in text.
+/// Formats a count.
 pub(crate) fn told(count: Option<u64>) -> String {
     count.map_or_else(|| "absent".to_owned(), |count| count.to_string())
 }

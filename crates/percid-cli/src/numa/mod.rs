@@ -1,4 +1,4 @@
-//! `percid numa`: balancing of a program's own memory among nodes, observed and tried.
+//! `percid numa`: balancing of a program's own memory among nodes: reports and a demonstration.
 
 mod cost;
 mod demo;

@@ -1,9 +1,9 @@
-//! What the library names, in JSON: an access method, and counts by reason.
+//! The library's names in JSON: an access method, and counts by reason.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serializer};
 
-/// The value of this name among all there are.
+/// Returns the value with this name among all values.
 fn named<T: ToString, E: Error>(all: impl IntoIterator<Item = T>, name: &str) -> Result<T, E> {
     let found = all.into_iter().find(|one| one.to_string() == name);
     found.ok_or_else(|| E::custom(format_args!("unknown name `{name}`")))

@@ -11,15 +11,15 @@ const NODES: &str = "/sys/devices/system/node";
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Node {
     pub(crate) node: u32,
-    /// As the kernel writes it: `0-3,8`.
+    /// The CPUs in the kernel's list format: `0-3,8`.
     pub(crate) cpus: String,
     pub(crate) memory_total: Option<u64>,
     pub(crate) memory_free: Option<u64>,
-    /// To each node in ascending order; 10 is the distance to itself.
+    /// Distances to each node in ascending order; 10 is the distance to itself.
     pub(crate) distances: Vec<u32>,
 }
 
-/// Returns all nodes, ascending; none where the kernel was built without.
+/// Returns all nodes, ascending; none if the kernel was built without NUMA.
 pub(crate) fn all() -> Vec<Node> {
     numbers("online").into_iter().map(Node::read).collect()
 }
@@ -34,7 +34,7 @@ fn numbers(list: &str) -> Vec<u32> {
     text.and_then(|text| parse(text.trim())).unwrap_or_default()
 }
 
-/// A list as the kernel writes it: `0-3,8`.
+/// Parses a list in the kernel's format: `0-3,8`.
 pub(crate) fn parse(list: &str) -> Option<Vec<u32>> {
     let mut numbers = Vec::new();
     for part in list.split(',').filter(|part| !part.is_empty()) {
@@ -64,7 +64,7 @@ impl Node {
     }
 }
 
-/// A line is `Node 0 MemFree:  12345 kB`.
+/// Returns an amount in bytes; a line is `Node 0 MemFree:  12345 kB`.
 fn amount(memory: &str, name: &str) -> Option<u64> {
     let line = memory.lines().find(|line| line.contains(name))?;
     let mut words = line.split_ascii_whitespace().rev();
@@ -85,7 +85,7 @@ impl KernelBalancing {
         KernelBalancing { value: text.and_then(|text| text.trim().parse().ok()) }
     }
 
-    /// Returns whether it moves pages to the nodes that use them.
+    /// Returns `true` if it moves pages to the nodes that use them.
     pub(crate) fn is_on(self) -> bool {
         self.value.is_some_and(|value| value & 1 == 1)
     }

@@ -1,11 +1,11 @@
-//! Where this program's own pages are, and whether the kernel moves them.
+//! The nodes of this program's own pages, and a check that the kernel moves pages.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
 use std::ptr;
 
-/// How many pages are looked up by one system call.
+/// Number of pages that one system call looks up.
 const LOOK_UP: usize = 4096;
 
 /// The flag of `move_pages` for pages that only this process maps (`linux/mempolicy.h`).
@@ -16,12 +16,12 @@ pub(crate) fn page_size() -> usize {
     unsafe { libc::sysconf(libc::_SC_PAGESIZE) as usize }
 }
 
-/// Returns how many pages of a range of addresses are on each node; pages without memory are left
-/// out.
+/// Returns the number of pages of a range of addresses on each node, without pages that have no
+/// memory.
 ///
 /// # Errors
 ///
-/// The kernel does not say.
+/// Fails if the kernel does not report the nodes.
 pub(crate) fn by_node(range: Range<usize>) -> io::Result<BTreeMap<u32, u64>> {
     let mut by_node = BTreeMap::new();
     for start in range.clone().step_by(LOOK_UP * page_size()) {
@@ -37,11 +37,11 @@ pub(crate) fn by_node(range: Range<usize>) -> io::Result<BTreeMap<u32, u64>> {
     Ok(by_node)
 }
 
-/// Checks whether the kernel lets this program move pages, with one page that stays where it is.
+/// Checks that the kernel lets this program move pages, with one page that stays where it is.
 ///
 /// # Errors
 ///
-/// Why not.
+/// Returns the error of the kernel.
 pub(crate) fn try_to_move() -> io::Result<()> {
     let page = page_size();
     let mut memory = vec![1u8; 2 * page];
@@ -56,7 +56,7 @@ pub(crate) fn try_to_move() -> io::Result<()> {
 fn move_pages(pages: &[usize], to: *const i32, flags: libc::c_int) -> io::Result<Vec<i32>> {
     let mut status = vec![-libc::ENOENT; pages.len()];
     // SAFETY: the arrays have as many elements as `pages` (`to` has one, for one page, or is null);
-    // what pages contain does not change.
+    // the contents of the pages do not change.
     let done = unsafe {
         libc::syscall(
             libc::SYS_move_pages,

@@ -1,18 +1,18 @@
-//! What `/proc` says about another process.
+//! Reading another process's data from `/proc`.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-/// A process by its number. It may end at any time.
+/// A process by its ID. It may end at any time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Process {
     pub(crate) number: u32,
 }
 
 impl Process {
-    /// All processes, ascending.
+    /// Returns all processes, ascending.
     pub(crate) fn all() -> io::Result<Vec<Process>> {
         let entries = fs::read_dir("/proc")?;
         let numbers = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
@@ -21,33 +21,33 @@ impl Process {
         Ok(numbers.into_iter().map(|number| Process { number }).collect())
     }
 
-    /// The path of something about it.
+    /// Returns the path of a file of its `/proc` directory.
     pub(crate) fn path(self, what: &str) -> PathBuf {
         PathBuf::from(format!("/proc/{}/{what}", self.number))
     }
 
-    /// Returns whether it is there and has not ended: one that was not waited for yet has ended.
+    /// Returns `true` if the process exists and has not ended. A zombie has ended.
     pub(crate) fn exists(self) -> bool {
         let status = self.status("State:");
         status.is_some_and(|state| !state.starts_with(['Z', 'X']))
     }
 
-    /// Returns its program's name; control characters, which a terminal would obey, are escaped.
+    /// Returns its program's name; control characters, which a terminal would execute, are escaped.
     pub(crate) fn name(self) -> String {
         let name = fs::read(self.path("comm")).unwrap_or_default();
         String::from_utf8_lossy(&name).trim_end_matches('\n').escape_debug().to_string()
     }
 
-    /// Returns its number as it sees it itself, in a container another one.
+    /// Returns its ID in its own PID namespace, which differs in a container.
     pub(crate) fn inner_number(self) -> Option<u32> {
-        // Before Linux 4.1 the kernel did not say.
+        // Kernels before Linux 4.1 do not have this line.
         match self.status("NSpid:") {
             Some(numbers) => numbers.split_ascii_whitespace().last()?.parse().ok(),
             None => Some(self.number),
         }
     }
 
-    /// A line of its status file, without the name.
+    /// Returns a line of its status file, without the name.
     fn status(self, name: &str) -> Option<String> {
         let text = fs::read(self.path("status")).ok()?;
         let text = String::from_utf8_lossy(&text);
@@ -58,7 +58,7 @@ impl Process {
     ///
     /// # Errors
     ///
-    /// This user may not look into it, or the kernel was built without nodes.
+    /// Fails if this user may not read it, or the kernel was built without NUMA.
     pub(crate) fn memory_by_node(self) -> io::Result<BTreeMap<u32, u64>> {
         let text = fs::read(self.path("numa_maps"))?;
         let mut by_node = BTreeMap::new();
@@ -69,7 +69,8 @@ impl Process {
     }
 }
 
-/// A line is `address policy [name=value …]`, with `N0=3` for three pages on node 0.
+/// Adds the pages of a mapping. A line is `address policy [name=value …]`, with `N0=3` for three
+/// pages on node 0.
 fn add_mapping(line: &str, by_node: &mut BTreeMap<u32, u64>) {
     let values = || line.split_ascii_whitespace().skip(2).filter_map(|item| item.split_once('='));
     let size = values().find(|(name, _)| *name == "kernelpagesize_kB");

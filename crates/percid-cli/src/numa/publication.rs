@@ -1,9 +1,9 @@
-//! Reports that balancers of other processes publish: finding and requesting them, as the library's
-//! `publish/mod.rs` describes.
+//! Reports that balancers of other processes publish: finding and requesting them, according to the
+//! library's `publish/mod.rs`.
 //!
-//! Nothing that another process publishes is trusted. What is opened is a memfd, not something that
-//! only has its name, so opening and reading never wait for another process. It cannot shrink under
-//! the mapping of its header, and a report has at most [`LARGEST`] bytes.
+//! Data of another process is never trusted. Only a memfd is opened, not another file with the same
+//! name, so opening and reading never wait for another process. It cannot shrink under the mapping
+//! of its header, and a report has at most [`LARGEST`] bytes.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -23,13 +23,13 @@ use percid_command::interrupt::Interrupt;
 const LINK: &[u8] = b"/memfd:percid-numa (deleted)";
 const MAGIC: u64 = u64::from_ne_bytes(*b"percidnb");
 const VERSION: u32 = 1;
-/// Where the report begins, behind the header.
+/// Offset of the report, after the header.
 const REPORT_AT: u64 = 64;
 
-/// The largest report that is read: one of some 30 000 regions.
+/// The largest report that is read: one of about 30 000 regions.
 const LARGEST: u64 = 16 << 20;
 
-/// How often a reader checks for its answer.
+/// Interval at which a reader checks for its answer.
 const LOOK: Duration = Duration::from_millis(2);
 
 /// The header; all of it may change at any time.
@@ -43,14 +43,14 @@ struct Header {
     length: AtomicU64,
 }
 
-/// Why there is no report.
+/// The reason why there is no report.
 #[derive(Debug)]
 pub(crate) enum Silence {
-    /// Ctrl-C.
+    /// Ctrl-C was pressed.
     Interrupted,
     /// The process has ended.
     Ended,
-    /// Anything else, in words.
+    /// Any other reason, as text.
     Because(String),
 }
 
@@ -60,7 +60,7 @@ impl From<String> for Silence {
     }
 }
 
-/// What a balancer publishes.
+/// A published memfd of a balancer.
 #[derive(Debug)]
 pub(crate) struct Publication {
     /// Distinguishes it from all others of the machine while it exists.
@@ -68,16 +68,16 @@ pub(crate) struct Publication {
     file: File,
 }
 
-/// Returns the publications of a process, in the order of their descriptors. Those that it
-/// inherited by `fork` are left out.
+/// Returns the publications of a process, in the order of their descriptors, without those that it
+/// inherited by `fork`.
 ///
 /// # Errors
 ///
-/// There is no such process, or this user may not look into it.
+/// Fails if there is no such process, or this user may not read it.
 pub(crate) fn of(process: &Process) -> io::Result<Vec<Publication>> {
     let mut descriptors = Vec::new();
     for entry in fs::read_dir(process.path("fd"))? {
-        // A descriptor that was closed meanwhile is left out.
+        // Skip a descriptor that was closed since the directory was read.
         let Ok(entry) = entry else { continue };
         let number = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok());
         if let (Some(number), Ok(target)) = (number, fs::read_link(entry.path())) {
@@ -96,7 +96,8 @@ pub(crate) fn of(process: &Process) -> io::Result<Vec<Publication>> {
 /// Opens a descriptor of a process if it is a memfd.
 fn open(process: &Process, descriptor: u32) -> io::Result<Option<Publication>> {
     let path = process.path(&format!("fd/{descriptor}"));
-    // `O_PATH` only names it: whatever it is, this neither waits nor starts anything.
+    // `O_PATH` only references the file: this neither blocks nor triggers anything, whatever the
+    // file is.
     let held = File::options().read(true).custom_flags(libc::O_PATH).open(path)?;
     let (device, inode) = device_and_inode(&held)?;
     if device != device_of_memfds()? {
@@ -107,23 +108,25 @@ fn open(process: &Process, descriptor: u32) -> io::Result<Option<Publication>> {
     Ok(Some(Publication { inode, file }))
 }
 
-/// Without a request to its file system, which any user's process could serve.
+/// Returns the device and the inode without a request to the file system, which any user's process
+/// could serve.
 fn device_and_inode(file: &File) -> io::Result<((u32, u32), u64)> {
     let mut status = std::mem::MaybeUninit::<libc::statx>::zeroed();
     let flags = libc::AT_EMPTY_PATH | libc::AT_STATX_DONT_SYNC;
-    // SAFETY: the path is a terminated string, and `status` has room for the answer.
+    // SAFETY: the path is a NUL-terminated string, and `status` has room for the result.
     let done = unsafe {
         libc::statx(file.as_raw_fd(), c"".as_ptr(), flags, libc::STATX_INO, status.as_mut_ptr())
     };
     if done != 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the call succeeded, and zeros are valid in what it did not fill.
+    // SAFETY: the call succeeded, and zeros are valid in the fields that it did not fill.
     let status = unsafe { status.assume_init() };
     Ok(((status.stx_dev_major, status.stx_dev_minor), status.stx_ino))
 }
 
-/// All memfds are in one file system of the kernel's own, where nothing else has a name.
+/// Returns the device of memfds: all are in one internal file system of the kernel, which has no
+/// other files.
 fn device_of_memfds() -> io::Result<(u32, u32)> {
     // SAFETY: the name is a terminated string.
     let file = unsafe { libc::memfd_create(c"percid-probe".as_ptr(), libc::MFD_CLOEXEC) };
@@ -139,7 +142,7 @@ impl Publication {
     ///
     /// # Errors
     ///
-    /// Why there is none.
+    /// Returns the reason why there is no report.
     pub(crate) fn ask(
         &self,
         process: &Process,
@@ -150,7 +153,7 @@ impl Publication {
         let before = header.answers.load(SeqCst);
         header.requests.fetch_add(1, SeqCst);
         wake(&header.requests);
-        // The first answer that was begun after the request.
+        // The first answer that was started after the request.
         let wanted = before.wrapping_add(2 + before % 2);
         let deadline = Instant::now() + patience;
         loop {
@@ -173,8 +176,8 @@ impl Publication {
         }
     }
 
-    /// Returns the report, if this answer or a later one is there; the error says what is wrong
-    /// with it.
+    /// Returns the report, if this answer or a later one is there; the error describes an invalid
+    /// one.
     fn answer(&self, header: &Header, wanted: u32) -> Option<Result<Vec<u8>, String>> {
         let count = header.answers.load(SeqCst);
         let is_late_enough = count.wrapping_sub(wanted) < u32::MAX / 2;
@@ -183,20 +186,20 @@ impl Publication {
         }
         let text = self.read(header.length.load(SeqCst));
         fence(SeqCst);
-        // Otherwise the answer to another reader has taken its place meanwhile.
+        // Otherwise the answer to another reader has replaced it during the copy.
         (header.answers.load(SeqCst) == count).then_some(text)
     }
 
-    /// Returns whether it is a publication of this process, not one that it has inherited.
+    /// Returns `true` if it is a publication of this process, not one that it has inherited.
     fn is_of(&self, process: &Process) -> bool {
         match self.header() {
             Ok(header) => process.inner_number() == Some(header.process.load(SeqCst)),
-            // Something else: a request for its report says so.
+            // Not a publication: a later request for its report returns the error.
             Err(_) => true,
         }
     }
 
-    /// Maps the header, if it is one and cannot be taken away.
+    /// Maps the header, if the file is one that cannot shrink.
     fn header(&self) -> Result<Mapped, String> {
         // SAFETY: the call takes a descriptor and returns a number.
         let seals = unsafe { libc::fcntl(self.file.as_raw_fd(), libc::F_GET_SEALS) };

@@ -10,7 +10,7 @@ use super::errno;
 use super::figures::share;
 use super::names;
 
-/// The form of reports that is understood.
+/// The supported format of reports.
 const FORMAT: u32 = 1;
 
 /// The most nodes of Linux (`MAX_NUMNODES`, with the largest `NODES_SHIFT` there is, 10).
@@ -20,7 +20,7 @@ const NODES: u32 = 1024;
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct PublishedReport {
     pub(crate) nodes: Vec<u32>,
-    /// Those without CPUs that memory goes to and returns from.
+    /// The slow nodes that memory is moved to and from.
     #[serde(default)]
     pub(crate) slow_nodes: Vec<u32>,
     pub(crate) sequence: i64,
@@ -32,7 +32,7 @@ pub(crate) struct PublishedReport {
     pub(crate) scan_ns: u64,
     pub(crate) move_ns: u64,
     pub(crate) age_ns: u64,
-    /// How long all threads of the process ran meanwhile. Older versions do not tell.
+    /// Run time of all threads of the process in that time. Older versions do not report it.
     #[serde(default)]
     pub(crate) run_time_ns: u64,
     pub(crate) threads: u64,
@@ -43,8 +43,8 @@ pub(crate) struct PublishedReport {
     pub(crate) regions: Vec<Region>,
 }
 
-/// From a change to memory that is placed: when each stage was reached, since the balancer was made;
-/// see [`percid_numa::Episode`].
+/// The stages from a change to placed memory: the time of each since the balancer was created; see
+/// [`percid_numa::Episode`].
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Episode {
     pub(crate) began_ns: u64,
@@ -76,17 +76,17 @@ pub(crate) struct Region {
     #[serde(with = "names::skipped")]
     pub(crate) skipped: BTreeMap<Reason, u64>,
     pub(crate) moved: u64,
-    /// Those that went from a node without CPUs to one with some.
+    /// Pages that went from a node without CPUs to one with CPUs.
     #[serde(default)]
     pub(crate) promoted: u64,
-    /// Those that went to a node without CPUs.
+    /// Pages that went to a node without CPUs.
     #[serde(default)]
     pub(crate) demoted: u64,
     pub(crate) pending: u64,
     #[serde(serialize_with = "errno::serialize")]
     pub(crate) failed: BTreeMap<i32, u64>,
     pub(crate) disarmed_whole: u64,
-    /// Uses of armed memory by threads whose node the kernel did not say.
+    /// Accesses to armed memory by threads whose node the kernel did not report.
     #[serde(default)]
     pub(crate) unattributed: u64,
     pub(crate) scan_ns: u64,
@@ -94,11 +94,11 @@ pub(crate) struct Region {
 }
 
 impl PublishedReport {
-    /// Reads what a process has written.
+    /// Parses the report of a process.
     ///
     /// # Errors
     ///
-    /// What is wrong with it.
+    /// Returns a description of the fault in the report.
     pub(crate) fn parse(text: &[u8]) -> Result<PublishedReport, String> {
         #[derive(Deserialize)]
         struct Form {

@@ -1,4 +1,4 @@
-//! Bounds around what was published, and whether the simulated figures are within.
+//! Bounds around published values, and a check of the simulated values.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::numbers::{figure, optional};
 use percid_command::table::{Cell, Table};
 
-/// The keys of every part of `sim paper` on whether its bounds hold.
+/// The keys of every part of `sim paper` about its bounds.
 #[derive(Debug, Serialize)]
 pub(crate) struct Bounds {
     pub(crate) within_bounds: bool,
@@ -21,7 +21,7 @@ impl Bounds {
         Bounds { within_bounds: bounds.iter().all(|bound| bound.holds), bounds }
     }
 
-    /// The same and more bounds.
+    /// Adds more bounds.
     pub(crate) fn and(mut self, more: Vec<Bound>) -> Bounds {
         self.bounds.extend(more);
         Bounds::new(self.bounds)

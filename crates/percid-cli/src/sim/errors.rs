@@ -1,7 +1,7 @@
-//! What is said first of figures that stand beside published ones.
+//! Summary of the errors of values that are compared to published ones.
 
-/// How many there are, their mean absolute error, and the worst of them and where it is. Errors are
-/// in percent.
+/// Returns a sentence with the number of values, their mean absolute error, the worst error and its
+/// place. Errors are in percent.
 pub(crate) fn sentence(what: &str, errors: impl Iterator<Item = (String, f64)>) -> String {
     let errors: Vec<(String, f64)> = errors.filter(|(_, error)| error.is_finite()).collect();
     let worst = errors.iter().max_by(|(_, one), (_, other)| one.abs().total_cmp(&other.abs()));

@@ -1,4 +1,4 @@
-//! `percid sim import`: machines as lscpu and hwloc describe them.
+//! `percid sim import`: machine models from the output of lscpu and hwloc.
 
 use std::io::{self, Read};
 
@@ -9,7 +9,7 @@ use percid_sim::machine::Machine;
 use super::show::File;
 use crate::cli::ImportArguments;
 
-/// The name of standard input.
+/// The name that stands for standard input.
 const INPUT: &str = "-";
 
 pub(crate) fn run(arguments: &ImportArguments, json: bool) -> Result<Exit, Failure> {
@@ -33,11 +33,11 @@ fn read(file: &str) -> io::Result<String> {
     } else {
         bytes = std::fs::read(file)?;
     }
-    // Names of processors and devices are in any encoding.
+    // Names of processors and devices may have any encoding.
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Whether a base has this name is known, which files there will be is not.
+/// Checks the name of a base. Only the names of presets can be checked; files may be created later.
 fn check_base(base: &str) -> Result<(), Failure> {
     if base.contains('/') || base.ends_with(".toml") || Machine::presets().any(|name| name == base)
     {

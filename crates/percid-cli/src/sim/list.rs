@@ -1,4 +1,4 @@
-//! `percid sim list`: what can be simulated.
+//! `percid sim list`: the machines, workloads and policies that can be simulated.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -41,7 +41,7 @@ struct WorkloadEntry {
     name: &'static str,
     about: String,
     memory: &'static str,
-    /// With the values that they have unless they are set.
+    /// The parameters with their defaults.
     parameters: BTreeMap<String, f64>,
 }
 
@@ -58,7 +58,7 @@ struct MemoryWorkloadEntry {
 struct MaskWorkloadEntry {
     name: &'static str,
     about: String,
-    /// With the values that they have unless they are set.
+    /// The parameters with their defaults.
     parameters: BTreeMap<String, f64>,
 }
 
@@ -68,11 +68,11 @@ struct PolicyEntry {
     about: &'static str,
 }
 
-/// Releases of kernels that stand for a policy.
+/// Releases of kernels that are names of a policy.
 #[derive(Debug, Serialize)]
 struct ReleaseEntry {
     first: &'static str,
-    /// None if all later ones do.
+    /// `None` if all later ones are names of it too.
     last: Option<&'static str>,
     policy: &'static str,
     about: &'static str,

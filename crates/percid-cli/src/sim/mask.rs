@@ -1,4 +1,4 @@
-//! `percid sim mask`: policies for the mask of an address space beside each other.
+//! `percid sim mask`: a comparison of policies for the mask of an address space.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -22,7 +22,7 @@ use percid_command::text_table::{Align, TextTable};
 use percid_command::this_machine::Numbering;
 use percid_command::watch::watched;
 
-/// Runs of one comparison: more would take days.
+/// Maximum number of runs of one comparison: more would take days.
 const MOST_RUNS: u128 = 10_000_000;
 
 pub(crate) fn run(arguments: &MaskArguments, json: bool) -> Result<Exit, Failure> {
@@ -39,11 +39,11 @@ pub(crate) fn run(arguments: &MaskArguments, json: bool) -> Result<Exit, Failure
     report.write(printed, || results.page(), exit)
 }
 
-/// What to simulate.
+/// The requested simulations.
 struct Plan {
     machine: Machine,
     workload: Workload,
-    /// How the workload was asked for.
+    /// The requested name of the workload.
     workload_name: String,
     policies: Vec<MaskPolicy>,
     sweeps: Vec<(String, Vec<f64>)>,
@@ -98,7 +98,7 @@ impl Plan {
         Ok(())
     }
 
-    /// The rows of all runs that were over before Ctrl-C.
+    /// Returns the rows of all runs that were finished before Ctrl-C.
     fn simulate(&self, interrupt: &Interrupt) -> Result<Vec<Row>, Failure> {
         let comparison = Comparison {
             machine: &self.machine,
@@ -120,14 +120,14 @@ impl Plan {
 struct Results {
     machine: MachineName,
     workload: WorkloadName,
-    /// Those that are not swept.
+    /// Parameters that are not swept.
     numbers: Vec<Parameter>,
     seed: u64,
     seeds: u64,
     interrupted: bool,
-    /// Those of which at least one run is over.
+    /// Rows with at least one finished run.
     rows: Vec<Row>,
-    /// What is swept, in the order in which it was asked for.
+    /// The swept parameters, in the requested order.
     #[serde(skip)]
     sweeps: Vec<(String, Vec<f64>)>,
 }
@@ -164,7 +164,7 @@ impl Results {
         }
     }
 
-    /// What was simulated, in one line.
+    /// Returns a line that describes the simulation.
     fn title(&self) -> String {
         let Results { machine, workload, seed, seeds, .. } = self;
         let runs = match seeds {
@@ -202,7 +202,7 @@ impl Results {
         page
     }
 
-    /// All rows, with what is swept.
+    /// Returns all rows, with the swept parameters.
     fn table(&self) -> Table {
         let is_swept = !self.sweeps.is_empty();
         let names: &[&str] = if is_swept { &["policy", "parameters"] } else { &["policy"] };
@@ -215,7 +215,7 @@ impl Results {
         table
     }
 
-    /// The least and the most, and whose they are.
+    /// Returns the smallest and the largest value, and their policies.
     fn told(&self, what: &str, unit: &str, of: fn(&Row) -> Option<f64>) -> String {
         let name = |row: &Row| match settings(&row.parameters) {
             settings if settings.is_empty() => row.policy.name().to_owned(),
@@ -225,7 +225,7 @@ impl Results {
         span::sentence(what, unit, figures).unwrap_or_default()
     }
 
-    /// A line for each policy if one number is swept, else bars.
+    /// Adds a plot: a line for each policy if one number is swept, otherwise bars.
     fn plot(&self, name: &str, axis: &Axis, page: &mut Page, of: fn(&Row) -> Option<f64>) {
         let policies = self.policies();
         if let [(swept, _)] = &self.sweeps[..] {
@@ -254,14 +254,14 @@ impl Results {
         page.chart(format!("{name}, means of all runs"), "", bars);
     }
 
-    /// The policies of which there are rows.
+    /// Returns the policies that have rows.
     fn policies(&self) -> Vec<MaskPolicy> {
         let has = |policy: &MaskPolicy| self.rows.iter().any(|row| row.policy == *policy);
         MaskPolicy::ALL.into_iter().filter(has).collect()
     }
 }
 
-/// The figures of a row, in text under common headings.
+/// The values of a row, in text under common headings.
 const COLUMNS: [&str; 15] = [
     "throughput",
     "min",

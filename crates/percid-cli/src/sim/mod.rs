@@ -1,7 +1,7 @@
 //! `percid sim`: simulates policies on other machines.
 //!
-//! One file per subcommand. Each makes its figures (the JSON document), shows them as text, and
-//! puts them on a page; nothing is computed twice.
+//! One file per subcommand. Each computes its values once (the JSON document), shows them as text,
+//! and adds them to a report.
 
 mod bounds;
 mod errors;
@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: &SimArguments, json: bool) -> Result<Exit, Failure>
 #[cfg(feature = "sweep")]
 use sweep::run as sweep;
 
-/// What writes Parquet is not built in.
+/// Refuses the subcommand: the Parquet writer is not built in.
 #[cfg(not(feature = "sweep"))]
 fn sweep(_arguments: &crate::cli::SweepArguments, _json: bool) -> Result<Exit, Failure> {
     let instead = "`percid sim run` can write --csv";

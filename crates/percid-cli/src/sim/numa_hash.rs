@@ -1,5 +1,5 @@
-//! `percid sim numa-hash`: how well activity sets tell the threads of a process apart, and which
-//! threads a table is of.
+//! `percid sim numa-hash`: the precision with which activity sets distinguish the threads of a
+//! process, and a search for the threads of a table.
 
 mod search;
 
@@ -26,7 +26,7 @@ struct Document {
     blind: Vec<Limit>,
 }
 
-/// Of the published runs, or of the ranges asked for.
+/// The tables of the published runs, or of the requested ranges.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum Tables {
@@ -34,10 +34,10 @@ enum Tables {
     Asked(Vec<Frequencies>),
 }
 
-/// How many of the threads have each bit.
+/// Number of threads for each bit.
 #[derive(Debug, Serialize)]
 struct Frequencies {
-    /// Their IDs.
+    /// The IDs of the threads.
     threads: String,
     /// The lowest ID, and the highest.
     first: u32,

@@ -1,25 +1,25 @@
-//! How figures are written, and the tables of numbers that went into a simulation.
+//! Formatting of values, and tables of the numbers that a simulation uses.
 
 use std::collections::BTreeMap;
 
 use percid_command::table::Table;
 use percid_sim::machine::Parameter;
 
-/// A number as short as it can be written.
+/// Formats a number as short as possible.
 pub(crate) fn plain(value: f64) -> String {
     value.to_string()
 }
 
-/// Values of parameters, in one line; empty if there are none.
+/// Formats the values of parameters in one line; empty if there are none.
 pub(crate) fn settings(parameters: &BTreeMap<String, f64>) -> String {
     let settings: Vec<String> =
         parameters.iter().map(|(name, value)| format!("{name}={}", plain(*value))).collect();
     settings.join(" ")
 }
 
-/// A figure with as many digits as it deserves: none behind the point above 100, two below 10.
+/// Formats a value: no decimals above 100, two below 10.
 pub(crate) fn figure(value: f64) -> String {
-    // Nothing has no sign.
+    // Avoid a sign of zero.
     let value = value + 0.0;
     match value.abs() {
         size if size >= 99.95 || size == 0.0 => format!("{value:.0}"),
@@ -28,22 +28,22 @@ pub(crate) fn figure(value: f64) -> String {
     }
 }
 
-/// The same, or a dash where there is none.
+/// Formats the value, or a dash if there is none.
 pub(crate) fn optional(value: Option<f64>) -> String {
     value.map_or("-".to_owned(), figure)
 }
 
-/// A difference in percent, with its sign.
+/// Formats a difference in percent, with its sign.
 pub(crate) fn percent(value: Option<f64>) -> String {
     value.map_or("-".to_owned(), |value| format!("{value:+.1} %"))
 }
 
-/// A share as a percentage, without the sign of percent.
+/// Formats a share as a percentage, without the percent sign.
 pub(crate) fn hundredths(share: f64) -> String {
     format!("{:.1}", 100.0 * share)
 }
 
-/// One of the numbers that went into a simulation.
+/// One of the numbers that a simulation uses.
 pub(crate) struct Number<'a> {
     pub(crate) name: &'a str,
     pub(crate) value: String,
@@ -58,10 +58,10 @@ impl<'a> From<&'a Parameter> for Number<'a> {
     }
 }
 
-/// More fitted numbers than this are counted only.
+/// Maximum number of fitted numbers that are named rather than only counted.
 const MOST_NAMED: usize = 4;
 
-/// How many numbers there are, and which of them were fitted.
+/// Returns a sentence with the count of the numbers, and the names of the fitted ones.
 pub(crate) fn sentence<'a>(numbers: impl IntoIterator<Item = Number<'a>>) -> String {
     let numbers: Vec<Number<'a>> = numbers.into_iter().collect();
     let fitted = numbers.iter().filter(|number| number.fitted).map(|number| number.name);
@@ -77,7 +77,7 @@ pub(crate) fn sentence<'a>(numbers: impl IntoIterator<Item = Number<'a>>) -> Str
     }
 }
 
-/// Numbers with where they come from.
+/// Returns a table of numbers with their origins.
 pub(crate) fn table<'a>(numbers: impl IntoIterator<Item = Number<'a>>) -> Table {
     let mut table = Table::new(["number", "value", "where it comes from"], 3);
     for Number { name, value, origin, fitted } in numbers {

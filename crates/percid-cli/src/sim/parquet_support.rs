@@ -1,8 +1,8 @@
-//! Whether this program can write Parquet.
+//! Check for the support of Parquet in this program.
 
 use percid_command::exit::Failure;
 
-/// Refuses what needs Parquet where the library for it is not built in, or does not work.
+/// Refuses an option that needs Parquet, if the library for it is not built in or does not work.
 pub(super) fn expect(what: &str, instead: &str) -> Result<(), Failure> {
     if cfg!(not(feature = "sweep")) {
         return Err(Failure::Usage(format!(

@@ -1,8 +1,9 @@
-//! What is said first of figures that stand beside each other: the least, the most, and whose.
+//! Summary of values that are compared: the smallest, the largest, and their names.
 
 use super::numbers::{figure, plain};
 
-/// `None` if there is no figure. `unit` is what follows a number, such as ` ns`.
+/// Returns the sentence; `None` if there is no value. `unit` is the text after a number, such as `
+/// ns`.
 pub(crate) fn sentence(
     what: &str,
     unit: &str,

@@ -1,4 +1,4 @@
-//! Arguments, help, and output that nobody reads.
+//! Arguments, help, and output whose reader has closed it.
 
 use crate::percid;
 
@@ -190,7 +190,7 @@ fn help_of_a_command_is_what_the_option_prints() {
     }
 }
 
-/// The commit that is checked out; none where this is no repository, as in an archive.
+/// Returns the commit that is checked out; `None` if this is no repository, as in an archive.
 fn commit() -> Option<String> {
     let git = |arguments: &[&str]| {
         let folder = env!("CARGO_MANIFEST_DIR");
@@ -279,8 +279,9 @@ fn a_closed_stderr_is_no_panic() {
     assert_eq!(output.status.code(), Some(2));
 }
 
-/// A folder with the program, and beside it what stands for `percid-trace`. Links: a file that was
-/// just written may be open in a child of another test still, and then it cannot be run.
+/// A folder with the program, and next to it a replacement of `percid-trace`. They are links: a
+/// file that was just written may still be open in a child of another test, and then it cannot be
+/// executed.
 struct Beside(std::path::PathBuf);
 
 impl Beside {

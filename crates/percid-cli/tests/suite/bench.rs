@@ -1,4 +1,4 @@
-//! `percid bench`: shapes and counted facts. Times are never judged.
+//! `percid bench`: structure of the output and counted facts. Times are never judged.
 
 use crate::percid;
 
@@ -11,7 +11,7 @@ use percid::wait::{until, until_enough};
 use percid::{allowed, available_sources, bounded, command, json, list};
 use serde_json::Value;
 
-/// Operations that need no percid.
+/// Operations that do not use percid.
 const OTHERS: [&str; 8] = [
     "plain_add",
     "atomic_private",
@@ -22,7 +22,7 @@ const OTHERS: [&str; 8] = [
     "std_mutex_private",
     "std_mutex_shared",
 ];
-/// Those that leave nothing behind that could be counted.
+/// Operations that leave nothing behind that could be counted.
 const ALLOCATORS: [&str; 2] = ["malloc_free", "mimalloc"];
 const PEERS: [&str; 5] = [
     "array_queue",
@@ -41,7 +41,7 @@ const PERCID: [&str; 6] = [
     "histogram_record",
     "ring_append",
 ];
-/// Whose ratio to what is printed.
+/// The pairs of operations whose ratio is printed.
 const COMPARISONS: [(&str, &str); 7] = [
     ("counter_add", "contatori"),
     ("counter_add", "fast_counter"),
@@ -54,7 +54,7 @@ const COMPARISONS: [(&str, &str); 7] = [
 const MASK: [&str; 4] = ["plain_add", "mask_fetch_or", "mask_test_set", "mask_mark"];
 const INDICES: [&str; 5] = ["cpu", "kernel", "table", "thread", "forced-remote"];
 
-/// Operations of others that leave something behind.
+/// Returns the operations of others that leave something behind.
 fn accountable() -> impl Iterator<Item = &'static str> {
     let peers = PEERS.into_iter().filter(|_| cfg!(feature = "peers"));
     let counters = COUNTER_PEERS.into_iter().filter(|_| cfg!(feature = "counter-peers"));
@@ -65,7 +65,7 @@ fn allocators() -> impl Iterator<Item = &'static str> {
     ALLOCATORS.into_iter().filter(|&name| name != "mimalloc" || cfg!(feature = "peers"))
 }
 
-/// The teams of `bench ops`: threads, and whether they are pinned.
+/// Returns the teams of `bench ops`: number of threads, and `true` if they are pinned.
 fn teams(document: &Value) -> [(u64, bool); 3] {
     let cpus = allowed(document);
     [(1, false), (cpus, true), (4 * cpus, false)]
@@ -88,7 +88,7 @@ fn check_ops(document: &Value) {
     check_ratios(document);
 }
 
-/// The one row of this operation, source and team has figures.
+/// Checks that the only row of this operation, source and team has values.
 fn check_figure(rows: &[Value], op: &str, source: &str, (threads, pinned): (u64, bool)) {
     let is_it = |row: &&Value| {
         row["op"] == op
@@ -106,7 +106,7 @@ fn check_figure(rows: &[Value], op: &str, source: &str, (threads, pinned): (u64,
     assert!(found[0]["title"].as_str().is_some_and(|title| !title.is_empty()));
 }
 
-/// Every structure was given something and accounts for all of it.
+/// Checks that every structure was given something and accounts for all of it.
 fn check_sums(document: &Value, expected: usize) {
     assert_eq!(document["sums_exact"], true);
     let sums = list(document, "sums");
@@ -117,7 +117,7 @@ fn check_sums(document: &Value, expected: usize) {
     }
 }
 
-/// Every comparison whose other side was measured, once per source and team.
+/// Checks that there is every comparison whose other side was measured, once per source and team.
 fn check_ratios(document: &Value) {
     let others: Vec<&str> = accountable().chain(allocators()).chain(PERCID).collect();
     let mut expected = Vec::new();
@@ -215,8 +215,8 @@ fn check_wander(document: &Value) {
     }
 }
 
-/// Returns `true` if threads that are sent to and fro steal with strictly dense IDs, and far less
-/// with extra IDs; also if there is nothing to compare.
+/// Returns `true` if threads that wake each other steal with strictly dense IDs, and far less with
+/// extra IDs; also if there is nothing to compare.
 fn has_rare_steals(document: &Value) -> bool {
     let steals = |counter: &str| {
         let mut rows = list(document, "wander").iter();
@@ -244,7 +244,7 @@ fn every_source_can_be_the_chosen_one_and_everything_is_measured_with_every_team
 
 #[test]
 fn intermittent_counts_what_must_hold() {
-    // The kernel may take a page away at any time, but does not always.
+    // The kernel may reclaim a page at any time, but usually does not.
     until("bursts without a fault where memory is local", || {
         let document = json("bench intermittent --delay-ms 1,20 --bursts 4 --warmup 100 --json");
         check_rows(&document, &[1, 20]);
@@ -265,17 +265,17 @@ fn is_local(row: &Value) -> bool {
     row["index"] == "cpu" || row["index"] == "table"
 }
 
-/// Nothing is lost: a burst is timed, or the thread lost its CPU in the midst of it.
+/// Checks that no burst is lost: a burst is timed, or the thread was preempted during it.
 fn check_bursts(row: &Value, per_thread: u64) {
     let number = |key: &str| row[key].as_u64().expect("a number");
     let (timed, preempted) = (number("bursts_timed"), number("bursts_preempted"));
     let bursts = per_thread * number("threads");
-    // The first one of each thread, a hot one, is repeated where it was interrupted.
+    // The first burst of each thread, a hot one, is repeated if it was interrupted.
     assert!(timed <= bursts && timed + preempted >= bursts, "{row}");
     assert!(timed >= number("threads"), "{row}");
 }
 
-/// Every index that this machine has, once per delay.
+/// Checks that every index of this machine is there, once per delay.
 fn check_rows(document: &Value, delays: &[u64]) {
     let sources = available_sources(document);
     let missing = |index: &str| ["kernel", "table"].contains(&index) && !sources.contains(&index);
@@ -298,7 +298,7 @@ fn check_locality(row: &Value) {
         assert_eq!(number("indices_per_cpu_max"), 1.0, "{row}");
         assert_eq!(number("ids_used"), number("threads"), "{row}");
     }
-    // The negative control: an index that moves on is seen to move on.
+    // The negative control: an index that changes is reported as changing.
     if row["index"] == "forced-remote" && number("threads") >= 2.0 {
         assert!(number("indices_per_cpu_max") > 1.0, "{row}");
     }
@@ -331,7 +331,7 @@ fn allowed_cpus(document: &Value) -> impl Iterator<Item = &Value> {
     list(&document["machine"], "cpus").iter().filter(|cpu| cpu["allowed"] == true)
 }
 
-/// How many different values of `key` there are.
+/// Returns the number of different values of `key`.
 fn distinct<'a>(cpus: impl Iterator<Item = &'a Value>, key: &str) -> usize {
     let values: std::collections::BTreeSet<Option<u64>> =
         cpus.map(|cpu| cpu[key].as_u64()).collect();
@@ -365,7 +365,7 @@ fn parts_of_the_machine_follow_its_topology() {
     }
 }
 
-/// The processes that a running program has started.
+/// Returns the processes that a running program has started.
 fn children(of: &std::process::Child) -> Vec<String> {
     let path = format!("/proc/{pid}/task/{pid}/children", pid = of.id());
     let text = std::fs::read_to_string(path).expect("the kernel tells a process's children");
@@ -391,13 +391,13 @@ fn competitors_run_beside_the_benchmark_and_end_with_it() {
     };
     let mut overcommitted = competing(2);
     let competitors = children_when(&overcommitted, 2 * cpus);
-    // Each may run on one CPU, and does.
+    // Each may run on one CPU only, and uses it.
     for process in &competitors {
         let read = |name: &str| std::fs::read_to_string(format!("/proc/{process}/{name}"));
         let spent = || {
             let stat = read("stat").expect("it runs");
             let after_name = stat.rsplit(')').next().unwrap_or_default();
-            // User time is the fourteenth field, of which two are the number and the name.
+            // User time is the fourteenth field; the number and the name are the first two.
             after_name.split_whitespace().nth(11).and_then(|ticks| ticks.parse::<u64>().ok())
         };
         let before = spent();
@@ -406,14 +406,14 @@ fn competitors_run_beside_the_benchmark_and_end_with_it() {
         let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
         assert!(list.is_some_and(|list| list.trim().parse::<u32>().is_ok()), "{list:?}");
     }
-    // However the program ends, its competitors do.
+    // The competitors end with the program, for any reason.
     overcommitted.kill().expect("it runs");
     overcommitted.wait().expect("it has ended");
     until("the end of all", || {
         (!competitors.iter().any(|process| is_there(process))).then_some(())
     });
-    // The control: nobody competes where that is not asked for. Competitors would be there before
-    // the threads that take turns.
+    // The control: without the option there are no competitors. They would exist before the threads
+    // that take turns.
     let mut alone = competing(0);
     until("threads that take turns", || has_thread(&alone, "percid-turns").then_some(()));
     assert!(children(&alone).is_empty());
@@ -498,7 +498,7 @@ fn check_published(row: &Value, page: &str) {
     assert!(page.contains(&format!("{measured:.0}")), "{row}");
 }
 
-/// The document and the page of all parts.
+/// The document and the report of all parts.
 static EVERYTHING: LazyLock<(Value, String)> = LazyLock::new(|| {
     let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
     let file = folder.join(format!("bench-{}.html", std::process::id()));
@@ -524,27 +524,27 @@ fn check_memory(memory: &Value) {
     let number = |key: &str| memory[key].as_f64().unwrap_or_else(|| panic!("{key}: {memory}"));
     let copies = number("counters") * number("ids");
     assert!(number("ids") >= 1.0 && number("handles") >= 8.0 * number("counters"));
-    // What was written to is there: about eight bytes at least, and below a cache line.
+    // The written memory is resident: at least about eight bytes, and less than a cache line.
     assert!((7.5 * copies..64.0 * copies).contains(&number("copies")), "{memory}");
     let total = number("handles") + number("copies");
     assert_eq!(number("per_counter_and_id"), total / copies);
 }
 
-/// The program that prints lines, whose colours are left to it and these variables.
+/// Returns the program that prints lines, whose colours depend on it and these variables.
 fn lines(seconds: &str, variables: &[(&str, &str)]) -> Command {
     let mut command = command(&format!("--seconds {seconds}"));
     command.env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE").envs(variables.iter().copied());
     command
 }
 
-/// Output of `percid` in a pipe, without arguments but the time.
+/// Output of `percid` into a pipe, with no argument except the time.
 static PLAIN: LazyLock<String> = LazyLock::new(|| {
     let output = bounded(&mut lines("0.1", &[]));
     assert!(output.status.success());
     String::from_utf8(output.stdout).expect("text")
 });
 
-/// The first lines, after Ctrl-C.
+/// Returns the first lines, after Ctrl-C.
 fn first_lines(variables: &[(&str, &str)]) -> String {
     until_enough("something that was measured", |pause| {
         let child = lines("600", variables).spawn().expect("it starts");
@@ -591,13 +591,13 @@ fn the_page_has_all_that_the_document_has() {
     check_page("bench", page, 9, 1);
 }
 
-/// As pages write it: whole numbers without a point.
+/// Formats a value as reports do: whole numbers without a point.
 fn written(figure: &Value) -> String {
     figure.as_f64().unwrap_or_else(|| panic!("{figure}: no number")).to_string()
 }
 
-/// Looks at a page on which so many sections, with a chart each, need several CPUs: one CPU has
-/// nothing to show there.
+/// Checks a report. Some sections, with a chart each, need several CPUs: with one CPU they are
+/// empty.
 fn check_page(name: &str, html: &str, charts: usize, of_several: usize) {
     let is_alone = allowed(&json("info --json")) == 1;
     let nothing = if is_alone { of_several } else { 0 };

@@ -56,7 +56,7 @@ fn text_names_the_choice() {
     }
 }
 
-/// Nothing is lost, however long it is checked. Some counts need time on a busy machine.
+/// Nothing is lost in a check of any length. Some counts need time on a busy machine.
 #[test]
 fn a_check_counts_aborts_and_what_every_source_lost() {
     until_enough("every kind of abort, and a move for every source", |length| {
@@ -64,7 +64,7 @@ fn a_check_counts_aborts_and_what_every_source_lost() {
         let output = bounded(&mut command(&format!("info --check --seconds {length} --json")));
         let document = percid::document(&output);
         let check = &document["check"];
-        // It was too busy: longer.
+        // The machine was too busy: try a longer check.
         if !check["not_checked"].as_array().expect("a list").is_empty() {
             assert_eq!((output.status.code(), &check["as_promised"]), (Some(3), &Value::Null));
             return None;

@@ -1,4 +1,4 @@
-//! Ctrl-C: what was measured so far, and exit status 130.
+//! Ctrl-C: the output contains the measurements so far, and the exit status is 130.
 
 use crate::percid;
 
@@ -19,7 +19,7 @@ fn interrupted_after(arguments: &str, pause: Duration) -> Output {
     interrupted(child)
 }
 
-/// The document of a run that was interrupted late enough for rows of this name.
+/// Returns the document of a run that was interrupted late enough for rows of this name.
 fn interrupted_with(arguments: &str, rows: &str) -> Value {
     until_enough(arguments, |pause| {
         let document = document(&interrupted_after(arguments, pause));
@@ -45,8 +45,8 @@ fn mask_prints_what_was_measured() {
 fn intermittent_prints_what_was_measured() {
     let arguments = "bench intermittent --delay-ms 10000 --warmup 10 --json";
     let document = interrupted_with(arguments, "rows");
-    // Far less than the bursts of all: each thread has had a turn at most, unless this process
-    // was kept from pressing Ctrl-C through pauses of ten seconds.
+    // Far fewer than the bursts of all: each thread has had at most one turn, unless this process
+    // could not send Ctrl-C during pauses of ten seconds.
     let threads = percid::allowed(&document);
     for row in list(&document, "rows") {
         let timed = row["bursts_timed"].as_u64().expect("a number");
@@ -68,7 +68,7 @@ fn the_published_benchmark_prints_what_was_finished() {
     }
     let document = document(&interrupted(child));
     assert_eq!(document["interrupted"], true);
-    // What was forecast before is there.
+    // The forecasts were computed before, and are printed.
     let rows = list(&document["published"], "rows");
     assert!(!rows.is_empty());
     for row in rows {
@@ -78,7 +78,7 @@ fn the_published_benchmark_prints_what_was_finished() {
     }
 }
 
-/// All of them would take minutes.
+/// Interrupts at once: the complete runs would take minutes.
 #[test]
 fn at_once_is_early_enough() {
     for arguments in [
@@ -95,7 +95,8 @@ fn at_once_is_early_enough() {
 
 #[test]
 fn simulations_print_the_runs_that_are_over() {
-    // Thousands of runs of a tenth of a second each: some are over after a while, and never all.
+    // Thousands of runs of a tenth of a second each: some are finished after a while, and never
+    // all.
     let arguments = "sim run --seeds 20000 --policy per-cpu,percid-table --json";
     let document = interrupted_with(arguments, "rows");
     for row in list(&document, "rows") {
@@ -106,7 +107,7 @@ fn simulations_print_the_runs_that_are_over() {
     }
 }
 
-/// The table takes a second or so. Where Ctrl-C came later than that it is tried again.
+/// The table takes about a second. If Ctrl-C comes later than that, the test tries again.
 #[test]
 fn published_tables_that_were_not_finished_are_left_out() {
     until("a table that is not finished", || {

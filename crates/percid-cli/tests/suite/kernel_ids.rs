@@ -1,6 +1,6 @@
-//! What is found out about the running kernel's IDs. Which generation they are of depends on the
-//! kernel, and whether that can be decided on who else uses the CPUs;
-//! `PERCID_KERNEL_IDS=cache-local` and the like demand it.
+//! The reported behaviour of the running kernel's IDs. Their generation depends on the kernel, and
+//! the load of the CPUs decides whether it can be determined; `PERCID_KERNEL_IDS=cache-local` and
+//! the like require it.
 
 use crate::percid;
 

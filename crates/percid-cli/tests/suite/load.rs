@@ -1,6 +1,6 @@
-//! Measurements beside programs that never sleep: they end, and their times are not shown. No time
-//! is judged: the loops are runnable from before the first look of the program to after its last,
-//! whatever the scheduler does.
+//! Measurements next to programs that never sleep: they end, and their times are not shown. No time
+//! is judged: the loops are runnable from before the first sample of the program to after its last,
+//! independently of the scheduler.
 
 use crate::percid;
 
@@ -13,8 +13,8 @@ use percid::{allowed, bounded, command, document, list};
 struct Loops(Vec<Child>);
 
 impl Loops {
-    /// More than the machine has CPUs, even if each of the measuring program's threads were
-    /// mistaken for one of them. Waits until all have begun.
+    /// Starts more processes than the machine has CPUs, even if each of the measuring program's
+    /// threads were mistaken for one of them. Waits until all have begun.
     fn start() -> Loops {
         let cpus = list(&percid::json("info --json")["machine"], "cpus").len();
         let mut loops = Loops(Vec::new());
@@ -42,7 +42,7 @@ impl Drop for Loops {
     }
 }
 
-/// The program as people start it.
+/// Returns the program as users start it.
 fn judging(arguments: &str) -> Command {
     let mut command = command(arguments);
     command.env_remove("PERCID_BUSY");
@@ -71,7 +71,7 @@ fn beside_busy_loops_times_are_hidden_and_counts_are_not() {
     let output = bounded(&mut judging("info --check --seconds 1"));
     drop(loops);
     let text = String::from_utf8(output.stdout).expect("text");
-    // So busy that the kernel was not seen to abort anything.
+    // The machine may be so busy that no abort by the kernel was detected.
     let not_checked = output.status.code() == Some(3) && text.contains("NOT CHECKED");
     assert!(not_checked || output.status.success() && text.contains("as promised"), "{text}");
     if allowed(&kept) > 1 {

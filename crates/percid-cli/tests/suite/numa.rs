@@ -1,4 +1,4 @@
-//! `percid numa`. The process that publishes is the one that runs these tests.
+//! `percid numa`. The process with published balancers is the one that runs these tests.
 
 use crate::percid;
 
@@ -21,7 +21,7 @@ use serde_json::Value;
 
 const PAGE: usize = 4096;
 
-/// What is published is seen by all tests of this process: one at a time.
+/// Takes the lock of these tests: publications are visible to all tests of this process.
 fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
@@ -31,7 +31,7 @@ fn report(pid: u32, more: &str) -> Output {
     bounded(&mut command(&format!("numa report --pid {pid} {more}")))
 }
 
-/// Waits for as long as it takes.
+/// Returns a report on this process, however long that takes.
 fn own_report(more: &str) -> Output {
     report(std::process::id(), &format!("--timeout 600 {more}"))
 }
@@ -40,14 +40,14 @@ fn number(of: &Value) -> u64 {
     of.as_u64().unwrap_or_else(|| panic!("a number: {of}"))
 }
 
-/// A published balancer.
+/// Creates a published balancer.
 fn published() -> Balancer {
     let balancer = Balancer::new();
     balancer.publish().expect("a memfd and a thread");
     balancer
 }
 
-/// Ends a thread that runs beside a test, even where the test fails.
+/// Ends a thread that runs beside a test, even if the test fails.
 struct Over<'a>(&'a AtomicBool);
 
 impl Drop for Over<'_> {
@@ -56,7 +56,7 @@ impl Drop for Over<'_> {
     }
 }
 
-/// Whether this process is among those that publish, as the program says.
+/// Returns `true` if the program lists this process among those with balancers.
 fn is_listed(document: &Value) -> bool {
     let processes = list(document, "processes").iter();
     processes.map(|process| number(&process["pid"])).any(|pid| pid == u64::from(std::process::id()))
@@ -91,9 +91,9 @@ fn a_report_is_the_balancers_own() {
     for page in 0..40 {
         memory[first + page * PAGE] = 1;
     }
-    // Other tests of this process start threads, and these end, but not always in between.
+    // Other tests of this process start and end threads, possibly between the two reports.
     let (one, own) = until("as many threads in both reports", || {
-        // Without a thread that waits for it.
+        // Without a helper thread that waits for the program.
         let of_this = format!("numa report --pid {} --timeout 600 --json", std::process::id());
         let document = document(&command(&of_this).output().expect("it starts"));
         let [one] = list(&document, "balancers") else { panic!("one: {document}") };
@@ -114,7 +114,7 @@ fn a_report_is_the_balancers_own() {
         "unless a sandbox hides where pages are"
     );
     assert_eq!(of_region["skipped"].as_object().map(serde_json::Map::len), Some(7));
-    // Reports are made anew.
+    // Every report is computed anew.
     drop(region);
     let later = percid::document(&own_report("--json"));
     assert!(list(&later["balancers"][0], "regions").is_empty());
@@ -137,7 +137,7 @@ fn every_balancer_reports_for_itself_and_text_has_them_too() {
     assert!(!text.contains("balancer 3"), "{text}");
 }
 
-/// The file starts with a page and grows.
+/// The file starts with one page and grows.
 #[test]
 fn reports_may_be_large() {
     let _turn = turn();
@@ -205,13 +205,13 @@ fn a_child_of_fork_does_not_answer_for_its_parent() {
     assert!(child >= 0);
     if child == 0 {
         loop {
-            // SAFETY: the call takes nothing.
+            // SAFETY: the call takes no argument.
             unsafe { libc::pause() };
         }
     }
     let output = report(child as u32, "--json");
     let listed = json("numa --json");
-    // SAFETY: the child is this test's own, and has not been waited for.
+    // SAFETY: the child was started by this test, and has not been waited for.
     unsafe {
         libc::kill(child, libc::SIGKILL);
         libc::waitpid(child, std::ptr::null_mut(), 0);
@@ -222,13 +222,13 @@ fn a_child_of_fork_does_not_answer_for_its_parent() {
     assert!(!pids.contains(&(child as u64)) && is_listed(&listed), "{pids:?}");
 }
 
-/// A memfd of the name that balancers use, with these first bytes.
+/// Creates a memfd with the name that balancers use, with these first bytes.
 fn pretender(bytes: &[u8], seals: i32) -> File {
     let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
-    // SAFETY: the name is a terminated string.
+    // SAFETY: the name is a NUL-terminated string.
     let file = unsafe { libc::memfd_create(c"percid-numa".as_ptr(), flags) };
     assert!(file >= 0);
-    // SAFETY: the descriptor is new and nobody else's.
+    // SAFETY: the descriptor is new and nothing else owns it.
     let file = unsafe { File::from_raw_fd(file) };
     file.write_all_at(bytes, 0).expect("memory");
     // SAFETY: the call takes a descriptor and numbers.
@@ -237,7 +237,7 @@ fn pretender(bytes: &[u8], seals: i32) -> File {
     file
 }
 
-/// A header with this many answers and a length, and what is behind it.
+/// Returns a header with this many answers and a length, followed by `report`.
 fn pretended(version: u32, answers: u32, length: u64, report: &[u8]) -> Vec<u8> {
     let mut bytes = b"percidnb".to_vec();
     for word in [version, std::process::id(), 0, answers] {
@@ -249,8 +249,8 @@ fn pretended(version: u32, answers: u32, length: u64, report: &[u8]) -> Vec<u8> 
     bytes
 }
 
-/// What the program says of a process with such a file, whose answers are counted on when asked
-/// for. It waits half a second for an answer if there shall be none.
+/// Returns the program's message about a process with such a file. If `answers` is set, its answers
+/// are counted up on request; otherwise the program waits half a second.
 fn said_of(file: &File, answers: bool) -> String {
     let over = AtomicBool::new(false);
     let output = thread::scope(|scope| {
@@ -308,7 +308,7 @@ fn nothing_that_a_process_publishes_is_believed() {
         let watch = format!("numa watch {} --timeout 0.2", std::process::id());
         assert_eq!(bounded(&mut command(&watch)).status.code(), Some(1), "{expected}");
     }
-    // The positive control: the same with nothing wrong is a report.
+    // The positive control: the same without a fault is a report.
     let file = pretender(&pretended(1, 0, length, good), SHRINK);
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -324,7 +324,7 @@ fn nothing_that_a_process_publishes_is_believed() {
     });
 }
 
-/// The documents of `watch --json`, the last one apart.
+/// Returns the documents of `watch --json`, and the last one separately.
 fn lines(output: &Output) -> (Vec<Value>, Value) {
     let text = String::from_utf8_lossy(&output.stdout);
     let mut documents: Vec<Value> =
@@ -333,7 +333,7 @@ fn lines(output: &Output) -> (Vec<Value>, Value) {
     (documents, last)
 }
 
-/// A watch whose first interval was shown; `None` if it ended without one.
+/// Starts a watch and waits for its first interval; `None` if it ended without one.
 fn watching(arguments: &str) -> Option<(Child, BufReader<ChildStdout>)> {
     let mut child = start(arguments);
     let mut stdout = BufReader::new(child.stdout.take().expect("a pipe"));
@@ -344,7 +344,7 @@ fn watching(arguments: &str) -> Option<(Child, BufReader<ChildStdout>)> {
     None
 }
 
-/// The last line of a watch.
+/// Returns the last line of a watch.
 fn last_line(stdout: BufReader<ChildStdout>) -> Value {
     let last = stdout.lines().last().expect("a last line").expect("text");
     serde_json::from_str(&last).expect("a document")
@@ -362,7 +362,8 @@ fn a_watch_shows_as_many_intervals_as_asked_for() {
     assert_eq!(intervals.len(), 3);
     for interval in &intervals {
         for balancer in list(interval, "balancers") {
-            // By the balancer's own clock: each report is asked for after a pause of that length.
+            // Measured by the balancer's own clock: each report is requested after a pause of that
+            // length.
             assert!(number(&balancer["interval_ns"]) >= 200_000_000, "{balancer}");
         }
         assert_eq!(list(interval, "balancers").len(), 2);
@@ -380,7 +381,7 @@ fn a_watch_ends_with_what_it_watches() {
     let mut demo = start("numa demo --pairs 1000 --seconds 0.3 --memory 2M --threads 1 --json");
     let mut stderr = BufReader::new(demo.stderr.take().expect("a pipe"));
     let watch = format!("numa watch {} --interval 0.1 --timeout 600 --json", demo.id());
-    // Each second run publishes, and ends too early where the watch is not quick.
+    // Each second run publishes, and may end before a slow watch reads it.
     let (mut watch, stdout) = until("an interval of a run that publishes", || {
         assert!(reads(&mut stderr, "shows it"), "it tells that it publishes");
         watching(&watch)
@@ -407,15 +408,15 @@ fn a_watch_of_nothing_is_an_error_and_of_something_can_be_ended() {
     let (child, stdout) = watching(&watch).expect("an interval");
     interrupted(child);
     assert_eq!(last_line(stdout)["interrupted"], true);
-    // A publication that ends.
+    // The other case: a publication that ends.
     let (child, stdout) = watching(&watch).expect("an interval");
     drop(balancer);
     assert_eq!(last_line(stdout)["ended"], true);
     assert_eq!(ended(child).status.code(), Some(0));
 }
 
-/// A demonstration in which threads wrote at the beginning and at the end of each run: on a busy
-/// machine a run may have to be longer.
+/// Runs a demonstration in which threads wrote at the beginning and at the end of each run: on a
+/// busy machine a run may have to be longer.
 fn demonstration(arguments: &str) -> Value {
     until_enough("bytes that were written in each part of each run", |length| {
         let seconds = (2 * length).as_secs_f64();
@@ -451,7 +452,7 @@ fn a_demonstration_has_figures_of_both_runs() {
     }
 }
 
-/// The switch of the kernel's balancing; `None` if this kernel has none.
+/// Returns the switch of the kernel's balancing; `None` if this kernel has none.
 fn kernel_balancing() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/sys/kernel/numa_balancing").ok()?;
     text.trim().parse().ok()
@@ -472,7 +473,7 @@ fn a_demonstration_compares_pairs_in_turns_and_bounds_its_figure() {
     assert_eq!((number(&estimate["pairs"]), figure(comparison, "confidence")), (3, 0.95));
     let [ratio, low, high] = ["ratio", "low", "high"].map(|name| figure(estimate, name));
     assert!(low <= ratio && ratio <= high, "{estimate}");
-    // The ratios are with balancing to without, whichever came first.
+    // The ratios are with balancing to without, in either order of the runs.
     for (pair, ratio) in list(comparison, "ratios").iter().enumerate() {
         let last = |balanced: bool| {
             let of_pair = runs[2 * pair..2 * pair + 2].iter();
@@ -511,7 +512,7 @@ fn a_demonstration_of_one_pair_has_no_gain_and_the_kernels_balancing_comes_first
     );
 }
 
-/// At once, and in the midst of a run: of its first part or its second.
+/// Interrupts at once, and during a run: in its first part or its second.
 #[test]
 fn a_demonstration_can_be_ended() {
     for pause in [0, 300] {
@@ -555,8 +556,8 @@ fn the_cost_of_the_kernels_balancing_has_a_verdict_or_the_reason_for_none() {
         let reason = "one node has memory: there is nothing to balance";
         assert_eq!(verdict["reason"], reason);
     }
-    // Busy meanwhile, and as long as that takes to be seen: the kernel counts run time in
-    // hundredths of a second, and may count none.
+    // Keep the CPU busy until the kernel reports it: the kernel counts run time in hundredths of a
+    // second, and may count none.
     let over = AtomicBool::new(false);
     let own = thread::scope(|scope| {
         let _over = Over(&over);
@@ -572,7 +573,7 @@ fn the_cost_of_the_kernels_balancing_has_a_verdict_or_the_reason_for_none() {
             own["share_of_machine"].is_number().then_some(own)
         })
     });
-    // Every thread is on a node, where the kernel notes what balancing saw of threads.
+    // Every thread is on a node, if the kernel records the detected accesses of threads.
     if own["threads"].is_object() {
         let nodes = own["by_node"].as_object().expect("nodes");
         assert!(nodes.values().map(|node| number(&node["threads"])).sum::<u64>() > 0, "{own}");

@@ -1,5 +1,5 @@
-//! `percid sim`: what it prints, what it refuses, and the pages it writes. Figures are not judged
-//! here: that is done where they are simulated.
+//! `percid sim`: its output, its error messages, and its reports. Values are not judged here, but
+//! in the tests of the simulations.
 
 use crate::percid;
 
@@ -15,7 +15,7 @@ use percid_browser::{Browser, Frame, Scheme};
 use percid_sim::machine::Machine;
 use serde_json::Value;
 
-/// A folder of this test's own.
+/// Returns an empty folder for this test.
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("sim-{name}"));
     let _ = fs::remove_dir_all(&folder);
@@ -102,7 +102,8 @@ fn rows_say_what_bursts_found_and_what_it_took() {
             assert!(row["work"][key].is_u64(), "{key}: {row}");
         }
     }
-    // The program may use 8 CPUs at a time and moves: CPU numbers are many, percid's IDs are few.
+    // The program may use 8 CPUs at a time and moves: it uses many CPU numbers, and few of percid's
+    // IDs.
     assert!(number(&rows[0], "ids_bound") > number(&rows[1], "ids_bound"));
 }
 
@@ -208,7 +209,7 @@ fn text_shows_every_policy_and_every_share() {
     }
 }
 
-// ---- files of one's own ----
+// ---- custom files ----
 
 #[test]
 fn a_file_of_ones_own_is_simulated_without_compiling_anything() {
@@ -233,7 +234,7 @@ fn a_file_of_ones_own_is_simulated_without_compiling_anything() {
     assert_eq!(results["workload"]["name"], "own-pool");
 }
 
-/// The machine that a command prints the file of.
+/// Parses the machine file that a command printed.
 fn machine_of(printed: &Value) -> Machine {
     Machine::parse(text(printed, "text")).unwrap_or_else(|fault| panic!("{fault}\n{printed}"))
 }
@@ -255,7 +256,7 @@ fn this_machine_is_a_file_too() {
         assert_eq!(results["machine"][key], count, "{key}");
     }
     assert!(machine.costs.hot_ns.origin.starts_with("measured here"));
-    // What was printed is simulated as what it was printed from.
+    // The printed file yields the same simulation as its origin.
     let path = folder("this").join("this.toml");
     fs::write(&path, text(&shown, "text")).expect("written");
     let again = json(&format!("sim show machine {} --json", path.display()));
@@ -292,7 +293,7 @@ fn what_lscpu_prints_is_a_machine_to_simulate() {
     let costs = list(machine, "numbers").iter().find(|cost| cost["name"] == "same_l3_ns");
     let origin = text(costs.expect("a cost"), "origin").to_owned();
     assert!(origin.starts_with("assumption: as for 2 x Intel Xeon Platinum 8275CL ("), "{origin}");
-    // Standard input, and its name where nothing else is.
+    // Standard input, and its name if nothing else is given.
     let input = fs::File::open(&path).expect("opened");
     let piped = bounded(command("sim import -").stdin(input));
     let piped = String::from_utf8_lossy(&piped.stdout).into_owned();
@@ -320,7 +321,7 @@ fn a_base_is_found_beside_the_file_that_names_it() {
     assert!(said.contains("mine.toml: line 1: base: ") && said.contains("a circle: "), "{said}");
 }
 
-/// The examples of docs/simulator.md. Of two only a part is printed there.
+/// The examples of docs/simulator.md. For two of them only a part is printed there.
 #[test]
 fn the_examples_of_the_manual_can_be_simulated() {
     let folder = folder("manual");
@@ -684,14 +685,14 @@ fn check_bounds(part: &Value) -> bool {
     all
 }
 
-/// Runs `sim paper`: whether bounds hold decides about the exit status, and here about nothing.
+/// Runs `sim paper`. Its exit status depends on the bounds, but the test does not.
 fn paper(arguments: &str) -> (Value, Vec<u8>) {
     let output = bounded(&mut command(&format!("sim paper {arguments} --json")));
     let document = document(&output);
     let parts = PARTS.map(|part| document.get(part));
     let parts: Vec<&Value> = parts.into_iter().flatten().collect();
     let parts = if parts.is_empty() { vec![&document] } else { parts };
-    // Each is checked, also after one that is not within.
+    // Each part is checked, even after one outside its bounds.
     let within: Vec<bool> = parts.iter().map(|part| check_bounds(part)).collect();
     let status = if within.iter().all(|&within| within) { 0 } else { 1 };
     assert_eq!(output.status.code(), Some(status), "{arguments}: {}", stderr(&output));
@@ -736,7 +737,7 @@ fn check_predictions(part: &Value) {
     for row in rows {
         assert!(!text(row, "what").is_empty() && !text(row, "source").is_empty(), "{row}");
         assert!(kinds.contains(&text(row, "kind")), "{row}");
-        // Differences have a sign.
+        // Only differences may be negative.
         assert!(number(row, "model") >= 0.0 || text(row, "unit") == "%", "{row}");
         let bound = &row["bound"];
         assert!(bound["within"].is_array() || !text(bound, "no-bound").is_empty(), "{row}");
@@ -747,7 +748,7 @@ fn check_predictions(part: &Value) {
     }
 }
 
-/// The fits are judged where they are made. How they are shown is tested beside that.
+/// The fits are judged in their own tests. Their presentation is tested next to it.
 #[test]
 #[ignore = "long: fits to ten parts of a table"]
 fn rows_left_out_of_the_fit_are_predicted_and_bounded() {
@@ -817,8 +818,8 @@ fn check_keys(part: &str, figures: &Value) {
     }
 }
 
-/// The page has the figures of the part, and says once where the published ones come from. The
-/// predictions have a column for that.
+/// Checks that the report has the values of the part, and names the origin of the published ones
+/// once. The predictions have a column for it.
 fn check_page(part: &str, figures: &Value, html: &str) {
     let has = |figure: f64| html.contains(&figure.to_string());
     match part {
@@ -843,13 +844,15 @@ fn check_page(part: &str, figures: &Value, html: &str) {
     check_results(html);
 }
 
-/// How often a page says who measured, and who counted, what was published.
+/// Returns the numbers of notes in a report that published values were measured, and counted, by
+/// others.
 fn origins(html: &str) -> [usize; 2] {
     let by = ["published: measured by others.", "published: counted by others"];
     by.map(|said| html.matches(said).count())
 }
 
-/// All but the largest. How that is shown is tested beside it, with figures that are made up.
+/// Covers all parts except the largest. Its presentation is tested next to it, with invented
+/// values.
 #[test]
 #[ignore = "slow: simulates four tables"]
 fn published_tables_have_their_keys_and_a_page() {
@@ -867,8 +870,8 @@ fn published_tables_have_their_keys_and_a_page() {
     }
 }
 
-/// The table comes first, and takes a third of the time: that of the CPUs, which a busy machine does
-/// not change, so that some power of two is within the other two thirds.
+/// The table comes first, and takes a third of the CPU time, also on a busy machine. So some power
+/// of two is within the other two thirds.
 #[test]
 #[ignore = "long: simulates the largest table until it is interrupted late enough"]
 fn a_published_table_that_was_finished_is_shown_after_ctrl_c() {
@@ -904,11 +907,11 @@ fn published_tables_have_their_keys_a_page_and_the_same_bytes_for_the_same_seed(
         let (mut alone, _) = paper(part);
         assert_eq!(alone["interrupted"], false);
         alone.as_object_mut().expect("keys").remove("interrupted");
-        // Written out, so that every digit counts.
+        // Compare the texts, so that every digit counts.
         assert_eq!(alone.to_string(), whole[part].to_string(), "{part} alone and among all");
     }
     assert_eq!(origins(&html), [3, 1]);
-    // Each part has a heading in the list of sections; what belongs to it stands below it.
+    // Each part has a heading in the list of sections; its subsections are below it.
     let (_, contents) = html.split_once("<nav").expect("a list of sections");
     let contents = contents.split("</nav>").next().expect("its end");
     assert_eq!(contents.matches("<li>").count(), 5, "{contents}");
@@ -937,7 +940,8 @@ fn a_comparison_has_a_page_with_all_its_numbers_and_plots() {
         }
         assert!(html.contains(&format!(">{}<", row["memory"])), "{row}");
     }
-    // Costs over what is swept and as dots; shares of bursts and of cost; a time line of each policy.
+    // Costs over the swept parameter and as dots; shares of bursts and of cost; a timeline of each
+    // policy.
     check_results(&html);
     look_at(&folder, "run", &html, 2 + 2 + 2);
     let again = bounded(&mut command(&arguments));
@@ -945,7 +949,7 @@ fn a_comparison_has_a_page_with_all_its_numbers_and_plots() {
     assert!(fs::read_to_string(&page).expect("written again") == html, "the same page");
 }
 
-/// The largest machine, all policies and 20 000 stays of IDs on CPUs.
+/// The largest machine, all policies and 20 000 spans of IDs on CPUs.
 #[test]
 #[ignore = "slow: simulates more than other pages need"]
 fn a_large_comparison_has_a_page_too() {

@@ -1,5 +1,5 @@
-//! `percid sim numa`: what it prints, what it refuses, and the page it writes. Figures are not
-//! judged here: that is done where they are simulated.
+//! `percid sim numa`: its output, its error messages, and its report. Values are not judged here,
+//! but in the tests of the simulations.
 
 use crate::percid;
 
@@ -10,7 +10,7 @@ use percid::page::{check_results, look_at};
 use percid::{bounded, command, json, list};
 use serde_json::Value;
 
-/// A folder of this test's own.
+/// Returns an empty folder for this test.
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("sim-numa-{name}"));
     let _ = fs::remove_dir_all(&folder);
@@ -45,7 +45,7 @@ fn every_workload_of_memory_on_the_list_can_be_shown_and_simulated() {
     }
 }
 
-/// Of the rules, the tiers alone move memory to the nodes without CPUs that a file gives.
+/// Only the tiers move memory to the nodes without CPUs of a file.
 #[test]
 fn memory_goes_to_nodes_without_cpus_and_returns() {
     let machine = folder("tiers").join("slow.toml");

@@ -1,5 +1,5 @@
-//! `percid sim sweep`, by a program that has it: this one if it is built with the feature sweep, or the
-//! one that `PERCID_COMMAND` names.
+//! `percid sim sweep`, by a program that supports it: this one if it is built with the feature
+//! sweep, or the one that `PERCID_COMMAND` names.
 
 #[cfg(not(feature = "sweep"))]
 #[test]
@@ -25,7 +25,7 @@ mod built_in {
     const SPACE: &str = "--machine cascade-lake --workload container --policy per-cpu,percid-table \
                          --set duration_ms=20 --set allowed=4,8 --seeds 20";
 
-    /// Whether there is such a program.
+    /// Returns `true` if there is such a program.
     fn is_there() -> bool {
         let is_there = cfg!(feature = "sweep") || env::var_os("PERCID_COMMAND").is_some();
         if !is_there {
@@ -107,7 +107,7 @@ mod built_in {
             let ns = |row: &Value| row["ns_per_burst"].as_f64().expect("a number");
             rows.iter().map(|row| ns(row).round() as i64).collect()
         };
-        // The command weighs by bursts, of which all runs have about as many.
+        // The command weights runs by their bursts, of which all runs have about as many.
         for (one, other) in means(list(&found, "rows")).iter().zip(means(list(&run, "rows"))) {
             assert!((one - other).abs() <= other / 50, "{one} {other}");
         }

@@ -1,4 +1,4 @@
-//! What hwloc writes: `lstopo --of xml`, of versions 1 to 3.
+//! Parser for the output of hwloc: `lstopo --of xml`, of versions 1 to 3.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,13 @@ use percid_sim::distances::Distances;
 use super::{Fault, Imported, remark_on_no_node};
 use crate::placing::{Described, without_gaps};
 
-/// Reads the objects of the tree. Which CPUs an object has stands in its attribute `cpuset`, in all
-/// versions; where a NUMA node stands in the tree differs.
+/// Reads the objects of the tree. All versions store the CPUs of an object in its attribute
+/// `cpuset`; the position of a NUMA node in the tree differs.
 pub(super) fn read(text: &str) -> Result<Imported, Fault> {
-    // hwloc's files name a document type, which is not looked at.
+    // hwloc's files name a document type, which is ignored.
     let options = ParsingOptions { allow_dtd: true, ..ParsingOptions::default() };
     let document = Document::parse_with_options(text, options).map_err(|fault| {
-        // The character that was found instead may be the end of a line.
+        // The unexpected character may be the end of a line.
         let found = fault.to_string().replace('\n', "\\n").replace('\r', "\\r");
         Fault::in_line(fault.pos().row as usize, format!("expected XML: {found}"))
     })?;
@@ -25,7 +25,7 @@ pub(super) fn read(text: &str) -> Result<Imported, Fault> {
     let mut cpus = BTreeMap::new();
     for object in objects(&document).filter(|object| object.attribute("type") == Some("PU")) {
         let cpu = number(&object, "os_index")?;
-        // Where no cores are told each CPU is one: no core that is told has a number below 0.
+        // Without described cores each CPU is a core. No described core has a number below 0.
         let core = -1 - i64::from(cpu);
         let described = Described { cpu, core, l3: None, socket: None, node: None };
         if cpus.insert(cpu, described).is_some() {
@@ -43,7 +43,7 @@ pub(super) fn read(text: &str) -> Result<Imported, Fault> {
         }
         let Some(part) = Part::of(&object) else { continue };
         for cpu in cpu_set(&object)? {
-            // Those that the kernel does not let this program use have no PU.
+            // CPUs that the kernel does not let this program use have no PU.
             if let Some(described) = cpus.get_mut(&cpu) {
                 part.note(described, seen as i64);
             }
@@ -101,18 +101,18 @@ pub(super) fn read(text: &str) -> Result<Imported, Fault> {
 /// which it numbers first.
 struct Memory {
     os_index: u32,
-    /// Whether it is another kind of memory than the usual one.
+    /// `true` if it is another kind of memory than the usual one.
     is_special: bool,
     cpus: Vec<u32>,
 }
 
-/// Nodes with memory and no CPUs that are simulated at most.
+/// Maximum number of simulated nodes with memory and without CPUs.
 const MOST_MEMORY_ONLY: usize = 1024;
 
-/// The flag of a table of latencies, among those of what it says.
+/// The flag of a latency table, among those of its attribute `kind`.
 const MEANS_LATENCY: u32 = 4;
 
-/// The table of latencies between nodes, numbered as the kernel does, if there is one.
+/// Returns the table of latencies between nodes, with the kernel's numbers, if there is one.
 fn latencies<'a>(document: &'a Document<'_>) -> Option<Node<'a, 'a>> {
     document.descendants().find(|node| {
         let kind = node.attribute("kind").and_then(|kind| kind.parse().ok()).unwrap_or(0);
@@ -123,7 +123,8 @@ fn latencies<'a>(document: &'a Document<'_>) -> Option<Node<'a, 'a>> {
     })
 }
 
-/// The rows and columns of these nodes, in this order; `None` if one of them has none.
+/// Returns the rows and columns of these nodes, in this order; `None` if the table lacks one of
+/// them.
 fn distances(table: &Node<'_, '_>, order: &[u32]) -> Result<Option<Distances>, Fault> {
     let [indexes, values] = ["indexes", "u64values"].map(|name| numbers(table, name));
     let (indexes, values) = (indexes?, values?);
@@ -140,7 +141,7 @@ fn distances(table: &Node<'_, '_>, order: &[u32]) -> Result<Option<Distances>, F
     Ok(Some(Distances { nodes: places.iter().map(row).collect(), origin }))
 }
 
-/// The numbers in elements of this name; a long table is in several.
+/// Returns the numbers in elements of this name; a long table is split into several.
 fn numbers(table: &Node<'_, '_>, name: &str) -> Result<Vec<u32>, Fault> {
     let elements = table.children().filter(|child| child.has_tag_name(name));
     let words = elements.filter_map(|element| element.text()).flat_map(str::split_whitespace);
@@ -156,7 +157,7 @@ fn objects<'a>(document: &'a Document<'_>) -> impl Iterator<Item = Node<'a, 'a>>
     document.descendants().filter(|node| node.has_tag_name("object"))
 }
 
-/// What a CPU is part of, beside its node.
+/// A part of the machine that contains the CPU, except its node.
 #[derive(Clone, Copy)]
 enum Part {
     Core,
@@ -169,7 +170,7 @@ impl Part {
         match object.attribute("type")? {
             "Core" => Some(Part::Core),
             "L3Cache" => Some(Part::L3),
-            // Version 1 calls all caches by one name, and packages sockets in its oldest files.
+            // Version 1 uses one name for all caches, and its oldest files call packages sockets.
             "Cache" if object.attribute("depth") == Some("3") => Some(Part::L3),
             "Package" | "Socket" => Some(Part::Socket),
             _ => None,
@@ -195,7 +196,7 @@ fn number(object: &Node<'_, '_>, name: &str) -> Result<u32, Fault> {
     text.parse().map_err(|_| fault(object, format!("expected a number in {name}, found {text:?}")))
 }
 
-/// The CPUs of an object. A set is written in groups of 32 bits, the last CPUs first:
+/// Parses the CPUs of an object. A set is written in groups of 32 bits, the last CPUs first:
 /// `0x00000001,0x0000ffff`; a group in the middle that is 0 may be empty.
 fn cpu_set(object: &Node<'_, '_>) -> Result<Vec<u32>, Fault> {
     let set = object.attribute("cpuset").unwrap_or_default();

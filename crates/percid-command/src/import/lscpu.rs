@@ -1,14 +1,15 @@
-//! What `lscpu` prints.
+//! Parser for the output of `lscpu`.
 
 use serde_json::{Map, Value};
 
 use super::{Fault, Imported};
 use crate::placing::{Described, without_gaps};
 
-/// The columns of one CPU, by their names in small letters.
+/// The columns of one CPU, by their names in lower case.
 type Columns<'a> = Vec<(String, &'a str)>;
 
-/// The table of `lscpu -p`: comments, the last of which names the columns, and a line for each CPU.
+/// Parses the table of `lscpu -p`: comments, the last of which names the columns, and a line for
+/// each CPU.
 pub(super) fn read_table(text: &str) -> Result<Imported, Fault> {
     let mut names: Vec<String> = Vec::new();
     let mut cpus = Vec::new();
@@ -26,8 +27,9 @@ pub(super) fn read_table(text: &str) -> Result<Imported, Fault> {
     imported(&cpus)
 }
 
-/// The values of a CPU. Columns are separated by commas, and those of caches may be separated by
-/// colons within one. Where CPUs differ, lscpu leaves out the last caches of those that have fewer.
+/// Returns the values of a CPU. Columns are separated by commas; those of caches may be separated
+/// by colons within one column. If CPUs differ, lscpu leaves out the last caches of those that have
+/// fewer.
 fn row<'a>(line: &'a str, names: &[String]) -> Result<Vec<&'a str>, String> {
     let mut cells: Vec<&str> = split(line, ',').collect();
     let (columns, found) = (names.len(), cells.len());
@@ -50,7 +52,7 @@ fn row<'a>(line: &'a str, names: &[String]) -> Result<Vec<&'a str>, String> {
     Ok(values)
 }
 
-/// Whether a column is that of a cache: `l3`, `l1d`, or all of them: `l1d:l1i:l2:l3`.
+/// Returns `true` for a column of a cache: `l3`, `l1d`, or all of them: `l1d:l1i:l2:l3`.
 fn is_cache(name: &str) -> bool {
     let level = name.strip_prefix('l').unwrap_or("");
     level.starts_with(|first: char| first.is_ascii_digit())
@@ -60,7 +62,7 @@ fn split(line: &str, between: char) -> impl Iterator<Item = &str> {
     line.split(between).map(str::trim)
 }
 
-/// The document of `lscpu --json --extended`.
+/// Parses the document of `lscpu --json --extended`.
 pub(super) fn read_json(text: &str) -> Result<Imported, Fault> {
     let document: Value = serde_json::from_str(&without_dashes(text)).map_err(|fault| {
         Fault::in_line(fault.line(), format!("expected JSON as lscpu prints it: {fault}"))
@@ -89,7 +91,7 @@ pub(super) fn read_json(text: &str) -> Result<Imported, Fault> {
     imported(&cpus)
 }
 
-/// A text in which `null` stands where util-linux writes a dash in place of a number that an
+/// Returns the text with `null` in place of the dash that util-linux writes for a number that an
 /// offline CPU does not have.
 fn without_dashes(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
@@ -110,7 +112,7 @@ fn without_dashes(text: &str) -> String {
     plain
 }
 
-/// Names and values; older versions write numbers as texts.
+/// Returns names and values; older versions write numbers as strings.
 fn texts(entry: &Map<String, Value>) -> Vec<(String, String)> {
     let text = |value: &Value| match value {
         Value::String(text) => text.clone(),
@@ -120,7 +122,7 @@ fn texts(entry: &Map<String, Value>) -> Vec<(String, String)> {
     entry.iter().map(|(name, value)| (name.clone(), text(value))).collect()
 }
 
-/// None if the CPU is not online: such ones have no core.
+/// Returns the CPU; `None` if it is offline: such CPUs have no core.
 fn cpu(columns: &Columns<'_>) -> Result<Option<Described>, String> {
     let number = |name: &str| -> Result<Option<i64>, String> {
         match columns.iter().find(|(column, _)| column == name) {

@@ -1,4 +1,4 @@
-//! Machines as other programs describe them.
+//! Machine models from the output of other programs.
 
 mod hwloc;
 mod lscpu;
@@ -12,22 +12,22 @@ use percid_sim::topology::Topology;
 
 use crate::placing::Described;
 
-/// A machine without prices.
+/// A machine without a cost model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Imported {
-    /// The processor's name, if it is said.
+    /// The processor's name, if the text contains it.
     pub name: Option<String>,
-    /// Where the CPUs sit. They are numbered without gaps, in the order of their numbers. Nodes
-    /// that have memory and no CPUs come last, in the order of their numbers.
+    /// The positions of the CPUs. They are numbered without gaps, in the order of their numbers.
+    /// Nodes that have memory and no CPUs come last, in the order of their numbers.
     pub topology: Topology,
-    /// What could not be taken over as it is, in sentences without a full stop.
+    /// Data that could not be imported unchanged, in sentences without a full stop.
     pub remarks: Vec<String>,
 }
 
-/// Why a text describes no machine.
+/// The reason why a text describes no machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// The line, counted from 1, if it is one.
+    /// The number of the faulty line, counted from 1, if the fault is in one line.
     line: Option<usize>,
     expected: String,
 }
@@ -53,7 +53,7 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
-/// Says which CPUs are in no node, where others are in one: they count as a node of their own.
+/// Returns a remark on the CPUs without a node, if others have one: they count as a separate node.
 fn remark_on_no_node(cpus: &[Described]) -> Option<String> {
     let without = cpus.iter().filter(|cpu| cpu.node.is_none()).map(|cpu| cpu.cpu);
     let without = cpu_list::write(without.collect::<Vec<u32>>());
@@ -62,15 +62,15 @@ fn remark_on_no_node(cpus: &[Described]) -> Option<String> {
     (some_are_in_one && !without.is_empty()).then(remark)
 }
 
-/// The CPUs that are simulated at most.
+/// Maximum number of simulated CPUs.
 const MOST_CPUS: usize = 8192;
 
-/// Reads what `lscpu -p`, `lscpu --json --extended` or hwloc's `lstopo --of xml` print; which of
-/// them it is shows in how it begins.
+/// Reads the output of `lscpu -p`, `lscpu --json --extended` or hwloc's `lstopo --of xml`. The
+/// format is detected from its beginning.
 ///
 /// # Errors
 ///
-/// What it is not: the line where there is one, and what was expected.
+/// Returns the line of the fault, if there is one, and the expected text.
 pub fn read(text: &str) -> Result<Imported, Fault> {
     let imported = match text.trim_start().as_bytes().first() {
         Some(b'<') => hwloc::read(text),

@@ -1,5 +1,5 @@
-//! Machines as `lscpu` and hwloc describe them: one with two sockets, each with two caches of two
-//! cores of two hardware threads; and a virtual machine, as its programs printed it.
+//! Machines from the output of `lscpu` and hwloc: one with two sockets, each with two caches of two
+//! cores of two hardware threads; and a virtual machine with real output.
 
 use crate::import::{self, Imported};
 use percid_sim::machine::Machine;
@@ -25,7 +25,7 @@ fn fault(text: &str) -> String {
     said
 }
 
-/// What `percid sim import` would print, read again.
+/// Parses the file that `percid sim import` would print.
 fn as_file(imported: &Imported) -> Machine {
     let text = Machine::places_to_toml("imported", &imported.topology, "epyc-9654");
     Machine::parse(&text).unwrap_or_else(|fault| panic!("{fault}\n{text}"))
@@ -59,7 +59,7 @@ fn a_virtual_machine_is_read_as_its_programs_describe_it() {
     }
 }
 
-/// Without the second thread of core 3, and with CPU 5 switched off.
+/// Leaves out the second thread of core 3, and switches CPU 5 off.
 #[test]
 fn machines_need_not_be_regular_and_offline_cpus_leave_no_gap() {
     let table = TABLE.replace("11,3,0,0,,3,3,3,1\n", "").replace("5,5,1,1,,5,5,5,2", "5,,,,,,,,");
@@ -81,7 +81,7 @@ fn columns_may_come_in_any_order_and_some_may_lack() {
     assert_eq!(read(&older), read(JSON));
 }
 
-/// Of four CPUs two are in a node, and the file has the distances of that one only.
+/// Two of four CPUs are in a node, and the file has the distances of that one only.
 #[test]
 fn cpus_in_no_node_are_one_of_their_own() {
     let imported = read(include_str!("../../tests/fixtures/cpus-in-no-node.xml"));
@@ -101,7 +101,7 @@ fn cpus_in_no_node_are_one_of_their_own() {
     assert!(another.remarks[0].contains("none for some of them"), "{another:?}");
 }
 
-/// Two nodes of usual memory, and two of fast memory over the same CPUs, of each kind of file.
+/// Two nodes of usual memory, and two of fast memory for the same CPUs, in each kind of file.
 #[test]
 fn a_second_node_over_the_same_cpus_has_memory_only() {
     let cpus =
@@ -132,13 +132,14 @@ fn a_second_node_over_the_same_cpus_has_memory_only() {
         assert_eq!(machine.topology.memory_only(), 2);
         assert_eq!(machine.topology.distances(), Some(found));
     }
-    // Where the kernel numbers the fast memory first, the kind of memory tells.
+    // If the kernel numbers the fast memory first, the kind of memory decides.
     let swapped = of([node(0, hbm, 3), node(1, hbm, 12), node(2, "", 3), node(3, "", 12)]);
     let found = swapped.topology.distances().expect("a table").nodes.clone();
     assert_eq!((found[0][0], found[0][1]), (10, 23));
 }
 
-/// util-linux writes no value that JSON has where an offline CPU has no number.
+/// util-linux writes a dash, which is not valid JSON, for a number that an offline CPU does not
+/// have.
 #[test]
 fn a_bare_dash_is_no_number() {
     let dash = include_str!("../../tests/fixtures/bare-dash.json");
@@ -166,7 +167,7 @@ fn rows_without_the_last_caches_are_read() {
     assert!(fault(&format!("{ragged}2,2,0,,,2,2,2,2,2\n")).contains("found 10"));
 }
 
-/// The sample machines of hwloc and util-linux, or any others. Their packages of sources have them:
+/// The sample machines of hwloc and util-linux, or any others. Their source packages contain them:
 /// those of hwloc in tests/hwloc/xml, the others as directories for `lscpu --sysroot`.
 #[test]
 #[ignore = "long: the sample machines of other projects, in the directory PERCID_SAMPLE_MACHINES"]
@@ -194,7 +195,7 @@ fn sample_machines_are_read_or_refused_for_what_they_are() {
     println!("{read} read, {} refused: {refused:#?}", refused.len());
 }
 
-/// Nodes are numbered anew, as their CPUs come, and so are rows and columns.
+/// Nodes are renumbered in the order of their CPUs, and so are rows and columns.
 #[test]
 fn distances_follow_their_nodes() {
     let node = |node: u32, cpu: u32| {
@@ -224,7 +225,7 @@ fn distances_follow_their_nodes() {
     assert_eq!(bandwidths.distances(), None);
 }
 
-/// More than 32 CPUs have sets of several groups, of which those without a CPU may be empty.
+/// Sets of more than 32 CPUs have several groups; those without a CPU may be empty.
 #[test]
 fn sets_of_many_cpus_are_read() {
     let pu =
@@ -289,7 +290,7 @@ fn what_describes_no_machine_is_answered_with_what_was_expected() {
     assert!(fault(&format!("# CPU,Core,Socket\n{many}")).contains("at most 8192 CPUs, found 8193"));
 }
 
-/// Damage at random: read or refused in one line, and never a panic.
+/// Texts with random damage are read or refused in one line, and never cause a panic.
 #[test]
 fn damaged_texts_are_read_or_refused() {
     let mut random = Random::new(20_261_123);

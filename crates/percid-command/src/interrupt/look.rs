@@ -1,12 +1,12 @@
-//! Sleeps in pieces: where the system has no `ppoll`, a sleeping thread looks now and then whether
-//! the signal has come.
+//! Sleeping in pieces: if the system has no `ppoll`, a sleeping thread regularly checks for the
+//! signal.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The longest time until Ctrl-C is noticed.
+/// The longest time until Ctrl-C is detected.
 const PIECE: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]
@@ -17,12 +17,12 @@ impl Wake {
         Ok(Wake)
     }
 
-    /// The flag says enough.
+    /// Does nothing: the flag suffices.
     pub(super) fn by(&self, _signal: i32) -> io::Result<()> {
         Ok(())
     }
 
-    /// Sleeps for a time, or until a signal has come.
+    /// Sleeps for a time, or until a signal has arrived.
     pub(super) fn sleep(&self, duration: Duration, come: &AtomicBool) {
         let end = Instant::now() + duration;
         while !come.load(Relaxed) {

@@ -1,5 +1,5 @@
-//! A socket into which the signal's handler writes one byte, and which is never read: who waits for
-//! it sleeps in one piece and to the nanosecond, and all of them wake at once.
+//! A socket into which the signal handler writes one byte, and which is never read. A waiting
+//! thread sleeps in one piece with nanosecond precision, and all of them wake at once.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -19,12 +19,12 @@ impl Wake {
         Ok(Wake { wait, wake })
     }
 
-    /// Lets this signal end all sleeps.
+    /// Makes this signal end all sleeps.
     pub(super) fn by(&self, signal: i32) -> io::Result<()> {
         signal_hook::low_level::pipe::register(signal, self.wake.try_clone()?).map(|_| ())
     }
 
-    /// Sleeps for a time, or until a signal has come.
+    /// Sleeps for a time, or until a signal has arrived.
     pub(super) fn sleep(&self, duration: Duration, _come: &AtomicBool) {
         let mut wake = libc::pollfd { fd: self.wait.as_raw_fd(), events: libc::POLLIN, revents: 0 };
         let wait = libc::timespec {

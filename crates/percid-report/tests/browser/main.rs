@@ -1,7 +1,7 @@
-//! Pages in a real browser: what is drawn, what can be read, what goes wrong, and what is fetched.
+//! Pages in a real browser: the drawing, the text, the errors, and the requests.
 //!
-//! The browser is Chromium without a window. `PERCID_BROWSER=require` fails where it is missing.
-//! The pages are left in the target folder's `tmp/`, for a look at them.
+//! The browser is Chromium without a window. With `PERCID_BROWSER=require` the tests fail if it is
+//! missing. The pages are kept in the target folder's `tmp/`, for inspection.
 
 mod sample;
 mod server;

@@ -1,5 +1,5 @@
-//! Pages to look at: every kind of plot, names as awkward as names can be, and a large one. No
-//! figure in them was measured or published.
+//! Sample pages: every kind of plot, very awkward names, and a large one. No value in them was
+//! measured or published.
 
 use percid_report::{
     Align, Axis, Bars, Cell, Dot, Dots, Lines, Page, Span, Table, Timeline, TrackSpan, Tracks,
@@ -7,7 +7,7 @@ use percid_report::{
 
 /// The marks of [`page`]'s charts. A range is a mark too.
 pub(crate) const MARKS: [usize; 6] = [11, 11, 24, 4, 3 * (1 + 6), 8 * 12];
-/// What pointing at the first mark of each chart shows.
+/// The text that appears when the pointer is on the first mark of each chart.
 pub(crate) const HOVER: [&str; 6] = [
     "384 threads, policy A | simulated: 6,004.2 ns",
     "large machine, 384 threads, pauses of 10 ms | simulated: 6,004.2 ns",
@@ -16,10 +16,10 @@ pub(crate) const HOVER: [&str; 6] = [
     "policy A",
     "ID 0",
 ];
-/// Names that would be markup if they were not escaped. They appear in the plots as they are.
+/// Names that would be markup if they were not escaped. They appear in the plots unchanged.
 pub(crate) const HOSTILE: [&str; 2] = ["%{y} </script>", "$x$ &amp; {z}"];
 
-/// Every kind of plot.
+/// Returns a page with every kind of plot.
 pub(crate) fn page() -> Page {
     let mut page = Page::new(
         "Sample: coming back to per-CPU memory after a pause",
@@ -99,7 +99,7 @@ fn stacked() -> Bars {
 fn awkward() -> Bars {
     let mut bars = Bars::grouped(Axis::new("<name>"), Axis::new("count"), HOSTILE);
     bars.category("a <b>bold</b> & \"quoted\" one", [3.0, 2.0]);
-    // Neither is a number or a date, and both rows are drawn.
+    // Neither name is treated as a number or a date, and both rows are drawn.
     bars.category("2024-01-01", [1.0, f64::NAN]);
     bars.category("2024-01-01", [Some(4.0)]);
     bars
@@ -127,10 +127,10 @@ fn timeline() -> Timeline {
     timeline
 }
 
-/// The spans of [`large_timeline`].
+/// Number of spans of [`large_timeline`].
 pub(crate) const LARGE: usize = 384 * 40;
 
-/// As many CPUs and spans as a large machine has in some hundred milliseconds.
+/// Returns a page with the CPUs and spans of a large machine in a few hundred milliseconds.
 pub(crate) fn large_timeline() -> Page {
     let mut timeline = Timeline::new(Axis::new("time").unit("ms"), "CPU", "ID");
     let mut state = 1_u32;
@@ -151,7 +151,7 @@ pub(crate) fn large_timeline() -> Page {
     page
 }
 
-/// Two linked pictures of a long time.
+/// Returns a page with two linked pictures of a long time.
 pub(crate) fn tracks() -> Page {
     let tracks = |shift: u64| {
         let mut table = Table::new([("process", Align::Left), ("on CPUs, ms", Align::Right)]);
@@ -178,7 +178,7 @@ pub(crate) fn tracks() -> Page {
     page
 }
 
-/// Charts without a single mark, of every kind.
+/// Returns a page with charts of every kind, without a single mark.
 pub(crate) fn empty() -> Page {
     let mut page = Page::new("Nothing", "");
     let (name, count, time) = (|| Axis::new("name"), || Axis::new("count"), || Axis::new("time"));

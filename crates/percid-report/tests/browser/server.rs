@@ -1,4 +1,4 @@
-//! A server that has nothing and notes what it is asked for.
+//! A server without content that records the requests.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -20,14 +20,14 @@ impl Server {
         let (sender, requests) = channel();
         thread::spawn(move || {
             for connection in listener.incoming().flatten() {
-                // A connection that fails is none that has fetched anything.
+                // A connection that fails has fetched nothing.
                 let _ = answer(connection, &sender);
             }
         });
         Server { address, requests }
     }
 
-    /// The first lines of the requests since the last call, sorted.
+    /// Returns the first lines of the requests since the last call, sorted.
     pub(crate) fn requests(&self) -> Vec<String> {
         let mut requests: Vec<String> = self.requests.try_iter().collect();
         requests.sort();

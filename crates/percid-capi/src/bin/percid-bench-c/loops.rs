@@ -1,14 +1,14 @@
-//! The loops in Rust, in the form of those in `loops.c`, and those of C by their names.
+//! The loops in Rust, in the form of those in `loops.c`, and the declarations of those in C.
 
 use std::ffi::c_void;
 
 use percid::pool::RawPool;
 use percid::{ActiveMask, Counter, Histogram, Local, Ring, Stack};
 
-/// A loop of C's.
+/// A loop in C.
 pub(crate) type InC = unsafe extern "C" fn(object: *mut c_void, times: u64);
 
-/// The loops of C for an operation: with an object that they are given, and of static storage.
+/// The C loops of an operation: for a passed object, and for an object of static storage.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Loops {
     pub(crate) c_static: InC,
@@ -49,7 +49,7 @@ unsafe extern "C" {
     pub(crate) fn percid_bench_c_mimalloc(object: *mut c_void, times: u64);
 }
 
-/// C's loops call it, and are linked behind the libraries.
+/// References for the C loops, which call these functions and are linked after the libraries.
 #[used]
 static TABLE: &percid_capi::interface::Interface = &percid_capi::interface::INTERFACE;
 #[used]
@@ -57,14 +57,14 @@ static MALLOC: unsafe extern "C" fn(usize) -> *mut c_void = libmimalloc_sys::mi_
 #[used]
 static FREE: unsafe extern "C" fn(*mut c_void) = libmimalloc_sys::mi_free;
 
-/// Does something with an object, at least once.
+/// Defines a loop over an operation on an object, executed at least once.
 macro_rules! in_rust {
     ($name:ident, $type:ty, |$it:ident, $left:ident| $body:expr) => {
         #[inline(never)]
         pub(crate) fn $name($it: &$type, times: u64) {
             let mut $left = times;
-            // SAFETY: the directive makes the assembler insert no-operations, and nothing else: the
-            // loop begins on a cache line.
+            // SAFETY: the directive only makes the assembler insert no-operations, so that the loop
+            // begins on a cache line. It changes no register, flag or memory.
             unsafe { std::arch::asm!(".p2align 6", options(nomem, nostack, preserves_flags)) };
             loop {
                 $body;
@@ -88,7 +88,7 @@ in_rust!(stack_push_pop, Stack<usize>, |it, times| {
 });
 in_rust!(pool_get_put, RawPool, |it, times| {
     if let Some(got) = it.get() {
-        // SAFETY: the object is this thread's and has 64 bytes.
+        // SAFETY: the object belongs to this thread until `put`, and has 64 bytes.
         unsafe {
             got.cast::<u64>().write_volatile(times);
             let _ = it.put(got);

@@ -1,5 +1,5 @@
-//! `percid-bench-c`: what the operations that C and C++ have inline cost there, in Rust, and called,
-//! in one run; and a pool beside allocators.
+//! `percid-bench-c`: costs of the operations that C and C++ have inline, in these languages, in
+//! Rust, and as calls, in one run; and of a pool compared to allocators.
 
 mod loops;
 mod operations;
@@ -77,7 +77,7 @@ fn of_touches(touches: &'static Touches) -> Comparison {
     Comparison { operation: "region touch", ways: vec![way(0), way(1)] }
 }
 
-/// What the command line asks for; `None` for help.
+/// Parses the command line; `None` for help.
 fn options(mut arguments: impl Iterator<Item = String>) -> Result<Option<Options>, String> {
     let mut options = Options { rounds: 100, json: false, check: false };
     while let Some(argument) = arguments.next() {
@@ -95,14 +95,14 @@ fn options(mut arguments: impl Iterator<Item = String>) -> Result<Option<Options
     Ok(Some(options))
 }
 
-/// Confines the process to the CPU it runs on. If that fails it is measured all the same.
+/// Confines the process to the current CPU. If that fails, the measurement continues without it.
 fn stay_on_this_cpu() {
-    // SAFETY: takes nothing and touches no memory of ours.
+    // SAFETY: the call takes no argument and accesses no memory of this program.
     let cpu = unsafe { libc::sched_getcpu() };
     let Ok(cpu) = usize::try_from(cpu) else { return };
     // Not `libc::cpu_set_t`, which ends at CPU 1023.
     let mut mask = vec![0_u64; cpu / 64 + 1];
     mask[cpu / 64] |= 1 << (cpu % 64);
-    // SAFETY: the kernel reads as many bytes as there are.
+    // SAFETY: the kernel reads `size_of_val` bytes, which is the size of the mask.
     unsafe { libc::sched_setaffinity(0, size_of_val(mask.as_slice()), mask.as_ptr().cast()) };
 }

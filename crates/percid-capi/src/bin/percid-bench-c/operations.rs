@@ -1,4 +1,4 @@
-//! What is measured: each operation by each language, with the source of the process.
+//! The measured operations: each in every language, with the source of the process.
 
 use std::alloc::Layout;
 use std::ffi::{c_int, c_void};
@@ -19,7 +19,7 @@ use percid_metrics::{Description, Registry};
 use crate::loops::{self, InC, Loops};
 use crate::rounds::Way;
 
-/// The ways of one operation; that of Rust is the first, if it has one.
+/// The ways of one operation; Rust is the first, if it has one.
 pub(crate) struct Comparison {
     pub(crate) operation: &'static str,
     pub(crate) ways: Vec<Way<'static>>,
@@ -31,7 +31,7 @@ const BYTES: usize = 64 * 1024;
 const OVERWRITE: c_int = ring::Overflow::OverwriteOldest as c_int;
 
 pub(crate) const RUST: &str = "Rust";
-/// The ways that must not take much longer.
+/// The ways that are compared with Rust.
 pub(crate) const INLINE: [&str; 2] = ["C", "C++"];
 pub(crate) const POOL: &str = "pool get + put";
 pub(crate) const MIMALLOC: &str = "mimalloc malloc + free";
@@ -70,8 +70,8 @@ pub(crate) fn all() -> Vec<Comparison> {
     ]
 }
 
-/// Objects of C that have handles; NULL if one cannot be made, and then all that is measured is the
-/// complaint.
+/// Objects of C with handles. A handle is NULL if the object cannot be created; then only the error
+/// path is measured.
 mod created {
     use super::*;
 
@@ -79,7 +79,7 @@ mod created {
         ($name:ident, $create:path, $($argument:expr),*) => {
             pub(super) fn $name() -> *mut c_void {
                 let mut handle = ptr::null_mut();
-                // SAFETY: a place for a handle, and no callbacks.
+                // SAFETY: `handle` is a valid place for a handle, and no callback is passed.
                 let _ = unsafe { $create(&mut handle, $($argument),*) };
                 handle.cast()
             }
@@ -111,7 +111,7 @@ mod created {
             why_size: 0,
         };
         let (mut registry, mut family) = (ptr::null_mut(), ptr::null_mut());
-        // SAFETY: places for handles, and texts that outlive the calls.
+        // SAFETY: the places for handles are valid, and the texts outlive the calls.
         let _ = unsafe {
             percid_registry_create(&mut registry)
                 + percid_family_create(&mut family, registry, &settings, size_of_val(&settings))
@@ -120,7 +120,8 @@ mod created {
     }
 }
 
-/// A counter by the values of two labels. What C calls is in the library.
+/// Returns the ways to get a counter by the values of two labels. C calls a function of the
+/// library.
 fn families() -> Comparison {
     let rust = Registry::new().register::<percid_metrics::Counter>(
         Description::new("requests").labels(["method", "status"]),
@@ -140,7 +141,7 @@ fn families() -> Comparison {
     Comparison { operation: "family look-up + add", ways }
 }
 
-/// What else a program might do.
+/// Returns operations without percid, for comparison.
 fn references() -> Comparison {
     let word = of_c(leaked(AtomicU64::new(0)));
     let ways = vec![
@@ -151,7 +152,7 @@ fn references() -> Comparison {
     Comparison { operation: "for comparison", ways }
 }
 
-/// With objects of static storage, and one that has a handle.
+/// Returns the ways of an operation on objects of static storage, and on one with a handle.
 fn comparison(
     operation: &'static str,
     loops: Loops,
@@ -169,16 +170,17 @@ fn comparison(
 }
 
 fn in_c(name: &'static str, body: InC, object: *mut c_void) -> Way<'static> {
-    // SAFETY: the object is of the loop's type and is never destroyed, or the loop has its own.
+    // SAFETY: the object has the loop's type and is never destroyed, or the loop uses a static
+    // object.
     Way { name, repeat: Box::new(move |times| unsafe { body(object, times) }) }
 }
 
-/// The library's counters and histograms are C's as well.
+/// Returns the pointer for C. The library's counters and histograms have the same layout as C's.
 fn of_c<T>(object: &'static T) -> *mut c_void {
     ptr::from_ref(object).cast_mut().cast()
 }
 
-/// The program measures until it ends.
+/// Leaks an object: the program measures until it ends.
 fn leaked<T>(object: T) -> &'static T {
     Box::leak(Box::new(object))
 }

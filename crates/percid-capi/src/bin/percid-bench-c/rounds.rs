@@ -1,26 +1,26 @@
-//! Lets several ways of doing one thing take turns, and takes the time of each.
+//! Measures several ways of one operation in turns.
 
 use std::time::{Duration, Instant};
 
-/// How long one way takes in one round, about.
+/// Approximate duration of one way in one round.
 const TURN: Duration = Duration::from_millis(2);
 
-/// A way of doing something.
+/// A way of executing an operation.
 pub(crate) struct Way<'o> {
     pub(crate) name: &'static str,
-    /// Does it this many times, at least once.
+    /// Executes the operation this many times, at least once.
     pub(crate) repeat: Box<dyn Fn(u64) + 'o>,
 }
 
-/// What doing it once takes, in nanoseconds.
+/// Times of one execution, in nanoseconds.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Figures {
     pub(crate) min: f64,
     pub(crate) median: f64,
 }
 
-/// Measures all ways: each has a turn in every round, which another way begins each time, so that
-/// what the machine does meanwhile meets all of them.
+/// Measures all ways. Each has a turn in every round, and another way begins each round, so that
+/// disturbances of the machine affect all of them.
 pub(crate) fn compare(ways: &[Way<'_>], rounds: usize) -> Vec<Figures> {
     let times: Vec<u64> = ways.iter().map(calibrate).collect();
     let mut samples = vec![Vec::new(); ways.len()];
@@ -35,7 +35,7 @@ pub(crate) fn compare(ways: &[Way<'_>], rounds: usize) -> Vec<Figures> {
     samples.into_iter().map(Figures::of).collect()
 }
 
-/// How often a way can be repeated in a turn.
+/// Returns the number of executions of a way in a turn.
 fn calibrate(way: &Way<'_>) -> u64 {
     let mut times = 1000;
     loop {

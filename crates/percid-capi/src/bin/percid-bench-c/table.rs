@@ -1,22 +1,23 @@
-//! What is printed: a line for each way, or a JSON object, and at the end what was aimed at.
+//! The output: a line for each way, or a JSON object, and at the end the comparison with the
+//! targets.
 
 use percid::Source;
 
 use crate::operations::{Comparison, INLINE, MIMALLOC, POOL, RUST};
 use crate::rounds::Figures;
 
-/// What is inline in C and C++ may take this many times as long as in Rust.
+/// Maximum ratio of the inline operations of C and C++ to Rust.
 const OF_RUST: f64 = 1.15;
 
-/// A pool's get and put, this many times as long as mimalloc's malloc and free.
+/// Maximum ratio of a pool's get and put to mimalloc's malloc and free.
 const OF_MIMALLOC: f64 = 0.7;
 
 pub(crate) struct Table {
     json: bool,
     source: Source,
-    /// The ways that take longer than they may.
+    /// The ways that exceed their maximum.
     beyond: Vec<String>,
-    /// What the pool takes in C, the best way.
+    /// Time of the pool in C, by the fastest way.
     pool: f64,
     mimalloc: f64,
 }
@@ -33,7 +34,7 @@ impl Table {
         Table { json, source, beyond: Vec::new(), pool: f64::INFINITY, mimalloc: f64::NAN }
     }
 
-    /// Prints what was measured, in the order of the ways.
+    /// Prints the measurements, in the order of the ways.
     pub(crate) fn add(&mut self, comparison: &Comparison, figures: &[Figures]) {
         let Comparison { operation, ways } = comparison;
         let rust = figures[0];
@@ -74,7 +75,7 @@ impl Table {
         }
     }
 
-    /// Says whether all is as it should be.
+    /// Prints the result. Returns `true` if all targets are met.
     pub(crate) fn end(&self) -> bool {
         let of_mimalloc = self.pool / self.mimalloc;
         if !self.json {
@@ -91,7 +92,7 @@ fn listed(names: &[String]) -> String {
     if names.is_empty() { "nothing".to_owned() } else { names.join(", ") }
 }
 
-/// The processor's name, as the kernel knows it.
+/// Returns the processor's name from the kernel.
 fn processor() -> String {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("model name"));

@@ -6,12 +6,12 @@ use crate::files::{SHARED, SONAME, STATIC};
 use crate::options::LibraryType;
 use crate::setting::Setting;
 
-/// What every module is linked with that uses percid: threads keep pointers to its critical
-/// sections, so it has to stay loaded. To a program it means nothing.
+/// Linker option of every module that uses percid: threads keep pointers to its critical sections,
+/// so it has to stay loaded. It has no effect on a program.
 pub(crate) const STAYS: &str = "-Wl,-z,nodelete";
 
-/// The text of `percidConfig.cmake`: the targets percid::shared and percid::static, and
-/// percid::percid, which is the shared library where there is one.
+/// Returns the text of `percidConfig.cmake`: the targets percid::shared and percid::static, and
+/// percid::percid, which is the shared library if there is one.
 pub(crate) fn config(setting: &Setting<'_>) -> String {
     let prefix = &setting.directories.prefix;
     let mut text = "\
@@ -52,8 +52,8 @@ unset(_percid_prefix)
     text
 }
 
-/// The prefix, found from where the file lies, so that the installation can be moved; with links
-/// resolved, as /lib may be one to /usr/lib.
+/// Returns the code that computes the prefix from the location of the file, so that the
+/// installation can be moved. It resolves links, because /lib may be a link to /usr/lib.
 fn root(setting: &Setting<'_>) -> String {
     let directories = setting.directories;
     let Ok(below) = directories.cmake.strip_prefix(&directories.prefix) else {
@@ -99,7 +99,8 @@ endif()
     )
 }
 
-/// The text of `percidConfigVersion.cmake`. Until version 1, the second number tells what fits.
+/// Returns the text of `percidConfigVersion.cmake`. Until version 1, the minor version decides
+/// compatibility.
 pub(crate) fn version(_: &Setting<'_>) -> String {
     let version = env!("CARGO_PKG_VERSION");
     let major = env!("CARGO_PKG_VERSION_MAJOR");

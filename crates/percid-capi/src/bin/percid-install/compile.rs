@@ -1,4 +1,5 @@
-//! Cargo's part: the static library of this package, with everything it contains, and the benchmark.
+//! The Cargo step: the static library of this package, with everything it contains, and the
+//! benchmark.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,14 +8,14 @@ use crate::Failure;
 use crate::files::BENCHMARK;
 use crate::options::Options;
 
-/// What Cargo has made.
+/// The output of Cargo.
 #[derive(Debug)]
 pub(crate) struct Compiled {
     /// The static library.
     pub(crate) archive: PathBuf,
     /// The system's libraries that it needs, as options of the linker.
     pub(crate) native_libraries: Vec<String>,
-    /// A static library to be put into percid's, as no compiler can be relied on to have it.
+    /// A static library to include in percid's, because not every compiler has it.
     pub(crate) unwinder: Option<PathBuf>,
 }
 
@@ -29,14 +30,15 @@ pub(crate) fn static_library(options: &Options) -> Result<Compiled, Failure> {
     let unwinder = needed.contains(&"-lunwind").then(|| unwinder(options)).transpose()?;
     let mut native_libraries = not_added_by_compilers(&needed);
     if unwinder.is_some() {
-        // It finds what it unwinds by this table, which musl-gcc does not ask the linker for.
+        // The unwinder finds its tables by this header, which musl-gcc does not request from the
+        // linker.
         native_libraries.push("-Wl,--eh-frame-hdr".to_owned());
     }
     Ok(Compiled { archive, native_libraries, unwinder })
 }
 
-/// For musl, Rust brings an unwinder, LLVM's. That of gcc may be one for glibc (Debian's musl-gcc),
-/// so percid has its own, which only its own panics ever use.
+/// Returns the path of LLVM's unwinder, which Rust supplies for musl. The unwinder of gcc may be
+/// built for glibc (Debian's musl-gcc), so percid includes its own, which only its own panics use.
 fn unwinder(options: &Options) -> Result<PathBuf, Failure> {
     let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
     rustc.current_dir(env!("CARGO_MANIFEST_DIR")).args(["--print", "target-libdir"]);
@@ -50,8 +52,8 @@ fn unwinder(options: &Options) -> Result<PathBuf, Failure> {
     }
 }
 
-/// The program that measures. It has a copy of the library with pretended NUMA nodes, so Cargo makes
-/// it in a folder of its own, beside the library: in one folder they would have one name.
+/// Builds the benchmark. It contains a copy of the library with pretended NUMA nodes, so Cargo uses
+/// a separate folder next to the library: in one folder the two would have the same name.
 pub(crate) fn benchmark(options: &Options, compiled: &Compiled) -> Result<PathBuf, Failure> {
     let target_dir = compiled.archive.with_file_name("percid-install-bench");
     let mut cargo = command("build", options, Some(&target_dir));
@@ -61,7 +63,7 @@ pub(crate) fn benchmark(options: &Options, compiled: &Compiled) -> Result<PathBu
     path.ok_or_else(|| format!("Cargo does not say where {BENCHMARK} is"))
 }
 
-/// What Cargo says on standard output and standard error.
+/// Runs Cargo. Returns its standard output and standard error.
 fn run(cargo: &mut Command, what: &str) -> Result<(String, String), Failure> {
     let output = cargo.output().map_err(|error| format!("cannot run Cargo: {error}"))?;
     let diagnostics = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -87,22 +89,22 @@ fn command(task: &str, options: &Options, target_dir: Option<&Path>) -> Command 
     cargo
 }
 
-/// Cargo's artifacts are one JSON object per line; what is looked for contains nothing that JSON
-/// escapes.
+/// Returns the path of an artifact. Cargo's artifacts are one JSON object per line; the path
+/// contains nothing that JSON escapes.
 fn artifact(artifacts: &str, end: &str) -> Option<PathBuf> {
     let strings = artifacts.lines().filter(|line| line.contains("\"compiler-artifact\""));
     let mut strings = strings.flat_map(|line| line.split('"'));
     strings.find(|string| string.ends_with(end)).map(PathBuf::from)
 }
 
-/// What rustc says that the library needs.
+/// Returns the libraries that the library needs, as rustc reports them.
 fn needed(diagnostics: &str) -> Option<Vec<&str>> {
     let (_, rest) = diagnostics.split_once("native-static-libs: ")?;
     Some(rest.lines().next()?.split_whitespace().collect())
 }
 
-/// Without the library of the unwinder and the C library: every C compiler adds its own in the form
-/// (shared or static) that fits.
+/// Removes the unwinder and the C library: every C compiler adds its own in the right form (shared
+/// or static).
 fn not_added_by_compilers(needed: &[&str]) -> Vec<String> {
     let added = ["-lgcc_s", "-lunwind", "-lc"];
     needed.iter().filter(|one| !added.contains(one)).map(|&one| one.to_owned()).collect()

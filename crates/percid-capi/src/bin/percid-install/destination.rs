@@ -1,4 +1,4 @@
-//! Writing: files that appear together or not at all.
+//! Writing of files that appear together or not at all.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 
 use crate::Failure;
 
-/// Where the files go.
+/// The destination of the files.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Destination<'o> {
-    /// The folder that stands for `/`.
+    /// The folder that replaces `/`.
     pub(crate) root: Option<&'o Path>,
 }
 
 impl<'o> Destination<'o> {
-    /// Where a path of the installation is now.
+    /// Returns the current location of a path of the installation.
     pub(crate) fn real(self, path: &Path) -> PathBuf {
         let relative = path.strip_prefix("/").unwrap_or(path);
         self.root.map_or_else(|| path.to_owned(), |root| root.join(relative))
@@ -26,30 +26,30 @@ impl<'o> Destination<'o> {
     }
 }
 
-/// Files that wait under other names, beside their places. Dropping it removes them, and the
-/// folders that were made for them.
+/// Files with temporary names, next to their final ones. Dropping it removes them, and the folders
+/// that were created for them.
 #[derive(Debug)]
 pub(crate) struct Transaction<'o> {
     destination: Destination<'o>,
     staged: Vec<PathBuf>,
-    /// As the installation sees them.
+    /// Created folders, as paths of the installation.
     folders: Vec<PathBuf>,
 }
 
 impl Transaction<'_> {
-    /// The folders that were made, as the installation sees them, outer ones first.
+    /// Returns the created folders as paths of the installation, outer ones first.
     pub(crate) fn folders(&self) -> &[PathBuf] {
         &self.folders
     }
 
-    /// Makes a folder, and those above it that are missing, for everybody to read.
+    /// Creates a folder, and its missing parents, readable by all users.
     pub(crate) fn folder(&mut self, path: &Path) -> Result<(), Failure> {
         let real = self.destination.real(path);
         if real.is_dir() {
             return Ok(());
         }
         match path.parent() {
-            // Above the root of a package, nothing belongs to the installation.
+            // Folders above the root of a package do not belong to the installation.
             Some(parent) if parent != Path::new("/") => self.folder(parent)?,
             _ => fs::create_dir_all(real.parent().unwrap_or(&real))
                 .map_err(|error| cannot_write(&real, &error))?,
@@ -61,7 +61,7 @@ impl Transaction<'_> {
         Ok(())
     }
 
-    /// A file of this mode, whatever the umask says.
+    /// Writes a file with this mode, independently of the umask.
     pub(crate) fn write(&mut self, path: &Path, content: &[u8], mode: u32) -> Result<(), Failure> {
         self.stage(path, |temporary| {
             let mut options = OpenOptions::new();
@@ -89,14 +89,14 @@ impl Transaction<'_> {
             ));
         }
         let temporary = beside(&real, "new");
-        // What a run left that was killed.
+        // Remove the file of an earlier run that was killed.
         remove(&temporary).map_err(|error| cannot_write(&real, &error))?;
         self.staged.push(real.clone());
         make(&temporary).map_err(|error| cannot_write(&real, &error))
     }
 
-    /// Gives all files their names. What had the name of one before is unlinked, not overwritten:
-    /// running programs may have mapped it.
+    /// Renames all files to their final names. Existing files are unlinked, not overwritten:
+    /// running programs may have mapped them.
     pub(crate) fn commit(mut self) -> Result<(), Failure> {
         for (number, path) in self.staged.iter().enumerate() {
             if let Err(error) = replace(path) {
@@ -125,13 +125,13 @@ impl Drop for Transaction<'_> {
     }
 }
 
-/// The old file, if there is one, keeps a second name until all have been replaced.
+/// Replaces a file. The old one, if there is one, keeps a second name until all have been replaced.
 fn replace(path: &Path) -> io::Result<()> {
     let old = beside(path, "old");
     remove(&old)?;
     match path.symlink_metadata() {
         Ok(found) if found.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
-        // File systems without hard links leave a moment without the file.
+        // File systems without hard links have a moment without the file.
         Ok(_) => fs::hard_link(path, &old).or_else(|_| fs::rename(path, &old))?,
         Err(_) => {}
     }
@@ -141,9 +141,10 @@ fn replace(path: &Path) -> io::Result<()> {
 fn restore(path: &Path) {
     let old = beside(path, "old");
     let _ = match old.symlink_metadata() {
-        // If the two names are of one file, this does nothing, and the old name goes next.
+        // If both names refer to one file, the rename does nothing, and the old name is removed
+        // next.
         Ok(_) => fs::rename(&old, path).and_then(|()| remove(&old)),
-        // It was new, unless its turn had not come.
+        // The file was new, unless it has not been replaced yet.
         Err(_) if !beside(path, "new").exists() => remove(path),
         Err(_) => Ok(()),
     };
@@ -170,7 +171,7 @@ fn cannot_write(path: &Path, error: &io::Error) -> Failure {
 mod tests {
     use super::*;
 
-    /// An empty folder, removed in the end.
+    /// An empty folder, removed at the end.
     struct Scratch(PathBuf);
 
     impl Scratch {
@@ -224,7 +225,7 @@ mod tests {
         assert!(scratch.names().is_empty());
     }
 
-    /// Another program puts a folder into the way between the two steps.
+    /// Another program creates a conflicting folder between the two steps.
     #[test]
     fn a_commit_that_fails_restores_what_was_there() {
         let scratch = Scratch::new("restores");

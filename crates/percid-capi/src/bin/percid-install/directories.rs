@@ -1,11 +1,11 @@
-//! Where the installed files will lie, as programs see it.
+//! Folders of the installed files, as paths of programs.
 
 use std::path::{Path, PathBuf, absolute};
 
 use crate::Failure;
 use crate::options::Options;
 
-/// A place for files.
+/// A folder for files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Folder {
     Bin,
@@ -27,7 +27,7 @@ pub(crate) struct Directories {
 
 impl Directories {
     pub(crate) fn of(options: &Options) -> Result<Directories, Failure> {
-        // percid.pc is read from anywhere.
+        // The prefix must be absolute: percid.pc is read from any working directory.
         let prefix = absolute(&options.prefix)
             .map_err(|error| format!("--prefix {}: {error}", options.prefix.display()))?;
         let below = |directory: &Option<PathBuf>, default: &str| {
@@ -60,13 +60,14 @@ impl Directories {
         }
     }
 
-    /// The list of what is installed.
+    /// Returns the path of the list of installed files.
     pub(crate) fn manifest(&self) -> PathBuf {
         self.lib.join("percid/manifest")
     }
 }
 
-/// What the files for pkg-config and CMake, and the list of the installation, cannot hold.
+/// Checks that the files for pkg-config and CMake, and the list of the installation, can contain a
+/// path.
 fn can_be_told(path: &Path) -> Result<(), Failure> {
     let text = path.to_str().ok_or_else(|| format!("{}: expected UTF-8", path.display()))?;
     match text.chars().find(|&letter| letter.is_control() || "\"$\\;".contains(letter)) {

@@ -1,4 +1,4 @@
-//! What is installed: one line for each file.
+//! The installed files: one line for each.
 
 use crate::directories::Folder::{self, Bin, Cmake, Include, Lib, PkgConfig};
 use crate::options::LibraryType::{Cdylib, Staticlib};
@@ -6,17 +6,17 @@ use crate::parts::{Part, Parts};
 use crate::setting::Setting;
 use crate::{cmake, pkg_config};
 
-/// The name that programs ask the dynamic linker for. Its number grows when they have to be
-/// compiled again.
+/// The name by which programs request the library from the dynamic linker. Its number grows when
+/// they have to be compiled again.
 pub(crate) const SONAME: &str = "libpercid.so.1";
 
-/// The shared library itself. Its second number grows when something is added.
+/// The shared library itself. Its second number grows when functions are added.
 pub(crate) const SHARED: &str = "libpercid.so.1.0.0";
 
 /// The static library.
 pub(crate) const STATIC: &str = "libpercid.a";
 
-/// What the operations cost, for whoever asks for it.
+/// The benchmark of the operations, which is optional.
 pub(crate) const BENCHMARK: &str = "percid-bench-c";
 
 /// Every file, in any order.
@@ -38,31 +38,31 @@ pub(crate) const FILES: &[File] = &[
     written(Cmake, "percidConfigVersion.cmake", cmake::version),
 ];
 
-/// A file that is installed.
+/// An installed file.
 #[derive(Debug)]
 pub(crate) struct File {
     pub(crate) folder: Folder,
     pub(crate) name: &'static str,
     pub(crate) content: Content,
-    /// The part that it belongs to.
+    /// The part to which it belongs.
     with: Option<Part>,
 }
 
-/// What is in a file.
+/// The content of a file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Content {
     /// This text.
     Text(&'static str),
-    /// A text that depends on what is installed where.
+    /// A text that depends on the installed parts and their folders.
     Written(fn(&Setting<'_>) -> String),
-    /// What the build has made under the file's name, installed with this mode.
+    /// The product of the build with the file's name, installed with this mode.
     Product(u32),
-    /// A symbolic link to a file beside it.
+    /// A symbolic link to a file next to it.
     Link(&'static str),
 }
 
 impl File {
-    /// Whether it belongs to an installation of these parts.
+    /// Returns `true` if it belongs to an installation of these parts.
     pub(crate) fn belongs_to(&self, parts: &Parts) -> bool {
         self.with.is_none_or(|part| parts.have(part))
     }

@@ -1,6 +1,7 @@
-//! A number that tells contents apart: whether a file is still the one that was installed.
+//! A hash that distinguishes contents, to detect that an installed file was changed.
 
-/// FNV-1a of 64 bits. Nobody forges what he could remove anyway.
+/// Computes the 64-bit FNV-1a hash. It need not resist forgery: whoever can forge a file can also
+/// remove it.
 pub(crate) fn fingerprint(content: &[u8]) -> u64 {
     content.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)

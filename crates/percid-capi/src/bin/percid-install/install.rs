@@ -1,4 +1,4 @@
-//! Installing: copies of what was built and of what this program carries.
+//! Installation: copies of the build products and of the files inside this program.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use crate::products::Products;
 use crate::setting::Setting;
 use crate::{Failure, loader, say, tell};
 
-/// Installs what was built.
+/// Installs the build products.
 pub(crate) fn install(products: &Products, options: &Options) -> Result<(), Failure> {
     let directories = Directories::of(options)?;
     let parts = products.chosen(&options.library_types)?;
@@ -36,12 +36,12 @@ pub(crate) fn install(products: &Products, options: &Options) -> Result<(), Fail
     Ok(())
 }
 
-/// Says what would be installed of what was built.
+/// Prints the files that would be installed from the build products.
 pub(crate) fn pretend(options: &Options) -> Result<(), Failure> {
     pretend_these(&Products::find(options)?.chosen(&options.library_types)?, options)
 }
 
-/// Says what would be installed, of these parts.
+/// Prints the files that would be installed of these parts.
 pub(crate) fn pretend_these(parts: &Parts, options: &Options) -> Result<(), Failure> {
     let directories = Directories::of(options)?;
     let destination = Destination { root: options.destdir.as_deref() };
@@ -56,7 +56,7 @@ fn wanted(parts: &Parts) -> impl Iterator<Item = &'static File> {
     FILES.iter().filter(move |file| file.belongs_to(parts))
 }
 
-/// Writes every file and the list of them; what an earlier installation had besides is removed.
+/// Writes every file and their list, and removes the other files of an earlier installation.
 fn write_all(
     destination: Destination<'_>,
     products: &Products,
@@ -99,7 +99,8 @@ fn write_all(
     Ok(manifest.files.into_iter().map(|file| file.path).chain([list]).collect())
 }
 
-/// A library of an earlier installation would be found by linkers, and not fit the headers.
+/// Removes the files of an earlier installation that the new one lacks. Linkers would find its
+/// library, which does not fit the headers.
 fn remove_stale(
     destination: Destination<'_>,
     earlier: &Manifest,

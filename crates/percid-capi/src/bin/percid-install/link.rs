@@ -1,10 +1,9 @@
-//! The C toolchain's part: one object with percid's symbols, and the libraries made of it.
+//! The C toolchain's step: one object with percid's symbols, and the libraries made of it.
 //!
-//! The static library that rustc makes contains the Rust standard library as well, with its
-//! symbols, and in a form that C linkers of another LLVM version stumble over when they optimise.
-//! So what the exported functions need is linked into one object, in which everything else becomes
-//! local: two Rust libraries then do not get into each other's way in a C program, and the archive
-//! shrinks from 22 MB to 1.7 MB.
+//! The static library from rustc contains the Rust standard library as well, with its symbols, and
+//! in a form that C linkers of another LLVM version cannot optimise. So the code that the exported
+//! functions need is linked into one object, in which everything else becomes local. Two Rust
+//! libraries in a C program then do not conflict, and the archive shrinks from 22 MB to 1.7 MB.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -18,7 +17,7 @@ use crate::options::{LibraryType, Options};
 use crate::symbols::{MAP, exported};
 use crate::visibility::{self, Functions};
 
-/// Makes libraries in a folder, under the names they will have.
+/// Creates libraries in a folder, under their final names.
 pub(crate) fn libraries(
     tools: Tools,
     compiled: &Compiled,
@@ -51,12 +50,12 @@ pub(crate) struct Tools {
     compiler: OsString,
     archiver: OsString,
     objcopy: OsString,
-    /// Whether the linker can leave out of a relocatable object what nothing there needs.
+    /// `true` if the linker can remove unneeded sections from a relocatable object.
     collects_garbage: bool,
 }
 
 impl Tools {
-    /// Those that the environment names, or that the compiler uses.
+    /// Finds the tools that the environment names, or that the compiler uses.
     pub(crate) fn find(options: &Options) -> Result<Tools, Failure> {
         let compiler = match (variable("CC"), &options.target) {
             (Some(compiler), _) => compiler,
@@ -74,11 +73,11 @@ impl Tools {
     }
 }
 
-/// GNU ld (2.40) for RISC-V, told to leave out what nothing needs, moves relocations of the unwind
-/// tables in a relocatable object to places where others are, or to behind the end: where it finds
-/// a table that it cannot shorten, it adds the table's size to each place. So it is told so only
-/// where its result was found right. Elsewhere a program that is linked statically leaves out what
-/// it does not need by `--gc-sections` of its own; the shared library does in any case.
+/// Returns `true` on architectures where the linker's result was verified. GNU ld (2.40) for
+/// RISC-V, when it removes unneeded sections, moves relocations of the unwind tables in a
+/// relocatable object to the places of others, or past the end: if it finds a table that it cannot
+/// shorten, it adds the table's size to each place. On other architectures a statically linked
+/// program removes its unneeded sections by `--gc-sections`; the shared library always does.
 fn collects_garbage(target: Option<&str>) -> bool {
     let architecture = target
         .map_or(std::env::consts::ARCH, |target| target.split('-').next().unwrap_or_default());
@@ -89,15 +88,15 @@ fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
-/// The program that the compiler itself would run.
+/// Returns the program that the compiler itself would run.
 fn program_of(compiler: &OsStr, name: &str) -> OsString {
     let output = Command::new(compiler).arg(format!("-print-prog-name={name}")).output();
     let path = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
     path.ok().filter(|path| !path.is_empty()).unwrap_or_else(|| name.to_owned()).into()
 }
 
-/// A section that is never loaded, which names the table: `strip --strip-unneeded` keeps what a
-/// relocation names, and takes a unique symbol that none names for unneeded.
+/// A section that is never loaded and refers to the table. `strip --strip-unneeded` keeps symbols
+/// with a relocation, and would remove a unique symbol without one.
 const KEEP: &str = "\
 .section .percid.keep, \"R\", %progbits
 .quad percid_interface_1
@@ -110,8 +109,9 @@ struct Workplace {
 }
 
 impl Workplace {
-    /// One relocatable object of all that the exported functions need. GNU ld, since others cannot
-    /// collect garbage in one; and it only for some, see [`collects_garbage`].
+    /// Links one relocatable object of everything that the exported functions need. It uses GNU ld,
+    /// because other linkers cannot remove unneeded sections in such an object; GNU ld does so on
+    /// some architectures only, see [`collects_garbage`].
     fn object(&self, compiled: &Compiled, strip: bool) -> Result<PathBuf, Failure> {
         let linked = self.folder.join("linked.o");
         let wanted =
@@ -134,7 +134,7 @@ impl Workplace {
         Ok(object)
     }
 
-    /// A copy of the object, in which the table is unique and the functions are as visible as that.
+    /// Copies the object, makes the table unique and sets the visibility of the functions.
     fn adjusted(
         &self,
         object: &Path,
@@ -149,13 +149,13 @@ impl Workplace {
 
     fn archive(&self, object: &Path) -> Result<(), Failure> {
         let archive = self.folder.join(STATIC);
-        // `ar` adds to what is there.
+        // `ar` adds to an existing archive.
         let _ = fs::remove_file(&archive);
         run(Command::new(&self.tools.archiver).arg("rcsD").arg(&archive).arg(object))
     }
 
-    /// The library stays loaded for the life of the process, as threads keep pointers into it, and
-    /// it binds its own symbols to itself.
+    /// Links the shared library. It stays loaded for the life of the process, because threads keep
+    /// pointers into it, and it binds its own symbols to itself.
     fn shared(&self, object: &Path, native_libraries: &[String]) -> Result<(), Failure> {
         let shared = self.folder.join(SHARED);
         let map = self.write("percid.map", MAP)?;

@@ -1,12 +1,12 @@
-//! Whether the dynamic linker will find the installed library.
+//! Check that the dynamic linker will find the installed library.
 
 use std::path::Path;
 use std::process::Command;
 
 use crate::files::SONAME;
 
-/// What is left to do for programs to find the library in this folder. `None` if nothing is, or if
-/// the system does not tell (one without glibc's ldconfig).
+/// Returns the remaining step for programs to find the library in this folder. `None` if there is
+/// none, or if the system does not report it (one without glibc's ldconfig).
 pub(crate) fn hint(lib: &Path) -> Option<String> {
     let known = ldconfig(&["-p"])?;
     let named = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
@@ -24,7 +24,7 @@ pub(crate) fn hint(lib: &Path) -> Option<String> {
     })
 }
 
-/// The output of ldconfig, which lies where only root looks.
+/// Returns the output of ldconfig, which may be in a folder that is only in root's path.
 fn ldconfig(options: &[&str]) -> Option<String> {
     let mut outputs = ["ldconfig", "/sbin/ldconfig", "/usr/sbin/ldconfig"]
         .into_iter()
@@ -33,21 +33,21 @@ fn ldconfig(options: &[&str]) -> Option<String> {
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Whether the cache has the library of this folder: `NAME (...) => PATH`.
+/// Returns `true` if the cache has the library of this folder: `NAME (...) => PATH`.
 fn knows(cache: &str, lib: &Path) -> bool {
     let entries = cache.lines().filter_map(|line| line.trim().split_once(" => "));
     let mut paths = entries.filter(|(name, _)| name.split(' ').next() == Some(SONAME));
     paths.any(|(_, path)| Path::new(path).parent().is_some_and(|folder| same(folder, lib)))
 }
 
-/// Whether a folder is one of those that the cache is made from: `PATH: (from ...)`.
+/// Returns `true` if the cache includes this folder: `PATH: (from ...)`.
 fn searches(verbose: &str, lib: &Path) -> bool {
     let folders = verbose.lines().filter(|line| line.starts_with('/'));
     let mut folders = folders.filter_map(|line| line.split(':').next());
     folders.any(|folder| same(Path::new(folder), lib))
 }
 
-/// On many systems /lib is a link to /usr/lib.
+/// Returns `true` if both paths are the same folder. On many systems /lib is a link to /usr/lib.
 fn same(one: &Path, other: &Path) -> bool {
     let canonical = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     canonical(one) == canonical(other)

@@ -1,9 +1,9 @@
 //! `percid-install` builds percid for C and C++, installs it and removes it: headers, a shared
-//! library with symbol versions, a static library, the files for pkg-config and CMake, and, if it is
-//! asked for, the benchmark. Its options are those of `cargo cinstall`.
+//! library with symbol versions, a static library, the files for pkg-config and CMake, and, if
+//! requested, the benchmark. Its options are those of `cargo cinstall`.
 //!
-//! Cargo compiles the static library of this package; the rest is done by the C toolchain, because
-//! rustc gives every shared library a version script of its own and lets no other stand beside it.
+//! Cargo compiles the static library of this package. The C toolchain does the rest, because rustc
+//! gives every shared library its own version script and does not allow another one.
 
 mod cmake;
 mod compile;
@@ -32,7 +32,7 @@ use std::process::ExitCode;
 use options::{Asked, Options, Task};
 use products::Products;
 
-/// What went wrong, for people.
+/// An error message.
 type Failure = String;
 
 fn main() -> ExitCode {
@@ -59,7 +59,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What make, CMake and Meson say to their programs.
+/// Returns `DESTDIR`, the convention of make, CMake and Meson.
 fn destdir() -> Option<PathBuf> {
     std::env::var_os("DESTDIR").filter(|folder| !folder.is_empty()).map(PathBuf::from)
 }
@@ -91,7 +91,7 @@ fn build(options: &Options) -> Result<Products, Failure> {
     Products::build(options)
 }
 
-/// The command that installs what was built.
+/// Returns the command that installs the build products.
 fn next_step(options: &Options) -> String {
     let program = std::env::current_exe().unwrap_or_else(|_| "percid-install".into());
     let target = options.target.iter().map(|target| format!(" --target {target}"));
@@ -103,15 +103,15 @@ fn next_step(options: &Options) -> String {
     format!("built; to install it, as root if need be: {} install{rest}", program.display())
 }
 
-/// A path, on standard output.
+/// Prints a path on standard output.
 fn say(options: &Options, path: &Path) {
     if !options.quiet {
-        // No thread reads any more: nothing to complain about.
+        // A closed standard output is not an error.
         let _ = writeln!(std::io::stdout(), "{}", path.display());
     }
 }
 
-/// Something for people, on standard error.
+/// Prints a message on standard error.
 fn tell(options: &Options, text: &str) {
     if !options.quiet {
         eprintln!("percid-install: {text}");

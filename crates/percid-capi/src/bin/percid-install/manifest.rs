@@ -1,4 +1,4 @@
-//! The list of an installation's files, which lies among them.
+//! The list of an installation's files, which is one of them.
 
 use std::fs;
 use std::io;
@@ -8,13 +8,13 @@ use crate::Failure;
 use crate::destination::Destination;
 use crate::fingerprint::fingerprint;
 
-/// What was installed. Paths are as programs see them.
+/// The installed files. Paths are those that programs use.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Manifest {
-    /// The prefix that they were installed under. A copy of the tree has a copy of the list.
+    /// The prefix of the installation. A copy of the tree contains a copy of the list.
     pub(crate) prefix: PathBuf,
     pub(crate) files: Vec<Installed>,
-    /// Folders that were made for them, outer ones first.
+    /// Folders that were created for them, outer ones first.
     pub(crate) folders: Vec<PathBuf>,
 }
 
@@ -28,11 +28,11 @@ pub(crate) struct Installed {
 pub(crate) enum What {
     /// Its fingerprint.
     File(u64),
-    /// Where it leads.
+    /// The target of the link.
     Link(String),
 }
 
-/// What has become of an installed file.
+/// The state of an installed file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
     Unchanged,
@@ -57,10 +57,10 @@ impl Manifest {
 
     /// # Errors
     ///
-    /// The number of the first line that is wrong.
+    /// Returns the number of the first invalid line.
     fn parse(text: &str) -> Result<Manifest, usize> {
         let mut manifest = Manifest::default();
-        // Not `lines`, which takes a carriage return at the end of a path for a part of the line's end.
+        // `lines` would remove a carriage return at the end of a path as part of the line ending.
         let mut lines = (1_usize..).zip(text.split_terminator('\n'));
         if lines.next().map(|(_, line)| line) != Some(TITLE) {
             return Err(1);
@@ -103,12 +103,12 @@ impl Manifest {
         std::iter::once(first).chain(files).chain(folders).collect()
     }
 
-    /// Adds folders that were made; those of an earlier installation may be there already.
+    /// Adds created folders, unless an earlier installation has listed them.
     pub(crate) fn add_folders(&mut self, made: &[PathBuf]) {
         let new = made.iter().filter(|folder| !self.folders.contains(folder));
         let new: Vec<PathBuf> = new.cloned().collect();
         self.folders.extend(new);
-        // A path comes behind those that it begins with.
+        // A path sorts after its prefixes.
         self.folders.sort();
     }
 
@@ -122,7 +122,7 @@ impl Installed {
         let path = destination.real(&self.path);
         let unchanged = match &self.what {
             What::Link(target) => fs::read_link(&path).map(|found| found == Path::new(target)),
-            // A link to a file of the same content is none that was installed.
+            // A link to a file of the same content was not installed.
             What::File(_) if path.is_symlink() => Ok(false),
             What::File(installed) => fs::read(&path).map(|found| fingerprint(&found) == *installed),
         };

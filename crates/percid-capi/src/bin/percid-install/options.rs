@@ -1,4 +1,4 @@
-//! The command line. What `cargo cinstall` has too is called and means the same.
+//! The command line. Options that `cargo cinstall` has too have the same names and meanings.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use crate::parts::Parts;
 
 pub(crate) const HELP: &str = include_str!("help.txt");
 
-/// What the command line asks for.
+/// The request of the command line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Asked {
     Help,
@@ -38,7 +38,7 @@ impl LibraryType {
         }
     }
 
-    /// The library of this name, in any case.
+    /// Returns the library with this name, in any case.
     pub(crate) fn named(name: &str) -> Option<LibraryType> {
         LibraryType::ALL.into_iter().find(|one| one.name().eq_ignore_ascii_case(name))
     }
@@ -54,16 +54,16 @@ pub(crate) struct Options {
     pub(crate) cmakedir: Option<PathBuf>,
     pub(crate) destdir: Option<PathBuf>,
     pub(crate) force: bool,
-    /// Empty where none was named.
+    /// Empty if none was named.
     pub(crate) library_types: Vec<LibraryType>,
     pub(crate) benchmark: bool,
     pub(crate) target: Option<String>,
     pub(crate) products: Option<PathBuf>,
     pub(crate) profile: String,
-    /// Debug information stays, also if the profile is not Cargo's for debugging.
+    /// `true` if debug information is kept, also if the profile is not Cargo's for debugging.
     pub(crate) unstripped: bool,
     pub(crate) target_dir: Option<PathBuf>,
-    /// Passed on to Cargo.
+    /// Options passed to Cargo.
     pub(crate) cargo_flags: Vec<String>,
     pub(crate) dry_run: bool,
     pub(crate) quiet: bool,
@@ -95,7 +95,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// What is built.
+    /// Returns the parts to build.
     pub(crate) fn built(&self) -> Parts {
         let libraries = match self.library_types.as_slice() {
             [] => LibraryType::ALL.to_vec(),
@@ -104,12 +104,12 @@ impl Options {
         Parts { libraries, benchmark: self.benchmark }
     }
 
-    /// Whether the libraries lose what only debuggers read.
+    /// Returns `true` if debug information is removed from the libraries.
     pub(crate) fn strips(&self) -> bool {
         !self.unstripped && self.profile != "dev"
     }
 
-    /// Takes an option. `value` gives what follows it.
+    /// Applies an option. `value` returns the argument after it.
     fn take(
         &mut self,
         name: &str,
@@ -155,7 +155,7 @@ impl Task {
         }
     }
 
-    /// Whether an option means something to it.
+    /// Returns `true` if the task has this option.
     fn takes(self, option: &str) -> bool {
         let (builds, installs) = match self {
             Task::BuildAndInstall => (true, true),
@@ -174,11 +174,11 @@ impl Task {
     }
 }
 
-/// Understands the command line, without the program's name.
+/// Parses the command line, without the program's name.
 ///
 /// # Errors
 ///
-/// What is wrong with it.
+/// Returns a description of the error.
 pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Asked, String> {
     let mut options = Options::default();
     let mut task = None;
@@ -223,7 +223,7 @@ impl Task {
     }
 }
 
-/// `--name=value` or `--name`.
+/// Splits `--name=value`, or `--name` without a value.
 fn split(argument: &OsString) -> Result<(String, Option<OsString>), String> {
     let argument = text(argument.clone())?;
     match argument.split_once('=') {
@@ -236,7 +236,7 @@ fn text(value: OsString) -> Result<String, String> {
     value.into_string().map_err(|value| format!("{value:?} is not UTF-8"))
 }
 
-/// It becomes the name of a folder.
+/// Checks a target's name, which becomes the name of a folder.
 fn triple(name: String) -> Result<String, String> {
     match name.contains('/') || name.starts_with('.') {
         true => Err(format!("--target {name}: expected a name like x86_64-unknown-linux-musl")),

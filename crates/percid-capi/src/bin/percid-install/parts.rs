@@ -1,4 +1,4 @@
-//! The parts that an installation may have or not.
+//! The optional parts of an installation.
 
 use crate::options::LibraryType;
 
@@ -10,7 +10,7 @@ pub(crate) enum Part {
     Benchmark,
 }
 
-/// What is built, or installed.
+/// The parts to build or to install.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Parts {
     pub(crate) libraries: Vec<LibraryType>,

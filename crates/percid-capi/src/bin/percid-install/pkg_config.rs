@@ -6,20 +6,20 @@ use crate::cmake::STAYS;
 use crate::options::LibraryType;
 use crate::setting::Setting;
 
-/// The text of `percid.pc`.
+/// Returns the text of `percid.pc`.
 pub(crate) fn file(setting: &Setting<'_>) -> String {
     let directories = setting.directories;
     let prefix = &directories.prefix;
     let needed = setting.native_libraries.join(" ");
-    // Without a shared library every program is linked with the static one and needs what that
-    // needs.
+    // Without a shared library every program is linked with the static one, and needs its
+    // dependencies.
     let shared = setting.has(LibraryType::Cdylib);
     let (public, private) = if shared { ("", needed.as_str()) } else { (needed.as_str(), "") };
     let lines = [
         format!("prefix={}", prefix.display()),
         format!("libdir={}", from_prefix(&directories.lib, prefix)),
         format!("includedir={}", from_prefix(&directories.include, prefix)),
-        // Not among the libraries, because Go refuses flags that it does not know.
+        // This option is not among the libraries, because Go refuses flags that it does not know.
         format!("module_libs={STAYS}"),
         String::new(),
         "Name: percid".to_owned(),
@@ -32,7 +32,8 @@ pub(crate) fn file(setting: &Setting<'_>) -> String {
     lines.map(|line| line.trim_end().to_owned() + "\n").concat()
 }
 
-/// A directory by way of the prefix where it lies below, so that the installation can be moved.
+/// Returns a directory relative to the prefix if it is below, so that the installation can be
+/// moved.
 fn from_prefix(directory: &Path, prefix: &Path) -> String {
     match directory.strip_prefix(prefix) {
         Ok(rest) => format!("${{prefix}}/{}", rest.display()),

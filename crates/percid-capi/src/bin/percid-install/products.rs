@@ -1,4 +1,4 @@
-//! What was built, between the two steps: a folder with it, and a description.
+//! The products of the build step for the installation step: their folder and a description.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use crate::parts::Parts;
 use crate::symbols::MAP;
 use crate::{Failure, compile, link};
 
-/// What can be installed. Nobody builds there meanwhile.
+/// The built files that can be installed. The lock prevents concurrent builds.
 #[derive(Debug)]
 pub(crate) struct Products {
     pub(crate) folder: PathBuf,
@@ -19,7 +19,7 @@ pub(crate) struct Products {
     _lock: Lock,
 }
 
-/// What is told from one step to the other.
+/// The data that the build step passes to the installation step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Description {
     pub(crate) parts: Parts,
@@ -29,8 +29,8 @@ pub(crate) struct Description {
 
 const DESCRIPTION: &str = "built";
 
-/// The folder for what is built: not in Cargo's hands, and without the name of this program, beside
-/// which it lies.
+/// Returns the folder of the build products. Cargo does not manage it, and its name differs from
+/// that of this program, which is in the same folder.
 pub(crate) fn folder(options: &Options) -> Result<PathBuf, Failure> {
     let machine = options.target.as_deref().unwrap_or("host");
     if let Some(folder) = &options.products {
@@ -42,14 +42,14 @@ pub(crate) fn folder(options: &Options) -> Result<PathBuf, Failure> {
 }
 
 impl Products {
-    /// Builds what the options ask for.
+    /// Builds the requested parts.
     pub(crate) fn build(options: &Options) -> Result<Products, Failure> {
         let tools = link::Tools::find(options)?;
         let folder = folder(options)?;
         let cannot = |error| format!("cannot build in {}: {error}", folder.display());
         fs::create_dir_all(&folder).map_err(cannot)?;
         let lock = Lock::take(&folder, Mode::Exclusive).map_err(cannot)?;
-        // From here to the end nothing is built.
+        // From here to the end the products are not valid.
         let _ = fs::remove_file(folder.join(DESCRIPTION));
         let compiled = compile::static_library(options)?;
         link::libraries(tools, &compiled, options, &folder)?;
@@ -63,7 +63,7 @@ impl Products {
         Ok(Products { folder, description, _lock: lock })
     }
 
-    /// Finds what was built. Writes nothing.
+    /// Finds the build products. Writes nothing.
     pub(crate) fn find(options: &Options) -> Result<Products, Failure> {
         let folder = folder(options)?;
         let none =
@@ -77,7 +77,7 @@ impl Products {
         Ok(Products { folder, description, _lock: lock })
     }
 
-    /// The parts to be installed: of the libraries those that were named, or all.
+    /// Returns the parts to install: the libraries that were named, or all.
     pub(crate) fn chosen(&self, named: &[LibraryType]) -> Result<Parts, Failure> {
         let built = &self.description.parts;
         match named.iter().find(|library| !built.libraries.contains(library)) {
@@ -106,7 +106,7 @@ impl Description {
         std::iter::once(first).chain(libraries).chain(benchmark).chain(needed).collect()
     }
 
-    /// `None` if it is none of this program's.
+    /// Parses the description; `None` if it is not from this program.
     fn parse(text: &str) -> Option<Description> {
         let parts = Parts { libraries: Vec::new(), benchmark: false };
         let mut found = Description { parts, native_libraries: Vec::new() };
@@ -125,7 +125,8 @@ impl Description {
     }
 }
 
-/// What this program would install beside the libraries: headers must not come from another version.
+/// Hashes the files that this program installs with the libraries: headers must not come from
+/// another version.
 fn origin() -> u64 {
     let texts = FILES.iter().filter_map(|file| match file.content {
         Content::Text(text) => Some(text),

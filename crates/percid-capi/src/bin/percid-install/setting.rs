@@ -1,10 +1,10 @@
-//! What is known when the files that tell about an installation are written.
+//! The data for the installed files that describe an installation.
 
 use crate::directories::Directories;
 use crate::options::LibraryType;
 use crate::parts::{Part, Parts};
 
-/// What is installed where.
+/// The installed parts and their folders.
 #[derive(Debug)]
 pub(crate) struct Setting<'s> {
     pub(crate) directories: &'s Directories,

@@ -3,7 +3,7 @@
 /// The version script.
 pub(crate) const MAP: &str = include_str!("../../../percid.map");
 
-/// All names in the `global:` parts of a version script.
+/// Returns all names in the `global:` parts of a version script.
 pub(crate) fn exported(map: &str) -> Vec<&str> {
     let mut names = Vec::new();
     let mut global = false;

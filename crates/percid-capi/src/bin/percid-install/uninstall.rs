@@ -1,4 +1,4 @@
-//! Removing what was installed, by the list that lies there.
+//! Uninstallation, by the list of installed files.
 
 use std::fs;
 use std::io;
@@ -11,13 +11,13 @@ use crate::manifest::{Manifest, State};
 use crate::options::Options;
 use crate::{Failure, say, tell};
 
-/// Removes every file of the list that is as it was installed, then the list, then the folders that
-/// were made for them, unless they have come to hold something else.
+/// Removes every unchanged file of the list, then the list, then the folders that were created for
+/// them, unless they contain other files.
 pub(crate) fn uninstall(options: &Options) -> Result<(), Failure> {
     let directories = Directories::of(options)?;
     let destination = Destination { root: options.destdir.as_deref() };
     let list = destination.real(&directories.manifest());
-    // Another installer may be at work; where there is no folder there is nothing to do.
+    // Another installer may be running; without the folder there is nothing to do.
     let _lock = Lock::take(&destination.real(&directories.lib), Mode::Exclusive).ok();
     let Some(manifest) = Manifest::read(&list)? else {
         tell(options, &format!("nothing to remove: there is no {}", list.display()));
@@ -64,7 +64,7 @@ fn remove_file(path: &Path, options: &Options) -> Result<(), Failure> {
 }
 
 fn remove_folder(path: &Path, options: &Options) -> Result<(), Failure> {
-    // Which of them would be empty is not known before.
+    // A dry run does not know which folders would be empty.
     if options.dry_run {
         return Ok(());
     }

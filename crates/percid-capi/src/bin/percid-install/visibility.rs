@@ -1,5 +1,5 @@
-//! Who sees the symbols of an object, as far as objcopy cannot say it: the bytes of the symbol
-//! table are changed here.
+//! Visibility of an object's symbols that objcopy cannot set: this module changes the bytes of the
+//! symbol table.
 
 /// The symbol that C programs refer to.
 pub(crate) const TABLE: &str = "percid_interface_1";
@@ -21,24 +21,23 @@ mod elf {
     pub(super) const HIDDEN: u8 = 2;
 }
 
-/// Whether the functions can be seen from outside the program or library that the object becomes a
-/// part of.
+/// Visibility of the functions outside the program or library that contains the object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Functions {
-    /// Where a version script says so.
+    /// Exported if a version script does.
     Exported,
-    /// Never: an executable would export those that a library which it is linked with refers to,
-    /// and so lead other modules to some functions of this copy and not to all.
+    /// Never exported. An executable would export those functions to which a library that it is
+    /// linked with refers. Other modules would then use some functions of this copy, but not all.
     Hidden,
 }
 
-/// Makes the table unique in the process, as compilers make what C++ inline functions share: the
-/// dynamic linker then gives all modules that see each other's objects the same copy, also those
-/// that were loaded with RTLD_LOCAL. Says how visible the functions are.
+/// Makes the table unique in the process, as compilers do for objects that C++ inline functions
+/// share. The dynamic linker then gives the same copy to all modules that can see each other's
+/// objects, including those loaded with RTLD_LOCAL. Sets the visibility of the functions.
 ///
 /// # Errors
 ///
-/// The object is not a whole one, or has no table.
+/// Fails if the object is incomplete, or has no table.
 pub(crate) fn adjust(object: &mut [u8], functions: Functions) -> Result<(), String> {
     let found = symbols(object).ok_or("the object's symbols cannot be read")?;
     let mut has_table = false;
@@ -56,7 +55,7 @@ pub(crate) fn adjust(object: &mut [u8], functions: Functions) -> Result<(), Stri
 
 struct Symbol {
     name: Vec<u8>,
-    /// The place of the byte with binding and type; that of the visibility follows.
+    /// The offset of the byte with binding and type; that of the visibility follows.
     info: usize,
     is_defined_globally: bool,
 }
@@ -92,7 +91,7 @@ struct File<'b> {
 }
 
 impl File<'_> {
-    /// The number of so many bytes at a place, in the file's order of bytes.
+    /// Returns the number in these bytes, in the file's byte order.
     fn number(&self, at: usize, bytes: usize) -> Option<u64> {
         let field = self.bytes.get(at..at.checked_add(bytes)?)?;
         let fold = |number, &byte: &u8| number << 8 | u64::from(byte);
@@ -102,13 +101,13 @@ impl File<'_> {
         })
     }
 
-    /// Where the header of a section is.
+    /// Returns the offset of a section's header.
     fn section(&self, index: u64) -> Option<usize> {
         let first = usize::try_from(self.number(elf::SECTIONS, 8)?).ok()?;
         first.checked_add(usize::try_from(index).ok()?.checked_mul(elf::SECTION_BYTES)?)
     }
 
-    /// Where a section's content is, and how many bytes it has.
+    /// Returns the offset of a section's content, and its size in bytes.
     fn extent(&self, header: usize) -> Option<(usize, usize)> {
         let start = self.number(header + 24, 8)?;
         let bytes = self.number(header + 32, 8)?;
@@ -120,7 +119,7 @@ impl File<'_> {
 mod tests {
     use super::*;
 
-    /// An object with an undefined symbol, a local one, a function and the table.
+    /// Returns an object with an undefined symbol, a local one, a function and the table.
     fn object(table: &str) -> Vec<u8> {
         let names = format!("\0there\0here\0function\0{table}\0");
         let symbols =
@@ -151,7 +150,7 @@ mod tests {
         file
     }
 
-    /// Info and visibility of the four symbols.
+    /// Returns info and visibility of the four symbols.
     fn seen(object: &[u8]) -> Vec<(u8, u8)> {
         let all = symbols(object).expect("an object").into_iter();
         all.map(|symbol| (object[symbol.info], object[symbol.info + 1])).collect()

@@ -1,5 +1,5 @@
 //! Several copies of percid in one process: in the program, in libraries, in plugins, of several
-//! versions. Each module gets everything from one of them.
+//! versions. Each module uses one of them for everything.
 
 mod rust;
 mod versions;
@@ -19,13 +19,13 @@ const SOURCES: [&str; 3] = ["kernel", "table", "atomic"];
 struct Plugins {
     /// With the static library inside.
     with_static: PathBuf,
-    /// With the static library inside, of which nothing can be seen.
+    /// With the static library inside, all symbols hidden.
     hidden: PathBuf,
     /// With an older static library inside.
     older: PathBuf,
     /// With the shared library.
     with_shared: PathBuf,
-    /// With the library that Cargo makes.
+    /// With the library that Cargo builds.
     with_cargos: PathBuf,
 }
 
@@ -44,24 +44,24 @@ fn plugins() -> &'static Plugins {
     })
 }
 
-/// The options for the headers as they are.
+/// Returns the options for the unchanged headers.
 fn headers() -> &'static str {
     concat!("-I", env!("CARGO_MANIFEST_DIR"), "/include")
 }
 
-/// The arguments that link with a static library, and with what it needs.
+/// Returns the arguments that link with a static library and its dependencies.
 fn inside(archive: &Path) -> Vec<String> {
     let archive = archive.to_str().expect("a path in UTF-8");
     [archive, "-pthread", "-ldl", "-lm", "-Wl,-z,nodelete"].map(str::to_owned).to_vec()
 }
 
-/// The arguments that link with a shared library, which is found when the program runs.
+/// Returns the arguments that link with a shared library, which is found at run time.
 fn beside(folder: &Path, name: &str) -> [String; 3] {
     let folder = folder.to_str().expect("a path in UTF-8");
     [format!("-L{folder}"), format!("-l{name}"), format!("-Wl,-rpath,{folder}")]
 }
 
-/// Where Cargo puts the shared library that it makes of the package for its tests.
+/// Returns the folder of the shared library that Cargo builds of the package for its tests.
 pub(crate) fn cargos_folder() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| Path::new(env!("CARGO_BIN_EXE_percid-install")).with_file_name("deps"))
@@ -77,7 +77,7 @@ fn made(build: Build, arguments: &[String]) -> Program {
     build.arguments(&arguments).make()
 }
 
-/// The programs that load them.
+/// Returns the programs that load the plugins.
 fn hosts() -> &'static [(&'static str, Program)] {
     static MADE: OnceLock<Vec<(&'static str, Program)>> = OnceLock::new();
     MADE.get_or_init(make_hosts)
@@ -110,21 +110,22 @@ fn host(options: &str, arguments: &[String]) -> Program {
     )
 }
 
-/// A library that uses percid and has none.
+/// Returns a library that uses percid but does not contain it.
 fn neighbour() -> Vec<String> {
     let options = format!("-std=gnu11 -O2 -shared -fPIC {WARNINGS} {}", headers());
     let library = Build::new(any_compiler().c, &["copy_neighbour.c"], &options).make();
     vec![library.path.to_str().expect("a path in UTF-8").to_owned()]
 }
 
-/// Without the folders where Cargo has older libraries lie: each module names the folder of its own.
+/// Returns the command without Cargo's library folders, which contain older libraries: each module
+/// names its own folder.
 fn command(host: &Program) -> Command {
     let mut command = host.command();
     command.env_remove("LD_LIBRARY_PATH");
     command
 }
 
-/// Runs a program that loads plugins, and returns how many copies there were.
+/// Runs a program that loads plugins, and returns the number of copies.
 fn copies(
     host: &Program,
     rounds: u32,
@@ -193,8 +194,8 @@ pub(crate) fn three_copies_of_two_versions_count_under_stress() {
     }
 }
 
-/// Libraries that a program is linked with, of two versions, in either order: one copy where the table
-/// can be seen, and one for each where it cannot.
+/// Libraries of two versions, with which a program is linked in either order. There is one copy if
+/// the table is visible, and one for each library if it is not.
 #[test]
 pub(crate) fn two_libraries_of_a_program_that_each_contain_percid_count_under_stress() {
     for (hiding, expected) in [(None, 1), (Some("-Wl,--exclude-libs,ALL"), 2)] {
@@ -207,7 +208,7 @@ pub(crate) fn two_libraries_of_a_program_that_each_contain_percid_count_under_st
             [library(&only_static().library("libpercid.a")), library(versions::older())];
         for _ in 0..2 {
             let paths = libraries.each_ref().map(|path| path.to_str().expect("a path in UTF-8"));
-            // Nothing of the program refers to them.
+            // The program refers to nothing in them.
             let host = host("", &["-Wl,--no-as-needed", paths[0], paths[1]].map(str::to_owned));
             let loaded = libraries.each_ref().map(|path| ("local", path.as_path()));
             for source in SOURCES {
@@ -219,7 +220,7 @@ pub(crate) fn two_libraries_of_a_program_that_each_contain_percid_count_under_st
     }
 }
 
-/// Another interface is another symbol: neither gets the other's table.
+/// Another interface has another symbol: neither gets the other's table.
 #[test]
 fn interfaces_stand_beside_each_other() {
     let headers = versions::next_headers();
@@ -231,7 +232,7 @@ fn interfaces_stand_beside_each_other() {
     }
 }
 
-/// The additions of one copy and the sum of another, as with functions that are bound one by one.
+/// One copy adds and another sums, as with functions that are bound one by one.
 #[test]
 fn a_mixture_of_copies_is_seen() {
     let mixed = plugin(
@@ -248,7 +249,7 @@ fn a_mixture_of_copies_is_seen() {
     }
 }
 
-/// What belongs to one copy is of no use to another, which says so.
+/// Objects of one copy are refused by another.
 #[test]
 fn objects_of_another_copy_are_refused() {
     let options = format!("-std=gnu11 -O2 {WARNINGS} {}", headers());
@@ -295,7 +296,8 @@ fn the_library_itself_says_what_it_lacks() {
     assert_eq!(table.lacks(c"percid_tomorrow"), -libc::ENOSYS);
 }
 
-/// What C++ inline functions share belongs to one copy. (clang does not have plugins share it.)
+/// Objects that C++ inline functions share belong to one copy. (clang does not have plugins share
+/// it.)
 #[test]
 fn plugins_share_the_objects_of_inline_functions() {
     for compiler in compilers().iter().filter(|compiler| compiler.c == "gcc") {
@@ -316,7 +318,7 @@ fn plugins_share_the_objects_of_inline_functions() {
     }
 }
 
-/// Set to the plugin for the Rust program, which is this one.
+/// Environment variable with the plugin for the Rust program, which is this one.
 const PLUGIN_OF_RUST: &str = "PERCID_TEST_PLUGIN";
 
 #[test]

@@ -1,4 +1,4 @@
-//! A Rust program that has the crate inside and loads a plugin in C.
+//! A Rust program that contains the crate and loads a plugin in C.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 
@@ -22,11 +22,11 @@ struct Plugin {
 impl Plugin {
     fn load(path: &str) -> Plugin {
         let path = CString::new(path).expect("a path");
-        // SAFETY: a terminated string; the plugin has no initialisers of its own.
+        // SAFETY: the path is a NUL-terminated string; the plugin has no initialisers of its own.
         let library = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         assert!(!library.is_null(), "the plugin cannot be loaded");
         let find = |name: &CStr| {
-            // SAFETY: a library that is loaded, and a terminated string.
+            // SAFETY: the library is loaded, and the name is a NUL-terminated string.
             let symbol = unsafe { libc::dlsym(library, name.as_ptr()) };
             assert!(!symbol.is_null(), "{name:?}");
             symbol
@@ -42,7 +42,7 @@ impl Plugin {
     }
 }
 
-/// Run by another test, in a process of its own.
+/// Run by another test, in a separate process.
 #[test]
 #[ignore = "run by a_rust_program_with_percid_inside_loads_plugins"]
 fn counts_beside_a_plugin() {
@@ -60,7 +60,7 @@ fn counts_beside_a_plugin() {
             });
         }
     });
-    // SAFETY: a terminated string.
+    // SAFETY: the argument is a NUL-terminated string.
     assert_eq!(unsafe { (plugin.check)(c"plugin".as_ptr(), THREADS * ROUNDS) }, 0);
     assert_eq!(OURS.sum(), (THREADS * ROUNDS) as i64);
 }

@@ -1,4 +1,4 @@
-//! Other versions of the library than the one that is tested: its code behind tables of their own.
+//! Other versions of the library than the tested one: the same code with different tables.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -12,14 +12,15 @@ use crate::toolchain::{any_compiler, output_of, scratch};
 /// The name by which the older table refers to the words.
 const WORDS: &str = "percid_fast_path_words";
 
-/// How many functions the older version has: not those for reports, whose answers are of all types.
+/// Returns the number of functions of the older version: those before the reports, whose results
+/// have all types.
 fn known() -> usize {
     let first = FUNCTIONS.iter().position(|&name| name == "percid_report_create");
     first.expect("reports")
 }
 
-/// Headers of a version that has more functions than the first release of the interface, whose
-/// table may therefore be too old for them. As options.
+/// Returns the options for the headers of a version that has more functions than the first release
+/// of the interface. So their table may be too old for them.
 pub(crate) fn later_headers() -> &'static str {
     static FOLDER: OnceLock<String> = OnceLock::new();
     FOLDER.get_or_init(|| {
@@ -31,14 +32,14 @@ pub(crate) fn later_headers() -> &'static str {
     })
 }
 
-/// Headers of the next interface, which has a symbol of its own. As options.
+/// Returns the options for the headers of the next interface, which has another symbol.
 pub(crate) fn next_headers() -> String {
     let folder =
         headers("next-headers", |_, text| text.replace("percid_interface_1", "percid_interface_2"));
     format!("-I{}", folder.display())
 }
 
-/// The headers, each made another by `change`, in a folder of this name.
+/// Writes the headers, each modified by `change`, to a folder with this name.
 fn headers(name: &str, change: impl Fn(&str, String) -> String) -> PathBuf {
     let folder = scratch(name);
     let ours = Path::new(env!("CARGO_MANIFEST_DIR")).join("include");
@@ -51,7 +52,8 @@ fn headers(name: &str, change: impl Fn(&str, String) -> String) -> PathBuf {
     folder
 }
 
-/// An older version's static library: with another version text, and a table that ends earlier.
+/// Returns an older version's static library: with another version text, and a table that ends
+/// earlier.
 pub(crate) fn older() -> &'static Path {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     MADE.get_or_init(make_older)
@@ -97,7 +99,7 @@ __asm__(\".type percid_interface_1, @gnu_unique_object\");
     archived(&folder, &[&object, &table])
 }
 
-/// The next interface's static library: the same table by another name.
+/// Returns the next interface's static library: the same table with another name.
 pub(crate) fn next() -> PathBuf {
     let folder = scratch("next");
     let object = of_archive(&folder);
@@ -105,7 +107,7 @@ pub(crate) fn next() -> PathBuf {
     archived(&folder, &[&object])
 }
 
-/// A copy of the static library's object.
+/// Returns a copy of the static library's object.
 fn of_archive(folder: &Path) -> PathBuf {
     let archive = only_static().library("libpercid.a");
     let [here, archive] = [folder, &archive].map(|path| path.to_str().expect("a path in UTF-8"));
@@ -117,7 +119,8 @@ fn change(object: &Path, options: &[&str]) {
     output_of("objcopy", &[options, &[object.to_str().expect("a path in UTF-8")]].concat());
 }
 
-/// The name of the words that critical sections read, in an object where no other can refer to it.
+/// Returns the name of the words that critical sections read, in an object where no other can refer
+/// to it.
 fn fast_path_words(object: &Path) -> String {
     let text = output_of("nm", &["--defined-only", object.to_str().expect("a path in UTF-8")]);
     let names = text.lines().filter_map(|line| line.split_whitespace().last());
@@ -136,7 +139,7 @@ fn compiled(folder: &Path, source: &str) -> PathBuf {
 
 fn archived(folder: &Path, objects: &[&Path]) -> PathBuf {
     let archive = folder.join("libpercid.a");
-    // `ar` adds to what is there.
+    // `ar` adds to an existing archive.
     let _ = std::fs::remove_file(&archive);
     let paths = [&[archive.as_path()], objects].concat();
     let paths: Vec<_> = paths.iter().map(|path| path.to_str().expect("a path in UTF-8")).collect();

@@ -1,31 +1,31 @@
-//! Declarations of functions, as they are written in `percid.h`.
+//! Declarations of functions in the form of `percid.h`.
 
-/// What each begins with.
+/// The beginning of each declaration.
 const BEGIN: &str = "PERCID_INLINE";
 
-/// What one ends with that lets no exception through.
+/// The end of the declaration of a function that throws no exception.
 const QUIET: &str = " PERCID_NOEXCEPT";
 
-/// What stands before the result of one that must not be ignored.
+/// The attribute before a result that must not be ignored.
 const MUST_USE: &str = "PERCID_MUST_USE";
 
-/// Functions that call what another was given.
+/// Functions that call a function that was passed to another one.
 const CALL_BACK: [&str; 2] = ["percid_local_acquire", "percid_local_destroy"];
 
 /// A function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Declaration {
-    /// What it returns, with a space behind unless it is a pointer.
+    /// The result type, followed by a space unless it is a pointer.
     result: String,
     pub(crate) name: String,
-    /// What is between its parentheses.
+    /// The text between its parentheses.
     parameters: String,
     /// [`QUIET`] or nothing.
     promise: &'static str,
 }
 
-/// Adds to every declaration of a header that nothing is thrown: those of functions with callbacks
-/// leave that open.
+/// Adds to every declaration of a header that nothing is thrown. Functions with callbacks make no
+/// such promise.
 pub(crate) fn with_promises(header: &str) -> String {
     let mut lines = Vec::new();
     let mut calls_back = None;
@@ -43,7 +43,7 @@ pub(crate) fn with_promises(header: &str) -> String {
     lines.join("\n") + "\n"
 }
 
-/// All of a header, in its order.
+/// Returns all declarations of a header, in its order.
 pub(crate) fn all(header: &str) -> Vec<Declaration> {
     let starts = header.match_indices(BEGIN).filter(|(at, _)| header[..*at].ends_with('\n'));
     let texts = starts.map(|(at, _)| &header[at + BEGIN.len()..]);
@@ -71,24 +71,24 @@ fn parse(text: &str) -> Declaration {
 }
 
 impl Declaration {
-    /// The name of its member of the table.
+    /// Returns the name of its member of the table.
     fn short(&self) -> &str {
         self.name.strip_prefix("percid_").expect("a name of percid's")
     }
 
-    /// Its member of the table.
+    /// Returns its member of the table.
     pub(crate) fn member(&self) -> String {
         format!("    {}(*{})({});", self.result, self.short(), self.parameters)
     }
 
-    /// What calls through the table.
+    /// Returns the definition of the function that calls through the table.
     pub(crate) fn definition(&self) -> String {
         let call = format!("percid_interface_address()->{}({})", self.short(), self.arguments());
         let statement = if self.result == "void " { call } else { format!("return {call}") };
         format!("{}{{\n    {statement};\n}}\n", self.head())
     }
 
-    /// What calls through a table that may be too old for it.
+    /// Returns the definition that calls through a table that may be too old for the function.
     pub(crate) fn careful_definition(&self) -> String {
         let (name, short, arguments) = (&self.name, self.short(), self.arguments());
         let missing = format!("table->missing(\"{name}\")");
@@ -114,7 +114,7 @@ impl Declaration {
         format!("{BEGIN} {}{}({}){}\n", self.result, self.name, self.parameters, self.promise)
     }
 
-    /// The names of its parameters.
+    /// Returns the names of its parameters.
     fn arguments(&self) -> String {
         let mut depth = 0;
         let at_top = |c: char| {
@@ -126,7 +126,7 @@ impl Declaration {
     }
 }
 
-/// The name of a parameter; nothing for `void`.
+/// Returns the name of a parameter; empty for `void`.
 fn name_of(parameter: &str) -> &str {
     let end = |c: char| !c.is_ascii_alphanumeric() && c != '_';
     let name = match parameter.split_once("(*") {

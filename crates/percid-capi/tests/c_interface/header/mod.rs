@@ -1,5 +1,5 @@
-//! What is generated from the declarations is up to date: the header, the table's header, and the
-//! list of what the shared library exports.
+//! Checks that the files generated from the declarations are up to date: the header, the table's
+//! header, and the list of the shared library's exports.
 
 pub(crate) mod declaration;
 
@@ -9,10 +9,10 @@ use percid_capi::interface::{CAPACITY, COMMON_CASE_INLINE, FIRST, FUNCTIONS, INL
 
 use declaration::Declaration;
 
-/// Set to write the files instead of comparing them.
+/// Environment variable to write the files instead of comparing them.
 const WRITE: &str = "PERCID_WRITE_HEADER";
 
-/// The text of `percid_interface.h`, but for what follows from the declarations.
+/// The text of `percid_interface.h`, without the parts that are generated from the declarations.
 const TEMPLATE: &str = include_str!("percid_interface.h");
 
 const MAP: &str = "\
@@ -46,7 +46,7 @@ fn the_list_of_exports_is_what_the_table_says() {
     must_be("percid.map", &MAP.replace("@NAMES@", &lines.join("\n")));
 }
 
-/// Compares a file of this crate with what was generated, or writes it if that is asked for.
+/// Compares a file of this crate with the generated text, or writes it if requested.
 pub(crate) fn must_be(file: &str, generated: &str) {
     let path = root().join(file);
     if std::env::var_os(WRITE).is_some() {
@@ -65,7 +65,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()
 }
 
-/// The text of `percid.h`.
+/// Returns the text of `percid.h`.
 fn header() -> String {
     let config =
         cbindgen::Config::from_file(root().join("cbindgen.toml")).expect("the configuration");
@@ -80,7 +80,7 @@ fn header() -> String {
     declaration::with_promises(&text)
 }
 
-/// What `percid.h` declares, in the order of the table.
+/// Returns the declarations of `percid.h`, in the order of the table.
 pub(crate) fn declarations() -> Vec<Declaration> {
     let mut declared = declaration::all(&header());
     let place = |one: &Declaration| FUNCTIONS.iter().position(|name| *name == one.name);
@@ -92,7 +92,7 @@ pub(crate) fn declarations() -> Vec<Declaration> {
     declared
 }
 
-/// The text of `percid_interface.h` for these functions, of which those from `first` on are of a
+/// Returns the text of `percid_interface.h` for these functions. Those from `first` on belong to a
 /// later release of the interface than its first.
 pub(crate) fn table(functions: &[Declaration], first: usize) -> String {
     let members: Vec<_> = functions.iter().map(Declaration::member).collect();
@@ -107,14 +107,15 @@ pub(crate) fn table(functions: &[Declaration], first: usize) -> String {
         .replace("@FUNCTIONS@", &definitions.collect::<Vec<_>>().join("\n"))
 }
 
-/// They are for Rust: what they say the header's introduction says for all functions.
+/// Removes the safety sections. They are for Rust: the header's introduction has the same rules for
+/// all functions.
 fn without_safety_sections(header: &str) -> String {
     let mut kept: Vec<&str> = Vec::new();
     let mut inside = false;
     for line in header.lines() {
         if line == " * # Safety" {
             inside = true;
-            // The empty line in front of it.
+            // The empty line before it.
             assert_eq!(kept.pop(), Some(" *"));
         }
         inside &= line != " */";

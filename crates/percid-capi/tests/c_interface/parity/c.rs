@@ -1,4 +1,4 @@
-//! What the C headers declare.
+//! The declarations of the C headers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug, Default, Clone)]
 pub(super) struct Header {
     pub(super) functions: BTreeSet<String>,
-    /// What can be called too.
+    /// Inline functions, which can be called too.
     inline: BTreeSet<String>,
     /// Types, and the members of those that are no handles.
     pub(super) types: BTreeMap<String, BTreeSet<String>>,
@@ -15,7 +15,8 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// Reads the header, and the one that it includes: what that defines besides is for itself.
+    /// Reads the header, and the one that it includes. Other definitions of the latter are
+    /// internal.
     pub(super) fn read(text: &str, inline: &str) -> Header {
         let mut header = Header::of(text);
         header.inline = Header::of(inline).functions;
@@ -30,7 +31,7 @@ impl Header {
         header
     }
 
-    /// Whether something has this name: `percid_f` or `percid_t.member`.
+    /// Returns `true` if something has this name: `percid_f` or `percid_t.member`.
     pub(super) fn has(&self, name: &str) -> bool {
         match name.split_once('.') {
             Some((of, member)) => self.types.get(of).is_some_and(|known| known.contains(member)),
@@ -72,7 +73,7 @@ impl Header {
     }
 }
 
-/// The names in front of a `;`, a `[` or a `,` up to the brace that closes.
+/// Returns the names before a `;`, a `[` or a `,` up to the closing brace.
 fn members_of(words: &[String]) -> impl Iterator<Item = String> + '_ {
     let mut depth = 1;
     let inside = words.iter().take_while(move |word| {
@@ -90,7 +91,7 @@ pub(super) fn is_of_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
-/// Names, and all other characters one by one.
+/// Splits code into names, and all other characters one by one.
 pub(super) fn words(code: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut in_name = false;
@@ -118,7 +119,7 @@ pub(super) fn without_comments(text: &str) -> String {
     }
 }
 
-/// Without `#` and what belongs to it.
+/// Removes directives.
 pub(super) fn without_directives(code: &str) -> String {
     let mut kept = String::new();
     let mut continued = false;

@@ -1,45 +1,45 @@
-//! Which names belong together: by the rule, or because the list says so.
+//! Corresponding names in the three languages: by the rule, or from the list.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Faces;
 use super::rust::{Kind, Public};
 
-/// Where the list leaves it to the rule.
+/// Mark of a cell for which the rule applies.
 const BY_RULE: &str = "=";
 
-/// The prefix of what is in a crate, and a namespace, of its own.
+/// The prefix of items in a separate crate, and namespace.
 pub(super) const NUMA: &str = "numa::";
 
-/// How a cell begins where there is no counterpart.
+/// Beginning of a cell without a counterpart.
 const DASH: char = '\u{2014}';
 
-/// The list: for an item of Rust (or a text, where Rust has none) what C and C++ have.
+/// The list: for an item of Rust (or a text, if Rust has none) the counterparts in C and C++.
 #[derive(Debug)]
 pub(super) struct Counterparts {
     rows: Vec<[String; 3]>,
 }
 
-/// A row of the table: cells whose names stand in backticks.
+/// A row of the table: cells whose names are in backticks.
 #[derive(Debug)]
 pub(super) struct Row {
     pub(super) cells: [String; 3],
 }
 
-/// What the faces and the list together are.
+/// The combination of the interfaces and the list.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     pub(super) rows: Vec<Row>,
     pub(super) faults: Vec<String>,
 }
 
-/// An item of Rust's that must have a counterpart.
+/// A Rust item that must have a counterpart.
 struct Wanted {
     /// Its name in the list.
     name: String,
-    /// What the rule gives in C and in C++: one of them must be there.
+    /// The names by the rule in C and in C++: one of them must exist.
     by_rule: [Vec<String>; 2],
-    /// Whether it has a row of its own when it follows the rule.
+    /// `true` if it has a separate row when it follows the rule.
     is_listed: bool,
 }
 
@@ -70,7 +70,7 @@ impl Counterparts {
         table
     }
 
-    /// An item, and what belongs to it.
+    /// Returns the wanted counterparts of an item and its members.
     fn wanted(&self, item: &Public) -> Vec<Wanted> {
         let path = &item.path;
         let last = path.rsplit("::").next().unwrap_or(path);
@@ -102,7 +102,8 @@ impl Counterparts {
             };
             of(format!("{path}::{name}"), false, &member)
         });
-        // C++ has C's structures, under names of its own. What is no member a function reads.
+        // C++ has C's structures, under different names. Fields that are not members are read by
+        // functions.
         let fields = fields.iter().map(|name| {
             let of = |of: &String| {
                 [format!("{of}.{name}"), format!("{of}.{name}_ns"), format!("{of}_{name}")]
@@ -115,7 +116,7 @@ impl Counterparts {
         std::iter::once(itself).chain(methods).chain(variants).chain(fields).collect()
     }
 
-    /// What a type is called in C and in C++.
+    /// Returns the names of a type in C and in C++.
     fn names_of(&self, path: &str, by_rule: &[Vec<String>; 2]) -> [Vec<String>; 2] {
         let row = self.rows.iter().find(|row| row[0] == path);
         let names = |language: usize| match row.map(|row| row[language + 1].as_str()) {
@@ -157,7 +158,7 @@ impl Table {
     ) -> String {
         let found = by_rule.iter().filter(|name| has(faces, language, name));
         let found: Vec<_> = found.map(|name| format!("`{name}`")).collect();
-        // What belongs to a type without a counterpart needs none.
+        // Members of a type without a counterpart need none.
         if found.is_empty() && !by_rule.is_empty() {
             let missing = by_rule.join(" or ");
             self.faults.push(format!("{name}: {} has no {missing}", LANGUAGES[language]));
@@ -165,7 +166,7 @@ impl Table {
         found.join(", ")
     }
 
-    /// What the list names must be there; where it names nothing, it gives the reason.
+    /// Checks that the listed names exist. If the list has no name, it must give the reason.
     fn check(&mut self, faces: &Faces, name: &str, language: usize, said: &str) {
         if said.is_empty() {
             self.faults.push(format!("{name}: nothing is said of {}", LANGUAGES[language]));
@@ -175,7 +176,7 @@ impl Table {
         }
     }
 
-    /// A row of what Rust has no item for.
+    /// Adds a row without a Rust item.
     fn add_without_rust(&mut self, faces: &Faces, row: &[String; 3]) {
         let [rust, c, cpp] = row;
         if !rust.starts_with(DASH) {
@@ -187,7 +188,7 @@ impl Table {
         self.rows.push(Row { cells: row.clone() });
     }
 
-    /// All functions and types of C must be in some row.
+    /// Reports the functions and types of C that are in no row.
     fn miss_names_of_c(&mut self, faces: &Faces) {
         let named: BTreeSet<_> = self.rows.iter().flat_map(|row| quoted(&row.cells[1])).collect();
         let all = faces.c.functions.iter().chain(faces.c.types.keys());
@@ -199,7 +200,7 @@ impl Table {
 
 const LANGUAGES: [&str; 2] = ["C", "C++"];
 
-/// C++ may name what C has.
+/// Returns `true` if the name exists. C++ may use C's names.
 fn has(faces: &Faces, language: usize, name: &str) -> bool {
     if language == 0 || is_c(name) { faces.c.has(name) } else { faces.cpp.has(name) }
 }
@@ -208,12 +209,12 @@ fn is_c(name: &str) -> bool {
     name.to_ascii_lowercase().starts_with("percid_")
 }
 
-/// The names that stand in backticks.
+/// Returns the names in backticks.
 fn quoted(cell: &str) -> impl Iterator<Item = &str> {
     cell.split('`').skip(1).step_by(2)
 }
 
-/// `ActiveMask` as C writes it: `active_mask`.
+/// Converts `ActiveMask` to the form of C: `active_mask`.
 fn snake(name: &str) -> String {
     let mut snake = String::new();
     let mut before = 'A';

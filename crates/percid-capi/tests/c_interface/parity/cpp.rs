@@ -1,4 +1,4 @@
-//! What the C++ header declares.
+//! The declarations of the C++ header.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,11 +8,11 @@ use super::c::{is_of_name, without_comments, without_directives, words};
 #[derive(Debug, Default, Clone)]
 pub(super) struct Wrapper {
     names: BTreeSet<String>,
-    /// What a class inherits from.
+    /// The base classes of each class.
     bases: BTreeMap<String, Vec<String>>,
 }
 
-/// Words in front of a parenthesis that are no names of functions.
+/// Words before a parenthesis that are not names of functions.
 const NO_FUNCTIONS: [&str; 12] = [
     "decltype",
     "noexcept",
@@ -39,7 +39,7 @@ impl Wrapper {
         wrapper
     }
 
-    /// Takes a name out, of a class or of its bases.
+    /// Removes a name from a class or from its bases.
     pub(super) fn remove(&mut self, name: &str) {
         self.names.remove(name);
         let Some((class, member)) = name.rsplit_once("::") else { return };
@@ -48,7 +48,8 @@ impl Wrapper {
         }
     }
 
-    /// Whether something has this name, a class its bases' members included.
+    /// Returns `true` if something has this name. The members of a class include those of its
+    /// bases.
     pub(super) fn has(&self, name: &str) -> bool {
         if self.names.contains(name) {
             return true;
@@ -58,7 +59,7 @@ impl Wrapper {
         bases.into_iter().any(|base| self.has(&format!("{base}::{member}")))
     }
 
-    /// Reads the declaration that begins at a word, in a scope; where the next one begins.
+    /// Reads the declaration that begins at a word, in a scope. Returns the start of the next one.
     fn declaration(&mut self, words: &[String], start: usize, scope: &str) -> usize {
         let end = (start..words.len()).find(|&at| {
             let word = &words[at];
@@ -107,7 +108,7 @@ impl Wrapper {
         }
     }
 
-    /// Notes the name of a function, an alias or a constant.
+    /// Records the name of a function, an alias or a constant.
     fn note(&mut self, head: &[String], scope: &str) {
         let head = without_templates(head);
         let name = match head.first().map(String::as_str) {
@@ -134,10 +135,10 @@ struct Scope {
     kind: &'static str,
 }
 
-/// The scope that a brace behind these words opens.
+/// Returns the scope that a brace after these words opens.
 fn scope_of(head: &[String]) -> Option<Scope> {
     let head = without_templates(head);
-    // Behind a parenthesis they belong to the parameters of a function.
+    // Words after a parenthesis belong to the parameters of a function.
     let end = head.iter().position(|word| word == "(").unwrap_or(head.len());
     let kinds = ["namespace", "enum", "class", "struct"];
     let kind = kinds.into_iter().find(|kind| head[..end].iter().any(|word| word == kind))?;
@@ -149,7 +150,7 @@ fn scope_of(head: &[String]) -> Option<Scope> {
     Some(Scope { name: name.clone(), kind })
 }
 
-/// The names behind the `:` of a class.
+/// Returns the names after the `:` of a class.
 fn bases_of(head: &[String], scope: &str) -> Vec<String> {
     let Some(colon) = head.iter().position(|word| word == ":") else { return Vec::new() };
     let plain =
@@ -157,14 +158,14 @@ fn bases_of(head: &[String], scope: &str) -> Vec<String> {
     head[colon + 1..].iter().filter(plain).map(|name| join(scope, name)).collect()
 }
 
-/// Whether the `:` at a place ends `public:` and the like.
+/// Returns `true` if the `:` at a place ends `public:` and the like.
 fn is_access(words: &[String], at: usize) -> bool {
     let before = at.checked_sub(1).map_or("", |before| &words[before]);
     matches!(before, "public" | "private" | "protected")
         && words.get(at + 1).is_none_or(|after| after != ":")
 }
 
-/// Where the brace is that closes the one at a place.
+/// Returns the position of the brace that closes the one at `open`.
 fn closing(words: &[String], open: usize) -> usize {
     let mut depth = 0;
     let end = (open..words.len()).find(|&at| {
@@ -174,7 +175,7 @@ fn closing(words: &[String], open: usize) -> usize {
     end.unwrap_or(words.len())
 }
 
-/// Without `template <…>` and attributes.
+/// Removes `template <…>` and attributes.
 fn without_templates(head: &[String]) -> Vec<String> {
     let mut kept = Vec::new();
     let mut at = 0;

@@ -1,8 +1,8 @@
-//! What Rust's public face offers, C and C++ offer too, or it is said why not.
+//! C and C++ have everything of Rust's public interface, or the list gives the reason.
 //!
-//! The three faces are read from their sources. Names that follow the rule (`Stack::push`,
-//! `percid_stack_push`, `stack::push`) find each other; `counterparts.txt` has the others, and the
-//! reasons where there is no counterpart. What comes of it is a page of the documentation.
+//! The three interfaces are read from their sources. Names that follow the rule (`Stack::push`,
+//! `percid_stack_push`, `stack::push`) are matched automatically; `counterparts.txt` has the
+//! others, and the reasons for missing counterparts. The result is a page of the documentation.
 
 mod c;
 mod counterparts;
@@ -18,10 +18,10 @@ use counterparts::{Counterparts, NUMA, Row};
 use cpp::Wrapper;
 use rust::{Crate, Kind, Public};
 
-/// Set to write the page instead of comparing it.
+/// Environment variable to write the page instead of comparing it.
 const WRITE: &str = "PERCID_WRITE_PARITY";
 
-/// The languages that a row has names of.
+/// The interfaces of the three languages.
 #[derive(Debug, Clone)]
 struct Faces {
     rust: Vec<Public>,
@@ -67,7 +67,7 @@ fn the_page_of_the_three_faces_is_what_the_sources_say() {
     assert!(page == written, "docs/c-interface-parity.md is out of date: run with {WRITE}=1");
 }
 
-/// Control: what is taken out of a header, or new in Rust, is missed.
+/// Control: names that are removed from a header, or new in Rust, are reported.
 #[test]
 fn a_counterpart_that_is_not_there_is_missed() {
     let faults = |faces: &Faces| Counterparts::written().table(faces).faults;
@@ -98,7 +98,7 @@ fn a_counterpart_that_is_not_there_is_missed() {
     assert_eq!(faults(&faces), ["Stack::push: C++ has no stack::push"]);
 }
 
-/// The public faces as they are known, so that a reader that overlooks things is noticed.
+/// Known public names, to detect a reader that overlooks some.
 #[test]
 fn the_faces_are_read() {
     let faces = Faces::read();
@@ -123,7 +123,7 @@ fn the_faces_are_read() {
     assert!(!faces.cpp.has("detail::check_") && !faces.cpp.has("stack::stack_"));
 }
 
-/// What concerns the whole process has no type; and an ID is a number.
+/// Functions that concern the whole process have no type; and an ID is a number.
 const WITHOUT_TYPE: [&str; 7] = [
     "percid_init",
     "percid_version",

@@ -1,14 +1,14 @@
-//! A crate's public face: what can be named from outside, as its source has it.
+//! A crate's public interface, read from its source.
 //!
-//! Traits that a type implements are left out: C has no counterpart of `Debug`, and what others do
-//! (`Extend`, `Drop`) methods do too.
+//! Traits that a type implements are left out: C has no counterpart of `Debug`, and others
+//! (`Extend`, `Drop`) duplicate methods.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use syn::{Attribute, Fields, Ident, ImplItem, Item, ItemImpl, Type, UseTree, Visibility};
 
-/// Something public.
+/// A public item.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Public {
     /// Its path below the crate, such as `machine::Cpu`.
@@ -16,7 +16,7 @@ pub(super) struct Public {
     pub(super) kind: Kind,
 }
 
-/// What it is, and what belongs to it.
+/// The kind of an item, with its members.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     Function,
@@ -38,11 +38,11 @@ struct Module {
     modules: Vec<(Ident, Module)>,
 }
 
-/// Where an item is: the modules that lead there.
+/// The position of an item: the modules that contain it.
 type Place<'m> = Vec<&'m Module>;
 
 impl Crate {
-    /// Reads the crate in a folder. `others` are those that it shows items of.
+    /// Reads the crate in a folder. `others` are the crates whose items it re-exports.
     pub(super) fn read(folder: &Path, others: Vec<Crate>) -> Crate {
         let name = folder.file_name().and_then(|name| name.to_str()).expect("a name");
         let source = folder.join("src");
@@ -50,7 +50,7 @@ impl Crate {
         Crate { name: name.replace('-', "_"), root, others }
     }
 
-    /// All that is public, what can be named in several ways by the shortest, behind a prefix.
+    /// Returns all public items with a prefix. An item with several paths has the shortest one.
     pub(super) fn public(&self, prefix: &str) -> Vec<Public> {
         let mut found = Vec::new();
         self.collect(&vec![&self.root], prefix, &mut found);
@@ -89,7 +89,7 @@ impl Crate {
         }
     }
 
-    /// The item that a path of a `use` names, and the crate that it is of.
+    /// Returns the item that a path of a `use` names, and its crate.
     fn resolve<'c>(&'c self, place: &Place<'c>, path: &[String]) -> (&'c Crate, &'c Item) {
         let (first, rest) = path.split_first().expect("a path");
         let place = match first.as_str() {
@@ -104,7 +104,7 @@ impl Crate {
         self.find(&place, rest)
     }
 
-    /// The item of a path that begins in a module.
+    /// Returns the item of a path that begins in a module.
     fn find<'c>(&'c self, place: &Place<'c>, path: &[String]) -> (&'c Crate, &'c Item) {
         let module = place.last().expect("a module");
         let (first, rest) = path.split_first().expect("a path");
@@ -145,7 +145,7 @@ impl Crate {
 }
 
 impl Module {
-    /// Reads a module's file, whose own modules are in `folder`.
+    /// Reads a module's file; its submodules are in `folder`.
     fn read(file: &Path, folder: &Path) -> Module {
         let text = std::fs::read_to_string(file).unwrap_or_else(|e| panic!("{file:?}: {e}"));
         let parsed = syn::parse_file(&text).unwrap_or_else(|e| panic!("{file:?}: {e}"));
@@ -173,7 +173,7 @@ impl Module {
         self.modules.iter().find(|(known, _)| known == name).map(|(_, module)| module)
     }
 
-    /// The public methods and constants of a type, wherever its `impl`s are.
+    /// Returns the public methods and constants of a type, wherever its `impl`s are.
     fn methods(&self, name: &Ident) -> Vec<String> {
         let own = self.items.iter().filter_map(|item| match item {
             Item::Impl(of) if of.trait_.is_none() && is_of(of, name) => Some(of),
@@ -193,8 +193,8 @@ impl Module {
     }
 }
 
-/// Whether a module is in a file that it names: one of several for architectures, which show
-/// nothing.
+/// Returns `true` if an attribute gives the path of the module: such modules differ by
+/// architecture, and export nothing.
 fn is_elsewhere(module: &syn::ItemMod) -> bool {
     module.attrs.iter().any(|attribute| attribute.path().is_ident("path"))
 }
@@ -220,7 +220,7 @@ fn is_public(visibility: &Visibility) -> bool {
     matches!(visibility, Visibility::Public(_))
 }
 
-/// Whether programs see it: it is neither for tests nor hidden.
+/// Returns `true` if programs can use it: it is neither for tests nor hidden.
 fn is_shown(attributes: &[Attribute]) -> bool {
     attributes.iter().all(|attribute| {
         let text = match &attribute.meta {
@@ -236,7 +236,8 @@ fn is_shown(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// Whether an item is there only where the system is not 64-bit Linux, which the C interface is for.
+/// Returns `true` if an item exists only on systems other than 64-bit Linux, for which the C
+/// interface is.
 fn is_of_other_systems(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| match &attribute.meta {
         syn::Meta::List(list) if list.path.is_ident("cfg") => {
@@ -275,7 +276,7 @@ fn named(item: &Item) -> Option<(&Visibility, &Ident)> {
     }
 }
 
-/// The paths that a `use` names, and the name that each gets.
+/// Returns the paths that a `use` names, and the name of each.
 fn imports(tree: &UseTree) -> Vec<(Vec<String>, String)> {
     match tree {
         UseTree::Path(path) => {

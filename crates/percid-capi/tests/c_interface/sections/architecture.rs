@@ -1,4 +1,4 @@
-//! What is different between the architectures.
+//! The differences between the architectures.
 
 use percid::capi::SECTION_NUMBERS;
 
@@ -12,7 +12,7 @@ pub(super) enum Architecture {
     Riscv64,
 }
 
-/// A section for one source.
+/// A critical section for one source.
 #[derive(Debug)]
 pub(super) struct Section {
     pub(super) operation: &'static str,
@@ -20,8 +20,8 @@ pub(super) struct Section {
     pub(super) mark: i64,
 }
 
-/// The scratch registers of sections without a result: compilers of some age allow those no outputs,
-/// by which they would choose. And the name of the 32-bit part.
+/// The scratch registers of critical sections without a result, with the names of their 32-bit
+/// parts. The registers are fixed because older compilers allow no outputs in such sections.
 const X86_64_SCRATCH: [(&str, &str, &str); 7] = [
     ("index", "rcx", "ecx"),
     ("work", "rax", "eax"),
@@ -46,7 +46,7 @@ const AARCH64_SCRATCH: [(&str, &str, &str); 11] = [
     ("end", "x6", "w6"),
 ];
 
-/// There is no name for half of one.
+/// RISC-V has no names for the 32-bit parts.
 const RISCV64_SCRATCH: [(&str, &str, &str); 12] = [
     ("area", "t0", ""),
     ("index", "t1", ""),
@@ -62,8 +62,8 @@ const RISCV64_SCRATCH: [(&str, &str, &str); 12] = [
     ("bits", "a3", ""),
 ];
 
-/// In front of Arm's sections: the address of the rseq area, which Rust passes in. C does not, since
-/// a compiler may take what is not part of the section to another thread's time.
+/// Instructions before Arm's critical sections: the address of the rseq area, which Rust passes in.
+/// C computes it inside, because a compiler may move code outside the section to another thread.
 const AARCH64_AREA: [&str; 3] =
     ["ldr {index}, [{fast_path}]", "mrs {area}, tpidr_el0", "add {area}, {area}, {index}"];
 
@@ -74,7 +74,7 @@ impl Architecture {
     pub(super) const ALL: [Architecture; 3] =
         [Architecture::X86_64, Architecture::Aarch64, Architecture::Riscv64];
 
-    /// What compilers for it define.
+    /// Returns the macro that compilers define for it.
     pub(super) fn symbol(self) -> &'static str {
         match self {
             Architecture::X86_64 => "__x86_64__",
@@ -107,9 +107,9 @@ impl Architecture {
         }
     }
 
-    /// What a section without a result destroys, and one with a result besides its outputs. On Arm
-    /// a branch from the abort pad that is too far for one instruction goes through a veneer, which
-    /// destroys two registers.
+    /// Returns the registers that a critical section without a result destroys, or one with a
+    /// result in addition to its outputs. On Arm a branch from the abort pad that is too far for
+    /// one instruction uses a veneer, which destroys two registers.
     pub(super) fn clobbers(self, operation: &str) -> String {
         let macros = Macros::of(self.source());
         let found = macros.operation(operation);
@@ -132,7 +132,7 @@ impl Architecture {
         names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ")
     }
 
-    /// A section's text, line by line.
+    /// Returns a critical section's text, line by line.
     pub(super) fn lines(self, macros: &Macros, section: &Section) -> Vec<String> {
         let operation = macros.operation(section.operation);
         let [exit, pad, behind] = macros.ends(operation.zero.as_deref());
@@ -166,7 +166,7 @@ impl Architecture {
 
     fn line(self, line: &str, register: &impl Fn(&str, u32) -> String) -> String {
         if line.starts_with('.') {
-            // The "?" puts it into the group of the function that surrounds the section.
+            // The "?" puts it into the group of the function that contains the critical section.
             return line.replace("\"aw\"", "\"aw?\"").replace("\"ax\"", "\"ax?\"");
         }
         let line = line.replace("{restart}", "%l[percid_slow]");
@@ -179,8 +179,8 @@ impl Architecture {
         }
     }
 
-    /// How a register of the section is written: the compiler's choice for inputs, and for all of a
-    /// section with a result.
+    /// Returns the text of a register of the critical section. The compiler chooses the inputs, and
+    /// all registers of a section with a result.
     fn register(self, name: &str, bits: u32, has_result: bool) -> String {
         let fixed = self.scratch().iter().find(|(known, ..)| *known == name);
         match fixed.filter(|_| !has_result || name == "area") {
@@ -199,7 +199,7 @@ impl Architecture {
     }
 }
 
-/// Puts numbers where constants are named.
+/// Replaces the names of constants by numbers.
 fn with_numbers(line: &str, number: &impl Fn(&str) -> Option<i64>) -> String {
     replaced(line, &|name| number(name).map(|number| number.to_string()))
 }
@@ -213,7 +213,7 @@ fn with_registers(line: &str, register: &impl Fn(&str, u32) -> String) -> String
     })
 }
 
-/// Replaces what is between braces, as far as there is something for it.
+/// Replaces the text between braces if `find` returns a replacement.
 fn replaced(line: &str, find: &impl Fn(&str) -> Option<String>) -> String {
     let mut text = String::new();
     let mut rest = line;
@@ -226,7 +226,7 @@ fn replaced(line: &str, find: &impl Fn(&str) -> Option<String>) -> String {
     text + rest
 }
 
-/// The value of a constant operand for a word with this mark.
+/// Returns the value of a constant operand for a word with this mark.
 fn evaluate(expression: &str, mark: i64) -> i64 {
     if let Some((value, shift)) = expression.split_once(" >> ") {
         return evaluate(value, mark) >> shift.parse::<u32>().expect("a number of bits");

@@ -1,7 +1,7 @@
-//! From the words of Rust's assembly on x86-64 (Intel's) to those of C's (AT&T's).
+//! Translation of Rust's assembly on x86-64 (Intel syntax) to that of C (AT&T syntax).
 
-/// Translates an instruction whose constants are numbers. `register` names a register at a width of
-/// 64 or 32 bits.
+/// Translates an instruction whose constants are numbers. `register` returns the name of a register
+/// at a width of 64 or 32 bits.
 pub(super) fn instruction(line: &str, register: &impl Fn(&str, u32) -> String) -> String {
     let (mnemonic, operands) = line.split_once(' ').unwrap_or((line, ""));
     let operands: Vec<&str> = operands.split(", ").filter(|one| !one.is_empty()).collect();
@@ -17,7 +17,7 @@ pub(super) fn instruction(line: &str, register: &impl Fn(&str, u32) -> String) -
     format!("{mnemonic} {}", operands.join(", "))
 }
 
-/// Whether an operand has 32 bits.
+/// Returns `true` if an operand has 32 bits.
 fn is_narrow(operand: &str) -> bool {
     operand.ends_with(":e}") || operand.starts_with("dword ptr")
 }
@@ -38,7 +38,7 @@ fn operand(text: &str, register: &impl Fn(&str, u32) -> String) -> String {
     }
 }
 
-/// What is between brackets: registers, one of them perhaps scaled, and numbers.
+/// Translates a memory operand: registers, one of them possibly scaled, and numbers.
 fn memory(place: &str, register: &impl Fn(&str, u32) -> String) -> String {
     if let Some(label) = place.strip_prefix("rip + ") {
         return format!("{label}(%%rip)");

@@ -1,7 +1,7 @@
-//! Reads the macros of `crates/percid/src/critical`.
+//! Reader of the macros in `crates/percid/src/critical`.
 //!
-//! They are written in a form that this understands: a section is a list of strings, one
-//! instruction each, and operands behind it; `concat!` puts strings and variables together.
+//! They are written in a form that this module parses: a critical section is a list of strings, one
+//! instruction each, followed by operands; `concat!` joins strings and variables.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +11,14 @@ pub(super) struct Macros {
     text: String,
 }
 
-/// A section's operation.
+/// A critical section's operation.
 #[derive(Debug)]
 pub(super) struct Operation {
     /// Its instructions.
     pub(super) lines: Vec<String>,
     /// The operands that are numbers, as expressions.
     pub(super) constants: BTreeMap<String, String>,
-    /// The register that is zero if nothing was done, of a section with a result.
+    /// The register that is zero if nothing was done, for a critical section with a result.
     pub(super) zero: Option<String>,
 }
 
@@ -36,20 +36,20 @@ impl Macros {
         Macros { text: lines.map(|line| format!("{line}\n")).collect() }
     }
 
-    /// The body of a macro.
+    /// Returns the body of a macro.
     fn body(&self, name: &str) -> &str {
         let start = between(&self.text, &format!("macro_rules! {name} {{"), "");
         start.split("\n}\n").next().expect("an end")
     }
 
-    /// How a source finds the index.
+    /// Returns the code by which a source finds the index.
     pub(super) fn index(&self, source: &str, exit: &str) -> String {
         let arm =
             between(self.body("index"), &format!("({source}, $exit:literal) => {{"), "\n    }");
         expressions(arm, &[("$exit", exit)]).concat()
     }
 
-    /// An operation's own part of its section.
+    /// Returns an operation's own part of its critical section.
     pub(super) fn operation(&self, name: &str) -> Operation {
         let body = self.body(name);
         let zero = body
@@ -63,7 +63,7 @@ impl Macros {
         Operation { lines: expressions(lines, &[]), constants: constants.collect(), zero }
     }
 
-    /// What surrounds every operation, given its pad and what stands behind.
+    /// Returns the parts around every operation, given its pad and the text after it.
     pub(super) fn frame(&self, pad: &str, behind: &str) -> Vec<Part> {
         let parts = between(self.body("section"), "std::arch::asm!(", "");
         let parts = items(parts).into_iter().take_while(|part| !part.contains(" = "));
@@ -77,7 +77,8 @@ impl Macros {
         parts.collect()
     }
 
-    /// The exit, the pad and what stands behind, of a section with a result or without.
+    /// Returns the exit, the pad and the text after it, of a critical section with a result or
+    /// without.
     pub(super) fn ends(&self, zero: Option<&str>) -> [String; 3] {
         let arm = if zero.is_some() { "(or zero" } else { "(or false" };
         let call = between(between(self.body("section"), arm, ""), "@ $source,", "$($operands)*");
@@ -88,13 +89,13 @@ impl Macros {
     }
 }
 
-/// What is between two texts; up to the end if the second is empty.
+/// Returns the text between two texts; up to the end if the second is empty.
 fn between<'t>(text: &'t str, begin: &str, end: &str) -> &'t str {
     let (_, rest) = text.split_once(begin).unwrap_or_else(|| panic!("no {begin}"));
     if end.is_empty() { rest } else { rest.split_once(end).unwrap_or_else(|| panic!("no {end}")).0 }
 }
 
-/// The items of a list that is separated by commas.
+/// Splits a list that is separated by commas.
 fn items(list: &str) -> Vec<&str> {
     let (mut depth, mut quoted, mut escaped) = (0, false, false);
     let separates = |c: char| {
@@ -115,7 +116,7 @@ fn expressions(list: &str, variables: &[(&str, &str)]) -> Vec<String> {
     items(list).into_iter().map(|item| text_of(item, variables)).collect()
 }
 
-/// The text that an expression of strings and variables makes.
+/// Evaluates an expression of strings and variables.
 fn text_of(expression: &str, variables: &[(&str, &str)]) -> String {
     let mut text = String::new();
     let mut rest = expression;
@@ -134,7 +135,7 @@ fn text_of(expression: &str, variables: &[(&str, &str)]) -> String {
     text
 }
 
-/// A string up to its end, and what comes behind.
+/// Returns a string up to its end, and the rest.
 fn string(rest: &str) -> (String, &str) {
     let mut text = String::new();
     let mut characters = rest.char_indices();

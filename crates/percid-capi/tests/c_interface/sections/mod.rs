@@ -1,8 +1,8 @@
-//! The critical sections that C programs have inline: `percid_sections.h` is made of the macros
-//! that the library's own sections are made of, so that each is described once.
+//! The critical sections that C programs have inline: `percid_sections.h` is generated from the
+//! macros of the library's own critical sections, so that each is described once.
 //!
-//! What is written by hand (`percid_inline.h`) is what the languages have different: the operands,
-//! and what happens before and behind.
+//! `percid_inline.h` is written by hand. It contains the differences between the languages: the
+//! operands, and the code before and after.
 
 mod architecture;
 mod att;
@@ -28,10 +28,10 @@ const INTRODUCTION: &str = "\
 #endif
 ";
 
-/// Those that C has; the others are on slow paths only.
+/// The operations of C; the others are on slow paths only.
 const OPERATIONS: [&str; 5] = ["add", "acquire", "push", "pop", "append"];
 
-/// The sources that have sections, and the marks of their words.
+/// The sources that have critical sections, and the marks of their words.
 const SOURCES: [(&str, i64); 2] = [("kernel", 2), ("table", 1)];
 
 #[test]
@@ -60,7 +60,7 @@ fn sections() -> String {
     text + "\n#endif\n\n#endif\n"
 }
 
-/// A macro that is the text of a section.
+/// Returns a macro with the text of a critical section.
 fn define(section: &Section, lines: &[String]) -> String {
     let name = format!("PERCID_{}_{}", section.operation, section.source).to_uppercase();
     let (last, others) = lines.split_last().expect("a section");

@@ -1,7 +1,7 @@
 //! The picture of increments: nanoseconds over the number of threads, as SVG.
 //!
-//! Colours stand in the picture as attributes. A style sheet in front of it replaces them for
-//! readers who prefer a dark background; the background itself is the page's.
+//! Colours are attributes of the elements. A style sheet before them replaces them for readers who
+//! prefer a dark background; the background itself is the page's.
 
 use std::error::Error;
 
@@ -12,13 +12,13 @@ use crate::bench::figures::Figure;
 
 const SIZE: (u32, u32) = (760, 420);
 
-/// A colour on a light background, and in its place on a dark one.
+/// A colour on a light background, and its replacement on a dark one.
 struct Colour(RGBColor, &'static str);
 
 const TEXT: Colour = Colour(RGBColor(0x1f, 0x23, 0x28), "#e6edf3");
 const GRID: Colour = Colour(RGBColor(0xd0, 0xd7, 0xde), "#3d444d");
 
-/// What is drawn, from the top of the picture to its bottom.
+/// The lines, from the top of the picture to its bottom.
 const LINES: [(&str, &str, Colour); 4] = [
     ("atomic_shared", "an atomic that all share", Colour(RGBColor(0xcf, 0x22, 0x2e), "#ff7b72")),
     ("atomic_private", "an atomic of its own", Colour(RGBColor(0x9a, 0x67, 0x00), "#d29922")),
@@ -26,7 +26,7 @@ const LINES: [(&str, &str, Colour); 4] = [
     ("plain_add", "plain addition", Colour(RGBColor(0x59, 0x63, 0x6e), "#9198a1")),
 ];
 
-/// The picture with a caption below it.
+/// Returns the picture with a caption below it.
 pub(super) fn svg(figures: &[Figure], caption: &str) -> String {
     let mut svg = String::new();
     draw(&mut svg, figures, caption).expect("drawing into memory does not fail");
@@ -35,7 +35,7 @@ pub(super) fn svg(figures: &[Figure], caption: &str) -> String {
     svg
 }
 
-/// Replaces every colour where the reader prefers a dark background.
+/// Returns a style sheet that replaces every colour if the reader prefers a dark background.
 fn dark_style() -> String {
     let colours = [&TEXT, &GRID].into_iter().chain(LINES.iter().map(|(.., colour)| colour));
     let rules = colours.map(|Colour(RGBColor(r, g, b), dark)| {
@@ -62,7 +62,7 @@ fn draw<'a>(
     let (first, last) = (threads().fold(f64::MAX, f64::min), threads().fold(1.0, f64::max));
     let last = last.max(first + 1.0);
     let most = figures.iter().map(|figure| figure.ns_median).fold(1.0, f64::max);
-    // The names of the lines stand to the right of their ends.
+    // The names of the lines are to the right of their ends.
     let mut chart = ChartBuilder::on(&chart)
         .margin(12)
         .margin_right(210)

@@ -1,10 +1,10 @@
-//! What is passed from turn to turn: the right to run, and the memory to run on.
+//! The value passed from turn to turn: the right to run, and the memory to run on.
 
 use std::io;
 
 use crate::bench::areas::Areas;
 
-/// The one baton: the thread that holds it has its turn.
+/// The only baton: the thread that holds it has the turn.
 #[derive(Debug)]
 pub(crate) struct Baton {
     /// Separate areas for each index, so that they can be measured in the same turn.

@@ -1,7 +1,7 @@
-//! What makes CPUs overcommitted: other processes that never sleep and touch memory of their own.
+//! Processes that overcommit CPUs: they never sleep and touch their own memory.
 //!
-//! Processes, and not threads of this one: those would hold concurrency IDs, and each page that a
-//! burst writes to for the first time would interrupt the CPU that they run on.
+//! They are processes rather than threads of this process. Threads would hold concurrency IDs, and
+//! each first write of a burst to a page would interrupt the CPU that they run on.
 
 use std::hint::black_box;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -12,7 +12,7 @@ use percid_command::exit::{Exit, Failure};
 
 use crate::bench::cpu;
 
-/// Bytes between two that are written to.
+/// Distance in bytes between two written addresses.
 const LINE: usize = 64;
 
 /// Processes that run until this is dropped.
@@ -41,7 +41,7 @@ impl Competitors {
 impl Drop for Competitors {
     fn drop(&mut self) {
         for child in &mut self.children {
-            // One that has ended by itself needs no end.
+            // A child that has ended by itself needs no signal.
             let _ = child.kill();
             let _ = child.wait();
         }
@@ -52,7 +52,7 @@ fn start(cpu: u32, kib: u64) -> io::Result<(Child, ChildStdout)> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["bench", "intermittent", "--compete", &cpu.to_string()]);
     command.args(["--other-memory", &kib.to_string()]);
-    // stdin ends when this process does, however that comes about.
+    // stdin is closed when this process ends, for any reason.
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn()?;
     let output = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
@@ -70,7 +70,7 @@ fn wait_until_ready(output: ChildStdout) -> io::Result<()> {
     }
 }
 
-/// Is such a process.
+/// Runs as such a process.
 pub(crate) fn compete(on: u32, kib: u64) -> Result<Exit, Failure> {
     cpu::pin_this_thread(on).map_err(|cause| Failure::new("cannot pin to the CPU", cause))?;
     let lowered = cpu::lower_realtime_priority();
@@ -82,7 +82,7 @@ pub(crate) fn compete(on: u32, kib: u64) -> Result<Exit, Failure> {
     told.map_err(|cause| Failure::new("cannot say that it competes", cause))?;
     loop {
         touch(&mut memory);
-        // Of several of one real-time priority, the first would keep the CPU for long.
+        // With several processes of one real-time priority, the first would keep the CPU for long.
         if is_realtime {
             thread::yield_now();
         }

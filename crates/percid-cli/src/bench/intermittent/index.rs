@@ -1,4 +1,4 @@
-//! What selects the area of a burst.
+//! The indices that select the area of a burst.
 
 use std::fmt;
 
@@ -17,10 +17,10 @@ pub(crate) enum Index {
     ForcedRemote,
 }
 
-/// Whose turn it is, for the indices that follow from that.
+/// The current turn, for the indices that depend on it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Turn {
-    /// The thread's number and how many there are.
+    /// The thread's number and the number of threads.
     pub(crate) thread: u32,
     pub(crate) threads: u32,
     /// The number of the thread's turn, from 0.
@@ -31,7 +31,7 @@ impl Index {
     pub(crate) const ALL: [Index; 5] =
         [Index::Cpu, Index::Kernel, Index::Table, Index::Thread, Index::ForcedRemote];
 
-    /// Those that were asked for, or all.
+    /// Returns the requested indices, or all.
     pub(crate) fn asked(choices: &[IndexChoice]) -> Vec<Index> {
         let is_asked = |index: &Index| choices.is_empty() || choices.contains(&index.choice());
         Index::ALL.into_iter().filter(is_asked).collect()
@@ -47,7 +47,7 @@ impl Index {
         }
     }
 
-    /// The source that it needs.
+    /// Returns the source that it needs.
     pub(crate) fn source(self) -> Option<Source> {
         match self {
             Index::Kernel => Some(Source::Kernel),
@@ -56,13 +56,13 @@ impl Index {
         }
     }
 
-    /// The index at this moment, on the calling thread.
+    /// Returns the current index of the calling thread.
     pub(crate) fn select(self, turn: Turn) -> Option<u32> {
         match self {
             Index::Cpu => cpu::this_cpu(),
             Index::Kernel | Index::Table => self.source()?.current_id(),
             Index::Thread => Some(turn.thread),
-            // Another thread, on another CPU, had this area last, unless there is only one.
+            // Another thread, on another CPU, used this area last, unless there is only one thread.
             Index::ForcedRemote => {
                 Some(((u64::from(turn.thread) + turn.burst) % u64::from(turn.threads)) as u32)
             }

@@ -1,4 +1,4 @@
-//! How far the intermittent benchmark is.
+//! Progress of the intermittent benchmark.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
@@ -18,10 +18,10 @@ pub(super) struct Meter {
     progress: Progress,
     interrupt: Interrupt,
     watch: Mutex<Watch>,
-    /// Processes that compete now.
+    /// Number of processes that currently compete.
     competitors: AtomicU32,
     was_overdue: AtomicBool,
-    /// A warm-up had fewer bursts than were asked for.
+    /// `true` if a warm-up had fewer bursts than requested.
     was_cut_short: AtomicBool,
 }
 
@@ -38,14 +38,14 @@ impl Meter {
         }
     }
 
-    /// After a turn.
+    /// Reports the progress after a turn.
     pub(super) fn tick(&self) {
         let (share, left) = self.deadline.progress();
         self.progress.at(share, left);
         self.watch().look(self.competitors.load(Relaxed));
     }
 
-    /// The pause between two turns; it ends with Ctrl-C.
+    /// Sleeps between two turns; Ctrl-C ends the sleep.
     pub(super) fn sleep(&self, pause: Duration) {
         self.interrupt.sleep(pause);
     }
@@ -54,7 +54,7 @@ impl Meter {
         self.competitors.store(competitors, Relaxed);
     }
 
-    /// Returns `true` if no burst may begin any more.
+    /// Returns `true` if no further burst may begin.
     pub(super) fn is_over(&self) -> bool {
         if self.deadline.is_overdue() {
             self.was_overdue.store(true, Relaxed);
@@ -62,7 +62,7 @@ impl Meter {
         self.was_overdue.load(Relaxed) || self.interrupt.pressed()
     }
 
-    /// Returns `true` if a warm-up that has gone on until this deadline is long enough.
+    /// Returns `true` if a warm-up that has run until this deadline is long enough.
     pub(super) fn is_warm(&self, warm_up: &Deadline) -> bool {
         let is_cut_short = warm_up.is_overdue();
         if is_cut_short {

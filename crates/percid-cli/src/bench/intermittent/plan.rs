@@ -1,4 +1,4 @@
-//! What the intermittent benchmark measures, and about how long that takes.
+//! Plan of the intermittent benchmark, and an estimate of its duration.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::cli::IntermittentArguments;
 use percid::machine::Cpu;
 use percid_command::exit::{Failure, complain};
 
-/// What to measure.
+/// The measurements to make.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(super) delays_ms: Vec<u64>,
@@ -21,12 +21,13 @@ pub(crate) struct Plan {
     pub(super) indices: Vec<Index>,
     /// Numbers of processes that compete for each CPU.
     pub(super) overcommit: Vec<u64>,
-    /// Sizes of the memory that each of those touches, in KiB.
+    /// Sizes of the memory that each of these processes touches, in KiB.
     pub(super) other_kib: Vec<u64>,
 }
 
 impl Plan {
-    /// The published benchmark on all allowed CPUs, with all indices side by side.
+    /// Returns the plan of the published benchmark on all allowed CPUs, with all indices side by
+    /// side.
     fn published(machine: &[Cpu]) -> Result<Self, Failure> {
         Ok(Plan {
             delays_ms: vec![10, 200],
@@ -60,8 +61,9 @@ impl Plan {
         })
     }
 
-    /// As much of the published benchmark as fits into `budget`: fewer bursts first, then fewer
-    /// CPUs, then no long delay. Two CPUs with the short delay are kept whatever the budget.
+    /// Returns the part of the published benchmark that fits into `budget`: fewer bursts first,
+    /// then fewer CPUs, then no long delay. Two CPUs with the short delay are kept whatever the
+    /// budget.
     pub(crate) fn fitting(budget: Duration, machine: &[Cpu]) -> Result<Self, Failure> {
         let mut plan = Plan::published(machine)?;
         while plan.expected() > budget && plan.bursts > 3 {
@@ -79,8 +81,8 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Numbers of processes that compete, each with the memory that they touch, in KiB: with all
-    /// sizes, but for none, which touch nothing.
+    /// Returns the numbers of competing processes, each with the memory that they touch, in KiB.
+    /// Each number is combined with all sizes, except 0, which touches nothing.
     pub(super) fn competing(&self) -> Vec<(u64, Option<u64>)> {
         let of_number = |&others: &u64| -> Vec<(u64, Option<u64>)> {
             match others {
@@ -91,7 +93,7 @@ impl Plan {
         self.overcommit.iter().flat_map(of_number).collect()
     }
 
-    /// About how long measuring takes.
+    /// Returns the approximate duration of the measurement.
     pub(crate) fn expected(&self) -> Duration {
         self.expected_of_repetition() * self.repetitions as u32
     }
@@ -101,7 +103,7 @@ impl Plan {
         let warmup = WARMUP_BURST.as_secs_f64() * (self.warmup * self.indices.len() as u64) as f64;
         let pauses: f64 =
             self.delays_ms.iter().map(|&delay| self.bursts as f64 * delay as f64 / 1e3).sum();
-        // With others on its CPU, a thread has a share of it while it warms up.
+        // During the warm-up a thread shares its CPU with the competitors.
         let competing = self.competing();
         let shares: u64 = competing.iter().map(|(others, _)| others + 1).sum();
         let warmups = warmup * self.delays_ms.len() as f64 * shares as f64;

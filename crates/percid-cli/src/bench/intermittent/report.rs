@@ -17,11 +17,11 @@ use percid_command::text_table::{Align, TextTable};
 /// The keys of `bench intermittent` in the JSON document.
 #[derive(Debug, Serialize)]
 pub(crate) struct IntermittentReport {
-    /// Timed bursts per thread and delay that were planned.
+    /// Planned timed bursts per thread and delay.
     bursts: u64,
     /// Warm-up bursts per thread and index.
     warmup: u64,
-    /// How often all of it was planned.
+    /// Planned number of repetitions.
     repetitions: u64,
     prefaulted: bool,
     seed: u64,
@@ -41,16 +41,16 @@ pub(crate) struct Row {
     pub(crate) threads: usize,
     /// Timed bursts of all threads and repetitions.
     bursts_timed: usize,
-    /// Bursts in the midst of which the kernel took the CPU away: they are not timed.
+    /// Bursts during which the thread was preempted: they are not timed.
     bursts_preempted: usize,
     ns_per_burst: f64,
     /// Mean over the threads of the burst right after the warm-up.
     pub(crate) ns_hot: f64,
     /// Mean of the bursts after a pause; `null` if Ctrl-C came before.
     pub(crate) ns_later: Option<f64>,
-    /// The fastest of them.
+    /// The minimum of them.
     ns_later_min: Option<f64>,
-    /// The one in the middle.
+    /// The median of them.
     ns_later_median: Option<f64>,
     ids_used: usize,
     pub(crate) indices_per_cpu_max: usize,
@@ -60,7 +60,7 @@ pub(crate) struct Row {
     minor_faults_per_burst: f64,
 }
 
-/// What was measured at once: with one delay and one number of competitors.
+/// One measurement: one delay and one number of competitors.
 #[derive(Debug)]
 pub(super) struct Setting {
     pub(super) delay_ms: u64,
@@ -85,8 +85,8 @@ impl IntermittentReport {
 }
 
 impl Row {
-    /// From what the threads of all repetitions measured. `None` where Ctrl-C came before the first
-    /// timed burst.
+    /// Creates a row from the tallies of all threads and repetitions. `None` if Ctrl-C came before
+    /// the first timed burst.
     pub(super) fn new(index: Index, setting: &Setting, tallies: &[&Tally]) -> Option<Self> {
         let nanoseconds = |took: std::time::Duration| took.as_nanos() as f64;
         let timed: Samples =
@@ -120,7 +120,7 @@ impl Row {
         })
     }
 
-    /// The cells in front of the times, the times, and those behind them.
+    /// Returns the cells before the times, the times, and the cells after them.
     fn cells(&self) -> [Vec<String>; 3] {
         let setting = vec![
             self.index.clone(),
@@ -159,7 +159,7 @@ impl IntermittentReport {
 
 #[cfg(test)]
 impl Row {
-    /// Of two threads.
+    /// Creates a row of two threads.
     pub(crate) fn fixed(index: &str, delay_ms: u64, ns_later: f64, per_cpu: usize) -> Self {
         Row {
             index: index.to_owned(),
@@ -242,12 +242,12 @@ impl IntermittentReport {
     }
 }
 
-/// Without decimals; a dash where there is none.
+/// Formats a time without decimals; a dash if there is none.
 fn whole(ns: Option<f64>) -> String {
     ns.map_or("-".to_owned(), |ns| format!("{ns:.0}"))
 }
 
-/// How many different numbers there are.
+/// Returns the number of different values.
 fn distinct(numbers: impl IntoIterator<Item = u32>) -> usize {
     numbers.into_iter().collect::<BTreeSet<_>>().len()
 }

@@ -1,4 +1,4 @@
-//! Which CPUs take part, by this machine's topology and the process's affinity.
+//! Selection of the CPUs to measure, by this machine's topology and the process's affinity.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -9,24 +9,24 @@ use serde::Serialize;
 
 use crate::cli::CpusChoice;
 
-/// The CPUs that take part: the object `selection` of the JSON document.
+/// The selected CPUs: the object `selection` of the JSON document.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Selection {
-    /// As it was asked for; `all` if it was not.
+    /// The requested name; `all` by default.
     pub(crate) name: String,
-    /// How many cores or hardware threads, and behind how many L3 caches, as published tables
-    /// write it: `8-core/1-L3`.
+    /// Number of cores or hardware threads, and of the L3 caches that they use, in the form of
+    /// published tables: `8-core/1-L3`.
     pub(crate) shape: String,
-    /// The kernel's numbers, in ascending order.
+    /// The kernel's CPU numbers, in ascending order.
     pub(crate) cpus: Vec<u32>,
-    /// What this machine lacks for it.
+    /// A description of what this machine lacks for it.
     pub(crate) lacks: Option<String>,
-    /// The first of the published parts that is the same CPUs here, if that is another one.
+    /// The first published part that selects the same CPUs here, if it is another one.
     pub(crate) same_as: Option<String>,
 }
 
 impl Selection {
-    /// What was asked for among the allowed ones of `machine`.
+    /// Selects the requested CPUs among the allowed ones of `machine`.
     pub(crate) fn new(choice: Option<&CpusChoice>, machine: &[Cpu]) -> Result<Self, Failure> {
         let allowed: Vec<&Cpu> = machine.iter().filter(|cpu| cpu.allowed).collect();
         let Some(choice) = choice else {
@@ -39,7 +39,7 @@ impl Selection {
         Ok(Selection::named(choice, &allowed))
     }
 
-    /// The four parts of which results were published, as far as this machine has them.
+    /// Returns the four parts with published results, as far as this machine has them.
     pub(crate) fn published(machine: &[Cpu]) -> Vec<Selection> {
         let allowed: Vec<&Cpu> = machine.iter().filter(|cpu| cpu.allowed).collect();
         CpusChoice::PUBLISHED.iter().map(|choice| Selection::named(choice, &allowed)).collect()
@@ -65,13 +65,13 @@ impl Selection {
         }
     }
 
-    /// The CPUs as the kernel writes them.
+    /// Returns the CPUs in the kernel's list format.
     pub(crate) fn list(&self) -> String {
         self.cpus.iter().copied().collect::<percid::machine::CpuSet>().to_string()
     }
 }
 
-/// One line.
+/// Formats the selection as one line.
 impl fmt::Display for Selection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Selection { name, shape, lacks, same_as, .. } = self;
@@ -93,7 +93,7 @@ fn expect_allowed(list: &[u32], allowed: &[&Cpu]) -> Result<(), Failure> {
     }
 }
 
-/// In ascending order.
+/// Returns the selected CPUs, in ascending order.
 fn chosen(choice: &CpusChoice, allowed: &[&Cpu]) -> Vec<u32> {
     match choice {
         CpusChoice::OneL3 => one_of_each(&behind(fullest(allowed), allowed), core),
@@ -104,17 +104,17 @@ fn chosen(choice: &CpusChoice, allowed: &[&Cpu]) -> Vec<u32> {
     }
 }
 
-/// Its core. What the kernel does not say is taken for a core of its own.
+/// Returns the CPU's core. A CPU without a known core counts as a separate core.
 fn core(cpu: &Cpu) -> u32 {
     cpu.core.unwrap_or(cpu.number)
 }
 
-/// Its last-level cache. Where the kernel names none there is one.
+/// Returns the CPU's last-level cache. If the kernel reports none, there is one for all.
 fn l3(cpu: &Cpu) -> u32 {
     cpu.l3.unwrap_or(0)
 }
 
-/// The last-level cache with the most allowed cores; the first of those that have as many.
+/// Returns the last-level cache with the most allowed cores; the first one on a tie.
 fn fullest(allowed: &[&Cpu]) -> u32 {
     let caches: BTreeSet<u32> = allowed.iter().map(|cpu| l3(cpu)).collect();
     let cores = |cache: &u32| one_of_each(&behind(*cache, allowed), core).len();
@@ -125,7 +125,7 @@ fn behind<'a>(cache: u32, allowed: &[&'a Cpu]) -> Vec<&'a Cpu> {
     allowed.iter().filter(|cpu| l3(cpu) == cache).copied().collect()
 }
 
-/// The first CPU of each thing.
+/// Returns the first CPU of each group.
 fn one_of_each(cpus: &[&Cpu], of: fn(&Cpu) -> u32) -> Vec<u32> {
     let mut met = BTreeSet::new();
     cpus.iter().filter(|cpu| met.insert(of(cpu))).map(|cpu| cpu.number).collect()
@@ -138,7 +138,7 @@ fn shape(chosen: &[&Cpu]) -> String {
     format!("{}-{unit}/{l3s}-L3", chosen.len())
 }
 
-/// Why there is a single CPU.
+/// Returns the reason why there is a single CPU.
 fn lacking(name: &str, allowed: &[&Cpu]) -> String {
     let has = match (name, allowed.len()) {
         (_, 1) => "one CPU is allowed",
@@ -156,7 +156,7 @@ fn lacking(name: &str, allowed: &[&Cpu]) -> String {
 mod tests {
     use super::*;
 
-    /// CPUs with their cores and last-level caches; all but `forbidden` are allowed.
+    /// Returns CPUs with their cores and last-level caches; all except `forbidden` are allowed.
     fn machine(places: &[(u32, u32)], forbidden: &[u32]) -> Vec<Cpu> {
         let cpu = |(number, &(core, l3)): (usize, &(u32, u32))| {
             let mut cpu = percid::machine::read().cpus[0];
@@ -168,7 +168,7 @@ mod tests {
         places.iter().enumerate().map(cpu).collect()
     }
 
-    /// Two last-level caches of two cores of two threads each, which are numbered cores first.
+    /// Two last-level caches of two cores with two threads each, numbered cores first.
     const SMALL: [(u32, u32); 8] = [(0, 0), (1, 0), (2, 2), (3, 2), (0, 0), (1, 0), (2, 2), (3, 2)];
 
     fn cpus(machine: &[Cpu]) -> Vec<Vec<u32>> {
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn the_affinity_counts() {
-        // The first cache has lost a core, and CPU 2 is left to its sibling.
+        // The first cache has lost a core, and of CPU 2's core only its sibling is allowed.
         let machine = machine(&SMALL, &[0, 4, 2]);
         assert_eq!(cpus(&machine), [vec![3, 6], vec![1, 3], vec![1, 3, 6], vec![1, 3, 5, 6, 7]]);
     }

@@ -1,11 +1,11 @@
-//! What one thread measured with one index.
+//! Measurements of one thread with one index.
 
 use std::time::Duration;
 
 /// One thread's bursts with one index.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
-    /// The distinct indices, of warm-up and timed bursts; few, mostly one.
+    /// The distinct indices of warm-up and timed bursts: few, usually one.
     pub(crate) indices: Vec<u32>,
     /// Minor faults of the very first burst.
     pub(crate) faults_first: Option<i64>,
@@ -15,7 +15,7 @@ pub(crate) struct Tally {
     pub(crate) hot: Option<Duration>,
     /// The timed bursts after a pause.
     pub(crate) later: Vec<Duration>,
-    /// Bursts that were not timed, because the thread lost its CPU in the midst of them.
+    /// Bursts that were not timed, because the thread was preempted during them.
     pub(crate) preempted: usize,
 }
 
@@ -26,7 +26,7 @@ impl Tally {
         }
     }
 
-    /// A burst in the thread's first turn is hot, all others come after a pause.
+    /// Records a burst: the one in the thread's first turn is hot, all others come after a pause.
     pub(crate) fn time(&mut self, is_first: bool, took: Duration, faults: i64) {
         self.faults_timed += faults;
         if is_first { self.hot = Some(took) } else { self.later.push(took) }

@@ -17,7 +17,7 @@ use crate::bench::thread_usage::ThreadUsage;
 use crate::deadline::Deadline;
 use percid_command::burst::{AREA, burst};
 
-/// What all threads share.
+/// State shared by all threads.
 pub(crate) struct Series {
     threads: usize,
     bursts: u64,
@@ -25,7 +25,7 @@ pub(crate) struct Series {
     delay: Duration,
     indices: Vec<Index>,
     meter: Arc<Meter>,
-    /// Threads that came to a meeting, summed over the meetings.
+    /// Arrivals of threads at meetings, summed over the meetings.
     met: AtomicUsize,
 }
 
@@ -42,17 +42,17 @@ impl Series {
         }
     }
 
-    /// Waits, running, until every thread has come to meeting `number` (from 1).
+    /// Waits without sleeping until every thread has come to meeting `number` (from 1).
     fn meet(&self, number: usize) {
         self.met.fetch_add(1, Ordering::AcqRel);
         while self.met.load(Ordering::Acquire) < number * self.threads {
-            // Lets a thread through that has not been able to pin itself yet.
+            // Lets a thread run that could not pin itself yet.
             thread::yield_now();
         }
     }
 }
 
-/// One thread.
+/// One thread of the ring.
 pub(crate) struct Worker {
     number: usize,
     cpu: u32,
@@ -76,9 +76,9 @@ impl Worker {
         Worker { number, cpu, series, receive, give, tallies, scratch: Box::new([0; AREA]) }
     }
 
-    /// Takes all turns and gives what was measured with each index.
+    /// Takes all turns and returns the tallies of each index.
     ///
-    /// A thread that stops early drops its end of the ring, by which the next one stops too.
+    /// A thread that stops early drops its end of the ring, which stops the next thread too.
     pub(crate) fn run(mut self) -> io::Result<Vec<Tally>> {
         let pinned = cpu::pin_this_thread(self.cpu);
         self.hold_ids_together();
@@ -93,13 +93,13 @@ impl Worker {
             self.turn(&mut baton, number);
             self.series.meter.tick();
             self.series.meter.sleep(self.series.delay);
-            // The last one of all finds no receiver.
+            // The very last turn has no receiver.
             let _ = self.give.send(baton);
         }
         Ok(self.tallies)
     }
 
-    /// All run at once here, so each CPU needs an ID of its own.
+    /// Assigns an ID to each CPU: all threads run at once here.
     fn hold_ids_together(&self) {
         self.series.meet(1);
         for index in &self.series.indices {
@@ -112,7 +112,8 @@ impl Worker {
         Turn { thread: self.number as u32, threads: self.series.threads as u32, burst }
     }
 
-    /// One burst with each index, another one first each time; in the first turn after warming up.
+    /// Runs one burst with each index, beginning with another index each turn. In the first turn
+    /// each burst follows a warm-up.
     fn turn(&mut self, baton: &mut Baton, number: u64) {
         if self.series.indices.len() > 1 {
             burst(&mut self.scratch);
@@ -132,7 +133,7 @@ impl Worker {
     }
 
     fn warm_up(&mut self, baton: &mut Baton, at: usize, turn: Turn) {
-        // Noting the index may take a fault of its own, which is none of the area's.
+        // Recording the index may cause a page fault that is not one of the area's.
         if let Some(area) = self.select(baton, at, turn) {
             let before = ThreadUsage::now();
             burst(area);
@@ -148,8 +149,8 @@ impl Worker {
         }
     }
 
-    /// A hot burst that was interrupted is repeated: it is hot again. One after a pause would not be
-    /// what it was.
+    /// Runs one timed burst. An interrupted hot burst is repeated, because it is hot again. A burst
+    /// after a pause is not: a repetition would be hot.
     fn timed_burst(&mut self, baton: &mut Baton, at: usize, turn: Turn) {
         let is_first = turn.burst == 0;
         while self.was_preempted(baton, at, turn, is_first) {
@@ -160,7 +161,7 @@ impl Worker {
         }
     }
 
-    /// Times one burst, unless the CPU was taken away in the midst of it.
+    /// Times one burst, unless the thread was preempted during it. Returns `true` if it was.
     fn was_preempted(&mut self, baton: &mut Baton, at: usize, turn: Turn, is_first: bool) -> bool {
         let Some(area) = self.select(baton, at, turn) else {
             return false;
@@ -184,7 +185,7 @@ impl Worker {
         }
     }
 
-    /// The area that the index selects now.
+    /// Returns the area that the index currently selects.
     fn select<'baton>(
         &mut self,
         baton: &'baton mut Baton,

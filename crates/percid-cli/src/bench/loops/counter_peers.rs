@@ -10,7 +10,7 @@ use super::operation::{Account, Family, Measured, Operation};
 
 pub(super) fn operations() -> [Operation; 3] {
     let family = Family::Counters;
-    // As many shards as its documentation recommends: one per CPU.
+    // The number of shards that its documentation recommends: one per CPU.
     let shards = std::thread::available_parallelism().map_or(1, Into::into);
     let prometheus = IntCounter::new("additions", "additions made").expect("a valid name");
     [

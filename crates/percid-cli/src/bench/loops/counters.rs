@@ -26,7 +26,7 @@ pub(super) fn plain_add(workers: usize) -> Operation {
     Operation::other(FAMILY, "plain_add", PlainAdd(one_per_worker(workers)))
 }
 
-/// An addition to memory that no other thread touches. The integers are atomic so that their sum
+/// An addition to memory that no other thread accesses. The integers are atomic so that their sum
 /// can be read.
 struct PlainAdd(Box<[Alone<AtomicI64>]>);
 
@@ -40,7 +40,7 @@ impl Measured for PlainAdd {
     }
 }
 
-/// An atomic addition to memory that no other thread touches.
+/// An atomic addition to memory that no other thread accesses.
 struct AtomicPrivate(Box<[Alone<AtomicI64>]>);
 
 impl Measured for AtomicPrivate {
@@ -71,8 +71,7 @@ impl Measured for AtomicShared {
     }
 }
 
-/// An addition to a `thread_local!` cell. Each batch ends by adding what the cell holds to the
-/// total.
+/// An addition to a `thread_local!` cell. Each batch ends by adding the cell's value to the total.
 #[derive(Default)]
 struct ThreadLocal {
     total: AtomicI64,
@@ -108,23 +107,24 @@ fn add_plainly(integer: &AtomicI64, times: u64) {
     repeat(times, |_| add_in_memory(integer));
 }
 
-/// One addition that really goes to memory: without this the compiler would add `times` once.
+/// Executes one addition in memory: otherwise the compiler would add `times` once.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn add_in_memory(integer: &AtomicI64) {
-    // SAFETY: the pointer is valid for reading and writing eight bytes, and no other thread touches
-    // them meanwhile.
+    // SAFETY: the pointer is valid for reading and writing eight bytes, and no other thread
+    // accesses them during the addition.
     unsafe {
         std::arch::asm!("add qword ptr [{0}], 1", in(reg) integer.as_ptr(), options(nostack));
     }
 }
 
-/// One addition that really goes to memory: without this the compiler would add `times` once.
+/// Executes one addition in memory: otherwise the compiler would add `times` once.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
 fn add_in_memory(integer: &AtomicI64) {
     let place = integer.as_ptr();
-    // SAFETY: the pointer is valid and aligned, and no other thread touches the integer meanwhile.
+    // SAFETY: the pointer is valid and aligned, and no other thread accesses the integer during the
+    // addition.
     unsafe { place.write_volatile(place.read_volatile().wrapping_add(1)) }
 }
 

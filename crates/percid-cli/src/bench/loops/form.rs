@@ -1,23 +1,23 @@
-//! The one form of all loops.
+//! The common form of all loops.
 //!
-//! Each loop is kept out of line, begins on a cache line (or close behind, where the compiler
-//! computes something once in front of it) and is not unrolled, so that no operation is favoured by
-//! where its code happens to be or by what the compiler makes of it. Nothing is hoisted by hand:
-//! each iteration pays what a program pays, plus counting down, which all pay alike.
+//! Each loop is not inlined, begins on a cache line (or shortly after, if the compiler computes
+//! something once before it) and is not unrolled. So no operation is favoured by the position of
+//! its code or by the compiler's optimisations. Nothing is hoisted by hand: each iteration has the
+//! costs that a program has, plus counting down, which is the same for all.
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 use std::hint::black_box;
 
-/// Does `operation` `times` times, at least once, with the number of times that are left as a word
-/// that changes.
+/// Executes `operation` `times` times, at least once. Its argument is the number of remaining
+/// executions, as a word that changes.
 ///
-/// The function that calls this is the loop: it is marked `#[inline(never)]`, and generic at most
-/// over *what* it works on.
+/// The calling function is the loop: it is marked `#[inline(never)]`, and generic at most over the
+/// object of the operation.
 #[inline(always)]
 pub(super) fn repeat(mut times: u64, mut operation: impl FnMut(u64)) {
     align_loop();
-    // The test is at the end: one at the start would be moved out of the loop, to where the
-    // alignment is.
+    // The test is at the end: one at the start would be moved out of the loop, before the
+    // alignment.
     loop {
         operation(times);
         if !again(&mut times) {
@@ -26,17 +26,17 @@ pub(super) fn repeat(mut times: u64, mut operation: impl FnMut(u64)) {
     }
 }
 
-/// Lets the code that follows, a loop, begin on a cache line.
+/// Aligns the following code, a loop, to a cache line.
 #[inline(always)]
 fn align_loop() {
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-    // SAFETY: the directive makes the assembler insert no-operations, and nothing else.
+    // SAFETY: the directive only makes the assembler insert no-operations.
     unsafe {
         std::arch::asm!(".p2align 6", options(nomem, nostack, preserves_flags));
     }
 }
 
-/// Counts down and returns whether something is left. The compiler cannot foresee the count, so it
+/// Counts down. Returns `true` if executions are left. The compiler cannot predict the count, so it
 /// does not unroll.
 #[inline(always)]
 fn again(left: &mut u64) -> bool {
@@ -60,9 +60,9 @@ fn opaque(number: u64) -> u64 {
     black_box(number)
 }
 
-/// Lets the compiler assume that other code reads `word` and at all memory, so that neither can be
-/// left out. Unlike [`black_box`](std::hint::black_box), which goes through the stack, this emits
-/// no instruction: it costs all nothing.
+/// Makes the compiler assume that other code reads `word` and all memory, so that neither can be
+/// left out. Unlike [`black_box`](std::hint::black_box), which uses the stack, this emits no
+/// instruction and has no cost.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 #[inline(always)]
 pub(super) fn observe(word: u64) {
@@ -70,7 +70,7 @@ pub(super) fn observe(word: u64) {
     unsafe { std::arch::asm!("/* {0} */", in(reg) word, options(nostack, preserves_flags)) };
 }
 
-/// Lets the compiler assume that other code reads `word` and at all memory, so that neither can be
+/// Makes the compiler assume that other code reads `word` and all memory, so that neither can be
 /// left out.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 #[inline(always)]

@@ -24,15 +24,16 @@ pub(super) fn operations() -> impl Iterator<Item = Operation> {
     }))
 }
 
-/// A histogram as the loop sees it.
+/// A histogram in the loop.
 trait Recorder: Sync {
     fn record(&self, value: u64);
 
-    /// How many values were recorded.
+    /// Returns the number of recorded values.
     fn count(&self) -> u64;
 }
 
-/// Of fixed size, with two significant digits: the crate's cheapest, and coarser than percid's.
+/// Returns a histogram of fixed size with two significant digits: the crate's cheapest, and coarser
+/// than percid's.
 #[cfg(feature = "peers")]
 fn shared_hdrhistogram() -> Mutex<HdrHistogram<u64>> {
     let histogram = HdrHistogram::new_with_max(1 << VALUE_BITS, 2);
@@ -80,7 +81,7 @@ fn record<H: Recorder>(histogram: &H, times: u64) {
     repeat(times, |left| histogram.record(scattered(left)));
 }
 
-/// Values all over the range for numbers that follow each other, by one multiplication and a shift.
+/// Maps consecutive numbers to values all over the range, by one multiplication and a shift.
 #[inline(always)]
 fn scattered(number: u64) -> u64 {
     number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - VALUE_BITS)

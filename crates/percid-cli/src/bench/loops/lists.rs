@@ -12,8 +12,8 @@ use super::form::{observe, repeat};
 use super::operation::{Account, Family, Measured, Operation};
 
 const FAMILY: Family = Family::ListsAndPools;
-/// Words that a list with an end holds, percid's for each ID. What gathers there is one word for
-/// each thread that was interrupted between its push and its pop.
+/// Capacity in words of bounded lists, in percid's per ID. At most one word accumulates for each
+/// thread that was interrupted between its push and its pop.
 const CAPACITY: u32 = 1024;
 
 pub(super) fn operations() -> impl Iterator<Item = Operation> {
@@ -28,19 +28,19 @@ pub(super) fn operations() -> impl Iterator<Item = Operation> {
     }))
 }
 
-/// A list as the loop sees it.
+/// A list in the loop.
 trait List: Sync {
-    /// Puts a word in, unless there is no room.
+    /// Adds a word. Returns `false` if the list is full.
     fn push(&self, word: u64) -> bool;
 
     fn pop(&self) -> Option<u64>;
 
-    /// Takes out all words, and says how many there were.
+    /// Removes all words, and returns their number.
     fn drain(&self) -> u64 {
         std::iter::from_fn(|| self.pop()).count() as u64
     }
 
-    /// The same for words that no other thread can reach.
+    /// Removes the words that no other thread can access, and returns their number.
     fn drain_own(&self) -> u64 {
         0
     }
@@ -88,7 +88,7 @@ impl List for Stack<u64> {
     }
 }
 
-/// Each thread its own.
+/// One list per thread.
 struct ThreadLocalVec;
 
 thread_local! {
@@ -116,7 +116,7 @@ impl List for ThreadLocalVec {
     }
 }
 
-/// A push and a pop, and what they did not do.
+/// A push and a pop, and the numbers of those that failed.
 struct PushPop<L> {
     list: L,
     refused: AtomicU64,
@@ -139,7 +139,7 @@ impl<L: List> Measured for PushPop<L> {
         self.drained.fetch_add(self.list.drain_own(), Ordering::Relaxed);
     }
 
-    /// Words pushed, against words popped and those that were left.
+    /// Compares the pushed words with the popped and the remaining ones.
     fn account(&self, done: u64) -> Option<Account> {
         let pushed = done - self.refused.load(Ordering::Relaxed);
         let popped = done - self.empty.load(Ordering::Relaxed);
@@ -148,8 +148,8 @@ impl<L: List> Measured for PushPop<L> {
     }
 }
 
-/// Pushes that found no room and pops that found nothing: a thread that was moved between the two
-/// may meet either.
+/// Failed operations: pushes to a full list and pops from an empty one. A thread that migrates
+/// between the two may cause either.
 #[derive(Default)]
 struct Misses {
     refused: u64,

@@ -31,11 +31,11 @@ fn shared<L: Lock + Default + 'static>(name: &'static str) -> Operation {
     Operation::other(FAMILY, name, Shared(L::default()))
 }
 
-/// An integer that is reached under a lock.
+/// An integer protected by a lock.
 trait Lock: Sync {
     fn with<R>(&self, visit: impl FnOnce(&mut u64) -> R) -> R;
 
-    /// What all that were locked hold together.
+    /// Returns the sum of all integers under the lock.
     fn sum(&self) -> u64 {
         self.with(|integer| *integer)
     }
@@ -69,7 +69,7 @@ impl Lock for Local<u64> {
     }
 }
 
-/// One lock per worker, that no other thread ever takes.
+/// One lock per worker, which no other thread takes.
 struct Private<L>(Box<[Alone<L>]>);
 
 impl<L: Lock> Measured for Private<L> {
@@ -83,7 +83,7 @@ impl<L: Lock> Measured for Private<L> {
     }
 }
 
-/// One for all threads.
+/// One lock for all threads.
 struct Shared<L>(L);
 
 impl<L: Lock> Measured for Shared<L> {

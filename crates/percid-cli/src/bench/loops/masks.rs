@@ -1,4 +1,4 @@
-//! Membership masks: all threads on one mask, each setting its own bit, which nearly always is set
+//! Membership masks: all threads use one mask, each sets its own bit, which is nearly always set
 //! already.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -10,10 +10,10 @@ use super::operation::{Account, Family, Measured, Operation};
 
 const FAMILY: Family = Family::Masks;
 const BITS: u32 = u64::BITS;
-/// Enough for the CPUs of any Linux machine.
+/// Number of words, sufficient for the CPUs of any Linux machine.
 const WORDS: usize = 8192 / BITS as usize;
 
-/// The operations of `percid bench mask`.
+/// Returns the operations of `percid bench mask`.
 pub(crate) fn operations() -> Vec<Operation> {
     vec![
         Operation::other(FAMILY, "mask_fetch_or", Marking::on(FetchOr(words()))),
@@ -22,11 +22,11 @@ pub(crate) fn operations() -> Vec<Operation> {
     ]
 }
 
-/// A mask as the loop sees it.
+/// A mask in the loop.
 trait Mask: Sync {
     fn mark(&self, id: u32);
 
-    /// How many are marked.
+    /// Returns the number of marked IDs.
     fn members(&self) -> u32;
 }
 
@@ -45,7 +45,7 @@ fn word_and_bit(words: &Words, id: u32) -> (&AtomicU64, u64) {
     (&words[(id / BITS) as usize % WORDS], 1 << (id % BITS))
 }
 
-/// Sets the bit whether it is set or not.
+/// Sets the bit in any case.
 struct FetchOr(Words);
 
 impl Mask for FetchOr {
@@ -91,7 +91,7 @@ impl Mask for ActiveMask {
 /// A mask on which worker *n* marks ID *n*.
 struct Marking<M> {
     mask: M,
-    /// One more than the highest worker that marked.
+    /// The highest worker that has marked, plus one.
     workers: AtomicU32,
 }
 
@@ -108,7 +108,7 @@ impl<M: Mask> Measured for Marking<M> {
         mark(&self.mask, id, times);
     }
 
-    /// The workers that marked, against the members of the mask.
+    /// Compares the workers that marked with the members of the mask.
     fn account(&self, _: u64) -> Option<Account> {
         let workers = self.workers.load(Ordering::Relaxed);
         Some(Account { added: workers.into(), sum: self.mask.members().into() })

@@ -1,7 +1,7 @@
-//! Metrics: one update through the interfaces that programs use, percid's and other crates' (feature
-//! `metrics-peers`).
+//! Metrics: one update through the interfaces that programs use, percid's and other crates'
+//! (feature `metrics-peers`).
 //!
-//! The name of an operation is what is done and who does it, with a space between.
+//! The name of an operation is the action and the crate, with a space between.
 
 use std::sync::LazyLock;
 
@@ -17,7 +17,7 @@ use percid_metrics::{PrometheusBuilder, PrometheusRecorder};
 use super::form::repeat;
 use super::operation::{Account, Family, Measured, Operation};
 
-/// Ten limits, as many as clients have by default, for values below a million.
+/// Ten limits, the default number of clients, for values below a million.
 const LIMITS: [f64; 10] = [1e2, 3e2, 1e3, 3e3, 1e4, 3e4, 1e5, 3e5, 6e5, 9e5];
 /// Label sets of a family: each thread uses all of them.
 const PATHS: u64 = 64;
@@ -33,7 +33,7 @@ pub(crate) fn operations() -> Vec<Operation> {
     all
 }
 
-/// A loop over a function, and how much it counted.
+/// A loop over a function, and a function that returns its count.
 struct Each<T, F> {
     subject: T,
     update: F,
@@ -64,7 +64,7 @@ fn operation<T: Sync + 'static>(
     Operation::other(Family::Metrics, name, Each { subject, update, counted })
 }
 
-/// Values all over the range for numbers that follow each other.
+/// Maps consecutive numbers to values all over the range.
 #[inline(always)]
 fn value(number: u64) -> f64 {
     (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 44) as f64
@@ -219,7 +219,7 @@ fn histograms() -> Vec<Operation> {
     ]
 }
 
-/// The exporter keeps every value until somebody asks for the page: somebody does.
+/// The exporter keeps every value until the page is requested; a thread requests it.
 struct Drained {
     histogram: metrics::Histogram,
 }
@@ -230,7 +230,7 @@ impl Drained {
         page: metrics_exporter_prometheus::PrometheusHandle,
     ) -> Drained {
         let every = std::time::Duration::from_millis(100);
-        // It ends with the program, as the exporter's own does.
+        // The thread ends with the program, as the exporter's own thread does.
         std::thread::spawn(move || {
             loop {
                 std::thread::sleep(every);
@@ -241,7 +241,7 @@ impl Drained {
     }
 }
 
-/// A macro is looked up each time; the recorder is this thread's.
+/// A macro that looks the metric up each time; the recorder is this thread's.
 struct Unbound<R>(R, fn());
 
 impl<R: Recorder + Sync> Measured for Unbound<R> {
@@ -257,7 +257,7 @@ impl<R: Recorder + Sync> Measured for Unbound<R> {
 fn macros() -> Vec<Operation> {
     let constant = || counter!("requests", "path" => "/index").increment(1);
     let changing = || {
-        // A label that the compiler does not know: the facade allocates it.
+        // The compiler does not know the label's value, so the facade allocates it.
         let path: &'static str = std::hint::black_box("/index");
         counter!("requests", "path" => path).increment(1);
     };
@@ -329,7 +329,7 @@ fn families() -> Vec<Operation> {
     ]
 }
 
-/// A provider that collects nothing by itself.
+/// Returns a provider that collects nothing by itself.
 fn otel() -> SdkMeterProvider {
     SdkMeterProvider::builder().with_reader(ManualReader::builder().build()).build()
 }

@@ -1,5 +1,4 @@
-//! The operations that are measured: one file per family, each loop of the form that [`form`] gives
-//! it.
+//! The measured operations: one file per family, each loop in the form of [`form`].
 
 mod counters;
 mod form;
@@ -25,7 +24,8 @@ pub(crate) use metrics::operations as metrics_operations;
 pub(crate) use operation::Account;
 pub(crate) use operation::{Family, Measured, Operation};
 
-/// All operations of `percid bench ops` but `plain_add`, for teams of up to `workers` threads.
+/// Returns all operations of `percid bench ops` except `plain_add`, for teams of up to `workers`
+/// threads.
 pub(crate) fn operations(workers: usize) -> Vec<Operation> {
     counters::operations(workers)
         .chain(lists::operations())
@@ -36,14 +36,14 @@ pub(crate) fn operations(workers: usize) -> Vec<Operation> {
         .collect()
 }
 
-/// The operations of `percid bench increments` but `plain_add`: additions, percid's with one
-/// source.
+/// Returns the operations of `percid bench increments` except `plain_add`: additions, percid's with
+/// one source.
 pub(crate) fn increments(workers: usize, source: Source) -> Vec<Operation> {
     let is_wanted = |operation: &Operation| operation.source.is_none_or(|its| its == source);
     counters::operations(workers).filter(is_wanted).collect()
 }
 
-/// `plain_add`, the measure of the others.
+/// Returns `plain_add`, the reference of the others.
 pub(crate) fn plain_add(workers: usize) -> Operation {
     counters::plain_add(workers)
 }

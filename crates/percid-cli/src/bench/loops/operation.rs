@@ -1,4 +1,4 @@
-//! What an operation is: a loop over it, its name, its family, and what became of all that went in.
+//! Operations: a loop, its name, its family, and the account of its items.
 
 use std::fmt;
 
@@ -7,18 +7,18 @@ use percid::id::Unavailable;
 
 use percid_command::exit::complain;
 
-/// A loop over one operation and what it works on, shared by all workers.
+/// A loop over one operation and its data, shared by all workers.
 pub(crate) trait Measured: Sync {
-    /// Does the operation `times` times on the calling thread, the `worker`th of its team.
+    /// Executes the operation `times` times on the calling thread, the `worker`th of its team.
     fn repeat(&self, times: u64, worker: usize);
 
-    /// What became of all that went in, once all threads together did the operation `done` times
-    /// and no thread does it any more. `None` where the operation leaves nothing behind.
+    /// Returns the account after all threads together executed the operation `done` times, when no
+    /// thread executes it any more. `None` if the operation leaves nothing behind.
     fn account(&self, done: u64) -> Option<Account>;
 }
 
-/// What was put into a structure and what it accounts for. The two differ if something was lost or
-/// doubled.
+/// The amount put into a structure and the amount that it accounts for. They differ if something
+/// was lost or counted twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Account {
     pub(crate) added: i64,
@@ -26,23 +26,23 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    /// For an operation that puts in one each time.
+    /// Creates an account for an operation that adds one each time.
     pub(super) fn of(done: u64, sum: i64) -> Self {
         Account { added: done as i64, sum }
     }
 }
 
-/// An operation by the name under which its figures are printed.
+/// An operation with the name under which its values are printed.
 #[derive(Clone, Copy)]
 pub(crate) struct Operation {
     pub(crate) family: Family,
     pub(crate) name: &'static str,
-    /// Where percid's IDs come from, for what is percid's.
+    /// The source of percid's IDs, if the operation is percid's.
     pub(crate) source: Option<Source>,
     pub(crate) measured: &'static dyn Measured,
 }
 
-/// Operations that answer the same need, and are printed together.
+/// Operations that serve the same purpose, and are printed together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Family {
     Counters,
@@ -56,7 +56,7 @@ pub(crate) enum Family {
 }
 
 impl Operation {
-    /// An operation that needs no percid. What it works on stays until the program ends, as a
+    /// Creates an operation that does not use percid. Its data exists until the program ends, as a
     /// static does.
     pub(super) fn other(
         family: Family,
@@ -66,12 +66,12 @@ impl Operation {
         Operation { family, name, source: None, measured: &Box::leak(Box::new(Alone(measured))).0 }
     }
 
-    /// The source of IDs by name, "none" for what is not percid's.
+    /// Returns the name of the ID source, "none" for operations that are not percid's.
     pub(crate) fn source_name(&self) -> String {
         self.source.map_or("none".to_owned(), |source| source.to_string())
     }
 
-    /// The same operation for each source of IDs that this machine has.
+    /// Creates the same operation for each ID source of this machine.
     pub(super) fn per_source<S: Measured + 'static>(
         family: Family,
         name: &'static str,
@@ -105,12 +105,12 @@ impl fmt::Display for Family {
     }
 }
 
-/// Something with its cache line, and the one that the prefetcher fetches with it, to itself.
+/// A value with exclusive use of its cache line, and of the one that the prefetcher loads with it.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(super) struct Alone<T>(pub(super) T);
 
-/// One for each worker of the largest team, each alone.
+/// Returns one value for each worker of the largest team, each in separate cache lines.
 pub(super) fn one_per_worker<T: Default>(workers: usize) -> Box<[Alone<T>]> {
     (0..workers).map(|_| Alone::default()).collect()
 }

@@ -1,4 +1,4 @@
-//! Pools and allocators: 64 bytes taken, and given back.
+//! Pools and allocators: 64 bytes allocated, and freed.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,7 +11,7 @@ use super::operation::{Account, Family, Measured, Operation};
 const FAMILY: Family = Family::ListsAndPools;
 /// Bytes of an object: a cache line.
 const SIZE: usize = 64;
-/// Objects that a pool keeps for each ID.
+/// Number of objects that a pool keeps for each ID.
 const CAPACITY: u32 = 1024;
 
 pub(super) fn operations() -> impl Iterator<Item = Operation> {
@@ -39,7 +39,7 @@ impl Measured for Malloc {
 #[inline(never)]
 fn malloc_free(times: u64) {
     repeat(times, |_| {
-        // SAFETY: takes a size.
+        // SAFETY: the call takes a size and has no other requirement.
         let block = unsafe { libc::malloc(SIZE) };
         observe(block.addr() as u64);
         // SAFETY: `block` comes from `malloc` and is freed once; null is allowed.
@@ -47,7 +47,7 @@ fn malloc_free(times: u64) {
     });
 }
 
-/// mimalloc, called as its C interface.
+/// mimalloc, called by its C interface.
 #[cfg(feature = "peers")]
 struct Mimalloc;
 
@@ -66,7 +66,7 @@ impl Measured for Mimalloc {
 #[inline(never)]
 fn mimalloc(times: u64) {
     repeat(times, |_| {
-        // SAFETY: takes a size.
+        // SAFETY: the call takes a size and has no other requirement.
         let block = unsafe { libmimalloc_sys::mi_malloc(SIZE) };
         observe(block.addr() as u64);
         // SAFETY: `block` comes from `mi_malloc` and is freed once; null is allowed.
@@ -80,7 +80,7 @@ struct Objects {
     counts: &'static Counts,
 }
 
-/// An object that is counted when it is made and when it is dropped for good.
+/// An object that is counted when it is created and when it is finally dropped.
 #[repr(align(64))]
 struct Object {
     counts: &'static Counts,
@@ -88,13 +88,13 @@ struct Object {
 
 const _: () = assert!(size_of::<Object>() == SIZE);
 
-/// How many objects were made, and how many dropped.
+/// Numbers of created and dropped objects.
 struct Counts {
     made: AtomicU64,
     dropped: AtomicU64,
 }
 
-/// One for each source, since what makes an object takes no argument.
+/// One element for each source, because the constructor of an object takes no argument.
 static COUNTS: [Counts; Source::ALL.len()] =
     [const { Counts { made: AtomicU64::new(0), dropped: AtomicU64::new(0) } }; Source::ALL.len()];
 
@@ -126,7 +126,8 @@ impl Measured for Objects {
         get_put(&self.pool, times);
     }
 
-    /// Objects made, against those dropped, which all are once the pool has been emptied.
+    /// Compares the created objects with the dropped ones; all are dropped once the pool is
+    /// drained.
     fn account(&self, _: u64) -> Option<Account> {
         self.pool.drain();
         let made = self.counts.made.load(Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Rings: one record appended, which nothing reads until the end.
+//! Rings: one record appended, which is not read until the end.
 
 #[cfg(feature = "peers")]
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,8 +11,8 @@ use super::form::repeat;
 use super::operation::{Account, Family, Measured, Operation};
 
 const FAMILY: Family = Family::Rings;
-/// Bytes for every ID: small enough for the second cache, large enough that a record rarely pays
-/// for overwriting.
+/// Bytes for every ID: small enough for the second-level cache, large enough that a record rarely
+/// pays for overwriting.
 const BYTES: usize = 64 * 1024;
 
 pub(super) fn operations() -> impl Iterator<Item = Operation> {
@@ -25,8 +25,8 @@ pub(super) fn operations() -> impl Iterator<Item = Operation> {
     }))
 }
 
-/// One queue of records for all threads that overwrites the oldest, and how many it has
-/// overwritten.
+/// One queue of records for all threads that overwrites the oldest, and the number of overwritten
+/// ones.
 #[cfg(feature = "peers")]
 struct Queue {
     records: ArrayQueue<Record>,
@@ -66,7 +66,7 @@ impl Measured for Ring {
         append(self, times);
     }
 
-    /// Records appended, against those that are still there and those that count as lost.
+    /// Compares the appended records with those that are left and those that count as lost.
     fn account(&self, done: u64) -> Option<Account> {
         let mut consumer = self.consumer()?;
         let mut kept = 0;
@@ -87,7 +87,7 @@ fn append(ring: &Ring, times: u64) {
     });
 }
 
-/// Two words, as of an event and its time.
+/// Two words, such as an event and its time.
 type Record = [u8; 16];
 
 #[inline(always)]

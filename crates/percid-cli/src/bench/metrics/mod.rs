@@ -19,13 +19,13 @@ use percid_command::exit::Failure;
 use percid_command::interrupt::Interrupt;
 use percid_command::text_table::{Align, TextTable};
 
-/// Threads of the team that the scheduler puts wherever it likes.
+/// Number of threads of the team that the scheduler places.
 const MANY: usize = 8;
 
 /// The keys of `bench metrics` in the JSON document.
 #[derive(Debug, Serialize)]
 pub(crate) struct MetricsReport {
-    /// Every update that can be counted was.
+    /// `true` if every update that can be counted was counted.
     pub(crate) metrics_exact: bool,
     pub(crate) results: Vec<Row>,
     pub(crate) sizes: Vec<Size>,
@@ -62,7 +62,7 @@ pub(crate) fn measure(
 impl MetricsReport {
     fn of(benchmark: &Benchmark, sizes: Vec<Size>) -> MetricsReport {
         let row = |figure: figures::Figure| {
-            // `plain_add`, the measure of the others, has no peer.
+            // `plain_add`, the reference of the others, has no peer.
             let (op, peer) = figure.op.split_once(' ').unwrap_or((figure.op, "none"));
             let figures::Figure { team, rounds, ns_min, ns_median, .. } = figure;
             Row { op, peer, team, rounds, ns_min, ns_median }

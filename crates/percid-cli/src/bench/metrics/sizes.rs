@@ -1,4 +1,4 @@
-//! What 10,000 series take, and how long their page.
+//! Memory of 10,000 series, and the time and size of their exposition page.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -16,21 +16,21 @@ const SERIES: usize = 10_000;
 const LIMITS: [f64; 10] = [1e2, 3e2, 1e3, 3e3, 1e4, 3e4, 1e5, 3e5, 6e5, 9e5];
 static METADATA: Metadata<'static> = Metadata::new("percid", Level::INFO, None);
 
-/// Series of one kind.
+/// Measurements of one kind of series.
 #[derive(Debug, Serialize)]
 pub(crate) struct Size {
     series: &'static str,
-    /// How many CPUs have updated them.
+    /// Number of CPUs that have updated them.
     cpus: usize,
-    /// Of the process's memory, for each of 10,000 series that all these CPUs have updated and to which
-    /// the program has handles, without what the same number of keys takes where there are keys.
+    /// Memory of the process per series, for 10,000 series that all these CPUs have updated and to
+    /// which the program has handles. The memory of as many keys is subtracted if there are keys.
     bytes_per_series: f64,
-    /// How long their page takes, and how long it is.
+    /// Milliseconds to make their page, and the size of the page.
     page_ms: Option<f64>,
     page_bytes: Option<usize>,
 }
 
-/// On so many CPUs all kinds are measured, where there are as many.
+/// Numbers of CPUs with which all kinds are measured, limited to the available ones.
 const CPUS: [usize; 2] = [2, 16];
 
 /// Measures all kinds.
@@ -100,10 +100,10 @@ fn measure_on(cpus: &[u32]) -> Vec<Size> {
     kinds.into_iter().filter_map(of_kind).collect()
 }
 
-/// Bytes, milliseconds for the page, and its bytes.
+/// Bytes per series, milliseconds for the page, and bytes of the page.
 type Measured = [f64; 3];
 
-/// Series by themselves.
+/// Measures series without a recorder.
 fn bare<T: Sync>(cpus: &[u32], new: impl Fn() -> T, update: impl Fn(&T) + Sync) -> Measured {
     let mut all = Vec::with_capacity(SERIES);
     let (bytes, ()) = grows_by(|| {
@@ -113,7 +113,7 @@ fn bare<T: Sync>(cpus: &[u32], new: impl Fn() -> T, update: impl Fn(&T) + Sync) 
     [bytes as f64, 0.0, 0.0]
 }
 
-/// Series of a recorder, to which the program keeps handles.
+/// Measures series of a recorder, to which the program keeps handles.
 fn of_recorder<T: Sync>(
     cpus: &[u32],
     new: impl Fn(&Key) -> T,
@@ -145,36 +145,38 @@ fn record_values(histogram: &metrics::Histogram) {
     record(|value| histogram.record(value));
 }
 
-/// Measures in a process of its own, in which nothing has been freed that could be used again. `None`
-/// where there are no such processes.
+/// Measures in a separate process, in which no freed memory could be reused. `None` if it cannot be
+/// started.
 #[cfg(target_os = "linux")]
 fn in_a_child(cpus: &[u32], measure: &dyn Fn() -> Measured) -> Option<Measured> {
     use std::io::{Read, Write};
     let (mut reader, mut writer) = std::io::pipe().ok()?;
-    // SAFETY: the child goes on with this thread alone. The C library's allocator may be used in it, and
-    // what it prints and reads is its own pipe's.
+    // SAFETY: the child continues with this thread alone. It may use the C library's allocator, and
+    // it prints and reads only by its own pipe.
     match unsafe { libc::fork() } {
         -1 => None,
         0 => {
             drop(reader);
-            // SAFETY: gives free memory back, so that what is made next grows the process.
+            // SAFETY: the call has no requirements. It returns free memory, so that the next
+            // allocations grow the process.
             #[cfg(target_env = "gnu")]
             unsafe {
                 libc::malloc_trim(0)
             };
-            // Threads' stacks and percid's first pages are there before anything is measured.
+            // Allocate the threads' stacks and percid's first pages before the measurement.
             let first = percid::Counter::new();
             on_each(cpus, || first.add(1));
             let bytes: Vec<u8> = measure().iter().flat_map(|value| value.to_le_bytes()).collect();
             let _ = writer.write_all(&bytes);
-            // SAFETY: ends the child without the parent's destructors.
+            // SAFETY: `_exit` ends the child without running the parent's destructors.
             unsafe { libc::_exit(0) }
         }
         child => {
             drop(writer);
             let mut bytes = [0; 24];
             let read = reader.read_exact(&mut bytes);
-            // SAFETY: waits for the child that was started above.
+            // SAFETY: waits for the child that was started above; a null pointer for the status is
+            // allowed.
             unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
             read.ok()?;
             let value =
@@ -189,7 +191,7 @@ fn in_a_child(_: &[u32], _: &dyn Fn() -> Measured) -> Option<Measured> {
     None
 }
 
-/// A table of them.
+/// Returns a table of the measurements.
 pub(crate) fn table(sizes: &[Size]) -> TextTable {
     let columns = [
         ("10,000 series", Align::Left),
@@ -216,18 +218,18 @@ fn key(number: usize) -> Key {
     Key::from_parts("series", vec![Label::new("number", number.to_string())])
 }
 
-/// Values of four octaves.
+/// Records values of four octaves.
 fn record(mut observe: impl FnMut(f64)) {
     [1100.0, 2300.0, 5000.0, 9000.0].into_iter().for_each(&mut observe);
 }
 
-/// Does something on each of these CPUs.
+/// Runs a function on each of these CPUs.
 fn on_each(cpus: &[u32], work: impl Fn() + Sync) {
     std::thread::scope(|scope| {
         for &cpu in cpus {
             let work = &work;
             let pinned = move || {
-                // Where threads cannot be pinned they may all run on one CPU.
+                // If threads cannot be pinned, they may all run on one CPU.
                 let _ = cpu::pin_this_thread(cpu);
                 work();
             };
@@ -236,14 +238,14 @@ fn on_each(cpus: &[u32], work: impl Fn() + Sync) {
     });
 }
 
-/// By how many bytes the process grows while something is made.
+/// Returns the growth of the process in bytes while a value is made, and the value.
 fn grows_by<T>(make: impl FnOnce() -> T) -> (usize, T) {
     let before = resident();
     let made = make();
     (resident().saturating_sub(before), made)
 }
 
-/// What the process has in memory, in bytes; 0 where the system does not say.
+/// Returns the resident memory of the process in bytes; 0 if the system does not report it.
 fn resident() -> usize {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages = statm.split_ascii_whitespace().nth(1).and_then(|pages| pages.parse().ok());

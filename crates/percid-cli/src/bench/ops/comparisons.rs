@@ -1,4 +1,4 @@
-//! How many times an operation costs what another does: the comparisons that people ask for.
+//! Cost ratios of operations: the comparisons that users ask for most.
 
 use serde::Serialize;
 
@@ -6,7 +6,7 @@ use crate::bench::benchmark::{Benchmark, Series, Subject};
 use crate::bench::figures::{TeamName, distinct};
 use percid_command::text_table::{Align, TextTable};
 
-/// An operation of percid's and what it is compared with.
+/// An operation of percid's and its competitor.
 const COMPARISONS: [(&str, &str); 7] = [
     ("counter_add", "contatori"),
     ("counter_add", "fast_counter"),
@@ -25,23 +25,23 @@ pub(crate) struct Ratio {
     to: &'static str,
     #[serde(flatten)]
     team: TeamName,
-    /// The median of every round's own ratio.
+    /// The median of the ratios of the rounds.
     median: f64,
-    /// The smallest figure of the one over the smallest of the other.
+    /// The smallest value of one over the smallest of the other.
     of_minima: f64,
 }
 
-/// All comparisons whose both sides were measured.
+/// Returns all comparisons of which both sides were measured.
 pub(crate) fn ratios(benchmark: &Benchmark) -> Vec<Ratio> {
     let pairs: Vec<_> = COMPARISONS.into_iter().flat_map(|names| pairs(benchmark, names)).collect();
     let of_series = |series| pairs.iter().filter_map(move |&pair| ratio(series, pair));
     benchmark.all_series.iter().flat_map(of_series).collect()
 }
 
-/// A subject and where it stands.
+/// A subject and its position.
 type Placed<'c> = (usize, &'c Subject);
 
-/// Every source's `op` with `to`: with that of the same source, if `to` is percid's as well.
+/// Pairs every source's `op` with `to`: with that of the same source, if `to` is percid's too.
 fn pairs<'c>(
     benchmark: &'c Benchmark,
     (op, to): (&'static str, &'static str),
@@ -57,7 +57,7 @@ fn pairs<'c>(
     })
 }
 
-/// `None` where Ctrl-C came before both were measured in one round.
+/// Returns the ratio; `None` if Ctrl-C came before both were measured in one round.
 fn ratio(series: &Series, ((mine, op), (other, to)): (Placed<'_>, Placed<'_>)) -> Option<Ratio> {
     let (mine, other) = (series.column(mine), series.column(other));
     Some(Ratio {
@@ -70,7 +70,7 @@ fn ratio(series: &Series, ((mine, op), (other, to)): (Placed<'_>, Placed<'_>)) -
     })
 }
 
-/// A line per comparison, two columns per team.
+/// Returns a table with a line per comparison, and two columns per team.
 pub(crate) fn table(ratios: &[Ratio]) -> TextTable {
     let teams = distinct(ratios.iter().map(|ratio| ratio.team));
     let mut table = TextTable::new(["op", "source", "to"].map(|heading| (heading, Align::Left)));
@@ -92,7 +92,7 @@ pub(crate) fn table(ratios: &[Ratio]) -> TextTable {
     table
 }
 
-/// A ratio to what threads queue for is small, and its digits come late.
+/// Formats a ratio. Ratios to contended operations are small and need more decimals.
 fn times(ratio: f64) -> String {
     if ratio < 0.1 { format!("{ratio:.3}") } else { format!("{ratio:.2}") }
 }

@@ -14,7 +14,7 @@ use crate::judged::Part;
 /// The keys of `bench ops` in the JSON document.
 #[derive(Debug, Serialize)]
 pub(crate) struct OpsReport {
-    /// How long the measurement took, in seconds.
+    /// Duration of the measurement in seconds.
     seconds: f64,
     /// Every structure accounts for all that went into it.
     pub(crate) sums_exact: bool,
@@ -35,7 +35,7 @@ impl OpsReport {
         }
     }
 
-    /// How many operations were accounted for.
+    /// Returns the number of operations that were accounted for.
     pub(crate) fn operations(&self) -> i64 {
         self.sums.iter().map(|sum| sum.added).sum()
     }
@@ -47,7 +47,7 @@ impl OpsReport {
 
 #[cfg(test)]
 impl OpsReport {
-    /// With one structure that did all operations.
+    /// Creates a report with one structure that executed all operations.
     pub(crate) fn fixed(results: Vec<Figure>, operations: i64) -> Self {
         let sums = vec![AccountReport::fixed(operations)];
         OpsReport { seconds: 10.0, sums_exact: true, sums, results, ratios: Vec::new() }

@@ -1,5 +1,5 @@
-//! This program once more, in a process of its own: the kernel remembers which IDs a process had,
-//! and what is published was measured in new ones.
+//! Runs this program again in a new process: the kernel remembers the IDs of a process, and the
+//! published values were measured in new processes.
 
 use std::io::{self, Read};
 use std::process::{Command, Stdio};
@@ -10,14 +10,14 @@ use percid_command::exit::Failure;
 use percid_command::interrupt::Interrupt;
 use serde_json::Value;
 
-/// How often is looked whether it has ended, after it should have. This process runs on a CPU that
-/// is measured, so not often.
+/// Interval at which the end of an overdue process is checked. It is long, because this process
+/// runs on a CPU that is measured.
 const LOOK: Duration = Duration::from_millis(20);
-/// How often progress is told meanwhile.
+/// Interval between two progress reports.
 const TELL: Duration = Duration::from_secs(1);
 
 /// Runs it with these arguments, which takes about `expected`, and reads the document that it
-/// prints. Calls `tell` now and then. Nothing if Ctrl-C is pressed meanwhile: then it is ended.
+/// prints. Calls `tell` regularly. Ctrl-C ends the process; the result is `None` then.
 pub(super) fn run(
     arguments: &[String],
     expected: Duration,
@@ -41,7 +41,7 @@ pub(super) fn run(
     }
     let is_cut_short = interrupt.pressed();
     if is_cut_short {
-        // It may have ended by itself: Ctrl-C reaches it too.
+        // It may have ended by itself: Ctrl-C is sent to it too.
         let _ = child.kill();
     }
     let status = child.wait().map_err(failed)?;

@@ -11,7 +11,7 @@ pub(super) enum Column {
 }
 
 impl Column {
-    /// As in the table.
+    /// Returns its name in the table.
     pub(super) fn name(self) -> &'static str {
         match self {
             Column::PerCpu => "per_cpu_ns",
@@ -20,7 +20,8 @@ impl Column {
         }
     }
 
-    /// The figure of a part of the published machine; none where that delay was not published.
+    /// Returns the value of a part of the published machine; `None` if that delay was not
+    /// published.
     pub(super) fn of(self, part: &str, delay_ms: u64) -> Option<f64> {
         let rows = published::intermittent();
         let row: &Intermittent =

@@ -1,4 +1,4 @@
-//! What the simulator says about this machine, before anything is measured.
+//! The simulator's forecast for this machine, before any measurement.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -11,14 +11,14 @@ use percid_sim::run_control::RunControl;
 use percid_sim::workload::{Memory, Workload};
 use rayon::prelude::*;
 
-/// The machine that the published figures come from, and its prices.
+/// The machine of the published values, with its cost model.
 pub(super) const PUBLISHED: &str = "epyc-9654";
 
-/// Simulated runs of a cell. What threads find depends on where the ticks fall, so there must be
-/// many; `percid sim paper` has as many.
+/// Simulated runs of a cell. The state that threads meet depends on the times of the ticks, so many
+/// runs are needed; `percid sim paper` has as many.
 const RUNS: u64 = 100;
 
-/// What is measured, but for the CPUs, the delay and the index.
+/// Parameters of the measurement except the CPUs, the delay and the index.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Conditions {
     pub(super) bursts: u64,
@@ -27,7 +27,7 @@ pub(super) struct Conditions {
     pub(super) seed: u64,
 }
 
-/// One figure to be forecast.
+/// One value to forecast.
 #[derive(Clone, Debug)]
 pub(super) struct Question {
     pub(super) cpus: Vec<u32>,
@@ -35,16 +35,16 @@ pub(super) struct Question {
     pub(super) policy: &'static Entry,
 }
 
-/// Nanoseconds per burst.
+/// Forecasts in nanoseconds per burst.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Forecast {
-    /// With the prices of the published machine.
+    /// With the cost model of the published machine.
     pub(super) ns: f64,
-    /// The same, where a hot burst costs what was measured here.
+    /// The same, but with the cost of a hot burst as measured here.
     pub(super) with_hot_ns: f64,
 }
 
-/// This machine, with both kinds of prices.
+/// This machine, with both cost models.
 #[derive(Debug)]
 pub(super) struct Forecaster {
     conditions: Conditions,
@@ -53,7 +53,7 @@ pub(super) struct Forecaster {
 }
 
 impl Forecaster {
-    /// Reads the machine and measures a hot burst, which takes some milliseconds.
+    /// Reads the machine and measures a hot burst, which takes a few milliseconds.
     pub(super) fn new(conditions: Conditions) -> Result<Self, Failure> {
         let mut hot_measured = this_machine::machine(Numbering::Kernel)?;
         let published = Machine::preset(PUBLISHED).expect("the published machine is a preset");
@@ -64,13 +64,13 @@ impl Forecaster {
         Ok(Forecaster { conditions, published_prices, hot_measured })
     }
 
-    /// A hot burst on the published machine and here, in nanoseconds.
+    /// Returns the time of a hot burst on the published machine and here, in nanoseconds.
     pub(super) fn hot_ns(&self) -> [f64; 2] {
         [&self.published_prices, &self.hot_measured].map(|machine| machine.costs.hot_ns.value)
     }
 
-    /// Answers all questions, on all CPUs; nothing if it is stopped. Counts the simulated runs, of
-    /// which [`Forecaster::runs`] says how many there are.
+    /// Answers all questions, on all CPUs; `None` if it is stopped. Counts the simulated runs;
+    /// [`Forecaster::runs`] returns their total number.
     pub(super) fn answer(
         &self,
         questions: &[Question],
@@ -84,7 +84,7 @@ impl Forecaster {
         forecasts.collect()
     }
 
-    /// Simulated runs for so many questions.
+    /// Returns the number of simulated runs for these questions.
     pub(super) fn runs(questions: &[Question]) -> u64 {
         2 * RUNS * questions.len() as u64
     }

@@ -1,4 +1,4 @@
-//! What selects the areas, and what stands beside it.
+//! Indices of the areas, with their forecasts and published columns.
 
 use percid_rules::Generation;
 use percid_sim::policies::{self, Entry};
@@ -8,16 +8,16 @@ use super::column::Column;
 /// An index that is measured, forecast and compared.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PublishedIndex {
-    /// As behind `--index`.
+    /// The value of `--index`.
     pub(super) name: &'static str,
-    /// What forecasts it.
+    /// The simulated policy that forecasts it.
     pub(super) policy: &'static Entry,
-    /// The column of the published table beside it; none for IDs that were not published.
+    /// The corresponding column of the published table; `None` for IDs that were not published.
     pub(super) column: Option<Column>,
 }
 
 impl PublishedIndex {
-    /// Those of a kernel whose IDs are of this generation, as far as it has any.
+    /// Returns the indices for a kernel whose IDs are of this generation, if it has IDs.
     pub(super) fn all(kernel: Option<Generation>, has_table: bool) -> Vec<PublishedIndex> {
         let cpu = PublishedIndex::new("cpu", "per-cpu", Column::PerCpu);
         let table = PublishedIndex::new("table", "percid-table", Column::CacheLocal);
@@ -35,7 +35,8 @@ impl PublishedIndex {
     }
 }
 
-/// The generations before and after the published change; those since then stay cache-local.
+/// Returns the column for the generations before and after the published change; later ones are
+/// cache-local too.
 fn column(generation: Generation) -> Option<Column> {
     match generation {
         Generation::CacheCold => Some(Column::MmCid),

@@ -34,8 +34,8 @@ pub(crate) use report::PublishedReport;
 /// The parts of the published table, in the order of [`Selection::published`].
 const PARTS: [&str; 4] = ["8-core/1-L3", "24-core/24-L3", "192-core/24-L3", "384-thread/24-L3"];
 
-/// Forecasts, and then measures until all is done or Ctrl-C is pressed. Nothing if it is pressed
-/// before anything was forecast.
+/// Computes the forecasts, then measures until all is done or Ctrl-C is pressed. `None` if it is
+/// pressed before the forecasts are complete.
 pub(super) fn measure(
     arguments: &IntermittentArguments,
     interrupt: &Interrupt,
@@ -80,13 +80,13 @@ pub(super) fn measure(
 }
 
 impl PublishedReport {
-    /// The page of a run on the machine that is so described.
+    /// Returns the report of a run on the described machine.
     pub(super) fn page(&self, machine: &str, interrupted: bool) -> Page {
         page(self, machine, interrupted)
     }
 }
 
-/// The parts of this machine, and which of them are measured.
+/// Returns the parts of this machine, with a mark on those to measure.
 fn parts() -> Vec<Part> {
     let selections = Selection::published(&percid::machine::read().cpus);
     let part = |(selection, published): (Selection, &'static str)| Part {
@@ -97,7 +97,8 @@ fn parts() -> Vec<Part> {
     selections.into_iter().zip(PARTS).map(part).collect()
 }
 
-/// The generation of this kernel's IDs by what they do, or else by its release, and which of both.
+/// Returns the generation of this kernel's IDs, by their behaviour or otherwise by its release, and
+/// which of the two was used.
 fn kernel_ids(interrupt: &Interrupt) -> Result<(Option<Generation>, &'static str), Failure> {
     const EXPECTED: Duration = Duration::from_secs(3);
     if Source::Kernel.prepare().is_err() {
@@ -115,7 +116,7 @@ fn kernel_ids(interrupt: &Interrupt) -> Result<(Option<Generation>, &'static str
     })
 }
 
-/// One row to be.
+/// One row to measure.
 #[derive(Clone, Copy, Debug)]
 struct Cell<'a> {
     part: &'a Part,
@@ -136,7 +137,7 @@ fn cells<'a>(
     cells.collect()
 }
 
-/// The rows with their forecasts; nothing if Ctrl-C is pressed.
+/// Returns the rows with their forecasts; `None` if Ctrl-C is pressed.
 fn forecast(
     forecaster: &Forecaster,
     cells: &[Cell<'_>],
@@ -157,10 +158,10 @@ fn forecast(
     Ok(forecasts.map(|forecasts| cells.iter().zip(forecasts).map(row).collect()))
 }
 
-/// One process to be run.
+/// One process to run.
 #[derive(Debug)]
 struct Measurement {
-    /// All but the seed.
+    /// All arguments except the seed.
     arguments: Vec<String>,
     seed: u64,
     expected: Duration,
@@ -168,7 +169,7 @@ struct Measurement {
 
 impl Cell<'_> {
     fn measurement(&self, arguments: &IntermittentArguments) -> Measurement {
-        /// What a process needs besides.
+        /// Overhead of a process, in addition to the bursts.
         const START: Duration = Duration::from_millis(50);
         const WARMUP_BURST: Duration = Duration::from_nanos(350);
         let selection = &self.part.selection;
@@ -194,7 +195,7 @@ impl Cell<'_> {
 }
 
 impl Measurement {
-    /// Runs it, unless Ctrl-C is pressed.
+    /// Runs the process, unless Ctrl-C is pressed.
     fn run(
         &self,
         repetition: u64,
@@ -208,7 +209,7 @@ impl Measurement {
     }
 }
 
-/// Circumstances of one process's measurement.
+/// Returns the circumstances of one process's measurement.
 fn circumstances(document: &Value) -> Circumstances {
     let number = |key: &str| u32::try_from(document["noise"][0][key].as_u64()?).ok();
     let noise =
@@ -217,7 +218,7 @@ fn circumstances(document: &Value) -> Circumstances {
     Circumstances { noise: noise(), partial }
 }
 
-/// Figures of one process with its one index; empty if its times are noise.
+/// Returns the values of one process with its one index; `None` if its times are noise.
 fn measured(row: &Value) -> Option<Measured> {
     Some(Measured {
         ns_per_burst: row["ns_per_burst"].as_f64()?,
@@ -228,8 +229,8 @@ fn measured(row: &Value) -> Option<Measured> {
     })
 }
 
-/// What each measurement found in each finished repetition. Every repetition has all of them, so
-/// that what changes with time changes all alike.
+/// Runs every measurement in every repetition. Each repetition contains all of them, so that
+/// changes over time affect all alike.
 fn run_all(
     measurements: &[Measurement],
     report: &mut PublishedReport,
@@ -254,12 +255,13 @@ fn run_all(
     Ok(all)
 }
 
-/// How far the measurements are. What is left is estimated by how long the finished ones took.
+/// Progress of the measurements. The remaining time is estimated from the durations of the finished
+/// ones.
 struct Meter {
     began: Instant,
     expected: Duration,
     progress: Progress,
-    /// How long the finished ones were expected to take.
+    /// Expected duration of the finished ones.
     finished: RefCell<Duration>,
 }
 
@@ -282,7 +284,7 @@ impl Meter {
     }
 }
 
-/// A length of time in words.
+/// Formats a length of time in words.
 fn length(time: Duration) -> String {
     match time.as_secs_f64() {
         seconds if seconds < 120.0 => format!("{:.0} s", seconds.max(1.0)),

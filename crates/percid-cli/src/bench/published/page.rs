@@ -1,11 +1,11 @@
-//! The page behind `percid bench intermittent --published --html`.
+//! The report of `percid bench intermittent --published --html`.
 
 use percid_command::report::lead;
 use percid_report::{Axis, Bars, Page};
 
 use super::report::PublishedReport;
 
-/// The picture first, then the figures.
+/// Returns the report: the picture first, then the values.
 pub(super) fn page(report: &PublishedReport, machine: &str, interrupted: bool) -> Page {
     let mut page = Page::new(
         "percid bench intermittent --published",
@@ -30,7 +30,7 @@ pub(super) fn page(report: &PublishedReport, machine: &str, interrupted: bool) -
     page
 }
 
-/// Notes as paragraphs.
+/// Formats notes as paragraphs.
 fn sentences(notes: &[String]) -> String {
     let sentence = |note: &String| {
         let mut letters = note.chars();

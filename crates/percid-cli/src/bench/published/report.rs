@@ -15,37 +15,37 @@ use crate::machine::wrapped;
 /// The key `published` of the JSON document. Times in nanoseconds per burst.
 #[derive(Debug, Serialize)]
 pub(crate) struct PublishedReport {
-    /// Of each row, as planned.
+    /// Planned number of repetitions of each row.
     pub(super) repetitions: u64,
     pub(super) bursts: u64,
     pub(super) warmup: u64,
     pub(super) prefaulted: bool,
     pub(super) seed: u64,
-    /// The generation of this kernel's own IDs, and how that is known.
+    /// The generation of this kernel's own IDs, and how it was determined.
     pub(super) kernel_ids: Option<String>,
     pub(super) kernel_ids_known: &'static str,
-    /// What a hot burst costs on the published machine and here.
+    /// Cost of a hot burst on the published machine and here.
     pub(super) published_hot_ns: f64,
     pub(super) here_hot_ns: f64,
     pub(super) parts: Vec<Part>,
     pub(super) rows: Vec<Row>,
-    /// Of `forecast_ns`; `null` without rows.
+    /// Errors of `forecast_ns`; `null` without rows.
     pub(super) forecast: Option<Errors>,
-    /// Of `with_hot_ns`.
+    /// Errors of `with_hot_ns`.
     pub(super) with_hot: Option<Errors>,
     /// The largest noise of these processes.
     #[serde(skip)]
     pub(super) circumstances: Circumstances,
 }
 
-/// A part of the machine, and whether it was measured.
+/// A part of the machine, and a flag for its measurement.
 #[derive(Debug, Serialize)]
 pub(super) struct Part {
     #[serde(flatten)]
     pub(super) selection: Selection,
     /// The part of the published table that it corresponds to.
     pub(super) published: &'static str,
-    /// Left out where there is a single CPU, or the same CPUs have been measured.
+    /// `false` if the part has a single CPU, or the same CPUs as an earlier part.
     pub(super) measured: bool,
 }
 
@@ -53,7 +53,7 @@ pub(super) struct Part {
 #[derive(Debug, Serialize)]
 pub(super) struct Row {
     pub(super) part: String,
-    /// This machine's part, as published tables write it.
+    /// This machine's part, in the form of published tables.
     pub(super) shape: String,
     /// The part of the published table.
     pub(super) published_part: &'static str,
@@ -62,7 +62,7 @@ pub(super) struct Row {
     pub(super) index: &'static str,
     /// The policy of the simulator that forecasts it.
     pub(super) policy: &'static str,
-    /// How many repetitions were finished.
+    /// Number of finished repetitions.
     pub(super) repetitions: usize,
     /// The mean of the repetitions; `null` if Ctrl-C came before the first was finished.
     pub(super) measured_ns: Option<f64>,
@@ -84,7 +84,7 @@ pub(super) struct Row {
     pub(super) with_hot_error: Option<f64>,
 }
 
-/// What one repetition measured.
+/// Measurements of one repetition.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Measured {
     pub(super) ns_per_burst: f64,
@@ -94,12 +94,12 @@ pub(super) struct Measured {
     pub(super) indices_per_cpu_max: u64,
 }
 
-/// How far forecasts are from what was measured, as shares of it.
+/// Relative differences between forecasts and measurements.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(super) struct Errors {
-    /// Of the absolute errors.
+    /// The mean of the absolute errors.
     pub(super) mean_error: f64,
-    /// The one that is farthest from 0.
+    /// The error with the largest absolute value.
     pub(super) worst_error: f64,
 }
 
@@ -115,7 +115,7 @@ impl Errors {
 impl PublishedReport {
     const NAME: &'static str = "published";
 
-    /// Takes in how one process measured.
+    /// Adds the circumstances of one process.
     pub(super) fn note(&mut self, found: Circumstances) {
         let most = |noise: &Noise| noise.runnable_threads;
         let Circumstances { noise, partial } = self.circumstances;
@@ -131,7 +131,7 @@ impl PublishedReport {
         self.circumstances.partial.then_some(Self::NAME)
     }
 
-    /// Sums up the errors of the rows.
+    /// Computes the errors of the rows.
     pub(super) fn sum_up(&mut self) {
         self.forecast = Errors::of(self.rows.iter().map(|row| row.forecast_error));
         self.with_hot = Errors::of(self.rows.iter().map(|row| row.with_hot_error));
@@ -170,7 +170,7 @@ impl Row {
         }
     }
 
-    /// Takes in what the finished repetitions measured.
+    /// Sets the measured values from the finished repetitions.
     pub(super) fn measured(&mut self, repetitions: &[Measured]) {
         let mean = |of: fn(&Measured) -> f64| {
             let sum: f64 = repetitions.iter().map(of).sum();
@@ -189,7 +189,7 @@ impl Row {
         self.with_hot_error = self.measured_ns.map(|measured| self.with_hot_ns / measured - 1.0);
     }
 
-    /// This machine's part and the pause between two turns.
+    /// Returns this machine's part and the pause between two turns.
     pub(super) fn place(&self) -> String {
         format!("{} ({}), {} ms", self.part, self.shape, self.delay_ms)
     }
@@ -206,7 +206,7 @@ impl fmt::Display for PublishedReport {
 }
 
 impl Part {
-    /// Whether it was measured, or why not.
+    /// Returns the state of the measurement: measured, or the reason why not.
     fn state(&self) -> String {
         match (&self.selection.lacks, &self.selection.same_as) {
             (Some(lacks), _) => format!("left out; {lacks}"),
@@ -255,7 +255,7 @@ impl PublishedReport {
         table
     }
 
-    /// The four parts as far as this machine has them.
+    /// Returns a table of the four parts, as far as this machine has them.
     pub(super) fn parts_table(&self) -> Table {
         let mut table = Table::new(["part", "here", "published as", "CPUs", "measured"], 5);
         for part in &self.parts {
@@ -272,7 +272,7 @@ impl PublishedReport {
         table
     }
 
-    /// What must be known to read the table.
+    /// Returns the notes that are needed to read the table.
     pub(super) fn notes(&self) -> Vec<String> {
         let generation = self.kernel_ids.as_deref().unwrap_or("none");
         let mut notes = vec![
@@ -295,7 +295,7 @@ impl PublishedReport {
         notes
     }
 
-    /// The forecast's errors in one sentence.
+    /// Returns the forecast's errors in one sentence.
     pub(super) fn verdict(&self) -> String {
         let said = |errors: Errors| {
             format!(
@@ -314,7 +314,7 @@ impl PublishedReport {
         }
     }
 
-    /// In what this run differs from the published one.
+    /// Returns the differences between this run and the published one.
     fn unlike_published(&self) -> Option<String> {
         let mut differences = Vec::new();
         if self.bursts != 5 {
@@ -330,12 +330,12 @@ impl PublishedReport {
     }
 }
 
-/// Without decimals; a dash where there is none.
+/// Formats a time without decimals; a dash if there is none.
 fn whole(ns: Option<f64>) -> String {
     ns.map_or("-".to_owned(), |ns| format!("{ns:.0}"))
 }
 
-/// A share as a difference in percent.
+/// Formats a share as a difference in percent.
 fn percent(share: Option<f64>) -> String {
     share.map_or("-".to_owned(), |share| format!("{:+.1} %", 100.0 * share))
 }

@@ -1,10 +1,10 @@
-//! The summary of fixed measurements, and that it stays short and plain.
+//! The summary of fixed measurements, and checks that it stays short and plain.
 
 use super::*;
 use crate::bench::intermittent::Row;
 use crate::busy::Noise;
 
-/// A machine with 2 CPUs where everything was measured.
+/// Returns the document of a machine with 2 CPUs on which everything was measured.
 fn document() -> Document {
     let machine = MachineReport::fixed("table", "the kernel fences critical sections");
     let ns = [
@@ -24,7 +24,7 @@ fn document() -> Document {
         ("hdrhistogram", "none", 71.8),
         ("ring_append", "table", 6.26),
     ];
-    // Other teams must not be mistaken for the one that is shown.
+    // Values of other teams must not be shown.
     let teams = [(1, false, 100.0), (2, true, 1.0), (8, false, 100.0)];
     let figures = teams.into_iter().flat_map(|(threads, pinned, factor)| {
         let team = TeamName { threads, pinned };
@@ -67,7 +67,8 @@ fn text(document: &Document) -> String {
     anstream::adapter::strip_str(&text).to_string()
 }
 
-/// At most 25 lines of at most 100 columns, and words instead of names.
+/// Returns `true` if the text has at most 25 lines of at most 100 columns, and words instead of
+/// names.
 fn is_plain(text: &str) -> bool {
     let joins =
         |of: &[u8]| of[0].is_ascii_lowercase() && of[1] == b'_' && of[2].is_ascii_lowercase();

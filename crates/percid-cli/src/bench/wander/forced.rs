@@ -1,4 +1,4 @@
-//! A thread that is sent from CPU to CPU, around and around.
+//! A thread that is moved from CPU to CPU in a cycle.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -9,8 +9,8 @@ use super::subject::{Batch, add};
 use crate::bench::cpu::{pin_this_thread, pin_this_thread_to};
 use percid_command::exit::Failure;
 
-/// Moves for about `length`, with the increments after every move. Looks at the clock after each,
-/// since one takes milliseconds where others use the CPUs.
+/// Moves for about `length`, with the increments after every move. Reads the clock after each,
+/// because a move takes milliseconds if others use the CPUs.
 pub(super) fn batch(
     cpus: &[u32],
     counter: Option<&Counter>,
@@ -31,7 +31,7 @@ pub(super) fn batch(
     Ok(Batch { moves, wall })
 }
 
-/// Lets the calling thread run on all of them again.
+/// Lets the calling thread run on all CPUs again.
 pub(super) fn everywhere(cpus: &[u32]) -> Result<(), Failure> {
     pin_this_thread_to(cpus).map_err(cannot_move)
 }

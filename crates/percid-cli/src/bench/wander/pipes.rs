@@ -1,4 +1,4 @@
-//! Two threads that wake each other through pipes, wherever the scheduler lets them wake up.
+//! Two threads that wake each other through pipes and are placed by the scheduler.
 
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::thread;
@@ -9,13 +9,13 @@ use percid::Counter;
 use super::subject::{Batch, add};
 use percid_command::exit::Failure;
 
-/// There and back.
+/// The pipes of both directions.
 pub(super) struct Pipes {
     there: (PipeReader, PipeWriter),
     back: (PipeReader, PipeWriter),
 }
 
-/// What is sent: go on, or the batch is over.
+/// The messages: continue, or the batch is over.
 const TURN: u8 = 1;
 const OVER: u8 = 0;
 
@@ -25,7 +25,7 @@ impl Pipes {
         Ok(Pipes { there: pipe()?, back: pipe()? })
     }
 
-    /// Wakes to and fro for about `length`; the increments follow each wake.
+    /// Wakes the threads alternately for about `length`; the increments follow each wake-up.
     pub(super) fn batch(
         &self,
         counter: Option<&Counter>,

@@ -12,7 +12,7 @@ use percid_command::text_table::{Align, TextTable};
 /// The keys of `bench wander` in the JSON document.
 #[derive(Debug, Serialize)]
 pub(crate) struct WanderReport {
-    /// Every counter has all that was added to it.
+    /// `true` if every counter has all that was added to it.
     pub(crate) wander_exact: bool,
     pub(crate) wander: Vec<Row>,
 }
@@ -27,18 +27,18 @@ pub(crate) struct Row {
     moves: u64,
     pub(crate) ns_min: f64,
     pub(crate) ns_median: f64,
-    /// The median of each round's own difference to the bare moves.
+    /// The median of each round's difference to the moves without increments.
     ns_above_bare: f64,
-    /// The same to the counter with the kernel's IDs, where there is one.
+    /// The same difference to the counter with the kernel's IDs, if there is one.
     ns_above_kernel: Option<f64>,
     slow_paths_per_move: f64,
     steals_per_move: f64,
     slow_paths_per_second: f64,
-    /// The most IDs of the table at the end of a batch.
+    /// Maximum number of IDs of the table at the end of a batch.
     ids: u32,
 }
 
-/// A kind of movement, and where its batches are.
+/// The name of a kind of movement, and a function that returns its column.
 type Movement = (&'static str, fn(&Subject) -> &Column);
 
 const MOVEMENTS: [Movement; 2] =
@@ -72,7 +72,7 @@ impl Row {
     }
 }
 
-/// `None` where nothing was measured.
+/// Returns a row; `None` if nothing was measured.
 fn row(
     movement: &'static str,
     counter: &'static str,

@@ -1,4 +1,4 @@
-//! What threads add to after each move, and what that took.
+//! The counters that threads add to after each move, and the measured times.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use percid_command::exit::Failure;
 
 /// Increments after each move.
 pub(super) const INCREMENTS: u64 = 10;
-/// What is added to after each move.
+/// A counter for the increments after each move, or none.
 pub(super) struct Subject {
     pub(super) name: &'static str,
-    /// `None` for the bare moves.
+    /// `None` for the moves without increments.
     pub(super) counter: Option<Counter>,
-    /// Of the table while this subject's batches run.
+    /// Density of the table while this subject's batches run.
     pub(super) density: Density,
     added: u64,
     pub(super) forced: Column,
@@ -27,10 +27,10 @@ pub(super) struct Column {
     pub(super) ns: Vec<f64>,
     pub(super) moves: u64,
     pub(super) seconds: f64,
-    /// Slow paths of the table, and steals among them.
+    /// Slow paths of the table, and the steals among them.
     pub(super) slow_paths: u64,
     pub(super) steals: u64,
-    /// The most IDs in use at the end of a batch.
+    /// Maximum number of IDs in use at the end of a batch.
     pub(super) ids: u32,
 }
 
@@ -39,7 +39,7 @@ pub(super) enum Movement {
     Pipe,
 }
 
-/// What one batch did: how many moves, each with its increments, in which time.
+/// Result of one batch: the moves, each with its increments, and the time.
 pub(super) struct Batch {
     pub(super) moves: u64,
     pub(super) wall: Duration,
@@ -70,13 +70,13 @@ impl Subject {
         Ok(())
     }
 
-    /// Whether the counter has all that was added to it.
+    /// Returns `true` if the counter has all that was added to it.
     pub(super) fn is_exact(&self) -> bool {
         self.counter.as_ref().is_none_or(|counter| counter.sum() == self.added as i64)
     }
 }
 
-/// The bare moves, then a counter of each source that there is.
+/// Returns the moves without increments, then a counter of each available source.
 pub(super) fn subjects() -> Vec<Subject> {
     let sources = [
         ("kernel", Source::Kernel, Density::Relaxed),
@@ -95,7 +95,7 @@ fn subject(name: &'static str, counter: Option<Counter>, density: Density) -> Su
     Subject { name, counter, density, added: 0, forced, pipe }
 }
 
-/// The increments of one move.
+/// Adds the increments of one move.
 pub(super) fn add(counter: Option<&Counter>) {
     if let Some(counter) = counter {
         (0..INCREMENTS).for_each(|_| counter.add(1));

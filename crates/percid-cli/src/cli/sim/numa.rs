@@ -110,12 +110,12 @@ pub(crate) struct MemoryArguments {
     pub(crate) html: Option<PathBuf>,
 }
 
-/// One name behind `--rules`.
+/// One name of `--rules`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ScanRules {
-    /// All of them.
+    /// All rule sets.
     All,
-    /// These.
+    /// One rule set.
     One(&'static RuleSet),
 }
 

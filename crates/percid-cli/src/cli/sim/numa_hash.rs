@@ -65,10 +65,10 @@ impl fmt::Display for ThreadIds {
     }
 }
 
-/// Tables to search the thread IDs of.
+/// Tables whose thread IDs are searched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
-    /// Those of a published run.
+    /// The tables of a published run.
     Published(&'static str),
     /// One table: threads by bit.
     Given(Method, BTreeMap<u32, u32>),
@@ -121,7 +121,7 @@ fn range(text: &str) -> Result<ThreadIds, String> {
         (1 <= ends.0 && ends.0 <= ends.1 && ends.1 <= LARGEST).then_some(ends)
     };
     let parts: Option<Vec<(u32, u32)>> = text.split(',').map(part).collect();
-    // A single ID is no range to count.
+    // A single ID is not a range to count.
     let parts =
         parts.filter(|parts| parts.iter().any(|(first, last)| first < last) || parts.len() > 1);
     let ascend = |parts: &Vec<(u32, u32)>| parts.windows(2).all(|pair| pair[0].1 < pair[1].0);

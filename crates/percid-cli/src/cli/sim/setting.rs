@@ -1,20 +1,20 @@
-//! What `--set` says: a name, and values, which may be given as ranges.
+//! The values of `--set`: a name, and values or ranges of values.
 
-/// What one `--set` says.
+/// The value of one `--set`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Setting {
     pub(crate) name: String,
     pub(crate) values: Vec<f64>,
 }
 
-/// Values of one name: more would take days to simulate.
+/// Maximum number of values of one name: more would take days to simulate.
 const MOST_VALUES: usize = 10_000;
 
 /// Reads `NAME=VALUES`.
 ///
 /// # Errors
 ///
-/// What was expected.
+/// Returns a description of the expected text.
 pub(super) fn setting(text: &str) -> Result<Setting, String> {
     let expected = || "expected a parameter, = and numbers, such as threads=8,16".to_owned();
     let (name, values) = text.split_once('=').ok_or_else(expected)?;
@@ -38,7 +38,7 @@ pub(super) fn setting(text: &str) -> Result<Setting, String> {
     Ok(Setting { name, values: all })
 }
 
-/// Adds values that may go on for ever: one more than may be is enough.
+/// Adds values of a possibly infinite sequence: one more than the maximum suffices.
 fn extend(all: &mut Vec<f64>, values: impl Iterator<Item = f64>) {
     let room = (MOST_VALUES + 1).saturating_sub(all.len());
     all.extend(values.take(room));
@@ -48,14 +48,14 @@ fn number(text: &str) -> Option<f64> {
     text.trim().parse().ok().filter(|value: &f64| value.is_finite())
 }
 
-/// The ends of `1-8`. A minus sign in front is one.
+/// Parses the ends of `1-8`. A leading minus sign belongs to the first number.
 fn whole_range(item: &str) -> Option<(f64, f64)> {
     let at = item.char_indices().skip(1).find(|(_, c)| *c == '-')?.0;
     Some((number(&item[..at])?, number(&item[at + 1..])?))
 }
 
 fn whole_numbers(all: &mut Vec<f64>, item: &str, first: f64, last: f64) -> Result<(), String> {
-    // Below this, one more is another number.
+    // Below this bound, adding one yields a different number.
     let is_whole = |end: f64| end.fract() == 0.0 && end.abs() < 1e15;
     if !(is_whole(first) && is_whole(last) && first < last) {
         return Err(format!(
@@ -68,15 +68,15 @@ fn whole_numbers(all: &mut Vec<f64>, item: &str, first: f64, last: f64) -> Resul
     Ok(())
 }
 
-/// How a sequence goes on.
+/// The rule by which a sequence continues.
 #[derive(Clone, Copy)]
 enum Law {
     Step(f64),
     Factor(f64),
 }
 
-/// `4..64` goes on as the values before it and its first one do: by the same step, or else by the
-/// same factor.
+/// Adds the values of `4..64`: it continues the values before it and its first one, by the same
+/// step, or otherwise by the same factor.
 fn continued(all: &mut Vec<f64>, item: &str, first: &str, last: &str) -> Result<(), String> {
     let expected = format!("{item}: expected numbers on both sides of .., such as 1,2,4..64");
     let (Some(first), Some(last)) = (number(first), number(last)) else { return Err(expected) };
@@ -113,12 +113,12 @@ impl Law {
     fn stands_still(self) -> bool {
         match self {
             Law::Step(step) => step == 0.0,
-            // By a factor below 0 it would go up and down.
+            // A factor below 0 would alternate the sign.
             Law::Factor(factor) => factor == 1.0 || factor <= 0.0,
         }
     }
 
-    /// Steps are not added up, so that 0.1,0.2..0.5 ends with 0.5.
+    /// Returns the nth value. Steps are not added up, so that 0.1,0.2..0.5 ends with 0.5.
     fn value(self, first: f64, nth: i32) -> f64 {
         let exact = match self {
             Law::Step(step) => first + step * f64::from(nth),
@@ -127,7 +127,7 @@ impl Law {
         if exact.fract() == 0.0 {
             return exact;
         }
-        // What is left behind twelve digits are errors of rounding.
+        // The digits after the twelfth are rounding errors.
         format!("{exact:.11e}").parse().unwrap_or(exact)
     }
 }

@@ -1,4 +1,4 @@
-//! What is printed.
+//! The printed results: the JSON document and the text.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,28 +20,29 @@ pub(super) struct CostDocument {
     pid: u32,
     name: String,
     seconds: f64,
-    /// `kernel.numa_balancing`; `null` where there is none.
+    /// `kernel.numa_balancing`; `null` if the kernel has no such setting.
     kernel_balancing: Option<u32>,
     nodes_with_memory: usize,
-    /// Of the whole machine, in this time.
+    /// Counters of the whole machine during the observation.
     kernel_counters: KernelCounters,
     local_share_first: Option<f64>,
     local_share_last: Option<f64>,
-    /// Bytes of all mappings; `null` where the kernel, or its rights, do not say.
+    /// Bytes of all mappings; `null` if the kernel does not report them or access is denied.
     memory_before: Option<BTreeMap<u32, u64>>,
     memory_after: Option<BTreeMap<u32, u64>>,
-    /// What the kernel noted of the process's threads; `null` where it does not.
+    /// The kernel's per-thread fault counts; `null` if the kernel does not record them.
     threads: Option<Faults>,
-    /// The accesses by the nodes that the threads were on when they were seen last; empty where the kernel
-    /// notes nothing.
+    /// The accesses by the nodes on which the threads were last seen; empty if the kernel records
+    /// nothing.
     by_node: BTreeMap<u32, OfNode>,
-    /// Of the accesses, the share that the threads made in proportion to their run time.
+    /// The share of the accesses that the threads made in proportion to their run time.
     spread: Option<f64>,
     /// Pages that balancing moved, as a share of the process's pages.
     moved_share: Option<f64>,
-    /// Of the process's run time, what it spent in the kernel: a bound of what balancing costs it.
+    /// The share of the process's run time spent in the kernel: an upper bound of the cost of
+    /// balancing.
     system_share: Option<f64>,
-    /// The process's share of what the machine ran.
+    /// The process's share of the machine's run time.
     share_of_machine: Option<f64>,
     verdict: Verdict,
     ended: bool,

@@ -1,5 +1,5 @@
-//! What the kernel's balancing notes of each thread (`/proc/PID/task/TID/sched`, where the kernel has
-//! it): the process's own figures, unlike those of `/proc/vmstat`.
+//! The kernel's per-thread NUMA balancing statistics (`/proc/PID/task/TID/sched`, if the kernel has
+//! it). They belong to the process, unlike those of `/proc/vmstat`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,19 +8,20 @@ use serde::Serialize;
 
 use crate::numa::process::Process;
 
-/// Accesses that balancing saw: averages over time, in which older ones count less. It counts an access
-/// where the page is after it was moved.
+/// Accesses that balancing detected: averages over time that weight older accesses less. An access
+/// is counted on the node of its page after the migration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Faults {
-    /// By the thread that also made the access to the page before, as far as the kernel knows one.
+    /// Accesses by the thread that also made the previous access to the page, if the kernel
+    /// recorded it.
     pub(super) private: u64,
-    /// By another one than before.
+    /// Accesses by a different thread than the previous access.
     pub(super) shared: u64,
-    /// To pages on the node of the thread.
+    /// Accesses to pages on the node of the thread.
     pub(super) local: u64,
-    /// Pages that were moved for these accesses, since the first look.
+    /// Pages that were moved because of these accesses, since the first sample.
     pub(super) moved: u64,
-    /// How long the threads have run since then.
+    /// Run time of the threads since the first sample.
     #[serde(skip)]
     microseconds: u64,
 }
@@ -48,8 +49,9 @@ impl Faults {
         }
     }
 
-    /// Of a thread, and the node that it is on. The lines that matter: `se.sum_exec_runtime : 5.25`
-    /// in milliseconds, `numa_pages_migrated : 7`, `current_node=0, …`, and for each node `numa_faults node=0 task_private=1 task_shared=2 …`.
+    /// Parses the statistics of one thread, and the node that it is on. The relevant lines are
+    /// `se.sum_exec_runtime : 5.25` in milliseconds, `numa_pages_migrated : 7`, `current_node=0,
+    /// …`, and for each node `numa_faults node=0 task_private=1 task_shared=2 …`.
     fn of_thread(sched: &str) -> Option<(u32, Faults)> {
         let value = |line: &str, name: &str| -> Option<u64> {
             let found = line.split([' ', ',']).find_map(|word| word.strip_prefix(name));
@@ -76,27 +78,27 @@ impl Faults {
     }
 }
 
-/// What threads on one node did.
+/// Accesses by the threads on one node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct OfNode {
-    /// How many threads were there when they were seen last.
+    /// Number of threads that were on the node when they were last seen.
     pub(super) threads: u64,
-    /// Accesses of theirs that balancing saw, and those of them to pages of the node.
+    /// Accesses by these threads that balancing detected, and those of them to pages of the node.
     pub(super) accesses: u64,
     pub(super) local: u64,
 }
 
-/// What was noted of a thread.
+/// Samples of one thread.
 #[derive(Clone, Copy, Debug)]
 struct Thread {
-    /// Before the first look at the process.
+    /// Values at the first sample of the process.
     before: Faults,
-    /// At the last one, and where the thread was then.
+    /// Values at the last sample, and the node of the thread at that time.
     now: Faults,
     node: u32,
 }
 
-/// The threads of a process, also those that have ended since.
+/// The threads of a process, including those that have ended since.
 #[derive(Debug, Default)]
 pub(super) struct Threads {
     seen: BTreeMap<u32, Thread>,
@@ -111,7 +113,7 @@ impl Threads {
             let text = fs::read_to_string(process.path(&format!("task/{thread}/sched")));
             let found = text.ok().and_then(|text| Faults::of_thread(&text));
             let Some((node, now)) = found else { continue };
-            // A thread that comes later has done everything since the first look.
+            // All values of a thread that appears later are new since the first sample.
             let before = if self.has_looked { Faults::default() } else { now };
             let seen = self.seen.entry(thread).or_insert(Thread { before, now, node });
             (seen.now, seen.node) = (now, node);
@@ -119,7 +121,7 @@ impl Threads {
         self.has_looked = true;
     }
 
-    /// All together; `None` where the kernel says nothing.
+    /// Returns the sum over all threads; `None` if the kernel records nothing.
     pub(super) fn all(&self) -> Option<Faults> {
         self.each().reduce(Faults::plus)
     }
@@ -128,7 +130,7 @@ impl Threads {
         self.seen.values().map(|thread| thread.now.since(thread.before))
     }
 
-    /// By the nodes that the threads are on.
+    /// Returns the accesses by the nodes that the threads are on.
     pub(super) fn by_node(&self) -> BTreeMap<u32, OfNode> {
         let mut nodes = BTreeMap::<u32, OfNode>::new();
         for thread in self.seen.values() {
@@ -140,10 +142,11 @@ impl Threads {
         nodes
     }
 
-    /// The share of the accesses that the threads would have made too if they had made them in
-    /// proportion to their run time: 1 where each uses memory of its own, `1 / n` where one of `n` was
-    /// the first wherever all of them go. Who arms memory is often the first everywhere, so that the
-    /// memory of all looks like that thread's own. `None` if nothing was seen.
+    /// Returns the share of the accesses that the threads would also have made in proportion to
+    /// their run time. It is 1 if each thread uses its own memory, and `1 / n` if one of `n`
+    /// threads was always the first to access memory that all of them use. The thread that arms
+    /// memory is often the first everywhere, so that all memory looks private to it. `None` if no
+    /// access was detected.
     pub(super) fn spread(&self) -> Option<f64> {
         let all = self.all()?;
         let share = |part: u64, whole: u64| part as f64 / whole as f64;
@@ -201,7 +204,7 @@ mod tests {
         let mut threads = Threads::default();
         let me = Process { number: std::process::id() };
         (0..2).for_each(|_| threads.look(me));
-        // Kernels without NUMA balancing say nothing.
+        // Kernels without NUMA balancing record nothing.
         assert!(threads.all().is_none_or(|faults| faults.local <= faults.all()));
     }
 }

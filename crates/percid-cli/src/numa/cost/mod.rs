@@ -1,4 +1,4 @@
-//! `percid numa cost`: what the kernel's NUMA balancing costs and brings a process.
+//! `percid numa cost`: the costs and benefits of the kernel's NUMA balancing for a process.
 
 mod document;
 mod faults;
@@ -18,7 +18,7 @@ use percid_command::output;
 use document::CostDocument;
 use observation::observe;
 
-/// How long a process is observed if nothing else is said.
+/// Default time for which a process is observed.
 const OF_PROCESS: Duration = Duration::from_secs(10);
 
 pub(crate) fn run(arguments: &CostArguments, json: bool) -> Result<Exit, Failure> {
@@ -52,7 +52,7 @@ fn of_process(pid: u32, limit: Duration, interrupt: &Interrupt) -> Result<CostDo
     Ok(CostDocument::new(process, name, &seen))
 }
 
-/// Runs a command until it ends or the time is over; it goes on then.
+/// Runs a command until it ends or the time is over; the command continues after that.
 fn of_command(
     program: &str,
     arguments: &[String],

@@ -1,4 +1,4 @@
-//! A process and the machine's counters while it runs.
+//! Observation of a process and of the machine's counters while it runs.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,22 +9,22 @@ use crate::numa::kernel_counters::KernelCounters;
 use crate::numa::process::Process;
 use percid_command::interrupt::Interrupt;
 
-/// How often the process is looked at.
+/// Interval between two samples of the process.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// How often its memory and its threads are looked at at the most, and how much longer the rest is than
-/// a look.
+/// Minimum intervals between two samples of the memory and of the threads, and the ratio of the
+/// pause after a sample to the duration of the sample.
 const MEMORY_LOOK: Duration = Duration::from_secs(1);
 const THREADS_LOOK: Duration = LOOK;
 const REST: u32 = 50;
 
-/// So many looks are kept: of half an hour, and less and less exactly of days.
+/// Maximum number of samples kept: those of half an hour; of days, fewer and fewer.
 const MOST: usize = 20_000;
 
-/// So many accesses tell the local share to within 7 % (three standard deviations).
+/// Number of accesses that give the local share to within 7 % (three standard deviations).
 const WINDOW: u64 = 500;
 
-/// How long something has run, in ticks of the kernel's clock.
+/// Run time, in ticks of the kernel's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct RunTime {
     pub(super) user: u64,
@@ -43,7 +43,8 @@ impl RunTime {
         }
     }
 
-    /// Of a process, from its `stat`: the fields behind its name, which is in brackets.
+    /// Reads the run time of a process from its `stat`: the fields after its name, which is in
+    /// parentheses.
     fn of(process: Process) -> Option<RunTime> {
         RunTime::of_process(&String::from_utf8_lossy(&fs::read(process.path("stat")).ok()?))
     }
@@ -54,12 +55,12 @@ impl RunTime {
         Some(RunTime { user: fields.next()?.parse().ok()?, system: fields.next()?.parse().ok()? })
     }
 
-    /// Of the whole machine.
+    /// Reads the run time of the whole machine.
     fn of_machine() -> Option<RunTime> {
         RunTime::of_all_cpus(&fs::read_to_string("/proc/stat").ok()?)
     }
 
-    /// The first line: user, nice, system, idle, iowait, irq, softirq.
+    /// Parses the first line: user, nice, system, idle, iowait, irq, softirq.
     fn of_all_cpus(stat: &str) -> Option<RunTime> {
         let line = stat.lines().next()?.strip_prefix("cpu ")?;
         let times: Vec<u64> =
@@ -69,7 +70,7 @@ impl RunTime {
     }
 }
 
-/// What was there at a moment.
+/// One sample of the process and of the machine.
 #[derive(Clone, Debug)]
 struct Moment {
     at: Instant,
@@ -91,15 +92,15 @@ impl Moment {
     }
 }
 
-/// Looks that take long: the kernel walks over all memory, or there are thousands of threads. Seldom
-/// where they do.
+/// Schedule of samples that may take long: the kernel walks all memory, or there are thousands of
+/// threads. They are taken less often if they take long.
 #[derive(Debug, Default)]
 struct Looks {
     next: Option<Instant>,
 }
 
 impl Looks {
-    /// Looks if it is time, and rests for this long at least.
+    /// Takes a sample if it is due, and schedules the next one after at least `rest`.
     fn take<T>(&mut self, rest: Duration, look: impl FnOnce() -> T) -> Option<T> {
         let began = Instant::now();
         if self.next.is_some_and(|next| began < next) {
@@ -115,32 +116,32 @@ fn memory(process: Process) -> Option<BTreeMap<u32, u64>> {
     process.memory_by_node().ok().filter(|memory| !memory.is_empty())
 }
 
-/// What happened from the first to the last look at a process.
+/// The changes between the first and the last sample of a process.
 #[derive(Clone, Debug)]
 pub(super) struct Observation {
     pub(super) seconds: f64,
-    /// Of the whole machine: until [`WINDOW`] accesses were seen, since as many were left to be seen,
-    /// and in all the time.
+    /// Counters of the whole machine: until the first [`WINDOW`] accesses were detected, while the
+    /// last [`WINDOW`] were detected, and over the whole time.
     pub(super) first: KernelCounters,
     pub(super) last: KernelCounters,
     pub(super) all: KernelCounters,
-    /// Bytes on each node; `None` where the kernel, or its rights, do not say.
+    /// Bytes on each node; `None` if the kernel does not report them or access is denied.
     pub(super) memory_before: Option<BTreeMap<u32, u64>>,
     pub(super) memory_after: Option<BTreeMap<u32, u64>>,
     pub(super) process: Option<RunTime>,
     pub(super) machine: Option<RunTime>,
-    /// What the kernel noted of the process's threads; `None` where it does not.
+    /// The kernel's per-thread fault counts; `None` if the kernel does not record them.
     pub(super) faults: Option<Faults>,
-    /// The same by the nodes that the threads were on when they were seen last.
+    /// The same by the nodes on which the threads were last seen.
     pub(super) by_node: BTreeMap<u32, OfNode>,
-    /// How far the threads share the accesses as they share the run time: [`Threads::spread`].
+    /// The result of [`Threads::spread`].
     pub(super) spread: Option<f64>,
-    /// Whether the process ended, or Ctrl-C was pressed, before the time was over.
+    /// `true` if the process ended, or Ctrl-C was pressed, before the time was over.
     pub(super) ended: bool,
     pub(super) interrupted: bool,
 }
 
-/// Looks at a process until `goes_on` says no, for `limit` at the longest.
+/// Observes a process until `goes_on` returns `false`, for at most `limit`.
 pub(super) fn observe(
     process: Process,
     limit: Duration,
@@ -163,7 +164,7 @@ pub(super) fn observe(
             thin_out(&mut moments);
         }
     }
-    // The last look, which is worth its time.
+    // The last sample is always taken, even if it takes long.
     threads.look(process);
     moments.push(Moment::now(process, &mut Looks::default()));
     let (faults, spread) = (threads.all(), threads.spread());
@@ -171,7 +172,7 @@ pub(super) fn observe(
     Observation { faults, by_node, spread, ended, interrupted, ..summary(&moments) }
 }
 
-/// Leaves out every other moment of the middle: the windows at the ends stay as fine as they are.
+/// Removes every other sample of the middle; the windows at both ends keep their resolution.
 fn thin_out<T>(moments: &mut Vec<T>) {
     let (mut place, fine, most) = (0, moments.len() / 4, moments.len());
     moments.retain(|_| {
@@ -180,9 +181,9 @@ fn thin_out<T>(moments: &mut Vec<T>) {
     });
 }
 
-/// What was counted while the first accesses were seen, before memory could move, and while the last
-/// ones were: [`WINDOW`] each, or half of all if there are less. Time would not tell: where memory
-/// moves within a second, the first half of a minute is as local as the last.
+/// Returns the counts during the first accesses, before memory could move, and during the last
+/// ones: [`WINDOW`] accesses each, or half of all if there are fewer. Windows of time would not
+/// work: if memory moves within a second, the first half of a minute is as local as the last half.
 fn first_and_last(looks: &[KernelCounters]) -> (KernelCounters, KernelCounters) {
     let Some((begin, end)) = looks.first().zip(looks.last()) else { return Default::default() };
     let faults = |since: KernelCounters| since.numa_hint_faults.unwrap_or(0);
@@ -197,7 +198,7 @@ fn summary(moments: &[Moment]) -> Observation {
     let (begin, end) = (&moments[0], &moments[moments.len() - 1]);
     let counters: Vec<KernelCounters> = moments.iter().map(|moment| moment.counters).collect();
     let (first, last) = first_and_last(&counters);
-    // What has ended says nothing any more: the last that it said.
+    // A process that has ended cannot be read: use the last sample that could be.
     let process = moments.iter().rev().find_map(|moment| moment.process);
     let memory = moments.iter().rev().find_map(|moment| moment.memory.clone());
     let since = |now: Option<RunTime>, before: Option<RunTime>| Some(now?.since(before?));

@@ -1,34 +1,35 @@
-//! Whether the kernel's balancing is good for a process, by what was counted while it ran.
+//! Advice on the kernel's NUMA balancing for a process, from the counts while it ran.
 
 use serde::Serialize;
 
-/// So few accesses seen say nothing.
+/// Minimum number of detected accesses for any advice.
 const TOO_FEW_FAULTS: u64 = 200;
-/// From this local share on memory is well placed.
+/// Local share from which memory counts as well placed.
 const WELL_PLACED: f64 = 0.9;
-/// A share that grows by this much has grown.
+/// Increase of a share that counts as growth.
 const BETTER: f64 = 0.1;
-/// Memory of which more was moved than this share of all of it, and which is not well placed after
-/// that, moves back and forth.
+/// If more than this multiple of the memory was moved, and it is not well placed after that, it
+/// moves back and forth.
 const BACK_AND_FORTH: f64 = 1.5;
-/// Memory of which less was moved than this share of it was left where it is.
+/// If less than this share of the memory was moved, balancing left it in place.
 const LEFT_ALONE: f64 = 0.01;
-/// From this share of accesses by one thread on, memory is mostly of single threads; and where that, or
-/// the contrary, is clear. Fitted to 70 runs of `numa-cost` in machines of 2 nodes (docs/benchmarks.md).
+/// Share of accesses by one thread from which memory is mostly private, and the shares from which
+/// that, or the opposite, is clear. Fitted to 70 runs of `numa-cost` in machines of 2 nodes
+/// (docs/benchmarks.md).
 const MOSTLY_PRIVATE: f64 = 0.65;
 const CLEARLY_PRIVATE: f64 = 0.8;
 const CLEARLY_SHARED: f64 = 0.5;
-/// Where it is not clear: the last accesses to memory of single threads are local, or all from where the
-/// threads have just come; those to memory that threads of several nodes use are a mixture. Fitted with
-/// the same runs.
+/// Bounds of the last local share that decide unclear cases. The last accesses to private memory
+/// are all local, or all from the node that the threads have just moved to. Those to memory that
+/// threads of several nodes use are a mixture. Fitted with the same runs.
 const AT_ITS_USERS: f64 = 0.8;
 const JUST_LEFT: f64 = 0.1;
-/// The share of the machine's run time that a process needs for the machine's counts to be its own.
+/// Share of the machine's run time from which the machine's counts are attributed to the process.
 const MOSTLY_ITS_OWN: f64 = 0.9;
-/// Below this they say little about it.
+/// Share below which the machine's counts give little information on the process.
 const HARDLY_ITS_OWN: f64 = 0.5;
 
-/// What to do about the kernel's balancing, as far as this process is concerned.
+/// Recommended setting of the kernel's balancing for this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Advice {
@@ -45,19 +46,20 @@ pub(super) enum Confidence {
     Low,
 }
 
-/// What the advice follows from.
+/// The values from which the advice is derived.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Evidence {
     /// Nodes that have memory.
     pub(super) nodes: usize,
-    /// Whether the kernel's balancing is on.
+    /// `true` if the kernel's balancing is on.
     pub(super) is_on: bool,
-    /// Accesses that it saw.
+    /// Accesses that it detected.
     pub(super) faults: u64,
     /// The local share of the first and of the last of them; `None` without any.
     pub(super) local_first: Option<f64>,
     pub(super) local_last: Option<f64>,
-    /// The share of them by the thread that had used the page before too; `None` if that is not known.
+    /// The share of them by the thread that had also made the previous access to the page; `None`
+    /// if unknown.
     pub(super) private: Option<f64>,
     /// The share of them that the threads made in proportion to their run time.
     pub(super) spread: Option<f64>,
@@ -105,9 +107,10 @@ fn percent(share: f64) -> String {
     format!("{:.0} %", 100.0 * share)
 }
 
-/// The advice, whether it is clear, and why, where the kernel says which accesses are by one thread
-/// alone. What one thread uses was moved to it for good; what several use is moved to whoever came
-/// first, unless all of them are on one node: then accesses become local, and stay so.
+/// Returns the advice, whether it is clear, and the reason, if the kernel records which accesses
+/// are by one thread alone. Memory that one thread uses was moved to it permanently. Memory that
+/// several threads use was moved to the first of them, unless all of them are on one node: then
+/// accesses become local and stay local.
 fn by_threads(first: f64, last: f64, moved: f64, private: f64) -> (Advice, bool, String) {
     let (moved_text, private_text) = (percent(moved), percent(private));
     if moved <= LEFT_ALONE {
@@ -142,7 +145,7 @@ fn by_threads(first: f64, last: f64, moved: f64, private: f64) -> (Advice, bool,
     (Advice::Off, private < CLEARLY_SHARED, why)
 }
 
-/// The advice, whether it is clear, and why, by the machine's counts alone.
+/// Returns the advice, whether it is clear, and the reason, from the machine's counts alone.
 fn by_figures(first: f64, last: f64, moved: f64) -> (Advice, bool, String) {
     if last - first >= BETTER {
         let clear = last >= WELL_PLACED;
@@ -179,7 +182,8 @@ fn by_figures(first: f64, last: f64, moved: f64) -> (Advice, bool, String) {
     (Advice::Off, moved <= LEFT_ALONE, why)
 }
 
-/// The counts are the machine's, so they say the less about a process the more others ran.
+/// Returns the confidence. The counts are the machine's: the more other processes ran, the less
+/// they apply to this one.
 fn confidence(is_clear: bool, share_of_machine: Option<f64>) -> Confidence {
     match share_of_machine {
         Some(share) if share >= MOSTLY_ITS_OWN && is_clear => Confidence::High,
@@ -236,11 +240,11 @@ mod tests {
     fn where_the_kernel_tells_threads_apart_it_is_they_that_matter() {
         let told =
             |private, moved| Evidence { private: Some(private), moved: Some(moved), ..PLAIN };
-        // Moved to its users after the last access that was seen: no access was local yet.
+        // Moved to its users after the last detected access: no access was local yet.
         assert_eq!(advice(told(0.8, 1.3)), (Advice::On, Confidence::High));
         assert_eq!(advice(told(0.3, 0.4)), (Advice::Off, Confidence::High));
         assert_eq!(advice(told(0.6, 0.4)), (Advice::Off, Confidence::Medium));
-        // In between the last accesses decide.
+        // In between, the last accesses decide.
         for (last, expected) in
             [(0.85, Advice::On), (0.05, Advice::On), (0.4, Advice::Off), (0.75, Advice::Off)]
         {
@@ -248,7 +252,7 @@ mod tests {
             assert_eq!(advice(between), (expected, Confidence::Medium), "{last}");
         }
         assert_eq!(advice(told(0.95, 0.001)), (Advice::Off, Confidence::Medium), "nothing to move");
-        // One of four threads is the first everywhere: it seems to be alone.
+        // One of four threads is the first everywhere: the memory seems to be private to it.
         let first_everywhere = Evidence { spread: Some(0.25), ..told(0.99, 0.4) };
         assert_eq!(advice(first_everywhere), (Advice::Off, Confidence::High));
         assert_eq!(advice(Evidence { spread: Some(0.9), ..first_everywhere }).0, Advice::On);

@@ -14,9 +14,9 @@ pub(super) struct Area {
     bytes: usize,
 }
 
-// SAFETY: memory is changed by atomics, or by callers who promise that no other thread uses it.
+// SAFETY: memory is changed by atomics, or by callers who guarantee that no other thread uses it.
 unsafe impl Send for Area {}
-// SAFETY: as above.
+// SAFETY: memory is changed by atomics, or by callers who guarantee that no other thread uses it.
 unsafe impl Sync for Area {}
 
 impl Area {
@@ -27,8 +27,7 @@ impl Area {
         let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, rights, flags, -1, 0) };
         let mapped = NonNull::new(start.cast::<u8>()).filter(|_| start != libc::MAP_FAILED);
         let start = mapped.ok_or_else(io::Error::last_os_error)?;
-        // SAFETY: the range was mapped above. Kernels without huge pages refuse, which does no
-        // harm.
+        // SAFETY: the range was mapped above. Kernels without huge pages refuse, which is harmless.
         unsafe { libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_NOHUGEPAGE) };
         Ok(Area { start, bytes })
     }
@@ -37,17 +36,18 @@ impl Area {
         self.start.as_ptr()
     }
 
-    /// The addresses of a part.
+    /// Returns the addresses of a part.
     pub(super) fn addresses(&self, part: &Range<usize>) -> Range<usize> {
         let start = self.start.as_ptr().expose_provenance();
         start + part.start..start + part.end
     }
 
-    /// Writes zeros to the page at an offset, which others may write at the same time.
+    /// Writes zeros to the page at an offset, which other threads may write at the same time.
     pub(super) fn zero_shared(&self, offset: usize) {
         for word in (offset..offset + page_size()).step_by(size_of::<AtomicU64>()) {
             assert!(word < self.bytes);
-            // SAFETY: inside the mapping, aligned, and used by atomics only at this time.
+            // SAFETY: the word is inside the mapping, aligned, and at this time accessed by atomics
+            // only.
             unsafe { self.start.cast::<AtomicU64>().byte_add(word).as_ref() }.store(0, Relaxed);
         }
     }
@@ -59,14 +59,15 @@ impl Area {
     /// No other thread reads or writes it.
     pub(super) unsafe fn zero_own(&self, offset: usize) {
         assert!(offset + page_size() <= self.bytes);
-        // SAFETY: inside the mapping, and used by no other thread by contract.
+        // SAFETY: the page is inside the mapping, and the caller guarantees that no other thread
+        // uses it.
         unsafe { self.start.add(offset).write_bytes(0, page_size()) };
     }
 }
 
 impl Drop for Area {
     fn drop(&mut self) {
-        // SAFETY: the mapping is this value's own.
+        // SAFETY: this value owns the mapping.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
     }
 }

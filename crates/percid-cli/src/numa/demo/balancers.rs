@@ -1,4 +1,4 @@
-//! What the balancers of the balanced runs did.
+//! Results of the balancers in the balanced runs.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::numa::errno;
 use crate::numa::figures::{counts, percent, share};
 
-/// Of one run: pages, accesses, and shares of the balancer's age.
+/// The report of one run: pages, accesses, and shares of the balancer's age.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct BalancerReport {
     local_share: Option<f64>,
@@ -29,7 +29,7 @@ pub(super) struct BalancerReport {
 }
 
 impl BalancerReport {
-    /// There is one region.
+    /// Returns the values of the only region.
     pub(super) fn new(report: &Report) -> Option<BalancerReport> {
         let region: &RegionReport = report.regions.first()?;
         let of_age = |time: Duration| time.as_secs_f64() / report.age.as_secs_f64();
@@ -50,7 +50,7 @@ impl BalancerReport {
     }
 }
 
-/// Those of several runs in text: sums of counts, means of shares.
+/// The reports of several runs as text: sums of counts, means of shares.
 pub(super) struct Balancers<'a>(pub(super) Vec<&'a BalancerReport>);
 
 impl Balancers<'_> {

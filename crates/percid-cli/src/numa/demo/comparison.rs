@@ -1,4 +1,4 @@
-//! What the pairs of runs say: in figures with an error bound, and in words.
+//! The result of the pairs of runs: values with an error bound, and text.
 
 use std::fmt;
 
@@ -7,12 +7,12 @@ use serde::Serialize;
 use super::estimate::{CONFIDENCE, Estimate, METHOD};
 use crate::numa::figures::percent;
 
-/// Shares of placed pages that differ by no more count as alike. Pages that the two runs leave on
-/// other nodes by chance are fewer.
+/// Difference of the shares of placed pages up to which they count as alike. The pages that the two
+/// runs leave on other nodes by chance are fewer.
 const ALIKE: f64 = 0.05;
 
-/// What a pair contributes. Throughputs at the end in bytes per second; shares of the pages that
-/// are on their thread's node at the end.
+/// Values of one pair: throughputs at the end in bytes per second, and shares of the pages that are
+/// on their thread's node at the end.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ends {
     pub(super) throughput_without: Option<f64>,
@@ -21,13 +21,13 @@ pub(super) struct Ends {
     pub(super) placed_with: Option<f64>,
 }
 
-/// What balancing did to the throughput at the end.
+/// Effect of balancing on the throughput at the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Verdict {
-    /// One node has memory.
+    /// Only one node has memory.
     NothingToGain,
-    /// There are not two pairs with figures, so there is no error bound.
+    /// There are fewer than two pairs with values, so there is no error bound.
     TooFewPairs,
     /// The interval includes 1.
     NoDifferenceShown,
@@ -35,7 +35,7 @@ pub(super) enum Verdict {
     Slower,
 }
 
-/// Where the pages were at the end with balancing, beside without: the mean over the pairs.
+/// Placement of the pages at the end with balancing, compared to without: the mean over the pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Placement {
@@ -47,7 +47,8 @@ pub(super) enum Placement {
 #[derive(Debug, Serialize)]
 pub(super) struct Comparison {
     verdict: Verdict,
-    /// The estimate, where balancing was faster and its pages better placed: else there is no gain.
+    /// The estimate, if balancing was faster and its pages better placed; otherwise there is no
+    /// gain.
     gain: Option<Estimate>,
     estimate: Option<Estimate>,
     confidence: f64,
@@ -57,7 +58,7 @@ pub(super) struct Comparison {
     placement: Option<Placement>,
     placed_without: Option<f64>,
     placed_with: Option<f64>,
-    /// Whether the kernel moves pages in the runs without percid's balancing too.
+    /// `true` if the kernel moves pages in the runs without percid's balancing too.
     kernel_balances_both: bool,
 }
 
@@ -87,7 +88,7 @@ impl Comparison {
 }
 
 impl Ends {
-    /// The throughput with balancing, in multiples of that without.
+    /// Returns the throughput with balancing as a multiple of that without.
     fn ratio(&self) -> Option<f64> {
         let ratio = self.throughput_with? / self.throughput_without?;
         (ratio.is_finite() && ratio > 0.0).then_some(ratio)
@@ -115,7 +116,7 @@ impl Placement {
     }
 }
 
-/// `None` if any is unknown, or if there is none.
+/// Returns the mean; `None` if any share is unknown, or if there is none.
 fn mean(shares: impl ExactSizeIterator<Item = Option<f64>>) -> Option<f64> {
     let count = shares.len();
     let sum = shares.sum::<Option<f64>>()?;
@@ -147,7 +148,7 @@ impl fmt::Display for Comparison {
 }
 
 impl Comparison {
-    /// On one node the heading has said it.
+    /// Writes the verdict; on one node the heading has already reported it.
     fn write_verdict(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(Estimate { ratio, low, high, .. }) = self.estimate else {
             return match self.verdict {
@@ -227,7 +228,7 @@ mod tests {
         assert!(!text.contains("2.30") && !text.contains(": gain"), "{text}");
     }
 
-    /// Whatever made these runs faster, it was not where their pages are.
+    /// Page placement is not the cause of the higher throughput in these runs.
     #[test]
     fn runs_whose_pages_end_alike_have_no_gain_even_if_they_are_faster() {
         for placed in [0.5, 0.97] {
@@ -262,7 +263,7 @@ mod tests {
         assert!(text.contains("with it: worse."), "{text}");
     }
 
-    /// Better placement is no gain either as long as no run is faster.
+    /// Better placement is no gain either if no run is faster.
     #[test]
     fn placement_alone_is_no_gain() {
         let (comparison, text) = of(&pairs(&NOISE, 0.5, 1.0));

@@ -28,18 +28,18 @@ pub(super) struct Document {
     memory: usize,
     nodes: Vec<u32>,
     first_node: u32,
-    /// As many as were asked for.
+    /// Number of requested pairs.
     pairs: usize,
     seconds: f64,
     rules: RulesChoice,
     access: String,
     settings: SettingsReport,
     kernel_balancing: KernelBalancing,
-    /// Those of finished pairs, in the order in which they ran.
+    /// Runs of finished pairs, in the order in which they ran.
     runs: Vec<RunReport>,
     comparison: Comparison,
     interrupted: bool,
-    /// The largest of all runs.
+    /// The largest noise of all runs.
     noise: Option<Noise>,
     /// The beginning of a run did not end in time.
     pub(super) partial: bool,
@@ -60,7 +60,7 @@ struct SettingsReport {
 
 #[derive(Debug, Serialize)]
 pub(super) struct RunReport {
-    /// From 1.
+    /// Number of the pair, from 1.
     pair: usize,
     balanced: bool,
     bytes_per_second_first: Option<f64>,
@@ -70,7 +70,7 @@ pub(super) struct RunReport {
     pages_before: BTreeMap<u32, u64>,
     pages_after: BTreeMap<u32, u64>,
     balancer: Option<BalancerReport>,
-    /// The load of others, if times are noise; they are `null` then.
+    /// The load of other processes, if times are noise; they are `null` then.
     noise: Option<Noise>,
 }
 
@@ -105,7 +105,7 @@ impl Document {
     }
 }
 
-/// How a pair ended, whichever of its runs came first.
+/// Returns the values at the end of a pair, independently of the order of its runs.
 fn ends(pair: &[RunReport; 2]) -> Ends {
     let [without, with] = match pair {
         [first, second] if first.balanced => [second, first],
@@ -161,8 +161,8 @@ impl RunReport {
     }
 }
 
-/// Returns bytes per second between two times, by the samples next after them; `None` if there is
-/// only one.
+/// Returns bytes per second between two times, from the first samples at or after them; `None` if
+/// there is only one.
 fn rate(written: &[(Duration, u64)], from: Duration, to: Duration) -> Option<f64> {
     let after = |time| written.iter().find(|(at, _)| *at >= time).or(written.last());
     let ((start, before), (end, now)) = after(from).zip(after(to))?;

@@ -1,4 +1,4 @@
-//! What the ratios of a few pairs say about the ratio itself, and how surely.
+//! Estimate of a ratio from a few pairs, with a confidence interval.
 
 use serde::Serialize;
 
@@ -6,14 +6,14 @@ use super::student::standard_errors_of_95_percent;
 
 /// The confidence of all intervals.
 pub(super) const CONFIDENCE: f64 = 0.95;
-/// How they are made, as the JSON document says it.
+/// Name of the method in the JSON document.
 pub(super) const METHOD: &str = "student_t_on_logarithms";
 
 /// A ratio, and the interval that covers the true one in 95 of 100 demonstrations.
 ///
-/// Ratios multiply, so their logarithms are what is taken to be normally distributed: `ratio` is the
-/// geometric mean, and the interval Student's of the logarithms. So it makes no difference which run
-/// of a pair is divided by the other.
+/// Ratios multiply, so their logarithms are assumed to be normally distributed. `ratio` is the
+/// geometric mean, and the interval is Student's interval of the logarithms. The result does not
+/// depend on which run of a pair is the divisor.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(super) struct Estimate {
     pub(super) pairs: usize,
@@ -23,7 +23,8 @@ pub(super) struct Estimate {
 }
 
 impl Estimate {
-    /// Of positive, finite ratios; `None` of fewer than two, whose error is not known.
+    /// Computes the estimate from positive, finite ratios; `None` for fewer than two, whose error
+    /// is unknown.
     pub(super) fn of(ratios: &[f64]) -> Option<Estimate> {
         let width = standard_errors_of_95_percent(ratios.len().checked_sub(1)?)?;
         let count = ratios.len() as f64;
@@ -76,7 +77,7 @@ mod tests {
         assert!(close(of.low * inverse.high, 1.0) && close(of.high * inverse.low, 1.0));
     }
 
-    /// Pairs of runs whose throughputs vary by chance.
+    /// A generator of pairs of runs whose throughputs vary by chance.
     struct Noise(u64);
 
     impl Noise {
@@ -86,7 +87,7 @@ mod tests {
             (self.0 >> 11) as f64 / (1u64 << 53) as f64
         }
 
-        /// The ratios of six pairs: the true one, times noise of this deviation.
+        /// Returns the ratios of six pairs: the true one, times noise of this deviation.
         fn pairs(&mut self, truth: f64, deviation: f64) -> [f64; 6] {
             [(); 6].map(|()| {
                 let normal = (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0;
@@ -97,7 +98,7 @@ mod tests {
 
     const TRIALS: usize = 4000;
 
-    /// In how many trials out of a hundred something is so.
+    /// Returns the percentage of trials in which the predicate is true.
     fn percent_of_trials(mut is_so: impl FnMut(&mut Noise) -> bool) -> f64 {
         let mut noise = Noise(1);
         let so = (0..TRIALS).filter(|_| is_so(&mut noise)).count();
@@ -115,7 +116,7 @@ mod tests {
         }
     }
 
-    /// What the interval is there for: a figure without it mistakes noise for a difference.
+    /// The purpose of the interval: a value without it mistakes noise for a difference.
     #[test]
     fn equal_runs_differ_in_a_single_pair_but_not_beyond_the_interval() {
         let beyond_a_tenth = |ratio: f64| !(0.9..=1.1).contains(&ratio);

@@ -1,4 +1,4 @@
-//! What is going to be run: the lines before the first run.
+//! The lines before the first run, which describe the runs.
 
 use std::fmt;
 

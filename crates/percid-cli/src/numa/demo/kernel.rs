@@ -1,8 +1,8 @@
-//! What the kernel's own balancing means for the comparison.
+//! Effect of the kernel's own balancing on the comparison.
 
 use crate::numa::nodes::KernelBalancing;
 
-/// Its state, and what that means where several nodes have memory. For people, before any run.
+/// Returns its state, and its effect if several nodes have memory. Printed before any run.
 pub(super) fn explained(kernel: KernelBalancing, has_nodes: bool) -> String {
     let state = format!("the kernel's own balancing: {}", kernel.text());
     if !has_nodes {

@@ -1,5 +1,5 @@
-//! `percid numa demo`: the workload that the published scan was measured with, without balancing
-//! and with it, in pairs of runs.
+//! `percid numa demo`: the workload that the published scan was measured with, without and with
+//! balancing, in pairs of runs.
 
 mod area;
 mod balancers;
@@ -50,13 +50,14 @@ pub(crate) fn run(arguments: &DemoArguments, json: bool) -> Result<Exit, Failure
     Ok(Exit::Complete)
 }
 
-/// Whether the first and the second run of a pair are balanced. Pairs take turns: whatever becomes
-/// faster or slower in the meantime favours neither kind.
+/// Returns whether the first and the second run of a pair are balanced. The order alternates
+/// between pairs, so that drifts of the machine's speed favour neither kind.
 fn order(pair: usize) -> [bool; 2] {
     if pair.is_multiple_of(2) { [false, true] } else { [true, false] }
 }
 
-/// Both runs of a pair; `None` if Ctrl-C, or the end of the time, came before they were over.
+/// Executes both runs of a pair; `None` if Ctrl-C, or the end of the time, came before they were
+/// over.
 fn pair(
     plan: &Plan,
     number: usize,
@@ -68,8 +69,8 @@ fn pair(
     Ok(second.map(|second| [first, second]))
 }
 
-/// One run in fresh memory, the first or second (0, 1) of its pair; `None` if Ctrl-C came before
-/// it was over.
+/// Executes one run in fresh memory, the first or second (0, 1) of its pair; `None` if Ctrl-C came
+/// before it was over.
 fn one(
     plan: &Plan,
     pair: usize,
@@ -88,7 +89,7 @@ fn one(
     Ok((!course.cut_short).then(|| RunReport::new(plan, pair + 1, &course)))
 }
 
-/// A balancer that other processes can watch. That of the first pair says so.
+/// Creates a balancer that other processes can watch. For the first pair it prints how.
 fn published(plan: &Plan, pair: usize) -> Result<Balancer, Failure> {
     let balancer = Balancer::builder()
         .settings(plan.settings)

@@ -1,4 +1,4 @@
-//! Where the calling thread runs, and where its memory comes from.
+//! The CPUs on which the calling thread runs, and the node of its new memory.
 
 use std::io;
 
@@ -30,7 +30,8 @@ pub(super) fn confine(cpus: &[u32]) -> io::Result<()> {
     })
 }
 
-/// Binds the calling thread's new pages to this node; with `None` they come from where it runs.
+/// Binds the calling thread's new pages to this node; with `None` they come from the node it runs
+/// on.
 pub(super) fn bind(node: Option<u32>) -> io::Result<()> {
     let mask = set(node.as_slice());
     let (mode, mask) = match node {
@@ -40,6 +41,7 @@ pub(super) fn bind(node: Option<u32>) -> io::Result<()> {
     // The kernel ignores the last of these bits.
     let bits = if mask.is_empty() { 0 } else { mask.len() * BITS + 1 };
     let mask = if mask.is_empty() { std::ptr::null() } else { mask.as_ptr() };
-    // SAFETY: the mask has that many bits, or is null.
+    // SAFETY: the kernel reads `bits - 1` bits of the mask, which has that many; if the mask is
+    // null, it reads nothing.
     result(unsafe { libc::syscall(libc::SYS_set_mempolicy, mode, mask, bits) })
 }

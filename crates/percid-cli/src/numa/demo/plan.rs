@@ -1,4 +1,4 @@
-//! What a demonstration does on this machine.
+//! Plan of a demonstration on this machine.
 
 use std::time::Duration;
 
@@ -10,28 +10,29 @@ use crate::numa::nodes::{self, Node};
 use crate::numa::pages::page_size;
 use percid_command::exit::Failure;
 
-/// The default of `--memory` where the machine does not say what is free, and the most that is
-/// taken by default.
+/// Default of `--memory` if the free memory of the machine is unknown, and the maximum that is used
+/// by default.
 const MODEST: u64 = 64 << 20;
 const MOST: u64 = 1 << 30;
 
-/// The default of `--pairs`: an even number, so that each kind of run comes first as often. Of six
-/// the interval is 1.05 standard deviations of a pair to either side; of four 1.6, of twelve 0.64.
+/// The default of `--pairs`: an even number, so that each kind of run comes first equally often.
+/// For six pairs the interval is 1.05 standard deviations of a pair to either side; for four 1.6,
+/// for twelve 0.64.
 const PAIRS: usize = 6;
-/// The same where one node has memory, so that no more pairs could show anything.
+/// The default if only one node has memory, when more pairs could show nothing.
 const PAIRS_OF_ONE_NODE: usize = 1;
 
-/// Where a thread runs.
+/// The node and the CPUs of a thread.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     pub(super) node: u32,
     pub(super) cpus: Vec<u32>,
 }
 
-/// What to do.
+/// The runs to execute, with their settings.
 #[derive(Debug)]
 pub(super) struct Plan {
-    /// One for each thread.
+    /// The place of each thread.
     pub(super) places: Vec<Place>,
     /// Bytes of each thread's slice: whole pages.
     pub(super) slice: usize,
@@ -40,7 +41,7 @@ pub(super) struct Plan {
     /// The node where all of the memory is first.
     pub(super) first_node: u32,
     pub(super) pairs: usize,
-    /// Of each run.
+    /// Length of each run.
     pub(super) length: Duration,
     pub(super) settings: Settings,
     pub(super) rules: RulesChoice,
@@ -50,7 +51,7 @@ pub(super) struct Plan {
 impl Plan {
     /// # Errors
     ///
-    /// There is not that much memory.
+    /// Fails if there is not that much memory.
     pub(super) fn asked(arguments: &DemoArguments, nodes: &[Node]) -> Result<Plan, Failure> {
         let places = places(arguments.threads);
         // A kernel without nodes counts as one node.
@@ -86,7 +87,7 @@ impl Plan {
         self.slice * self.places.len()
     }
 
-    /// Returns whether there is anything to balance.
+    /// Returns `true` if several nodes have memory, so that there is something to balance.
     pub(super) fn has_nodes(&self) -> bool {
         self.nodes.len() > 1
     }
@@ -94,7 +95,8 @@ impl Plan {
 
 /// Returns the requested size if that much is free, or by default a part of what is free.
 fn memory(asked: Option<u64>, free: Option<u64>) -> Result<u64, Failure> {
-    // All of it is on the first node at the beginning, and the kernel and others need some too.
+    // All of it is on the first node at the beginning; the kernel and other processes need some
+    // too.
     let most = free.map_or(u64::MAX, |free| free / 4 * 3);
     match asked {
         Some(asked) if asked > most => Err(Failure::Usage(format!(
@@ -106,7 +108,7 @@ fn memory(asked: Option<u64>, free: Option<u64>) -> Result<u64, Failure> {
     }
 }
 
-/// Threads go to the nodes in turn.
+/// Assigns the threads to the nodes in round-robin order.
 fn places(threads: Option<u64>) -> Vec<Place> {
     let mut nodes: Vec<Place> = Vec::new();
     for cpu in percid::machine::read().cpus.iter().filter(|cpu| cpu.allowed) {
@@ -122,9 +124,9 @@ fn places(threads: Option<u64>) -> Vec<Place> {
     nodes.into_iter().cycle().take(threads).collect()
 }
 
-/// Constants for a run of seconds, in proportion to it: so a region is old enough after a fiftieth
-/// of the run, is scanned in four pieces, and all of it at the earliest every twentieth and at the
-/// latest every half.
+/// Returns settings in proportion to the length of a run of seconds. A region is old enough after a
+/// fiftieth of the run, and is scanned in four pieces. All of it is scanned at the earliest every
+/// twentieth and at the latest every half of the run.
 fn settings(length: Duration, bytes: u64) -> Settings {
     Settings {
         scan_delay: length / 50,

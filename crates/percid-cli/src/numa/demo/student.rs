@@ -1,4 +1,4 @@
-//! Student's t distribution, as far as a 95 % confidence interval needs it.
+//! Student's t distribution, for a 95 % confidence interval.
 
 /// The 0.975 quantile for 1 to 30 degrees of freedom, to three decimals: *NIST/SEMATECH e-Handbook
 /// of Statistical Methods*, 1.3.6.7.2, "Critical Values of the Student's t Distribution".
@@ -11,9 +11,10 @@ const FIRST: [f64; 30] = [
 /// The same for some larger degrees of freedom, from the same table.
 const FURTHER: [(usize, f64); 4] = [(40, 2.021), (60, 2.000), (80, 1.990), (100, 1.984)];
 
-/// Returns by how many standard errors a 95 % confidence interval extends to either side of a mean.
-/// Between tabulated degrees it is the value of the next lower ones, so that the interval is
-/// rather too wide. `None` without a degree of freedom: a single figure has no error bound.
+/// Returns the number of standard errors by which a 95 % confidence interval extends to either side
+/// of a mean. Between tabulated degrees it is the value of the next lower ones, so that the
+/// interval is too wide rather than too narrow. `None` without a degree of freedom: a single value
+/// has no error bound.
 pub(super) fn standard_errors_of_95_percent(degrees: usize) -> Option<f64> {
     let further = FURTHER.iter().rev().find(|(from, _)| *from <= degrees);
     let first = || FIRST.get(degrees.min(FIRST.len()).checked_sub(1)?).copied();
@@ -26,8 +27,8 @@ mod tests {
 
     use super::*;
 
-    /// The share of the distribution below `t`, from its definition: with t = sqrt(n) tan x the
-    /// density is proportional to cos^(n-1) x, which Simpson's rule integrates.
+    /// Returns the share of the distribution below `t`, from its definition: with t = sqrt(n) tan x
+    /// the density is proportional to cos^(n-1) x, which Simpson's rule integrates.
     fn share_below(t: f64, degrees: usize) -> f64 {
         let area = |end: f64| {
             const STEPS: usize = 4000;
@@ -52,7 +53,7 @@ mod tests {
         for (degrees, quantile) in first.chain(FURTHER) {
             let share = share_below(quantile, degrees);
             assert!((share - 0.975).abs() < 4e-5, "{degrees}: {share}");
-            // A digit that is wrong in the second decimal would be noticed.
+            // A wrong digit in the second decimal would be detected.
             for wrong in [quantile - 0.01, quantile + 0.01] {
                 let share = share_below(wrong, degrees);
                 assert!(degrees == 1 || (share - 0.975).abs() > 4e-5, "{degrees}: {share}");

@@ -1,5 +1,4 @@
-//! NUMA01_THREADLOCAL: all memory on one node first, then every thread writes to a slice of its
-//! own.
+//! NUMA01_THREADLOCAL: all memory is on one node first, then every thread writes to its own slice.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -24,10 +23,10 @@ use percid_command::exit::Failure;
 use percid_command::interrupt::Interrupt;
 use percid_command::progress::{Progress, WORTH_TELLING};
 
-/// How often the bytes written are sampled.
+/// Interval between two samples of the bytes written.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Where the memory is.
+/// The nodes on which the memory is.
 #[derive(Debug, Default)]
 pub(super) struct Placement {
     pub(super) by_node: BTreeMap<u32, u64>,
@@ -35,29 +34,29 @@ pub(super) struct Placement {
     pub(super) placed: u64,
 }
 
-/// What happened in a run.
+/// Measurements of one run.
 #[derive(Debug)]
 pub(super) struct Course {
     /// Bytes written since the beginning of the second part, by the time since then.
     pub(super) written: Vec<(Duration, u64)>,
     pub(super) before: Placement,
     pub(super) after: Placement,
-    /// Ctrl-C, or the end of the time for its beginning, came before it was over.
+    /// Ctrl-C, or the time limit of the first part, came before the run was over.
     pub(super) cut_short: bool,
-    /// The load of others, if times are noise.
+    /// The load of other processes, if times are noise.
     pub(super) noise: Option<Noise>,
-    /// The balancer's, if there is one.
+    /// The report of the balancer, if there is one.
     pub(super) report: Option<Report>,
 }
 
-/// What the threads share.
+/// State shared by the threads.
 struct Shared<'a> {
     plan: &'a Plan,
     area: &'a Area,
     region: Option<&'a Region>,
     /// Threads that have finished the first part.
     ready: AtomicU32,
-    /// The second part has begun.
+    /// `true` once the second part has begun.
     go: AtomicBool,
     stop: AtomicBool,
     /// Bytes that each thread has written in the second part.
@@ -65,23 +64,23 @@ struct Shared<'a> {
     error: Mutex<Option<io::Error>>,
 }
 
-/// On a cache line of its own, and on the neighbour that is fetched with it.
+/// Count on its own cache line, and on the adjacent line that the prefetcher loads with it.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Written(AtomicU64);
 
-/// Which of all runs this is, for who waits for them.
+/// Position of this run among all runs, for the progress display.
 #[derive(Debug)]
 pub(super) struct Stage {
     pub(super) label: String,
-    /// Runs that are over.
+    /// Number of finished runs.
     pub(super) over: usize,
     pub(super) all: usize,
 }
 
 impl Stage {
-    /// Returns the share of all runs that is over some time into this one, and the time left but
-    /// for the beginnings.
+    /// Returns the share of all runs that is over at some time into this one, and the remaining
+    /// time without the first parts.
     fn ahead(&self, elapsed: Duration, length: Duration) -> (f64, Duration) {
         let all = length.saturating_mul(self.all as u32);
         let over = length.saturating_mul(self.over as u32).saturating_add(elapsed.min(length));
@@ -148,7 +147,7 @@ fn register(plan: &Plan, area: &Area, balancer: &Balancer) -> Result<Region, Fai
     Ok(region)
 }
 
-/// Time of the beginning on a slow machine: every thread writes all of the memory.
+/// Returns the duration of the first part on a slow machine: every thread writes all of the memory.
 fn expected(bytes: usize) -> Duration {
     const BYTES_PER_SECOND: f64 = 64e6;
     Duration::from_secs_f64(bytes as f64 / BYTES_PER_SECOND)
@@ -158,7 +157,7 @@ fn slice(plan: &Plan, thread: usize) -> Range<usize> {
     thread * plan.slice..(thread + 1) * plan.slice
 }
 
-/// Looks up where the memory is; nowhere if the kernel does not say.
+/// Looks up the nodes of the memory; the result is empty if the kernel does not report them.
 fn placement(plan: &Plan, area: &Area) -> Placement {
     let mut placement = Placement::default();
     for (thread, place) in plan.places.iter().enumerate() {
@@ -172,7 +171,7 @@ fn placement(plan: &Plan, area: &Area) -> Placement {
 }
 
 impl Shared<'_> {
-    /// Waits for the first part, lets the second begin, and ends it.
+    /// Waits for the first part, starts the second, and ends it.
     fn oversee(&self, stage: &Stage, interrupt: &Interrupt) -> Course {
         let length = self.plan.length;
         let progress = Progress::new(&stage.label, Duration::MAX);
@@ -216,7 +215,7 @@ impl Shared<'_> {
         self.written.iter().map(|Written(bytes)| bytes.load(Relaxed)).sum()
     }
 
-    /// The body of a thread.
+    /// Runs a thread of the workload.
     fn work(&self, number: usize, place: &Place) {
         if let Err(error) = self.begin(place) {
             self.stop.store(true, Relaxed);
@@ -244,7 +243,7 @@ impl Shared<'_> {
         }
     }
 
-    /// The first part: all of the memory, on one node.
+    /// Executes the first part: writes all of the memory, on one node.
     fn begin(&self, place: &Place) -> io::Result<()> {
         place::confine(&place.cpus)?;
         if self.plan.has_nodes() {

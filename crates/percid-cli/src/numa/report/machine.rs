@@ -22,13 +22,13 @@ use percid_report::{Axis, Bars, Page};
 pub(crate) struct MachineDocument {
     nodes: Vec<Node>,
     kernel_balancing: KernelBalancing,
-    /// Since the machine was started; `null` where this kernel does not count it.
+    /// Counters since the machine was started; `null` if this kernel does not have them.
     kernel_counters: KernelCounters,
     moves_pages: bool,
-    /// Why the kernel does not move pages for this program; `null` where it does.
+    /// The reason why the kernel does not move pages for this program; `null` if it does.
     moves_pages_error: Option<String>,
     processes: Vec<Publisher>,
-    /// Processes that this user may not look into.
+    /// Number of processes that this user may not read.
     processes_hidden: u64,
 }
 
@@ -105,7 +105,7 @@ fn reason(error: &io::Error) -> String {
     error.raw_os_error().map_or_else(|| error.to_string(), errno::name)
 }
 
-/// Returns the processes that publish, and how many this user may not look into.
+/// Returns the processes that publish, and the number of those that this user may not read.
 fn publishers() -> Result<(Vec<Publisher>, u64), Failure> {
     let all = Process::all().map_err(|cause| Failure::new("cannot read /proc", cause))?;
     let (mut publishers, mut hidden) = (Vec::new(), 0);
@@ -117,7 +117,7 @@ fn publishers() -> Result<(Vec<Publisher>, u64), Failure> {
                 balancers: found.len(),
             }),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => hidden += 1,
-            // It publishes nothing, or has ended.
+            // The process publishes nothing, or has ended.
             _ => {}
         }
     }

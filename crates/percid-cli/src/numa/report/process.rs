@@ -1,4 +1,4 @@
-//! A process: where its memory is, and what its balancers have done.
+//! A process: the nodes of its memory, and the work of its balancers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -29,20 +29,20 @@ const NODES_SHOWN: usize = 16;
 pub(crate) struct ProcessDocument {
     pid: u32,
     name: String,
-    /// Bytes of all its mappings; `null` where the kernel does not say.
+    /// Bytes of all its mappings; `null` if the kernel does not report them.
     memory_by_node: Option<BTreeMap<u32, u64>>,
-    /// Of the whole machine, since it was started.
+    /// Counters of the whole machine since it was started.
     kernel_counters: KernelCounters,
-    /// What the balancers count of the same.
+    /// The balancers' counts of the same events.
     balancer_counters: BalancerCounters,
     balancers: Vec<Balancer>,
     interrupted: bool,
-    /// Whether the text has the timelines. The document always has them.
+    /// `true` if the text contains the timelines. The document always has them.
     #[serde(skip)]
     with_timeline: bool,
 }
 
-/// What all balancers of the process together have done, in pages and accesses.
+/// Totals over all balancers of the process, in pages and accesses.
 #[derive(Debug, Default, Serialize)]
 struct BalancerCounters {
     scanned: u64,
@@ -134,14 +134,14 @@ impl BalancerCounters {
         all
     }
 
-    /// What is counted beside each counter of the kernel; `None` if nothing is.
+    /// Returns the count beside each counter of the kernel; `None` if there is none.
     fn beside_kernels(&self) -> [Option<u64>; 7] {
         let BalancerCounters { scanned, accesses, local, moved, failed } = *self;
         [Some(scanned), None, Some(accesses), Some(local), Some(moved), None, Some(failed)]
     }
 }
 
-/// The kernel's counters and those of the balancers.
+/// Returns the table of the kernel's counters and those of the balancers.
 fn counters_table(kernel: &KernelCounters, balancers: &BalancerCounters) -> TextTable {
     let columns = [("counter", Align::Left), ("kernel", Align::Right), ("percid", Align::Right)];
     let mut table = TextTable::new(columns.into_iter().chain([("what", Align::Left)]));
@@ -156,7 +156,7 @@ fn counters_table(kernel: &KernelCounters, balancers: &BalancerCounters) -> Text
 ///
 /// # Errors
 ///
-/// It is not there, or this user may not look into it.
+/// Fails if the process does not exist, or this user may not read it.
 pub(crate) fn publications(process: Process) -> Result<Vec<Publication>, Failure> {
     publication::of(&process).map_err(|cause| match cause.kind() {
         io::ErrorKind::NotFound => {
@@ -277,7 +277,7 @@ fn fmt_regions(f: &mut fmt::Formatter<'_>, report: &PublishedReport) -> fmt::Res
     Ok(())
 }
 
-/// Returns the nodes of the balancer, and others that have its pages.
+/// Returns the nodes of the balancer, and other nodes that have its pages.
 fn shown_nodes(report: &PublishedReport) -> Vec<u32> {
     let elsewhere = report.regions.iter().flat_map(|region| region.pages_by_node.keys());
     let nodes: BTreeSet<u32> = report.nodes.iter().chain(elsewhere).copied().collect();

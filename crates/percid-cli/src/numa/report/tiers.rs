@@ -1,11 +1,11 @@
-//! What went to nodes without CPUs, and what returned.
+//! Pages that moved to nodes without CPUs and back.
 
 use std::fmt;
 
 use crate::numa::published_report::PublishedReport;
 use percid_command::text_table::{Align, TextTable};
 
-/// Prints the pages by region, of a balancer that was asked for memory tiers.
+/// Prints the pages by region, if the balancer uses memory tiers.
 pub(super) fn fmt(f: &mut fmt::Formatter<'_>, report: &PublishedReport) -> fmt::Result {
     if report.slow_nodes.is_empty() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Where the time goes until memory is placed.
+//! The time of each stage until memory is placed.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What a balancer did between two reports.
+//! The work of a balancer between two reports.
 
 use std::collections::BTreeMap;
 
@@ -15,10 +15,10 @@ use crate::numa::published_report::{PublishedReport, Region};
 pub(super) struct Change {
     pub(super) number: usize,
     pub(super) nodes: Vec<u32>,
-    /// By the balancer's own clock.
+    /// Length of the interval by the balancer's own clock.
     pub(super) interval_ns: u64,
     pub(super) passes: u64,
-    /// As they are now.
+    /// Current values.
     sequence: i64,
     period_ns: u64,
     scan_ns: u64,
@@ -44,13 +44,13 @@ struct RegionChange {
 pub(super) struct Counts {
     pub(super) scanned: u64,
     pub(super) moved: u64,
-    /// As it is now.
+    /// Current value.
     pub(super) pending: u64,
     local: u64,
     remote: u64,
     private: u64,
     shared: u64,
-    /// As they are now.
+    /// Current values.
     pages_by_node: BTreeMap<u32, u64>,
     #[serde(with = "names::skipped")]
     pub(super) skipped: BTreeMap<Reason, u64>,
@@ -94,7 +94,7 @@ impl Change {
     }
 }
 
-/// A region that was registered anew counts from zero.
+/// Returns the increase since the last report. A region that was registered anew counts from zero.
 fn since(now: u64, before: u64) -> u64 {
     now.checked_sub(before).unwrap_or(now)
 }
@@ -148,7 +148,7 @@ impl Counts {
         share(self.local, self.local.saturating_add(self.remote))
     }
 
-    /// The share of the pages that are on a node.
+    /// Returns the share of the pages that are on a node.
     pub(super) fn share_on(&self, node: u32) -> Option<f64> {
         let all = self.pages_by_node.values().fold(0u64, |sum, pages| sum.saturating_add(*pages));
         share(self.pages_by_node.get(&node).copied().unwrap_or(0), all)

@@ -1,4 +1,4 @@
-//! What happened between two reports.
+//! The changes between two reports.
 
 use serde::Serialize;
 
@@ -8,9 +8,9 @@ use crate::numa::kernel_counters::KernelCounters;
 /// An interval; a line of `percid numa watch --json`.
 #[derive(Debug, Serialize)]
 pub(super) struct Interval {
-    /// Since the first report.
+    /// Time since the first report.
     pub(super) seconds: f64,
-    /// What the kernel's own counters, of the whole machine, went up by in the interval.
+    /// Increase of the kernel's own counters, of the whole machine, in the interval.
     pub(super) kernel_counters: KernelCounters,
     pub(super) balancers: Vec<Change>,
 }

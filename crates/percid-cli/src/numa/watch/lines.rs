@@ -4,7 +4,7 @@ use super::change::Change;
 use super::interval::Interval;
 use crate::numa::figures::{counts, percent};
 
-/// After this many lines the columns are named again.
+/// Number of lines after which the column headings are repeated.
 const HEADING_EVERY: usize = 20;
 
 /// The most nodes that have columns; the JSON has all.
@@ -18,7 +18,7 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    /// One line for each balancer.
+    /// Returns one line for each balancer.
     pub(super) fn of(&mut self, interval: &Interval) -> String {
         let mut text = String::new();
         for change in &interval.balancers {

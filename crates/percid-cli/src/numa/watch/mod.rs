@@ -1,4 +1,4 @@
-//! `percid numa watch`: what the balancers of a process do, interval by interval.
+//! `percid numa watch`: the activity of a process's balancers, interval by interval.
 
 mod change;
 mod interval;
@@ -23,7 +23,7 @@ use change::Change;
 use interval::Interval;
 use lines::Lines;
 
-/// How often to check whether the process is still there.
+/// Interval at which the process is checked for existence.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// The last line of `percid numa watch --json`.
@@ -40,7 +40,7 @@ enum End {
     Publication,
     Count,
     Interrupted,
-    /// There was no report to begin with.
+    /// There was no first report.
     NoAnswer,
 }
 
@@ -130,7 +130,7 @@ impl Watch<'_> {
         }
     }
 
-    /// Reads all balancers' reports. Returns what has changed since the last ones.
+    /// Reads all balancers' reports. Returns the changes since the last ones.
     fn changes(&mut self) -> Result<Vec<Change>, End> {
         let publications = publication::of(&self.process).unwrap_or_default();
         if publications.is_empty() {

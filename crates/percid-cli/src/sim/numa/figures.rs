@@ -1,4 +1,4 @@
-//! What a comparison of scan rules found: the JSON document, and the same as text.
+//! Result of a comparison of scan rules: the JSON document, and the same as text.
 
 use std::fmt;
 
@@ -16,14 +16,14 @@ use percid_command::table::Table;
 pub(super) struct Results {
     machine: MachineFigures,
     pub(super) workload: WorkloadFigures,
-    /// All numbers that went in; those that are swept have their first value.
+    /// All numbers of the model; those that are swept have their first value.
     numbers: Vec<Parameter>,
     seed: u64,
     seeds: u64,
     pub(super) interrupted: bool,
-    /// Those of which at least one run is over.
+    /// Rows with at least one finished run.
     pub(super) rows: Vec<Row>,
-    /// The names of what is swept.
+    /// The names of the swept parameters.
     #[serde(skip)]
     pub(super) sweeps: Vec<String>,
 }
@@ -32,9 +32,9 @@ pub(super) struct Results {
 struct MachineFigures {
     name: String,
     cpus: u32,
-    /// Those with CPUs.
+    /// Number of nodes with CPUs.
     nodes: usize,
-    /// Those without.
+    /// Number of nodes without CPUs.
     memory_only_nodes: usize,
 }
 
@@ -71,7 +71,7 @@ impl Results {
         }
     }
 
-    /// What was simulated, in one line.
+    /// Returns a line that describes the simulation.
     pub(super) fn title(&self) -> String {
         let Results { machine, workload, seed, seeds, .. } = self;
         let runs = if *seeds == 1 { "1 run".to_owned() } else { format!("{seeds} runs") };
@@ -90,7 +90,7 @@ impl Results {
         )
     }
 
-    /// Times, updates, faults and migrations.
+    /// Returns the times, updates, faults and migrations.
     pub(super) fn times(&self) -> Table {
         let columns = [
             "rules",
@@ -127,7 +127,7 @@ impl Results {
         })
     }
 
-    /// Passes, and the regions that they left out.
+    /// Returns the passes, and the regions that they left out.
     pub(super) fn reasons(&self) -> Table {
         let columns = ["rules", "passes"].into_iter().chain(REASONS.map(|reason| reason.name()));
         self.table(columns, |row| {
@@ -149,7 +149,7 @@ impl Results {
         table
     }
 
-    /// The rules of a row, with what is swept.
+    /// Returns the rules of a row, with the swept parameters.
     pub(super) fn name(&self, row: &Row) -> String {
         if self.sweeps.is_empty() {
             row.rules.to_owned()
@@ -158,12 +158,12 @@ impl Results {
         }
     }
 
-    /// The numbers with their origins.
+    /// Returns the numbers with their origins.
     pub(super) fn numbers(&self) -> Table {
         numbers::table(self.simulated())
     }
 
-    /// How many there are, and which of them were fitted.
+    /// Returns the count of the numbers, and the names of the fitted ones.
     pub(super) fn numbers_told(&self) -> String {
         numbers::sentence(self.simulated())
     }

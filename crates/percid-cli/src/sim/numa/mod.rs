@@ -1,4 +1,4 @@
-//! `percid sim numa`: the rules of the scan beside each other on one machine and workload.
+//! `percid sim numa`: a comparison of scan rules on one machine and workload.
 
 mod figures;
 mod page;

@@ -1,4 +1,4 @@
-//! The comparison of scan rules as a page.
+//! The comparison of scan rules as a report.
 
 use percid_report::{Axis, Bars, Lines, Page};
 use percid_sim::numa::comparison::Row;
@@ -7,7 +7,7 @@ use super::figures::Results;
 use crate::sim::span;
 use percid_command::report::lead;
 
-/// Rows whose course a picture shows: more cannot be told apart.
+/// Maximum number of rows in the picture of the course: more cannot be distinguished.
 const MOST_LINES: usize = 8;
 
 pub(super) fn page(results: &Results) -> Page {
@@ -33,15 +33,15 @@ pub(super) fn page(results: &Results) -> Page {
     page
 }
 
-/// The least and the most, and whose they are.
+/// Returns the smallest and the largest value, and their rows.
 fn told(results: &Results, what: &str, unit: &str, of: fn(&Row) -> Option<f64>) -> String {
     let rows = results.rows.iter();
     let figures = rows.filter_map(|row| Some((results.name(row), of(row)?)));
     span::sentence(what, unit, figures).unwrap_or_default()
 }
 
-/// One bar a set of rules where nothing is swept, and one a row otherwise: the time with all memory
-/// local, and what is lost.
+/// Returns one bar per rule set if nothing is swept, otherwise one per row: the time with all
+/// memory local, and the lost time.
 fn times(results: &Results) -> Bars {
     let series = ["elapsed", "lost"];
     let mut bars = Bars::grouped(Axis::new("rules"), Axis::new("time").unit("s"), series);
@@ -51,7 +51,7 @@ fn times(results: &Results) -> Bars {
     bars
 }
 
-/// The mean of what the picture shows, in percent.
+/// Returns the mean of the picture's values, in percent.
 fn mean_local(row: &Row) -> Option<f64> {
     let seconds = row.course.len();
     (seconds > 0).then(|| 100.0 * row.course.iter().sum::<f64>() / seconds as f64)

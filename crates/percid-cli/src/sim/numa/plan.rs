@@ -1,4 +1,4 @@
-//! What `percid sim numa` simulates.
+//! The simulations of `percid sim numa`.
 
 use std::collections::BTreeSet;
 
@@ -12,10 +12,10 @@ use percid_command::presets;
 use percid_command::this_machine::Numbering;
 use percid_command::watch::watched;
 
-/// Runs of one comparison: more would take days.
+/// Maximum number of runs of one comparison: more would take days.
 const MOST_RUNS: u128 = 1_000_000;
 
-/// What to simulate.
+/// The requested simulations.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) setup: Setup,
@@ -62,7 +62,7 @@ impl Plan {
         Ok(())
     }
 
-    /// The rows of all runs that were over before Ctrl-C.
+    /// Returns the rows of all runs that were finished before Ctrl-C.
     pub(super) fn simulate(&self, interrupt: &Interrupt) -> Result<Vec<Row>, Failure> {
         let Plan { setup, sweeps, rules, seeds, seed } = self;
         let comparison = Comparison { setup, sweeps, rules, seeds: *seeds, seed: *seed };
@@ -73,7 +73,7 @@ impl Plan {
     }
 }
 
-/// The chosen rules, each once, in their order.
+/// Returns the chosen rules, each once, in their order.
 fn chosen(choices: &[ScanRules]) -> Vec<&'static RuleSet> {
     let mut chosen: Vec<&'static RuleSet> = Vec::new();
     let all = choices.iter().flat_map(|choice| match choice {

@@ -1,4 +1,4 @@
-//! `percid sim numa-hash --find`: which thread IDs gave a table.
+//! `percid sim numa-hash --find`: search for the thread IDs that gave a table.
 
 use std::fmt;
 
@@ -16,13 +16,13 @@ use percid_command::text_table::{Align, TextTable};
 #[derive(Debug, Serialize)]
 struct Document {
     below: u32,
-    /// How many could be missing.
+    /// Number of threads that may be missing.
     allowed_missing: u32,
     #[serde(flatten)]
     found: Matches,
 }
 
-/// Ranges that the text shows.
+/// Maximum number of ranges in the text.
 const SHOWN: usize = 50;
 
 pub(super) fn run(arguments: &HashArguments, json: bool) -> Result<Exit, Failure> {
@@ -37,7 +37,7 @@ pub(super) fn run(arguments: &HashArguments, json: bool) -> Result<Exit, Failure
     Ok(Exit::Complete)
 }
 
-/// The tables behind one `--find`. Those that are published have 64 bits.
+/// Returns the tables of one `--find`. Published ones have 64 bits.
 fn observed(wanted: &Wanted, width: Width) -> Vec<Observed> {
     match wanted {
         Wanted::Given(method, frequencies) => {

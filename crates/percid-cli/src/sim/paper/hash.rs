@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::sim::bounds::Bounds;
 use percid_command::table::{Cell, Table};
 
-/// The keys of this part.
+/// The keys of this part in the JSON document.
 #[derive(Debug, Serialize)]
 pub(super) struct HashFigures {
     tables: Vec<Computed>,
@@ -21,15 +21,15 @@ pub(super) struct HashFigures {
 const TITLE: &str =
     "Activity sets of the NUMA scan: how many threads have each of 64 bits, from their thread IDs";
 
-/// Where the figures come from.
+/// The origins of the values.
 const ORIGINS: &str = "published: counted by others, in one run each. computed: forecast, from the thread IDs of the \
                        run and the kernel's hash; nothing is fitted.";
 
 impl HashFigures {
     pub(super) fn compute() -> HashFigures {
         let tables = hash::study(&[]).tables;
-        // Bits that have more threads than their IDs give them cannot be explained by threads that
-        // did not scan.
+        // If a bit has more threads than their IDs give it, threads that did not scan are no
+        // explanation.
         let bound = |table: &Computed| {
             let name = format!(
                 "{}, {}: bits with more threads than computed",
@@ -48,7 +48,7 @@ fn unexplained(table: &Computed) -> u32 {
     table.published.iter().filter(|&row| more(row)).count() as u32
 }
 
-/// The published tables beside the computed ones, a line each.
+/// Returns a table of published and computed values, with a line for each run.
 pub(crate) fn runs_table(runs: &[Computed]) -> Table {
     let columns = ["run", "method", "threads", "verdict", "bits computed", "bits published"];
     let mut table = Table::new(columns, 4);
@@ -108,7 +108,7 @@ impl HashFigures {
     }
 }
 
-/// Frequencies over bits.
+/// Returns the frequencies over the bits.
 fn lines(table: &Computed) -> html::Lines {
     let mut lines = html::Lines::new(html::Axis::new("bit"), html::Axis::new("threads"));
     for (name, counts) in [("computed", &table.computed), ("published", &table.published)] {

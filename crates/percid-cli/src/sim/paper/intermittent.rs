@@ -19,7 +19,7 @@ use crate::sim::numbers::{figure, hundredths, percent, plain};
 use percid_command::table::{Cell as Figure, Table};
 use percid_command::text_table::{Align, TextTable};
 
-/// The keys of this part.
+/// The keys of this part in the JSON document.
 #[derive(Debug, Serialize)]
 pub(super) struct IntermittentFigures {
     seed: u64,
@@ -35,14 +35,14 @@ const TITLE: &str =
     "Intermittent benchmark, ns per burst of 16 kB: Linux commit 7e019dcc470f on 2 x AMD EPYC 9654";
 
 impl IntermittentFigures {
-    /// None if it was stopped before the table was there.
+    /// Simulates the table. `None` if it was stopped before the table was complete.
     pub(super) fn simulate(seed: u64, progress: &RunControl) -> Option<IntermittentFigures> {
         let paper = intermittent::paper(seed, progress)?;
         let bounds = Bounds::new(bounds::intermittent(&paper));
         Some(IntermittentFigures { seed, paper, cross_validation: None, bounds })
     }
 
-    /// Adds what fits without rows of the table predict of them, unless that is stopped.
+    /// Adds the predictions of rows by fits without them, unless that is stopped.
     pub(super) fn cross_validate(self, progress: &RunControl) -> IntermittentFigures {
         let setting = Setting::published();
         let found = cross_validation::cross_validation(&setting, self.seed, progress);
@@ -51,7 +51,7 @@ impl IntermittentFigures {
         IntermittentFigures { cross_validation: found, bounds, ..self }
     }
 
-    /// The numbers, and what the mean error owes to them.
+    /// Returns the numbers, with the dependence of the mean error on each.
     fn numbers(&self) -> Table {
         let columns = ["number", "value", "halved", "doubled", "where it comes from"];
         let mut table = Table::new(columns, 1).ending_in_texts(1);
@@ -69,7 +69,7 @@ impl IntermittentFigures {
         table
     }
 
-    /// How many numbers were fitted, and which one the mean error owes most to.
+    /// Returns the number of fitted numbers, and the one on which the mean error depends most.
     fn numbers_told(&self) -> String {
         let parameters = &self.paper.parameters;
         let fitted = parameters.iter().filter(|number| number.parameter.fitted).count();
@@ -86,13 +86,13 @@ impl IntermittentFigures {
         format!("{} numbers, {fitted} of them fitted.{most}\n\n{NUMBERS}.", parameters.len())
     }
 
-    /// Rows of the published table: the cells of all policies.
+    /// Returns the rows of the published table: the cells of all policies.
     fn rows(&self) -> impl Iterator<Item = &[Cell]> {
         self.paper.rows.chunks(POLICIES.len())
     }
 }
 
-/// What the rows of the published table are.
+/// Returns the axis of the published table's rows.
 fn part() -> html::Axis {
     html::Axis::new("part of the machine")
 }
@@ -101,7 +101,7 @@ fn ns() -> html::Axis {
     html::Axis::new("time per burst").unit("ns").logarithmic()
 }
 
-/// Points by which the mean error changes if a number is halved or doubled.
+/// Returns the points by which the mean error changes if a number is halved or doubled.
 fn changes(sensitivity: Option<&Sensitivity>) -> [String; 2] {
     match sensitivity {
         None => ["-", "-"].map(str::to_owned),
@@ -159,7 +159,7 @@ impl fmt::Display for IntermittentFigures {
     }
 }
 
-/// Where the figures of the table come from.
+/// The origins of the table's values.
 const ORIGINS: &str = "published: measured by others. simulated and its error: fitted, by the numbers marked so below. \
                        pre-faulted, % of bursts, IDs and scans: forecast, nobody has published them; pre-faulted is if \
                        all memory had been written to beforehand.";
@@ -175,8 +175,8 @@ fn verdict(found: &CrossValidation) -> String {
     format!("Each row from all others: mean error {mean} %, worst {worst} %.")
 }
 
-/// For each row that was left out its three predictions, and the fit without it; for each pause its
-/// twelve.
+/// Returns, for each row that was left out, its three predictions and the fit without it, and for
+/// each pause its twelve.
 fn left_out(found: &CrossValidation) -> Table {
     let fitted = found.rows.first().map_or(Vec::new(), |left| left.fitted.clone());
     let fitted = fitted.iter().map(|number| number.name);
@@ -191,7 +191,7 @@ fn left_out(found: &CrossValidation) -> Table {
     table
 }
 
-/// The cells of one row. What belongs to the fit stands in its first one.
+/// Returns the cells of one row. The cells of the fit are in its first row.
 fn left_out_row(left: &Left, cells: &[Predicted], is_first: bool) -> Vec<Figure> {
     let place = cells
         .first()
@@ -215,7 +215,7 @@ fn left_out_row(left: &Left, cells: &[Predicted], is_first: bool) -> Vec<Figure>
     row
 }
 
-/// The mean and the worst error of each row that was left out.
+/// Returns the mean and the worst error of each row that was left out.
 fn left_out_bars(found: &CrossValidation) -> html::Bars {
     let error = html::Axis::new("absolute error").unit("%");
     let mut bars = html::Bars::grouped(html::Axis::new("left out"), error, ["mean", "worst"]);
@@ -301,7 +301,7 @@ impl IntermittentFigures {
         })
     }
 
-    /// The policies beside each other, the published table's rows by their pauses.
+    /// Returns a panel for each policy, with the published table's rows grouped by their pauses.
     fn multiples(&self, dots: html::Dots, dot: impl Fn(&Cell) -> html::Dot) -> html::Dots {
         let mut dots = dots.panels(POLICIES);
         let mut pause = None;
@@ -355,7 +355,7 @@ impl IntermittentFigures {
         table
     }
 
-    /// The policies of each machine below each other.
+    /// Returns the bars of all policies, grouped by machine.
     fn share_bars(&self) -> html::Bars {
         let share = html::Axis::new("share of bursts").unit("%");
         let name = html::Axis::new("policy");
@@ -463,7 +463,7 @@ mod tests {
         assert!(document.get("cross_validation").is_none() && document["bounds"].is_array());
     }
 
-    /// The fits themselves take minutes: these figures are made up.
+    /// The fits themselves take minutes: these values are invented.
     #[test]
     fn what_was_left_out_of_the_fit_is_told_and_shown() {
         let rows = vec![left("one-l3", 3), left("cores", 4)];

@@ -1,4 +1,4 @@
-//! The published membership mask: set always against tested first.
+//! The published membership mask: setting the bit always, compared to testing it first.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use crate::sim::numbers::{self, Number, figure, hundredths, optional, percent};
 use crate::sim::span;
 use percid_command::table::{Cell, Table};
 
-/// The keys of this part.
+/// The keys of this part in the JSON document.
 #[derive(Debug, Serialize)]
 pub(super) struct MaskFigures {
     #[serde(flatten)]
@@ -24,7 +24,7 @@ pub(super) struct MaskFigures {
 
 const TITLE: &str = "Membership mask: Linux commit 8f898fbbe5ee on 60 cores, 120 threads";
 
-/// Where the figures come from.
+/// The origins of the values.
 const ORIGINS: &str = "published: measured by others. simulated and its error: fitted where the note says so; else \
                        forecast, from the same numbers. The runs and assumptions below are \
                        forecasts: nobody has published them.";
@@ -74,7 +74,7 @@ fn ways_table(ways: &[Outcome]) -> Table {
     table
 }
 
-/// Each figure without the assumption, and in parentheses by how much that differs.
+/// Returns each value without the assumption, and in parentheses the difference.
 fn figure_cells(figures: &Figures, change: &Figures) -> [String; 5] {
     let both = |value: Option<f64>, change: Option<f64>| match (value, change) {
         (Some(value), Some(change)) => format!("{} ({change:+.1})", figure(value)),
@@ -129,7 +129,7 @@ impl MaskFigures {
         table
     }
 
-    /// The same with the notes.
+    /// Returns the same with the notes.
     fn noted_table(&self) -> Table {
         let columns = ["figure", "when", "published", "simulated", "error", "note"];
         let mut table = Table::new(columns, 2).ending_in_texts(1);
@@ -195,7 +195,7 @@ impl MaskFigures {
         errors::sentence("figures", error)
     }
 
-    /// The assumption whose absence changes the gain most.
+    /// Returns the assumption whose absence changes the gain most.
     fn most_important(&self) -> String {
         let changed = self.paper.assumptions.iter();
         let most =
@@ -210,7 +210,7 @@ impl MaskFigures {
         })
     }
 
-    /// The figures in one unit.
+    /// Returns the values in one unit.
     fn dots(&self, unit: &str, logarithmic: bool) -> html::Dots {
         let mut values = html::Axis::new("figure").unit(unit);
         if logarithmic {
@@ -247,13 +247,13 @@ fn figure_row(row: &mask::Row) -> [Cell; 5] {
     ]
 }
 
-/// The least and the most work, and whose they are.
+/// Returns the smallest and the largest throughput, and their policies.
 fn throughputs(ways: &[Outcome]) -> String {
     let figures = ways.iter().map(|way| (way.policy.name().to_owned(), way.throughput));
     span::sentence("Throughput", " CPUs", figures).unwrap_or_default()
 }
 
-/// Without the unit, which the axis names.
+/// Returns the name without the unit, which the axis contains.
 fn row_name(row: &mask::Row) -> String {
     let metric = row.metric.split_once(", ").map_or(row.metric, |(metric, _)| metric);
     format!("{metric}, {}", row.when)

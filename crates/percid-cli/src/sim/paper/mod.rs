@@ -1,6 +1,6 @@
-//! `percid sim paper`: published results beside simulated ones.
+//! `percid sim paper`: published results compared to simulated ones.
 //!
-//! One file for each part, with its figures, its text and its sections of the page.
+//! One file for each part, with its values, its text and its sections of the report.
 
 mod hash;
 mod intermittent;
@@ -68,7 +68,7 @@ struct Document {
     predictions: Option<PredictionFigures>,
 }
 
-/// A part alone.
+/// One part as the whole document.
 #[derive(Debug, Serialize)]
 struct Alone<'a> {
     interrupted: bool,
@@ -89,13 +89,13 @@ struct Session {
     json: bool,
     cross_validate: bool,
     interrupt: Interrupt,
-    /// Whether printing has failed: the report is written all the same.
+    /// The result of printing. The report is written even if printing has failed.
     printed: Result<(), Failure>,
 }
 
 impl Session {
-    /// Simulates a part, unless Ctrl-C was pressed, and shows it. What Ctrl-C cut short is left
-    /// out.
+    /// Simulates a part, unless Ctrl-C was pressed, and shows it. A part that Ctrl-C interrupted is
+    /// left out.
     fn simulate(&mut self, part: Part, document: &mut Document) {
         let (seed, interrupt) = (document.seed, &self.interrupt);
         if interrupt.pressed() {
@@ -133,7 +133,7 @@ impl Session {
         }
     }
 
-    /// The table, and then the fits without its rows if they are wanted.
+    /// Simulates the table, and then the fits without its rows if requested.
     fn intermittent(&self, seed: u64) -> Option<IntermittentFigures> {
         let total = Some(percid_sim::paper::intermittent::runs());
         let figures = watched("sim paper intermittent", total, &self.interrupt, |counters| {

@@ -1,5 +1,5 @@
-//! The published NUMA scan: why regions were left out, with and without the series on selective
-//! scanning.
+//! The published NUMA scan: the reasons for skipped regions, with and without the series on
+//! selective scanning.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ use crate::sim::errors;
 use crate::sim::numbers::{self, Number, figure, optional, percent};
 use percid_command::table::{self, Table};
 
-/// The keys of this part.
+/// The keys of this part in the JSON document.
 #[derive(Debug, Serialize)]
 pub(super) struct NumaFigures {
     #[serde(flatten)]
@@ -29,13 +29,14 @@ pub(super) struct NumaFigures {
 const TITLE: &str = "NUMA scan: NUMA01_THREADLOCAL on 2 x Intel Xeon (Cascade Lake), Linux 6.6-rc2 without (base) and with \
                      the series on selective scanning";
 
-/// Where the figures come from.
+/// The origins of the values.
 const ORIGINS: &str = "published: measured by others. simulated, its deviation and error: fitted, by the numbers \
                        marked so below, each of which names what it was fitted to; what none of them names is \
                        forecast, and so are other rules, other numbers of workers, and the experiment without an \
                        assumption.";
 
-/// A row of the table: what, simulated and published, and whether it is out of its bounds.
+/// A row of the table: name, simulated and published value, and a flag for values outside their
+/// bounds.
 struct Line<'a> {
     series: Series,
     name: String,
@@ -120,7 +121,7 @@ impl NumaFigures {
     }
 }
 
-/// Counts carry their change behind them.
+/// Returns a table of counts, each followed by its change.
 fn variants_table(variants: &[Variant]) -> Table {
     let reasons = REASONS.map(|reason| reason.name());
     let columns = ["what is changed", "series"].into_iter().chain(reasons);
@@ -155,7 +156,7 @@ fn variant_cells(variant: &Variant) -> Vec<String> {
     cells
 }
 
-/// The count that changes most, and with which variant.
+/// Returns the count that changes most, and its variant.
 fn most_changed(variants: &[Variant]) -> String {
     let changes = variants.iter().flat_map(|variant| {
         let changes = REASONS.iter().zip(&variant.change_percent);
@@ -169,7 +170,7 @@ fn most_changed(variants: &[Variant]) -> String {
     })
 }
 
-/// The forecast over the number of workers.
+/// Returns the forecast over the number of workers.
 fn gains_table(points: &[GainPoint]) -> Table {
     let columns = ["workers a process", "base, s", "selective, s", "saved", "covered after, s"];
     let mut table = Table::new(columns, 1);
@@ -249,7 +250,7 @@ impl NumaFigures {
         errors::sentence("counts", error)
     }
 
-    /// What is saved with the fewest and the most workers.
+    /// Returns the savings with the fewest and the most workers.
     fn gains_told(&self) -> String {
         let points = &self.paper.gain_by_workers;
         let ends = points.first().zip(points.last());
@@ -261,7 +262,7 @@ impl NumaFigures {
         })
     }
 
-    /// Both series beside each other.
+    /// Returns both series side by side.
     fn dots(&self) -> html::Dots {
         let count = html::Axis::new("count").logarithmic();
         let reason = html::Axis::new("reason");

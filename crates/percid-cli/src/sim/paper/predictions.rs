@@ -1,4 +1,4 @@
-//! What the model says where nothing was fitted.
+//! Predictions of the model for values to which nothing was fitted.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use crate::sim::errors;
 use crate::sim::numbers::{figure, percent};
 use percid_command::table::{Cell, Table};
 
-/// The keys of this part.
+/// The keys of this part in the JSON document.
 #[derive(Debug, Serialize)]
 pub(super) struct PredictionFigures {
     rows: Vec<Row>,
@@ -22,12 +22,12 @@ pub(super) struct PredictionFigures {
     pub(super) bounds: Bounds,
 }
 
-/// A prediction with how far it is from what was published.
+/// A prediction with its error against the published value.
 #[derive(Debug, Serialize)]
 struct Row {
     #[serde(flatten)]
     prediction: Prediction,
-    /// As a share; none if nothing was published.
+    /// The error as a share; `None` if nothing was published.
     error: Option<f64>,
 }
 
@@ -76,8 +76,9 @@ impl PredictionFigures {
         self.bounds.show_on(page);
     }
 
-    /// The figures whose ratio to a published one can be drawn, whatever their units; and those that
-    /// are more than ten times off, which would hide how the others differ.
+    /// Returns the values whose ratio to a published one can be drawn, whatever their units. Values
+    /// that differ by more than a factor of ten are returned separately, because they would hide
+    /// the differences of the others.
     fn ratios(&self) -> (Vec<&Row>, Vec<&Row>) {
         let has_ratio =
             |row: &&Row| row.error.is_some_and(|error| error > -1.0) && row.is_positive();

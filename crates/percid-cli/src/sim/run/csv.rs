@@ -9,7 +9,7 @@ use percid_sim::columns::{Column, Values};
 
 use super::figures::Results;
 
-/// The name of standard output.
+/// The name that stands for standard output.
 pub(super) const OUTPUT: &str = "-";
 
 /// Writes the table to a file, or to standard output if the path is [`OUTPUT`].

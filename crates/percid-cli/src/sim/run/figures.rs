@@ -1,4 +1,4 @@
-//! What a comparison found: the JSON document.
+//! Result of a comparison: the JSON document.
 
 use std::collections::BTreeMap;
 
@@ -19,12 +19,12 @@ pub(super) struct Results {
     pub(super) seed: u64,
     pub(super) seeds: u64,
     pub(super) interrupted: bool,
-    /// Those of which at least one run is over.
+    /// Rows with at least one finished run.
     pub(super) rows: Vec<Row>,
-    /// Whether any process may run for a part of the time only.
+    /// `true` if a process may have a CPU quota.
     #[serde(skip)]
     pub(super) has_quota: bool,
-    /// What is swept, in the order in which it was asked for.
+    /// The swept parameters, in the requested order.
     #[serde(skip)]
     pub(super) sweeps: Vec<(String, Vec<f64>)>,
 }
@@ -45,9 +45,9 @@ pub(super) struct MachineFigures {
 pub(super) struct WorkloadFigures {
     pub(super) name: String,
     pub(super) about: String,
-    /// The kinds of all programs.
+    /// The kinds of memory of all programs.
     pub(super) memory: String,
-    /// Those that are not swept.
+    /// Parameters that are not swept.
     pub(super) parameters: BTreeMap<String, f64>,
 }
 
@@ -75,7 +75,7 @@ impl Results {
         }
     }
 
-    /// The rows as a table: what they have in common comes first.
+    /// Returns the rows as a table. The common columns come first.
     pub(super) fn columns(&self) -> Vec<Column> {
         let rows = self.rows.len();
         let text = |name: &str, value: &str| Column {
@@ -96,7 +96,7 @@ impl Results {
         columns::columns(head, &self.rows)
     }
 
-    /// What was simulated, in one line.
+    /// Returns a line that describes the simulation.
     pub(super) fn title(&self) -> String {
         format!(
             "{} on {} ({} CPUs), memory {}, {} from {}",
@@ -138,7 +138,7 @@ impl MachineFigures {
         self.numbers.iter().map(Number::from)
     }
 
-    /// Where its CPUs sit, in one line.
+    /// Returns the topology in one line.
     pub(super) fn shape(&self) -> String {
         let MachineFigures { cpus, cores, l3s, nodes, sockets, .. } = self;
         format!("{cpus} CPUs, {cores} cores, {l3s} L3 caches, {nodes} nodes, {sockets} sockets")

@@ -1,4 +1,4 @@
-//! `percid sim run`: policies beside each other on one machine and workload.
+//! `percid sim run`: a comparison of policies on one machine and workload.
 
 mod csv;
 mod figures;
@@ -36,12 +36,12 @@ pub(crate) fn run(arguments: &RunArguments, json: bool) -> Result<Exit, Failure>
     report.write(printed, || page::page(&results), exit)
 }
 
-/// Whether CSV takes the place of the text.
+/// Returns `true` if CSV replaces the text.
 fn is_printed(arguments: &RunArguments) -> bool {
     arguments.csv.as_ref().is_some_and(|path| path.as_os_str() == csv::OUTPUT)
 }
 
-/// Refuses tables that cannot be written, before minutes of simulation.
+/// Refuses tables that cannot be written, before the simulation takes minutes.
 fn expect_tables(arguments: &RunArguments, json: bool) -> Result<(), Failure> {
     if is_printed(arguments) {
         if json {

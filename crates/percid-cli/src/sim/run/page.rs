@@ -1,4 +1,4 @@
-//! The comparison as a page.
+//! The comparison as a report.
 
 use std::collections::BTreeSet;
 
@@ -61,7 +61,7 @@ fn costs(results: &Results, page: &mut Page) {
     }
 }
 
-/// With the least and the most of the runs, where there are several.
+/// Returns the means, with the minimum and the maximum of the runs if there are several.
 fn means(results: &Results) -> Bars {
     let mut series = vec!["mean of all runs"];
     if results.seeds > 1 {
@@ -76,14 +76,14 @@ fn means(results: &Results) -> Bars {
     bars
 }
 
-/// The least and the most of the means, and whose they are.
+/// Returns the smallest and the largest mean, and their policies.
 fn span(results: &Results) -> String {
     let costs = results.rows.iter().filter_map(|row| Some((name(row), row.ns_per_burst?)));
     let told = span::sentence("Time per burst", " ns", costs);
     told.unwrap_or_else(|| "No burst was simulated.".to_owned())
 }
 
-/// A row's policy, with what is swept.
+/// Returns a row's policy, with the swept parameters.
 fn name(row: &Row) -> String {
     match settings(&row.parameters) {
         settings if settings.is_empty() => row.policy.to_owned(),
@@ -91,7 +91,7 @@ fn name(row: &Row) -> String {
     }
 }
 
-/// The policies of which there are rows.
+/// Returns the policies that have rows.
 fn policies(results: &Results) -> Vec<&'static str> {
     let mut policies = Vec::new();
     for row in &results.rows {
@@ -109,7 +109,7 @@ fn rows_of<'a>(results: &'a Results, policy: &str) -> impl Iterator<Item = &'a R
 const FOUND: &str = "What bursts found: memory that this core touched last, memory from other caches, or memory \
                      that was not touched before. A few expensive bursts can cost most of the time.";
 
-/// The bursts whose share of the cost exceeds their share of the bursts most.
+/// Returns the bursts whose share of the cost exceeds their share of the bursts most.
 fn dearest(results: &Results) -> String {
     let costs = results.rows.iter().flat_map(|row| {
         let classes = Class::ALL.into_iter().zip(&row.shares);
@@ -172,7 +172,7 @@ fn counts(results: &Results, page: &mut Page) {
     table.show_as("All rows", page);
 }
 
-/// Each program of a workload that lists several.
+/// Adds each program of a workload that lists several.
 fn programs(results: &Results, page: &mut Page) {
     if results.rows.iter().all(|row| row.programs.is_empty()) {
         return;
@@ -239,7 +239,7 @@ fn cells(row: &Row) -> Vec<String> {
     cells
 }
 
-/// One for each policy, of the first combination of what is swept.
+/// Adds a timeline for each policy, of the first combination of the swept parameters.
 fn timelines(results: &Results, page: &mut Page) {
     let Some(first) = results.rows.first() else { return };
     let rows: Vec<&Row> =
@@ -263,14 +263,14 @@ fn timelines(results: &Results, page: &mut Page) {
     }
 }
 
-/// The fewest and the most distinct IDs of the time lines.
+/// Returns the smallest and the largest number of distinct IDs in the timelines.
 fn ids_used(rows: &[&Row]) -> String {
     let distinct = |row: &Row| row.spans.iter().map(|span| span.id).collect::<BTreeSet<_>>().len();
     let counts = rows.iter().map(|row| (row.policy.to_owned(), distinct(row) as f64));
     span::sentence("IDs", "", counts).unwrap_or_default()
 }
 
-/// How much of the run a time line shows.
+/// Returns the part of the run that a timeline shows.
 fn extent(row: &Row) -> String {
     match row.spans.iter().map(|span| span.to).max() {
         None => "No CPU used an ID.".to_owned(),

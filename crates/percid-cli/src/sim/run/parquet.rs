@@ -1,4 +1,4 @@
-//! The rows of a comparison as Parquet, where the library for it is built in.
+//! The rows of a comparison as Parquet, if the library for it is built in.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use percid_command::exit::Failure;
 use super::figures::Results;
 use crate::sim::parquet_support;
 
-/// Whether there will be a file. Asked before anything is simulated.
+/// Checks that a file can be written. Called before the simulation.
 pub(super) fn expect_support() -> Result<(), Failure> {
     parquet_support::expect("--parquet", "this one can write --csv")
 }
@@ -20,7 +20,7 @@ pub(super) fn write(results: &Results, path: &Path) -> Result<(), Failure> {
     std::fs::write(path, bytes).map_err(|cause| Failure::new(cannot(), cause))
 }
 
-/// Never asked for: see [`expect_support`].
+/// Fails with the error of [`expect_support`], which prevents calls.
 #[cfg(not(feature = "sweep"))]
 pub(super) fn write(_results: &Results, _path: &Path) -> Result<(), Failure> {
     expect_support()

@@ -1,4 +1,4 @@
-//! What `percid sim run` simulates.
+//! The simulations of `percid sim run`.
 
 use std::collections::BTreeSet;
 
@@ -15,18 +15,19 @@ use percid_command::presets;
 use percid_command::this_machine::Numbering;
 use percid_command::watch::watched;
 
-/// Runs of one comparison: more would take days, and their results much memory.
+/// Maximum number of runs of one comparison: more would take days, and their results much memory.
 const MOST_RUNS: u128 = 10_000_000;
 
-/// Stays of IDs on CPUs that a page shows, of all policies together: some hundred bytes each.
+/// Maximum number of spans of IDs on CPUs that a report shows, of all policies together: a few
+/// hundred bytes each.
 const SPANS: usize = 20_000;
 
-/// What to simulate.
+/// The requested simulations.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) machine: Machine,
     pub(super) workload: Workload,
-    /// How the workload was asked for.
+    /// The requested name of the workload.
     workload_name: String,
     policies: Vec<&'static Entry>,
     pub(super) sweeps: Vec<(String, Vec<f64>)>,
@@ -74,7 +75,7 @@ impl Plan {
         Ok(())
     }
 
-    /// The rows of all runs that were over before Ctrl-C.
+    /// Returns the rows of all runs that were finished before Ctrl-C.
     pub(super) fn simulate(
         &self,
         with_spans: bool,

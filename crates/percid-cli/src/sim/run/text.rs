@@ -47,11 +47,11 @@ impl fmt::Display for Results {
     }
 }
 
-/// What a CPU quota did.
+/// Columns of a CPU quota's effects.
 const QUOTA: [&str; 3] = ["periods", "throttled", "ms"];
 
 impl Results {
-    /// Each program of a workload that lists several.
+    /// Writes each program of a workload that lists several.
     fn show_programs(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.rows.iter().all(|row| row.programs.is_empty()) {
             return Ok(());
@@ -99,7 +99,8 @@ impl Results {
         cells
     }
 
-    /// What was in use while wakes went astray, and what became of it.
+    /// Writes the CPUs and IDs in use while wake-ups were misplaced, and those in the quiet time
+    /// after that.
     fn show_in_use(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let all = || self.rows.iter().filter_map(|row| Some((row, row.in_use?, row.quiet?)));
         if all().next().is_none() {
@@ -145,7 +146,7 @@ fn usage(row: &Row, in_use: InUse, quiet: Quiet) -> Vec<String> {
     cells
 }
 
-/// In percent of the bursts, by class.
+/// Returns the percentages of the bursts, by class.
 fn shares(shares: &[Share]) -> impl Iterator<Item = String> {
     let of = |at| shares.get(at).map_or("-".to_owned(), |share: &Share| hundredths(share.bursts));
     (0..Class::ALL.len()).map(of)

@@ -1,4 +1,4 @@
-//! What a sweep did: the JSON document, and the text.
+//! Result of a sweep: the JSON document, and the text.
 
 use std::fmt;
 use std::path::Path;
@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::sim::numbers::{optional, settings};
 
-/// Lines of text; all combinations are in JSON and, run by run, in the table.
+/// Maximum number of lines of text; all combinations are in JSON and, run by run, in the table.
 const MOST_LINES: usize = 100;
 
 /// The document of `percid sim sweep --json`.
@@ -17,13 +17,13 @@ const MOST_LINES: usize = 100;
 pub(super) struct Results {
     pub(super) store: String,
     combinations: usize,
-    /// None if nothing was to be simulated.
+    /// `None` if nothing was to be simulated.
     runs: Option<Runs>,
-    /// Units that are not there.
+    /// Number of units that do not exist yet.
     pub(super) missing: usize,
     #[serde(skip)]
     pub(super) first_missing: Option<String>,
-    /// None if this was a share of the sweep, or its end did not come.
+    /// `None` if this was a share of the sweep, or the sweep is not complete.
     pub(super) rows: Option<Vec<CellSummary>>,
     pub(super) failures: Vec<FailedUnit>,
     /// The file with all runs, if it was written.
@@ -31,7 +31,7 @@ pub(super) struct Results {
     pub(super) interrupted: bool,
 }
 
-/// What became of the runs.
+/// Numbers of runs by their outcome.
 #[derive(Debug, Serialize)]
 struct Runs {
     found: u64,

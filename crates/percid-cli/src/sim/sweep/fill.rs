@@ -1,4 +1,4 @@
-//! Simulates what is missing in a store, on all CPUs.
+//! Simulates the missing units of a store, on all CPUs.
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::Ordering::Relaxed;
@@ -16,7 +16,8 @@ use super::figures::{FailedUnit, Results};
 use super::{failure, merge, space};
 use crate::cli::SweepArguments;
 
-/// How long a thread without a unit waits for what another one's result makes necessary.
+/// Interval at which a thread without a unit checks for new ones that another unit's result
+/// requires.
 const LOOK: Duration = Duration::from_millis(5);
 
 pub(super) fn fill(arguments: &SweepArguments, interrupt: &Interrupt) -> Result<Results, Failure> {
@@ -49,7 +50,7 @@ pub(super) fn fill(arguments: &SweepArguments, interrupt: &Interrupt) -> Result<
     Ok(results)
 }
 
-/// Tells a campaign what is in its store.
+/// Reports the content of a store to its campaign.
 fn find(campaign: &mut Campaign, store: &Directory) -> Result<(), Error> {
     for name in store.runs()? {
         let bytes = if campaign.needs_results() { store.read_runs(&name)? } else { None };
@@ -63,21 +64,21 @@ fn failures(store: &Directory) -> Result<Vec<FailedUnit>, Error> {
     store.failures()?.into_iter().map(failed).collect()
 }
 
-/// What all threads share.
+/// State shared by all threads.
 struct Work<'a> {
     plan: &'a Plan,
     store: &'a Directory,
     campaign: Mutex<Campaign>,
-    /// Runs that were left when it began.
+    /// Number of missing runs at the beginning.
     to_do: u64,
-    /// What ended it.
+    /// The error that stopped the threads.
     fault: Mutex<Option<Error>>,
 }
 
 impl Work<'_> {
     /// Computes all units. `control` counts runs.
     fn run(&self, control: &RunControl) {
-        // Simulations count events.
+        // Simulations count events in this one.
         let units = RunControl::default();
         let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get);
         thread::scope(|scope| {
@@ -135,13 +136,13 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Runs that need not be computed any more, of those that were to do.
+    /// Returns the number of runs that need not be computed any more, of those that were missing.
     fn over(&self) -> u64 {
         self.to_do.saturating_sub(lock(&self.campaign).counts().left)
     }
 }
 
-/// What a thread does next.
+/// The next task of a thread.
 enum Next {
     Unit(Unit),
     Later,

@@ -1,4 +1,4 @@
-//! Puts the runs of a store, and of others of the same sweep, into its table.
+//! Merges the runs of a store, and of others of the same sweep, into its table.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ pub(super) fn merge(path: &Path, from: &[PathBuf]) -> Result<Results, Failure> {
     Ok(results)
 }
 
-/// The store, which is made like the first of the others if there is none.
+/// Opens the store. If it does not exist, it is created like the first of the others.
 fn open(path: &Path, from: &[PathBuf]) -> Result<(Directory, Plan), Error> {
     match (path.exists(), from.first()) {
         (false, Some(other)) => {
@@ -30,7 +30,7 @@ fn open(path: &Path, from: &[PathBuf]) -> Result<(Directory, Plan), Error> {
 }
 
 fn copy(other: &Path, plan: &Plan, store: &Directory) -> Result<(), Error> {
-    // It must be a store; that it is one of this sweep is checked by opening it for that.
+    // It must be a store; opening it with the plan checks that it belongs to this sweep.
     Directory::existing(other)?;
     let other = Directory::open(other, plan)?;
     for name in other.runs()? {
@@ -44,7 +44,7 @@ fn copy(other: &Path, plan: &Plan, store: &Directory) -> Result<(), Error> {
     Ok(())
 }
 
-/// Writes the table if nothing is missing, and notes what the store has.
+/// Writes the table if nothing is missing, and records the state of the store.
 pub(super) fn show(store: &Directory, plan: &Plan, results: &mut Results) -> Result<(), Failure> {
     let merged = plan.merge(|name| store.read_runs(name)).map_err(failure)?;
     results.missing = merged.missing.len();

@@ -1,4 +1,4 @@
-//! `percid sim sweep`: a parameter space into a store of Parquet files.
+//! `percid sim sweep`: simulates a parameter space into a store of Parquet files.
 
 mod figures;
 mod fill;
@@ -39,7 +39,7 @@ fn exit(results: &Results) -> Exit {
     if is_whole { Exit::Complete } else { Exit::Partial }
 }
 
-/// Failures are kept in the store; the first few are told at once.
+/// Prints the first few failures; all are in the store.
 fn tell_of_failures(results: &Results, json: bool) {
     if json {
         return;
@@ -52,7 +52,7 @@ fn tell_of_failures(results: &Results, json: bool) {
     }
 }
 
-/// What a command says of an error of a sweep.
+/// Converts an error of a sweep to a failure of the command.
 fn failure(error: Error) -> Failure {
     match error {
         Error::Io { what, cause } => Failure::Io { what, cause },

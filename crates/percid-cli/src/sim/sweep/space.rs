@@ -1,4 +1,4 @@
-//! The space that the arguments describe.
+//! The parameter space of the arguments.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use percid_sweep::{Grid, Named, Plan, Seeds, Space, Until};
 use super::failure;
 use crate::cli::SweepArguments;
 
-/// The checked space.
+/// Returns the plan of the checked space.
 pub(super) fn plan(arguments: &SweepArguments) -> Result<Plan, Failure> {
     if let Some(path) = &arguments.space {
         let cannot = |cause| Failure::Usage(format!("{}: {cause}", path.display()));

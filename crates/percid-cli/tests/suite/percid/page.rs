@@ -5,12 +5,12 @@ use std::path::Path;
 use percid_browser::{Browser, Scheme};
 
 /// Opens a page in light and dark, on a screen and on a phone: everything is drawn and can be read,
-/// nothing overlaps, is cut off or has to be scrolled. The page stays in the folder.
+/// nothing overlaps, is truncated or has to be scrolled. The page stays in the folder.
 pub(crate) fn look_at(folder: &Path, name: &str, html: &str, charts: usize) {
     look_at_empty(folder, name, html, charts, 0);
 }
 
-/// The same, where nothing is drawn in so many of the charts.
+/// Does the same, if nothing is drawn in `empty` of the charts.
 pub(crate) fn look_at_empty(folder: &Path, name: &str, html: &str, charts: usize, empty: usize) {
     let Some(browser) = Browser::find(folder) else { return };
     for (frame, found) in browser.look_at(name, html) {
@@ -23,12 +23,12 @@ pub(crate) fn look_at_empty(folder: &Path, name: &str, html: &str, charts: usize
     }
 }
 
-/// Below every heading of a section stands what was found.
+/// Checks that every section has a result below its heading.
 pub(crate) fn check_results(html: &str) {
     check_results_but(html, 0);
 }
 
-/// The same, where nothing was found in so many of the sections.
+/// Does the same, if `without` of the sections have no result.
 pub(crate) fn check_results_but(html: &str, without: usize) {
     let sections: Vec<&str> = html.split(" id=\"section-").skip(1).collect();
     assert!(!sections.is_empty(), "there are no sections");

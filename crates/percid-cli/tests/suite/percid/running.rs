@@ -1,4 +1,4 @@
-//! A program that runs: its state, and Ctrl-C.
+//! A running program: its state, and Ctrl-C.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Output, Stdio};
@@ -7,13 +7,13 @@ use std::time::Duration;
 use super::command;
 use super::wait::{ended, until};
 
-/// Starts the program, whose output can be read meanwhile.
+/// Starts the program with readable output.
 pub(crate) fn start(arguments: &str) -> Child {
     let mut command = command(arguments);
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts")
 }
 
-/// Waits until the program has taken over SIGINT, as its status file says.
+/// Waits until the program catches SIGINT, according to its status file.
 pub(crate) fn wait_until_it_listens(child: &Child) {
     until("it listens for SIGINT", || {
         let status = std::fs::read_to_string(format!("/proc/{}/status", child.id()));
@@ -32,23 +32,23 @@ pub(crate) fn has_thread(child: &Child, name: &str) -> bool {
     threads.flatten().any(|thread| name_of(thread).is_ok_and(|of| of.trim_end() == name))
 }
 
-/// The time that the program has spent on CPUs, in user mode.
+/// Returns the user-mode CPU time of the program.
 pub(crate) fn run_time(child: &Child) -> Duration {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).expect("it runs");
     let after_name = stat.rsplit(')').next().expect("fields");
-    // The fourteenth field, of which two are the number and the name; in hundredths of a second.
+    // The fourteenth field; the number and the name are the first two; in hundredths of a second.
     let ticks = after_name.split_whitespace().nth(11).expect("a field");
     Duration::from_millis(10 * ticks.parse::<u64>().expect("a number"))
 }
 
 pub(crate) fn interrupt(child: &Child) {
-    // SAFETY: sends a signal to a child that has not been waited for, so the number is still its
-    // own.
+    // SAFETY: the child has not been waited for, so its process ID is not reused and the signal
+    // reaches it.
     let sent = unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGINT) };
     assert_eq!(sent, 0);
 }
 
-/// Presses Ctrl-C, and waits for the end: exit status 130.
+/// Sends Ctrl-C, and waits for the end: exit status 130.
 pub(crate) fn interrupted(child: Child) -> Output {
     interrupt(&child);
     let output = ended(child);
@@ -57,8 +57,8 @@ pub(crate) fn interrupted(child: Child) -> Output {
     output
 }
 
-/// Reads up to the first line with these words, and says whether there was one. What follows stays
-/// to be read.
+/// Reads up to the first line with these words. Returns `true` if there was one. The rest stays
+/// unread.
 pub(crate) fn reads(from: &mut BufReader<impl Read>, words: &str) -> bool {
     let mut line = String::new();
     while !line.contains(words) {

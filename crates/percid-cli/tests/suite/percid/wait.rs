@@ -1,4 +1,4 @@
-//! Waiting for a state, however long a busy machine takes to come to it.
+//! Waiting for a state, for as long as a busy machine needs to reach it.
 
 use std::iter;
 use std::process::{Child, Output};
@@ -6,12 +6,12 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The last resort: a program that hangs is ended, and a state that never comes is given up.
+/// Time limit: a program that hangs is killed, and a state that is not reached by then is given up.
 const LIMIT: Duration = Duration::from_secs(600);
-/// The time that a command is given first, where more may be needed.
+/// The first time that a command is given, if more may be needed.
 const FIRST: Duration = Duration::from_millis(100);
 
-/// Repeats until there is something.
+/// Repeats an attempt until it succeeds.
 pub(crate) fn until<T>(what: &str, mut attempt: impl FnMut() -> Option<T>) -> T {
     let began = Instant::now();
     loop {
@@ -24,22 +24,22 @@ pub(crate) fn until<T>(what: &str, mut attempt: impl FnMut() -> Option<T>) -> T 
     }
 }
 
-/// Repeats with twice as much time each, until there is something.
+/// Repeats an attempt until it succeeds, each time with twice as much time.
 pub(crate) fn until_enough<T>(what: &str, mut attempt: impl FnMut(Duration) -> Option<T>) -> T {
     let mut lengths = iter::successors(Some(FIRST), |length| length.checked_mul(2));
     until(what, || attempt(lengths.next().expect("time is given up before")))
 }
 
-/// Waits for the end, and reads what was printed.
+/// Waits for the end, and returns the output.
 pub(crate) fn ended(child: Child) -> Output {
     let pid = child.id();
     let (send, receive) = mpsc::channel();
     let waiting = thread::spawn(move || {
-        // Nobody receives it after the limit.
+        // Nothing receives it after the limit.
         let _ = send.send(child.wait_with_output());
     });
     let Ok(output) = receive.recv_timeout(LIMIT) else {
-        // SAFETY: sends a signal to a child for which the other thread waits still.
+        // SAFETY: the other thread still waits for the child, so its process ID is not reused.
         unsafe { libc::kill(pid as libc::pid_t, libc::SIGKILL) };
         panic!("the program has not ended within {LIMIT:?}: the limit of this test is reached");
     };
