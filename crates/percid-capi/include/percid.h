@@ -170,7 +170,7 @@
 
 
 /**
- * Where concurrency IDs come from. The numbers are fixed.
+ * The sources of concurrency IDs. The numbers are fixed.
  */
 typedef enum percid_source {
     /**
@@ -182,17 +182,17 @@ typedef enum percid_source {
      */
     PERCID_SOURCE_TABLE = 2,
     /**
-     * None: the CPU number is a mere hint, and every update is one atomic instruction.
+     * No IDs: the CPU number is a mere hint, and every update is one atomic instruction.
      */
     PERCID_SOURCE_ATOMIC = 3,
 } percid_source;
 
 /**
- * Why the process uses the source that percid_init() returns. The numbers are fixed.
+ * The reason why the process uses the source that percid_init() returns. The numbers are fixed.
  */
 typedef enum percid_choice {
     /**
-     * PERCID_SOURCE, in the environment, asks for it.
+     * The environment variable PERCID_SOURCE requests it.
      */
     PERCID_CHOICE_OVERRIDE = 1,
     /**
@@ -200,25 +200,26 @@ typedef enum percid_choice {
      */
     PERCID_CHOICE_TABLE_WORKS = 2,
     /**
-     * The table does not work here; percid_source_unavailable() says why not.
+     * The table does not work here; percid_source_unavailable() returns the reason.
      */
     PERCID_CHOICE_TABLE_IS_NOT = 3,
     /**
-     * Another thread, or the code that this signal handler interrupted, is choosing right now.
+     * Another thread, or the code that this signal handler interrupted, is currently selecting the
+     * source.
      */
     PERCID_CHOICE_BEING_CHOSEN = 4,
     /**
-     * Whether the kernel aborts critical sections is not known yet; a later use tries again.
+     * It is not known yet if the kernel aborts critical sections; a later use tries again.
      */
     PERCID_CHOICE_NOT_KNOWN_YET = 5,
     /**
-     * For none of the reasons that this version of the interface has a number for.
+     * A reason for which this version of the interface has no number.
      */
     PERCID_CHOICE_OTHER = 6,
 } percid_choice;
 
 /**
- * Why a source cannot be used. The numbers are fixed.
+ * The reason why a source cannot be used. The numbers are fixed.
  */
 typedef enum percid_unavailable {
     /**
@@ -226,7 +227,7 @@ typedef enum percid_unavailable {
      */
     PERCID_UNAVAILABLE_NO = 0,
     /**
-     * No registered rseq area: enum percid_registration, in percid_machine, says more.
+     * No registered rseq area: see `registration` in percid_machine.
      */
     PERCID_UNAVAILABLE_NO_RSEQ = 1,
     /**
@@ -235,7 +236,7 @@ typedef enum percid_unavailable {
     PERCID_UNAVAILABLE_NO_KERNEL_IDS = 2,
     /**
      * The rseq area is shared with another library: in threads that are not registered its mm_cid
-     * says 0.
+     * is 0.
      */
     PERCID_UNAVAILABLE_SHARED_AREA = 3,
     /**
@@ -243,34 +244,35 @@ typedef enum percid_unavailable {
      */
     PERCID_UNAVAILABLE_NO_MEMBARRIER = 4,
     /**
-     * The kernel has the fence and refuses it to this process.
+     * The kernel has the fence, but refuses it to this process.
      */
     PERCID_UNAVAILABLE_MEMBARRIER_REFUSED = 5,
     /**
-     * The kernel does not abort critical sections when it must, so what they count would be lost.
+     * The kernel does not abort critical sections when it must, so updates would be lost.
      */
     PERCID_UNAVAILABLE_SECTIONS_NOT_ABORTED = 6,
     /**
-     * Whether the kernel aborts critical sections could not be found out in the time that a first
-     * use may take. The next use tries again, longer.
+     * The time of a first use was too short to determine if the kernel aborts critical sections.
+     * The next use tries again, longer.
      */
     PERCID_UNAVAILABLE_SECTIONS_NOT_PROBED = 7,
     /**
-     * Whether the kernel aborts critical sections cannot be found out: a child process was refused.
+     * A child process was refused, which is needed to determine if the kernel aborts critical
+     * sections.
      */
     PERCID_UNAVAILABLE_PROBE_REFUSED = 8,
     /**
-     * The memory for the table, or for the copies of all structures, is not available.
+     * The memory for the table, or for the shards of all structures, is not available.
      */
     PERCID_UNAVAILABLE_NO_MEMORY = 9,
     /**
-     * For none of the reasons that this version of the interface has a number for.
+     * A reason for which this version of the interface has no number.
      */
     PERCID_UNAVAILABLE_OTHER = 10,
 } percid_unavailable;
 
 /**
- * Who registers the threads of this process for restartable sequences (rseq).
+ * The component that registers the threads of this process for restartable sequences (rseq).
  */
 typedef enum percid_registration {
     /**
@@ -278,17 +280,17 @@ typedef enum percid_registration {
      */
     PERCID_REGISTRATION_LIBC = 1,
     /**
-     * percid registers each thread when it first needs to, since the C library does not.
+     * percid registers each thread at its first need, because the C library does not.
      */
     PERCID_REGISTRATION_OWN = 2,
     /**
-     * Some library of the program defines the thread-local area __rseq_abi, and percid shares it.
-     * Only PERCID_SOURCE_TABLE works there.
+     * A library of the program defines the thread-local area __rseq_abi, and percid shares it.
+     * Only PERCID_SOURCE_TABLE works then.
      */
     PERCID_REGISTRATION_SHARED = 3,
     /**
-     * Another library has registered an area of its own that cannot be found, and a thread has
-     * only one.
+     * Another library has registered its own area, which cannot be found, and a thread has only
+     * one.
      */
     PERCID_REGISTRATION_TAKEN = 4,
     /**
@@ -300,13 +302,13 @@ typedef enum percid_registration {
      */
     PERCID_REGISTRATION_UNSUPPORTED = 6,
     /**
-     * None that this version of the interface has a number for.
+     * A value for which this version of the interface has no number.
      */
     PERCID_REGISTRATION_OTHER = 7,
 } percid_registration;
 
 /**
- * How the kernel keeps a registered rseq area up to date.
+ * The way in which the kernel updates a registered rseq area.
  */
 typedef enum percid_rseq_mode {
     /**
@@ -318,23 +320,23 @@ typedef enum percid_rseq_mode {
      */
     PERCID_RSEQ_MODE_SINGLE = 1,
     /**
-     * 32 bytes are registered at a kernel that announces more: it rewrites all IDs at every
+     * 32 bytes are registered with a kernel that announces more: it rewrites all IDs at every
      * switch, for libraries that rely on it.
      */
     PERCID_RSEQ_MODE_COMPATIBLE = 2,
     /**
      * More than 32 bytes are registered: IDs are written when they change, and a process that
-     * writes to a field of the kernel's is killed.
+     * writes to one of the kernel's fields is killed.
      */
     PERCID_RSEQ_MODE_FAST = 3,
     /**
-     * None that this version of the interface has a number for.
+     * A value for which this version of the interface has no number.
      */
     PERCID_RSEQ_MODE_OTHER = 4,
 } percid_rseq_mode;
 
 /**
- * The fields of an rseq area: bits.
+ * The fields of an rseq area, as bits.
  */
 typedef enum percid_rseq_field {
     /**
@@ -364,11 +366,11 @@ typedef enum percid_rseq_field {
 } percid_rseq_field;
 
 /**
- * How a kernel hands out its own IDs, PERCID_SOURCE_KERNEL.
+ * The behaviour of a kernel's own IDs, PERCID_SOURCE_KERNEL.
  */
 typedef enum percid_generation {
     /**
-     * It has none.
+     * The kernel has none.
      */
     PERCID_GENERATION_NONE = 0,
     /**
@@ -380,8 +382,8 @@ typedef enum percid_generation {
      */
     PERCID_GENERATION_CACHE_COLD = 2,
     /**
-     * Linux 6.13: cache-local, but never dense again once threads or allowed CPUs have become
-     * fewer.
+     * Linux 6.13: cache-local, but not dense any more after the number of threads or allowed CPUs
+     * has decreased.
      */
     PERCID_GENERATION_NOT_COMPACTING = 3,
     /**
@@ -394,31 +396,31 @@ typedef enum percid_generation {
      */
     PERCID_GENERATION_OWNED = 5,
     /**
-     * None that this version of the interface has a number for.
+     * A value for which this version of the interface has no number.
      */
     PERCID_GENERATION_OTHER = 6,
 } percid_generation;
 
 /**
- * Whether the running kernel aborts critical sections.
+ * Verdict on the kernel's aborts of critical sections.
  */
 typedef enum percid_verdict {
     /**
-     * Too little was seen.
+     * There were too few decided rounds.
      */
     PERCID_VERDICT_UNDECIDED = 0,
     /**
-     * It aborted often enough, of each kind, to be trusted.
+     * The kernel aborted critical sections often enough, in each kind of round.
      */
     PERCID_VERDICT_GOOD = 1,
     /**
-     * It ignored what must abort a section, so updates would be lost.
+     * The kernel ignored an event that must abort a critical section, so updates would be lost.
      */
     PERCID_VERDICT_BAD = 2,
 } percid_verdict;
 
 /**
- * What happens to a record when a ring is full.
+ * The effect of appending a record to a full ring.
  */
 typedef enum percid_overflow {
     /**
@@ -432,12 +434,12 @@ typedef enum percid_overflow {
 } percid_overflow;
 
 /**
- * Which of the published fixes a balancer's scan has. The numbers are fixed.
+ * The set of published fixes in a balancer's scan. The numbers are fixed.
  */
 typedef enum percid_scan_rules {
     /**
-     * Linux 6.4 to 6.6, before the published series: a region that the scanning thread does not use may
-     * never be scanned.
+     * Linux 6.4 to 6.6, before the published series: a region that the scanning thread does not
+     * use may never be scanned.
      */
     PERCID_SCAN_RULES_BASE = 1,
     /**
@@ -445,7 +447,7 @@ typedef enum percid_scan_rules {
      */
     PERCID_SCAN_RULES_SELECTIVE = 2,
     /**
-     * The series and the fixes that followed, as in Linux 6.12. The default.
+     * The series and the later fixes, as in Linux 6.12. The default.
      */
     PERCID_SCAN_RULES_FIXED = 3,
 } percid_scan_rules;
@@ -455,37 +457,38 @@ typedef enum percid_scan_rules {
  */
 typedef enum percid_scan_order {
     /**
-     * By address, from where the last pass ended, as Linux does.
+     * The order of addresses, from the end of the last pass, as in Linux.
      */
     PERCID_SCAN_ORDER_ADDRESS = 1,
     /**
-     * First what the scanning thread uses, then what several threads use, then what any thread
-     * uses, then one region without users. In no kernel.
+     * The order of use: first regions that the scanning thread uses, then those that several
+     * threads use, then those that any thread uses, then one region without users. No kernel does
+     * this.
      */
     PERCID_SCAN_ORDER_ACTIVITY = 2,
 } percid_scan_order;
 
 /**
- * How a balancer learns which threads use a region. The numbers are fixed.
+ * The method by which a balancer detects the threads that use a region. The numbers are fixed.
  */
 typedef enum percid_access {
     /**
-     * The program says so, by percid_region_touch().
+     * The program reports accesses, by percid_region_touch().
      */
     PERCID_ACCESS_REPORTED = 1,
     /**
-     * By faults: armed pages have no access rights.
+     * Page faults: armed pages have no access rights.
      */
     PERCID_ACCESS_TRAPPED = 2,
     /**
-     * By write protection: a thread that writes to an armed page waits until it was noted; reads
-     * are not seen.
+     * Write protection: a thread that writes to an armed page waits until the access is recorded;
+     * reads are not detected.
      */
     PERCID_ACCESS_WRITTEN = 3,
 } percid_access;
 
 /**
- * What an event says. The numbers are fixed; later versions may add some.
+ * The type of an event. The numbers are fixed; later versions may add some.
  */
 typedef enum percid_balancer_event_kind {
     /**
@@ -506,12 +509,12 @@ typedef enum percid_balancer_event_kind {
      */
     PERCID_BALANCER_EVENT_KIND_MOVED = 4,
     /**
-     * The memory of a region is not mapped any more, or something else is mapped there. From now
-     * on the region is left alone: `region`.
+     * The memory of a region is not mapped any more, or other memory is mapped there. From now on
+     * the region is ignored: `region`.
      */
     PERCID_BALANCER_EVENT_KIND_GONE = 5,
     /**
-     * Another SIGSEGV handler has taken the place of percid's: trapped regions are not armed.
+     * Another SIGSEGV handler has replaced percid's: trapped regions are not armed.
      */
     PERCID_BALANCER_EVENT_KIND_HANDLER_REPLACED = 6,
     /**
@@ -521,7 +524,8 @@ typedef enum percid_balancer_event_kind {
 } percid_balancer_event_kind;
 
 /**
- * Why a region was not scanned; but the last one says why it was. The numbers are fixed.
+ * The reason why a region was not scanned, or, for the last one, why it was. The numbers are
+ * fixed.
  */
 typedef enum percid_scan_reason {
     /**
@@ -533,7 +537,7 @@ typedef enum percid_scan_reason {
      */
     PERCID_SCAN_REASON_SHARED_RO = 2,
     /**
-     * It has no access rights, so no access can be seen.
+     * It has no access rights, so no access can be detected.
      */
     PERCID_SCAN_REASON_INACCESSIBLE = 3,
     /**
@@ -541,11 +545,11 @@ typedef enum percid_scan_reason {
      */
     PERCID_SCAN_REASON_SCAN_DELAY = 4,
     /**
-     * It was scanned in this sequence already.
+     * It was already scanned in this scan cycle.
      */
     PERCID_SCAN_REASON_SEQ_COMPLETED = 5,
     /**
-     * The scanning thread did not use it of late.
+     * The scanning thread has not used it recently.
      */
     PERCID_SCAN_REASON_PID_INACTIVE = 6,
     /**
@@ -555,7 +559,7 @@ typedef enum percid_scan_reason {
 } percid_scan_reason;
 
 /**
- * What a family's series are. The numbers are fixed.
+ * The type of a family's series. The numbers are fixed.
  */
 typedef enum percid_metric {
     /**
@@ -567,7 +571,7 @@ typedef enum percid_metric {
      */
     PERCID_METRIC_FLOAT_COUNTER = 2,
     /**
-     * Values that rise and fall: percid_gauge.
+     * Values that increase and decrease: percid_gauge.
      */
     PERCID_METRIC_GAUGE = 3,
     /**
@@ -591,82 +595,83 @@ typedef enum percid_format {
 } percid_format;
 
 /**
- * Keeps memory near the threads that use it, on machines with several nodes (NUMA): the pages of
- * registered regions move to the nodes of their users. Needs no rights, and not the machine-wide
- * switch.
+ * Moves memory to the threads that use it, on machines with several nodes (NUMA): the pages of
+ * registered regions move to the nodes of their users. Needs no privileges, and does not depend on
+ * the machine-wide switch.
  *
- * Now and then it *arms* pages of its regions, so that the next access to each is seen. A page
+ * It regularly *arms* pages of its regions, so that the next access to each is detected. A page
  * that is used from another node twice in a row moves there. Every decision is counted by region
  * and reason.
  *
  * Threads: any number of threads may use it at once. Pages are moved by the balancer's own thread,
- * which percid_balancer_start() starts, or by the caller of percid_balancer_move_batch(); a thread
- * of the program that faults or maps memory meanwhile waits for one batch at most.
+ * which percid_balancer_start() starts, or by the caller of percid_balancer_move_batch(). A thread
+ * of the program that faults or maps memory during that time waits for at most one batch.
  * Signals: only percid_region_touch(), and access to registered memory, are async-signal-safe. The
  * balancer's own thread blocks all signals.
  * Fork: a child has all of the memory. Its balancer does nothing, faults at pages that were armed
  * are caught, and its regions may be unregistered. To balance the child, create another balancer.
- * Cost: with one node nothing is armed, mapped, started or caught. Else about 0.2 us for every
- * page that is armed, and less than 3 % of the time that the process's threads run, together; a
- * copy for every page that moves.
- * Memory: 6.6 bytes a page, or for every 64 KiB of trapped memory, and 4 KiB; none with one node. Leak
- * checkers do not look where handles point: unregister regions and destroy the balancer before
- * they count.
+ * Cost: with one node nothing is armed, mapped, started or caught. With several nodes about 0.2 us
+ * for every page that is armed, and less than 3 % of the total time that the process's threads
+ * run; a copy for every page that moves.
+ * Memory: 6.6 bytes per page, or per 64 KiB of trapped memory, and 4 KiB; none with one node. Leak
+ * checkers do not follow handles: unregister regions and destroy the balancer before they count.
  */
 typedef struct percid_balancer percid_balancer;
 
 /**
- * Counts of values in buckets with upper limits of the program's choice, and their exact sum: a series
- * of a family, on a page a histogram.
+ * Counts of values in buckets with upper limits chosen by the program, and their exact sum: a
+ * series of a family, on a page a histogram.
  *
- * A limit belongs to its bucket, as `le` says. A value that is no number belongs to the last bucket,
- * and makes the sum no number.
+ * A limit belongs to its bucket, like `le`. A value that is not a number belongs to the last
+ * bucket, and makes the sum not a number.
  *
  * Threads: any number of threads may use it at once. Count and sum change in one step.
  * Signals: recording is async-signal-safe and leaves errno alone; reading is not.
- * Memory: for every ID that used it some 24 bytes and 8 for each limit, rounded up to a power of two.
+ * Memory: for every ID that used it about 24 bytes and 8 for each limit, rounded up to a power of
+ * two.
  */
 typedef struct percid_buckets percid_buckets;
 
 /**
- * The consumer of a ring, held: percid_consumer_next() fetches one record after the other.
+ * The held consumer of a ring: percid_consumer_next() fetches one record after the other.
  *
- * Threads: a consumer may be handed from one thread to another, and is used by one at a time.
- * While it is open, percid_ring_poll() answers -EBUSY.
- * Fork: the child has a copy, with which it may go on with its copy of the records; then it must
- * not open another one. If a thread of the parent was in percid_consumer_next(), the record that it
- * was fetching may be missed, and the child's copy begins a new round.
- * Memory: some hundred bytes, and as many as the longest record that it has fetched.
+ * Threads: a consumer may be passed from one thread to another, and is used by one at a time.
+ * While it is open, percid_ring_poll() returns -EBUSY.
+ * Fork: the child has a copy, with which it may continue to read its copy of the records; then it
+ * must not open another one. If a thread of the parent was in percid_consumer_next(), the record
+ * that it was fetching may be missed, and the child's copy begins a new round.
+ * Memory: about a hundred bytes, and as many as the longest record that it has fetched.
  */
 typedef struct percid_consumer percid_consumer;
 
 /**
- * The series of one metric, told apart by the values of its labels; made by percid_family_create().
+ * The series of one metric, distinguished by the values of its labels; created by
+ * percid_family_create().
  *
- * percid_family_counter() and its sisters find the series of some values, or make it. What they store
- * stays good until the registry is destroyed: a program that knows the values beforehand looks it up
- * once and keeps it.
+ * percid_family_counter() and the similar functions find the series with the given values, or
+ * create it. The stored pointer is valid until the registry is destroyed: a program that knows the
+ * values beforehand looks the series up once and keeps the pointer.
  *
- * Cost: values that this CPU has seen before are found in memory of this CPU, by their hash and a
- * comparison, without a locked instruction: some 30 ns for two short values. Others are looked for in
- * a map, under a lock.
- * Limit: there are as many series as the settings say, and one more for all that is beyond: its labels
- * all have the settings' overflow value. So nothing is lost, and whoever sends a server ever new values
- * does not fill its memory.
+ * Cost: values that this CPU has used before are found in memory of this CPU, by their hash and a
+ * comparison, without a locked instruction: about 30 ns for two short values. Others are looked up
+ * in a map, under a lock.
+ * Limit: the settings limit the number of series. One more series contains everything beyond the
+ * limit: its labels all have the settings' overflow value. So nothing is lost, and a client that
+ * always sends new values does not fill a server's memory.
  * Threads: any number of threads may use it at once.
- * Signals: not for signal handlers. What is kept may be used there as its type says.
- * Fork: what is kept counts in the child. In the child of a process that had several threads, looking
- * up values that are new to a CPU, and making a page, may wait for ever: another thread may have held
- * the lock.
- * Memory: for each series some 150 bytes, its values, and what its type takes; for each ID that looked it
- * up some 100 bytes more, for 8192 series at most.
+ * Signals: not for signal handlers. A stored series may be used there as its type permits.
+ * Fork: stored series count in the child. In the child of a process that had several threads,
+ * looking up values that are new to a CPU, and making a page, may wait forever: another thread may
+ * have held the lock.
+ * Memory: for each series about 150 bytes, its values, and the memory of its type; for each ID
+ * that looked it up about 100 bytes more, for at most 8192 series.
  */
 typedef struct percid_family percid_family;
 
 /**
  * A sum of floats that only grows, such as seconds: a series of a family.
  *
- * Every CPU adds to memory of its own. Each CPU's sum is rounded as floats are, and so is their
+ * Every CPU adds to its own memory. Each CPU's sum is rounded as floats are, and so is their
  * total.
  *
  * Threads: any number of threads may use it at once.
@@ -675,26 +680,26 @@ typedef struct percid_family percid_family;
 typedef struct percid_float_counter percid_float_counter;
 
 /**
- * A value that is set, and that rises and falls: a series of a family.
+ * A value that can be set, increased and decreased: a series of a family.
  *
  * Threads: any number of threads may use it at once. A change that runs at the same time as
- * percid_gauge_set() comes before it or after it, and is never done half.
+ * percid_gauge_set() is applied before or after it, and never partially.
  * Signals: percid_gauge_add() is async-signal-safe and leaves errno alone; the rest is not.
- * Cost: additions go to memory of the CPU. Setting takes a lock: a value that all threads set is shared
- * by its nature.
+ * Cost: additions go to memory of the CPU. Setting takes a lock, because all threads set the same
+ * value.
  */
 typedef struct percid_gauge percid_gauge;
 
 /**
- * The memory of all IDs of a source, where all structures have their copies, as regions of a
+ * The memory of all IDs of a source, which contains their parts of all structures, as regions of a
  * balancer, from percid_id_regions_register() to percid_id_regions_unregister().
  *
- * Such memory lies on the node where it was first used. An ID stays with its CPU, but not for ever:
- * a thread that moves to another node and takes over an ID there finds its counters far away.
+ * Such memory is on the node where it was first used. An ID stays with its CPU, but not forever: a
+ * thread that moves to another node and takes over an ID there uses counters on a remote node.
  *
  * Threads: any number of threads may use it at once.
  * Signals: percid_id_regions_touch() is async-signal-safe; the rest is not.
- * Fork: in the child nothing is armed any more.
+ * Fork: in the child no page is armed any more.
  */
 typedef struct percid_id_regions percid_id_regions;
 
@@ -704,22 +709,22 @@ typedef struct percid_id_regions percid_id_regions;
  *
  * Threads: any number of threads may use it at once.
  * Signals: percid_pool_regions_touch() is async-signal-safe; the rest is not.
- * Fork: in the child nothing is armed any more.
+ * Fork: in the child no page is armed any more.
  */
 typedef struct percid_pool_regions percid_pool_regions;
 
 /**
- * Memory that a balancer looks after, from percid_region_register() to percid_region_unregister().
+ * Memory that a balancer manages, from percid_region_register() to percid_region_unregister().
  *
  * Threads: any number of threads may use it at once.
  * Signals: percid_region_touch() is async-signal-safe and leaves errno alone; the rest is not.
- * Fork: in the child nothing is armed any more. An armed page is disarmed when it is touched.
- * Memory: 6.6 bytes a page, or for every 64 KiB of trapped memory, and 4 KiB; none with one node.
+ * Fork: in the child no page is armed any more. An armed page is disarmed when it is touched.
+ * Memory: 6.6 bytes per page, or per 64 KiB of trapped memory, and 4 KiB; none with one node.
  */
 typedef struct percid_region percid_region;
 
 /**
- * The metrics of one page: families, and what a server shows of them.
+ * The metrics of one page: families, and the page that a server shows of them.
  *
  *     percid_registry_create(&registry);
  *     percid_family_create(&requests, registry, &settings, sizeof settings);
@@ -727,84 +732,83 @@ typedef struct percid_region percid_region;
  *     percid_counter_add(counter, 1);
  *     length = percid_registry_render(registry, PERCID_FORMAT_TEXT, page, sizeof page);
  *
- * Threads: any number of threads may use it at once. Nobody who counts waits for a page.
+ * Threads: any number of threads may use it at once. Updates never wait for a page.
  * Signals: not for signal handlers.
- * Fork: as percid_family.
+ * Fork: the same as for percid_family.
  */
 typedef struct percid_registry percid_registry;
 
 /**
- * What a balancer had done and seen at some time. It belongs to the caller who made it, and does
- * not change; any number of threads may read it.
+ * The actions and observations of a balancer until some time. A report belongs to its creator, and
+ * does not change; any number of threads may read it.
  */
 typedef struct percid_report percid_report;
 
 /**
- * What a histogram had recorded at some time: 29.5 KiB that belong to the caller.
+ * The content of a histogram at one time: 29.5 KiB that belong to the caller.
  *
- * Functions that change one must not run at the same time as others on the same one.
+ * Functions that change a snapshot must not run at the same time as others on the same one.
  */
 typedef struct percid_snapshot percid_snapshot;
 
 /**
- * How often the slow path of percid's table ran in this process, and what it took from whom. It
- * may grow.
+ * Statistics of the slow path of percid's table in this process. The structure may grow.
  *
- * A program whose threads wander sees by two of these, a second apart, what its IDs cost: a slow
- * path takes 1 us or less, a steal from a CPU that runs the process some 10 us. A child of fork()
- * starts at zero.
+ * The difference of two of these, taken a second apart, shows the cost of IDs for a program whose
+ * threads move between CPUs: a slow path takes 1 us or less, a steal from a CPU that runs the
+ * process about 10 us. A child of fork() starts at zero.
  */
 typedef struct percid_activity {
     /**
-     * IDs given to CPUs that had none: the slow paths that succeeded.
+     * IDs assigned to CPUs that had none: the slow paths that succeeded.
      */
     uint64_t given;
     /**
-     * Of these, the ones taken from another CPU, with a fence of that CPU.
+     * The assigned IDs that were stolen from another CPU, with a fence of that CPU.
      */
     uint64_t stolen;
     /**
-     * IDs taken back because they had expired or lay above the bound.
+     * IDs that were evicted because they had expired or were above the bound.
      */
     uint64_t evicted;
     /**
-     * Fences of all CPUs for that.
+     * Fences of all CPUs for evictions.
      */
     uint64_t evictions;
     /**
-     * IDs held by CPUs at the moment.
+     * IDs currently held by CPUs.
      */
     uint32_t held;
     /**
-     * New IDs are below this at the moment.
+     * The current limit of IDs: new IDs are below it.
      */
     uint32_t max_nr_cid;
 } percid_activity;
 
 /**
- * Addresses.
+ * A range of addresses.
  */
 typedef struct percid_range {
     /**
-     * The first one.
+     * The first address.
      */
     void *start;
     /**
-     * How many bytes.
+     * Number of bytes.
      */
     size_t bytes;
 } percid_range;
 
 /**
- * Everything that percid's choices depend on. It may grow.
+ * All properties that percid's choices depend on. The structure may grow.
  */
 typedef struct percid_machine {
     /**
-     * The kernel's release, such as "6.18.44"; empty if it does not say.
+     * The kernel's release, such as "6.18.44"; empty if unknown.
      */
     char kernel_release[72];
     /**
-     * The processor's name, as /proc/cpuinfo has it; empty if it has none.
+     * The processor's name from /proc/cpuinfo; empty if it has none.
      */
     char cpu_model[128];
     /**
@@ -812,19 +816,19 @@ typedef struct percid_machine {
      */
     char arch[16];
     /**
-     * Who registers the threads: one of enum percid_registration.
+     * The component that registers the threads: one of enum percid_registration.
      */
     int registration;
     /**
-     * The kernel's errno if that is PERCID_REGISTRATION_REFUSED, else 0.
+     * The kernel's errno if `registration` is PERCID_REGISTRATION_REFUSED, otherwise 0.
      */
     int registration_error;
     /**
-     * How many bytes are registered for the calling thread; 0 if none.
+     * Number of bytes that are registered for the calling thread; 0 if none.
      */
     uint32_t rseq_registered_size;
     /**
-     * How the kernel keeps them up to date: one of enum percid_rseq_mode.
+     * The kernel's way to update them: one of enum percid_rseq_mode.
      */
     int rseq_mode;
     /**
@@ -832,11 +836,12 @@ typedef struct percid_machine {
      */
     uint32_t rseq_fields;
     /**
-     * The size of the fields this kernel fills, in bytes; 0 on kernels that do not say.
+     * The size of the fields that this kernel fills, in bytes; 0 on kernels that do not report it.
      */
     uint32_t rseq_feature_size;
     /**
-     * The alignment this kernel wants of larger areas, in bytes; 0 on kernels that do not say.
+     * The alignment that this kernel requires for larger areas, in bytes; 0 on kernels that do not
+     * report it.
      */
     uint32_t rseq_align;
     /**
@@ -848,38 +853,39 @@ typedef struct percid_machine {
      */
     uint32_t membarrier_commands;
     /**
-     * 1 if the private expedited rseq flavour, which aborts critical sections, is among them.
+     * 1 if the commands include the private expedited rseq flavour, which aborts critical
+     * sections.
      */
     int membarrier_rseq;
     /**
-     * 1 if it can fence one CPU alone.
+     * 1 if that flavour can fence a single CPU.
      */
     int membarrier_per_cpu;
     /**
-     * How the kernel's own IDs behave, as its release suggests: one of enum percid_generation. A
-     * hint: distributions take changes of the scheduler back into older releases.
+     * The expected behaviour of the kernel's own IDs for its release: one of enum
+     * percid_generation. It is a hint: distributions backport scheduler changes to older releases.
      */
     int generation;
     /**
-     * How many CPUs may ever exist.
+     * Number of CPUs that may ever exist.
      */
     uint32_t possible_cpus;
     /**
-     * The largest number of one.
+     * The largest number of a CPU that may ever exist.
      */
     uint32_t last_possible_cpu;
     /**
-     * How many CPUs the calling thread may run on.
+     * Number of CPUs on which the calling thread may run.
      */
     uint32_t allowed_cpus;
 } percid_machine;
 
 /**
- * One CPU and whom it shares with. It may grow.
+ * One CPU and its position in the topology. The structure may grow.
  */
 typedef struct percid_cpu {
     /**
-     * The kernel's number of it.
+     * The kernel's number of the CPU.
      */
     uint32_t number;
     /**
@@ -887,12 +893,12 @@ typedef struct percid_cpu {
      */
     int allowed;
     /**
-     * The smallest CPU of its core; -1 if the kernel does not say, of one that is unplugged for
-     * instance.
+     * The smallest CPU of its core; -1 if the kernel does not report it, for instance if the CPU
+     * is unplugged.
      */
     int32_t core;
     /**
-     * The smallest CPU behind its last-level cache, or -1.
+     * The smallest CPU that shares its last-level cache, or -1.
      */
     int32_t l3;
     /**
@@ -902,25 +908,25 @@ typedef struct percid_cpu {
 } percid_cpu;
 
 /**
- * What became of the tries of one kind.
+ * Outcomes of the rounds of one kind.
  */
 typedef struct percid_aborts {
     /**
-     * The section was aborted, as it must be.
+     * Rounds in which the critical section was aborted, as required.
      */
     uint64_t aborted;
     /**
-     * The section went on as if nothing had happened: the kernel's fault.
+     * Rounds in which the critical section continued without an abort: a kernel bug.
      */
     uint64_t ignored;
     /**
-     * Nothing can be said: the thread was moved, or nothing happened in time.
+     * Undecided rounds: the thread was moved, or nothing happened in time.
      */
     uint64_t undecided;
 } percid_aborts;
 
 /**
- * What a probe of the kernel saw. It may grow.
+ * Result of a probe of the kernel. The structure may grow.
  */
 typedef struct percid_probe {
     /**
@@ -928,25 +934,25 @@ typedef struct percid_probe {
      */
     struct percid_aborts fences;
     /**
-     * Fences of the section's CPU alone.
+     * Fences of the critical section's CPU only.
      */
     struct percid_aborts fences_of_one_cpu;
     /**
-     * Preemptions on the section's CPU.
+     * Preemptions on the critical section's CPU.
      */
     struct percid_aborts preemptions;
     /**
-     * What follows from it: one of enum percid_verdict.
+     * The verdict: one of enum percid_verdict.
      */
     int verdict;
     /**
-     * 0.
+     * Always 0.
      */
     int reserved;
 } percid_probe;
 
 /**
- * A signed 64-bit counter that every CPU updates in memory of its own.
+ * A signed 64-bit counter that every CPU updates in its own memory.
  *
  * It is valid when all its bytes are zero: initialise it with PERCID_COUNTER_INIT, statically or
  * otherwise, or with calloc(). It may be moved (but not copied) while no thread uses it.
@@ -954,24 +960,22 @@ typedef struct percid_probe {
  * Threads: any number of threads may use it at once. An increment is never lost and never counted
  * twice.
  * Signals: everything but percid_counter_destroy() is async-signal-safe and leaves errno alone.
- * Fork: the child's counter starts with the value the parent had, on memory of its own.
- * Overflow: values wrap around at 64 bits (at 60 bits for a counter that found no memory for
- * copies).
+ * Fork: the child's counter starts with the parent's value, on its own memory.
+ * Overflow: values wrap around at 64 bits (at 60 bits for a counter that found no memory for IDs).
  * Memory: these 8 bytes, and 8 bytes for every ID that used it, page by page.
  */
 typedef struct percid_counter {
     /**
-     * The library's business.
+     * Private to the library.
      */
     uint64_t word;
 } percid_counter;
 
 /**
- * A histogram of unsigned 64-bit values that every CPU updates in memory of its own.
+ * A histogram of unsigned 64-bit values that every CPU updates in its own memory.
  *
- * Values below 128 have a bucket each; from there on 64 buckets lie between two powers of two.
- * What is reported for a value is the middle of its bucket, at most 1/128 of the value away from
- * it.
+ * Values below 128 have a bucket each; above that there are 64 buckets between two powers of two.
+ * The reported value is the middle of the bucket, at most 1/128 of the value away from it.
  *
  * It is valid when all its bytes are zero: initialise it with PERCID_HISTOGRAM_INIT, or with
  * calloc(). It may be moved (but not copied) while no thread uses it.
@@ -979,13 +983,13 @@ typedef struct percid_counter {
  * Threads: any number of threads may use it at once. A record is never lost and never counted
  * twice.
  * Signals: recording is async-signal-safe and leaves errno alone; the rest is not.
- * Fork: the child's histogram starts with the parent's counts, on memory of its own.
- * Memory: these 8 bytes, and address space for 3776 buckets (29.5 KiB) for every ID, of which the
- * pages that are touched cost memory: values within a factor of 256 touch one or two.
+ * Fork: the child's histogram starts with the parent's counts, on its own memory.
+ * Memory: these 8 bytes, and address space for 3776 buckets (29.5 KiB) for every ID. Only touched
+ * pages cost memory: values within a factor of 256 touch one or two.
  */
 typedef struct percid_histogram {
     /**
-     * The library's business.
+     * Private to the library.
      */
     uint64_t word;
 } percid_histogram;
@@ -995,95 +999,95 @@ typedef struct percid_histogram {
  */
 typedef struct percid_bucket {
     /**
-     * The smallest value that belongs to it.
+     * The smallest value of the bucket.
      */
     uint64_t low;
     /**
-     * The largest value that belongs to it.
+     * The largest value of the bucket.
      */
     uint64_t high;
     /**
-     * How many values it has.
+     * Number of values in the bucket.
      */
     uint64_t count;
 } percid_bucket;
 
 /**
- * A list of pointers, last in, first out, of which every CPU has a part of its own.
+ * A list of pointers, last in, first out, with a separate shard for every CPU.
  *
  * Made by percid_stack_create(), or of static storage: `static percid_stack free_list =
  * PERCID_STACK_INIT(64);`.
  *
- * What one CPU pushes it pops again, warm in its cache, without a locked instruction. A CPU whose
- * part is full moves a batch of up to 30 items to a list that all CPUs share; one whose part is
- * empty fetches a batch from there.
+ * A CPU pops the items that it pushed, while they are in its cache, without a locked instruction.
+ * A CPU whose shard is full moves a batch of up to 30 items to a list that all CPUs share; one
+ * whose shard is empty fetches a batch from there.
  *
  * Threads: any number of threads may use it at once. No item is lost or handed out twice.
  * Signals: pushing and popping is async-signal-safe; the rest is not.
- * Fork: the child has a copy of everything but the items that other threads of the parent were
+ * Fork: the child has a copy of everything except the items that other threads of the parent were
  * moving.
- * Memory: 256 bytes; 8 * (capacity + 1) bytes for every ID that used it, rounded up to a power of two; 256
- * bytes for every 30 items of the shared list. Leak checkers do not look there: drain a stack
- * before they count.
+ * Memory: 256 bytes; 8 * (capacity + 1) bytes for every ID that used it, rounded up to a power of
+ * two; 256 bytes for every 30 items of the shared list. Leak checkers do not scan this memory:
+ * drain a stack before they count.
  */
 typedef struct PERCID_ALIGNED(64) percid_stack {
     /**
-     * The library's business, all of it.
+     * Private to the library.
      */
     uint64_t word;
     /**
-     * The items that every ID keeps at most.
+     * Maximum number of items of every ID.
      */
     uint64_t capacity;
     /**
-     * The items of the shared list, at most and about.
+     * Approximate maximum number of items in the shared list.
      */
     size_t shared;
     /**
-     * The rest.
+     * Private to the library.
      */
     uint64_t rest[29];
 } percid_stack;
 
 /**
- * A pool of objects of one size, of which every CPU keeps some of its own.
+ * A pool of objects of one size, some of which every CPU keeps for itself.
  *
  * Made by percid_pool_create(), or of static storage: `static percid_pool pages =
  * PERCID_POOL_INIT(4096, 4096, 64);`.
  *
- * An object that is put is what the next percid_pool_get() on this CPU gets, warm in its cache.
- * Every object has a header of 16 bytes in front, which is checked: an object that is put twice,
- * into another pool, or after its pool was destroyed, is refused. (Two threads that put one object
- * at the very same time are not seen.)
+ * The next percid_pool_get() on this CPU returns the object that was put last, which is still in
+ * the CPU's cache. Every object has a header of 16 bytes before it, which is checked: an object
+ * that is put twice, into another pool, or after its pool was destroyed, is refused. (Two threads
+ * that put one object at the very same time are not detected.)
  *
- * Threads: any number of threads may use it at once, and put what others got. No object is lent to
- * two.
+ * Threads: any number of threads may use it at once, and put objects that others got. No object is
+ * returned to two users.
  * Signals: getting and putting is async-signal-safe; the rest is not.
- * Fork: the child has copies of the objects, in a pool of its own, except of those that other
- * threads of the parent were moving.
- * Memory: slabs of 64 KiB, or of as many times that as eight objects need, from the kernel, whose
- * pages cost memory when they are touched. They go back when a drain finds all objects of a slab
- * idle, and with the pool; their address space stays.
+ * Fork: the child has copies of the objects, in its own pool, except of those that other threads
+ * of the parent were moving.
+ * Memory: slabs of 64 KiB, or the multiple of that which eight objects need, from the kernel,
+ * whose pages cost memory when they are touched. They are freed when a drain finds all objects of
+ * a slab idle, and with the pool; their address space stays.
  */
 typedef struct PERCID_ALIGNED(64) percid_pool {
     /**
-     * The library's business, all of it.
+     * Private to the library.
      */
     uint64_t word;
     /**
-     * The idle objects that every ID keeps at most.
+     * Maximum number of idle objects of every ID.
      */
     uint64_t capacity;
     /**
-     * The idle objects that IDs share, at most and about.
+     * Approximate maximum number of idle objects that IDs share.
      */
     size_t shared;
     /**
-     * More of the idle objects.
+     * Private to the library.
      */
     uint64_t idle[29];
     /**
-     * What the pool's objects are recognised by.
+     * The number that identifies the pool's objects.
      */
     uint64_t number;
     /**
@@ -1095,45 +1099,45 @@ typedef struct PERCID_ALIGNED(64) percid_pool {
      */
     size_t align;
     /**
-     * The rest.
+     * Private to the library.
      */
     uint64_t rest[5];
 } percid_pool;
 
 /**
- * A value for every CPU that asks for one, to be used by any function.
+ * A value for every CPU that requests one, which any function may use.
  *
  * Made by percid_local_create(), or of static storage: `static percid_local hits =
  * PERCID_LOCAL_INIT(sizeof(struct hits), 8, NULL, NULL, NULL);`.
  *
- * percid_local_with() lends the CPU's value out under a lock that takes no locked instruction, and
- * so do percid_local_acquire() and percid_local_release(); the others reach all values, and stop
- * the CPUs for a moment by a fence.
+ * percid_local_with() passes the CPU's value to a function under a lock that takes no locked
+ * instruction, and so do percid_local_acquire() and percid_local_release(). The other functions
+ * access all values, and interrupt the CPUs for a moment by a fence.
  *
  * Threads: any number of threads may use it at once. No two callbacks ever have the same value at
  * the same time.
- * Which value: any. A thread gets the value of the CPU that it is on when it asks, and keeps it to
- * the end of the callback. Where another thread is using that value (a thread that was preempted
- * inside its callback, the caller itself further up its stack), it gets an extra one, and one is
- * made if need be. There are at most as many extra ones as callbacks were ever active at the same
- * time.
- * Signals: percid_local_with() is async-signal-safe as far as its callback is, once the values it
- * finds have been made; a new one is allocated by malloc().
- * Fork: the child has a copy of every value. Those that other threads of the parent were using are
- * lost to it: percid_local_with() uses others, and the first call of the rest waits for them for
- * about a second each, unless the child has one thread only, and passes them by. Values that the
- * forking thread was using go back when it gives them back.
- * Memory: 320 bytes; the size of a value, rounded up to a multiple of 128 bytes, and 128 bytes (or
- * its alignment, if that is more), for every ID that used it and for every extra one, and at least
- * a page for an extra one. Leak checkers do not look there: drain before they count.
+ * Value: a thread gets the value of its current CPU, and keeps it to the end of the callback, even
+ * if it moves. If another user has that value (a thread that was preempted inside its callback, or
+ * the caller itself further up its stack), the thread gets an extra one, which is made if needed.
+ * There are at most as many extra values as callbacks were ever active at the same time.
+ * Signals: percid_local_with() is async-signal-safe if its callback is, and if the value exists
+ * already; a new one is allocated by malloc().
+ * Fork: the child has a copy of every value. Values that other threads of the parent were using
+ * are lost to it: percid_local_with() uses others. The first call of the other functions waits
+ * about a second for each of them, unless the child has one thread only, and skips them. Values
+ * that the forking thread was using are available again when it releases them.
+ * Memory: 320 bytes, and memory for every ID that used it and for every extra value. The latter is
+ * the size of a value, rounded up to a multiple of 128 bytes, and 128 bytes (or its alignment, if
+ * that is more); for an extra value it is at least a page. Leak checkers do not scan this memory:
+ * drain before they count.
  */
 typedef struct PERCID_ALIGNED(64) percid_local {
     /**
-     * The library's business, all of it.
+     * Private to the library.
      */
     uint64_t word;
     /**
-     * More of it.
+     * Private to the library.
      */
     uint64_t values[31];
     /**
@@ -1145,7 +1149,7 @@ typedef struct PERCID_ALIGNED(64) percid_local {
      */
     size_t align;
     /**
-     * Makes a value of zeros, if that is not enough.
+     * Initialises a zeroed value, if zeros are not enough.
      */
     int (*make)(void *value, void *context);
     /**
@@ -1153,56 +1157,56 @@ typedef struct PERCID_ALIGNED(64) percid_local {
      */
     void (*drop)(void *value, void *context);
     /**
-     * What both are called with.
+     * The argument of both functions.
      */
     void *context;
     /**
-     * The rest.
+     * Private to the library.
      */
     uint64_t rest[3];
 } percid_local;
 
 /**
- * A ring of byte records for every CPU, emptied by one consumer at a time.
+ * A ring of byte records for every CPU, drained by one consumer at a time.
  *
  * Made by percid_ring_create(), or of static storage: `static percid_ring events =
  * PERCID_RING_INIT(65536, PERCID_OVERFLOW_OVERWRITE_OLDEST);`.
  *
  * Threads: any number of threads may append at once.
- * Order: records of one ID come in the order in which they were appended. Between IDs there is no
- * order, and a thread that moves to another CPU appends to another ID's ring: put a time into the
- * record if order matters.
+ * Order: records of one ID are delivered in the order in which they were appended. Between IDs
+ * there is no order, and a thread that moves to another CPU appends to another ID's ring: add a
+ * time to the record if order matters.
  * Loss: a record is delivered once or counted as lost once.
  * Signals: appending is async-signal-safe and does not wait; the rest is not.
  * Fork: the child has a copy of the records that were not consumed yet.
- * Memory: 128 bytes; for every ID that used it 192 bytes and as much of the ring as was ever written, page by
- * page.
+ * Memory: 128 bytes; for every ID that used it 192 bytes and the part of the ring that was ever
+ * written, page by page.
  */
 typedef struct PERCID_ALIGNED(64) percid_ring {
     /**
-     * The library's business, all of it.
+     * Private to the library.
      */
     uint64_t word;
     /**
-     * The bytes of every ID.
+     * Number of bytes of every ID.
      */
     uint64_t capacity;
     /**
-     * What happens when they are full: one of enum percid_overflow.
+     * The effect of appending to a full ring: one of enum percid_overflow.
      */
     uint32_t overflow;
     /**
-     * The rest.
+     * Private to the library.
      */
     uint32_t rest[27];
 } percid_ring;
 
 /**
- * A record as the consumer gets it.
+ * A record in the form that the consumer receives.
  */
 typedef struct percid_event {
     /**
-     * The ID in whose ring it was; -1 if it was appended without one.
+     * The ID whose ring contained it; -1 if it was appended without one.
      */
     int64_t id;
     /**
@@ -1210,67 +1214,66 @@ typedef struct percid_event {
      */
     uint64_t number;
     /**
-     * The bytes that were appended, aligned to 8: good until the callback returns, or the next call
-     * for the consumer.
+     * The appended bytes, aligned to 8: valid until the callback returns, or the next call for the
+     * consumer.
      */
     const void *bytes;
     /**
-     * How many.
+     * Number of bytes.
      */
     size_t length;
 } percid_event;
 
 /**
- * Which IDs have something to flush: a cache that is not empty, a batch that is pending, an epoch
- * that is pinned.
+ * The set of IDs that have data to flush: a cache that is not empty, a pending batch, a pinned
+ * epoch.
  *
  * Made by percid_mask_create(), or of static storage: `static percid_mask active =
  * PERCID_MASK_INIT;`.
  *
- * Order: store what the mark announces before percid_mask_mark(). Then a drain that begins after
- * it has returned visits the ID and finds what was stored, unless another drain has taken the
- * mark, which then finds it. What is published while a drain runs is marked for the next one.
- * Stale marks are possible and cost a needless visit. No ID is visited that is larger than all
- * that were ever marked. If the memory for IDs from 512 on is refused, all of them up to the
- * largest that was marked are visited by every drain, and are members for
+ * Order: store the data that the mark announces before percid_mask_mark(). Then a drain that
+ * begins after that call has returned visits the ID and finds the data, unless another drain has
+ * taken the mark, which then finds it. Data that is published while a drain runs is marked for the
+ * next one. Stale marks are possible and cost an unnecessary visit. No ID is visited that is
+ * larger than all that were ever marked. If the memory for IDs from 512 on is refused, every drain
+ * visits all of them up to the largest marked one, and they are members for
  * percid_mask_is_marked().
  * Threads: any number of threads may use it at once.
- * Signals: marking is async-signal-safe and leaves errno alone; draining is as far as its callback
- * is.
- * Fork: the child's mask is the parent's, but for members that another thread of the parent had
- * taken out and not visited yet.
+ * Signals: marking is async-signal-safe and leaves errno alone; draining is if its callback is.
+ * Fork: the child's mask is the parent's, except for members that another thread of the parent had
+ * removed and not visited yet.
  * Memory: 192 bytes; 1 KiB more once an ID of 512 or more is marked.
  */
 typedef struct PERCID_ALIGNED(64) percid_mask {
     /**
-     * The library's business, all of it: a bit for each of the first 512 IDs.
+     * Private to the library: a bit for each of the first 512 IDs.
      */
     uint64_t marked[8];
     /**
-     * The rest.
+     * Private to the library.
      */
     uint64_t rest[16];
 } percid_mask;
 
 /**
  * The constants and rules of a balancer, filled by percid_balancer_settings_init() and then
- * changed as wanted.
+ * changed as required.
  *
- * Later versions may add members at the end. Those of the scan have the published values at first
- * (Linux 6.7, commits 9ae5c00ea2e6 to ef4e0604996f).
+ * Later versions may add members at the end. The defaults of the scan's members are the published
+ * values (Linux 6.7, commits 9ae5c00ea2e6 to ef4e0604996f).
  */
 typedef struct percid_balancer_settings {
     /**
-     * The size of this structure in bytes, which percid_balancer_settings_init() stores. Leave it
-     * alone.
+     * The size of this structure in bytes, which percid_balancer_settings_init() stores. Do not
+     * change it.
      */
     size_t size;
     /**
-     * A new region is left alone for this long, in nanoseconds; 1 s.
+     * Age at which a new region is scanned first, in nanoseconds; 1 s.
      */
     uint64_t scan_delay_ns;
     /**
-     * What a pass may arm, in bytes; 256 MiB. It may look at eight times as much.
+     * Maximum amount that a pass arms, in bytes; 256 MiB. It may examine eight times as much.
      */
     uint64_t scan_size;
     /**
@@ -1278,26 +1281,25 @@ typedef struct percid_balancer_settings {
      */
     uint64_t period_min_ns;
     /**
-     * The longest, in nanoseconds; 60 s.
+     * The longest such time, in nanoseconds; 60 s.
      */
     uint64_t period_max_ns;
     /**
-     * What may be armed a second, in bytes; 2560 MiB.
+     * Maximum amount to arm per second, in bytes; 2560 MiB.
      */
     uint64_t max_rate;
     /**
-     * What one system call may move at most, in bytes: for as long as it takes, threads of the
-     * program may have to wait for a page fault or a mapping of their own. 8 MiB, percid's own
-     * value.
+     * Maximum amount that one system call moves, in bytes: during the call, threads of the program
+     * may have to wait for a page fault or their own mapping. 8 MiB, percid's own value.
      */
     uint64_t batch;
     /**
-     * About how long one system call may move pages, in nanoseconds: earlier calls decide how many
-     * pages that is, 64 KiB at the least. 10 ms, percid's own value.
+     * Approximate maximum time for which one system call moves pages, in nanoseconds: earlier
+     * calls determine the number of pages, at least 64 KiB. 10 ms, percid's own value.
      */
     uint64_t batch_time_ns;
     /**
-     * What may be moved a second, in bytes; 2560 MiB, percid's own value.
+     * Maximum amount to move per second, in bytes; 2560 MiB, percid's own value.
      */
     uint64_t bandwidth;
     /**
@@ -1306,22 +1308,22 @@ typedef struct percid_balancer_settings {
      */
     int backoff;
     /**
-     * The bits of the sets of threads that used a region of late: 64, as published, or 128.
+     * Number of bits in the sets of recent threads of a region: 64, as published, or 128.
      */
     int width;
     /**
-     * In which order regions are visited: one of enum percid_scan_order;
+     * The order in which regions are visited: one of enum percid_scan_order;
      * PERCID_SCAN_ORDER_ADDRESS.
      */
     int order;
     /**
      * Not 0: windows of activity end also for regions that the scanning thread does not use. 1.
-     * This and what follows are the rules of the scan, which
-     * percid_balancer_settings_set_rules() sets as Linux has them.
+     * This and the following five members are the rules of the scan, which
+     * percid_balancer_settings_set_rules() sets as in Linux.
      */
     int window_before_test;
     /**
-     * Not 0: no region is scanned twice in a sequence. 1.
+     * Not 0: no region is scanned twice in a scan cycle. 1.
      */
     int once_per_sequence;
     /**
@@ -1334,40 +1336,40 @@ typedef struct percid_balancer_settings {
      */
     int force_inactive;
     /**
-     * Not 0: activity does not count in the region's own first two sequences, instead of the
+     * Not 0: activity does not count in the region's own first two scan cycles, instead of the
      * process's. 1.
      */
     int own_first_sequences;
     /**
-     * Not 0: a region that was left out for more sequences than there are threads is scanned. 1.
+     * Not 0: a region that was left out for more scan cycles than there are threads is scanned. 1.
      */
     int rescue_starving;
     /**
-     * Not 0: memory that is not used is demoted, that is moved to the nearest node without CPUs, and
-     * what is used there is promoted, that is moved to the node of the thread that uses it, if it is
-     * used soon after it was armed. 0.
+     * Not 0: unused memory is demoted, that is moved to the nearest node without CPUs. Memory that
+     * is used there soon after it was armed is promoted, that is moved to the node of the thread
+     * that uses it. 0.
      */
     int tiers;
     /**
-     * With `tiers`: memory that was armed for so long and not used is demoted, in nanoseconds; 120 s.
-     * With a year, which is the longest, nothing is.
+     * With `tiers`: memory that was armed for this time and not used is demoted, in nanoseconds;
+     * 120 s. With a year, which is the maximum, nothing is demoted.
      */
     uint64_t cold_after_ns;
     /**
-     * With `tiers`: memory that is used sooner after it was armed is promoted, in nanoseconds; 1 s. The
-     * balancer changes this, up to its double, so that about as much is promoted as may be. With 0
-     * nothing is.
+     * With `tiers`: memory that is used sooner than this time after it was armed is promoted, in
+     * nanoseconds; 1 s. The balancer changes it, up to twice the value, so that the promotion rate
+     * is close to its limit. With 0 nothing is promoted.
      */
     uint64_t hot_threshold_ns;
     /**
-     * With `tiers`: what may be promoted a second, and demoted a second, in bytes; 128 MiB, percid's
-     * own value.
+     * With `tiers`: maximum amount to promote per second, and to demote per second, in bytes; 128
+     * MiB, percid's own value.
      */
     uint64_t tiers_rate;
 } percid_balancer_settings;
 
 /**
- * What a pass did.
+ * Result of a pass.
  */
 typedef struct percid_pass {
     /**
@@ -1379,13 +1381,13 @@ typedef struct percid_pass {
      */
     uint64_t skipped;
     /**
-     * How long it took, in nanoseconds.
+     * Duration of the pass in nanoseconds.
      */
     uint64_t took_ns;
 } percid_pass;
 
 /**
- * What became of a batch of pages.
+ * Result of a batch of pages.
  */
 typedef struct percid_batch {
     /**
@@ -1393,18 +1395,18 @@ typedef struct percid_batch {
      */
     uint64_t moved;
     /**
-     * Pages that could not be moved; the report has them by errno.
+     * Pages that could not be moved; the report contains them by errno.
      */
     uint64_t failed;
     /**
-     * 1 if more pages are to move, else 0.
+     * 1 if more migrations are pending, otherwise 0.
      */
     int more;
 } percid_batch;
 
 /**
- * A decision of a balancer, or what became of one. Members that its kind does not name are 0.
- * Later versions may add kinds, but no members.
+ * A decision of a balancer, or the result of one. Members that its kind does not name are 0. Later
+ * versions may add kinds, but no members.
  */
 typedef struct percid_balancer_event {
     /**
@@ -1424,69 +1426,69 @@ typedef struct percid_balancer_event {
      */
     uint64_t start;
     /**
-     * The address behind the part.
+     * The address after the part.
      */
     uint64_t end;
     /**
-     * How many pages were moved; how many were armed that were not before.
+     * Number of pages that were moved, or that were armed and were not armed before.
      */
     uint64_t pages;
     /**
-     * How many pages could not be moved.
+     * Number of pages that could not be moved.
      */
     uint64_t failed;
     /**
-     * How often all regions had been walked.
+     * Number of finished scan cycles over all regions.
      */
     int64_t sequence;
     /**
-     * The thread that the pass is made for, by the number that gettid() returns.
+     * The thread for which the pass is made, by the number that gettid() returns.
      */
     uint32_t thread;
     /**
-     * 0.
+     * Always 0.
      */
     uint32_t reserved;
 } percid_balancer_event;
 
 /**
- * What a balancer has done in all. Later versions may add members at the end.
+ * The total actions of a balancer. Later versions may add members at the end.
  */
 typedef struct percid_balancer_totals {
     /**
-     * How often all regions have been walked.
+     * Number of finished scan cycles over all regions.
      */
     int64_t sequence;
     /**
-     * How many passes were made.
+     * Number of passes.
      */
     uint64_t passes;
     /**
-     * How many of them armed nothing because the process's mappings could not be read.
+     * Number of passes that armed nothing because the process's mappings could not be read.
      */
     uint64_t blind_passes;
     /**
-     * The time from one pass to the next, at present, in nanoseconds.
+     * The current time from one pass to the next, in nanoseconds.
      */
     uint64_t period_ns;
     /**
-     * How long the passes took together, in nanoseconds.
+     * Total duration of the passes, in nanoseconds.
      */
     uint64_t scan_time_ns;
     /**
-     * How long moving pages took, in nanoseconds.
+     * Total time for moving pages, in nanoseconds.
      */
     uint64_t move_time_ns;
     /**
-     * How long the balancer has existed, in nanoseconds.
+     * Time since the balancer was created, in nanoseconds.
      */
     uint64_t age_ns;
     /**
-     * How many threads the process has.
+     * Number of threads of the process.
      */
     uint64_t threads;
     /**
-     * How many of them share their bit in the sets of active threads with another.
+     * Number of threads that share a bit of the active-thread sets with another thread.
      */
     uint64_t collisions;
     /**
@@ -1496,23 +1498,23 @@ typedef struct percid_balancer_totals {
 } percid_balancer_totals;
 
 /**
- * What was done to a region, and what was seen there. Later versions may add members at the end.
+ * Actions and observations in a region. Later versions may add members at the end.
  */
 typedef struct percid_region_figures {
     /**
-     * Where it starts.
+     * The start of the region.
      */
     void *start;
     /**
-     * How many bytes it has.
+     * The size of the region in bytes.
      */
     size_t bytes;
     /**
-     * How access to it is seen: one of enum percid_access.
+     * The access method: one of enum percid_access.
      */
     int access;
     /**
-     * 1 if its memory is no longer what was registered, and is left alone; else 0.
+     * 1 if its memory is no longer the registered one, and the region is ignored; otherwise 0.
      */
     int gone;
     /**
@@ -1520,24 +1522,24 @@ typedef struct percid_region_figures {
      */
     uint64_t absent;
     /**
-     * First accesses to armed grains (a page, or 64 KiB of trapped memory) by threads on the
-     * grain's node.
+     * First accesses to armed granules (a page, or 64 KiB of trapped memory) by threads on the
+     * granule's node.
      */
     uint64_t local_uses;
     /**
-     * The same by threads on other nodes.
+     * First accesses by threads on other nodes.
      */
     uint64_t remote_uses;
     /**
-     * The same by the thread that was seen there before, or where none was.
+     * First accesses by the thread that was recorded there before, or without such a thread.
      */
     uint64_t private_uses;
     /**
-     * The same by another thread than was seen there before.
+     * First accesses by another thread than the one that was recorded there before.
      */
     uint64_t shared_uses;
     /**
-     * Distinct bits of the threads that used it of late.
+     * Number of distinct bits of the threads that used it recently.
      */
     uint64_t active;
     /**
@@ -1549,23 +1551,23 @@ typedef struct percid_region_figures {
      */
     uint64_t moved;
     /**
-     * Those among them that went from a node without CPUs to one with some.
+     * Moved pages that went from a node without CPUs to one with CPUs.
      */
     uint64_t promoted;
     /**
-     * Those among them that went to a node without CPUs.
+     * Moved pages that went to a node without CPUs.
      */
     uint64_t demoted;
     /**
-     * Pages that are to move.
+     * Pages with a pending migration.
      */
     uint64_t pending;
     /**
-     * How often all grains were disarmed because the process had too many mappings.
+     * Number of times all granules were disarmed because the process had too many mappings.
      */
     uint64_t disarmed_whole;
     /**
-     * Uses of armed memory by threads whose node the kernel did not say.
+     * Accesses to armed memory by threads whose node the kernel did not report.
      */
     uint64_t unattributed;
     /**
@@ -1579,7 +1581,7 @@ typedef struct percid_region_figures {
 } percid_region_figures;
 
 /**
- * A count of something on a node.
+ * A count on a node.
  */
 typedef struct percid_on_node {
     /**
@@ -1587,11 +1589,11 @@ typedef struct percid_on_node {
      */
     uint32_t node;
     /**
-     * 0.
+     * Always 0.
      */
     uint32_t reserved;
     /**
-     * How often.
+     * The count.
      */
     uint64_t count;
 } percid_on_node;
@@ -1601,50 +1603,51 @@ typedef struct percid_on_node {
  */
 typedef struct percid_region_failure {
     /**
-     * The errno that the kernel gave, above 0.
+     * The kernel's errno, above 0.
      */
     int error;
     /**
-     * 0.
+     * Always 0.
      */
     int reserved;
     /**
-     * How many pages.
+     * Number of pages.
      */
     uint64_t pages;
 } percid_region_failure;
 
 /**
- * What is said of a family when it is made. What is zero has the value named here.
+ * Settings of a new family. Members that are zero have the default named here.
  *
  * Later versions may add members at the end.
  */
 typedef struct percid_family_settings {
     /**
-     * What its series are: one of enum percid_metric.
+     * The type of its series: one of enum percid_metric.
      */
     int kind;
     /**
-     * The name: letters, digits, underscores and colons, no digit first. On the page a counter's name
-     * ends in _total, whether it is said here or not.
+     * The name: letters, digits, underscores and colons, no digit first. On the page a counter's
+     * name ends in _total, even if this name does not.
      */
     const char *name;
     /**
-     * A text for people; none.
+     * A description for users; none.
      */
     const char *help;
     /**
-     * The unit, such as seconds; none. The name ends in it on the page (before _total), whether it is
-     * said there or not.
+     * The unit, such as seconds; none. The name ends in it on the page (before _total), even if
+     * `name` does not.
      */
     const char *unit;
     /**
-     * The names of the labels: letters, digits and underscores, no digit first, not __ first, and not
-     * `le` of a histogram; none. Without labels there is one series, which is on the page at once.
+     * The names of the labels: letters, digits and underscores, no digit first, not __ first, and
+     * not `le` of a histogram; none. Without labels there is one series, which is on the page at
+     * once.
      */
     const char *const *labels;
     /**
-     * How many.
+     * Number of labels.
      */
     size_t label_count;
     /**
@@ -1652,225 +1655,225 @@ typedef struct percid_family_settings {
      */
     const char *const *constants;
     /**
-     * How many texts: twice as many as labels.
+     * Number of texts: twice the number of constant labels.
      */
     size_t constant_count;
     /**
-     * The upper limits of a histogram's buckets, in ascending order, 2047 at most. Infinity may be the
-     * last one, and is there anyway. Those of Prometheus' clients: from 0.005 to 10.
+     * The upper limits of a histogram's buckets, in ascending order, at most 2047. Infinity may be
+     * the last one, and is always added. The default is that of Prometheus' clients: from 0.005 to
+     * 10.
      */
     const double *limits;
     /**
-     * How many.
+     * Number of limits.
      */
     size_t limit_count;
     /**
-     * How many series there may be, besides the one for what is beyond; PERCID_FAMILY_LIMIT.
-     * PERCID_UNBOUNDED: any number, and whoever chooses the values decides how much memory the
-     * program takes.
+     * Maximum number of series, in addition to the one beyond the limit; PERCID_FAMILY_LIMIT. With
+     * PERCID_UNBOUNDED there is no limit, and the source of the values determines the program's
+     * memory consumption.
      */
     size_t most;
     /**
-     * The value of the labels of what is beyond; "other".
+     * The value of the labels of the series beyond the limit; "other".
      */
     const char *overflow;
     /**
-     * Memory for a sentence: which setting percid_family_create() refuses, and what is allowed. Empty if
-     * it refuses none. None.
+     * Memory for a sentence: the setting that percid_family_create() refuses, and the allowed
+     * values. Empty if it refuses none. None.
      */
     char *why;
     /**
-     * Its size in bytes: what does not fit, and a zero behind it, is cut off.
+     * Size of that memory in bytes: the text is truncated to fit with a final zero.
      */
     size_t why_size;
 } percid_family_settings;
 
 /**
- * The name of a source: "kernel", "table" or "atomic"; NULL if no source has this number.
+ * Returns the name of a source: "kernel", "table" or "atomic"; NULL if no source has this number.
  *
  * Async-signal-safe; costs a call.
  */
 PERCID_INLINE const char *percid_source_name(int source) PERCID_NOEXCEPT;
 
 /**
- * The source of a name: one of enum percid_source; -EINVAL for NULL or another name.
+ * Returns the source with a name: one of enum percid_source; -EINVAL for NULL or another name.
  *
  * Async-signal-safe; costs a call.
  */
 PERCID_INLINE int percid_source_by_name(const char *name) PERCID_NOEXCEPT;
 
 /**
- * Prepares the process to use a source, whatever it has chosen, and so finds out whether it can.
+ * Prepares the process to use a source, independently of the selected one, and so determines if it
+ * can.
  *
- * Returns 0 if it can; -EINVAL if no source has this number; else an error for the reason, which
- * percid_source_unavailable() and percid_source_reason() tell: -ENOSYS, -ENOTSUP, -EPERM or
- * another errno of the kernel's, -EAGAIN if the next call may find out more, or -ENOMEM.
+ * Returns 0 if it can; -EINVAL if no source has this number; otherwise an error for the reason,
+ * which percid_source_unavailable() and percid_source_reason() return: -ENOSYS, -ENOTSUP, -EPERM
+ * or another errno of the kernel's, -EAGAIN if the next call may determine more, or -ENOMEM.
  *
  * The first call for PERCID_SOURCE_TABLE registers the process for the kernel's fence: 2 us while
- * the process has one thread, about 20 ms afterwards. Once it has succeeded it costs a call.
+ * the process has one thread, about 20 ms afterwards. After a success it costs a call.
  * Async-signal-safe.
  */
 PERCID_INLINE int percid_source_prepare(int source) PERCID_NOEXCEPT;
 
 /**
- * Why a source cannot be used: one of enum percid_unavailable, which is 0 if it can be used; or
- * -EINVAL if no source has this number. Does what percid_source_prepare() does.
+ * Returns the reason why a source cannot be used: one of enum percid_unavailable, which is 0 if it
+ * can be used; or -EINVAL if no source has this number. Has the effects of
+ * percid_source_prepare().
  */
 PERCID_INLINE int percid_source_unavailable(int source) PERCID_NOEXCEPT;
 
 /**
- * Writes one line for people into `text`: why a source cannot be used. It is empty if it can be
+ * Writes one line into `text` that explains why a source cannot be used. It is empty if it can be
  * used, or if no source has this number.
  *
  * Writes at most `size` bytes, the last of them a zero, and returns the length of the whole line
- * without the zero, as percid_reason() does. Does what percid_source_prepare() does.
+ * without the zero, as percid_reason() does. Has the effects of percid_source_prepare().
  */
 PERCID_INLINE size_t percid_source_reason(int source, char *text, size_t size) PERCID_NOEXCEPT;
 
 /**
- * The ID that a source gives to the calling thread now, whatever source the process has chosen: as
- * percid_current_id(), and -EINVAL if no source has this number.
+ * Returns the current ID of the calling thread from a source, independently of the selected one:
+ * like percid_current_id(), and -EINVAL if no source has this number.
  *
- * Async-signal-safe; costs some 15 ns once the CPU has an ID.
+ * Async-signal-safe; costs about 15 ns once the CPU has an ID.
  */
 PERCID_INLINE int percid_source_current_id(int source) PERCID_NOEXCEPT;
 
 /**
- * How many IDs of a source the process has used: all that ever existed are below. 0 if no source
- * has this number.
+ * Returns a number that is above all IDs of a source that the process has ever used; 0 if no
+ * source has this number.
  *
- * What a program keeps for each ID has this many entries at least; another ID may come at any
- * time. Async-signal-safe; costs a call.
+ * A program needs at least this many entries for data that it keeps for each ID; another ID may
+ * appear at any time. Async-signal-safe; costs a call.
  */
 PERCID_INLINE uint32_t percid_source_ids_seen(int source) PERCID_NOEXCEPT;
 
 /**
- * The version of the library that the program runs with, such as "0.1.0". Never NULL.
+ * Returns the version of the library that the program runs with, such as "0.1.0". Never NULL.
  *
  * Async-signal-safe; costs a call.
  */
 PERCID_INLINE const char *percid_version(void) PERCID_NOEXCEPT;
 
 /**
- * Chooses the source of IDs for this process at the first call; later calls return the same.
+ * Selects the source of IDs for this process at the first call; later calls return the same.
  *
- * Every operation that needs it does it, so programs need not. Calling it early in main(), before
- * threads are started, makes the registration for the kernel's fence cheap: 2 us instead of 20 ms.
- * The environment variable PERCID_SOURCE (kernel, table or atomic) overrides the choice; a wish
- * that cannot be granted is answered by one line on standard error. A program with more rights than
- * its caller (set-user-ID, file capabilities) ignores it.
+ * Every operation that needs a source selects it, so programs need not call this. Calling it early
+ * in main(), before threads are started, makes the registration for the kernel's fence cheap: 2 us
+ * instead of 20 ms. The environment variable PERCID_SOURCE (kernel, table or atomic) overrides the
+ * selection; if the requested source is not available, one line on standard error reports that. A
+ * program with more rights than its caller (set-user-ID, file capabilities) ignores it.
  *
- * While another thread (or the code that a signal handler interrupted) is choosing, the answer is
- * PERCID_SOURCE_ATOMIC; objects that are used meanwhile lose nothing by it. Async-signal-safe.
+ * While another thread (or the code that a signal handler interrupted) is selecting the source,
+ * the result is PERCID_SOURCE_ATOMIC; objects that are used in that time lose nothing by it.
+ * Async-signal-safe.
  */
 PERCID_INLINE enum percid_source percid_init(void) PERCID_NOEXCEPT;
 
 /**
- * Writes one line for people into `text`: why the process uses the source that percid_init()
+ * Writes one line into `text` that explains why the process uses the source that percid_init()
  * returns.
  *
  * Writes at most `size` bytes, the last of them a zero, and returns the length of the whole line
- * without the zero, as snprintf() does: a line that did not fit is cut off. With `size` 0 nothing
- * is written and `text` may be NULL. 512 bytes are enough for every line of this version.
+ * without the zero, as snprintf() does: a line that does not fit is truncated. With `size` 0
+ * nothing is written and `text` may be NULL. 512 bytes are enough for every line of this version.
  *
  * Async-signal-safe; costs a microsecond.
  */
 PERCID_INLINE size_t percid_reason(char *text, size_t size) PERCID_NOEXCEPT;
 
 /**
- * Why the process uses the source that percid_init() returns, for programs to look at.
+ * Returns the reason why the process uses the source that percid_init() returns.
  *
- * Async-signal-safe; costs a call, the first time what percid_init() does.
+ * Async-signal-safe; costs a call, the first time the cost of percid_init().
  */
 PERCID_INLINE enum percid_choice percid_choice_read(void) PERCID_NOEXCEPT;
 
 /**
- * The ID of the calling thread, 0 or more, or -EAGAIN if it can have none at the moment.
+ * Returns the ID of the calling thread, 0 or more, or -EAGAIN if it can have none at the moment.
  *
- * A hint: the thread may be moved to another CPU before the caller looks at the answer, and
- * another thread may have the ID then. Good for choosing among copies that are protected
- * otherwise. With PERCID_SOURCE_ATOMIC it is a recent CPU number.
+ * The ID is a hint: the thread may be moved to another CPU before the caller uses the result, and
+ * another thread may have the ID then. It is suitable for selecting among shards that are
+ * protected otherwise. With PERCID_SOURCE_ATOMIC it is a recent CPU number.
  *
- * Async-signal-safe; costs some 15 ns once the CPU has an ID.
+ * Async-signal-safe; costs about 15 ns once the CPU has an ID.
  */
 PERCID_INLINE int percid_current_id(void) PERCID_NOEXCEPT;
 
 /**
- * Makes the process's IDs dense again, on request: takes back IDs at or above min(allowed CPUs,
- * threads), and those that no CPU has renewed for 100 ms. CPUs that still use theirs fetch one
- * again at their next operation.
+ * Makes the process's IDs dense again, on request: evicts IDs at or above min(allowed CPUs,
+ * threads), and those that no CPU has renewed for 100 ms. CPUs that still use theirs get one again
+ * at their next operation.
  *
- * Returns how many were taken back; always 0 if the source is not PERCID_SOURCE_TABLE, whose IDs
- * are percid's own. Costs one fence of all CPUs, some 10 us. Async-signal-safe.
+ * Returns the number of evicted IDs; always 0 if the source is not PERCID_SOURCE_TABLE, whose IDs
+ * are percid's own. Costs one fence of all CPUs, about 10 us. Async-signal-safe.
  */
 PERCID_INLINE uint32_t percid_compact(void) PERCID_NOEXCEPT;
 
 /**
- * Says how many IDs there may be while the process's threads wander over more CPUs than there are
- * threads.
+ * Sets the number of IDs that there may be while the process's threads move between more CPUs than
+ * there are threads.
  *
- * Once ten IDs for each thread were taken from other CPUs within 100 ms, percid hands out extra
- * ones, up to the CPUs visited within 100 ms: memory for the time of a steal per move, about 1 us.
- * `most` is a limit for them; UINT32_MAX sets none, as at first, and 0 keeps the IDs below
- * min(allowed CPUs, threads) at any time. When the threads have stayed where they are for 200 ms,
- * the next time that any CPU asks for an ID ends the extra ones.
+ * After ten steals per thread within 100 ms, percid assigns extra IDs, up to the number of CPUs
+ * visited within 100 ms. They cost memory, and save the time of a steal per move, about 1 us.
+ * `most` is a limit for them. UINT32_MAX sets none, which is the default, and 0 keeps the IDs
+ * below min(allowed CPUs, threads) at any time. After the threads have not moved for 200 ms, the
+ * next request for an ID by any CPU ends the extra ones.
  *
- * It holds for the whole process; sources other than PERCID_SOURCE_TABLE ignore it.
+ * The setting holds for the whole process; sources other than PERCID_SOURCE_TABLE ignore it.
  * Async-signal-safe; costs a call.
  */
 PERCID_INLINE void percid_set_density(uint32_t most) PERCID_NOEXCEPT;
 
 /**
- * Stores in `activity`, of `size` bytes, what percid's table has done so far.
+ * Stores the statistics of percid's table in `activity`, of `size` bytes.
  *
- * Returns 0; -EINVAL for NULL or no bytes; -EAGAIN if PERCID_SOURCE_TABLE was not used so far, or
- * another thread is busy with the table at this moment. Async-signal-safe; costs some loads for
- * every possible CPU.
+ * Returns 0; -EINVAL for NULL or no bytes; -EAGAIN if PERCID_SOURCE_TABLE has not been used, or
+ * another thread is currently using the table. Async-signal-safe; costs a few loads for every
+ * possible CPU.
  */
 PERCID_INLINE int percid_activity_read(struct percid_activity *activity, size_t size) PERCID_NOEXCEPT;
 
 /**
- * The memory that holds an ID's copies of all structures, for mbind() for instance: writes the
- * first `capacity` of its ranges to `ranges` and returns how many there are. With `capacity` 0
- * nothing is written and `ranges` may be NULL.
+ * Returns the number of memory ranges that hold an ID's parts of all structures, for mbind() for
+ * instance, and writes the first `capacity` of them to `ranges`. With `capacity` 0 nothing is
+ * written and `ranges` may be NULL.
  *
- * With more structures there are more ranges, and the last ones grow; none goes away. An ID that
- * no CPU has had yet has the addresses, but nothing behind them. Async-signal-safe; costs a call
- * and some loads.
+ * With more structures there are more ranges, and the last ones grow; none is removed. An ID that
+ * no CPU has had yet has the addresses, but no memory at them. Async-signal-safe; costs a call and
+ * a few loads.
  */
 PERCID_INLINE size_t percid_id_memory(uint32_t id, struct percid_range *ranges, size_t capacity) PERCID_NOEXCEPT;
 
 /**
- * Stores in `machine`, of `size` bytes, what the machine and the kernel offer now.
+ * Stores the current properties of the machine and the kernel in `machine`, of `size` bytes.
  *
- * Returns 0, -EINVAL for NULL or no bytes, or -ENOMEM. Reads some ten small files for every possible CPU;
- * registers the calling thread for rseq if the C library has not, and the process for the fence
- * (20 ms if it has several threads); allocates, so it is not async-signal-safe.
+ * Returns 0, -EINVAL for NULL or no bytes, or -ENOMEM. Reads about ten small files for every
+ * possible CPU; registers the calling thread for rseq if the C library has not, and the process
+ * for the fence (20 ms if it has several threads); allocates, so it is not async-signal-safe.
  */
-PERCID_INLINE
-int percid_machine_read(struct percid_machine *machine,
-                        size_t size) PERCID_NOEXCEPT;
+PERCID_INLINE int percid_machine_read(struct percid_machine *machine, size_t size) PERCID_NOEXCEPT;
 
 /**
- * The CPUs that may ever exist, ascending: writes the first `capacity` of them to `cpus`, each in
- * `size` bytes (that is sizeof(percid_cpu)), and returns how many there are; 0 without memory. With `capacity` 0
- * nothing is written and `cpus` may be NULL. Costs what percid_machine_read() does.
+ * Returns the number of CPUs that may ever exist, and writes the first `capacity` of them,
+ * ascending, to `cpus`, each in `size` bytes (that is sizeof(percid_cpu)). Returns 0 without
+ * memory. With `capacity` 0 nothing is written and `cpus` may be NULL. Costs the same as
+ * percid_machine_read().
  */
-PERCID_INLINE
-size_t percid_machine_cpus(struct percid_cpu *cpus,
-                           size_t size,
-                           size_t capacity) PERCID_NOEXCEPT;
+PERCID_INLINE size_t percid_machine_cpus(struct percid_cpu *cpus, size_t size, size_t capacity) PERCID_NOEXCEPT;
 
 /**
- * Finds out whether the running kernel aborts critical sections when it must, by trying it for at
- * most so many milliseconds, and stores what it saw in `probe`, of `size` bytes.
+ * Determines if the running kernel aborts critical sections when it must. Tests it for at most
+ * this number of milliseconds, and stores the result in `probe`, of `size` bytes.
  *
- * percid does this by itself where architecture and release leave doubt; here it can be asked for.
- * A child process (clone() with CLONE_VM, gone at the end) fences or preempts a section of the
- * calling thread some hundred to some ten thousand times a second. All signals that can be are
- * blocked for the calling thread meanwhile.
+ * percid does this by itself if architecture and release leave doubt; this function does it on
+ * request. A child process (clone() with CLONE_VM, gone at the end) fences or preempts a critical
+ * section of the calling thread, a few hundred to a few ten thousand times a second. All signals
+ * that can be blocked are blocked for the calling thread during the test.
  *
- * Returns 0; -EINVAL for NULL or no bytes; or why it cannot be tried, as
+ * Returns 0; -EINVAL for NULL or no bytes; or the reason why it cannot be tested, as
  * percid_source_prepare() does.
  */
 PERCID_INLINE
@@ -1879,19 +1882,19 @@ int percid_machine_probe(uint32_t milliseconds,
                          size_t size) PERCID_NOEXCEPT;
 
 /**
- * Everything but the common case of percid_counter_add(): the first use, a CPU without an ID, an
- * aborted critical section, PERCID_SOURCE_ATOMIC. In the common case it does the same as the inline
- * function, by a call, and takes 1 ns more.
+ * Handles all cases except the common one of percid_counter_add(): the first use, a CPU without an
+ * ID, an aborted critical section, PERCID_SOURCE_ATOMIC. In the common case it does the same as
+ * the inline function, by a call, and takes 1 ns more.
  */
 PERCID_INLINE void percid_counter_add_slow(struct percid_counter *counter, int64_t n) PERCID_NOEXCEPT;
 
 /**
- * Makes `counter`, whose content does not matter, a counter of value 0 that uses this source,
- * whatever the process has chosen: for measurements and tests.
+ * Initialises `counter`, whose old content is ignored, as a counter of value 0 that uses this
+ * source, independently of the process's source: for measurements and tests.
  *
  * Returns 0; -EINVAL if `counter` is NULL or no source has this number; -ENOSYS, -ENOTSUP, -EPERM
  * or another negative errno if the machine or a sandbox does not allow the source; -ENOMEM. On
- * error it is left alone.
+ * error `counter` is unchanged.
  */
 PERCID_INLINE
 PERCID_MUST_USE
@@ -1899,28 +1902,29 @@ int percid_counter_with_source(struct percid_counter *counter,
                                int source) PERCID_NOEXCEPT;
 
 /**
- * The sum over all IDs; 0 for NULL.
+ * Returns the sum over all IDs; 0 for NULL.
  *
- * It contains every increment that happens before it, so it is exact after joining threads; it may
- * miss increments that run at the same time. Costs the reading of one word for every ID ever used.
+ * The sum contains every increment that happens before it, so it is exact after joining threads;
+ * it may miss increments that run at the same time. Costs the reading of one word for every ID
+ * ever used.
  */
 PERCID_INLINE int64_t percid_counter_sum(const struct percid_counter *counter) PERCID_NOEXCEPT;
 
 /**
- * The sum over all IDs, which it resets to zero; 0 for NULL.
+ * Returns the sum over all IDs, and resets it to zero; 0 for NULL.
  *
- * An increment that runs at the same time is either contained in the result or in the value that
- * remains: the results of all calls and the last sum add up to what was added. Costs what a sum
- * costs.
+ * An increment that runs at the same time is contained either in the result or in the remaining
+ * value: the results of all calls and the last sum add up to the total of all increments. Costs
+ * the same as a sum.
  */
 PERCID_INLINE int64_t percid_counter_take(struct percid_counter *counter) PERCID_NOEXCEPT;
 
 /**
- * What each ID has added, by ID: writes the first `capacity` of them to `values` and returns how
- * many there are. The rest of the sum is percid_counter_shared(). With `capacity` 0 nothing is
- * written and `values` may be NULL; 0 is returned if `counter` is NULL.
+ * Returns the number of IDs, and writes the amounts that the first `capacity` IDs have added to
+ * `values`. The rest of the sum is percid_counter_shared(). With `capacity` 0 nothing is written
+ * and `values` may be NULL; 0 is returned if `counter` is NULL.
  *
- * Costs what a sum costs.
+ * Costs the same as a sum.
  */
 PERCID_INLINE
 size_t percid_counter_by_id(const struct percid_counter *counter,
@@ -1928,28 +1932,29 @@ size_t percid_counter_by_id(const struct percid_counter *counter,
                             size_t capacity) PERCID_NOEXCEPT;
 
 /**
- * What was added without an ID, less what percid_counter_take() has taken; 0 for NULL.
+ * Returns the amount that was added without an ID, minus the amount that percid_counter_take() has
+ * taken from it; 0 for NULL.
  */
 PERCID_INLINE int64_t percid_counter_shared(const struct percid_counter *counter) PERCID_NOEXCEPT;
 
 /**
- * Gives the counter's memory back and makes it a new counter of value 0. NULL is allowed.
+ * Frees the counter's memory and makes it a new counter of value 0. NULL is allowed.
  *
- * No other thread may use the counter meanwhile: an increment that is in flight would go to a
- * thread that gets the memory next. Counters that live as long as the process need not be
- * destroyed. Costs the reading of one word for every ID ever used. Not for signal handlers.
+ * No other thread may use the counter during the call: an increment in flight would go to a thread
+ * that gets the memory next. Counters that live as long as the process need not be destroyed.
+ * Costs the reading of one word for every ID ever used. Not for signal handlers.
  *
  * If the counter was copied, which is not allowed, and a copy was destroyed before, nothing is
- * given back a second time: the copy becomes a new counter, and one line on standard error says so,
- * once in the process. That is seen for as long as no other object has the memory. What cannot be
- * seen: that a copy is used after the other was destroyed, or is destroyed when another object has
- * the memory already, which then loses it.
+ * freed a second time. The copy becomes a new counter, and one line on standard error reports it,
+ * once in the process. This is detected only while no other object has the memory. It is not
+ * detected if a copy is used after the other was destroyed, or is destroyed when another object
+ * has the memory already, which then loses it.
  */
 PERCID_INLINE void percid_counter_destroy(struct percid_counter *counter) PERCID_NOEXCEPT;
 
 /**
- * Everything but the common case of percid_histogram_record_many(). In that it does the same as the
- * inline function, by a call, and takes 1 ns more.
+ * Handles all cases except the common one of percid_histogram_record_many(). In the common case it
+ * does the same as the inline function, by a call, and takes 1 ns more.
  */
 PERCID_INLINE
 void percid_histogram_record_slow(struct percid_histogram *histogram,
@@ -1957,9 +1962,9 @@ void percid_histogram_record_slow(struct percid_histogram *histogram,
                                   uint64_t times) PERCID_NOEXCEPT;
 
 /**
- * Makes `histogram`, whose content does not matter, an empty histogram that uses this source,
- * whatever the process has chosen: for measurements and tests. Returns what
- * percid_counter_with_source() does.
+ * Initialises `histogram`, whose old content is ignored, as an empty histogram that uses this
+ * source, independently of the process's source: for measurements and tests. Returns the same
+ * values as percid_counter_with_source().
  */
 PERCID_INLINE
 PERCID_MUST_USE
@@ -1967,11 +1972,11 @@ int percid_histogram_with_source(struct percid_histogram *histogram,
                                  int source) PERCID_NOEXCEPT;
 
 /**
- * Stores a snapshot of what has been recorded so far in `snapshot`, to be freed by
- * percid_snapshot_free().
+ * Stores a snapshot of all recorded values in `snapshot`, to be freed by percid_snapshot_free().
  *
- * It contains every record that happens before it, and may miss those that run at the same time.
- * Returns 0, or -EINVAL for NULL. Costs the reading of 3776 words for every ID ever used.
+ * The snapshot contains every record that happens before it, and may miss those that run at the
+ * same time. Returns 0, or -EINVAL for NULL. Costs the reading of 3776 words for every ID ever
+ * used.
  */
 PERCID_INLINE
 PERCID_MUST_USE
@@ -1979,8 +1984,8 @@ int percid_histogram_snapshot(const struct percid_histogram *histogram,
                               struct percid_snapshot **snapshot) PERCID_NOEXCEPT;
 
 /**
- * As percid_histogram_snapshot(), and removes what the snapshot contains: every record is in
- * exactly one of the snapshots taken, or still there.
+ * Stores a snapshot like percid_histogram_snapshot(), and removes its content from the histogram:
+ * every record is in exactly one of the snapshots taken, or still in the histogram.
  */
 PERCID_INLINE
 PERCID_MUST_USE
@@ -1988,14 +1993,14 @@ int percid_histogram_take(struct percid_histogram *histogram,
                           struct percid_snapshot **snapshot) PERCID_NOEXCEPT;
 
 /**
- * How many values could not be recorded because the first use found no memory; 0 for NULL.
+ * Returns the number of values that were not recorded because the first use found no memory; 0 for
+ * NULL.
  */
 PERCID_INLINE uint64_t percid_histogram_unrecorded(const struct percid_histogram *histogram) PERCID_NOEXCEPT;
 
 /**
- * Gives the histogram's memory back and makes it a new one. NULL is allowed. No other thread may
- * use it meanwhile. If it was copied: as
- * percid_counter_destroy().
+ * Frees the histogram's memory and makes it a new one. NULL is allowed. No other thread may use it
+ * during the call. For copies see percid_counter_destroy().
  */
 PERCID_INLINE void percid_histogram_destroy(struct percid_histogram *histogram) PERCID_NOEXCEPT;
 
@@ -2011,14 +2016,14 @@ PERCID_INLINE PERCID_MUST_USE int percid_snapshot_create(struct percid_snapshot 
 PERCID_INLINE void percid_snapshot_free(struct percid_snapshot *snapshot) PERCID_NOEXCEPT;
 
 /**
- * How many values were recorded; 0 for NULL.
+ * Returns the number of recorded values; 0 for NULL.
  */
 PERCID_INLINE uint64_t percid_snapshot_count(const struct percid_snapshot *snapshot) PERCID_NOEXCEPT;
 
 /**
- * Stores in `value` what a share `q` of the values does not exceed: 0.5 for the median, 0 for the
- * smallest, 1 for the largest. Returns 0, -ENODATA if there are no values, -EINVAL for NULL or a
- * `q` that is no number.
+ * Stores in `value` a bound that a share `q` of the values does not exceed: 0.5 for the median, 0
+ * for the smallest, 1 for the largest. Returns 0, -ENODATA if there are no values, -EINVAL for
+ * NULL or a `q` that is not a number.
  */
 PERCID_INLINE
 int percid_snapshot_quantile(const struct percid_snapshot *snapshot,
@@ -2026,24 +2031,24 @@ int percid_snapshot_quantile(const struct percid_snapshot *snapshot,
                              uint64_t *value) PERCID_NOEXCEPT;
 
 /**
- * Stores the smallest value, up to 1/128. Returns what percid_snapshot_quantile() does.
+ * Stores the smallest value, within 1/128. Returns the same values as percid_snapshot_quantile().
  */
 PERCID_INLINE int percid_snapshot_min(const struct percid_snapshot *snapshot, uint64_t *value) PERCID_NOEXCEPT;
 
 /**
- * Stores the largest value, up to 1/128. Returns what percid_snapshot_quantile() does.
+ * Stores the largest value, within 1/128. Returns the same values as percid_snapshot_quantile().
  */
 PERCID_INLINE int percid_snapshot_max(const struct percid_snapshot *snapshot, uint64_t *value) PERCID_NOEXCEPT;
 
 /**
- * Stores the mean value, up to 1/128. Returns what percid_snapshot_quantile() does.
+ * Stores the mean value, within 1/128. Returns the same values as percid_snapshot_quantile().
  */
 PERCID_INLINE int percid_snapshot_mean(const struct percid_snapshot *snapshot, double *mean) PERCID_NOEXCEPT;
 
 /**
- * The buckets that have values, from the smallest: writes the first `capacity` of them to
- * `buckets` and returns how many there are. With `capacity` 0 nothing is written and `buckets` may
- * be NULL; 0 is returned if `snapshot` is NULL.
+ * Returns the number of buckets that have values, and writes the first `capacity` of them,
+ * beginning with the smallest, to `buckets`. With `capacity` 0 nothing is written and `buckets`
+ * may be NULL; 0 is returned if `snapshot` is NULL.
  */
 PERCID_INLINE
 size_t percid_snapshot_buckets(const struct percid_snapshot *snapshot,
@@ -2051,8 +2056,8 @@ size_t percid_snapshot_buckets(const struct percid_snapshot *snapshot,
                                size_t capacity) PERCID_NOEXCEPT;
 
 /**
- * Adds the values of `other`, of another histogram for instance, to `snapshot`. Returns 0,
- * -EINVAL for NULL, or -ENOMEM, where both are one.
+ * Adds the values of `other`, for instance of another histogram, to `snapshot`. Returns 0, -EINVAL
+ * for NULL, or -ENOMEM, which is possible only if both are the same.
  */
 PERCID_INLINE
 int percid_snapshot_merge(struct percid_snapshot *snapshot,
@@ -2071,11 +2076,12 @@ int percid_stack_create(struct percid_stack **stack,
                         size_t shared) PERCID_NOEXCEPT;
 
 /**
- * As percid_stack_create(), for a source, whatever the process has chosen: for measurements and
- * tests. IDs share any number of items.
+ * Stores a new stack like percid_stack_create(), with a source that is independent of the
+ * process's: for measurements and tests. IDs share any number of items.
  *
- * Returns 0, -EINVAL for NULL, another capacity or a number that is no source's, -ENOMEM, or why
- * the source cannot be used, as percid_source_prepare() does; on error `stack` becomes NULL.
+ * Returns 0, -EINVAL for NULL, another capacity or a number that is not a source's, -ENOMEM, or
+ * the reason why the source cannot be used, as percid_source_prepare() does; on error `stack`
+ * becomes NULL.
  */
 PERCID_INLINE
 PERCID_MUST_USE
@@ -2084,37 +2090,38 @@ int percid_stack_create_with_source(struct percid_stack **stack,
                                     uint32_t capacity) PERCID_NOEXCEPT;
 
 /**
- * How many items every ID keeps at most; 0 if there is no such stack. Async-signal-safe; costs a
- * call.
+ * Returns the maximum number of items of every ID; 0 if there is no such stack. Async-signal-safe;
+ * costs a call.
  */
 PERCID_INLINE uint32_t percid_stack_capacity(const struct percid_stack *stack) PERCID_NOEXCEPT;
 
 /**
  * Pushes an item, which must not be NULL.
  *
- * Returns 0; -ENOSPC if there is no room: this CPU's part is full, and the shared list as well, or
- * there is no memory for it; -EINVAL for NULL; -EBADF if the stack is destroyed.
- * Async-signal-safe. Costs some 20 instructions and a call.
+ * Returns 0; -ENOSPC if there is no room: this CPU's shard is full, and the shared list as well,
+ * or there is no memory for it; -EINVAL for NULL; -EBADF if the stack is destroyed.
+ * Async-signal-safe. Costs about 20 instructions and a call.
  */
 PERCID_INLINE PERCID_MUST_USE int percid_stack_push(struct percid_stack *stack, void *item) PERCID_NOEXCEPT;
 
 /**
  * Pops the item that this CPU pushed last, or one of the shared list.
  *
- * NULL if there is none, or no such stack. Items in the parts of other CPUs are not found.
- * Async-signal-safe. Costs some 20 instructions and a call.
+ * Returns NULL if there is none, or no such stack. Items in the shards of other CPUs are not
+ * found. Async-signal-safe. Costs about 20 instructions and a call.
  */
 PERCID_INLINE PERCID_MUST_USE void *percid_stack_pop(struct percid_stack *stack) PERCID_NOEXCEPT;
 
 /**
- * Hands all items to `visit`, those of every ID and those of the shared list, and returns how
- * many. It may miss what is pushed, or moved by another thread, meanwhile; and the parts of all
- * CPUs, if the process has entered a sandbox since the first push that refuses membarrier().
+ * Passes all items to `visit`, those of every ID and those of the shared list, and returns their
+ * number. It may miss items that are pushed, or moved by another thread, during the call; and the
+ * shards of all CPUs, if the process has entered a sandbox since the first push that refuses
+ * membarrier().
  *
- * -EINVAL for NULL, -EBADF if the stack is destroyed, -EDEADLK if it is called by `visit`, which
- * may push and pop: the drain hands that out, or misses it. If `visit` does not return, the items
- * that it was not given stay. Waits for a drain by another thread. Costs one fence of all CPUs,
- * some 10 us, for every 64 IDs.
+ * Returns -EINVAL for NULL, -EBADF if the stack is destroyed, -EDEADLK if `visit` calls it, which
+ * may push and pop: the drain passes such items too, or misses them. If `visit` does not return,
+ * the items that were not passed to it stay. Waits for a drain by another thread. Costs one fence
+ * of all CPUs, about 10 us, for every 64 IDs.
  */
 PERCID_INLINE
 int64_t percid_stack_drain(struct percid_stack *stack,
@@ -2122,14 +2129,14 @@ int64_t percid_stack_drain(struct percid_stack *stack,
                            void *argument);
 
 /**
- * Destroys a stack, and hands the items that are left to `visit`, unless that is NULL. No other
- * thread may use it meanwhile. If `visit` does not return, the stack stays, with the items that it
- * was not given. What `visit` pushes is handed out as well.
+ * Destroys a stack, and passes the remaining items to `visit`, unless that is NULL. No other
+ * thread may use it during the call. If `visit` does not return, the stack stays, with the items
+ * that were not passed to it. Items that `visit` pushes are passed too.
  *
- * Returns 0; -EINVAL for NULL, and for a stack of static storage, which stays as it is; -EDEADLK
- * if it is called by the `visit` of a drain; -EBUSY if `visit` has pushed more in every one of 100
- * drains, and the stack stays with that; -EBADF if it was destroyed before. Its handle stays
- * recognisable: every function answers -EBADF, or NULL.
+ * Returns 0; -EINVAL for NULL, and for a stack of static storage, which is unchanged; -EDEADLK if
+ * the `visit` of a drain calls it; -EBUSY if `visit` has pushed more in each of 100 drains, and
+ * the stack stays with those items; -EBADF if it was destroyed before. Its handle is still
+ * detected: every function returns -EBADF, or NULL.
  */
 PERCID_INLINE
 int percid_stack_destroy(struct percid_stack *stack,
@@ -2141,7 +2148,7 @@ int percid_stack_destroy(struct percid_stack *stack,
  * power of two up to 4096). It keeps up to `capacity` idle objects for every ID (1 to 2 097 151),
  * and any number that IDs share.
  *
- * Returns 0, -EINVAL for NULL or what is not allowed, or -ENOMEM; on error `pool` becomes NULL.
+ * Returns 0, -EINVAL for NULL or invalid arguments, or -ENOMEM; on error `pool` becomes NULL.
  */
 PERCID_INLINE
 PERCID_MUST_USE
@@ -2151,12 +2158,13 @@ int percid_pool_create(struct percid_pool **pool,
                        uint32_t capacity) PERCID_NOEXCEPT;
 
 /**
- * As percid_pool_create(), with about `shared` idle objects that IDs share at most:
- * PERCID_UNBOUNDED for any number.
+ * Stores a new pool like percid_pool_create(), with about `shared` idle objects that IDs share at
+ * most: PERCID_UNBOUNDED for any number.
  *
- * What is put beyond that is not used again until its memory has gone back to the kernel: at once
- * where it is the last object of a slab that is idle so (percid_pool_put() then makes a system
- * call, once for all objects of a slab), else with percid_pool_drain().
+ * Objects beyond that are not reused until their memory has been returned to the kernel. This
+ * happens at once if the object is the last one of a slab whose other objects are idle in this way
+ * (percid_pool_put() then makes a system call, once for all objects of a slab), otherwise with
+ * percid_pool_drain().
  */
 PERCID_INLINE
 int percid_pool_create_bounded(struct percid_pool **pool,
@@ -2166,11 +2174,12 @@ int percid_pool_create_bounded(struct percid_pool **pool,
                                size_t shared) PERCID_NOEXCEPT;
 
 /**
- * As percid_pool_create(), for a source, whatever the process has chosen: for measurements and
- * tests.
+ * Stores a new pool like percid_pool_create(), with a source that is independent of the process's:
+ * for measurements and tests.
  *
- * Returns 0, -EINVAL for NULL, what is not allowed or a number that is no source's, -ENOMEM, or
- * why the source cannot be used, as percid_source_prepare() does; on error `pool` becomes NULL.
+ * Returns 0, -EINVAL for NULL, invalid arguments or a number that is not a source's, -ENOMEM, or
+ * the reason why the source cannot be used, as percid_source_prepare() does; on error `pool`
+ * becomes NULL.
  */
 PERCID_INLINE
 PERCID_MUST_USE
@@ -2181,25 +2190,25 @@ int percid_pool_create_with_source(struct percid_pool **pool,
                                    uint32_t capacity) PERCID_NOEXCEPT;
 
 /**
- * The size of the pool's objects in bytes, as it was created; 0 if there is no such pool.
+ * Returns the size of the pool's objects in bytes, as it was created; 0 if there is no such pool.
  * Async-signal-safe; costs a call.
  */
 PERCID_INLINE size_t percid_pool_size(const struct percid_pool *pool) PERCID_NOEXCEPT;
 
 /**
- * The alignment of the pool's objects in bytes, as it was created; 0 if there is no such pool.
- * Async-signal-safe; costs a call.
+ * Returns the alignment of the pool's objects in bytes, as it was created; 0 if there is no such
+ * pool. Async-signal-safe; costs a call.
  */
 PERCID_INLINE size_t percid_pool_align(const struct percid_pool *pool) PERCID_NOEXCEPT;
 
 /**
- * The addresses of the pool's memory: writes the first `capacity` of its slabs to `slabs`, in no
- * order, and returns how many there are. With `capacity` 0 nothing is written and `slabs` may be
- * NULL; 0 is returned if there is no such pool.
+ * Returns the number of the pool's slabs, and writes the addresses of the first `capacity` of them
+ * to `slabs`, in no order. With `capacity` 0 nothing is written and `slabs` may be NULL; 0 is
+ * returned if there is no such pool.
  *
- * For mbind() or a NUMA balancer: they are whole pages, and stay the pool's until the process
- * ends. Another slab may come with any percid_pool_get(). Allocates, so it is not
- * async-signal-safe; costs some nanoseconds a slab.
+ * For mbind() or a NUMA balancer: slabs are whole pages, and belong to the pool until the process
+ * ends. Any percid_pool_get() may add a slab. Allocates, so it is not async-signal-safe; costs a
+ * few nanoseconds per slab.
  */
 PERCID_INLINE
 size_t percid_pool_slabs(const struct percid_pool *pool,
@@ -2207,39 +2216,41 @@ size_t percid_pool_slabs(const struct percid_pool *pool,
                          size_t capacity) PERCID_NOEXCEPT;
 
 /**
- * Lends an object: zeroed if it is new, and as it was put if it is used again.
+ * Returns an object: zeroed if it is new, and with the content that it was put with if it is
+ * reused.
  *
- * NULL if there is no memory, or there is no such pool. Async-signal-safe. Costs some 25
+ * Returns NULL if there is no memory, or no such pool. Async-signal-safe. Costs about 25
  * instructions and a call.
  */
 PERCID_INLINE PERCID_MUST_USE void *percid_pool_get(struct percid_pool *pool) PERCID_NOEXCEPT;
 
 /**
- * Takes back an object that percid_pool_get() of any pool has lent and no thread uses any more.
+ * Takes back an object that percid_pool_get() of any pool has returned and no thread uses any
+ * more.
  *
- * Returns 0, or what is wrong, and then nothing has happened: -EALREADY if it was put before,
- * -EXDEV if it belongs to another pool, -ESTALE if its memory is gone (its pool was destroyed, or
- * it was put before a drain or into a full bounded pool), -EBADF if `pool` is destroyed, -EINVAL
- * for NULL. What was never an object of a pool must not be put. Async-signal-safe. Costs some 25
+ * Returns 0, or an error, and then nothing has happened: -EALREADY if it was put before, -EXDEV if
+ * it belongs to another pool, -ESTALE if its memory is gone (its pool was destroyed, or it was put
+ * before a drain or into a full bounded pool), -EBADF if `pool` is destroyed, -EINVAL for NULL. An
+ * address that never was an object of a pool must not be put. Async-signal-safe. Costs about 25
  * instructions and a call.
  */
 PERCID_INLINE int percid_pool_put(struct percid_pool *pool, void *object) PERCID_NOEXCEPT;
 
 /**
- * Gives the memory of slabs without objects in use back to the kernel, and returns how many idle
- * objects were in them. -EINVAL for NULL, -EBADF if the pool is destroyed.
+ * Returns the memory of slabs without objects in use to the kernel. Returns the number of idle
+ * objects in them. -EINVAL for NULL, -EBADF if the pool is destroyed.
  *
- * Waits for a drain by another thread. Costs a fence of all CPUs, some 10 us, for every 64 IDs,
- * and some work for every idle object.
+ * Waits for a drain by another thread. Costs a fence of all CPUs, about 10 us, for every 64 IDs,
+ * and a small cost for every idle object.
  */
 PERCID_INLINE int64_t percid_pool_drain(struct percid_pool *pool) PERCID_NOEXCEPT;
 
 /**
- * Destroys a pool. No other thread may use it meanwhile, and the memory of its objects is gone,
- * also of those that are lent.
+ * Destroys a pool. No other thread may use it during the call. The memory of its objects is freed,
+ * also of those in use.
  *
- * Returns 0; -EINVAL for NULL, and for a pool of static storage, which stays as it is; -EBADF if it
- * was destroyed before. Its handle and its objects stay recognisable: every function answers
+ * Returns 0; -EINVAL for NULL, and for a pool of static storage, which is unchanged; -EBADF if it
+ * was destroyed before. Its handle and its objects are still detected: every function returns
  * -EBADF, -ESTALE, or NULL.
  */
 PERCID_INLINE int percid_pool_destroy(struct percid_pool *pool) PERCID_NOEXCEPT;
@@ -2248,11 +2259,11 @@ PERCID_INLINE int percid_pool_destroy(struct percid_pool *pool) PERCID_NOEXCEPT;
  * Stores a new object in `local`, whose values have `size` bytes that are aligned to `align` bytes
  * (a power of two up to 4096).
  *
- * A value is made when an ID first asks for one: its memory is zeroed and given to `make`, which
+ * A value is made when an ID first requests one: its memory is zeroed and passed to `make`, which
  * returns 0, or an error below 0 that percid_local_with() then returns. `drop` is called before
  * its memory is freed. Either may be NULL, and both get `context`; any thread may call them.
  *
- * Returns 0, -EINVAL for NULL or what is not allowed, or -ENOMEM; on error `local` becomes NULL.
+ * Returns 0, -EINVAL for NULL or invalid arguments, or -ENOMEM; on error `local` becomes NULL.
  */
 PERCID_INLINE
 PERCID_MUST_USE
@@ -2264,11 +2275,12 @@ int percid_local_create(struct percid_local **local,
                         void *context);
 
 /**
- * As percid_local_create(), for a source, whatever the process has chosen: for measurements and
- * tests.
+ * Stores a new object like percid_local_create(), with a source that is independent of the
+ * process's: for measurements and tests.
  *
- * Returns 0, -EINVAL for NULL, what is not allowed or a number that is no source's, -ENOMEM, or
- * why the source cannot be used, as percid_source_prepare() does; on error `local` becomes NULL.
+ * Returns 0, -EINVAL for NULL, invalid arguments or a number that is not a source's, -ENOMEM, or
+ * the reason why the source cannot be used, as percid_source_prepare() does; on error `local`
+ * becomes NULL.
  */
 PERCID_INLINE
 PERCID_MUST_USE
@@ -2281,12 +2293,12 @@ int percid_local_create_with_source(struct percid_local **local,
                                     void *context);
 
 /**
- * Lends a value to `visit`, until that returns, throws, ends its thread or jumps: then the value is
- * as `visit` has left it.
+ * Passes a value to `visit`, until that returns, throws, ends its thread or jumps: the value then
+ * has the content that `visit` has left in it.
  *
  * Returns 0; -ENOMEM if another value is needed and there is no memory for it; the error of
- * `make`; -EINVAL for NULL; -EBADF if the object is destroyed. Waits for no thread. Costs some 20
- * instructions, a call, and the callback.
+ * `make`; -EINVAL for NULL; -EBADF if the object is destroyed. Never waits for a thread. Costs
+ * about 20 instructions, a call, and the callback.
  */
 PERCID_INLINE
 PERCID_MUST_USE
@@ -2295,35 +2307,36 @@ int percid_local_with(struct percid_local *local,
                       void *argument);
 
 /**
- * Takes a value and stores its address in `value`: it is the caller's alone until
- * percid_local_release(). What percid_local_with() does by a callback.
+ * Takes a value and stores its address in `value`: only the caller may use it until
+ * percid_local_release(). This is percid_local_with() without a callback.
  *
- * A value that is not given back is taken forever: others get extra ones, and visits wait. So it
- * must be given back on every way out, exceptions and pthread_exit() included (`__attribute__
- * ((cleanup))` with -fexceptions, or pthread_cleanup_push(), do that). The thread that
- * gives it back may be another one.
+ * A value that is never released is lost: other threads get extra ones, and visits wait. So it
+ * must be released on every path, including exceptions and pthread_exit() (`__attribute__
+ * ((cleanup))` with -fexceptions, or pthread_cleanup_push(), do that). Another thread may release
+ * it.
  *
- * Returns 0, or what percid_local_with() does; then `value` becomes NULL. Waits for no thread.
+ * Returns 0, or an error of percid_local_with(); then `value` becomes NULL. Never waits for a
+ * thread.
  */
 PERCID_INLINE PERCID_MUST_USE int percid_local_acquire(struct percid_local *local, void **value);
 
 /**
- * Gives a value back that percid_local_acquire() has stored. NULL is allowed.
+ * Releases a value that percid_local_acquire() has stored. NULL is allowed.
  *
  * Async-signal-safe. Costs 3 instructions and a call.
  */
 PERCID_INLINE void percid_local_release(void *value) PERCID_NOEXCEPT;
 
 /**
- * Calls `visit` for every value that was made, of every ID and the extra ones. It may miss values
- * that are made meanwhile; and those of all IDs, if the process has entered a sandbox since the
+ * Calls `visit` for every existing value, of every ID and the extra ones. It may miss values that
+ * are made during the call; and those of all IDs, if the process has entered a sandbox since the
  * first use that refuses membarrier().
  *
  * Returns 0, -EINVAL for NULL, -EBADF if the object is destroyed. Waits for callbacks that are
- * using a value (so if it is called by one of this object: -EDEADLK), and for other visits. `visit`
- * may call percid_local_with(), which lends it another value; but if it keeps one that it has
- * acquired, the visit ends there with -EDEADLK. If it does not return, the values that come after
- * are not visited. Costs one fence of all CPUs, some 10 us, for every 64 IDs.
+ * using a value (so -EDEADLK if a callback of this object calls it), and for other visits. `visit`
+ * may call percid_local_with(), which passes it another value; but if it keeps a value that it has
+ * acquired, the visit ends with -EDEADLK. If it does not return, the remaining values are not
+ * visited. Costs one fence of all CPUs, about 10 us, for every 64 IDs.
  */
 PERCID_INLINE
 int percid_local_for_each(struct percid_local *local,
@@ -2331,11 +2344,11 @@ int percid_local_for_each(struct percid_local *local,
                           void *argument);
 
 /**
- * Takes all values out: calls `visit` for each, unless that is NULL, and then the `drop` of the
- * object. New ones are made when they are needed. Returns how many there were, or what
- * percid_local_for_each() does: the values that come after stay when `visit` or `drop` has kept one.
- * If `visit` does not return, its value is dropped, and the others stay; so they do if `drop` does
- * not.
+ * Removes all values: calls `visit` for each, unless that is NULL, and then the `drop` of the
+ * object. New values are made when they are needed. Returns the number of values, or an error of
+ * percid_local_for_each(): the remaining values stay if `visit` or `drop` has kept one. If `visit`
+ * does not return, its value is dropped, and the others stay; if `drop` does not return, the
+ * others stay too.
  */
 PERCID_INLINE
 int64_t percid_local_drain(struct percid_local *local,
@@ -2343,23 +2356,22 @@ int64_t percid_local_drain(struct percid_local *local,
                            void *argument);
 
 /**
- * Destroys the object and drops its values. No other thread may use it meanwhile. If `drop` does
- * not return, the object stays, with the values that were not dropped. Values that `drop` makes, as
- * it uses the object itself, are dropped as well.
+ * Destroys the object and drops its values. No other thread may use it during the call. If `drop`
+ * does not return, the object stays, with the values that were not dropped. Values that `drop`
+ * makes by using the object itself are dropped too.
  *
- * Returns 0; -EINVAL for NULL, and for an object of static storage, which stays as it is; -EDEADLK
- * if the caller has one of its values, also one that `drop` has kept, or is in a visit of it; -EBUSY if
- * `drop` has made another value in every one of 100 drains, and the object stays with that; -EBADF
- * if it was destroyed before. Its handle stays recognisable.
+ * Returns 0; -EINVAL for NULL, and for an object of static storage, which is unchanged; -EDEADLK
+ * if the caller has one of its values, also one that `drop` has kept, or is in a visit of it;
+ * -EBUSY if `drop` has made another value in each of 100 drains, and the object stays with that
+ * value; -EBADF if it was destroyed before. Its handle is still detected.
  */
-PERCID_INLINE
-int percid_local_destroy(struct percid_local *local);
+PERCID_INLINE int percid_local_destroy(struct percid_local *local);
 
 /**
  * Stores a new ring in `ring`, of `bytes` bytes (a power of two from 128 to 8 MiB) for every ID.
  * `overflow` is one of enum percid_overflow.
  *
- * Returns 0, -EINVAL for NULL or what is not allowed, or -ENOMEM; on error `ring` becomes NULL.
+ * Returns 0, -EINVAL for NULL or invalid arguments, or -ENOMEM; on error `ring` becomes NULL.
  */
 PERCID_INLINE
 PERCID_MUST_USE
@@ -2368,11 +2380,12 @@ int percid_ring_create(struct percid_ring **ring,
                        int overflow) PERCID_NOEXCEPT;
 
 /**
- * As percid_ring_create(), for a source, whatever the process has chosen: for measurements and
- * tests.
+ * Stores a new ring like percid_ring_create(), with a source that is independent of the process's:
+ * for measurements and tests.
  *
- * Returns 0, -EINVAL for NULL, what is not allowed or a number that is no source's, -ENOMEM, or
- * why the source cannot be used, as percid_source_prepare() does; on error `ring` becomes NULL.
+ * Returns 0, -EINVAL for NULL, invalid arguments or a number that is not a source's, -ENOMEM, or
+ * the reason why the source cannot be used, as percid_source_prepare() does; on error `ring`
+ * becomes NULL.
  */
 PERCID_INLINE
 PERCID_MUST_USE
@@ -2386,27 +2399,29 @@ int percid_ring_create_with_source(struct percid_ring **ring,
  *
  * Returns 0; -EMSGSIZE if it is longer than percid_ring_max_record_len(), or -ENOSPC if there is
  * no room now: then it is lost, and counted as such; -EINVAL for NULL (unless `length` is 0);
- * -EBADF if the ring is destroyed. Async-signal-safe, does not wait. Costs some 30 instructions, 6
+ * -EBADF if the ring is destroyed. Async-signal-safe, never waits. Costs about 30 instructions, 6
  * for each word, and a call.
  */
 PERCID_INLINE int percid_ring_append(struct percid_ring *ring, const void *record, size_t length) PERCID_NOEXCEPT;
 
 /**
- * The most bytes of a record of the ring: a quarter of the ring less 16, and 65 535 at most. 0 if
- * there is no such ring.
+ * Returns the maximum size of a record in the ring: a quarter of the ring minus 16, and at most 65
+ * 535 bytes. 0 if there is no such ring.
  */
 PERCID_INLINE size_t percid_ring_max_record_len(const struct percid_ring *ring) PERCID_NOEXCEPT;
 
 /**
- * Hands every record that is there to `visit`, ID by ID, and returns how many there were. Records
- * that are appended meanwhile may be missed; the next poll goes on with them.
+ * Passes every existing record to `visit`, ID by ID, and returns their number. Records that are
+ * appended during the call may be missed; the next poll delivers them.
  *
- * -EBUSY if another thread is polling or a consumer is open, -EDEADLK if it is called by `visit` (which may append: the
- * next poll delivers it, if not this one), -EINVAL for NULL, -EBADF if the ring is destroyed. If
- * `visit` does not return, the record counts as delivered, and the next poll goes on behind it.
+ * Returns -EBUSY if another thread is polling or a consumer is open, -EDEADLK if `visit` calls it
+ * (which may append: this poll or the next one delivers the record), -EINVAL for NULL, -EBADF if
+ * the ring is destroyed. If `visit` does not return, the record counts as delivered, and the next
+ * poll continues after it.
  *
- * A child of fork() may poll whoever of its parent did: it goes on behind the record that was being
- * delivered. If the child goes on with a poll in which it was forked, it must not begin another.
+ * A child of fork() may poll even if a thread of its parent was polling: it continues after the
+ * record that was being delivered. If the child continues a poll in which it was forked, it must
+ * not begin another.
  */
 PERCID_INLINE
 int64_t percid_ring_poll(struct percid_ring *ring,
@@ -2414,50 +2429,50 @@ int64_t percid_ring_poll(struct percid_ring *ring,
                          void *argument);
 
 /**
- * How many records were lost so far: not appended, or found overwritten by the consumer. 0 if
+ * Returns the number of lost records: not appended, or found overwritten by the consumer. 0 if
  * there is no such ring. Costs the reading of one word for every ID ever used.
  */
 PERCID_INLINE uint64_t percid_ring_lost(const struct percid_ring *ring) PERCID_NOEXCEPT;
 
 /**
- * Destroys a ring, with the records that were not consumed. No other thread may use it meanwhile.
+ * Destroys a ring, with the records that were not consumed. No other thread may use it during the
+ * call.
  *
- * Returns 0; -EINVAL for NULL, and for a ring of static storage, which stays as it is; -EDEADLK if
- * it is called by the `visit` of a poll; -EBADF if it was destroyed before. Its handle stays
- * recognisable.
+ * Returns 0; -EINVAL for NULL, and for a ring of static storage, which is unchanged; -EDEADLK if
+ * the `visit` of a poll calls it; -EBADF if it was destroyed before. Its handle is still detected.
  */
 PERCID_INLINE int percid_ring_destroy(struct percid_ring *ring) PERCID_NOEXCEPT;
 
 /**
- * Takes the place of the ring's consumer and stores a handle in `consumer`.
+ * Occupies the place of the ring's consumer and stores a handle in `consumer`.
  *
  * Returns 0; -EBUSY if the ring has a consumer, or another thread is polling it; -EDEADLK if the
- * caller is, further up its stack; -EINVAL for NULL; -EBADF if the ring is destroyed; -ENOMEM. On
- * error `consumer` becomes NULL.
+ * caller itself is polling it, further up its stack; -EINVAL for NULL; -EBADF if the ring is
+ * destroyed; -ENOMEM. On error `consumer` becomes NULL.
  */
 PERCID_INLINE int percid_consumer_open(struct percid_consumer **consumer, struct percid_ring *ring) PERCID_NOEXCEPT;
 
 /**
- * Fetches the next record and stores it in `event`. Its bytes are good until the next call for
+ * Fetches the next record and stores it in `event`. Its bytes are valid until the next call for
  * this consumer.
  *
- * Returns 1; or 0 at the end of a round, and `event` is left alone. A round has every record that
- * was appended before it began, and ends however fast others are appended; the next call begins
- * another one.
+ * Returns 1; or 0 at the end of a round, without changing `event`. A round contains every record
+ * that was appended before it began, and ends however fast others are appended; the next call
+ * begins another round.
  *
- * -EBUSY if another thread is using the consumer; -EINVAL for NULL; -EBADF if the consumer is
- * closed or its ring destroyed. Not async-signal-safe: it allocates where a record is longer than
- * those before. Costs a call, and the copying of the record.
+ * Returns -EBUSY if another thread is using the consumer; -EINVAL for NULL; -EBADF if the consumer
+ * is closed or its ring destroyed. Not async-signal-safe: it allocates if a record is longer than
+ * all before. Costs a call, and the copying of the record.
  */
 PERCID_INLINE
 int percid_consumer_next(struct percid_consumer *consumer,
                          struct percid_event *event) PERCID_NOEXCEPT;
 
 /**
- * Gives the place of the ring's consumer back; the next one goes on where this one stopped.
+ * Releases the place of the ring's consumer; the next consumer continues where this one stopped.
  *
  * Returns 0, also if the ring was destroyed before; -EBUSY if another thread is using the
- * consumer; -EINVAL for NULL; -EBADF if it was closed before. Its handle stays recognisable.
+ * consumer; -EINVAL for NULL; -EBADF if it was closed before. Its handle is still detected.
  */
 PERCID_INLINE int percid_consumer_close(struct percid_consumer *consumer) PERCID_NOEXCEPT;
 
@@ -2468,28 +2483,29 @@ PERCID_INLINE int percid_consumer_close(struct percid_consumer *consumer) PERCID
 PERCID_INLINE PERCID_MUST_USE int percid_mask_create(struct percid_mask **mask) PERCID_NOEXCEPT;
 
 /**
- * Makes `id` a member, after something was published that a drain must find.
+ * Makes `id` a member, after data was published that a drain must find.
  *
  * Returns 0, -ERANGE for an ID of 8192 or more, which no CPU can have, -EINVAL for NULL, -EBADF if
- * the mask is destroyed. Costs a call, a load and a test if the bit is set, else one locked
+ * the mask is destroyed. Costs a call, a load and a test if the bit is set, otherwise one locked
  * instruction. The first call that sets a bit registers the process for the kernel's fence: 2 us
  * early in main(), 20 ms later.
  */
 PERCID_INLINE int percid_mask_mark(struct percid_mask *mask, uint32_t id) PERCID_NOEXCEPT;
 
 /**
- * Whether `id` is a member at this moment: 1 or 0, or what percid_mask_mark() returns.
+ * Returns 1 if `id` is currently a member, 0 if it is not, or an error of percid_mask_mark().
  */
 PERCID_INLINE int percid_mask_is_marked(const struct percid_mask *mask, uint32_t id) PERCID_NOEXCEPT;
 
 /**
- * Takes all members out and calls `visit` for each; what was published before they were marked is
- * visible to it. Returns how many there were; -EINVAL for NULL; -EBADF if the mask is destroyed.
+ * Removes all members and calls `visit` for each; data that was published before they were marked
+ * is visible to it. Returns the number of members; -EINVAL for NULL; -EBADF if the mask is
+ * destroyed.
  *
- * `visit` may mark and drain: a drain inside finds what the outer one has not taken. If it does not
- * return, the members that it was not given stay members.
+ * `visit` may mark and drain: an inner drain finds the members that the outer one has not taken.
+ * If it does not return, the members that were not passed to it stay members.
  *
- * Costs one fence of all CPUs, some 10 us, if there is any member; else 9 loads.
+ * Costs one fence of all CPUs, about 10 us, if there is any member; otherwise 9 loads.
  */
 PERCID_INLINE
 int64_t percid_mask_drain(struct percid_mask *mask,
@@ -2497,11 +2513,11 @@ int64_t percid_mask_drain(struct percid_mask *mask,
                           void *argument);
 
 /**
- * Destroys a mask. No other thread may use it meanwhile.
+ * Destroys a mask. No other thread may use it during the call.
  *
- * Returns 0; -EINVAL for NULL, and for a mask of static storage, which stays as it is; -EDEADLK if
- * it is called by the `visit` of a drain; -EBADF if it was destroyed before. Its handle stays
- * recognisable.
+ * Returns 0; -EINVAL for NULL, and for a mask of static storage, which is unchanged; -EDEADLK if
+ * the `visit` of a drain calls it; -EBADF if it was destroyed before. Its handle is still
+ * detected.
  */
 PERCID_INLINE int percid_mask_destroy(struct percid_mask *mask) PERCID_NOEXCEPT;
 
@@ -2515,11 +2531,11 @@ int percid_balancer_settings_init(struct percid_balancer_settings *settings,
                                   size_t size) PERCID_NOEXCEPT;
 
 /**
- * Sets the rules of a scan in `settings`, from `order` on, as a release of Linux has them: `rules`
- * is one of enum percid_scan_rules. The width stays.
+ * Sets the rules of a scan in `settings`, from `order` on, as in a release of Linux: `rules` is
+ * one of enum percid_scan_rules. The width is unchanged.
  *
- * Returns 0, or -EINVAL for NULL, settings that percid_balancer_settings_init() has not filled, or a
- * number that is none of these.
+ * Returns 0, or -EINVAL for NULL, settings that percid_balancer_settings_init() has not filled, or
+ * an unknown number.
  */
 PERCID_INLINE
 int percid_balancer_settings_set_rules(struct percid_balancer_settings *settings,
@@ -2529,10 +2545,10 @@ int percid_balancer_settings_set_rules(struct percid_balancer_settings *settings
  * Stores a new balancer without regions in `balancer`, with these settings, or with the defaults
  * if `settings` is NULL.
  *
- * Returns 0; -EINVAL if `balancer` is NULL, for a size, rate, rule set or width that there is not,
- * or settings that percid_balancer_settings_init() has not filled; -ERANGE if the shortest period
- * is longer than the longest one, or the scan size an eighth of 2^63 bytes or more; -E2BIG if the
- * settings have members that this version of the library does not know, and they are not 0;
+ * Returns 0; -EINVAL if `balancer` is NULL, for an invalid size, rate, rule set or width, or
+ * settings that percid_balancer_settings_init() has not filled; -ERANGE if the shortest period is
+ * longer than the longest one, or the scan size an eighth of 2^63 bytes or more; -E2BIG if the
+ * settings have members that this version of the library does not support, and they are not 0;
  * -ENOMEM. On error `balancer` becomes NULL.
  */
 PERCID_INLINE
@@ -2541,15 +2557,15 @@ int percid_balancer_create(struct percid_balancer **balancer,
                            const struct percid_balancer_settings *settings) PERCID_NOEXCEPT;
 
 /**
- * Returns whether there is anything to balance, that is, several nodes with memory: 1 or 0.
- * -EINVAL for NULL, -EBADF if the balancer is destroyed.
+ * Returns 1 if there are several nodes with memory, so that there is something to balance,
+ * otherwise 0. -EINVAL for NULL, -EBADF if the balancer is destroyed.
  */
 PERCID_INLINE int percid_balancer_has_nodes(const struct percid_balancer *balancer) PERCID_NOEXCEPT;
 
 /**
  * Starts a thread that makes passes and moves pages, unless it runs already or there is nothing to
- * balance. A pass is due when a thread of the program has *run* for a period of its own, and never
- * before it has run for 32 times what its last pass took.
+ * balance. A pass is due when a thread of the program has *run* for its own period, and never
+ * before it has run for 32 times the duration of its last pass.
  *
  * Returns 0; -EAGAIN or another negative errno if no thread can be started; -EINVAL for NULL;
  * -EBADF if the balancer is destroyed.
@@ -2557,8 +2573,7 @@ PERCID_INLINE int percid_balancer_has_nodes(const struct percid_balancer *balanc
 PERCID_INLINE int percid_balancer_start(struct percid_balancer *balancer) PERCID_NOEXCEPT;
 
 /**
- * Ends that thread and waits for it: for a batch or a pass at the longest. What is armed stays
- * armed.
+ * Ends that thread and waits for it: for at most a batch or a pass. Armed pages stay armed.
  *
  * Returns 0, also if there is no such thread; -EINVAL for NULL; -EBADF if the balancer is
  * destroyed.
@@ -2567,22 +2582,22 @@ PERCID_INLINE int percid_balancer_stop(struct percid_balancer *balancer) PERCID_
 
 /**
  * Lets other processes request this balancer's report until it is destroyed: `percid numa report`
- * and `percid numa watch` do. They need the right to look into this process (PTRACE_MODE_READ,
- * which commonly its user and root have).
+ * and `percid numa watch` do. They need the right to inspect this process (PTRACE_MODE_READ, which
+ * commonly its user and root have).
  *
- * The report is in a memfd, which takes one descriptor, and is made by a thread that sleeps until
- * a process requests one; with one node too. All reports together take a tenth of a CPU at most.
- * A second call changes nothing. In a child of fork() no report is made.
+ * The report is in a memfd, which takes one descriptor. A thread that sleeps until a process
+ * requests a report makes it; with one node too. All reports together take at most a tenth of a
+ * CPU. A second call changes nothing. In a child of fork() no report is made.
  *
  * Returns 0; -EPERM if the balancer belongs to the parent of this process; -EINVAL for NULL;
- * -EBADF if it is destroyed; another negative errno if no descriptor, memory or thread can be had.
+ * -EBADF if it is destroyed; another negative errno if no descriptor, memory or thread is
+ * available.
  */
 PERCID_INLINE int percid_balancer_publish(struct percid_balancer *balancer) PERCID_NOEXCEPT;
 
 /**
  * Makes a pass on behalf of the calling thread: arms the regions that are due, and moves nothing.
- * For programs without a thread of the balancer's. Stores what it did in `passed`, unless that is
- * NULL.
+ * For programs without the balancer's thread. Stores the result in `passed`, unless that is NULL.
  *
  * Returns 0, -EINVAL if `balancer` is NULL, -EBADF if it is destroyed, -ENOMEM. Costs a reading of
  * /proc/self/maps and about 0.2 us for every page that is armed; with one node nothing.
@@ -2592,9 +2607,9 @@ int percid_balancer_pass(struct percid_balancer *balancer,
                          struct percid_pass *passed) PERCID_NOEXCEPT;
 
 /**
- * Moves a batch of the pages that are to move, of one region. Stores what became of it in `batch`,
- * unless that is NULL. Threads of the program that map memory or take a page fault meanwhile wait
- * for this batch at most.
+ * Moves a batch of the pending pages of one region. Stores the result in `batch`, unless that is
+ * NULL. Threads of the program that map memory or take a page fault during that time wait for at
+ * most this batch.
  *
  * Returns 0, -EINVAL if `balancer` is NULL, -EBADF if it is destroyed, -ENOMEM.
  */
@@ -2603,23 +2618,23 @@ int percid_balancer_move_batch(struct percid_balancer *balancer,
                                struct percid_batch *batch) PERCID_NOEXCEPT;
 
 /**
- * Stops a balancer's thread and destroys the balancer. No other thread may use it meanwhile. Its
- * regions stay usable, are not looked after any more, and must be unregistered as before.
+ * Stops a balancer's thread and destroys the balancer. No other thread may use it during the call.
+ * Its regions stay usable, are not balanced any more, and must be unregistered as before.
  *
- * Returns 0, -EINVAL for NULL, -EBADF if it was destroyed before. Its handle stays recognisable.
+ * Returns 0, -EINVAL for NULL, -EBADF if it was destroyed before. Its handle is still detected.
  */
 PERCID_INLINE int percid_balancer_destroy(struct percid_balancer *balancer) PERCID_NOEXCEPT;
 
 /**
- * Registers `bytes` bytes of memory from `start` on, whose use the program reports by
+ * Registers `bytes` bytes of memory from `start` on, for which the program reports accesses by
  * percid_region_touch(), and stores the region in `region`.
  *
  * The range begins and ends at multiples of the page size, and consists of mappings of the same
- * kind and access rights. The memory may be unmapped while it is registered: the balancer notices
- * that, and leaves the region alone.
+ * kind and access rights. The memory may be unmapped while it is registered: the balancer detects
+ * that, and ignores the region from then on.
  *
- * Returns 0, or one of these, and then `region` becomes NULL; percid_region_error() has a text for
- * each:
+ * Returns 0, or one of these errors, and then `region` becomes NULL; percid_region_error() has a
+ * text for each:
  *
  *     -EINVAL   `region` or `balancer` is NULL, the range is empty, or is not made of whole pages
  *     -EBADF    the balancer is destroyed
@@ -2641,46 +2656,46 @@ int percid_region_register(struct percid_region **region,
                            size_t bytes) PERCID_NOEXCEPT;
 
 /**
- * Registers memory whose use is seen by faults, so that the program need not report it: armed
- * memory has no access rights, and a handler of SIGSEGV, which the first call installs, notes the
- * faulting thread and restores them. A fault that is not at armed memory goes on to the handler
- * that was there before: a crash stays a crash.
+ * Registers memory to which accesses are detected by faults, so that the program need not report
+ * them. Armed memory has no access rights. A handler of SIGSEGV, which the first call installs,
+ * records the faulting thread and restores the rights. A fault that is not at armed memory is
+ * passed to the previous handler: a crash stays a crash.
  *
- * The program promises that, until the region is unregistered,
+ * The program guarantees that, until the region is unregistered,
  *
  *   - the memory stays mapped, with the access rights that it has now, and nothing changes them;
- *   - no thread runs on a stack in it that is not refused, or comes there later, blocks SIGSEGV
- *     while it uses it, or installs another handler of SIGSEGV that does not pass on to the one
- *     before;
- *   - no pointer into it is given to a system call unless the part is excluded: the call would
- *     fail with EFAULT, or do half of its work;
+ *   - no thread runs, now or later, on a stack in it that the registration has not refused;
+ *   - no thread blocks SIGSEGV while it uses the memory, or installs another handler of SIGSEGV
+ *     that does not call the previous one;
+ *   - no pointer into it is passed to a system call unless the part is excluded: the call would
+ *     fail with EFAULT, or complete only a part of its work;
  *   - no child of vfork() and no other process that shares the address space uses it.
  *
- * Returns what percid_region_register() does, or
+ * Returns 0, an error of percid_region_register(), or
  *
  *     -EDEADLK  a fault in the range could not be handled, or is percid's own: see below
  *     -EFAULT   the memory has no access rights, or is executable: rights might not be restored
- *     -EDQUOT   RLIMIT_DATA is set: as above
+ *     -EDQUOT   RLIMIT_DATA is set: rights might not be restored
  *     -ENOSPC   there are 256 trapped regions already
  *     -EBUSY    another handler of SIGSEGV was installed after percid's
  *
- * -EDEADLK is returned for memory that holds any part of
+ * -EDEADLK is returned for memory that contains any part of
  *
- *   - the stack of any thread, used by now or not, with what lies beside it: thread-local
- *     variables, the rseq area, all that the C library keeps of the thread; and what is below a
- *     stack that has no guard;
+ *   - the stack of any thread, used or not yet used, with the adjacent data: thread-local
+ *     variables, the rseq area, all data that the C library stores for the thread; and the memory
+ *     below a stack that has no guard;
  *   - the calling thread's alternate signal stack;
- *   - what the handler itself uses: percid's variables, the constants of the program or library
- *     that percid is linked into, and the C library;
- *   - percid's structures: what they have for each ID, and the objects of pools, which
- *     percid_region_register() takes.
+ *   - the memory that the handler itself uses: percid's variables, the constants of the program or
+ *     library that percid is linked into, and the C library;
+ *   - percid's structures: their memory for each ID, and the objects of pools, which
+ *     percid_region_register() accepts.
  *
- * Not seen are, of other threads, the alternate signal stacks and the thread-local variables of
- * libraries that were loaded by dlopen(); and stacks that the program has made by itself, as for
- * coroutines, unless a thread is on one that waits in a system call. Threads that start later get
- * other memory, but for those whose stack the program provides.
+ * Not detected are, of other threads, the alternate signal stacks and the thread-local variables
+ * of libraries that were loaded by dlopen(); and stacks that the program has allocated by itself,
+ * as for coroutines, unless a thread that waits in a system call is on one. Threads that start
+ * later get other memory, except those whose stack the program provides.
  *
- * Costs a reading of /proc, and a thread that ends at once: some 100 us, and more for every
+ * Costs a reading of /proc, and a thread that ends at once: about 100 us, and more for every
  * thread. The first access to 64 KiB of armed memory costs 4 us.
  */
 PERCID_INLINE
@@ -2691,22 +2706,23 @@ int percid_region_register_trapped(struct percid_region **region,
                                    size_t bytes) PERCID_NOEXCEPT;
 
 /**
- * Registers memory of which writes are seen, by userfaultfd: the first write to 64 KiB of armed
- * memory waits until the thread was noted, some 12 us. Reads are not seen. System calls wait in
- * the same way, so nothing has to be excluded. The first such region of a balancer starts a thread
- * and opens two descriptors.
+ * Registers memory to which writes are detected, by userfaultfd: the first write to 64 KiB of
+ * armed memory waits until the thread is recorded, about 12 us. Reads are not detected. System
+ * calls wait in the same way, so nothing has to be excluded. The first such region of a balancer
+ * starts a thread and opens two descriptors.
  *
- * No stack, thread-local memory or robust mutex may be in the range: what the kernel writes there
- * when a thread ends would be lost. Checkpoints of the process fail, other users of userfaultfd
- * cannot have the same memory, and a debugger that writes to an armed page waits forever.
+ * No stack, thread-local memory or robust mutex may be in the range: data that the kernel writes
+ * there when a thread ends would be lost. Checkpoints of the process fail, other users of
+ * userfaultfd cannot have the same memory, and a debugger that writes to an armed page waits
+ * forever.
  *
- * Returns what percid_region_register() does, or
+ * Returns 0, an error of percid_region_register(), or
  *
- *     -EDEADLK          the range holds a part of a thread's stack, or anything else that
- *                       percid_region_register_trapped() refuses by this, but for what only a
- *                       handler uses
+ *     -EDEADLK          the range contains a part of a thread's stack, or other memory that
+ *                       percid_region_register_trapped() refuses with this error, except memory
+ *                       that only a handler uses
  *     -ENODEV           the memory is a file's, shared with other processes, or may not be written
- *     -EACCES           the process may not use userfaultfd for system calls: that takes
+ *     -EACCES           the process may not use userfaultfd for system calls: that needs
  *                       CAP_SYS_PTRACE, vm.unprivileged_userfaultfd = 1, or the right to open
  *                       /dev/userfaultfd
  *     -EPROTONOSUPPORT  the kernel has no userfaultfd with write protection (Linux 5.7; 6.10 on
@@ -2723,18 +2739,18 @@ int percid_region_register_written(struct percid_region **region,
                                    size_t bytes) PERCID_NOEXCEPT;
 
 /**
- * Says in a few words what an error of percid_region_register(), percid_region_register_trapped()
- * or percid_region_register_written() means; NULL if the number is none of them.
+ * Returns a short text for an error of percid_region_register(), percid_region_register_trapped()
+ * or percid_region_register_written(); NULL if the number is none of them.
  *
  * Async-signal-safe; costs a call.
  */
 PERCID_INLINE const char *percid_region_error(int error) PERCID_NOEXCEPT;
 
 /**
- * Says that the calling thread uses the memory `offset` bytes from the region's start. To be
- * called about as often as the program goes from one page to another; more often changes nothing,
- * because an armed page counts once. Offsets beyond the region, trapped regions and regions that
- * are unregistered are ignored.
+ * Reports that the calling thread uses the memory `offset` bytes from the region's start. Call it
+ * about as often as the program proceeds from one page to another. More frequent calls have no
+ * effect, because an armed page counts once. Offsets beyond the region, trapped regions and
+ * unregistered regions are ignored.
  *
  * Async-signal-safe; never waits. Costs a call, four loads and two tests unless the page is armed;
  * then two or three system calls.
@@ -2742,39 +2758,39 @@ PERCID_INLINE const char *percid_region_error(int error) PERCID_NOEXCEPT;
 PERCID_INLINE void percid_region_touch(struct percid_region *region, size_t offset) PERCID_NOEXCEPT;
 
 /**
- * Says that the calling thread uses all of the region. Trapped regions and regions that are
- * unregistered are ignored.
+ * Reports that the calling thread uses all of the region. Trapped regions and unregistered regions
+ * are ignored.
  *
- * Async-signal-safe; never waits. Costs a load for every 64 pages, and for every armed one what
- * percid_region_touch() costs.
+ * Async-signal-safe; never waits. Costs a load for every 64 pages, and for every armed one the
+ * cost of percid_region_touch().
  */
 PERCID_INLINE void percid_region_touch_all(struct percid_region *region) PERCID_NOEXCEPT;
 
 /**
- * Returns where a region starts; NULL if there is no such region.
+ * Returns the start of a region; NULL if there is no such region.
  */
 PERCID_INLINE void *percid_region_start(const struct percid_region *region) PERCID_NOEXCEPT;
 
 /**
- * Returns how many bytes a region has; 0 if there is no such region.
+ * Returns the size of a region in bytes; 0 if there is no such region.
  */
 PERCID_INLINE size_t percid_region_bytes(const struct percid_region *region) PERCID_NOEXCEPT;
 
 /**
- * Returns how access to a region is seen: one of enum percid_access. -EINVAL for NULL, -EBADF
- * if it is unregistered.
+ * Returns the access method of a region: one of enum percid_access. -EINVAL for NULL, -EBADF if it
+ * is unregistered.
  */
 PERCID_INLINE int percid_region_access(const struct percid_region *region) PERCID_NOEXCEPT;
 
 /**
  * Keeps a part of a trapped region, `bytes` bytes from `offset` on, accessible until
- * percid_region_exclude_end(): for buffers that are given to system calls, which fail with EFAULT
- * at armed memory. Whole grains of 64 KiB around the part are disarmed, and not armed again
- * meanwhile. A part may be excluded several times.
+ * percid_region_exclude_end(): for buffers that are passed to system calls, which fail with EFAULT
+ * at armed memory. Whole granules of 64 KiB around the part are disarmed, and not armed again
+ * until then. A part may be excluded several times.
  *
  * Returns 0; -ERANGE if the part is not in the region; -EINVAL for NULL; -EBADF if the region is
- * unregistered; -ENOMEM. Waits for the piece that is being armed, or the batch that is being moved, at this
- * moment.
+ * unregistered; -ENOMEM. Waits for the piece that is currently being armed, or the batch that is
+ * being moved.
  */
 PERCID_INLINE
 PERCID_MUST_USE
@@ -2783,10 +2799,10 @@ int percid_region_exclude_begin(struct percid_region *region,
                                 size_t bytes) PERCID_NOEXCEPT;
 
 /**
- * Lets a part be armed again that percid_region_exclude_begin() has excluded with the same
- * numbers.
+ * Ends an exclusion by percid_region_exclude_begin() with the same arguments, so that the part may
+ * be armed again.
  *
- * Returns 0; -ENOENT if it is not excluded; -ERANGE, -EINVAL and -EBADF as
+ * Returns 0; -ENOENT if it is not excluded; -ERANGE, -EINVAL and -EBADF like
  * percid_region_exclude_begin().
  */
 PERCID_INLINE
@@ -2796,20 +2812,21 @@ int percid_region_exclude_end(struct percid_region *region,
 
 /**
  * Unregisters memory, which is disarmed and can be used for anything then. Exclusions need not be
- * ended before. No other thread may use the region meanwhile. Waits for the pass or the batch that
- * is under way.
+ * ended before. No other thread may use the region during the call. Waits for a running pass or
+ * batch.
  *
  * Returns 0, -EINVAL for NULL, -EBADF if it was unregistered before, or -ENOMEM, and it stays
- * registered. Its handle stays recognisable.
+ * registered. Its handle is still detected.
  */
 PERCID_INLINE int percid_region_unregister(struct percid_region *region) PERCID_NOEXCEPT;
 
 /**
- * Registers the memory of all IDs of a source (one of enum percid_source) that exist by now, and
- * stores the regions in `regions`. For IDs that come later unregister and register again.
+ * Registers the memory of all existing IDs of a source (one of enum percid_source), and stores the
+ * regions in `regions`. For IDs that come later unregister and register again.
  *
- * Returns 0; -EINVAL also for a number that is no source's; and what percid_region_register()
- * returns, for the first region that cannot be registered. On error `regions` becomes NULL.
+ * Returns 0; -EINVAL also for a number that is not a source's; and the errors of
+ * percid_region_register(), for the first region that cannot be registered. On error `regions`
+ * becomes NULL.
  */
 PERCID_INLINE
 int percid_id_regions_register(struct percid_id_regions **regions,
@@ -2817,18 +2834,19 @@ int percid_id_regions_register(struct percid_id_regions **regions,
                                int source) PERCID_NOEXCEPT;
 
 /**
- * Says that the calling thread uses the memory of the ID that it has now, which its counters,
- * stacks and other structures of the source do. To be called now and then: once per period is
- * enough. Regions that are unregistered are ignored.
+ * Reports that the calling thread uses the memory of its current ID, as its counters, stacks and
+ * other structures of the source do. Call it regularly: once per period is enough. Unregistered
+ * regions are ignored.
  *
- * Async-signal-safe; never waits. Costs some 40 ns, and for every armed page of the ID two system
- * calls.
+ * Async-signal-safe; never waits. Costs about 40 ns, and two system calls for every armed page of
+ * the ID.
  */
 PERCID_INLINE void percid_id_regions_touch(struct percid_id_regions *regions) PERCID_NOEXCEPT;
 
 /**
- * Stores the first `capacity` of the addresses of an ID's regions in `ranges`, and returns how many
- * there are: 0 if the ID did not exist when they were registered, or there are no such regions.
+ * Stores the first `capacity` address ranges of an ID's regions in `ranges`, and returns the
+ * number of all: 0 if the ID did not exist when they were registered, or there are no such
+ * regions.
  */
 PERCID_INLINE
 size_t percid_id_regions_of_id(const struct percid_id_regions *regions,
@@ -2837,20 +2855,21 @@ size_t percid_id_regions_of_id(const struct percid_id_regions *regions,
                                size_t capacity) PERCID_NOEXCEPT;
 
 /**
- * Unregisters them. No other thread may use them meanwhile.
+ * Unregisters the regions. No other thread may use them during the call.
  *
  * Returns 0, -EINVAL for NULL, -EBADF if they were unregistered before, or -ENOMEM, and they stay
- * registered. The handle stays recognisable.
+ * registered. The handle is still detected.
  */
 PERCID_INLINE int percid_id_regions_unregister(struct percid_id_regions *regions) PERCID_NOEXCEPT;
 
 /**
- * Registers the memory of the objects that a pool has by now, and stores the regions in `regions`:
- * one for all slabs that are side by side. For objects that come later unregister and register
- * again. The pool may be destroyed before.
+ * Registers the memory of the existing objects of a pool, and stores the regions in `regions`: one
+ * for all adjacent slabs. For objects that come later unregister and register again. The pool may
+ * be destroyed before.
  *
- * Returns 0, or what percid_region_register() returns for the first region that cannot be
- * registered; -EINVAL and -EBADF for the pool as for the balancer. On error `regions` becomes NULL.
+ * Returns 0, or the error of percid_region_register() for the first region that cannot be
+ * registered; -EINVAL and -EBADF for the pool as for the balancer. On error `regions` becomes
+ * NULL.
  */
 PERCID_INLINE
 int percid_pool_regions_register(struct percid_pool_regions **regions,
@@ -2858,20 +2877,19 @@ int percid_pool_regions_register(struct percid_pool_regions **regions,
                                  const struct percid_pool *pool) PERCID_NOEXCEPT;
 
 /**
- * Says that the calling thread uses an object, by an address in it; of a large object, once for
- * every page. Addresses that are not in the regions are ignored, and so are regions that are
- * unregistered.
+ * Reports that the calling thread uses an object, by an address in it; for a large object, call it
+ * once for every page. Addresses outside the regions are ignored, and so are unregistered regions.
  *
- * Async-signal-safe; never waits. Costs a search among the regions, and what percid_region_touch()
- * costs.
+ * Async-signal-safe; never waits. Costs a search among the regions, and the cost of
+ * percid_region_touch().
  */
 PERCID_INLINE
 void percid_pool_regions_touch(struct percid_pool_regions *regions,
                                const void *object) PERCID_NOEXCEPT;
 
 /**
- * Stores the first `capacity` of the addresses of the regions in `ranges`, ascending, and returns
- * how many there are; 0 if there are no such regions.
+ * Stores the first `capacity` address ranges of the regions in `ranges`, ascending, and returns
+ * the number of all; 0 if there are no such regions.
  */
 PERCID_INLINE
 size_t percid_pool_regions_ranges(const struct percid_pool_regions *regions,
@@ -2879,20 +2897,21 @@ size_t percid_pool_regions_ranges(const struct percid_pool_regions *regions,
                                   size_t capacity) PERCID_NOEXCEPT;
 
 /**
- * Unregisters them. No other thread may use them meanwhile.
+ * Unregisters the regions. No other thread may use them during the call.
  *
  * Returns 0, -EINVAL for NULL, -EBADF if they were unregistered before, or -ENOMEM, and they stay
- * registered. The handle stays recognisable.
+ * registered. The handle is still detected.
  */
 PERCID_INLINE int percid_pool_regions_unregister(struct percid_pool_regions *regions) PERCID_NOEXCEPT;
 
 /**
- * Takes the decisions that were not taken yet, the oldest first: writes up to `capacity` of them
- * to `events` and returns how many. What does not fit is there for the next call; a balancer keeps
- * 4096, and counts those that are lost.
+ * Writes up to `capacity` of the decisions that were not taken yet, the oldest first, to `events`
+ * and returns their number. The rest is kept for the next call; a balancer keeps 4096, and counts
+ * lost ones.
  *
- * Returns 0 in a child of fork(); -EBUSY if another thread is taking some; -EINVAL if `balancer`
- * is NULL, or `events` is and `capacity` is not 0; -EBADF if the balancer is destroyed; -ENOMEM.
+ * Returns 0 in a child of fork(); -EBUSY if another thread is taking decisions; -EINVAL if
+ * `balancer` is NULL, or `events` is and `capacity` is not 0; -EBADF if the balancer is destroyed;
+ * -ENOMEM.
  */
 PERCID_INLINE
 int64_t percid_balancer_take_events(struct percid_balancer *balancer,
@@ -2903,7 +2922,8 @@ int64_t percid_balancer_take_events(struct percid_balancer *balancer,
  * Stores a report in `report`, to be freed by percid_report_free().
  *
  * Returns 0; -EINVAL for NULL; -EBADF if the balancer is destroyed; -ENOMEM; on error `report`
- * becomes NULL. Looks up where every page of every region is: about a microsecond for every ten pages.
+ * becomes NULL. Looks up the node of every page of every region: about a microsecond for every ten
+ * pages.
  */
 PERCID_INLINE
 PERCID_MUST_USE
@@ -2916,7 +2936,7 @@ int percid_report_create(struct percid_report **report,
 PERCID_INLINE void percid_report_free(struct percid_report *report) PERCID_NOEXCEPT;
 
 /**
- * Stores what the balancer has done in all in `totals`. `size` is sizeof(percid_balancer_totals).
+ * Stores the total actions of the balancer in `totals`. `size` is sizeof(percid_balancer_totals).
  * Returns 0, or -EINVAL for NULL.
  */
 PERCID_INLINE
@@ -2926,8 +2946,8 @@ int percid_report_totals(const struct percid_report *report,
 
 /**
  * Writes the first `capacity` of the nodes that have memory, ascending, to `nodes`, and returns
- * how many there are. With one, nothing is ever armed. With `capacity` 0 nothing is written and
- * `nodes` may be NULL; 0 is returned if `report` is NULL.
+ * the number of all. With one node, nothing is ever armed. With `capacity` 0 nothing is written
+ * and `nodes` may be NULL; 0 is returned if `report` is NULL.
  */
 PERCID_INLINE
 size_t percid_report_nodes(const struct percid_report *report,
@@ -2935,7 +2955,7 @@ size_t percid_report_nodes(const struct percid_report *report,
                            size_t capacity) PERCID_NOEXCEPT;
 
 /**
- * The same of those nodes without CPUs that the balancer moves memory to and from, by
+ * Does the same for the nodes without CPUs to and from which the balancer moves memory, by
  * percid_balancer_settings.tiers.
  */
 PERCID_INLINE
@@ -2944,13 +2964,13 @@ size_t percid_report_slow_nodes(const struct percid_report *report,
                                 size_t capacity) PERCID_NOEXCEPT;
 
 /**
- * Returns how many regions a report has; 0 if it is NULL.
+ * Returns the number of regions in a report; 0 if it is NULL.
  */
 PERCID_INLINE size_t percid_report_regions(const struct percid_report *report) PERCID_NOEXCEPT;
 
 /**
- * Stores what was done to the region of number `index` (by ascending address), and what was seen
- * there, in `figures`. `size` is sizeof(percid_region_figures).
+ * Stores the actions and observations in the region with index `index` (by ascending address) in
+ * `figures`. `size` is sizeof(percid_region_figures).
  *
  * Returns 0, -EINVAL for NULL, -ERANGE if there are no more than `index` regions.
  */
@@ -2961,9 +2981,9 @@ int percid_report_region(const struct percid_report *report,
                          size_t size) PERCID_NOEXCEPT;
 
 /**
- * The pages of a region on each node that has any, at the time of the report: writes the first
- * `capacity` nodes to `nodes` and returns how many there are. With `capacity` 0 nothing is written
- * and `nodes` may be NULL; 0 is returned if there is no such region.
+ * Returns the number of nodes that have pages of a region at the time of the report, and writes
+ * the first `capacity` of them to `nodes`, with the numbers of pages. With `capacity` 0 nothing is
+ * written and `nodes` may be NULL; 0 is returned if there is no such region.
  */
 PERCID_INLINE
 size_t percid_report_pages(const struct percid_report *report,
@@ -2972,8 +2992,8 @@ size_t percid_report_pages(const struct percid_report *report,
                            size_t capacity) PERCID_NOEXCEPT;
 
 /**
- * How much each node has used a region of late: accesses that were seen, halved every sequence. As
- * percid_report_pages().
+ * Does the same as percid_report_pages() for the recent use of a region by each node: detected
+ * accesses, halved every scan cycle.
  */
 PERCID_INLINE
 size_t percid_report_use(const struct percid_report *report,
@@ -2982,8 +3002,8 @@ size_t percid_report_use(const struct percid_report *report,
                          size_t capacity) PERCID_NOEXCEPT;
 
 /**
- * The pages of a region that could not be looked up, armed or moved, by errno. As
- * percid_report_pages().
+ * Does the same as percid_report_pages() for the pages of a region that could not be looked up,
+ * armed or moved, by errno.
  */
 PERCID_INLINE
 size_t percid_report_failures(const struct percid_report *report,
@@ -2992,8 +3012,8 @@ size_t percid_report_failures(const struct percid_report *report,
                               size_t capacity) PERCID_NOEXCEPT;
 
 /**
- * Returns how often a region was left out for a reason (one of enum percid_scan_reason), or was
- * scanned for the last one; 0 if there is no such region or reason.
+ * Returns the number of times a region was left out for a reason (one of enum percid_scan_reason),
+ * or was scanned for the last one; 0 if there is no such region or reason.
  */
 PERCID_INLINE
 uint64_t percid_report_skipped(const struct percid_report *report,
@@ -3001,15 +3021,15 @@ uint64_t percid_report_skipped(const struct percid_report *report,
                                int reason) PERCID_NOEXCEPT;
 
 /**
- * Returns which part of the time that the process's threads have run passes have taken, from 0 to
- * 1, 3 % at most but for what the last one took; 0 if `report` is NULL.
+ * Returns the share of passes in the time that the process's threads have run, from 0 to 1. It is
+ * at most 3 %, apart from the duration of the last pass; 0 if `report` is NULL.
  */
 PERCID_INLINE double percid_report_scan_share(const struct percid_report *report) PERCID_NOEXCEPT;
 
 /**
- * Stores which part of the accesses that were seen in a region were local, from 0 to 1.
+ * Stores the share of local accesses among the detected accesses in a region, from 0 to 1.
  *
- * Returns 0; -ENODATA if none was seen; -EINVAL for NULL, or if there is no such region.
+ * Returns 0; -ENODATA if no access was detected; -EINVAL for NULL, or if there is no such region.
  */
 PERCID_INLINE
 int percid_report_local_share(const struct percid_report *report,
@@ -3017,7 +3037,7 @@ int percid_report_local_share(const struct percid_report *report,
                               double *share) PERCID_NOEXCEPT;
 
 /**
- * Returns which part of the pages of a region is on a node, from 0 to 1; 0 if there is no such
+ * Returns the share of a region's pages that are on a node, from 0 to 1; 0 if there is no such
  * region.
  */
 PERCID_INLINE
@@ -3026,7 +3046,7 @@ double percid_report_share_on(const struct percid_report *report,
                               uint32_t node) PERCID_NOEXCEPT;
 
 /**
- * Returns the published name of a reason, such as "pid_inactive"; NULL if there is none of this
+ * Returns the published name of a reason, such as "pid_inactive"; NULL if no reason has this
  * number.
  *
  * Async-signal-safe; costs a call.
@@ -3034,37 +3054,38 @@ double percid_report_share_on(const struct percid_report *report,
 PERCID_INLINE const char *percid_scan_reason_name(int reason) PERCID_NOEXCEPT;
 
 /**
- * Adds `n`; nothing if it is negative or no number, since a counter never falls. Costs some 2 ns.
+ * Adds `n`, unless it is negative or not a number, because a counter never decreases. Costs about
+ * 2 ns.
  */
 PERCID_INLINE void percid_float_counter_add(struct percid_float_counter *counter, double n) PERCID_NOEXCEPT;
 
 /**
- * The sum; 0 for NULL. Costs the reading of one word for every ID ever used.
+ * Returns the sum; 0 for NULL. Costs the reading of one word for every ID ever used.
  */
 PERCID_INLINE double percid_float_counter_sum(const struct percid_float_counter *counter) PERCID_NOEXCEPT;
 
 /**
- * Adds `n`, which may be negative. Costs some 2 ns.
+ * Adds `n`, which may be negative. Costs about 2 ns.
  */
 PERCID_INLINE void percid_gauge_add(struct percid_gauge *gauge, double n) PERCID_NOEXCEPT;
 
 /**
- * Sets the value, which is read back exactly as long as nothing changes it.
+ * Sets the value, which is read back exactly unless it is changed.
  */
 PERCID_INLINE void percid_gauge_set(struct percid_gauge *gauge, double value) PERCID_NOEXCEPT;
 
 /**
- * Raises the value to `value`, if it is less or no number.
+ * Raises the value to `value`, if it is less or not a number.
  */
 PERCID_INLINE void percid_gauge_max(struct percid_gauge *gauge, double value) PERCID_NOEXCEPT;
 
 /**
- * The value; 0 for NULL.
+ * Returns the value; 0 for NULL.
  */
 PERCID_INLINE double percid_gauge_value(const struct percid_gauge *gauge) PERCID_NOEXCEPT;
 
 /**
- * Counts a value. Costs some 5 ns.
+ * Counts a value. Costs about 5 ns.
  */
 PERCID_INLINE void percid_buckets_record(struct percid_buckets *buckets, double value) PERCID_NOEXCEPT;
 
@@ -3077,10 +3098,10 @@ void percid_buckets_record_many(struct percid_buckets *buckets,
                                 uint64_t times) PERCID_NOEXCEPT;
 
 /**
- * How many values each bucket has, not counting those of other buckets: writes the first `capacity`
- * of them to `counts`, the sum of all values to `sum` unless it is NULL, and returns how many buckets
- * there are: one more than limits. With `capacity` 0 `counts` may be NULL; 0 is returned if `buckets`
- * is NULL, -ENOMEM if there is no memory.
+ * Returns the number of buckets, which is one more than that of limits. Writes the numbers of
+ * values in the first `capacity` buckets, not including those of other buckets, to `counts`, and
+ * the sum of all values to `sum` unless it is NULL. With `capacity` 0 `counts` may be NULL;
+ * returns 0 if `buckets` is NULL, -ENOMEM if there is no memory.
  */
 PERCID_INLINE
 int64_t percid_buckets_read(const struct percid_buckets *buckets,
@@ -3090,12 +3111,12 @@ int64_t percid_buckets_read(const struct percid_buckets *buckets,
 
 /**
  * Stores the series with these values in `counter`: `count` texts in UTF-8, in the order of the
- * labels' names. If there is none yet it is made, of value 0; beyond the family's limit it is the
- * series of all others.
+ * labels' names. If there is no such series, it is created with value 0; beyond the family's limit
+ * it is the series of all others.
  *
- * It is a percid_counter as any other, so percid_counter_add() is inline. It stays where it is until
- * the registry is destroyed; it must not be destroyed by itself, and taking from it makes it fall,
- * which a page's reader takes for a restart.
+ * The series is an ordinary percid_counter, so percid_counter_add() is inline. It is not moved
+ * until the registry is destroyed, and must not be destroyed by itself. Taking from it decreases
+ * it, which a page's reader interprets as a restart.
  *
  * Returns 0; -EINVAL for NULL, if `count` is not the number of labels, or if the family has other
  * series than counters; -EILSEQ if a value is not UTF-8; -ENOMEM; -EBADF if the registry is
@@ -3108,7 +3129,7 @@ int percid_family_counter(const struct percid_family *family,
                           struct percid_counter **counter) PERCID_NOEXCEPT;
 
 /**
- * As percid_family_counter(), of a family of sums of floats.
+ * Does the same as percid_family_counter(), for a family of sums of floats.
  */
 PERCID_INLINE
 int percid_family_float_counter(const struct percid_family *family,
@@ -3117,7 +3138,7 @@ int percid_family_float_counter(const struct percid_family *family,
                                 struct percid_float_counter **counter) PERCID_NOEXCEPT;
 
 /**
- * As percid_family_counter(), of a family of gauges.
+ * Does the same as percid_family_counter(), for a family of gauges.
  */
 PERCID_INLINE
 int percid_family_gauge(const struct percid_family *family,
@@ -3126,7 +3147,7 @@ int percid_family_gauge(const struct percid_family *family,
                         struct percid_gauge **gauge) PERCID_NOEXCEPT;
 
 /**
- * As percid_family_counter(), of a family of histograms.
+ * Does the same as percid_family_counter(), for a family of histograms.
  */
 PERCID_INLINE
 int percid_family_buckets(const struct percid_family *family,
@@ -3135,34 +3156,35 @@ int percid_family_buckets(const struct percid_family *family,
                           struct percid_buckets **buckets) PERCID_NOEXCEPT;
 
 /**
- * How many series there are, with that for what is beyond the limit if it was needed; -EINVAL for
+ * Returns the number of series, including the one beyond the limit if it was needed; -EINVAL for
  * NULL, -EBADF if the registry is destroyed.
  */
 PERCID_INLINE int64_t percid_family_series(const struct percid_family *family) PERCID_NOEXCEPT;
 
 /**
- * How often values were looked up that were beyond the limit; 0 if there is no such family.
+ * Returns the number of look-ups of values beyond the limit; 0 if there is no such family.
  */
 PERCID_INLINE uint64_t percid_family_refused(const struct percid_family *family) PERCID_NOEXCEPT;
 
 /**
- * Stores a new registry without families in `registry`. Returns 0, -EINVAL for NULL, or -ENOMEM; on
- * error `registry` becomes NULL.
+ * Stores a new registry without families in `registry`. Returns 0, -EINVAL for NULL, or -ENOMEM;
+ * on error `registry` becomes NULL.
  */
 PERCID_INLINE PERCID_MUST_USE int percid_registry_create(struct percid_registry **registry) PERCID_NOEXCEPT;
 
 /**
- * Stores a new family of the registry in `family`. `settings` are as many bytes as `size` says, which
- * is the size of the structure that the program knows. What they point to is copied.
+ * Stores a new family of the registry in `family`. `settings` has `size` bytes, the size of the
+ * structure in the program. The texts and arrays that it points to are copied.
  *
- * Returns 0; -EINVAL for NULL, a kind that there is not, or a name, unit, label or limit that the
- * formats do not allow, or two labels of one name; -EEXIST if the registry has a metric with this name
- * on the page, or with another that it would have there (of a histogram the name with _bucket, _sum and
- * _count, too); -EILSEQ if a text is not UTF-8; -E2BIG if the settings say something that this version
- * does not know; -ENOMEM; -EBADF if the registry is destroyed. On error `family` becomes NULL, and the
- * memory that the settings have for it says which of them is wrong.
+ * Returns 0; -EINVAL for NULL, an unknown kind, or a name, unit, label or limit that the formats
+ * do not allow, or two labels of one name; -EEXIST if the registry has a metric with this name on
+ * the page, or with another name that it would have there (for a histogram also the name with
+ * _bucket, _sum and _count); -EILSEQ if a text is not UTF-8; -E2BIG if the settings have a member
+ * that this version does not support and that is not 0; -ENOMEM; -EBADF if the registry is
+ * destroyed. On error `family` becomes NULL, and the settings' memory for it receives a
+ * description of the wrong setting.
  *
- * A family goes with its registry, and not before.
+ * A family is destroyed with its registry, and not before.
  */
 PERCID_INLINE
 PERCID_MUST_USE
@@ -3173,33 +3195,33 @@ int percid_family_create(struct percid_family **family,
 
 /**
  * Destroys a registry with its families and their series. No other thread may use any of them
- * meanwhile, and nobody may use a series afterwards.
+ * during the call, and no series may be used after it.
  *
- * Returns 0; -EINVAL for NULL; -EBADF if it was destroyed before; -ENOMEM, then it stays. Its handle
- * and those of its families stay recognisable.
+ * Returns 0; -EINVAL for NULL; -EBADF if it was destroyed before; -ENOMEM, then it stays. Its
+ * handle and those of its families are still detected.
  */
-PERCID_INLINE
-int percid_registry_destroy(struct percid_registry *registry) PERCID_NOEXCEPT;
+PERCID_INLINE int percid_registry_destroy(struct percid_registry *registry) PERCID_NOEXCEPT;
 
 /**
- * Writes the page into `text`: what all series of the registry say, metrics by name and series by the
- * values of their labels. `format` is one of enum percid_format.
+ * Writes the page into `text`: the values of all series of the registry, metrics by name and
+ * series by the values of their labels. `format` is one of enum percid_format.
  *
  * Writes at most `size` bytes, the last of them a zero, and returns the length of the whole page
- * without the zero, as snprintf() does; with `size` 0 nothing is written, and `text` may be NULL. If
- * that is not less than `size`, the page did not fit, and `text` has the whole lines that did. The
- * next page may be longer than this one, so a program that asks for the length first asks again:
+ * without the zero, as snprintf() does; with `size` 0 nothing is written, and `text` may be NULL.
+ * If the length is not less than `size`, the page did not fit, and `text` has the whole lines that
+ * did. The next page may be longer than this one, so a program that requests the length first must
+ * check again:
  *
  *     while ((length = percid_registry_render(registry, format, page, size)) >= (int64_t)size) {
  *         size = (size_t)length + 4096;
  *         page = realloc(page, size);
  *     }
  *
- * Each value contains every update that happened before the call, and may contain later ones. Who
- * counts goes on meanwhile. Costs some 400 ns for each line.
+ * Each value contains every update that happened before the call, and may contain later ones.
+ * Updates are not blocked. Costs about 400 ns for each line.
  *
- * Returns -EINVAL for NULL or a number that is no format's, -EBADF if the registry is destroyed,
- * -ENOMEM: then `text` is empty.
+ * Returns -EINVAL for NULL or a number that is not a format's, -EBADF if the registry is
+ * destroyed, -ENOMEM: then `text` is empty.
  */
 PERCID_INLINE
 int64_t percid_registry_render(const struct percid_registry *registry,
@@ -3208,11 +3230,12 @@ int64_t percid_registry_render(const struct percid_registry *registry,
                                size_t size) PERCID_NOEXCEPT;
 
 /**
- * Hands the page to `write`, part by part: `length` bytes of whole lines, which it may not keep. No lock
- * is held while it runs, so it may send them to a slow reader.
+ * Passes the page to `write`, part by part: `length` bytes of whole lines, which it must not keep.
+ * No lock is held while it runs, so it may send them to a slow reader.
  *
- * If `write` answers anything but 0, that is the end, and the answer of this function. Otherwise it is
- * 0, or an error as of percid_registry_render(): then a part of the page may have been handed out.
+ * If `write` returns a value other than 0, this function stops and returns that value. Otherwise
+ * it returns 0, or an error of percid_registry_render(): then a part of the page may have been
+ * passed already.
  */
 PERCID_INLINE
 PERCID_MUST_USE
@@ -3222,15 +3245,15 @@ int percid_registry_write(const struct percid_registry *registry,
                           void *argument);
 
 /**
- * What a server calls a format in the header Content-Type; NULL if no format has this number.
+ * Returns the value of the header Content-Type for a format; NULL if no format has this number.
  *
  * Async-signal-safe.
  */
 PERCID_INLINE const char *percid_format_content_type(int format) PERCID_NOEXCEPT;
 
 /**
- * The format that a client asks for by the value of its header Accept: one of enum percid_format.
- * PERCID_FORMAT_TEXT for NULL and for whoever does not ask for OpenMetrics.
+ * Returns the format that a client requests by the value of its header Accept: one of enum
+ * percid_format. PERCID_FORMAT_TEXT for NULL and for clients that do not request OpenMetrics.
  */
 PERCID_INLINE int percid_format_accepted(const char *accept) PERCID_NOEXCEPT;
 
