@@ -14,8 +14,8 @@ impl Machine {
     ///
     /// # Errors
     ///
-    /// Returns the line, the field, and the expected value if the text is not TOML, lacks a field
-    /// that no base has, has an unknown field, or describes an impossible machine.
+    /// Returns the line, the field, and what was expected. Errors are text that is not TOML, missing
+    /// fields that no base has, unknown fields, and impossible machines.
     pub fn parse(text: &str) -> Result<Machine, Error> {
         machine(text, None)
     }
@@ -24,8 +24,8 @@ impl Machine {
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`parse`](Machine::parse) for this file or a base, an error if a file
-    /// cannot be read, and an error if the bases form a cycle.
+    /// Returns the errors of [`parse`](Machine::parse) for this file or a base. Also returns an error
+    /// if a file cannot be read, or if the bases form a cycle.
     pub fn read(path: &Path) -> Result<Machine, Error> {
         let text = fs::read_to_string(path).map_err(|cause| Error::of_file(cause.to_string()))?;
         machine(&text, Some(&Heir { path, of: None }))

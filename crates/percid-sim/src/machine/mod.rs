@@ -169,11 +169,11 @@ sourced_numbers! {
         core_cache_kb,
         /// Capacity of a last-level cache, in KiB.
         l3_cache_kb,
-        /// Additional cost of a hot burst if other data has displaced the area from the core's own
-        /// caches, but not from the last-level cache, in nanoseconds per burst.
+        /// Additional cost of a hot burst, in nanoseconds, if other data has displaced the area from
+        /// the core's own caches only.
         refill_l3_ns,
-        /// Additional cost of a hot burst if the area has been displaced from both and comes from
-        /// memory, in nanoseconds per burst.
+        /// Additional cost of a hot burst, in nanoseconds, if the area has been displaced from the
+        /// last-level cache, too, and comes from memory.
         refill_memory_ns,
         /// Data that other programs, and other virtual machines on the same host, bring into each
         /// cache, in MB per second.

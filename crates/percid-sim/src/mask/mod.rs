@@ -23,8 +23,8 @@
 //! *A switch has two branches* ([`MaskPolicy`]). Within one address space, also by way of the idle
 //! task or a kernel thread, the page tables stay loaded. The CPU only ensures that its bit is set;
 //! the published change added a test to this branch. On a switch to another address space, the CPU
-//! sets its bit there by a locked instruction, loads the page tables, and clears its bit in the old
-//! mask. These are two modifications of two lines. No test can avoid them, because a bit that was
+//! sets its bit there by a locked instruction. It loads the page tables, and clears its bit in the
+//! old mask. These are two modifications of two lines. No test can avoid them, because a bit that was
 //! cleared on leaving is never found set. Loading page tables has a price (`reload_ns`, including
 //! the lookups of discarded translations). A CPU also pays it within an address space if its bit is
 //! clear, because it has missed a flush.

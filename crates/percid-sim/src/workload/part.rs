@@ -53,8 +53,8 @@ impl Workload {
     ///
     /// # Errors
     ///
-    /// Returns an error if there is no program, if fields of a single program are beside a list of
-    /// programs, or if names are empty or not unique.
+    /// Returns an error if there is no program, or if names are empty or not unique. Fields of a
+    /// single program beside a list of programs are an error, too.
     pub(super) fn described(&self) -> Result<Vec<Described<'_>>, Error> {
         let Some(programs) = &self.programs else { return Ok(vec![self.only()?]) };
         let misplaced = [
