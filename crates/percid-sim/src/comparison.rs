@@ -240,7 +240,7 @@ impl Comparison<'_> {
         Ok(rows.filter_map(|run| self.one(run, progress)).collect())
     }
 
-    /// Like [`each_run`](Comparison::each_run), but simulates on the calling thread alone.
+    /// Simulates like [`each_run`](Comparison::each_run), but on the calling thread alone.
     ///
     /// # Errors
     ///

@@ -62,7 +62,7 @@ const PERCENT: [u64; 5] = [
 const LATEST: Ns = i64::MAX as Ns;
 
 /// Returns the policy for the generation that a kernel release such as `6.18.44-amd64` hints at.
-/// Returns `None` if that release has no IDs, or if the text does not tell.
+/// Returns `None` if that release has no IDs, or if the text gives no hint.
 pub fn generation(release: &str) -> Option<&'static Entry> {
     Generation::hinted_by(release).map(of_generation)
 }
@@ -269,9 +269,9 @@ impl Recording {
         self.compare_with(entry, std::iter::empty())
     }
 
-    /// Like [`compare`](Recording::compare), but also accepts the outcomes of `others`: the same
-    /// events in orders that the trace cannot distinguish. If one of them gives another ID at or
-    /// before the first difference, the comparison ends there without a difference. They are
+    /// Compares like [`compare`](Recording::compare), but also accepts the outcomes of `others`:
+    /// the same events in orders that the trace cannot distinguish. If one of them gives another ID
+    /// at or before the first difference, the comparison ends there without a difference. They are
     /// replayed only if there is a difference.
     pub fn compare_with(
         &self,

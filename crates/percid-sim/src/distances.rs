@@ -26,8 +26,8 @@ pub(crate) struct Detours {
 }
 
 impl Distances {
-    /// Returns the first error in the table for a machine with this number of nodes: the row, if
-    /// one row is wrong, and the expected contents.
+    /// Returns the first error in the table for a machine with this number of nodes: the row, if it
+    /// is in one row, and the expected contents.
     pub(crate) fn fault(&self, nodes: u32) -> Option<(Option<usize>, String)> {
         let (rows, nodes) = (self.nodes.len(), nodes as usize);
         if rows != nodes {

@@ -12,7 +12,7 @@ pub struct Error {
 }
 
 impl Error {
-    /// Creates an error that tells the expected value of a field. `path` leads to the field: keys,
+    /// Creates an error with the expected value of a field. `path` leads to the field: keys,
     /// and indices of list entries.
     pub(crate) fn of_field(text: &str, path: &[&str], expected: impl fmt::Display) -> Error {
         Error {

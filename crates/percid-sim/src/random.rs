@@ -3,9 +3,9 @@
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-/// A generator whose sequence follows from its seed by a published algorithm (PCG XSL-RR 128/64
-/// MCG, O'Neill, "PCG: A Family of Simple Fast Space-Efficient Statistically Good Algorithms for
-/// Random Number Generation", 2014).
+/// A generator whose sequence follows from its seed by a published algorithm, PCG XSL-RR 128/64
+/// MCG. (O'Neill, "PCG: A Family of Simple Fast Space-Efficient Statistically Good Algorithms for
+/// Random Number Generation", 2014.)
 #[derive(Debug, Clone)]
 pub struct Random(Pcg64Mcg);
 

@@ -113,10 +113,10 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// Returns what was expected if the space is invalid: an unknown policy or parameter, a file
-    /// with an error, two different machines with one name, or inconsistent numbers. Of the
-    /// combinations, about a thousand are checked, spread evenly. If `keeps_invalid` is set,
-    /// invalid combinations are kept and become failures.
+    /// Returns what was expected if the space is invalid. Errors are unknown policies and
+    /// parameters, files with errors, different machines with one name, and inconsistent numbers.
+    /// About a thousand combinations are checked, spread evenly. If `keeps_invalid` is set, invalid
+    /// combinations are kept and become failures.
     pub fn new(space: Space, keeps_invalid: bool) -> Result<Plan, Error> {
         check_seeds(&space)?;
         let mut plan = Plan { cells: cells(&space)?, space, chunk: 1 };

@@ -317,8 +317,8 @@ impl<'a> Simulation<'a> {
         together.turns.begin(members, &mut self.random);
     }
 
-    /// If the thread whose turn it is waits for it, schedules its wake-up after the pause. `thread`
-    /// is any thread of the group.
+    /// Schedules the wake-up of the thread whose turn it is, after the pause, if that thread waits
+    /// for its turn. `thread` is any thread of the group.
     fn offer_turn(&mut self, thread: ThreadIndex) {
         let Some(current) = self.together(thread).turns.current() else { return };
         if let Turn::Awaited { after, jitter } = self.threads[current].turn {

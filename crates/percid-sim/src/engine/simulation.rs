@@ -113,8 +113,8 @@ impl<'a> Simulation<'a> {
         self.run_reporting(stop, |_| {})
     }
 
-    /// Like [`run`](Simulation::run), but reports progress: adds `units` to `control.done` bit by
-    /// bit, and all of them by the end.
+    /// Simulates like [`run`](Simulation::run), and reports progress: adds `units` to
+    /// `control.done` bit by bit, and all of them by the end.
     pub fn run_watched(self, control: &RunControl, units: u64) -> Outcome {
         let mut told = 0;
         let outcome = self.run_reporting(&control.stop, |share| {

@@ -88,7 +88,7 @@ impl Quiet {
     }
 }
 
-/// Samples a simulation.
+/// The sampler of a simulation's CPUs and IDs.
 #[derive(Debug)]
 pub(super) struct Sampler {
     next: Ns,

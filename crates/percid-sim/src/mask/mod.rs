@@ -20,7 +20,7 @@
 //! If bits are always set, the line is saturated: a round of N CPUs takes N transfers, however long
 //! the rest takes. Faster siblings only return to the queue earlier.
 //!
-//! *A switch has two branches* ([`MaskPolicy`]). Within one address space, also by way of the idle
+//! *A switch has two branches* ([`MaskPolicy`]). Within one address space, also through the idle
 //! task or a kernel thread, the page tables stay loaded. The CPU only ensures that its bit is set;
 //! the published change added a test to this branch. On a switch to another address space, the CPU
 //! sets its bit there by a locked instruction. It loads the page tables, and clears its bit in the

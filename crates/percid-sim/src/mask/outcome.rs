@@ -45,8 +45,8 @@ pub struct Outcome {
     pub throughput: f64,
     /// Share of the CPUs' time that was idle or in kernel threads.
     pub away_share: f64,
-    /// Number of times per second that a mask's line was fetched from a core that had modified it,
-    /// or that a modification invalidated copies of other cores.
+    /// Number of transfers of a mask's line per second: fetches from a core that had modified it,
+    /// and modifications that invalidated copies of other cores.
     pub transfers_per_second: f64,
     /// Share of time in which a mask's line was in transit from one owner to the next, summed over
     /// the masks.

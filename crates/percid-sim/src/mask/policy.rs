@@ -8,7 +8,7 @@ pub type Cycles = u64;
 /// The handling of a CPU's bit.
 ///
 /// Linux 3.11 and before, and 3.12 to 6.13, are the versions before and after the published change.
-/// A switch between two threads of one address space, also by way of the idle task or a kernel
+/// A switch between two threads of one address space, also through the idle task or a kernel
 /// thread, has a branch of its own. Only that branch got a test. The other branch always sets the
 /// bit by a locked instruction, because the CPU cleared it when it left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -71,8 +71,8 @@ impl MaskPolicy {
         }
     }
 
-    /// Returns `true` if the bit is tested before it is set. `across` tells that the page tables of
-    /// another address space are loaded.
+    /// Returns `true` if the bit is tested before it is set. `across` is `true` if the page tables
+    /// of another address space are loaded.
     pub(super) fn tests(self, across: bool) -> bool {
         match self {
             MaskPolicy::SetAlways => false,

@@ -483,7 +483,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// If interrupts are on, executes the pending interrupts of flushes.
+    /// Executes the pending interrupts of flushes, if interrupts are on.
     fn answer(&mut self, cpu: Cpu) {
         if !self.state(cpu).activity.can_be_interrupted() {
             return;

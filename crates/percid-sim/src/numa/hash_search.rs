@@ -195,7 +195,7 @@ impl Lacking {
     }
 
     /// Adds one more thread with this bit of the left table to the matching. Replaces threads of
-    /// the matching if needed.
+    /// the matching if needed. Returns `true` if it succeeded.
     fn take(&mut self, bit: usize, seen: &mut [bool]) -> bool {
         for at in 0..self.threads.len() {
             let (left, right, is_taken) = self.threads[at];

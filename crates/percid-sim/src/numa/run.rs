@@ -386,7 +386,7 @@ impl<'a> Run<'a> {
         self.weights.count(self.scan.sequence(), here, node, pages);
     }
 
-    /// At intervals, adapts the period of a trapping thread, and moves the thread to its preferred
+    /// Adapts the period of a trapping thread at intervals, and moves the thread to its preferred
     /// node.
     fn place(&mut self, n: u32) {
         let Parameters { adaptation, put_off, go_home, .. } = self.setup.parameters;

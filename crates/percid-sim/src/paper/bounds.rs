@@ -41,9 +41,9 @@ impl Bound {
 pub const MEAN_ERROR: f64 = 0.10;
 /// Maximum absolute error of any of its cells.
 pub const WORST_ERROR: f64 = 0.35;
-/// Factor by which the cache-cold IDs must be slower than both others in the simulation, in rows
-/// with a larger published factor over the cache-local IDs. In the other rows, all costs must be
-/// alike.
+/// Factor by which the cache-cold IDs must be slower than both others in the simulation. It applies
+/// to rows with a larger published factor over the cache-local IDs. In the other rows, all costs
+/// must be alike.
 const SLOWER: f64 = 1.5;
 /// Maximum difference of costs that must be alike, as a share.
 const ALIKE: f64 = 0.10;

@@ -103,8 +103,8 @@ pub fn cross_validation(
     without_parts(parts(&published::intermittent()), setting, seed, progress)
 }
 
-/// Like [`cross_validation`], but only for some rows, numbered as in the published table, and for
-/// no pause.
+/// Validates like [`cross_validation`], but with some rows only, numbered as in the published
+/// table, and with no pause.
 pub fn cross_validation_of_rows(
     rows: &[usize],
     setting: &Setting,

@@ -22,7 +22,7 @@ pub fn table(setting: &Setting, runs: u64, seed: u64) -> Vec<Outcome> {
     watched_table(setting, runs, seed, &RunControl::default()).expect("nobody stops it")
 }
 
-/// Like [`table`], but reports progress. Returns `None` if it was stopped.
+/// Simulates like [`table`], and reports progress. Returns `None` if it was stopped.
 pub fn watched_table(
     setting: &Setting,
     runs: u64,

@@ -221,8 +221,8 @@ impl Policy for Linux619 {
         self.update(process);
     }
 
-    /// A larger set of allowed CPUs also changes the threshold. A thread that moves within the
-    /// process's CPUs changes nothing.
+    /// Updates the threshold and the mode if the number of allowed CPUs has changed. A thread that
+    /// moves within the process's CPUs changes nothing.
     fn affinity(&mut self, process: &Process<'_>, _: Thread) {
         if process.nr_cpus_allowed == self.nr_cpus_allowed {
             return;

@@ -22,8 +22,8 @@ impl Generation for Linux64 {
         to.slot != Slot::Unset
     }
 
-    /// Compares with the thread's allowed CPUs, not with the process's: a pinned thread never
-    /// steals its ID.
+    /// Returns `true` if there are at least as many users as CPUs allowed to the thread, not to the
+    /// process: always for a pinned thread.
     fn is_full(process: &Process<'_>, thread: Thread) -> bool {
         process.users >= process.thread_allowed[thread as usize]
     }

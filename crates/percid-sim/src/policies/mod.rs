@@ -149,7 +149,7 @@ pub struct Entry {
     pub name: &'static str,
     /// A short description.
     pub about: &'static str,
-    /// Creates the policy for a process on this machine.
+    /// Constructor of the policy, for a process on this machine.
     pub create: fn(&Topology) -> Box<dyn Policy>,
 }
 

@@ -89,7 +89,7 @@ impl Scenario {
         self.try_run(cpu, thread).expect(POSSIBLE)
     }
 
-    /// Like `run`, but returns an error if the policy finds this impossible.
+    /// Runs `thread` like `run`, but returns an error if the policy finds this impossible.
     pub(super) fn try_run(&mut self, cpu: Cpu, thread: Thread) -> Result<Id, Impossible> {
         match self.last_cpu[thread as usize] {
             Some(last) if last != cpu => {

@@ -1,5 +1,5 @@
-//! Common mechanism of Linux 6.4 to 6.18: a slot per CPU, with the time of its last use, and a scan
-//! that clears slots that were not used recently.
+//! Common mechanism of Linux 6.4 to 6.18: a slot per CPU, with the time of its last use. A scan
+//! clears slots that were not used recently.
 //!
 //! The generations differ in the choice of an ID for an empty slot, and in the condition for a
 //! moving thread to take its ID along. Each implements [`Generation`].

@@ -51,9 +51,10 @@ const SEGMENTS: u32 = 4;
 /// heap, and the main thread's stack.
 const PLACED: u32 = 4;
 
-/// Returns the regions of a process by ascending address: the program and its heap, a guard and a
-/// stack per worker, the memory of the workload, libraries, the kernel's mappings, the loader, and
-/// the main thread's stack. `skew` shifts the memory relative to huge pages, in pages.
+/// Returns the regions of a process by ascending address. First come the program and its heap, a
+/// guard and a stack per worker, and the memory of the workload. Libraries, the kernel's mappings,
+/// the loader, and the main thread's stack follow. `skew` shifts the memory relative to huge pages,
+/// in pages.
 pub(in crate::numa) fn regions(
     parameters: &Parameters,
     workload: &Workload,
