@@ -15,7 +15,7 @@ use percid_sim::machine::Machine;
 use percid_sim::policies::{self, Entry};
 use percid_sim::workload::{Program, Workload};
 
-/// Workloads and their parameters: at least as many threads as a large machine has CPUs.
+/// Workloads, with the parameters to set. The thread pool suits the CPUs of a large machine.
 const WORKLOADS: [(&str, &[(&str, f64)]); 6] = [
     ("thread-pool", &[("threads", 384.0)]),
     ("oversubscribed", &[]),

@@ -115,7 +115,7 @@ impl Plan {
     ///
     /// Returns what was expected if the space is invalid. Errors are unknown policies and
     /// parameters, files with errors, different machines with one name, and inconsistent numbers.
-    /// About a thousand combinations are checked, spread evenly. If `keeps_invalid` is set, invalid
+    /// At most 1000 combinations are checked, spread evenly. If `keeps_invalid` is set, invalid
     /// combinations are kept and become failures.
     pub fn new(space: Space, keeps_invalid: bool) -> Result<Plan, Error> {
         check_seeds(&space)?;

@@ -114,7 +114,7 @@ pub(super) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Returns the standard deviation of a sample; 0 for a single value.
+/// Returns the standard deviation of a sample; 0 for fewer than two values.
 pub(super) fn deviation(values: &[f64]) -> f64 {
     let mean = mean(values);
     let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();

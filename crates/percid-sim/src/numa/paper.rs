@@ -34,7 +34,7 @@ pub struct Cell {
 /// The count of a reason.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
-    /// The series that the kernel has.
+    /// The kernel: the base, or the one with the series.
     pub series: Series,
     /// The reason.
     #[serde(serialize_with = "serialize_name")]
@@ -51,7 +51,7 @@ fn serialize_name<S: serde::Serializer>(reason: &Reason, serializer: S) -> Resul
 /// Another counter.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Counter {
-    /// The series that the kernel has.
+    /// The kernel: the base, or the one with the series.
     pub series: Series,
     /// Name in the published table.
     pub metric: String,
@@ -85,7 +85,7 @@ impl Elapsed {
 pub struct Variant {
     /// Description of the change.
     pub name: &'static str,
-    /// The series that the kernel has.
+    /// The kernel: the base, or the one with the series.
     pub series: Series,
     /// Counts by reason, in the order of [`REASONS`].
     pub reasons: Vec<f64>,
@@ -110,7 +110,7 @@ pub struct Variant {
 /// Progress of a series' processes, second by second: means over the processes that still run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Course {
-    /// The series that the kernel has.
+    /// The kernel: the base, or the one with the series.
     pub series: Series,
     /// One entry per second.
     pub seconds: Vec<Second>,

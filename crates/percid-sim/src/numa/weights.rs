@@ -4,8 +4,7 @@ use super::pages::Node;
 
 /// Factor of CPU use above which a node attracts shared pages regardless of memory.
 const MUCH_MORE: u128 = 3;
-/// Otherwise, ratio by which its CPU use must exceed its memory use, relative to the other node: 4
-/// to 3.
+/// Otherwise, ratio by which its CPU use per memory use must exceed the other node's: 4 to 3.
 const MORE: (u128, u128) = (4, 3);
 
 /// Faults of all threads of a process in pages; each sequence halves the older ones.

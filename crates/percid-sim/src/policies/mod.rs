@@ -63,7 +63,7 @@ pub struct Work {
     pub scans: u64,
     /// Number of IDs that such scans took back.
     pub expired: u64,
-    /// Number of times that the CPU or the thread did not already have an ID.
+    /// Number of times that finding an ID took more than reading that of the CPU or the thread.
     pub slow_paths: u64,
 }
 
