@@ -1,11 +1,12 @@
-//! How many scheduler events (wake-ups, switches, ticks, migrations) one CPU simulates in a second:
-//! for each machine and workload a line, for each policy a column, in millions.
+//! Measures the simulation speed of one CPU, in millions of scheduler events per second (wake-ups,
+//! switches, ticks, migrations). Prints one line per machine and workload, and one column per
+//! policy.
 //!
-//! `cargo run --release -p percid-sim --example events_per_second`; with names of machines,
-//! workloads or policies behind `--`, for these only.
+//! `cargo run --release -p percid-sim --example events_per_second` measures all combinations. Names
+//! of machines, workloads or policies after `--` select a part of them.
 //!
-//! Bursts and times of computing are simulated too, but are no scheduler events: where threads
-//! compute most of the time, most of what is simulated is not counted.
+//! Bursts and computing times are simulated too, but are not scheduler events. If threads mostly
+//! compute, most of the simulated work is not counted.
 
 use std::sync::atomic::AtomicBool;
 
@@ -14,7 +15,7 @@ use percid_sim::machine::Machine;
 use percid_sim::policies::{self, Entry};
 use percid_sim::workload::{Program, Workload};
 
-/// Workloads with what is set in them: as many threads as a large machine has CPUs, or more.
+/// Workloads, with the parameters to set. The thread pool suits the CPUs of a large machine.
 const WORKLOADS: [(&str, &[(&str, f64)]); 6] = [
     ("thread-pool", &[("threads", 384.0)]),
     ("oversubscribed", &[]),
@@ -24,7 +25,7 @@ const WORKLOADS: [(&str, &[(&str, f64)]); 6] = [
     ("fork-exec", &[]),
 ];
 
-/// Runs are repeated until they have taken this long together, and at least so often.
+/// Minimum total time in seconds of the repeated runs; there are at least `LEAST_RUNS` of them.
 const LEAST_SECONDS: f64 = 0.25;
 const LEAST_RUNS: u64 = 3;
 
@@ -44,7 +45,7 @@ fn main() {
     }
 }
 
-/// Those of which the name is wanted; all, if none is.
+/// Returns the items whose names are in `wanted`, or all items if there is no such name.
 fn chosen<T>(wanted: &[String], mut all: Vec<T>, name: impl Fn(&T) -> &'static str) -> Vec<T> {
     let is_wanted = |one: &T| wanted.iter().any(|word| word == name(one));
     if all.iter().any(is_wanted) {
@@ -68,8 +69,8 @@ fn line(machine: &str, workload: &str, set: &[(&str, f64)], policies: &[&'static
     println!();
 }
 
-/// Scheduler events in a second, in the fastest of several runs: other programs on the machine
-/// take caches and clock frequency away, and never add any.
+/// Returns the scheduler events per second of the fastest run. Other programs on the machine take
+/// cache space and clock frequency and never add any, so the fastest run is the least disturbed.
 fn rate(machine: &Machine, program: &Program, policy: &'static Entry) -> f64 {
     let (mut best, mut seed, mut seconds) = (0.0f64, 0, 0.0);
     while seconds < LEAST_SECONDS || seed < LEAST_RUNS {
@@ -83,21 +84,21 @@ fn rate(machine: &Machine, program: &Program, policy: &'static Entry) -> f64 {
     best
 }
 
-/// A policy's name where room is short.
+/// Returns a shorter form of a policy's name for column headings.
 fn short(name: &str) -> String {
     name.replace("percid-table", "table")
 }
 
-/// What the kernel says of the processor.
+/// Returns the processor's model name from `/proc/cpuinfo`.
 fn processor() -> String {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = text.lines().find_map(|line| line.strip_prefix("model name")?.split(": ").nth(1));
     model.unwrap_or("a processor without a name").to_owned()
 }
 
-/// The time that this thread has had a CPU, so that other programs do not count.
+/// Returns the CPU time of this thread in seconds, so that other programs do not count.
 fn cpu_seconds() -> f64 {
-    // SAFETY: all zero is a valid timespec, and the call only writes to it.
+    // SAFETY: A zeroed timespec is valid, and the call only writes to it.
     let time = unsafe {
         let mut time: libc::timespec = std::mem::zeroed();
         libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time);

@@ -1,5 +1,5 @@
-//! Fits the numbers that are marked as fitted, of the machine and of the workload, to the 24 cells of
-//! the published intermittent benchmark, and prints them with all cells, simulated with other seeds.
+//! Fits the machine's and the workload's fitted numbers to the 24 cells of the published
+//! intermittent benchmark. Prints them with all cells, simulated with other seeds.
 //!
 //! `cargo run --release -p percid-sim --example fit_intermittent [seed]`
 

@@ -1,17 +1,17 @@
-//! Fits three numbers of the workload `linpack` to three published figures: the scheduler's share of
-//! cycles before and after test before set, and the gain in throughput.
+//! Fits three numbers of the workload `linpack` to three published figures: the scheduler's share
+//! of cycles before and after test-before-set, and the gain in throughput.
 //!
 //! ```text
 //! cargo run --release -p percid-sim --example fit_mask
 //! ```
 //!
-//! Starts at the workload's file and looks at neighbours in ever smaller steps, always with the same
-//! seeds. Prints the numbers, with which the figures are not fitted: the latencies.
+//! Starts at the workload's file and tries neighbours in ever smaller steps, always with the same
+//! seeds. Prints the fitted numbers, and the figures that are not fitted: the latencies.
 
 use percid_sim::mask::{Figures, Parameters, figures};
 use percid_sim::published;
 
-/// Seeds whose errors are added up, so that no seed is fitted to.
+/// Seeds whose errors are added up, so that the fit does not follow one seed.
 const SEEDS: [u64; 2] = [11, 12];
 
 const NUMBERS: [fn(&mut Parameters) -> &mut f64; 3] =
@@ -63,7 +63,7 @@ impl Target {
         }
     }
 
-    /// Squares of relative errors.
+    /// Returns the sum of the squared relative errors over all seeds.
     fn error(&self, parameters: &Parameters) -> f64 {
         let square = |figure: f64, target: f64| (figure / target - 1.0).powi(2);
         let of = |Figures { share_before, share_after, gain, .. }: Figures| {

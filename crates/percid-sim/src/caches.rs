@@ -1,17 +1,18 @@
-//! What displaces data from caches: other data.
+//! The model of cache displacement by other data.
 //!
-//! Each core's own cache and each last-level cache counts the bytes that were brought into it.
-//! Whoever goes through some data notes the counts; what was brought in since may have displaced
-//! it. A cache that replaces a line at random keeps each of its n lines with probability 1 - 1/n
-//! when another one comes, so of data that was in it a share of exp(-brought in / capacity) is left.
-//! Real caches replace what was not used for longest, or nearly so, and lose little until they are
-//! full: see the comparison with a measured one in `docs/benchmarks.md`.
+//! Each core's own cache and each last-level cache counts the bytes that were brought into it. A
+//! CPU that goes through some data notes these counts. Bytes that are brought in later may displace
+//! the data. A cache with random replacement keeps each of its n lines with probability 1 - 1/n
+//! when another line arrives. So the share of the data that remains is exp(-brought in / capacity).
+//! Real caches replace the least recently used line, or nearly so, and lose little until they are
+//! full. `docs/benchmarks.md` compares the model with a measured cache.
 
 use crate::machine::Machine;
 use crate::time::{Ns, SECOND};
 use crate::topology::{Cpu, Topology};
 
-/// When some data was gone through last, in bytes that had been brought into the caches by then.
+/// The core and last-level cache that last went through some data, and the bytes brought into each
+/// by then.
 #[derive(Debug, Clone, Copy)]
 pub struct Seen {
     core: u32,
@@ -23,13 +24,13 @@ pub struct Seen {
 /// The bytes brought in since some data was gone through.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BroughtIn {
-    /// Into the core's own cache; all there can be if the data was in another core's.
+    /// Bytes brought into the core's own cache; `u64::MAX` if the data was in another core's cache.
     pub core: u64,
-    /// Into the last-level cache, likewise.
+    /// Bytes brought into the last-level cache; `u64::MAX` if the data was in another one.
     pub l3: u64,
 }
 
-/// How much fits into the caches of a machine.
+/// The cache capacities of a machine, in bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct Capacities {
     core: f64,
@@ -37,19 +38,19 @@ pub struct Capacities {
 }
 
 impl Capacities {
-    /// Those of a machine.
+    /// Returns the capacities of a machine.
     pub fn of(machine: &Machine) -> Capacities {
         let bytes = |kb: f64| kb * 1024.0;
         let costs = &machine.costs;
         Capacities { core: bytes(costs.core_cache_kb.value), l3: bytes(costs.l3_cache_kb.value) }
     }
 
-    /// The share of data that is not in the core's own cache any more.
+    /// Returns the share of the data that is no longer in the core's own cache.
     pub fn lost_by_core(&self, brought_in: &BroughtIn) -> f64 {
         lost(brought_in.core, self.core)
     }
 
-    /// The share of data that is not in the last-level cache any more.
+    /// Returns the share of the data that is no longer in the last-level cache.
     pub fn lost_by_l3(&self, brought_in: &BroughtIn) -> f64 {
         lost(brought_in.l3, self.l3)
     }
@@ -63,15 +64,15 @@ fn lost(brought_in: u64, capacity: f64) -> f64 {
 #[derive(Debug)]
 pub struct Caches {
     capacities: Capacities,
-    /// What other programs and other machines on the same host bring into each cache, in bytes a
-    /// nanosecond.
+    /// Bytes per nanosecond that other programs, and other virtual machines on the same host, bring
+    /// into each cache.
     background: f64,
     cores: Vec<u64>,
     l3s: Vec<u64>,
 }
 
 impl Caches {
-    /// Caches into which nothing has been brought.
+    /// Creates caches into which nothing has been brought.
     pub fn new(machine: &Machine) -> Caches {
         let background = machine.costs.background_mb_s.value * 1e6 / SECOND as f64;
         Caches {
@@ -82,7 +83,8 @@ impl Caches {
         }
     }
 
-    /// What was brought in since a CPU's caches saw some data; everything if they never did.
+    /// Returns the bytes brought in since a CPU's caches last held some data; `u64::MAX` if they
+    /// never did.
     pub fn since(&self, topology: &Topology, cpu: Cpu, seen: Option<Seen>, now: Ns) -> BroughtIn {
         let here = self.seen(topology, cpu, now);
         let since = |there: Option<u64>, here: u64| there.map_or(u64::MAX, |there| here - there);
@@ -91,9 +93,9 @@ impl Caches {
         BroughtIn { core: since(in_core, here.into_core), l3: since(in_l3, here.into_l3) }
     }
 
-    /// A CPU goes through so many bytes of data that its caches saw before, or never: what they have
-    /// lost of it is brought in again. From one time to the next, each part of the data sees what is
-    /// brought in of all other parts; so what does not fit displaces itself.
+    /// Goes through `bytes` of data on a CPU, whose caches last held it at `seen`, or never. The
+    /// part that the caches have lost is brought in again. Each part of the data competes with all
+    /// other parts, so data that does not fit displaces itself.
     pub fn go_through(
         &mut self,
         topology: &Topology,
@@ -110,7 +112,7 @@ impl Caches {
         seen
     }
 
-    /// What a CPU's caches have seen by now.
+    /// Returns the state of a CPU's caches at this time.
     pub fn seen(&self, topology: &Topology, cpu: Cpu, now: Ns) -> Seen {
         let place = topology.place(cpu);
         let background = (self.background * now as f64) as u64;
@@ -157,7 +159,7 @@ mod tests {
     fn what_fits_stays_and_what_does_not_fit_displaces_itself() {
         let machine = machine(0.0);
         let topology = &machine.topology;
-        // A share x with x = 1 - exp(-bytes / capacity * x).
+        // The lost share is x with x = 1 - exp(-bytes / capacity * x).
         for (bytes, expected) in [(512 * KB, 0.0), (2048 * KB, 0.797)] {
             let mut caches = Caches::new(&machine);
             let mut data = caches.go_through(topology, 0, None, bytes, 0);

@@ -6,7 +6,7 @@ use crate::comparison::{Level, ProgramRow, Row};
 use crate::cost::Class;
 use crate::engine::Share;
 
-/// What a column has in each row; nothing where a row has none.
+/// The values of a column, one per row; `None` if the row has no value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Values {
     /// Names.
@@ -18,7 +18,7 @@ pub enum Values {
 }
 
 impl Values {
-    /// The number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         match self {
             Values::Text(values) => values.len(),
@@ -27,7 +27,7 @@ impl Values {
         }
     }
 
-    /// Whether there are no rows.
+    /// Returns `true` if there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -36,14 +36,14 @@ impl Values {
 /// One column of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
-    /// The keys that lead to it in the JSON of `percid sim run`, joined by dots.
+    /// The path of keys in the JSON of `percid sim run`, joined by dots.
     pub name: String,
-    /// What it has, row by row.
+    /// Values of the column, row by row.
     pub values: Values,
 }
 
-/// All columns: first those of `head`, which say what the rows are about, then what is swept, then
-/// what was found. Units are in the names, or those of [`Row`]'s fields.
+/// Returns all columns: first `head`, which describes the rows, then the swept parameters, then the
+/// results. Units are in the column names; otherwise they are the units of [`Row`]'s fields.
 pub fn columns(head: Vec<Column>, rows: &[Row]) -> Vec<Column> {
     let mut table = Table { rows, columns: head };
     let swept: BTreeSet<&String> = rows.iter().flat_map(|row| row.parameters.keys()).collect();
@@ -124,7 +124,7 @@ impl Table<'_> {
         self.count("elapsed_ns", |row| Some(row.elapsed_ns));
     }
 
-    /// Those of each program: their names are the same in all rows.
+    /// Adds the columns of each program. All rows have the same programs in the same order.
     fn programs(&mut self) {
         type Count = fn(&ProgramRow) -> u64;
         let Some(first) = self.rows.first() else { return };

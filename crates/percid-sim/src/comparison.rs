@@ -1,4 +1,4 @@
-//! Policies beside each other: the same machine, workload and seeds for each.
+//! Comparison of policies: each runs with the same machine, workload and seeds.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
@@ -16,126 +16,127 @@ use crate::policies::{Entry, Work};
 use crate::run_control::RunControl;
 use crate::workload::{Program, Workload};
 
-/// What to compare.
+/// A comparison to simulate.
 #[derive(Debug)]
 pub struct Comparison<'a> {
     /// The machine.
     pub machine: &'a Machine,
-    /// The workload, with all parameters set that are not swept.
+    /// The workload, with all parameters set except the swept ones.
     pub workload: &'a Workload,
-    /// Parameters of the workload, or numbers of the machine, that take several values; every
+    /// Parameters of the workload, or numbers of the machine, that take several values. Every
     /// combination is simulated.
     pub sweeps: &'a [(String, Vec<f64>)],
     /// The policies.
     pub policies: &'a [&'static Entry],
-    /// How many runs of each, with seeds that follow each other.
+    /// Number of runs of each policy and combination, with consecutive seeds.
     pub seeds: u64,
     /// The first seed.
     pub seed: u64,
-    /// How many uses of IDs by CPUs to note in the first run of each.
+    /// Maximum number of spans (uses of an ID by a CPU) recorded in each first run.
     pub spans: usize,
 }
 
-/// What one policy did with one combination of parameters.
+/// The results of one policy with one combination of parameters.
 #[derive(Debug, Clone, Serialize)]
 pub struct Row {
     /// The swept parameters.
     pub parameters: BTreeMap<String, f64>,
     /// The policy's name.
     pub policy: &'static str,
-    /// How many runs this is the sum of.
+    /// Number of runs that this row summarizes.
     pub runs: u64,
-    /// The mean cost of a timed burst and of finding its ID, in nanoseconds; none if there was no
-    /// burst.
+    /// Mean cost of a timed burst, including the lookup of its ID, in nanoseconds; `None` if there
+    /// was no burst.
     pub ns_per_burst: Option<f64>,
-    /// The same in the run where it was least.
+    /// `ns_per_burst` of the run in which it was lowest.
     pub ns_per_burst_min: Option<f64>,
-    /// The same in the run where it was most.
+    /// `ns_per_burst` of the run in which it was highest.
     pub ns_per_burst_max: Option<f64>,
-    /// The share of bursts of each class.
+    /// Share of bursts and of cost for each class.
     pub shares: Vec<Share>,
-    /// Timed bursts of all runs.
+    /// Number of timed bursts in all runs.
     pub bursts: u64,
-    /// Distinct IDs that a process used, in the run where these were most.
+    /// Number of distinct IDs that a process used, in the run with the most.
     pub ids_distinct: u32,
-    /// One more than the largest ID used: what an array indexed by IDs needs.
+    /// One more than the largest ID used: the length of an array indexed by IDs.
     pub ids_bound: u32,
-    /// Memory that bursts touched, in bytes, in the run where it was most.
+    /// Memory that bursts touched, in bytes, in the run with the most.
     pub memory: u64,
-    /// What the policy did, all runs together.
+    /// Work of the policy, summed over all runs.
     pub work: Work,
-    /// What the scheduler did, all runs together.
+    /// Events of the scheduler, summed over all runs.
     pub scheduling: Scheduling,
-    /// What became of the time of CPUs, all runs together.
+    /// Use of CPU time, summed over all runs.
     pub expense: Expense,
-    /// What CPU quotas did, all runs together.
+    /// Effects of CPU quotas, summed over all runs.
     pub throttling: Throttling,
-    /// The share of the run time that policies cost; none if nothing ran.
+    /// Share of the run time that policies cost; `None` if nothing ran.
     pub policy_share: Option<f64>,
-    /// The same of each program, if the workload's file lists programs; none if it is one.
+    /// The same results per program, if the workload's file lists programs; empty if it describes
+    /// one program.
     pub programs: Vec<ProgramRow>,
-    /// How many CPUs and IDs were in use at a time, while wakes went astray if any did; none if
-    /// that was too short.
+    /// Number of CPUs and IDs in use at a time. If the workload sends wakes astray, only that time
+    /// counts. `None` if it was too short.
     pub in_use: Option<InUse>,
-    /// What became of the IDs when wakes did not go astray any more, in the worst of the runs; none
-    /// if they always or never did.
+    /// IDs after wakes stopped going astray, in the worst of the runs; `None` if they always or
+    /// never went astray.
     pub quiet: Option<Quiet>,
     /// Simulated time of all runs, in nanoseconds.
     pub elapsed_ns: u64,
-    /// Which CPU used which ID when, in the first run, as far as asked for.
+    /// The recorded spans of the first run, at most [`Comparison::spans`].
     #[serde(skip)]
     pub spans: Vec<Span>,
 }
 
-/// What a [`Row`] has of all programs, of one of them.
+/// The results of one program in a [`Row`].
 #[derive(Debug, Clone, Serialize)]
 pub struct ProgramRow {
-    /// Its name.
+    /// The program's name.
     pub name: String,
-    /// The mean cost of a timed burst and of finding its ID, in nanoseconds; none if there was no
-    /// burst.
+    /// Mean cost of a timed burst, including the lookup of its ID, in nanoseconds; `None` if there
+    /// was no burst.
     pub ns_per_burst: Option<f64>,
-    /// The same in the run where it was least.
+    /// `ns_per_burst` of the run in which it was lowest.
     pub ns_per_burst_min: Option<f64>,
-    /// The same in the run where it was most.
+    /// `ns_per_burst` of the run in which it was highest.
     pub ns_per_burst_max: Option<f64>,
-    /// The share of bursts of each class.
+    /// Share of bursts and of cost for each class.
     pub shares: Vec<Share>,
-    /// Timed bursts of all runs.
+    /// Number of timed bursts in all runs.
     pub bursts: u64,
-    /// Distinct IDs that one of its processes used, in the run where these were most.
+    /// Number of distinct IDs that one of the program's processes used, in the run with the most.
     pub ids_distinct: u32,
     /// One more than the largest ID used.
     pub ids_bound: u32,
-    /// Memory that its bursts touched, in bytes, in the run where it was most.
+    /// Memory that the program's bursts touched, in bytes, in the run with the most.
     pub memory: u64,
-    /// What the policy did for its processes, all runs together.
+    /// Work of the policy for the program's processes, summed over all runs.
     pub work: Work,
-    /// What became of the time for which its threads ran, all runs together.
+    /// Use of the program's CPU time, summed over all runs.
     pub expense: Expense,
-    /// What CPU quotas did to its processes, all runs together.
+    /// Effects of CPU quotas on the program's processes, summed over all runs.
     pub throttling: Throttling,
-    /// The share of the run time that policies cost; none if nothing ran.
+    /// Share of the run time that policies cost; `None` if nothing ran.
     pub policy_share: Option<f64>,
 }
 
-/// How many CPUs and IDs were in use at a time; see [`Usage`].
+/// Number of CPUs and IDs in use at a time; see [`Usage`].
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct InUse {
-    /// CPUs that ran something.
+    /// Number of CPUs that ran something.
     pub running: Level,
-    /// CPUs that ran something within the last 100 ms.
+    /// Number of CPUs that ran something within the last 100 ms.
     pub visited: Level,
     /// One more than the largest ID that the first process used within the last 100 ms.
     pub ids: Level,
 }
 
-/// A figure that changes in the course of a run.
+/// A value that is sampled in the course of a run.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Level {
-    /// The mean of all samples.
+    /// Mean of all samples.
     pub mean: f64,
-    /// The largest sample.
+    /// Largest sample.
     pub most: u32,
 }
 
@@ -154,12 +155,13 @@ impl InUse {
     }
 }
 
-/// Sets a parameter of the workload or, if it has none of this name, a number of the machine.
+/// Sets a parameter of the workload or, if the workload has none of this name, a number of the
+/// machine.
 ///
 /// # Errors
 ///
-/// The names that there are, if there is none of this name; what was expected, if the value cannot
-/// be.
+/// Returns the known names if `name` is unknown, or the expected values if the value is not
+/// allowed.
 pub fn set(
     machine: &mut Machine,
     workload: &mut Workload,
@@ -171,47 +173,48 @@ pub fn set(
         .or_else(|unknown| if machine.has(name) { machine.set(name, value) } else { Err(unknown) })
 }
 
-/// The run of this number, of one combination with one policy.
+/// One run of one combination with one policy.
 struct SingleRun<'a> {
     combination: &'a Combination,
     policy: &'static Entry,
     run: u64,
 }
 
-/// A combination of parameters, and the program it makes on the machine that it makes.
+/// A combination of parameters, with its machine and program.
 struct Combination {
     parameters: BTreeMap<String, f64>,
     machine: Machine,
     program: Program,
-    /// Whether results tell of each program.
+    /// `true` if the results include each program.
     has_programs: bool,
-    /// About how many events a run of it has.
+    /// Approximate number of events of one run.
     events: u64,
 }
 
 impl Comparison<'_> {
-    /// How many runs there will be.
+    /// Returns the number of runs.
     pub fn runs(&self) -> u64 {
         let combinations: u64 = self.sweeps.iter().map(|(_, values)| values.len() as u64).product();
         combinations * self.policies.len() as u64 * self.seeds
     }
 
-    /// About how many events all runs have together: what is done when all are over.
+    /// Returns the approximate number of events of all runs together: the final value of
+    /// `RunControl::done`.
     ///
     /// # Errors
     ///
-    /// Those of [`simulate`](Comparison::simulate).
+    /// Returns the errors of [`simulate`](Comparison::simulate).
     pub fn expected_events(&self) -> Result<u64, Error> {
         let each = self.combinations()?.into_iter().map(|one| one.events).sum::<u64>();
         Ok(each * self.policies.len() as u64 * self.seeds)
     }
 
-    /// Simulates everything on all CPUs of this machine. The rows do not depend on how many these
-    /// are.
+    /// Simulates all runs on all CPUs of this machine. The rows do not depend on the number of
+    /// CPUs.
     ///
     /// # Errors
     ///
-    /// A workload whose numbers make no sense with one of the combinations.
+    /// Returns an error if the workload's numbers are inconsistent for one of the combinations.
     pub fn simulate(&self, progress: &RunControl) -> Result<Vec<Row>, Error> {
         let combinations = self.combinations()?;
         let policies = self.policies;
@@ -224,23 +227,24 @@ impl Comparison<'_> {
         Ok(rows.collect())
     }
 
-    /// A row for each run instead of their sum, with its seed: by combination, policy and seed. All
-    /// CPUs of this machine take part. Runs that were not over when `progress` stopped are left out.
+    /// Simulates all runs on all CPUs of this machine, and returns a row with its seed for each run
+    /// instead of their sums. The rows are ordered by combination, policy and seed. Runs that were
+    /// not over when `progress` stopped are left out.
     ///
     /// # Errors
     ///
-    /// Those of [`simulate`](Comparison::simulate).
+    /// Returns the errors of [`simulate`](Comparison::simulate).
     pub fn each_run(&self, progress: &RunControl) -> Result<Vec<(u64, Row)>, Error> {
         let combinations = self.combinations()?;
         let rows = self.single_runs(&combinations).into_par_iter();
         Ok(rows.filter_map(|run| self.one(run, progress)).collect())
     }
 
-    /// The same on the calling thread alone.
+    /// Simulates like [`each_run`](Comparison::each_run), but on the calling thread alone.
     ///
     /// # Errors
     ///
-    /// Those of [`simulate`](Comparison::simulate).
+    /// Returns the errors of [`simulate`](Comparison::simulate).
     pub fn each_run_in_turn(&self, progress: &RunControl) -> Result<Vec<(u64, Row)>, Error> {
         let combinations = self.combinations()?;
         let rows = self.single_runs(&combinations).into_iter();
@@ -296,7 +300,8 @@ impl Comparison<'_> {
         summary(combination, policy.name, runs)
     }
 
-    /// None if it was stopped: half of a run would be taken for a whole one.
+    /// Simulates one run. Returns `None` if it was stopped, because a partial run must not count as
+    /// a whole one.
     fn outcome(
         &self,
         combination: &Combination,
@@ -356,7 +361,7 @@ fn summary(combination: &Combination, policy: &'static str, mut runs: Vec<Outcom
     }
 }
 
-/// The row of the program in this place, of which all runs together have this sum.
+/// Returns the row of the program at index `at`; `sum` is its outcome over all runs.
 fn program_row(name: &str, sum: &PartOutcome, at: usize, runs: &[Outcome]) -> ProgramRow {
     let each = || runs.iter().filter_map(|run| some(run.parts[at].ns_per_burst()));
     ProgramRow {

@@ -1,7 +1,6 @@
-//! Replays a recorded schedule of one process, and compares the IDs that a policy gives with those
-//! that the kernel gave.
+//! Replays a recorded schedule of one process, and compares the policy's IDs with the kernel's IDs.
 //!
-//! The recording is text, one event a line, times in microseconds:
+//! A recording is text with one event per line and times in microseconds:
 //!
 //! ```text
 //! percid-steps RELEASE POSSIBLE-CPUS ALLOWED-CPUS
@@ -18,24 +17,24 @@
 //! end
 //! ```
 //!
-//! Threads are numbered from 0 in the order of their creation; `-` is no thread of the process. It
-//! begins when the process starts its program, so that nothing before it matters. `id` is the ID
-//! that a running thread has by the kernel's word. A thread that shares the memory of its process
-//! to replace its program, as after `vfork`, leaves first: it gives its ID back and takes none any
-//! more. It counts until it is gone. The union of the allowed CPUs does not change.
+//! Threads are numbered from 0 in the order of their creation; `-` is no thread of the process. A
+//! recording begins when the process starts its program, so nothing earlier matters. `id` is the ID
+//! that the kernel reports for a running thread. A thread may share the memory of its process to
+//! replace its program, as after `vfork`. Such a thread leaves first: it returns its ID and takes
+//! no other one. It counts as a thread until it is gone. The union of the allowed CPUs does not
+//! change.
 //!
-//! # What lies on the border
+//! # Borderline decisions
 //!
-//! The kernel counts the 100 ms of its scans in timer ticks, and ages by clocks that may lag behind
-//! by a tick, so a decision that falls on the border can go either way. [`Recording::compare`]
-//! therefore replays a recording several times, with all durations as they are, and shortened and
-//! lengthened by up to [`SLACK_PERCENT`]. From the first ID on in which the replays differ, nothing
-//! is compared.
+//! The kernel counts the 100 ms of its scans in timer ticks, and ages IDs by clocks that may lag by
+//! a tick. So a decision near the limit can go either way. [`Recording::compare`] therefore replays
+//! a recording several times: with all durations as they are, and shortened and lengthened by up to
+//! [`SLACK_PERCENT`]. The comparison ends at the first ID at which the replays differ.
 //!
-//! A kernel scans when the ticked thread returns to user space, perhaps in its next turn only: such
-//! a tick stands there and says how long ago it landed, in microseconds. Whether a scan is due is
-//! decided when it lands, and what is too old when the thread returns; so the shortened replays
-//! take the first time for both, the others the second.
+//! A kernel scans when the ticked thread returns to user space, perhaps only when it runs again.
+//! Such a tick is recorded at the time of the return, with the microseconds since it landed. The
+//! kernel decides at the landing if a scan is due, and at the return which IDs are too old. So the
+//! shortened replays use the first time for both, and the others use the second.
 
 use std::fmt;
 
@@ -45,11 +44,12 @@ use crate::policies::{Entry, Id, Impossible, Policy, Process, Thread, of_generat
 use crate::time::{MS, Ns, US};
 use crate::topology::{Cpu, Place, Topology};
 
-/// How far from a border a decision must be to count, in percent of 100 ms: four ticks of 4 ms,
-/// for the tick that counts, the lag of a clock, and the way from the tick to the scan.
+/// Minimum distance of a decision from a limit for it to count, in percent of 100 ms. It covers
+/// four ticks of 4 ms, for the counted tick, the clock's lag, and the time from the tick to the
+/// scan.
 pub const SLACK_PERCENT: u64 = 16;
 
-/// The durations of the replays, in percent of what they are; the true ones first.
+/// Scales of the replayed durations in percent; the true durations come first.
 const PERCENT: [u64; 5] = [
     100,
     100 - SLACK_PERCENT,
@@ -58,70 +58,69 @@ const PERCENT: [u64; 5] = [
     100 + SLACK_PERCENT,
 ];
 
-/// The latest time in a recording: some centuries, and room for durations that are lengthened.
+/// The latest time in a recording: some centuries, with room for lengthened durations.
 const LATEST: Ns = i64::MAX as Ns;
 
-/// The policy of the generation at which a kernel's release hints, such as `6.18.44-amd64`.
-/// `None` if it has no IDs, or does not say.
+/// Returns the policy for the generation that a kernel release such as `6.18.44-amd64` hints at.
+/// Returns `None` if that release has no IDs, or if the text gives no hint.
 pub fn generation(release: &str) -> Option<&'static Entry> {
     Generation::hinted_by(release).map(of_generation)
 }
 
-/// What happened in a process, from its start on.
+/// The events of a process, from its start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recording {
     /// The kernel's release.
     pub release: String,
-    /// The CPUs that may ever exist.
+    /// Number of CPUs that may ever exist.
     pub possible: u32,
-    /// The CPUs allowed to the process.
+    /// Number of CPUs allowed to the process.
     pub allowed: u32,
-    /// What happened, in this order.
+    /// The events, in order.
     pub steps: Vec<Step>,
 }
 
-/// One event.
+/// One event and its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step {
-    /// When, since the start.
+    /// Time since the start.
     pub time: Ns,
-    /// What.
+    /// The event.
     pub event: Event,
 }
 
-/// What can happen.
+/// The kinds of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     /// A thread replaced the program.
     Exec(Cpu, Thread),
     /// A thread was created, with the affinity of its parent.
     Spawn(Thread, Thread),
-    /// A thread may use this number of CPUs from now on.
+    /// From now on, a thread may use this number of CPUs.
     Affinity(Thread, u32),
     /// A thread was queued on another CPU.
     Migrate(Thread, Cpu, Cpu),
     /// A CPU switched.
     Switch(Cpu, Option<Thread>, Option<Thread>),
-    /// The timer tick found a thread running this many microseconds ago, and the thread returns to
-    /// user space now.
+    /// The timer tick found a thread running this many microseconds ago, and the thread now returns
+    /// to user space.
     Tick(Cpu, Thread, u32),
     /// A thread began to end.
     Exit(Cpu, Thread),
-    /// A running thread asked for another program: it has no use for an ID of this process any
-    /// more.
+    /// A running thread requested another program and no longer needs an ID of this process.
     Leave(Cpu, Thread),
-    /// A thread that left is not counted any more.
+    /// A thread that left no longer counts.
     Gone(Thread),
     /// A running thread has this ID.
     Id(Thread, Id),
 }
 
-/// Text that is no recording.
+/// The error for text that is not a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Malformed {
-    /// The line, from 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// What was expected.
+    /// Description of the expected text.
     pub expected: String,
 }
 
@@ -133,18 +132,18 @@ impl fmt::Display for Malformed {
 
 impl std::error::Error for Malformed {}
 
-/// An ID that is not the policy's.
+/// An ID of the kernel beside the policy's ID; they differ in [`Conformance::differences`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Difference {
-    /// When the thread had it, since the start.
+    /// Time of the check, since the start.
     pub time: Ns,
-    /// Where the thread ran.
+    /// The CPU that ran the thread.
     pub cpu: Cpu,
     /// The thread.
     pub thread: Thread,
-    /// What the policy gives.
+    /// The ID that the policy gives.
     pub expected: Id,
-    /// What the kernel gave.
+    /// The ID that the kernel gave.
     pub found: Id,
 }
 
@@ -156,33 +155,33 @@ impl fmt::Display for Difference {
     }
 }
 
-/// What a replay found.
+/// The result of a replay.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Conformance {
-    /// How many IDs were compared.
+    /// Number of compared IDs.
     pub compared: usize,
-    /// How many of them come before the first that differs; all if none does.
+    /// Number of compared IDs before the first difference; all of them if there is no difference.
     pub agreed: usize,
-    /// The time, since the start, from which on nothing is compared, because the policy's IDs
-    /// depend on [`SLACK_PERCENT`] more or less, or are others in another order that is as
-    /// possible.
+    /// Time, since the start, at which the comparison ends; `None` if it covers the whole
+    /// recording. From there on, the policy's IDs depend on [`SLACK_PERCENT`], or on the order of
+    /// events that the trace does not determine.
     pub border: Option<Ns>,
-    /// How many IDs the policy had to look for, in the whole recording.
+    /// Number of IDs that the policy had to search for, in the whole recording.
     pub slow_paths: u64,
-    /// How many IDs scans took back, in the whole recording.
+    /// Number of IDs that scans took back, in the whole recording.
     pub expired: u64,
-    /// Where kernel and policy differ.
+    /// The IDs at which kernel and policy differ.
     pub differences: Vec<Difference>,
 }
 
 impl Conformance {
-    /// Whether something was compared, and policy and kernel were of one mind.
+    /// Returns `true` if at least one ID was compared and no ID differed.
     pub fn agrees(&self) -> bool {
         self.compared > 0 && self.differences.is_empty()
     }
 }
 
-/// The counts in one line, then the first differences in a line each.
+/// Writes the counts in one line, then the first differences, one per line.
 impl fmt::Display for Conformance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Conformance { compared, agreed, border, slow_paths, expired, differences } = self;
@@ -202,7 +201,7 @@ impl fmt::Display for Conformance {
     }
 }
 
-/// After the first difference most others follow from it.
+/// Maximum number of differences shown: most later differences follow from the first one.
 const MOST_SHOWN: usize = 10;
 
 impl Recording {
@@ -210,7 +209,8 @@ impl Recording {
     ///
     /// # Errors
     ///
-    /// The line that is not as described above, or that cannot follow the ones before it.
+    /// Returns the line that does not match the format above, or that cannot follow the lines
+    /// before it.
     pub fn read(text: &str) -> Result<Recording, Malformed> {
         let mut lines = (1..).zip(text.lines());
         let head = lines
@@ -247,11 +247,11 @@ impl Recording {
         }
     }
 
-    /// Looks whether every step can follow the ones before it, as [`Recording::read`] does.
+    /// Checks that every step can follow the ones before it, as [`Recording::read`] does.
     ///
     /// # Errors
     ///
-    /// The time of the first step that cannot, since the start, and what was expected.
+    /// Returns the time, since the start, of the first step that cannot, and what was expected.
     pub fn check(&self) -> Result<(), (Ns, String)> {
         if !(1..=MOST_CPUS).contains(&self.possible) || !(1..=self.possible).contains(&self.allowed)
         {
@@ -263,14 +263,16 @@ impl Recording {
             .try_for_each(|&step| state.advance(step).map_err(|what| (step.time, what)))
     }
 
-    /// Replays the recording against a policy. One that was not read is to be checked before.
+    /// Replays the recording against a policy. If the recording was not read from text, the caller
+    /// must [`check`](Recording::check) it before.
     pub fn compare(&self, entry: &Entry) -> Conformance {
         self.compare_with(entry, std::iter::empty())
     }
 
-    /// The same where `others` may have happened as well: the same events, in orders that the trace
-    /// does not tell apart. Where one of them would have made another ID by then, the first
-    /// difference is none: it ends the comparison. They are only replayed if there is a difference.
+    /// Compares like [`compare`](Recording::compare), but also accepts the outcomes of `others`:
+    /// the same events in orders that the trace cannot distinguish. If one of them gives another ID
+    /// at or before the first difference, the comparison ends there without a difference. They are
+    /// replayed only if there is a difference.
     pub fn compare_with(
         &self,
         entry: &Entry,
@@ -299,8 +301,7 @@ impl Recording {
         }
     }
 
-    /// Replays with all durations at `percent` of what they are, up to where the policy cannot go
-    /// on.
+    /// Replays the recording with all durations scaled to `percent`, until the policy cannot go on.
     fn replay(&self, entry: &Entry, percent: u64) -> PolicyRun {
         let place = |core| Place { core, l3: 0, socket: 0, node: 0 };
         let topology = Topology::new((0..self.possible).map(place).collect());
@@ -308,7 +309,7 @@ impl Recording {
         let mut state = State::new(self);
         let mut ids = Vec::new();
         for &Step { time, event } in &self.steps {
-            // `read` has seen that every step can follow.
+            // `read` or `check` has verified that every step can follow.
             let _ = state.advance(Step { time, event });
             let landed = match event {
                 Event::Tick(_, _, ago) if percent < 100 => time.saturating_sub(Ns::from(ago) * US),
@@ -327,7 +328,7 @@ impl Recording {
     }
 }
 
-/// What one replay gave: every ID that was asked for.
+/// The outcome of one replay: all requested IDs, and the policy's work.
 struct PolicyRun {
     ids: Vec<Difference>,
     work: crate::policies::Work,
@@ -347,11 +348,11 @@ fn tell(policy: &mut dyn Policy, process: &Process<'_>, event: Event) -> Result<
     Ok(())
 }
 
-/// More CPUs than Linux can be built for, so that a number in a recording cannot exhaust the
-/// memory.
+/// Maximum number of CPUs, the largest `NR_CPUS` that Linux can be built for. It prevents a number
+/// in a recording from exhausting the memory.
 const MOST_CPUS: u32 = 8192;
 
-/// The process at one moment.
+/// The state of the process at one moment.
 struct State {
     allowed: u32,
     time: Ns,
@@ -386,7 +387,7 @@ impl State {
         self.running.iter().position(|&running| running == Some(thread)).map(|cpu| cpu as Cpu)
     }
 
-    /// Goes on to the state after `step`; says what was expected if that step cannot come now.
+    /// Advances to the state after `step`. Returns what was expected if that step cannot come now.
     fn advance(&mut self, step: Step) -> Result<(), String> {
         if step.time < self.time {
             return Err(format!("a time from {} us on", self.time / US));
@@ -494,7 +495,7 @@ impl State {
     }
 }
 
-/// The text that [`Recording::read`] reads.
+/// Writes the text that [`Recording::read`] reads.
 impl fmt::Display for Recording {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "percid-steps {} {} {}", self.release, self.possible, self.allowed)?;

@@ -1,5 +1,5 @@
-//! What a burst costs: the class of what it touches, and the law of each class; and what finding an
-//! ID costs.
+//! The cost model of bursts: the class of a burst's memory, the formula of each class, and the cost
+//! of finding an ID.
 
 use serde::Serialize;
 
@@ -11,27 +11,27 @@ use crate::time::{MS, Ns};
 use crate::topology::{Cpu, Reach, Topology};
 use crate::workload::Memory;
 
-/// What a burst finds where its ID's area is.
+/// The state of an ID's area at a burst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Class {
-    /// This core touched it last, and has lost next to nothing of it: it costs at most 5 % more than
-    /// at once again.
+    /// This core touched it last and has lost hardly any of it: the burst costs at most 5 % more
+    /// than an immediately repeated one.
     Hot,
     /// This core touched it last, and has lost some of it by idling or to other data.
     Own,
     /// Another core behind the same last-level cache touched it last.
     SameL3,
-    /// A core behind another last-level cache of the same socket did.
+    /// A core behind another last-level cache of the same socket touched it last.
     SameSocket,
-    /// A core of another socket did.
+    /// A core of another socket touched it last.
     OtherSocket,
     /// No core has ever touched it.
     FirstTouch,
 }
 
 impl Class {
-    /// All classes, from cheap to dear.
+    /// All classes, from cheap to expensive.
     pub const ALL: [Class; 6] = [
         Class::Hot,
         Class::Own,
@@ -41,7 +41,7 @@ impl Class {
         Class::FirstTouch,
     ];
 
-    /// The name in tables.
+    /// Returns the name for tables.
     pub fn name(self) -> &'static str {
         match self {
             Class::Hot => "hot",
@@ -54,42 +54,44 @@ impl Class {
     }
 }
 
-/// How long something idled, in nanoseconds.
+/// Idle times in nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Idle {
-    /// The CPU, before it woke.
+    /// Idle time of the CPU before it woke.
     pub cpu: Ns,
-    /// Its core, at a stretch since the memory was touched; if it never was, before it woke.
+    /// Idle time of its core as a whole since the memory was touched; if it never was, before the
+    /// core woke.
     pub core: Ns,
-    /// All cores behind its last-level cache, likewise.
+    /// Idle time of all cores behind its last-level cache, likewise.
     pub l3: Ns,
 }
 
-/// What a burst finds where its ID's area is: all that its cost depends on but for prices.
+/// The state of an ID's area at a burst: all that the cost depends on, except the prices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Found {
-    /// How far away the CPU is that touched the area last; none if no CPU has.
+    /// Distance of the CPU that touched the area last; `None` if no CPU has.
     pub reach: Option<Reach>,
-    /// How much longer the way to it is than the shortest of this reach, in thousandths of that.
+    /// Length of the path to that CPU, in thousandths of the shortest path of this reach.
     pub detour: u32,
-    /// How long CPU, core and cache idled.
+    /// Idle times of CPU, core and cache.
     pub idle: Idle,
-    /// What was brought into core and cache since, in bytes.
+    /// Bytes brought into core and cache since the last touch.
     pub brought_in: BroughtIn,
-    /// Whether the core's other hardware thread is busy.
+    /// `true` if another hardware thread of the core is busy.
     pub sibling_busy: bool,
 }
 
 impl Found {
-    /// What a burst on `cpu` finds if `last` touched the area before it, nothing was brought into
-    /// the caches since, and no other hardware thread of the core is busy.
+    /// Returns the state for a burst on `cpu` if `last` touched the area before it. Nothing has
+    /// been brought into the caches since, and no other hardware thread of the core is busy.
     pub fn new(topology: &Topology, cpu: Cpu, last: Option<Cpu>, idle: Idle) -> Found {
         let reach = last.map(|last| topology.reach(cpu, last));
         let detour = last.map_or(DIRECT, |last| topology.detour(cpu, last));
         Found { reach, detour, idle, brought_in: BroughtIn::default(), sibling_busy: false }
     }
 
-    /// The same with times and bytes in classes, so that many are equal and can be priced together.
+    /// Returns the state with rounded times and bytes, so that many states are equal and can be
+    /// priced together.
     pub fn rounded(self) -> Found {
         let Idle { cpu, core, l3 } = self.idle;
         let brought_in =
@@ -99,8 +101,8 @@ impl Found {
     }
 }
 
-/// The binary digits that what is rounded keeps: it is the middle of a class that is between 1/16
-/// and 1/32 of it wide.
+/// Number of binary digits that rounding keeps. The rounded value is the middle of a class whose
+/// width is between 1/16 and 1/32 of it.
 const DIGITS: u32 = 5;
 
 fn rounded(time: Ns) -> Ns {
@@ -109,10 +111,10 @@ fn rounded(time: Ns) -> Ns {
     (time >> dropped << dropped) + middle
 }
 
-/// What costs at most so many times as much as a hot burst is hot itself.
+/// Maximum cost of a burst of class hot, relative to a hot burst.
 const HOT: f64 = 1.05;
 
-/// Cache lines of a burst.
+/// Number of cache lines that a burst touches.
 const LINES: f64 = 256.0;
 
 /// The prices of one machine and one kind of memory.
@@ -124,14 +126,14 @@ pub struct Prices {
 }
 
 impl Prices {
-    /// The prices of bursts on this kind of memory.
+    /// Creates the prices of bursts on this kind of memory.
     pub fn new(machine: &Machine, memory: Memory) -> Prices {
         Prices { costs: machine.costs.clone(), capacities: Capacities::of(machine), memory }
     }
 
-    /// The class of what a burst found, and what the burst costs.
+    /// Returns the class and the cost of a burst.
     ///
-    /// The laws, with the machine file's names, and the idle times of [`Found::idle`]:
+    /// The formulas, with the machine file's names and the idle times of [`Found::idle`]:
     ///
     /// ```text
     /// T              = sqrt(core's idle time x cache's idle time)
@@ -145,13 +147,15 @@ impl Prices {
     ///                      + first_touch_us x C / (C + first_touch_cooling_ms), C the CPU's idle time
     /// ```
     ///
-    /// All of it takes `sibling_factor` times as long while the core's other hardware thread is busy.
+    /// All of it takes `sibling_factor` times as long while the core's other hardware thread is
+    /// busy.
     ///
-    /// Both laws of cooling say which share of what was warm has been lost. A line that others displace at a
-    /// constant rate survives an idle time T with probability exp(-T x rate); over lines whose
-    /// rates are distributed exponentially that is 1 / (1 + T / half), the second law. The first one
-    /// is the same with a wider spread of rates: half of all is lost after the same time, but some
-    /// at once, and some only after hours. Which laws were tried besides is in `docs/simulator.md`.
+    /// Both cooling formulas give the lost share of the warm data. If other data displaces a line
+    /// at a constant rate, the line survives an idle time T with probability exp(-T x rate). Over
+    /// lines with exponentially distributed rates, that is 1 / (1 + T / half), the second formula.
+    /// The first formula has the same half-life with a wider spread of rates: some data is lost at
+    /// once, and some only after hours. `docs/simulator.md` lists the other formulas that were
+    /// tried.
     pub fn burst(&self, found: &Found) -> (Class, Ns) {
         let costs = &self.costs;
         let detour = f64::from(found.detour) / f64::from(DIRECT);
@@ -174,7 +178,7 @@ impl Prices {
         (class, (ns * self.slowdown(found)) as Ns)
     }
 
-    /// What each further burst at once costs.
+    /// Returns the cost of each further burst without a pause.
     pub fn hot(&self, found: &Found) -> Ns {
         (self.costs.hot_ns.value * self.slowdown(found)) as Ns
     }
@@ -183,15 +187,15 @@ impl Prices {
         if found.sibling_busy { self.costs.sibling_factor.value } else { 1.0 }
     }
 
-    /// What slow paths and scans cost the thread that goes through them, without fences.
+    /// Returns the cost of slow paths and scans for the thread that executes them, without fences.
     pub fn work(&self, overhead: &Overhead, cpus: u32) -> Ns {
         let slow_paths = f64::from(overhead.slow_paths) * self.costs.slow_path_ns.value;
         let scans = f64::from(overhead.scans) * f64::from(cpus) * self.costs.scan_cpu_ns.value;
         (slow_paths + scans) as Ns
     }
 
-    /// What a fence costs the thread that issues it, if the process runs on `running` of the fenced
-    /// CPUs.
+    /// Returns the cost of a fence for the thread that issues it, if the process runs on `running`
+    /// of the fenced CPUs.
     pub fn fence(&self, running: u32) -> Ns {
         let ns = match running.checked_sub(1) {
             None => self.costs.fence_idle_ns.value,
@@ -202,19 +206,20 @@ impl Prices {
         ns as Ns
     }
 
-    /// What a fence costs each thread that it interrupts.
+    /// Returns the cost of a fence for each thread that it interrupts.
     pub fn interrupt(&self) -> Ns {
         self.costs.interrupt_ns.value as Ns
     }
 
-    /// The share of what a core had that it has lost by idling.
+    /// Returns the share of a core's warm data that it has lost by idling.
     fn cooled(&self, idle: &Idle) -> f64 {
         let idle = f64::sqrt(idle.core as f64) * f64::sqrt(idle.l3 as f64);
         let half = self.costs.cooling_ms.value * MS as f64;
         share(f64::sqrt(idle), f64::sqrt(half))
     }
 
-    /// What is added to a hot burst for what other data has displaced of the area.
+    /// Returns the additional cost of a burst for the part of the area that other data has
+    /// displaced.
     fn refill(&self, brought_in: &BroughtIn) -> f64 {
         let (l3, memory) = (self.costs.refill_l3_ns.value, self.costs.refill_memory_ns.value);
         let (core, cache) =
@@ -238,7 +243,7 @@ impl Prices {
     }
 }
 
-/// The share of a part in itself and the rest; nothing of nothing.
+/// Returns `part / (part + rest)`, or 0 if `part` is 0.
 fn share(part: f64, rest: f64) -> f64 {
     if part > 0.0 { part / (part + rest) } else { 0.0 }
 }
@@ -295,7 +300,7 @@ mod tests {
         near(cooled, costs.hot_ns.value + 1000.0 * faults);
     }
 
-    /// Four sockets in a ring: the one across is twice as far.
+    /// Four sockets in a ring: the opposite socket is twice as far as a neighbour.
     #[test]
     fn a_longer_way_costs_more_and_the_shortest_costs_what_the_file_says() {
         let nodes =

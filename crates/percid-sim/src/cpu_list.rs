@@ -1,13 +1,14 @@
-//! Lists of CPUs as the kernel writes them: `0-3,8`.
+//! Lists of CPUs in the kernel's format: `0-3,8`.
 
 use std::ops::RangeInclusive;
 
 use crate::topology::Cpu;
 
-/// More CPUs than Linux can be built for.
+/// Exclusive upper bound of CPU numbers, beyond any Linux configuration.
 pub const MOST: Cpu = 1 << 17;
 
-/// The ranges of a list, or `None` if it is no such list. An empty text is an empty list.
+/// Returns the ranges of a list, or `None` if the text is not a list. An empty text is an empty
+/// list.
 pub fn parse(text: &str) -> Option<Vec<RangeInclusive<Cpu>>> {
     let text = text.trim();
     if text.is_empty() {
@@ -16,7 +17,7 @@ pub fn parse(text: &str) -> Option<Vec<RangeInclusive<Cpu>>> {
     text.split(',').map(range).collect()
 }
 
-/// How many CPUs a list has; `None` if it is none, or empty.
+/// Returns the number of CPUs in a list, or `None` if the text is not a list or is empty.
 pub fn count(list: &str) -> Option<u32> {
     parse(list)?
         .into_iter()
@@ -30,7 +31,7 @@ fn range(text: &str) -> Option<RangeInclusive<Cpu>> {
     (first <= last && last < MOST).then_some(first..=last)
 }
 
-/// The list of these CPUs, which ascend.
+/// Returns the list of these CPUs, which must be in ascending order.
 pub fn write(cpus: impl IntoIterator<Item = Cpu>) -> String {
     let mut ranges: Vec<(Cpu, Cpu)> = Vec::new();
     for cpu in cpus {

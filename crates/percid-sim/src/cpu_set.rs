@@ -1,4 +1,4 @@
-//! Sets of CPUs, as words of bits.
+//! Sets of CPUs, stored as words of bits.
 
 use crate::topology::Cpu;
 
@@ -9,12 +9,12 @@ pub struct CpuSet {
 }
 
 impl CpuSet {
-    /// No CPU of a machine that has `cpus`.
+    /// Creates an empty set for a machine that has `cpus` CPUs.
     pub fn empty(cpus: u32) -> CpuSet {
         CpuSet { words: vec![0; cpus.div_ceil(64) as usize] }
     }
 
-    /// These CPUs of a machine that has `cpus`.
+    /// Creates a set of these CPUs for a machine that has `cpus` CPUs.
     pub fn of(cpus: u32, members: impl IntoIterator<Item = Cpu>) -> CpuSet {
         let mut set = CpuSet::empty(cpus);
         members.into_iter().for_each(|cpu| set.insert(cpu));
@@ -26,32 +26,32 @@ impl CpuSet {
         self.words[cpu as usize / 64] |= 1 << (cpu % 64);
     }
 
-    /// Takes a CPU out.
+    /// Removes a CPU.
     pub fn remove(&mut self, cpu: Cpu) {
         self.words[cpu as usize / 64] &= !(1 << (cpu % 64));
     }
 
-    /// Whether a CPU is in the set.
+    /// Returns `true` if a CPU is in the set.
     pub fn contains(&self, cpu: Cpu) -> bool {
         self.words[cpu as usize / 64] >> (cpu % 64) & 1 == 1
     }
 
-    /// How many CPUs are in the set.
+    /// Returns the number of CPUs in the set.
     pub fn len(&self) -> u32 {
         self.words.iter().map(|word| word.count_ones()).sum()
     }
 
-    /// Whether no CPU is in the set.
+    /// Returns `true` if no CPU is in the set.
     pub fn is_empty(&self) -> bool {
         self.words.iter().all(|&word| word == 0)
     }
 
-    /// The CPUs, in the order of their numbers.
+    /// Returns the CPUs in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = Cpu> + '_ {
         self.common(self)
     }
 
-    /// The CPUs that are in this set and in the other one.
+    /// Returns the CPUs that are in this set and in the other one.
     pub fn common<'s>(&'s self, other: &'s CpuSet) -> impl Iterator<Item = Cpu> + 's {
         let words = self.words.iter().zip(&other.words);
         (0..).zip(words).flat_map(|(at, (word, other))| members(at, word & other))
@@ -62,7 +62,7 @@ impl CpuSet {
         self.words.iter_mut().zip(&other.words).for_each(|(word, more)| *word |= more);
     }
 
-    /// The first CPU that is in this set and in both others.
+    /// Returns the first CPU that is in this set and in both others.
     pub fn first_in_all(&self, a: &CpuSet, b: &CpuSet) -> Option<Cpu> {
         let words = self.words.iter().zip(&a.words).zip(&b.words);
         let mut common = words.map(|((word, a), b)| word & a & b).enumerate();
@@ -70,32 +70,32 @@ impl CpuSet {
         Some(at as u32 * 64 + word.trailing_zeros())
     }
 
-    /// The first CPU that is in this set and in the other one.
+    /// Returns the first CPU that is in this set and in the other one.
     pub fn first_in_both(&self, other: &CpuSet) -> Option<Cpu> {
         self.first_in_all(other, other)
     }
 }
 
-/// A set that does not change, such as the CPUs of one cache: of a large machine it looks only at
-/// the words where it has members.
+/// A set that does not change, such as the CPUs of one cache. It stores only the words with
+/// members, so lookups skip the rest of a large machine.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Part {
     words: Vec<(u32, u64)>,
 }
 
 impl Part {
-    /// The members of a set.
+    /// Creates a part with the members of a set.
     pub fn of(set: &CpuSet) -> Part {
         let words = (0..).zip(&set.words).filter(|(_, word)| **word != 0);
         Part { words: words.map(|(at, &word)| (at, word)).collect() }
     }
 
-    /// The first CPU that is in this part and in a set.
+    /// Returns the first CPU that is in this part and in a set.
     pub fn first_in(&self, set: &CpuSet) -> Option<Cpu> {
         self.first(|at| set.words[at])
     }
 
-    /// The first CPU that is in this part and in both sets.
+    /// Returns the first CPU that is in this part and in both sets.
     pub fn first_in_both(&self, a: &CpuSet, b: &CpuSet) -> Option<Cpu> {
         self.first(|at| a.words[at] & b.words[at])
     }
@@ -106,14 +106,14 @@ impl Part {
         Some(at * 64 + word.trailing_zeros())
     }
 
-    /// The CPUs that are in this part and in a set, in the order of their numbers.
+    /// Returns the CPUs that are in this part and in a set, in ascending order.
     pub fn common<'s>(&'s self, set: &'s CpuSet) -> impl Iterator<Item = Cpu> + 's {
         let words = self.words.iter().map(|&(at, word)| (at, word & set.words[at as usize]));
         words.flat_map(|(at, word)| members(at, word))
     }
 }
 
-/// The CPUs of one word.
+/// Returns the CPUs of the word at index `at`.
 fn members(at: u32, word: u64) -> impl Iterator<Item = Cpu> {
     let mut left = word;
     std::iter::from_fn(move || {

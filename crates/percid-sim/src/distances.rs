@@ -1,4 +1,4 @@
-//! How far NUMA nodes are from each other, as a table that firmware or a person gives.
+//! Distances between NUMA nodes, from a table that firmware or a user provides.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,17 +8,17 @@ use crate::topology::Place;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Distances {
-    /// A row for each node, from which it is looked: how far it is to each node. ACPI's table (SLIT,
-    /// as in `numactl --hardware`) has 10 for the node itself; nanoseconds will do as well.
+    /// One row per node, with the distance to each node. ACPI's table (SLIT, as in `numactl
+    /// --hardware`) has 10 for the node itself. Nanoseconds are possible as well.
     pub nodes: Vec<Vec<u32>>,
-    /// A publication, a measurement or an assumption, in words.
+    /// The source of the table in words: a publication, a measurement or an assumption.
     pub origin: String,
 }
 
-/// What a transfer that is no detour counts, in the unit of [`Found::detour`](crate::cost::Found).
+/// The value of [`Found::detour`](crate::cost::Found) for a transfer without a detour.
 pub const DIRECT: u32 = 1000;
 
-/// How much longer the way between two nodes is than the shortest of its kind.
+/// Lengths of the paths between nodes, relative to the shortest path of the same kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Detours {
     nodes: usize,
@@ -26,8 +26,8 @@ pub(crate) struct Detours {
 }
 
 impl Distances {
-    /// What is wrong with the table for a machine with this number of nodes: the row, if it is one,
-    /// and what was expected.
+    /// Returns the first error in the table for a machine with this number of nodes: the row, if it
+    /// is in one row, and the expected contents.
     pub(crate) fn fault(&self, nodes: u32) -> Option<(Option<usize>, String)> {
         let (rows, nodes) = (self.nodes.len(), nodes as usize);
         if rows != nodes {
@@ -51,11 +51,11 @@ impl Distances {
         None
     }
 
-    /// The detours of a machine whose CPUs sit like this.
+    /// Returns the detours of a machine whose CPUs have these places.
     pub(crate) fn detours(&self, places: &[Place]) -> Detours {
         let nodes = self.nodes.len();
         let share_a_socket = sharing(places, nodes);
-        // Nodes without CPUs have no caches that lines come from.
+        // Nodes without CPUs have no caches that a line can come from.
         let has_cpus = |node: usize| places.iter().any(|place| place.node as usize == node);
         let has_cpus: Vec<bool> = (0..nodes).map(has_cpus).collect();
         let mut shortest = [u32::MAX; 2];
@@ -79,10 +79,10 @@ impl Distances {
     }
 }
 
-/// The largest distance: a millisecond, if it is nanoseconds.
+/// The largest distance: a millisecond, if the unit is nanoseconds.
 const MOST: u32 = 1_000_000;
 
-/// Which pairs of nodes have CPUs in one socket.
+/// Returns, for each pair of nodes, `true` if both have CPUs in one socket.
 fn sharing(places: &[Place], nodes: usize) -> Vec<bool> {
     let mut sockets_of: Vec<Vec<u32>> = vec![Vec::new(); nodes];
     for place in places {
@@ -98,8 +98,9 @@ fn sharing(places: &[Place], nodes: usize) -> Vec<bool> {
 }
 
 impl Detours {
-    /// How long the way from one node to another is, in thousandths of the shortest way between two
-    /// nodes of one socket, or of two sockets if they are in two.
+    /// Returns the length of the path between two nodes, in thousandths of the shortest path of its
+    /// kind. The kinds are paths between nodes of one socket, and between nodes of different
+    /// sockets.
     pub(crate) fn between(&self, from: u32, to: u32) -> u32 {
         self.thousandths[from as usize * self.nodes + to as usize]
     }
@@ -114,7 +115,8 @@ mod tests {
         Distances { nodes, origin: "a test".to_owned() }
     }
 
-    /// Two sockets of two nodes each: neighbours at 12, sockets at 21 and 32.
+    /// Two sockets with two nodes each. Nodes of a socket are at 12 or 18, nodes of different
+    /// sockets at 21 and 32.
     #[test]
     fn the_shortest_way_of_its_kind_is_direct() {
         let at = |node| Place { core: node, l3: node, socket: node / 2, node };

@@ -1,9 +1,10 @@
-//! Which generation of the kernel's IDs explains what was seen, whatever the kernel calls itself.
+//! Finds the generation of the kernel's IDs that explains the recorded IDs, whatever release the
+//! kernel reports.
 //!
 //! The same schedule is replayed under the policy of every generation, and under that of a kernel
-//! without the feature, whose IDs are the numbers of CPUs. A policy that gives the IDs that were
-//! seen explains them. Often several do: a process with one thread has the same IDs under most. So
-//! the answer may be that it is undecided, and among which.
+//! without the feature, whose IDs are the CPU numbers. A policy that gives the recorded IDs
+//! explains them. Often several do: a process with one thread has the same IDs under most of them.
+//! So the answer may be undecided between several.
 
 use std::fmt;
 
@@ -12,22 +13,22 @@ use percid_rules::Generation;
 use crate::conformance::Recording;
 use crate::policies::{Entry, find, of_generation};
 
-/// Whose IDs they can be.
+/// A source of IDs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Behaviour {
-    /// A generation's.
+    /// A generation of the kernel's concurrency IDs.
     Of(Generation),
-    /// The kernel was built without concurrency IDs: they are the numbers of CPUs.
+    /// A kernel that was built without concurrency IDs: the IDs are the CPU numbers.
     CpuNumbers,
 }
 
 impl Behaviour {
-    /// All of them, the generations first.
+    /// Returns all behaviours, the generations first.
     pub fn all() -> impl Iterator<Item = Behaviour> {
         Generation::ALL.into_iter().map(Behaviour::Of).chain([Behaviour::CpuNumbers])
     }
 
-    /// The policy that behaves like this.
+    /// Returns the policy that behaves like this.
     pub fn policy(self) -> &'static Entry {
         match self {
             Behaviour::Of(generation) => of_generation(generation),
@@ -36,7 +37,7 @@ impl Behaviour {
     }
 }
 
-/// In one word.
+/// Writes the behaviour in one word.
 impl fmt::Display for Behaviour {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -46,31 +47,32 @@ impl fmt::Display for Behaviour {
     }
 }
 
-/// How well one behaviour explains what was seen.
+/// The agreement between one behaviour and the recorded IDs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Evidence {
-    /// Which.
+    /// The behaviour.
     pub behaviour: Behaviour,
-    /// How many IDs were compared.
+    /// Number of compared IDs.
     pub compared: usize,
-    /// How many of them are others.
+    /// Number of compared IDs that differ.
     pub different: usize,
 }
 
-/// IDs without which nothing is explained.
+/// Minimum number of compared IDs for an explanation.
 const FEWEST: usize = 10;
 
-/// One in this number of IDs may be another: a trace may show the order of two CPUs wrongly now and
-/// then.
+/// Reciprocal of the share of IDs that may differ: a trace may sometimes show the order of two CPUs
+/// wrongly.
 const EXPLAINED_OF: usize = 50;
 
-/// More different IDs than the best one has, up to this number, may be chance.
+/// Number of differing IDs that may be chance, in addition to four times those of the best
+/// behaviour.
 const CHANCE: usize = 2;
 
 /// The evidence for every behaviour.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explanation {
-    /// In the order of [`Behaviour::all`].
+    /// Evidence in the order of [`Behaviour::all`].
     pub evidence: Vec<Evidence>,
 }
 
@@ -82,8 +84,8 @@ impl Default for Explanation {
 }
 
 impl Explanation {
-    /// What explains all of some recordings. They must have been checked, as those that were read
-    /// are.
+    /// Creates the explanation of all of some recordings. Recordings that were not read from text
+    /// must have been checked.
     pub fn of<'a>(recordings: impl IntoIterator<Item = &'a Recording>) -> Explanation {
         let mut explanation = Explanation::default();
         for recording in recordings {
@@ -95,8 +97,8 @@ impl Explanation {
         explanation
     }
 
-    /// Takes in what was found for each behaviour: how many IDs were compared, and how many of them
-    /// are others.
+    /// Adds the results for each behaviour: the number of compared IDs, and the number of IDs that
+    /// differ.
     pub fn add(&mut self, count: impl Fn(Behaviour) -> (usize, usize)) {
         for evidence in &mut self.evidence {
             let (compared, different) = count(evidence.behaviour);
@@ -105,9 +107,9 @@ impl Explanation {
         }
     }
 
-    /// All that explain it, in the order of [`Behaviour::all`]: they give nearly all of the IDs,
-    /// and few others more than the one that explains most. The kernel's is one of them, or unknown
-    /// here.
+    /// Returns all behaviours that explain the IDs, in the order of [`Behaviour::all`]. They give
+    /// nearly all of the IDs, and their differences are few compared with the best behaviour's. The
+    /// kernel's behaviour is one of them, or is unknown here.
     pub fn candidates(&self) -> Vec<Behaviour> {
         let most = self.evidence.iter().map(|evidence| evidence.compared).max().unwrap_or(0);
         let is_possible = |evidence: &&Evidence| {
@@ -120,7 +122,7 @@ impl Explanation {
         as_good.map(|evidence| evidence.behaviour).collect()
     }
 
-    /// The one that explains it; `None` if several do, or none.
+    /// Returns the only candidate; `None` if there are several or none.
     pub fn decided(&self) -> Option<Behaviour> {
         match self.candidates()[..] {
             [only] => Some(only),
@@ -129,7 +131,7 @@ impl Explanation {
     }
 }
 
-/// `cache-local 0 of 40, owned 12 of 40`: how many IDs are others.
+/// Writes the number of differing IDs per behaviour: `cache-local 0 of 40, owned 12 of 40`.
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (nr, Evidence { behaviour, compared, different }) in self.evidence.iter().enumerate() {

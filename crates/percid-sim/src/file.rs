@@ -1,10 +1,10 @@
-//! Files that people write: what is wrong in one is said with its line and field.
+//! Files that users write; errors name the line and the field.
 
 use std::fmt;
 
 use serde::de::DeserializeOwned;
 
-/// Why a file does not describe what it should.
+/// The reason why a file is invalid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
     line: Option<usize>,
@@ -12,8 +12,8 @@ pub struct Error {
 }
 
 impl Error {
-    /// Says what the value of a field should have been. `path` leads to it: keys, and the numbers
-    /// of entries in lists.
+    /// Creates an error with the expected value of a field. `path` leads to the field: keys,
+    /// and indices of list entries.
     pub(crate) fn of_field(text: &str, path: &[&str], expected: impl fmt::Display) -> Error {
         Error {
             line: line_of_field(text, path),
@@ -23,7 +23,7 @@ impl Error {
 }
 
 impl Error {
-    /// What is wrong with no line in particular.
+    /// Creates an error without a line number.
     pub(crate) fn of_file(message: String) -> Error {
         Error { line: None, message }
     }
@@ -40,7 +40,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// Reads TOML into a type; the type says which fields there are.
+/// Reads TOML into a type, which defines the fields.
 pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
     toml::from_str(text).map_err(|error: toml::de::Error| {
         let line = error.span().map(|span| line_of(text, span.start));
@@ -48,12 +48,12 @@ pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
     })
 }
 
-/// The line of a byte, counted from 1.
+/// Returns the line that contains the byte at `at`, counted from 1.
 fn line_of(text: &str, at: usize) -> usize {
     text.as_bytes().iter().take(at).filter(|&&byte| byte == b'\n').count() + 1
 }
 
-/// The line on which a field is given, or the nearest thing around it that is there.
+/// Returns the line of a field, or of its nearest enclosing element that exists.
 fn line_of_field(text: &str, path: &[&str]) -> Option<usize> {
     let table = toml::de::DeTable::parse(text).ok()?;
     let mut line = None;

@@ -1,30 +1,30 @@
-//! How long CPUs, cores and the cores behind last-level caches idled.
+//! Idle times of CPUs, of cores and of the cores behind last-level caches.
 
 use crate::cost::Idle;
 use crate::time::Ns;
 use crate::topology::{Cpu, Topology};
 
-/// A core, or all that is behind a last-level cache: it is busy as long as one of its CPUs is. How
-/// long it idled in between.
+/// Idle periods of a core, or of all cores behind a last-level cache. It is busy as long as one of
+/// its CPUs is.
 ///
-/// What cools the data of a core is how deep it slept, and it sleeps the deeper the longer a single
-/// period is. So what counts is the longest idle period since some time.
+/// The data of a core cools with the depth of its sleep, and a core sleeps deeper the longer a
+/// single idle period is. So the model uses the longest idle period since some time.
 #[derive(Debug, Clone, Default)]
 pub struct IdleHistory {
     busy: u32,
     idle_since: Ns,
-    /// When idle periods ended, and how long they had been, each shorter than those before it: a
-    /// longer one makes those before it forgotten.
+    /// Ends and lengths of idle periods, each shorter than the ones before it: a longer period
+    /// removes the shorter ones before it.
     periods: Vec<(Ns, Ns)>,
 }
 
 impl IdleHistory {
-    /// Whether all CPUs of the core are idle.
+    /// Returns `true` if all CPUs of the core are idle.
     pub fn is_idle(&self) -> bool {
         self.busy == 0
     }
 
-    /// A CPU of the core begins to run something.
+    /// Records that a CPU of the core begins to run something.
     pub fn enter(&mut self, now: Ns) {
         if self.busy == 0 {
             let period = now - self.idle_since;
@@ -36,7 +36,7 @@ impl IdleHistory {
         self.busy += 1;
     }
 
-    /// A CPU of the core runs nothing any more.
+    /// Records that a CPU of the core becomes idle.
     pub fn leave(&mut self, now: Ns) {
         self.busy -= 1;
         if self.busy == 0 {
@@ -44,7 +44,7 @@ impl IdleHistory {
         }
     }
 
-    /// The longest idle period that ended after a time.
+    /// Returns the longest idle period that ended after a time.
     pub fn longest_since(&self, time: Ns) -> Ns {
         match self.periods.last() {
             Some(&(ended, _)) if ended > time => {
@@ -55,7 +55,7 @@ impl IdleHistory {
         }
     }
 
-    /// The idle period that ended last.
+    /// Returns the idle period that ended last.
     pub fn last(&self) -> Ns {
         self.periods.last().map_or(0, |&(_, period)| period)
     }
@@ -69,7 +69,7 @@ pub struct Idleness {
     l3s: Vec<IdleHistory>,
 }
 
-/// When a CPU began to idle, and how long it did so last.
+/// Start of a CPU's idle period, and length of its last complete one.
 #[derive(Debug, Clone, Copy, Default)]
 struct LastPeriod {
     since: Ns,
@@ -77,7 +77,7 @@ struct LastPeriod {
 }
 
 impl Idleness {
-    /// A machine that idles.
+    /// Creates the history of a machine on which all CPUs are idle.
     pub fn new(topology: &Topology) -> Idleness {
         let idle = |count: u32| vec![IdleHistory::default(); count as usize];
         Idleness {
@@ -87,12 +87,12 @@ impl Idleness {
         }
     }
 
-    /// Whether all CPUs of a CPU's core idle.
+    /// Returns `true` if all CPUs of a CPU's core are idle.
     pub fn is_core_idle(&self, topology: &Topology, cpu: Cpu) -> bool {
         self.cores[topology.place(cpu).core as usize].is_idle()
     }
 
-    /// An idle CPU begins to run something.
+    /// Records that an idle CPU begins to run something.
     pub fn enter(&mut self, topology: &Topology, cpu: Cpu, now: Ns) {
         let last = &mut self.cpus[cpu as usize];
         last.period = now - last.since;
@@ -101,7 +101,7 @@ impl Idleness {
         self.l3s[place.l3 as usize].enter(now);
     }
 
-    /// A CPU runs nothing any more.
+    /// Records that a CPU becomes idle.
     pub fn leave(&mut self, topology: &Topology, cpu: Cpu, now: Ns) {
         self.cpus[cpu as usize].since = now;
         let place = topology.place(cpu);
@@ -109,8 +109,8 @@ impl Idleness {
         self.l3s[place.l3 as usize].leave(now);
     }
 
-    /// How long a busy CPU, its core and what is behind its last-level cache idled since some
-    /// memory was touched; if it never was, before they woke.
+    /// Returns the idle times of a busy CPU, its core and all cores behind its last-level cache,
+    /// since some memory was touched. If it never was, returns their last idle periods.
     pub fn idle(&self, topology: &Topology, cpu: Cpu, touched: Option<Ns>) -> Idle {
         let place = topology.place(cpu);
         let period = |history: &IdleHistory| match touched {
@@ -136,7 +136,7 @@ mod tests {
         let mut idleness = Idleness::new(&topology);
         idleness.enter(&topology, 0, 100);
         idleness.leave(&topology, 0, 110);
-        // Another core of the same cache, and the other thread of the first core.
+        // CPU 1 is another core of the same cache, CPU 192 the other thread of the first core.
         idleness.enter(&topology, 1, 130);
         idleness.enter(&topology, 192, 160);
         assert!(!idleness.is_core_idle(&topology, 0));

@@ -1,9 +1,10 @@
-//! Simulates policies that keep data near the CPU that uses it, on machines that one does not have.
+//! Simulator of policies that keep data near the CPU that uses it, on machines that need not be at
+//! hand.
 //!
-//! Everything here is deterministic: the same inputs and the same seed give the same result, bit
-//! for bit, on every machine. Times are whole nanoseconds ([`Ns`]), random numbers come from a
-//! generator whose sequence is specified, and logarithms from a library that computes them without
-//! the platform's help.
+//! The simulation is deterministic: the same inputs and the same seed give the same result, bit for
+//! bit, on every machine. Times are whole nanoseconds ([`Ns`]). Random numbers come from a
+//! generator with a specified sequence. Logarithms come from a library that does not use the
+//! platform's functions.
 
 pub mod caches;
 pub mod columns;

@@ -1,4 +1,4 @@
-//! The published tables, which lie in `data/` with their sources named in the files.
+//! The published tables. They are in `data/`, and the files name their sources.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -8,17 +8,17 @@ use serde::de::DeserializeOwned;
 pub struct Intermittent {
     /// Pause between two threads' turns, in milliseconds.
     pub delay_ms: u64,
-    /// The machine's part that is used, as the table names it.
+    /// Part of the machine that is used, with its name in the table.
     pub config: String,
-    /// Threads, each pinned to a CPU of its own.
+    /// Number of threads, each pinned to its own CPU.
     pub threads: u32,
-    /// Last-level caches over which they are spread.
+    /// Number of last-level caches over which they are spread.
     pub l3s: u32,
-    /// Areas selected by the number of the CPU.
+    /// Cost if areas are selected by CPU number.
     pub per_cpu_ns: f64,
-    /// By the IDs of Linux 6.4 to 6.12.
+    /// Cost if areas are selected by the IDs of Linux 6.4 to 6.12.
     pub mm_cid_ns: f64,
-    /// By the IDs of Linux 6.13.
+    /// Cost if areas are selected by the IDs of Linux 6.13.
     pub cache_local_ns: f64,
     /// `mm_cid_ns / cache_local_ns`, as printed.
     pub published_speedup: f64,
@@ -27,11 +27,11 @@ pub struct Intermittent {
 /// A measured quantity before and after test-before-set.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Mask {
-    /// What was measured, and its unit.
+    /// Name and unit of the quantity.
     pub metric: String,
-    /// With an atomic instruction at every switch.
+    /// Value with an atomic instruction at every switch.
     pub before: f64,
-    /// With a test in front of it.
+    /// Value with a test in front of it.
     pub after: f64,
 }
 
@@ -41,51 +41,53 @@ pub struct Numa {
     /// The reason of a scan decision, or the name of a metric with its unit.
     #[serde(alias = "metric")]
     pub reason: String,
-    /// Linux 6.6-rc2, which only counts.
+    /// Value of Linux 6.6-rc2, which only counts.
     pub base: f64,
-    /// The same with the whole series.
+    /// Value of Linux 6.6-rc2 with the whole series.
     pub selective: f64,
 }
 
-/// How often threads of one hash value scanned.
+/// Number of scanning threads with one hash value.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Hash {
-    /// Which run it belongs to.
+    /// Name of the run.
     pub table: String,
     /// `pid_6bit` or `hash32`.
     pub method: String,
-    /// The value.
+    /// The hash value.
     pub value: u32,
-    /// The threads that have it.
+    /// Number of threads with this value.
     pub frequency: u32,
 }
 
-/// The eight rows of the intermittent benchmark.
+/// Returns the eight rows of the intermittent benchmark.
 pub fn intermittent() -> Vec<Intermittent> {
     rows(include_str!("../data/intermittent-published.csv"))
 }
 
-/// The effects of test-before-set on the mask of an address space.
+/// Returns the effects of test-before-set on the mask of an address space.
 pub fn mask() -> Vec<Mask> {
     rows(include_str!("../data/mask-published.csv"))
 }
 
-/// How often each reason decided about a region, summed over seven runs of two processes.
+/// Returns the number of decisions about regions by reason, summed over seven runs of two
+/// processes.
 pub fn numa_reasons() -> Vec<Numa> {
     rows(include_str!("../data/numa-skip-reasons-published.csv"))
 }
 
-/// Times and counters of the same runs.
+/// Returns times and counters of the same runs.
 pub fn numa_metrics() -> Vec<Numa> {
     rows(include_str!("../data/numa-elapsed-published.csv"))
 }
 
-/// The published half of the tables of hash values.
+/// Returns the published half of the tables of hash values.
 pub fn hashes() -> Vec<Hash> {
     rows(include_str!("../data/numa-hash-iter0-published.csv"))
 }
 
-/// The tables are part of this crate, so a fault in one is a fault of ours, which the tests find.
+/// Reads a table of this crate. The tests read all tables, so an error in one is a bug of this
+/// crate.
 fn rows<T: DeserializeOwned>(text: &str) -> Vec<T> {
     let mut reader = csv::ReaderBuilder::new()
         .comment(Some(b'#'))

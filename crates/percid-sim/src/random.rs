@@ -3,35 +3,34 @@
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-/// A generator whose sequence follows from its seed by a published algorithm (PCG XSL-RR 128/64
-/// MCG, O'Neill, "PCG: A Family of Simple Fast Space-Efficient Statistically Good Algorithms for
-/// Random Number Generation", 2014).
+/// A generator whose sequence follows from its seed by a published algorithm, PCG XSL-RR 128/64
+/// MCG. (O'Neill, "PCG: A Family of Simple Fast Space-Efficient Statistically Good Algorithms for
+/// Random Number Generation", 2014.)
 #[derive(Debug, Clone)]
 pub struct Random(Pcg64Mcg);
 
 impl Random {
-    /// The generator for a seed.
+    /// Creates the generator for a seed.
     pub fn new(seed: u64) -> Random {
         Random(Pcg64Mcg::seed_from_u64(seed))
     }
 
-    /// A number below `end`, each equally likely but for a bias below `end` / 2^64.
+    /// Returns a number below `end`. All are equally likely, except for a bias below `end` / 2^64.
     pub fn below(&mut self, end: u64) -> u64 {
         ((u128::from(self.0.next_u64()) * u128::from(end)) >> 64) as u64
     }
 
-    /// A number of the half-open range from 0 to 1, in steps of 2^-53.
+    /// Returns a number in the half-open range from 0 to 1, in steps of 2^-53.
     pub fn unit(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// A number of the exponential distribution with this mean.
+    /// Returns an exponentially distributed number with this mean.
     pub fn exponential(&mut self, mean: f64) -> f64 {
         -mean * libm::log(1.0 - self.unit())
     }
 
-    /// Brings the items into an order in which every permutation is equally likely (Fisher and
-    /// Yates).
+    /// Shuffles the items; all permutations are equally likely (Fisher and Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last as u64 + 1) as usize);

@@ -1,14 +1,14 @@
-//! How a long computation is watched and stopped.
+//! Progress and cancellation of long computations.
 
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-/// How far a comparison or a replay has come. A watching thread may stop it.
+/// Progress of a comparison or a replay. A watching thread may stop it.
 #[derive(Debug, Default)]
 pub struct RunControl {
-    /// What is done, in units of which whoever watches knows the sum: events of a trace, or events
-    /// that simulations were expected to have
+    /// Completed work. The watcher knows the unit and the sum: events of a trace, runs of a
+    /// comparison, or the expected events of simulations
     /// ([`Program::expected_events`](crate::workload::Program::expected_events)).
     pub done: AtomicU64,
-    /// Set to end early: runs that are not over by then are left out.
+    /// Ends the computation early if set: runs that are not over by then are left out.
     pub stop: AtomicBool,
 }

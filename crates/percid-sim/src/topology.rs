@@ -1,13 +1,13 @@
-//! Where the CPUs of a machine sit, and how far one is from another.
+//! Places of a machine's CPUs, and distances between CPUs.
 
 use percid_rules::space::Distance;
 
 use crate::distances::{DIRECT, Detours, Distances};
 
-/// A CPU (hardware thread), numbered from 0 as the kernel numbers them.
+/// Number of a CPU (hardware thread), from 0 as in the kernel.
 pub type Cpu = u32;
 
-/// Where a CPU sits. Numbers count over the whole machine.
+/// The place of a CPU. Numbers count over the whole machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     /// The core, which hardware threads share.
@@ -20,7 +20,7 @@ pub struct Place {
     pub node: u32,
 }
 
-/// How far the cache of one CPU is from another CPU. The order is from near to far.
+/// The distance of one CPU's cache from another CPU. The order is from near to far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Reach {
     /// The same core.
@@ -33,13 +33,12 @@ pub enum Reach {
     Machine,
 }
 
-/// Which one a CPU is among those that share with it, counted from 0 in the order of the CPUs'
-/// numbers.
+/// The ranks of a CPU in its cache and core, counted from 0 in the order of CPU numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Rank {
-    /// Its core among those of its last-level cache.
+    /// Rank of its core in its last-level cache.
     pub(crate) core_of_l3: u32,
-    /// Itself among the hardware threads of its core.
+    /// Rank of the CPU among the hardware threads of its core.
     pub(crate) thread_of_core: u32,
 }
 
@@ -52,29 +51,29 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// The CPU with number `n` sits at `places[n]`. Cores, caches, sockets and nodes are numbered
-    /// from 0 without gaps.
+    /// Creates a topology in which CPU `n` is at `places[n]`. Cores, caches, sockets and nodes are
+    /// numbered from 0 without gaps.
     pub fn new(places: Vec<Place>) -> Topology {
         Topology { places, memory_only: 0, distances: None }
     }
 
-    /// The same with so many more nodes, which have memory and no CPUs. Their numbers follow those of
-    /// the nodes with CPUs. A table of distances is lost.
+    /// Sets the number of nodes that have memory and no CPUs. Their numbers follow those of the
+    /// nodes with CPUs. A table of distances is removed.
     pub fn with_memory_only(self, memory_only: u32) -> Topology {
         Topology { memory_only, distances: None, ..self }
     }
 
-    /// How many nodes have memory and no CPUs.
+    /// Returns the number of nodes that have memory and no CPUs.
     pub fn memory_only(&self) -> u32 {
         self.memory_only
     }
 
-    /// The same with a table of the distances between its nodes, which has a row and a column for
-    /// each, also for those without CPUs.
+    /// Adds a table of the distances between the nodes. It has a row and a column for each node,
+    /// including those without CPUs.
     ///
     /// # Errors
     ///
-    /// What was expected of the table.
+    /// Returns what was expected of the table, if it is invalid.
     pub fn with_distances(self, distances: Distances) -> Result<Topology, String> {
         if let Some((_, expected)) = distances.fault(self.nodes() + self.memory_only) {
             return Err(expected);
@@ -83,59 +82,59 @@ impl Topology {
         Ok(Topology { distances: Some((distances, detours)), ..self })
     }
 
-    /// The table of the distances between the nodes, if there is one.
+    /// Returns the table of the distances between the nodes, if there is one.
     pub fn distances(&self) -> Option<&Distances> {
         self.distances.as_ref().map(|(distances, _)| distances)
     }
 
-    /// Where each CPU sits, in the order of their numbers.
+    /// Returns the places of the CPUs, in the order of their numbers.
     pub fn places(&self) -> &[Place] {
         &self.places
     }
 
-    /// The number of CPUs.
+    /// Returns the number of CPUs.
     pub fn cpus(&self) -> u32 {
         self.places.len() as u32
     }
 
-    /// How many cores there are.
+    /// Returns the number of cores.
     pub fn cores(&self) -> u32 {
         self.count(|place| place.core)
     }
 
-    /// How many last-level caches there are.
+    /// Returns the number of last-level caches.
     pub fn l3s(&self) -> u32 {
         self.count(|place| place.l3)
     }
 
-    /// How many sockets there are.
+    /// Returns the number of sockets.
     pub fn sockets(&self) -> u32 {
         self.count(|place| place.socket)
     }
 
-    /// How many NUMA nodes with CPUs there are.
+    /// Returns the number of NUMA nodes with CPUs.
     pub fn nodes(&self) -> u32 {
         self.count(|place| place.node)
     }
 
-    /// Cores of the last-level cache that has most of them.
+    /// Returns the number of cores of the last-level cache with the most cores.
     pub fn cores_per_l3(&self) -> u32 {
         let cores = self.ranks().into_iter().map(|rank| rank.core_of_l3);
         cores.max().map_or(0, |last| last + 1)
     }
 
-    /// Hardware threads of the core that has most of them.
+    /// Returns the number of hardware threads of the core with the most threads.
     pub fn threads_per_core(&self) -> u32 {
         let threads = self.ranks().into_iter().map(|rank| rank.thread_of_core);
         threads.max().map_or(0, |last| last + 1)
     }
 
-    /// Places are numbered without gaps, so the largest number tells how many there are.
+    /// Returns a count from the largest number, because places are numbered without gaps.
     fn count(&self, number: fn(&Place) -> u32) -> u32 {
         self.places.iter().map(number).max().map_or(0, |last| last + 1)
     }
 
-    /// Which of its cache's cores and which of its core's threads each CPU is.
+    /// Returns the ranks of each CPU.
     pub(crate) fn ranks(&self) -> Vec<Rank> {
         let mut cores_seen = vec![0; self.l3s() as usize];
         let mut threads_seen = vec![0; self.cores() as usize];
@@ -153,12 +152,12 @@ impl Topology {
         self.places.iter().map(rank).collect()
     }
 
-    /// Where `cpu` sits.
+    /// Returns the place of `cpu`.
     pub fn place(&self, cpu: Cpu) -> Place {
         self.places[cpu as usize]
     }
 
-    /// How far `b` is from `a`.
+    /// Returns the distance of `b` from `a`.
     pub fn reach(&self, a: Cpu, b: Cpu) -> Reach {
         let (a, b) = (self.place(a), self.place(b));
         match () {
@@ -169,14 +168,14 @@ impl Topology {
         }
     }
 
-    /// How much longer the way from the cache of `b` to `a` is than the shortest way of the same
-    /// reach, in thousandths of that: [`DIRECT`] if it is not, or no table says so.
+    /// Returns the length of the path from the cache of `b` to `a`, in thousandths of the shortest
+    /// path of the same reach. Returns [`DIRECT`] if there is no table.
     pub fn detour(&self, a: Cpu, b: Cpu) -> u32 {
         let (a, b) = (self.place(a).node, self.place(b).node);
         self.distances.as_ref().map_or(DIRECT, |(_, detours)| detours.between(a, b))
     }
 
-    /// How far `b` is from `a` in the terms of the library's ID space.
+    /// Returns the distance of `b` from `a` in the terms of the library's ID space.
     pub fn distance(&self, a: Cpu, b: Cpu) -> Distance {
         let (a, b) = (self.place(a), self.place(b));
         match () {
@@ -192,7 +191,7 @@ impl Topology {
 mod tests {
     use super::*;
 
-    /// Two caches: one with a core of two threads and a core of one, one with a single core.
+    /// Two caches: one with a core of two threads and a core of one thread, one with a single core.
     #[test]
     fn machines_need_not_be_regular() {
         let at = |core, l3| Place { core, l3, socket: 0, node: 0 };

@@ -1,4 +1,4 @@
-//! Which unit comes next.
+//! The order in which units are computed.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -7,62 +7,62 @@ use crate::error::Error;
 use crate::plan::{Plan, Unit};
 use crate::table;
 
-/// One of several processes that share a sweep without knowing of each other.
+/// One of several processes that share a sweep without communication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shard {
-    /// Which, from 1.
+    /// Number of this process, from 1.
     pub number: u64,
-    /// Of how many.
+    /// Number of processes.
     pub of: u64,
 }
 
-/// How far a campaign is.
+/// Progress of a campaign.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Runs that were there already.
+    /// Number of runs that already existed.
     pub found: u64,
-    /// Runs that were computed.
+    /// Number of runs that were computed.
     pub done: u64,
-    /// Runs that could not be.
+    /// Number of runs that could not be computed.
     pub failed: u64,
-    /// Runs that are still to do; if seeds go on until the mean is known, at most.
+    /// Number of runs that are left; the maximum, if seeds continue until the mean is known.
     pub left: u64,
 }
 
-/// The units of a plan that are to do, are being done and are done.
+/// The pending, active and completed units of a plan.
 ///
-/// First tell it what is there ([`found`](Campaign::found)), then ask for units
-/// ([`next`](Campaign::next)) and tell how each ended ([`done`](Campaign::done),
+/// First report the existing files ([`found`](Campaign::found)). Then request units
+/// ([`next`](Campaign::next)), and report the end of each one ([`done`](Campaign::done),
 /// [`failed`](Campaign::failed)). The order in which units end does not matter.
 #[derive(Debug)]
 pub struct Campaign {
     plan: Arc<Plan>,
-    /// Units by their names, as far as they are this shard's.
+    /// This shard's units that are not completed, by name.
     units: HashMap<String, Unit>,
     ready: VecDeque<Unit>,
     counts: Counts,
-    /// Of a sweep that goes on until means are known: what each cell has.
+    /// Results by cell, if seeds continue until means are known.
     cells: HashMap<usize, Known>,
     has_begun: bool,
 }
 
-/// What is known of a cell.
+/// The results of a cell.
 #[derive(Debug, Default)]
 struct Known {
-    /// The values of units, some of which may have come before those before them.
+    /// Values of the completed units, by chunk; they may arrive in any order.
     values: HashMap<u64, Vec<Option<f64>>>,
-    /// The first unit that was never asked for.
+    /// The first chunk that was never made ready.
     next: u64,
     has_failed: bool,
 }
 
 impl Campaign {
-    /// All of a plan, or a share of it.
+    /// Creates a campaign for all units of a plan, or for a shard of them.
     pub fn new(plan: Arc<Plan>, shard: Option<Shard>) -> Campaign {
         let shard = shard.unwrap_or(Shard { number: 1, of: 1 });
         let is_own = |place: u64| place % shard.of == shard.number - 1;
         let is_adaptive = plan.space().seeds.until.is_some();
-        // Where a unit depends on those before it, whole cells are shared out.
+        // If a unit depends on earlier ones, shards have whole cells.
         let own = plan.units().enumerate().filter(|(place, unit)| {
             is_own(if is_adaptive { unit.cell as u64 } else { *place as u64 })
         });
@@ -79,18 +79,19 @@ impl Campaign {
         }
     }
 
-    /// Whether [`found`](Campaign::found) and [`done`](Campaign::done) need the bytes of files,
-    /// because what comes next depends on them.
+    /// Returns `true` if [`found`](Campaign::found) and [`done`](Campaign::done) need the bytes of
+    /// files, because later units depend on them.
     pub fn needs_results(&self) -> bool {
         self.plan.space().seeds.until.is_some()
     }
 
-    /// A file is in the store: its name below [`RUNS`](crate::RUNS), and its bytes if these are
-    /// needed. Says whether it is a unit of this campaign.
+    /// Reports a file in the store, by its name below [`RUNS`](crate::RUNS). `bytes` are its
+    /// contents, if [`needs_results`](Campaign::needs_results). Returns `true` if it is a unit of
+    /// this campaign.
     ///
     /// # Errors
     ///
-    /// A file that is not what was written there.
+    /// Returns an error if the file is damaged.
     pub fn found(&mut self, name: &str, bytes: Option<Vec<u8>>) -> Result<bool, Error> {
         let Some(unit) = self.units.get(name).copied() else { return Ok(false) };
         self.note(name, unit, bytes)?;
@@ -101,8 +102,8 @@ impl Campaign {
         Ok(true)
     }
 
-    /// The next unit to compute. None if all are done, or being done: then one of those that are
-    /// being done may make further ones necessary.
+    /// Returns the next unit to compute. Returns `None` if all others are completed or active; the
+    /// end of an active one may make further ones necessary.
     #[expect(clippy::should_implement_trait, reason = "it may have more after it had none")]
     pub fn next(&mut self) -> Option<Unit> {
         if !self.has_begun {
@@ -126,11 +127,11 @@ impl Campaign {
         cells.into_iter().for_each(|cell| self.go_on(cell));
     }
 
-    /// A unit was computed.
+    /// Reports a computed unit.
     ///
     /// # Errors
     ///
-    /// Bytes that are not what a unit's file has.
+    /// Returns an error if the bytes are not those of a unit's file.
     pub fn done(&mut self, unit: Unit, bytes: Option<Vec<u8>>) -> Result<(), Error> {
         let name = self.plan.name(unit);
         self.note(&name, unit, bytes)?;
@@ -145,7 +146,7 @@ impl Campaign {
         Ok(())
     }
 
-    /// A unit could not be computed.
+    /// Reports a unit that could not be computed.
     pub fn failed(&mut self, unit: Unit) {
         if self.units.remove(&self.plan.name(unit)).is_some() {
             let runs = self.plan.seeds(unit.chunk).1;
@@ -158,12 +159,12 @@ impl Campaign {
         }
     }
 
-    /// How far it is.
+    /// Returns the progress.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// Notes the results of a unit where they decide what comes next.
+    /// Stores the results of a unit if later units depend on them.
     fn note(&mut self, name: &str, unit: Unit, bytes: Option<Vec<u8>>) -> Result<(), Error> {
         if !self.needs_results() {
             return Ok(());
@@ -174,8 +175,8 @@ impl Campaign {
         Ok(())
     }
 
-    /// Makes those units of a cell ready that are needed by what is known of it: to begin with as
-    /// many as it needs in any case, then one at a time.
+    /// Makes the necessary units of a cell ready, according to its results: first the minimum
+    /// number, then one at a time.
     fn go_on(&mut self, cell: usize) {
         let plan = self.plan.clone();
         let known = self.cells.entry(cell).or_default();
@@ -203,7 +204,7 @@ impl Campaign {
         known.next = known.next.max(wanted);
     }
 
-    /// No more units of this cell are needed.
+    /// Removes the remaining units of a cell.
     fn end(&mut self, cell: usize) {
         let plan = self.plan.clone();
         let counts = &mut self.counts;

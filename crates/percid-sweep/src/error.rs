@@ -1,39 +1,39 @@
-//! Why a space, a store or a job is refused.
+//! Errors of spaces, stores and jobs.
 
 use std::fmt;
 use std::io;
 
-/// What went wrong.
+/// An error of a sweep.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// The space, or a file that it names, makes no sense: what was expected.
+    /// The space, or a file that it contains, is invalid; with what was expected.
     Space(String),
-    /// The store has the runs of another space, or those of another version of percid.
+    /// The store has the runs of another space, or of another version of percid.
     OtherSweep(String),
-    /// A job for another version of percid came to this one.
+    /// The job is for another version of percid.
     OtherVersion {
-        /// Whose job it is.
+        /// Version that made the job.
         job: String,
-        /// Who should compute it.
+        /// Version of this worker.
         worker: String,
     },
     /// A simulation ended without a result.
     Run(String),
-    /// It was stopped before it was over.
+    /// The simulation was stopped before its end.
     Stopped,
-    /// A file of the store is not what was written there.
+    /// A file of the store is damaged.
     Damaged {
-        /// Its name in the store.
+        /// Name of the file in the store.
         file: String,
-        /// What is wrong with it.
+        /// Description of the damage.
         why: String,
     },
     /// A file could not be read or written.
     Io {
-        /// What could not be done.
+        /// Description of the operation.
         what: String,
-        /// What the system said.
+        /// Error of the operating system.
         cause: io::Error,
     },
 }

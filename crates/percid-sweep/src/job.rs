@@ -1,4 +1,4 @@
-//! A unit that can be computed anywhere.
+//! Jobs: units that can be computed anywhere.
 
 use percid_sim::columns::{Column, Values, columns};
 use percid_sim::comparison::{self, Comparison, Row};
@@ -12,21 +12,21 @@ use crate::error::Error;
 use crate::space::Named;
 use crate::table;
 
-/// The version of percid that this is. Jobs and stores belong to one version: the next one may
-/// simulate something else.
+/// The version of percid. Jobs and stores belong to one version, because the next one may simulate
+/// something else.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Some seeds of one combination, with everything that they depend on.
+/// Some seeds of one combination, with all data that they depend on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
-    /// The version of percid that wants it.
+    /// The version of percid that made the job.
     pub percid: String,
     /// The machine.
     pub machine: Named,
     /// The workload.
     pub workload: Named,
-    /// What bursts write to; what the workload says, if it is none.
+    /// The kind of memory that bursts write to; the workload's if `None`.
     pub memory: Option<String>,
     /// The policy's name.
     pub policy: String,
@@ -34,20 +34,20 @@ pub struct Job {
     pub parameters: Vec<(String, f64)>,
     /// The first seed.
     pub first: u64,
-    /// How many seeds.
+    /// Number of seeds.
     pub count: u64,
 }
 
 impl Job {
-    /// Reads a job that was sent.
+    /// Reads a job from its text.
     ///
     /// # Errors
     ///
-    /// A job of another version of percid, or a text that is none.
+    /// Returns an error if the job is from another version of percid, or if the text is not a job.
     pub fn read(text: &str) -> Result<Job, Error> {
         let wrong = |fault: serde_json::Error| Error::Space(format!("not a job: {fault}"));
         let found: serde_json::Value = serde_json::from_str(text).map_err(wrong)?;
-        // Another version's job may have other fields: that is said before those are.
+        // Another version's job may have other fields, so the version is checked before the fields.
         match found.get("percid").and_then(|version| version.as_str()) {
             Some(VERSION) => serde_json::from_value(found).map_err(wrong),
             other => Err(Error::OtherVersion {
@@ -57,22 +57,22 @@ impl Job {
         }
     }
 
-    /// The text to send.
+    /// Returns the text to send.
     pub fn to_text(&self) -> String {
         serde_json::to_string(self).expect("strings and numbers can be written")
     }
 
-    /// Simulates it, on the calling thread, and gives the bytes of its Parquet file: a row for each
-    /// seed.
+    /// Simulates the job on the calling thread. Returns the bytes of its Parquet file, with a row
+    /// for each seed.
     ///
     /// # Errors
     ///
-    /// What makes no sense, or that it was stopped. If the simulator panics that is an error too.
+    /// Returns an error if the job is invalid, if it was stopped, or if the simulator panics.
     pub fn compute(&self, control: &RunControl) -> Result<Vec<u8>, Error> {
         Ok(table::to_parquet(&table::batch(self.columns(control)?)))
     }
 
-    /// The rows as columns.
+    /// Simulates the job and returns the rows as columns.
     pub(crate) fn columns(&self, control: &RunControl) -> Result<Vec<Column>, Error> {
         let simulate = || {
             self.with_comparison(|comparison: &Comparison<'_>| comparison.each_run_in_turn(control))
@@ -87,7 +87,7 @@ impl Job {
         Ok(columns(self.head(seeds)?, &rows))
     }
 
-    /// What each row is about.
+    /// Returns the columns that describe each row.
     fn head(&self, seeds: Vec<u64>) -> Result<Vec<Column>, Error> {
         let workload = workload(&self.workload, self.memory.as_deref())?;
         let memories: Vec<&str> = workload.memories().into_iter().map(Memory::name).collect();
@@ -105,7 +105,7 @@ impl Job {
         ])
     }
 
-    /// Calls `with` with what is to be simulated.
+    /// Calls `with` with the comparison to simulate.
     pub(crate) fn with_comparison<T>(
         &self,
         with: impl FnOnce(&Comparison<'_>) -> T,

@@ -1,14 +1,14 @@
-//! Campaigns: a parameter space, simulated run by run, in a store that any number of processes and
-//! machines fill.
+//! Campaigns: the simulation of a parameter space, run by run, in a store that any number of
+//! processes and machines fill.
 //!
-//! A [`Space`] says what is simulated: grids of machines, workloads, policies and parameters, and
-//! how many seeds each combination gets. A [`Plan`] makes *cells* of it (a cell is one combination)
-//! and *units*, each some seeds of one cell: what is computed, stored and resumed at a time. A
-//! [`Campaign`] says which unit comes next, by what is done already. A [`Job`] is a unit with all
-//! that is needed to compute it elsewhere: text, for any way to send text. Its result is a Parquet
-//! file, which has the same bytes whoever computes it.
+//! A [`Space`] defines the runs: grids of machines, workloads, policies and parameters, and the
+//! number of seeds of each combination. A [`Plan`] divides it into *cells* (a cell is one
+//! combination) and *units*. A unit is some seeds of one cell, which are computed, stored and
+//! resumed together. A [`Campaign`] returns the next unit, according to the completed ones. A
+//! [`Job`] is a unit as text, with all data that is needed to compute it on another machine. Its
+//! result is a Parquet file, with the same bytes for every worker.
 //!
-//! A store is a folder (or whatever has files with names; [`Directory`] is a local one):
+//! A store is a folder, or anything with named files; [`Directory`] is a local one:
 //!
 //! ```text
 //! sweep.json                the plan: who opens the store for another one is refused
@@ -17,7 +17,7 @@
 //! table.parquet             all runs, when none is missing: the same bytes for the same space
 //! ```
 //!
-//! Nothing here starts threads, but [`run`], which uses all CPUs.
+//! Only [`run`] starts threads; it uses all CPUs.
 
 mod campaign;
 mod error;
@@ -31,7 +31,7 @@ pub mod table;
 #[cfg(test)]
 mod tests;
 
-/// The library whose tables these are.
+/// The library that defines the tables.
 pub use arrow_array;
 pub use campaign::{Campaign, Counts, Shard};
 pub use error::Error;

@@ -1,4 +1,4 @@
-//! A space made into cells and units, with the names that these have in a store.
+//! Plans: the cells and units of a space, with their names in a store.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
@@ -17,28 +17,28 @@ use crate::precision;
 use crate::space::{Grid, Named, Space};
 use crate::table::{self, Joined};
 
-/// The file of a store that says what belongs in it.
+/// The file of a store that describes its contents.
 pub const DESCRIPTION: &str = "sweep.json";
 /// The folder of a store that has a file for each unit.
 pub const RUNS: &str = "runs";
-/// The folder of a store that says why units could not be computed.
+/// The folder of a store that has the reasons of failed units.
 pub const FAILURES: &str = "failures";
 /// The file of a store that has all runs.
 pub const TABLE: &str = "table.parquet";
 
-/// The version of all these names.
+/// Version of these names and of the file formats.
 const FORMAT: u64 = 1;
 
-/// Runs of one sweep: more would take days on many machines.
+/// Maximum number of runs of a sweep: more would take days on many machines.
 const MOST_RUNS: u64 = 10_000_000;
 
-/// A unit has about as many events as take a tenth of a second.
+/// Approximate number of events of a unit, which take a tenth of a second.
 const EVENTS_OF_UNIT: u64 = 1 << 20;
 
-/// No unit has more seeds, so that not much is lost when a worker is.
+/// Maximum number of seeds of a unit, so that the loss of a worker costs little.
 const MOST_SEEDS_OF_UNIT: u64 = 64;
 
-/// Combinations that are looked at before anything is simulated.
+/// Maximum number of combinations that are checked before the simulation.
 const CHECKED: usize = 1000;
 
 /// A checked space.
@@ -46,11 +46,11 @@ const CHECKED: usize = 1000;
 pub struct Plan {
     space: Space,
     cells: Vec<Cell>,
-    /// Seeds of each unit but a cell's last.
+    /// Number of seeds of each unit, except a cell's last one.
     chunk: u64,
 }
 
-/// What the file [`DESCRIPTION`] says.
+/// Contents of the file [`DESCRIPTION`].
 #[derive(Debug, Serialize)]
 struct Described<'a> {
     percid: &'static str,
@@ -69,26 +69,26 @@ struct Cell {
     policy: &'static str,
 }
 
-/// Some seeds of one combination: what is computed, stored and resumed as a whole.
+/// Some seeds of one combination, which are computed, stored and resumed as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Unit {
     pub(crate) cell: usize,
     pub(crate) chunk: u64,
 }
 
-/// All runs of a plan that are there, in its order.
+/// All existing runs of a plan, in its order.
 #[derive(Debug)]
 pub struct Merged {
     /// The runs.
     pub table: RecordBatch,
-    /// The combinations, in the plan's order; those without any run too.
+    /// All combinations, in the plan's order, including those without any run.
     pub cells: Vec<CellSummary>,
-    /// The files that are not there. In a sweep that goes on until means are known, the first of
+    /// The names of missing files. If seeds continue until means are known, only the first one of
     /// each cell.
     pub missing: Vec<String>,
 }
 
-/// What is known of one combination.
+/// The results of one combination.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CellSummary {
     /// The machine's name.
@@ -99,23 +99,24 @@ pub struct CellSummary {
     pub parameters: BTreeMap<String, f64>,
     /// The policy's name.
     pub policy: String,
-    /// How many runs there are.
+    /// Number of existing runs.
     pub runs: u64,
-    /// The mean of their `ns_per_burst`, in nanoseconds; none if one had no burst.
+    /// Mean of their `ns_per_burst`, in nanoseconds; `None` if there are no runs, or one of them
+    /// had no burst.
     pub ns_per_burst: Option<f64>,
-    /// Half of the 95 % interval of that mean, in nanoseconds; none of less than three runs.
+    /// Half of the 95 % interval of that mean, in nanoseconds; `None` for fewer than three runs.
     pub half_interval_ns: Option<f64>,
 }
 
 impl Plan {
-    /// Checks a space, and numbers what it consists of.
+    /// Checks a space, and numbers its cells and units.
     ///
     /// # Errors
     ///
-    /// What cannot be simulated, with what was expected: an unknown policy or parameter, a file
-    /// with a mistake, two machines of one name, numbers that make no sense with each other. Of
-    /// combinations a thousand are tried, spread evenly, unless `keeps_invalid` says that those
-    /// that make no sense shall become failures.
+    /// Returns what was expected if the space is invalid. Errors are unknown policies and
+    /// parameters, files with errors, different machines with one name, and inconsistent numbers.
+    /// At most 1000 combinations are checked, spread evenly. If `keeps_invalid` is set, invalid
+    /// combinations are kept and become failures.
     pub fn new(space: Space, keeps_invalid: bool) -> Result<Plan, Error> {
         check_seeds(&space)?;
         let mut plan = Plan { cells: cells(&space)?, space, chunk: 1 };
@@ -136,17 +137,17 @@ impl Plan {
         }
         plan.chunk = (EVENTS_OF_UNIT / events).clamp(1, MOST_SEEDS_OF_UNIT);
         if plan.space.seeds.until.is_some() {
-            // Whether there are enough is asked between units.
+            // `is_enough` is called between units, so no unit may exceed the minimum.
             plan.chunk = plan.chunk.min(plan.space.seeds.count);
         }
         Ok(plan)
     }
 
-    /// The same plan from the file [`DESCRIPTION`] of a store.
+    /// Creates the plan from the file [`DESCRIPTION`] of a store.
     ///
     /// # Errors
     ///
-    /// A text that is none, or was written by another version.
+    /// Returns an error if the text is not a description, or is from another version.
     pub fn described_by(text: &str) -> Result<Plan, Error> {
         let wrong = |why: String| Error::OtherSweep(format!("{DESCRIPTION}: {why}"));
         let found: Value = serde_json::from_str(text).map_err(|fault| wrong(fault.to_string()))?;
@@ -156,7 +157,7 @@ impl Plan {
         Plan::new(space, true)
     }
 
-    /// The text of the file [`DESCRIPTION`].
+    /// Returns the text of the file [`DESCRIPTION`].
     pub fn description(&self) -> String {
         let text = serde_json::to_string_pretty(&self.described());
         text.expect("strings and numbers can be written") + "\n"
@@ -166,11 +167,11 @@ impl Plan {
         Described { percid: VERSION, format: FORMAT, chunk: self.chunk, space: &self.space }
     }
 
-    /// Whether a store with this description has the runs of this plan.
+    /// Checks that a store with this description has the runs of this plan.
     ///
     /// # Errors
     ///
-    /// What differs.
+    /// Returns the differences.
     pub fn expect_same(&self, description: &str) -> Result<(), Error> {
         let found: Value = serde_json::from_str(description)
             .map_err(|fault| Error::OtherSweep(format!("{DESCRIPTION}: {fault}")))?;
@@ -185,17 +186,17 @@ impl Plan {
         Err(Error::OtherSweep(format!("it has the runs of another sweep: {shown}")))
     }
 
-    /// The space.
+    /// Returns the space.
     pub fn space(&self) -> &Space {
         &self.space
     }
 
-    /// How many combinations there are.
+    /// Returns the number of combinations.
     pub fn cells(&self) -> usize {
         self.cells.len()
     }
 
-    /// How many runs there are at most.
+    /// Returns the maximum number of runs.
     pub fn most_runs(&self) -> u64 {
         self.cells.len() as u64 * self.space.seeds.most()
     }
@@ -204,7 +205,7 @@ impl Plan {
         self.space.seeds.most().div_ceil(self.chunk)
     }
 
-    /// A combination in words.
+    /// Returns a combination in words.
     fn title(&self, cell: usize) -> String {
         let Cell { grid, machine, workload, parameters, policy } = &self.cells[cell];
         let Grid { machines, workloads, .. } = &self.space.grids[*grid];
@@ -221,14 +222,14 @@ impl Plan {
             .map_err(|fault| Error::Space(fault.to_string()))
     }
 
-    /// The first seed of a unit, and how many it has.
+    /// Returns the first seed of a unit, and the number of its seeds.
     pub(crate) fn seeds(&self, chunk: u64) -> (u64, u64) {
         let begin = chunk * self.chunk;
         let count = self.chunk.min(self.space.seeds.most() - begin);
         (self.space.seeds.first.wrapping_add(begin), count)
     }
 
-    /// The unit, with everything that is needed to compute it.
+    /// Returns the job of a unit, with all data that is needed to compute it.
     pub fn job(&self, unit: Unit) -> Job {
         let Cell { grid, machine, workload, parameters, policy } = &self.cells[unit.cell];
         let Grid { machines, workloads, memory, .. } = &self.space.grids[*grid];
@@ -245,8 +246,8 @@ impl Plan {
         }
     }
 
-    /// The name of a unit's file, below [`RUNS`] or [`FAILURES`] of the store: a folder for each
-    /// parameter, as Hive names them.
+    /// Returns the name of a unit's file, below [`RUNS`] or [`FAILURES`] of the store. It has a
+    /// folder for each parameter, in Hive's naming scheme.
     pub fn name(&self, unit: Unit) -> String {
         let (first, count) = self.seeds(unit.chunk);
         let last = first.wrapping_add(count - 1);
@@ -257,14 +258,14 @@ impl Plan {
         self.cells[cell].folder(&self.space)
     }
 
-    /// All units there can be, in the plan's order.
+    /// Returns all possible units, in the plan's order.
     pub fn units(&self) -> impl Iterator<Item = Unit> {
         let chunks = self.chunks_of_cell();
         (0..self.cells.len())
             .flat_map(move |cell| (0..chunks).map(move |chunk| Unit { cell, chunk }))
     }
 
-    /// Whether a cell whose units so far have these values of `ns_per_burst` needs no more.
+    /// Returns `true` if a cell with these values of `ns_per_burst` so far needs no more units.
     pub(crate) fn is_enough(&self, values: &[Option<f64>]) -> bool {
         let seeds = &self.space.seeds;
         let runs = values.len() as u64;
@@ -272,19 +273,19 @@ impl Plan {
             return false;
         }
         let Some(until) = seeds.until else { return runs >= seeds.count };
-        // Runs without a burst have no mean that more of them would make known.
+        // Further runs do not help if a run has no burst, and so no mean.
         let known: Option<Vec<f64>> = values.iter().copied().collect();
         runs >= until.most || known.is_none_or(|known| precision::is_known(&known, until.interval))
     }
 
-    /// Puts all runs into one table, in the plan's order. `read` gives the bytes of a unit's file
-    /// by its [`name`](Plan::name), nothing if there is none.
+    /// Merges all runs into one table, in the plan's order. `read` returns the bytes of a unit's
+    /// file by its [`name`](Plan::name), or `None` if it does not exist.
     ///
-    /// Costs about 1 kB of memory for each run.
+    /// Needs about 1 kB of memory for each run.
     ///
     /// # Errors
     ///
-    /// Those of `read`, and files that are not what was written.
+    /// Returns the errors of `read`, or an error if a file is damaged.
     pub fn merge(
         &self,
         mut read: impl FnMut(&str) -> Result<Option<Vec<u8>>, Error>,
@@ -331,7 +332,7 @@ impl Plan {
         }
     }
 
-    /// The rows of a unit's file.
+    /// Returns the rows of a unit's file.
     pub(crate) fn read_unit(
         &self,
         name: &str,
@@ -369,7 +370,7 @@ impl Cell {
     }
 }
 
-/// With `%` and two digits for what may not stand in the name of a file everywhere.
+/// Replaces each byte that is not safe in file names everywhere by `%` and two digits.
 fn escaped(text: &str) -> String {
     let mut escaped = String::new();
     for byte in text.bytes() {
@@ -400,7 +401,7 @@ fn check_seeds(space: &Space) -> Result<(), Error> {
     Ok(())
 }
 
-/// All combinations, each once.
+/// Returns all combinations, without duplicates.
 fn cells(space: &Space) -> Result<Vec<Cell>, Error> {
     expect_names(space.grids.iter().flat_map(|grid| &grid.machines), "machine")?;
     expect_names(space.grids.iter().flat_map(|grid| &grid.workloads), "workload")?;
@@ -433,7 +434,7 @@ fn cells(space: &Space) -> Result<Vec<Cell>, Error> {
     Ok(all)
 }
 
-/// A name must mean one thing.
+/// Checks that items with the same name are equal.
 fn expect_names<'a>(all: impl Iterator<Item = &'a Named>, what: &str) -> Result<(), Error> {
     let mut known: Vec<&Named> = Vec::new();
     for named in all {
@@ -446,7 +447,7 @@ fn expect_names<'a>(all: impl Iterator<Item = &'a Named>, what: &str) -> Result<
     Ok(())
 }
 
-/// The policies of a grid of which everything can be read.
+/// Checks that a grid is valid, and returns its policies.
 fn check(grid: &Grid) -> Result<Vec<&'static str>, Error> {
     let mut policies = Vec::new();
     for name in &grid.policies {
@@ -478,7 +479,7 @@ fn try_parameters(machine: &Machine, workload: &Workload, grid: &Grid) -> Result
     Ok(())
 }
 
-/// All combinations of the parameters; the last one changes first.
+/// Returns all combinations of the parameters; the last parameter changes first.
 fn combinations(grid: &Grid) -> Vec<Vec<(String, f64)>> {
     let mut all = vec![Vec::new()];
     for (name, values) in &grid.parameters {
@@ -510,7 +511,7 @@ fn expect_version(found: &Value) -> Result<(), Error> {
     Ok(())
 }
 
-/// Notes where two documents differ.
+/// Collects the differences between two documents.
 fn differ(path: &str, found: &Value, expected: &Value, into: &mut Vec<String>) {
     match (found, expected) {
         (Value::Object(found), Value::Object(expected)) => {
@@ -539,7 +540,7 @@ fn differ(path: &str, found: &Value, expected: &Value, into: &mut Vec<String>) {
     }
 }
 
-/// So much of a value as tells it apart.
+/// Returns a value, shortened to 60 characters.
 fn short(value: &Value) -> String {
     let text = value.to_string();
     let mut short: String = text.chars().take(60).collect();

@@ -1,12 +1,12 @@
-//! How well a mean is known.
+//! Precision of means.
 
-/// Whether half of the 95 % interval of the values' mean is at most this share of it. Less than
-/// three values know nothing.
+/// Returns `true` if half of the 95 % interval of the values' mean is at most this share of the
+/// mean. Returns `false` for fewer than three values.
 pub(crate) fn is_known(values: &[f64], share: f64) -> bool {
     half_interval(values).is_some_and(|(mean, half)| half <= share * mean.abs())
 }
 
-/// The mean, and half of its 95 % interval. None of less than three values.
+/// Returns the mean, and half of its 95 % interval; `None` for fewer than three values.
 pub(crate) fn half_interval(values: &[f64]) -> Option<(f64, f64)> {
     if values.len() < 3 {
         return None;
@@ -18,9 +18,9 @@ pub(crate) fn half_interval(values: &[f64]) -> Option<(f64, f64)> {
     Some((mean, student(count - 1.0) * deviation / count.sqrt()))
 }
 
-/// The 97.5 % quantile of Student's distribution, by its expansion for many degrees of freedom
-/// (Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.5). It is less than 1 % too
-/// small from two degrees of freedom on.
+/// Returns the 97.5 % quantile of Student's distribution, by its expansion for many degrees of
+/// freedom (Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.5). From two degrees of
+/// freedom on, it is less than 1 % too small.
 fn student(freedom: f64) -> f64 {
     const Z: f64 = 1.959_963_984_540_054;
     let z2 = Z * Z;

@@ -1,4 +1,4 @@
-//! A whole plan at once, in memory.
+//! Simulation of a whole plan in memory.
 
 use arrow_array::RecordBatch;
 use percid_sim::run_control::RunControl;
@@ -8,12 +8,12 @@ use crate::error::Error;
 use crate::plan::{Plan, Unit};
 use crate::table;
 
-/// Simulates all runs on all CPUs of this machine: the table that a sweep of the same space has in
-/// the end, row by row.
+/// Simulates all runs on all CPUs of this machine. Returns the same table that a sweep of the same
+/// space has in the end.
 ///
 /// # Errors
 ///
-/// The first run that cannot be simulated; that it was stopped.
+/// Returns an error if a run cannot be simulated, or if the simulation was stopped.
 pub fn run(plan: &Plan, control: &RunControl) -> Result<RecordBatch, Error> {
     let cells: Result<Vec<Vec<RecordBatch>>, Error> =
         (0..plan.cells()).into_par_iter().map(|cell| units(plan, cell, control)).collect();
@@ -21,7 +21,8 @@ pub fn run(plan: &Plan, control: &RunControl) -> Result<RecordBatch, Error> {
     Ok(table::join(&batches))
 }
 
-/// Those of one combination. If it goes on until the mean is known, each depends on the ones before.
+/// Simulates the units of one cell. If seeds continue until the mean is known, each unit depends on
+/// the ones before.
 fn units(plan: &Plan, cell: usize, control: &RunControl) -> Result<Vec<RecordBatch>, Error> {
     let compute = |chunk: u64| {
         let columns = plan.job(Unit { cell, chunk }).columns(control)?;

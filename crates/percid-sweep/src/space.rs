@@ -1,20 +1,20 @@
-//! What is simulated, as text that any program can write.
+//! Parameter spaces, as text that any program can write.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// A parameter space: all combinations of each grid, and how often each is run.
+/// A parameter space: all combinations of each grid, with their seeds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Space {
-    /// The grids. What is in several of them is simulated once.
+    /// The grids. Combinations that are in several grids are simulated once.
     pub grids: Vec<Grid>,
     /// The seeds of each combination.
     pub seeds: Seeds,
 }
 
-/// Every combination of these.
+/// All combinations of machines, workloads, policies and parameters.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Grid {
@@ -22,9 +22,9 @@ pub struct Grid {
     pub machines: Vec<Named>,
     /// The workloads.
     pub workloads: Vec<Named>,
-    /// The policies' names, or releases of kernels that have one.
+    /// Names of policies, or of kernel releases with a policy.
     pub policies: Vec<String>,
-    /// What bursts write to; what the workload says, if it is not given.
+    /// The kind of memory that bursts write to; the workload's if `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<String>,
     /// Parameters of the workloads, or numbers of the machines, with their values.
@@ -32,42 +32,42 @@ pub struct Grid {
     pub parameters: BTreeMap<String, Vec<f64>>,
 }
 
-/// A machine or a workload, with its file, so that it means the same on every computer.
+/// A machine or a workload with the text of its file, so that it is the same on every computer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Named {
-    /// The name by which rows and folders call it.
+    /// Name in rows and folders.
     pub name: String,
     /// The text of its file.
     pub text: String,
 }
 
-/// Which seeds each combination is run with.
+/// The seeds of each combination.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Seeds {
-    /// The first one; the others follow it.
+    /// The first seed; the others are consecutive.
     pub first: u64,
-    /// How many, at least one.
+    /// Number of seeds, at least one.
     pub count: u64,
-    /// More than those, until the mean is known well enough.
+    /// Rule for more seeds, until the mean is known precisely.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Until>,
 }
 
-/// When there are enough seeds.
+/// The rule that ends the seeds of a combination.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Until {
-    /// Half of the 95 % interval of the mean of `ns_per_burst`, as a share of that mean, is at most
-    /// this. Student's distribution says how wide the interval is.
+    /// Maximum of half of the 95 % interval of the mean of `ns_per_burst`, as a share of that mean.
+    /// The interval is computed with Student's distribution.
     pub interval: f64,
-    /// No more seeds than this, whatever the interval is.
+    /// Maximum number of seeds, for any interval.
     pub most: u64,
 }
 
 impl Seeds {
-    /// How many seeds a combination has at most.
+    /// Returns the maximum number of seeds of a combination.
     pub fn most(&self) -> u64 {
         self.until.map_or(self.count, |until| until.most)
     }

@@ -1,4 +1,4 @@
-//! A store in a local folder.
+//! Stores in local folders.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -9,20 +9,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::error::Error;
 use crate::plan::{DESCRIPTION, FAILURES, Plan, RUNS, TABLE};
 
-/// A folder with the runs of one sweep. Several processes, on several machines if they share the
-/// folder, may use one at the same time: files appear whole or not at all, and two that write the
-/// same one write the same bytes.
+/// A folder with the runs of one sweep. Several processes may use it at the same time, on several
+/// machines if they share the folder. Files appear completely or not at all, and two processes that
+/// write the same file write the same bytes.
 #[derive(Debug)]
 pub struct Directory {
     path: PathBuf,
 }
 
 impl Directory {
-    /// Opens the store of a plan, or makes one.
+    /// Opens the store of a plan, or creates it.
     ///
     /// # Errors
     ///
-    /// A folder with the runs of another sweep, or with anything else; what the system refuses.
+    /// Returns an error if the folder has the runs of another sweep or other contents, or if a
+    /// system call fails.
     pub fn open(path: &Path, plan: &Plan) -> Result<Directory, Error> {
         let store = Directory { path: path.to_owned() };
         if let Some(text) = store.read(DESCRIPTION)? {
@@ -52,11 +53,11 @@ impl Directory {
         Ok(store)
     }
 
-    /// Opens a store by what it says of itself.
+    /// Opens an existing store, with the plan in its description.
     ///
     /// # Errors
     ///
-    /// A folder that is no store, or one of another version.
+    /// Returns an error if the folder is not a store, or is one of another version.
     pub fn existing(path: &Path) -> Result<(Directory, Plan), Error> {
         let store = Directory { path: path.to_owned() };
         let text = store.read(DESCRIPTION)?.ok_or_else(|| {
@@ -66,20 +67,20 @@ impl Directory {
         Ok((store, plan))
     }
 
-    /// The names of all files with runs, below [`RUNS`].
+    /// Returns the names of all files with runs, below [`RUNS`].
     ///
     /// # Errors
     ///
-    /// What the system refuses.
+    /// Returns an error if a system call fails.
     pub fn runs(&self) -> Result<Vec<String>, Error> {
         self.list(RUNS)
     }
 
-    /// The names of all units that failed, below [`FAILURES`].
+    /// Returns the names of all failed units, below [`FAILURES`].
     ///
     /// # Errors
     ///
-    /// What the system refuses.
+    /// Returns an error if a system call fails.
     pub fn failures(&self) -> Result<Vec<String>, Error> {
         self.list(FAILURES)
     }
@@ -99,7 +100,7 @@ impl Directory {
                 let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
                 match entry.file_type() {
                     Ok(kind) if kind.is_dir() => folders.push((entry.path(), name + "/")),
-                    // What was being written when a process ended has another ending.
+                    // The unfinished file of a process that ended has another extension.
                     _ if name.ends_with(".parquet") => names.push(name),
                     _ => {}
                 }
@@ -109,40 +110,40 @@ impl Directory {
         Ok(names)
     }
 
-    /// A file with runs.
+    /// Returns the bytes of a file with runs, or `None` if it does not exist.
     ///
     /// # Errors
     ///
-    /// What the system refuses.
+    /// Returns an error if a system call fails.
     pub fn read_runs(&self, name: &str) -> Result<Option<Vec<u8>>, Error> {
         self.read(&format!("{RUNS}/{name}"))
     }
 
-    /// Writes a file with runs, and forgets that it failed before.
+    /// Writes a file with runs, and removes an earlier failure of the unit.
     ///
     /// # Errors
     ///
-    /// What the system refuses; then there is no such file.
+    /// Returns an error if a system call fails; then the file is not replaced.
     pub fn write_runs(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
         self.write(&format!("{RUNS}/{name}"), bytes)?;
         let _ = fs::remove_file(self.path.join(FAILURES).join(name));
         Ok(())
     }
 
-    /// Writes why a unit could not be computed.
+    /// Writes the reason why a unit could not be computed.
     ///
     /// # Errors
     ///
-    /// What the system refuses.
+    /// Returns an error if a system call fails.
     pub fn write_failure(&self, name: &str, why: &str) -> Result<(), Error> {
         self.write(&format!("{FAILURES}/{name}"), why.as_bytes())
     }
 
-    /// Why a unit could not be computed.
+    /// Returns the reason why a unit could not be computed.
     ///
     /// # Errors
     ///
-    /// What the system refuses.
+    /// Returns an error if a system call fails.
     pub fn read_failure(&self, name: &str) -> Result<String, Error> {
         let bytes = self.read(&format!("{FAILURES}/{name}"))?.unwrap_or_default();
         Ok(String::from_utf8_lossy(&bytes).into_owned())
@@ -152,7 +153,7 @@ impl Directory {
     ///
     /// # Errors
     ///
-    /// What the system refuses.
+    /// Returns an error if a system call fails.
     pub fn write_table(&self, bytes: &[u8]) -> Result<(), Error> {
         self.write(TABLE, bytes)
     }
@@ -166,7 +167,7 @@ impl Directory {
         }
     }
 
-    /// Writes beside the file and puts it into its place.
+    /// Writes to a temporary file in the same folder, and renames it.
     fn write(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
         static WRITTEN: AtomicU64 = AtomicU64::new(0);
         let path = self.path.join(name);

@@ -15,7 +15,7 @@ use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use percid_sim::columns::{Column, Values};
 
-/// Columns as an Arrow table. What a column holds is not copied, but for its texts.
+/// Returns columns as an Arrow table. Only the texts are copied.
 pub fn batch(columns: Vec<Column>) -> RecordBatch {
     let rows = columns.first().map_or(0, |column| column.values.len());
     let (fields, arrays): (Vec<Field>, Vec<ArrayRef>) = columns.into_iter().map(column).unzip();
@@ -23,7 +23,8 @@ pub fn batch(columns: Vec<Column>) -> RecordBatch {
 }
 
 fn column(Column { name, values }: Column) -> (Field, ArrayRef) {
-    // What may be missing may be so in the next table, too.
+    // Columns of numbers are nullable even if no value is missing, because the next table may have
+    // gaps.
     let may_lack = !matches!(values, Values::Text(_));
     let array: ArrayRef = match values {
         Values::Text(values) => Arc::new(StringArray::from(values)),
@@ -39,7 +40,7 @@ fn of_arrays(schema: SchemaRef, arrays: Vec<ArrayRef>, rows: usize) -> RecordBat
         .expect("columns are of the types and the length that their table says")
 }
 
-/// The bytes of a Parquet file. The same table gives the same bytes.
+/// Returns the bytes of a Parquet file. The same table gives the same bytes.
 pub fn to_parquet(batch: &RecordBatch) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), None)
@@ -48,11 +49,11 @@ pub fn to_parquet(batch: &RecordBatch) -> Vec<u8> {
     bytes
 }
 
-/// The table in a Parquet file.
+/// Returns the table in a Parquet file.
 ///
 /// # Errors
 ///
-/// What is no such file, in words.
+/// Returns a description of the damage, if the bytes are not such a file.
 pub fn from_parquet(bytes: impl Into<Bytes>) -> Result<RecordBatch, String> {
     let read = |bytes: Bytes| -> Result<RecordBatch, String> {
         let builder = ParquetRecordBatchReaderBuilder::try_new(bytes).map_err(|e| e.to_string())?;
@@ -63,27 +64,27 @@ pub fn from_parquet(bytes: impl Into<Bytes>) -> Result<RecordBatch, String> {
         arrow_select::concat::concat_batches(&schema, &batches).map_err(|fault| fault.to_string())
     };
     let bytes = bytes.into();
-    // The decoder panics at some damages.
+    // The decoder panics on some damaged files.
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| read(bytes)))
         .unwrap_or_else(|_| Err("it is damaged".to_owned()))
 }
 
-/// The numbers of a column, if there is one of this name.
+/// Returns the numbers of a column, if there is one with this name.
 pub fn numbers(batch: &RecordBatch, name: &str) -> Option<Vec<Option<f64>>> {
     let column = batch.column_by_name(name)?.as_primitive_opt::<Float64Type>()?;
     Some(column.iter().collect())
 }
 
-/// The counts of a column, if there is one of this name.
+/// Returns the counts of a column, if there is one with this name.
 pub(crate) fn counts(batch: &RecordBatch, name: &str) -> Option<Vec<Option<u64>>> {
     let column = batch.column_by_name(name)?.as_primitive_opt::<UInt64Type>()?;
     Some(column.iter().collect())
 }
 
-/// One table after the other. Columns that one of them lacks are empty there.
+/// Joins tables one after the other. Columns that a table lacks are null in its rows.
 ///
-/// The order of columns is that of the tables; parameters stand together, by their names, and what
-/// single programs have stands last.
+/// Columns keep the order of the tables, but parameters are grouped in the order of their names,
+/// and the columns of single programs come last.
 pub fn join(batches: &[RecordBatch]) -> RecordBatch {
     let schema = common_schema(batches);
     let completed: Vec<RecordBatch> = batches.iter().map(|one| completed(one, &schema)).collect();
@@ -91,15 +92,15 @@ pub fn join(batches: &[RecordBatch]) -> RecordBatch {
         .expect("all have the common schema now")
 }
 
-/// Joins tables as they come, so that many small ones never wait together: each column of each has
-/// some hundred bytes around it.
+/// Joins tables as they arrive, so that only a limited number of small ones is in memory. Each
+/// column of each table has an overhead of some hundred bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Joined {
     tables: Vec<RecordBatch>,
 }
 
 impl Joined {
-    /// So many tables wait to be joined.
+    /// Maximum number of tables before they are joined.
     const WAITING: usize = 256;
 
     pub(crate) fn push(&mut self, table: RecordBatch) {
@@ -115,7 +116,7 @@ impl Joined {
     }
 }
 
-/// Where a column stands: what it is of, then its name or its place.
+/// Returns the sort key of a column: its group, then its name or its index.
 fn rank(name: &str, place: usize) -> (u8, &str, usize) {
     match name {
         "machine" | "workload" | "memory" | "seed" => (0, "", place),
@@ -161,7 +162,7 @@ mod tests {
         let text =
             Column { name: "machine".to_owned(), values: Values::Text(vec!["m".to_owned()]) };
         let mut columns = vec![text, number("ns_per_burst", nth as f64)];
-        // Columns that not all have, and that come for the first time late.
+        // Columns that only some tables have, and that appear late.
         columns.push(number(&format!("parameters.p{}", nth % 3), 1.0));
         if nth > 500 {
             columns.push(number("programs.late.bursts", 2.0));

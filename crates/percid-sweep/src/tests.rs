@@ -53,7 +53,7 @@ fn compute(plan: &Plan, unit: crate::Unit) -> Vec<u8> {
     job.compute(&RunControl::default()).expect("it can be computed")
 }
 
-/// A folder of its own, gone at the end.
+/// A temporary folder, which is removed at the end.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -70,7 +70,7 @@ impl Drop for Folder {
     }
 }
 
-/// Fills a store. Units end in the opposite of the order in which they began, so many at a time.
+/// Fills a store. Requests `at_a_time` units at once, which end in the reverse order.
 fn fill(store: &Directory, plan: &Arc<Plan>, shard: Option<Shard>, at_a_time: usize) -> Campaign {
     let mut campaign = Campaign::new(plan.clone(), shard);
     for name in store.runs().expect("a list") {
@@ -150,7 +150,7 @@ fn seeds_go_on_until_the_mean_is_known_and_no_longer() {
             let share = half.expect("runs") / mean;
             assert!(share <= interval || cell.runs == 400, "{cell:?}");
         }
-        // Whoever comes later finds nothing left to do.
+        // A later campaign finds nothing left to do.
         let again = fill(&store, &plan, None, 3).counts();
         assert_eq!((again.done, again.left), (0, 0), "{again:?}");
         cells.iter().map(|cell| cell.runs).sum::<u64>()

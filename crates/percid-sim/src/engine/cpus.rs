@@ -1,5 +1,5 @@
-//! The CPUs of the simulated machine: what each one runs, which threads wait for it, and which
-//! CPUs and cores are idle.
+//! The CPUs of the simulated machine: the running thread of each CPU, its waiting threads, and the
+//! idle CPUs and cores.
 
 use std::ops::{Index, IndexMut};
 
@@ -13,20 +13,20 @@ use crate::policies::Id;
 use crate::time::Ns;
 use crate::topology::{Cpu, Reach, Topology};
 
-/// One CPU.
+/// State of one CPU.
 #[derive(Debug, Default)]
 pub(super) struct CpuState {
     pub(super) runs: Option<ThreadIndex>,
-    /// The event that it waits for. Earlier ones are void.
+    /// The event that the CPU waits for. Earlier ones are void.
     pub(super) ticket: Ticket,
-    /// When its thread's operation ends.
+    /// End of its thread's operation.
     pub(super) ends: Ns,
     pub(super) next_tick: Ns,
-    /// Since when its thread runs.
+    /// Time at which its thread began to run.
     pub(super) since: Ns,
-    /// When a thread stopped running here last.
+    /// Time at which a thread last stopped running here.
     pub(super) stopped: Option<Ns>,
-    /// The ID that its thread used, and since when.
+    /// The ID that its thread used, and the start of that use.
     pub(super) used: Option<(Id, Ns)>,
 }
 
@@ -36,7 +36,7 @@ pub(super) struct Cpus {
     pub(super) topology: Topology,
     states: Vec<CpuState>,
     idle: CpuSet,
-    /// How many these are.
+    /// Number of CPUs in `idle`.
     idle_count: u32,
     /// CPUs whose whole core is idle.
     idle_cores: CpuSet,
@@ -53,7 +53,7 @@ pub(super) struct Cpus {
 }
 
 impl Cpus {
-    /// CPUs that are all idle.
+    /// Creates the CPUs, all idle.
     pub(super) fn new(topology: Topology) -> Cpus {
         let cpus = topology.cpus();
         let parts = |count: u32, of: &dyn Fn(Cpu) -> u32| -> Vec<Part> {
@@ -78,7 +78,7 @@ impl Cpus {
         all
     }
 
-    /// The numbers of all CPUs.
+    /// Returns the numbers of all CPUs.
     pub(super) fn all(&self) -> std::ops::Range<Cpu> {
         0..self.topology.cpus()
     }
@@ -95,12 +95,12 @@ impl Cpus {
         &self.sockets[self.topology.place(cpu).socket as usize]
     }
 
-    /// How long a busy CPU, its core and its cache idled since some memory was touched.
+    /// Returns the idle times of a busy CPU, its core and its cache since some memory was touched.
     pub(super) fn idle_times(&self, cpu: Cpu, touched: Option<Ns>) -> Idle {
         self.idleness.idle(&self.topology, cpu, touched)
     }
 
-    /// Whether another hardware thread of a CPU's core is busy.
+    /// Returns `true` if another hardware thread of a CPU's core is busy.
     pub(super) fn is_sibling_busy(&self, cpu: Cpu) -> bool {
         let core = &self.cores[self.topology.place(cpu).core as usize];
         core.iter().any(|&other| other != cpu && !self.idle.contains(other))
@@ -110,7 +110,7 @@ impl Cpus {
         self.idle.contains(cpu)
     }
 
-    /// How many CPUs run a thread.
+    /// Returns the number of CPUs that run a thread.
     pub(super) fn running(&self) -> u32 {
         self.topology.cpus() - self.idle_count
     }
@@ -135,9 +135,10 @@ impl Cpus {
         }
     }
 
-    /// The CPU for a thread that ran on `last`: that one if it is idle, else an idle one behind the
-    /// same cache, on a core that is idle as a whole if there is one, then in the same socket, then
-    /// anywhere. If none is idle, the thread waits where it ran last.
+    /// Returns the CPU for a thread that ran on `last`: `last` itself if it is idle, otherwise an
+    /// idle CPU. CPUs behind the same cache come first, and among these the ones on a fully idle
+    /// core; then the same socket, then the whole machine. If no CPU is idle, the thread waits on
+    /// `last`.
     pub(super) fn near(&self, last: Cpu, allowed: &CpuSet) -> Cpu {
         if self.idle.contains(last) {
             return last;
@@ -153,7 +154,7 @@ impl Cpus {
             .unwrap_or(last)
     }
 
-    /// The CPU for a thread that is new, or may not run any more where it ran last.
+    /// Returns the CPU for a thread that is new, or that may no longer run on its last CPU.
     pub(super) fn anywhere(&self, allowed: &CpuSet) -> Cpu {
         let idle_core = || self.idle_cores.first_in_both(allowed);
         let idle = (self.idle_count > 0).then(|| idle_core().or_else(|| self.first_idle(allowed)));
@@ -167,7 +168,7 @@ impl Cpus {
         self.idle.first_in_both(allowed)
     }
 
-    /// The idle CPUs at exactly this distance from `last`, without `last` itself.
+    /// Returns the idle CPUs at exactly this distance from `last`, without `last` itself.
     pub(super) fn idle_at<'s>(
         &'s self,
         last: Cpu,
@@ -184,12 +185,12 @@ impl Cpus {
         })
     }
 
-    /// Lets a thread wait for a CPU, behind those that wait already.
+    /// Appends a thread to the queue of a CPU.
     pub(super) fn push_waiting(&mut self, cpu: Cpu, thread: ThreadIndex) {
         self.waiting.push(cpu, thread);
     }
 
-    /// Takes a thread out of the queue of its CPU.
+    /// Removes a thread from the queue of its CPU.
     pub(super) fn remove_waiting(&mut self, cpu: Cpu, thread: ThreadIndex) {
         self.waiting.remove(cpu, thread);
     }
@@ -202,7 +203,7 @@ impl Cpus {
         !self.waiting.of(cpu).is_empty()
     }
 
-    /// The first thread that waits for a CPU and may run on an idle one.
+    /// Returns the first thread that waits for a CPU and may run on an idle one.
     pub(super) fn first_to_hand_on<'s>(
         &self,
         cpu: Cpu,
@@ -214,12 +215,12 @@ impl Cpus {
         self.first_waiting(cpu, |thread| self.first_idle(affinity(thread)).is_some())
     }
 
-    /// The threads that wait for a CPU, the first one first.
+    /// Returns the threads that wait for a CPU, in queue order.
     pub(super) fn all_waiting(&self, cpu: Cpu) -> impl Iterator<Item = ThreadIndex> + '_ {
         self.waiting.of(cpu).iter().copied()
     }
 
-    /// The first thread that waits for a CPU and fits.
+    /// Returns the first thread that waits for a CPU and fits.
     pub(super) fn first_waiting(
         &self,
         cpu: Cpu,
@@ -228,8 +229,8 @@ impl Cpus {
         self.waiting.of(cpu).iter().copied().find(|&thread| fits(thread))
     }
 
-    /// The first thread that waits for a CPU. If none does, one that waits for another CPU and may
-    /// run here, from near to far.
+    /// Returns the first thread that waits for a CPU. If there is none, returns one that waits for
+    /// another CPU and may run on this one, from near to far.
     pub(super) fn next_waiting(
         &self,
         cpu: Cpu,
@@ -246,9 +247,9 @@ impl Cpus {
         crowded.find_map(|from| self.first_waiting(from, &may_run))
     }
 
-    /// The CPU from which a CPU takes a waiting thread at its tick with this number: one where at
-    /// least two more wait than here, behind the same cache at each tick, in the same socket at
-    /// each fourth, on the whole machine at each sixteenth.
+    /// Returns the CPU from which this CPU takes a waiting thread at the tick with this number. At
+    /// least two more threads wait there than here. The search covers the same cache at each tick,
+    /// the same socket at each fourth, and the whole machine at each sixteenth.
     pub(super) fn to_relieve(&self, cpu: Cpu, tick: u64) -> Option<Cpu> {
         let near = match () {
             () if tick.is_multiple_of(16) => &self.machine,

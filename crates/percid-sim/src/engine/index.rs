@@ -1,10 +1,9 @@
-//! Places of threads and of processes, which the compiler tells apart, and the lists that they
-//! select from.
+//! Type-safe indices of threads and of processes, and the slabs that they index.
 
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
 
-/// The place of something in the simulation. The place of what has ended is reused.
+/// The index of an item in the simulation. The index of an ended item is reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place<Of>(u32, PhantomData<Of>);
 
@@ -29,7 +28,7 @@ impl<Of> Place<Of> {
     }
 }
 
-/// Items by their places. A released item stays until a new one takes its place.
+/// Items by their indices. A released item stays until a new one replaces it.
 #[derive(Debug)]
 pub(super) struct Slab<Of, T> {
     items: Vec<T>,
@@ -41,7 +40,7 @@ impl<Of: Copy, T> Slab<Of, T> {
         Slab { items: Vec::new(), free: Vec::new() }
     }
 
-    /// Puts an item into the place that was released last, or into a new one.
+    /// Stores an item at the index that was released last, or at a new one.
     pub(super) fn insert(&mut self, item: T) -> Place<Of> {
         if let Some(place) = self.free.pop() {
             self[place] = item;
@@ -55,12 +54,12 @@ impl<Of: Copy, T> Slab<Of, T> {
         self.free.push(place);
     }
 
-    /// How many items have not been released.
+    /// Returns the number of items that have not been released.
     pub(super) fn used(&self) -> usize {
         self.items.len() - self.free.len()
     }
 
-    /// The places of all items, the released ones included.
+    /// Returns the indices of all items, including the released ones.
     pub(super) fn places(&self) -> impl Iterator<Item = Place<Of>> + use<Of, T> {
         (0..self.items.len() as u32).map(Place::new)
     }

@@ -1,13 +1,13 @@
-//! The engine: CPUs, threads and processes, and what happens to them, event by event.
+//! The simulation engine: CPUs, threads and processes, advanced event by event.
 //!
 //! A CPU has a queue of waiting threads and runs one thread at a time. A timer tick interrupts the
-//! running thread, and lets the next one run if the slice is over. A thread that wakes runs where
-//! it ran last if that CPU is idle, else on an idle one nearby; a CPU that becomes idle takes a
+//! running thread, and switches to the next one if the slice is over. A thread that wakes runs on
+//! its last CPU if that is idle, otherwise on an idle one nearby. A CPU that becomes idle takes a
 //! waiting thread from the nearest CPU that has one (`scheduler.rs`, `cpus.rs`). Threads execute
-//! lists of operations (`operations.rs`); what their bursts cost, see [`crate::cost`].
+//! lists of operations (`operations.rs`). [`crate::cost`] has the cost of their bursts.
 //!
-//! Events at the same time happen in the order in which they were scheduled, and all randomness
-//! comes from one generator: the same seed gives the same result on every machine.
+//! Events at the same time happen in the order in which they were scheduled. All randomness comes
+//! from one generator, so the same seed gives the same result on every machine.
 
 mod cpus;
 mod index;

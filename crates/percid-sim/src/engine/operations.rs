@@ -1,4 +1,4 @@
-//! What threads do: operation after operation.
+//! Execution of the threads' operations.
 
 use std::rc::Rc;
 
@@ -14,14 +14,14 @@ use crate::time::Ns;
 use crate::topology::Cpu;
 use crate::workload::{GroupIndex, Memory, Op, Program, Spread};
 
-/// How many processes there can be: Linux' default for the largest process ID.
+/// Maximum number of processes: Linux' default for the largest process ID.
 const MAX_PROCESSES: usize = 32_768;
 
-/// What becomes of a thread after an operation.
+/// The state of a thread after an operation.
 enum Then {
-    /// It does the next one at once.
+    /// It continues with the next operation at once.
     GoesOn,
-    /// It is busy with this one for a time.
+    /// It is busy with this operation for a time.
     IsBusy(Ns),
     /// It blocks.
     Blocks,
@@ -30,7 +30,7 @@ enum Then {
 }
 
 impl<'a> Simulation<'a> {
-    /// Creates a process of the program with this number.
+    /// Creates a process of the program with index `part`.
     pub(super) fn new_process(&mut self, part: usize) -> ProcessIndex {
         let topology = &self.cpus.topology;
         let policy = (self.policy.create)(topology);
@@ -39,7 +39,7 @@ impl<'a> Simulation<'a> {
     }
 
     /// Creates a thread that begins its group's script after a time. `near` is the CPU of the
-    /// thread that creates it.
+    /// creating thread.
     pub(super) fn new_thread(
         &mut self,
         process: ProcessIndex,
@@ -60,7 +60,7 @@ impl<'a> Simulation<'a> {
         self.set_alarm(thread, self.now + after);
     }
 
-    /// Writes to all areas there can be from the first CPU, as a main thread does.
+    /// Marks all possible areas as written by the first CPU, as a main thread does.
     pub(super) fn pre_fault(&mut self, process: ProcessIndex) {
         let part = self.processes[process].part;
         if self.program.parts[part].memory == Memory::PreFaulted {
@@ -71,7 +71,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Lets the thread of a CPU do operations until one takes time.
+    /// Executes operations of a CPU's thread until one takes time, blocks or ends the thread.
     pub(super) fn advance(&mut self, cpu: Cpu, thread: ThreadIndex) {
         let program: &'a Program = self.program;
         let ops = &program.group(self.threads[thread].group).ops;
@@ -91,8 +91,8 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// The time of computing that follows an operation that takes time: it needs no event of its
-    /// own.
+    /// Returns the computing time that directly follows an operation that takes time. It needs no
+    /// event of its own.
     #[inline]
     fn computing_after(&mut self, thread: ThreadIndex, ops: &[Op]) -> Ns {
         let state = &mut self.threads[thread];
@@ -105,7 +105,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Lets a thread compute, and go through data of its own. Returns for how long.
+    /// Lets a thread compute and go through its own data. Returns the duration.
     #[inline]
     fn compute(&mut self, thread: ThreadIndex, time: Spread, bytes: u64) -> Ns {
         self.threads[thread].data = bytes;
@@ -113,8 +113,8 @@ impl<'a> Simulation<'a> {
         time.draw(&mut self.random)
     }
 
-    /// Lets a thread go through the data of its operation: as it begins, and as it goes on after
-    /// others have run.
+    /// Lets a thread go through the data of its operation: when it begins, and when it continues
+    /// after other threads ran.
     pub(super) fn go_through_data(&mut self, thread: ThreadIndex) {
         let state = &mut self.threads[thread];
         if state.data > 0 {
@@ -136,7 +136,7 @@ impl<'a> Simulation<'a> {
                 self.set_alarm(thread, self.now.saturating_add(time));
                 Then::Blocks
             }
-            // Steps go past loops.
+            // `step` has already executed the loop operations.
             Op::Repeat { .. } | Op::Again { .. } => Then::GoesOn,
             Op::Barrier => self.barrier(thread),
             Op::Turn { after, jitter } => self.turn(thread, after, jitter),
@@ -162,7 +162,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// The next operation of a thread that is more than the beginning or end of a loop.
+    /// Returns the next operation of a thread that is not the beginning or end of a loop.
     #[inline]
     fn step<'o>(state: &mut ThreadState, ops: &'o [Op]) -> Option<&'o Op> {
         loop {
@@ -189,7 +189,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Finds the thread's ID and writes to its area. Returns how long that takes.
+    /// Finds the thread's ID and writes to its area. Returns the duration.
     fn burst(&mut self, cpu: Cpu, thread: ThreadIndex, times: u32, timed: bool) -> Ns {
         let state = &mut self.threads[thread];
         state.data = 0;
@@ -229,7 +229,7 @@ impl<'a> Simulation<'a> {
         work + ns
     }
 
-    /// What a burst of a CPU finds in an area.
+    /// Returns the state of an area for a burst on a CPU.
     fn found(&self, cpu: Cpu, last: Option<Touch>) -> Found {
         let topology = &self.cpus.topology;
         let idle = self.cpus.idle_times(cpu, last.map(|touch| touch.at));
@@ -241,7 +241,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// The thread of a CPU does not use its ID any more.
+    /// Ends the span in which the CPU's thread used its ID.
     pub(super) fn end_span(&mut self, cpu: Cpu) {
         if let Some((id, from)) = self.cpus[cpu].used.take() {
             if self.outcome.spans.len() < self.spans_wanted {
@@ -250,7 +250,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Copies the process, unless there are as many as a kernel has by default.
+    /// Copies the process, unless the number of processes has reached the kernel's default limit.
     fn fork(&mut self, cpu: Cpu, thread: ThreadIndex, group: GroupIndex) {
         if self.processes.used() < MAX_PROCESSES {
             let affinity = self.threads[thread].affinity.clone();
@@ -261,7 +261,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// What a thread's group does together.
+    /// Returns the shared state of a thread's group.
     fn together(&mut self, thread: ThreadIndex) -> &mut Together {
         let state = &self.threads[thread];
         self.processes[state.process].together(state.group)
@@ -278,7 +278,7 @@ impl<'a> Simulation<'a> {
         Then::GoesOn
     }
 
-    /// Lets all threads that wait at the barrier of a thread's group go on.
+    /// Wakes all threads that wait at the barrier of a thread's group.
     fn open_barrier(&mut self, thread: ThreadIndex) {
         for waiting in std::mem::take(&mut self.together(thread).at_barrier) {
             self.set_alarm(waiting, self.now);
@@ -292,7 +292,7 @@ impl<'a> Simulation<'a> {
             state.turn = Turn::Inside;
             return Then::GoesOn;
         }
-        // It comes back to this operation when it wakes.
+        // The thread repeats this operation when it wakes.
         state.op -= 1;
         if before == Turn::Outside {
             self.join_round(thread);
@@ -301,7 +301,8 @@ impl<'a> Simulation<'a> {
         Then::Blocks
     }
 
-    /// Lets a thread take turns. The first one of a group begins a round of all its threads.
+    /// Adds a thread to the round of turns. The first thread of a group begins a round of all its
+    /// threads.
     fn join_round(&mut self, thread: ThreadIndex) {
         let turns = &mut self.together(thread).turns;
         if !turns.is_empty() {
@@ -316,8 +317,8 @@ impl<'a> Simulation<'a> {
         together.turns.begin(members, &mut self.random);
     }
 
-    /// If the thread whose turn it is waits for it, lets it come after the pause. `thread` is any
-    /// one of the group.
+    /// Schedules the wake-up of the thread whose turn it is, after the pause, if that thread waits
+    /// for its turn. `thread` is any thread of the group.
     fn offer_turn(&mut self, thread: ThreadIndex) {
         let Some(current) = self.together(thread).turns.current() else { return };
         if let Turn::Awaited { after, jitter } = self.threads[current].turn {
@@ -335,7 +336,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// The living threads of a thread's group.
+    /// Returns the living threads of a thread's group.
     fn group_of(&self, thread: ThreadIndex) -> Vec<ThreadIndex> {
         let (process, group) = (self.threads[thread].process, self.threads[thread].group);
         let is_member = |&other: &ThreadIndex| {
@@ -360,8 +361,8 @@ impl<'a> Simulation<'a> {
         policy.exec(&view, cpu, state.number).expect(POSSIBLE);
     }
 
-    /// Ends a thread because another one replaces the program. The policy is told of that, not of
-    /// each thread.
+    /// Ends a thread because another one replaces the program. The policy is notified of the
+    /// replacement, not of each thread.
     fn end_other(&mut self, thread: ThreadIndex) {
         let state = &self.threads[thread];
         let (cpu, runs) = (state.cpu, state.state == State::Running);
@@ -372,7 +373,7 @@ impl<'a> Simulation<'a> {
         self.threads.release(thread);
     }
 
-    /// Takes a thread out of its process. Whether it runs stays as it is.
+    /// Removes a thread from its process. Does not stop it if it runs.
     fn end(&mut self, thread: ThreadIndex) {
         self.forget(thread);
         let process = self.threads[thread].process;
@@ -387,7 +388,7 @@ impl<'a> Simulation<'a> {
         self.offer_turn(thread);
     }
 
-    /// Ends a thread that runs on a CPU, and its process if it was the last one.
+    /// Ends a thread that runs on a CPU, and its process if it was the last thread.
     fn end_running(&mut self, cpu: Cpu, thread: ThreadIndex) {
         self.end(thread);
         let state = &self.threads[thread];

@@ -1,4 +1,4 @@
-//! What a simulation found.
+//! The results of a simulation.
 
 use serde::Serialize;
 
@@ -11,75 +11,75 @@ use crate::topology::Cpu;
 /// Bursts of one class.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct ClassTotal {
-    /// How many.
+    /// Number of bursts.
     pub bursts: u64,
-    /// What they cost together, in nanoseconds.
+    /// Their total cost in nanoseconds.
     pub ns: Ns,
 }
 
-/// The share of bursts of one class.
+/// The share of one class in all bursts.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Share {
     /// The class.
     pub class: Class,
-    /// Its share of all bursts.
+    /// Its share of the number of bursts.
     pub bursts: f64,
-    /// Its share of their cost.
+    /// Its share of the cost of bursts.
     pub cost: f64,
 }
 
-/// A CPU used one ID for a while.
+/// A period in which a CPU used one ID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Span {
     /// The CPU.
     pub cpu: Cpu,
     /// The ID.
     pub id: Id,
-    /// From, in nanoseconds.
+    /// Start in nanoseconds.
     pub from: Ns,
-    /// To, in nanoseconds.
+    /// End in nanoseconds.
     pub to: Ns,
 }
 
-/// What the scheduler did.
+/// Counts of scheduler events.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Scheduling {
-    /// Threads woken.
+    /// Number of threads woken.
     pub wakes: u64,
-    /// Changes of what runs on a CPU.
+    /// Number of changes of the thread that a CPU runs.
     pub switches: u64,
-    /// Timer ticks on CPUs that ran something.
+    /// Number of timer ticks on CPUs that ran a thread.
     pub ticks: u64,
-    /// Threads that went to another CPU.
+    /// Number of times that a thread moved to another CPU.
     pub migrations: u64,
 }
 
 impl Scheduling {
-    /// All of these events.
+    /// Returns the number of all these events.
     pub fn events(&self) -> u64 {
         self.wakes + self.switches + self.ticks + self.migrations
     }
 }
 
-/// What became of the time of CPUs, in nanoseconds.
+/// Use of CPU time, in nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Expense {
-    /// For which they ran threads.
+    /// Time for which CPUs ran threads.
     pub run_ns: Ns,
-    /// Of that, what threads spent on the work of policies: slow paths with their fences, and
-    /// scans.
+    /// The part of `run_ns` that threads spent on the work of policies: slow paths with their
+    /// fences, and scans.
     pub work_ns: Ns,
-    /// Of that, what was spent to find the IDs of timed bursts.
+    /// The part of `work_ns` that was spent to find the IDs of timed bursts.
     pub timed_work_ns: Ns,
-    /// Threads interrupted by fences.
+    /// Number of threads interrupted by fences.
     pub interrupts: u64,
-    /// What these threads lost.
+    /// Time that these interruptions cost.
     pub interrupted_ns: Ns,
 }
 
 impl Expense {
-    /// The share of the run time that policies cost: their work, and what it interrupted. Not a
-    /// number if nothing ran.
+    /// Returns the share of the run time that policies cost: their work, and their interruptions.
+    /// Not a number if nothing ran.
     pub fn share(&self) -> f64 {
         (self.work_ns + self.interrupted_ns) as f64 / self.run_ns as f64
     }
@@ -93,14 +93,14 @@ impl Expense {
     }
 }
 
-/// What CPU quotas did, of all processes together: `cpu.stat` of cgroup v2.
+/// Effects of CPU quotas, summed over all processes: `cpu.stat` of cgroup v2.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Throttling {
-    /// Periods that ended in which something ran.
+    /// Number of ended periods in which a thread ran.
     pub periods: u64,
-    /// How often a CPU was throttled.
+    /// Number of times that a CPU was throttled.
     pub throttled: u64,
-    /// For how long CPUs were, all together, in nanoseconds.
+    /// Total time for which CPUs were throttled, in nanoseconds.
     pub throttled_ns: Ns,
 }
 
@@ -112,43 +112,43 @@ impl Throttling {
     }
 }
 
-/// What a simulation found of one of the programs: what [`Outcome`] has of all together.
+/// The results of one program; [`Outcome`] has the results of all programs together.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PartOutcome {
     /// Timed bursts by class, in the order of [`Class::ALL`].
     pub classes: [ClassTotal; 6],
-    /// Distinct IDs of the process that used most of them.
+    /// Number of distinct IDs of the process that used most.
     pub ids_distinct: u32,
     /// One more than the largest ID that any burst used.
     pub ids_bound: u32,
     /// Memory that bursts touched, of all processes, in bytes.
     pub memory: u64,
-    /// What the policy did for its processes.
+    /// Work of the policy for the program's processes.
     pub work: Work,
-    /// What became of the time for which its threads ran.
+    /// Use of the program's CPU time.
     pub expense: Expense,
-    /// What CPU quotas did to its processes.
+    /// Effects of CPU quotas on the program's processes.
     pub throttling: Throttling,
 }
 
 impl PartOutcome {
-    /// All timed bursts.
+    /// Returns the number of timed bursts.
     pub fn bursts(&self) -> u64 {
         bursts(&self.classes)
     }
 
-    /// The mean cost of a timed burst and of finding its ID, in nanoseconds; not a number if there
-    /// was none.
+    /// Returns the mean cost of a timed burst, including the lookup of its ID, in nanoseconds. Not
+    /// a number if there was no burst.
     pub fn ns_per_burst(&self) -> f64 {
         ns_per_burst(&self.classes, &self.expense)
     }
 
-    /// The shares of all classes.
+    /// Returns the shares of all classes.
     pub fn shares(&self) -> Vec<Share> {
         shares(&self.classes)
     }
 
-    /// Adds what another run found.
+    /// Adds the results of another run.
     fn add(&mut self, other: &PartOutcome) {
         add_classes(&mut self.classes, &other.classes);
         self.ids_distinct = self.ids_distinct.max(other.ids_distinct);
@@ -174,7 +174,7 @@ fn ns_per_burst(classes: &[ClassTotal], expense: &Expense) -> f64 {
 
 fn shares(classes: &[ClassTotal]) -> Vec<Share> {
     let bursts = bursts(classes) as f64;
-    // By way of the mean, which rounds: so the last digits of shares stay what they were.
+    // Multiplying the rounded mean keeps the last digits of the shares as they have always been.
     let ns = ns_of(classes) as f64 / bursts * bursts;
     let share = |class: Class| {
         let total = classes[class as usize];
@@ -190,62 +190,64 @@ fn add_classes(ours: &mut [ClassTotal], theirs: &[ClassTotal]) {
     }
 }
 
-/// What a simulation found.
+/// The results of a simulation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Timed bursts by class, in the order of [`Class::ALL`].
     pub classes: [ClassTotal; 6],
-    /// Distinct IDs of the process that used most of them.
+    /// Number of distinct IDs of the process that used most.
     pub ids_distinct: u32,
-    /// One more than the largest ID that any burst used: what an array indexed by IDs needs.
+    /// One more than the largest ID that any burst used: the length of an array indexed by IDs.
     pub ids_bound: u32,
     /// Memory that bursts touched, of all processes, in bytes.
     pub memory: u64,
-    /// What the policy did.
+    /// Work of the policy.
     pub work: Work,
-    /// What the scheduler did.
+    /// Events of the scheduler.
     pub scheduling: Scheduling,
-    /// What became of the time.
+    /// Use of CPU time.
     pub expense: Expense,
-    /// What CPU quotas did.
+    /// Effects of CPU quotas.
     pub throttling: Throttling,
-    /// The same of each program, in the order of the file; what is above is their sum.
+    /// The results of each program, in the order of the file. The fields that [`PartOutcome`] has
+    /// too are their sums or maxima.
     pub parts: Vec<PartOutcome>,
-    /// How many CPUs and IDs were in use at a time.
+    /// Number of CPUs and IDs in use at a time.
     pub usage: Usage,
-    /// What became of the IDs when wakes did not go astray any more, if that was simulated.
+    /// IDs after wakes stopped going astray, if that was simulated.
     pub quiet: Option<Quiet>,
-    /// The simulated time that passed, in nanoseconds.
+    /// Simulated time, in nanoseconds.
     pub elapsed: Ns,
-    /// Which CPU used which ID when, if that was asked for.
+    /// Periods in which a CPU used one ID, if requested.
     pub spans: Vec<Span>,
-    /// What each timed burst found at first, if that was asked for.
+    /// State of the area at the first of each timed burst, if requested.
     pub found: Vec<Found>,
 }
 
 impl Outcome {
-    /// All timed bursts.
+    /// Returns the number of timed bursts.
     pub fn bursts(&self) -> u64 {
         bursts(&self.classes)
     }
 
-    /// The mean cost of a timed burst and of finding its ID, in nanoseconds; not a number if there
-    /// was none.
+    /// Returns the mean cost of a timed burst, including the lookup of its ID, in nanoseconds. Not
+    /// a number if there was no burst.
     pub fn ns_per_burst(&self) -> f64 {
         ns_per_burst(&self.classes, &self.expense)
     }
 
-    /// The shares of all classes.
+    /// Returns the shares of all classes.
     pub fn shares(&self) -> Vec<Share> {
         shares(&self.classes)
     }
 
-    /// Nothing yet, of this many programs.
+    /// Creates an empty outcome of this many programs.
     pub(super) fn of(parts: usize) -> Outcome {
         Outcome { parts: vec![PartOutcome::default(); parts], ..Outcome::default() }
     }
 
-    /// Makes the figures of all programs the sums of theirs, which the simulation counts.
+    /// Sets the values of all programs together from the programs' values, which the simulation
+    /// counts.
     pub(super) fn sum_up(&mut self) {
         for part in &self.parts {
             add_classes(&mut self.classes, &part.classes);
@@ -258,7 +260,7 @@ impl Outcome {
         }
     }
 
-    /// Adds what another run found, as if both were one: counts add up, bounds are the larger ones.
+    /// Adds the results of another run: counts are summed, bounds and memory are the larger ones.
     pub fn add(&mut self, other: &Outcome) {
         add_classes(&mut self.classes, &other.classes);
         self.ids_distinct = self.ids_distinct.max(other.ids_distinct);

@@ -1,4 +1,4 @@
-//! What the work of policies costs the threads that do it, and those that it interrupts.
+//! Charges threads for the work of policies, and for its interruptions.
 
 use std::ops::Range;
 
@@ -9,8 +9,8 @@ use crate::time::Ns;
 use crate::topology::Cpu;
 
 impl Simulation<'_> {
-    /// Charges the thread that runs on a CPU for what the policy of its process did for it just
-    /// now. Returns how long that takes. Threads that it interrupts go on later.
+    /// Charges the running thread of a CPU for the work that its process's policy just did. Returns
+    /// the duration. Threads that the work interrupts continue later.
     #[inline]
     pub(super) fn charge(&mut self, process: ProcessIndex, cpu: Cpu) -> Ns {
         let overhead = self.processes[process].policy.take_overhead();
@@ -34,8 +34,8 @@ impl Simulation<'_> {
         ns
     }
 
-    /// Interrupts the threads of a process on these CPUs, except on the one that fences. Returns
-    /// how long the fence takes.
+    /// Interrupts the threads of a process on these CPUs, except on the fencing CPU. Returns the
+    /// duration of the fence.
     fn fence(&mut self, process: ProcessIndex, by: Cpu, cpus: Range<Cpu>) -> Ns {
         let part = self.processes[process].part;
         let interrupt = self.prices[part].interrupt();
@@ -52,7 +52,7 @@ impl Simulation<'_> {
         self.prices[part].fence(interrupted)
     }
 
-    /// Makes the operation of a CPU's thread take longer.
+    /// Prolongs the operation of a CPU's thread.
     fn hold_up(&mut self, cpu: Cpu, by: Ns) {
         let left = self.cpus[cpu].ends.saturating_sub(self.now);
         self.occupy(cpu, left + by);

@@ -1,4 +1,4 @@
-//! A simulated process: its policy, its memory, and what its threads wait for together.
+//! A simulated process: its policy, its memory, and the shared state of its thread groups.
 
 use super::index::ThreadIndex;
 use super::quota::BandwidthIndex;
@@ -10,7 +10,7 @@ use crate::time::Ns;
 use crate::topology::{Cpu, Topology};
 use crate::workload::GroupIndex;
 
-/// Why no policy of the engine finds that it cannot go on.
+/// The reason why no policy of the engine returns `Impossible`.
 pub(super) const POSSIBLE: &str = "the engine does what a kernel does";
 
 /// The CPU that touched an area last, and when.
@@ -18,11 +18,11 @@ pub(super) const POSSIBLE: &str = "the engine does what a kernel does";
 pub(super) struct Touch {
     pub(super) cpu: Cpu,
     pub(super) at: Ns,
-    /// What the CPU's caches had seen by then.
+    /// State of the CPU's caches at that time.
     pub(super) seen: Seen,
 }
 
-/// The turns of a group: their order, and whose turn it is.
+/// The turns of a group: their order, and the thread whose turn it is.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     order: Vec<ThreadIndex>,
@@ -30,35 +30,35 @@ pub(super) struct Turns {
 }
 
 impl Turns {
-    /// Whether no thread has come for a turn yet.
+    /// Returns `true` if no thread has requested a turn yet.
     pub(super) fn is_empty(&self) -> bool {
         self.order.is_empty()
     }
 
-    /// Lets these threads take turns in a random order.
+    /// Starts a round of these threads in a random order.
     pub(super) fn begin(&mut self, members: Vec<ThreadIndex>, random: &mut Random) {
         self.order = members;
         self.at = 0;
         random.shuffle(&mut self.order);
     }
 
-    /// Lets one more thread take turns, after all others.
+    /// Adds a thread to the end of the round.
     pub(super) fn join(&mut self, thread: ThreadIndex) {
         self.order.push(thread);
     }
 
-    /// The thread whose turn it is.
+    /// Returns the thread whose turn it is.
     pub(super) fn current(&self) -> Option<ThreadIndex> {
         self.order.get(self.at).copied()
     }
 
-    /// Gives the turn to the next thread.
+    /// Passes the turn to the next thread.
     pub(super) fn pass(&mut self) {
         self.at = (self.at + 1) % self.order.len().max(1);
     }
 
-    /// Takes a thread that ended out of the round. If it was its turn, it is that of the next one
-    /// now.
+    /// Removes an ended thread from the round. If it was its turn, it is now the next thread's
+    /// turn.
     pub(super) fn leave(&mut self, thread: ThreadIndex) {
         let Some(place) = self.order.iter().position(|&other| other == thread) else { return };
         self.order.remove(place);
@@ -71,10 +71,10 @@ impl Turns {
     }
 }
 
-/// What one group of threads does together.
+/// Shared state of one group of threads.
 #[derive(Debug, Default)]
 pub(super) struct Together {
-    /// Threads that began and did not end.
+    /// Number of threads that began and have not ended.
     pub(super) living: u32,
     pub(super) at_barrier: Vec<ThreadIndex>,
     pub(super) turns: Turns,
@@ -82,26 +82,26 @@ pub(super) struct Together {
 
 /// A process.
 pub(super) struct ProcessState {
-    /// Which program it runs.
+    /// Index of the program that it runs.
     pub(super) part: usize,
     pub(super) policy: Box<dyn Policy>,
     /// The thread of this process that runs on each CPU.
     running: Vec<Option<Thread>>,
-    /// For each thread that it ever had, how many CPUs it may use.
+    /// Number of allowed CPUs, for each thread that it ever had.
     thread_allowed: Vec<u32>,
-    /// The CPUs that any of its threads was allowed so far (R2).
+    /// The CPUs that have been allowed to any of its threads so far (R2).
     allowed: CpuSet,
     nr_cpus_allowed: u32,
     pub(super) users: u32,
-    /// Who has its CPU quota, if it has one.
+    /// Index of its CPU quota, if it has one.
     pub(super) bandwidth: Option<BandwidthIndex>,
-    /// Groups that have still to begin.
+    /// Number of groups that have not begun.
     pub(super) unborn: u32,
-    /// For each ID, the last touch of its area.
+    /// The last touch of each ID's area.
     pub(super) areas: Vec<Option<Touch>>,
     /// The touch of all areas before any of them was used.
     pub(super) prepared: Option<Touch>,
-    /// By group.
+    /// Shared states of the groups, by group.
     together: Vec<Together>,
 }
 
@@ -128,7 +128,8 @@ impl ProcessState {
         }
     }
 
-    /// The policy, and what it may see. It is told of what a kernel does: see [`POSSIBLE`].
+    /// Returns the policy and its view of the process. The engine notifies the policy as a kernel
+    /// would; see [`POSSIBLE`].
     pub(super) fn parts<'a>(
         &'a mut self,
         now: Ns,
@@ -145,7 +146,7 @@ impl ProcessState {
         (&mut *self.policy, view)
     }
 
-    /// Whether all its threads have ended, and no group has still to begin.
+    /// Returns `true` if all its threads have ended and all its groups have begun.
     pub(super) fn is_over(&self) -> bool {
         self.users == 0 && self.unborn == 0
     }
@@ -162,7 +163,7 @@ impl ProcessState {
         self.running[cpu as usize] = thread;
     }
 
-    /// Counts a new thread with this affinity and gives it its number.
+    /// Adds a new thread with this affinity and returns its number.
     pub(super) fn join(&mut self, affinity: &CpuSet) -> Thread {
         self.users += 1;
         self.thread_allowed.push(affinity.len());
@@ -170,18 +171,18 @@ impl ProcessState {
         self.thread_allowed.len() as Thread - 1
     }
 
-    /// How many IDs it needs: `min(allowed CPUs, threads)`.
+    /// Returns the number of IDs that it needs: `min(allowed CPUs, threads)`.
     pub(super) fn bound(&self) -> u32 {
         self.nr_cpus_allowed.min(self.users)
     }
 
-    /// Lets a thread use these CPUs only.
+    /// Restricts a thread to these CPUs.
     pub(super) fn confine(&mut self, thread: Thread, affinity: &CpuSet) {
         self.thread_allowed[thread as usize] = affinity.len();
         self.allow(affinity);
     }
 
-    /// Adds to the CPUs that any thread was allowed.
+    /// Adds to the CPUs that have been allowed to any thread.
     fn allow(&mut self, affinity: &CpuSet) {
         self.allowed.add_all(affinity);
         self.nr_cpus_allowed = self.allowed.len();
@@ -194,12 +195,12 @@ impl ProcessState {
         self.nr_cpus_allowed = affinity.len();
     }
 
-    /// The last touch of the area of an ID.
+    /// Returns the last touch of an ID's area.
     pub(super) fn last_touch(&self, id: Id) -> Option<Touch> {
         self.areas.get(id as usize).copied().flatten().or(self.prepared)
     }
 
-    /// Notes that the area of an ID is touched.
+    /// Records a touch of an ID's area.
     pub(super) fn touch(&mut self, id: Id, touch: Touch) {
         let id = id as usize;
         if self.areas.len() <= id {

@@ -1,4 +1,4 @@
-//! What happens next.
+//! The queue of future events.
 
 use super::index::ThreadIndex;
 use super::quota::BandwidthIndex;
@@ -6,29 +6,29 @@ use super::wheel::{Entry, Wheel};
 use crate::time::Ns;
 use crate::topology::Cpu;
 
-/// Something that happens at a time.
+/// An event that happens at a given time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Event {
-    /// What a CPU does ends, or its timer ticks.
+    /// The operation of a CPU's thread ends, or the CPU's timer ticks.
     Cpu(Cpu),
     /// A thread wakes.
     Wake(ThreadIndex),
-    /// The affinity of all threads changes: which change of the program's.
+    /// The affinity of all threads changes; the value is the index of the program's change.
     Affinity(u32),
-    /// A group of threads of a process begins: the process times the number of groups, plus the
-    /// group.
+    /// A group of threads of a process begins; the value is the process times the number of groups,
+    /// plus the group.
     Begin(u32),
     /// A period of a CPU quota ends.
     Period(BandwidthIndex),
-    /// What CPUs gave back of a quota goes to others.
+    /// Throttled CPUs get the quota that other CPUs gave back.
     Slack(BandwidthIndex),
 }
 
-/// Names one event that was put into the queue; numbers grow.
+/// Identifies an event in the queue; tickets ascend.
 pub(super) type Ticket = u64;
 
-/// Events in the order of their times. Those of one time are in the order in which they were put
-/// in, so that the order is the same everywhere.
+/// Events in the order of their times. Events at the same time keep the order of insertion, so that
+/// the order is the same on every machine.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     wheel: Wheel,
@@ -39,11 +39,11 @@ const KIND_BITS: u32 = 3;
 const WHO_BITS: u32 = 24;
 const TICKET_BITS: u32 = 64 - KIND_BITS - WHO_BITS;
 
-/// The largest number of a CPU, a thread, a change of affinity or a group that fits into an event.
+/// The largest index of a CPU, a thread, a change of affinity or a group that fits into an event.
 pub(super) const MAX_WHO: u32 = (1 << WHO_BITS) - 1;
 
 impl Queue {
-    /// Puts an event in. Tickets last for 2^37 events, which take hours to simulate.
+    /// Inserts an event. Tickets last for 2^37 events, which take hours to simulate.
     #[inline]
     pub(super) fn put(&mut self, at: Ns, event: Event) -> Ticket {
         let (kind, who) = match event {
@@ -62,7 +62,7 @@ impl Queue {
         ticket
     }
 
-    /// Takes the next event out.
+    /// Removes and returns the next event.
     #[inline]
     pub(super) fn take(&mut self) -> Option<(Ns, Ticket, Event)> {
         let Entry { at, what } = self.wheel.take()?;

@@ -1,18 +1,18 @@
-//! CPU quotas: a process and its children run for a part of each period, as under `cpu.max` of
+//! CPU quotas: a process and its children run for a part of each period, as with `cpu.max` of
 //! cgroup v2.
 //!
-//! After Linux' CFS bandwidth control (`Documentation/scheduler/sched-bwc.rst`, `kernel/sched/fair.c`;
-//! Turner, Rao and Rao, "CPU bandwidth control for CFS", Linux Symposium 2010). The group has a pool,
-//! which is filled up to the quota when a period begins. CPUs take slices of 5 ms from it, and pay
-//! for what they run: at ticks, and when the thread stops. One whose slice is used up while the
-//! pool is empty is throttled: its threads of the group leave it, and those that wake there do not
-//! run. A CPU that has no more threads of the group gives back all but 1 ms. When the pool is
-//! filled, throttled CPUs get what they owe and a nanosecond, in the order in which they were
-//! throttled, and run again.
+//! The model follows Linux' CFS bandwidth control (`Documentation/scheduler/sched-bwc.rst`,
+//! `kernel/sched/fair.c`; Turner, Rao and Rao, "CPU bandwidth control for CFS", Linux Symposium
+//! 2010). The group has a pool, which is filled up to the quota when a period begins. CPUs take
+//! slices of 5 ms from it. They are charged for run time at ticks and when the thread stops. A CPU
+//! is throttled if its slice is used up while the pool is empty. The group's threads then leave
+//! that CPU, and those that wake there do not run. A CPU without further threads of the group gives
+//! back all but 1 ms. When the pool is filled, throttled CPUs get the time that they overran plus 1
+//! ns, and run again. They are served in the order in which they were throttled.
 //!
-//! Simplified: a wake-up on a CPU that runs the group does not make it pay, ticks do; threads stop
-//! at once, where Linux 6.18 lets them go on to the end of their system call; there are no groups
-//! inside each other, and no bursts (`cpu.max.burst`).
+//! The model is simplified. Ticks charge a CPU that runs the group, wake-ups do not. Threads stop
+//! at once; Linux 6.18 lets them continue to the end of their system call. There are no nested
+//! groups, and no bursts (`cpu.max.burst`).
 
 use std::collections::VecDeque;
 
@@ -24,46 +24,46 @@ use crate::time::{MS, Ns};
 use crate::topology::Cpu;
 use crate::workload::Quota;
 
-/// What a CPU takes from the pool: `sched_cfs_bandwidth_slice_us`.
+/// Time that a CPU takes from the pool at once: `sched_cfs_bandwidth_slice_us`.
 const SLICE: Ns = 5 * MS;
-/// What a CPU keeps that has no more threads of the group: `min_cfs_rq_runtime`.
+/// Time that a CPU without further threads of the group keeps: `min_cfs_rq_runtime`.
 const KEPT: Ns = MS;
-/// How long after something was given back throttled CPUs get it: `cfs_bandwidth_slack_period`.
+/// Delay until throttled CPUs get the time that was given back: `cfs_bandwidth_slack_period`.
 const SLACK: Ns = 5 * MS;
-/// How near to the end of the period that is not worth it: `min_bandwidth_expiration`, besides
-/// [`SLACK`].
+/// Remaining time of a period, besides [`SLACK`], in which nothing is redistributed:
+/// `min_bandwidth_expiration`.
 const NEAR_END: Ns = 2 * MS;
 
-/// The place of a group among those of the simulation.
+/// The index of a group in the simulation.
 pub(super) type BandwidthIndex = u32;
 
-/// What a CPU has of the group's time.
+/// A CPU's share of the group's time.
 #[derive(Debug, Default)]
 struct Share {
-    /// What is left of its slices, in nanoseconds; negative if it ran for longer.
+    /// Rest of its slices, in nanoseconds; negative if it ran for longer.
     left: i64,
-    /// Until when its running thread has been paid for.
+    /// Time up to which its running thread has been charged.
     paid: Ns,
     is_throttled: bool,
     since: Ns,
-    /// Threads that would wait for the CPU if it was not throttled, the first one first.
+    /// Threads that would wait for the CPU if it was not throttled, in queue order.
     parked: VecDeque<ThreadIndex>,
 }
 
-/// A process with its children, and the time that they may run.
+/// A process with its children, and their shared run time.
 #[derive(Debug)]
 pub(super) struct Bandwidth {
     quota: Quota,
-    /// Which program the process runs.
+    /// Index of the program that the process runs.
     part: usize,
     pool: Ns,
-    /// When the period ends; none while nothing runs, and no period does.
+    /// End of the period; `None` if nothing runs and there is no period.
     ends: Option<Ns>,
-    /// Whether no CPU took anything in this period.
+    /// `true` if no CPU took time from the pool in this period.
     is_unused: bool,
     slack_is_due: bool,
     shares: Vec<Share>,
-    /// In the order in which they were throttled.
+    /// Throttled CPUs, in the order in which they were throttled.
     throttled: VecDeque<Cpu>,
 }
 
@@ -85,7 +85,7 @@ impl Bandwidth {
         &mut self.shares[cpu as usize]
     }
 
-    /// Lets a CPU whose slices are used up take another one. Returns whether it may run.
+    /// Takes another slice for a CPU whose slices are used up. Returns `true` if it may run.
     fn refill(&mut self, cpu: Cpu) -> bool {
         let left = self.share(cpu).left;
         if left > 0 {
@@ -106,24 +106,25 @@ impl Simulation<'_> {
         self.processes[self.threads[thread].process].bandwidth
     }
 
-    /// The group of a new process of a program, which has the quota of that.
+    /// Creates the group of a new process with the quota of its program, and returns its index.
     pub(super) fn new_bandwidth(&mut self, quota: Quota, part: usize) -> BandwidthIndex {
         self.bandwidths.push(Bandwidth::new(quota, part, self.cpus.topology.cpus()));
         self.bandwidths.len() as BandwidthIndex - 1
     }
 
-    /// Whether a CPU is throttled for a thread's group.
+    /// Returns `true` if a CPU is throttled for a thread's group.
     pub(super) fn is_throttled(&self, thread: ThreadIndex, cpu: Cpu) -> bool {
         let index = self.bandwidth_of(thread);
         index.is_some_and(|index| self.bandwidths[index as usize].shares[cpu as usize].is_throttled)
     }
 
-    /// Whether any CPU is throttled: its threads will run, though no event says so.
+    /// Returns `true` if any CPU is throttled: its threads will run again, although `expected` does
+    /// not count them.
     pub(super) fn any_throttled(&self) -> bool {
         self.bandwidths.iter().any(|group| !group.throttled.is_empty())
     }
 
-    /// Whether a thread may begin to run on a CPU. If not, the CPU is throttled.
+    /// Returns `true` if a thread may begin to run on a CPU. Otherwise, throttles the CPU.
     pub(super) fn has_quota(&mut self, thread: ThreadIndex, cpu: Cpu) -> bool {
         let Some(index) = self.bandwidth_of(thread) else { return true };
         self.begin_period(index);
@@ -139,8 +140,8 @@ impl Simulation<'_> {
         may_run
     }
 
-    /// Lets a CPU pay for what it ran of a thread's group since it did so last. Returns whether the
-    /// thread may go on.
+    /// Charges a CPU for the time that it ran a thread's group since the last charge. Returns
+    /// `true` if the thread may continue.
     pub(super) fn pay(&mut self, thread: ThreadIndex, cpu: Cpu) -> bool {
         let Some(index) = self.bandwidth_of(thread) else { return true };
         self.begin_period(index);
@@ -152,8 +153,8 @@ impl Simulation<'_> {
         group.refill(cpu)
     }
 
-    /// A thread does not run on a CPU any more: what is left of its slices is given back, if no
-    /// other one of its group waits there.
+    /// Gives back the rest of a CPU's slices after a thread stopped there, unless another thread of
+    /// its group waits for the CPU.
     pub(super) fn give_back(&mut self, thread: ThreadIndex, cpu: Cpu) {
         let Some(index) = self.bandwidth_of(thread) else { return };
         let waits = |other: ThreadIndex| self.bandwidth_of(other) == Some(index);
@@ -177,8 +178,8 @@ impl Simulation<'_> {
         }
     }
 
-    /// Throttles a CPU: its threads of the group that wait for it are parked. One that runs has to
-    /// be taken from it.
+    /// Throttles a CPU and parks the group's threads that wait for it. The caller must stop a
+    /// running one.
     fn throttle(&mut self, index: BandwidthIndex, cpu: Cpu) {
         let group = &mut self.bandwidths[index as usize];
         let share = group.share(cpu);
@@ -195,14 +196,14 @@ impl Simulation<'_> {
         }
     }
 
-    /// Lets a thread wait until its CPU is not throttled any more, behind those that do already.
+    /// Parks a thread until its CPU is no longer throttled, behind the parked threads.
     pub(super) fn park(&mut self, thread: ThreadIndex, cpu: Cpu) {
         if let Some(parked) = self.parked(thread, cpu) {
             parked.push_back(thread);
         }
     }
 
-    /// The same, before those that do already: for one that ran, or was about to.
+    /// Parks a thread in front of the parked threads, because it ran or was about to run.
     pub(super) fn park_first(&mut self, thread: ThreadIndex, cpu: Cpu) {
         if let Some(parked) = self.parked(thread, cpu) {
             parked.push_front(thread);
@@ -215,7 +216,7 @@ impl Simulation<'_> {
         Some(&mut self.bandwidths[index as usize].share(cpu).parked)
     }
 
-    /// Takes a parked thread out of those of its CPU.
+    /// Removes a thread from the parked threads of its CPU.
     pub(super) fn unpark(&mut self, thread: ThreadIndex) {
         let cpu = self.threads[thread].cpu;
         if let Some(index) = self.bandwidth_of(thread) {
@@ -241,7 +242,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// A period ends and, unless nothing ran in it, another one begins.
+    /// Ends a period and begins another one, unless nothing ran in it.
     pub(super) fn end_period(&mut self, index: BandwidthIndex) {
         let group = &mut self.bandwidths[index as usize];
         group.pool = group.quota.max;
@@ -257,7 +258,7 @@ impl Simulation<'_> {
         self.distribute(index);
     }
 
-    /// What was given back a while ago goes to throttled CPUs.
+    /// Distributes the time that was given back [`SLACK`] ago to throttled CPUs.
     pub(super) fn end_slack(&mut self, index: BandwidthIndex) {
         let group = &mut self.bandwidths[index as usize];
         group.slack_is_due = false;
@@ -267,7 +268,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// Lets throttled CPUs run again, for as long as there is something in the pool.
+    /// Lets throttled CPUs run again until the pool is empty.
     fn distribute(&mut self, index: BandwidthIndex) {
         let mut released = Vec::new();
         let group = &mut self.bandwidths[index as usize];
@@ -292,7 +293,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// Lets the parked threads of a CPU wait for it as before, and one run if it idles.
+    /// Queues the parked threads of a CPU again, and runs one if the CPU is idle.
     fn release(&mut self, index: BandwidthIndex, cpu: Cpu) {
         let parked = std::mem::take(&mut self.bandwidths[index as usize].share(cpu).parked);
         for thread in parked {
@@ -304,7 +305,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// Counts how long CPUs have been throttled that still are.
+    /// Adds the time of the CPUs that are still throttled at the end of the run.
     pub(super) fn finish_throttling(&mut self) {
         for group in &self.bandwidths {
             for &cpu in &group.throttled {

@@ -1,4 +1,4 @@
-//! Which thread runs where.
+//! The scheduler: assignment of threads to CPUs.
 
 use std::rc::Rc;
 
@@ -13,21 +13,21 @@ use crate::time::Ns;
 use crate::topology::Cpu;
 
 impl Simulation<'_> {
-    /// Lets a blocked thread wake at a time, and at no other.
+    /// Sets the wake-up time of a blocked thread, in place of any earlier one.
     pub(super) fn set_alarm(&mut self, thread: ThreadIndex, at: Ns) {
         self.cancel_alarm(thread);
         self.expected += 1;
         self.threads[thread].alarm = Some(self.queue.put(at, Event::Wake(thread)));
     }
 
-    /// Voids the event that was to wake a thread.
+    /// Voids the event that would wake a thread.
     pub(super) fn cancel_alarm(&mut self, thread: ThreadIndex) {
         if self.threads[thread].alarm.take().is_some() {
             self.expected -= 1;
         }
     }
 
-    /// A blocked thread can run again.
+    /// Makes a blocked thread runnable.
     pub(super) fn wake(&mut self, thread: ThreadIndex) {
         if self.threads[thread].state != State::Blocked {
             return;
@@ -37,9 +37,9 @@ impl Simulation<'_> {
         self.enqueue(thread, cpu);
     }
 
-    /// The CPU on which a wake lands that the workload sends astray: an idle one at a certain
-    /// distance from where the thread ran last, any of these equally likely. None if this wake does
-    /// not go astray, or no such CPU is idle.
+    /// Returns a random idle CPU for a wake-up that the workload sends astray. The CPU is at a
+    /// certain distance from the thread's last CPU, and all such CPUs are equally likely. Returns
+    /// `None` if this wake does not go astray, or if no such CPU is idle.
     fn stray(&mut self, thread: ThreadIndex) -> Option<Cpu> {
         let wakes = self.program.wakes.filter(|wakes| self.now < wakes.until)?;
         let state = &self.threads[thread];
@@ -53,7 +53,7 @@ impl Simulation<'_> {
         fitting().nth(chosen as usize)
     }
 
-    /// The CPU on which a thread should run by the scheduler's rule.
+    /// Returns the CPU that the scheduler's rule chooses for a thread.
     fn place(&self, thread: ThreadIndex) -> Cpu {
         let state = &self.threads[thread];
         if state.affinity.contains(state.cpu) && !state.is_new() {
@@ -63,7 +63,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// Lets a thread run on a CPU, at once if that is idle.
+    /// Runs a thread on a CPU if that is idle, otherwise queues it.
     fn enqueue(&mut self, thread: ThreadIndex, cpu: Cpu) {
         self.move_to(thread, cpu);
         self.threads[thread].state = State::Queued;
@@ -80,8 +80,8 @@ impl Simulation<'_> {
         }
     }
 
-    /// Notes that a thread that does not run is on another CPU from now on. A thread that never ran
-    /// has nothing to take along.
+    /// Records that a thread that does not run is now on another CPU. A thread that never ran does
+    /// not count as migrated.
     fn move_to(&mut self, thread: ThreadIndex, to: Cpu) {
         let state = &mut self.threads[thread];
         let from = std::mem::replace(&mut state.cpu, to);
@@ -93,12 +93,12 @@ impl Simulation<'_> {
         policy.migrate(&view, state.number, from, to);
     }
 
-    /// Takes a waiting thread out of its CPU's queue.
+    /// Removes a waiting thread from its CPU's queue.
     fn dequeue(&mut self, thread: ThreadIndex) {
         self.cpus.remove_waiting(self.threads[thread].cpu, thread);
     }
 
-    /// Takes the thread that a CPU runs next out of its queue.
+    /// Removes the next thread for a CPU from its queue and returns it.
     fn next_for(&mut self, cpu: Cpu) -> Option<ThreadIndex> {
         loop {
             let thread = self.cpus.next_waiting(cpu, |thread| self.may_run(thread, cpu))?;
@@ -111,12 +111,12 @@ impl Simulation<'_> {
         }
     }
 
-    /// Whether a waiting thread may be taken to a CPU.
+    /// Returns `true` if a waiting thread may move to a CPU.
     fn may_run(&self, thread: ThreadIndex, cpu: Cpu) -> bool {
         self.threads[thread].affinity.contains(cpu) && !self.is_throttled(thread, cpu)
     }
 
-    /// Lets a CPU run another thread, or nothing.
+    /// Switches a CPU to another thread, or to idle.
     fn switch(&mut self, cpu: Cpu, next: Option<ThreadIndex>) {
         let prev = std::mem::replace(&mut self.cpus[cpu].runs, next);
         if let Some(thread) = prev {
@@ -153,7 +153,7 @@ impl Simulation<'_> {
         state.stopped = Some(self.now);
     }
 
-    /// Tells the processes of both threads, once if it is the same process.
+    /// Notifies the policies of both threads' processes, with one call if it is the same process.
     fn tell_policies(&mut self, cpu: Cpu, prev: Option<ThreadIndex>, next: Option<ThreadIndex>) {
         let of = |thread: Option<ThreadIndex>| {
             let state = &self.threads[thread?];
@@ -194,7 +194,7 @@ impl Simulation<'_> {
         state.ticket = self.queue.put(state.ends.min(state.next_tick), Event::Cpu(cpu));
     }
 
-    /// The operation of a CPU's thread ends, or its timer ticks, or both.
+    /// Handles the end of an operation of a CPU's thread, a timer tick, or both.
     pub(super) fn cpu_event(&mut self, cpu: Cpu) {
         let state = &mut self.cpus[cpu];
         let Some(thread) = state.runs else { return };
@@ -229,8 +229,8 @@ impl Simulation<'_> {
         }
     }
 
-    /// Hands a thread that waits for this CPU to an idle one: idle CPUs do not tick, and would not
-    /// notice that it waits.
+    /// Moves a thread that waits for this CPU to an idle one. Idle CPUs do not tick, so they would
+    /// not detect it.
     fn hand_on(&mut self, cpu: Cpu) {
         let affinity = |thread: ThreadIndex| &*self.threads[thread].affinity;
         let found = self.cpus.first_to_hand_on(cpu, affinity);
@@ -262,7 +262,7 @@ impl Simulation<'_> {
         self.cpus.has_waiting(cpu) && self.now - self.cpus[cpu].since >= self.slice
     }
 
-    /// Lets the thread of a CPU wait, behind those that wait already.
+    /// Puts the running thread of a CPU at the end of its queue.
     fn preempt(&mut self, cpu: Cpu) {
         if let Some(thread) = self.interrupt(cpu) {
             self.threads[thread].state = State::Queued;
@@ -271,7 +271,7 @@ impl Simulation<'_> {
         self.leave(cpu);
     }
 
-    /// Notes what is left of the operation of a CPU's thread.
+    /// Records the remaining time of the operation of a CPU's thread, and returns the thread.
     pub(super) fn interrupt(&mut self, cpu: Cpu) -> Option<ThreadIndex> {
         let state = &self.cpus[cpu];
         let thread = state.runs?;
@@ -279,7 +279,7 @@ impl Simulation<'_> {
         Some(thread)
     }
 
-    /// Ends the turn of a CPU's thread. Another one runs if one waits.
+    /// Stops the thread of a CPU, and runs the next waiting one if there is one.
     pub(super) fn leave(&mut self, cpu: Cpu) {
         if let Some(thread) = self.cpus[cpu].runs {
             self.pay(thread, cpu);
@@ -289,14 +289,14 @@ impl Simulation<'_> {
         self.switch(cpu, next);
     }
 
-    /// Lets an idle CPU run a thread that waits for it, if one does.
+    /// Runs a waiting thread on an idle CPU, if there is one.
     pub(super) fn resume(&mut self, cpu: Cpu) {
         if let Some(thread) = self.next_for(cpu) {
             self.switch(cpu, Some(thread));
         }
     }
 
-    /// Confines a thread, and moves it if it is elsewhere.
+    /// Sets the affinity of a thread, and moves the thread if its CPU is no longer allowed.
     pub(super) fn set_affinity(&mut self, thread: ThreadIndex, affinity: Rc<CpuSet>) {
         let state = &mut self.threads[thread];
         if state.state == State::Ended {
@@ -323,7 +323,7 @@ impl Simulation<'_> {
         self.enqueue(thread, to);
     }
 
-    /// Takes a thread that ends out of everything. Whether it runs stays as it is.
+    /// Removes an ending thread from all queues. Does not stop it if it runs.
     pub(super) fn forget(&mut self, thread: ThreadIndex) {
         self.cancel_alarm(thread);
         match self.threads[thread].state {

@@ -1,4 +1,4 @@
-//! One simulation: its state, and its course from event to event.
+//! A simulation: its state and its event loop.
 
 use std::fmt;
 use std::rc::Rc;
@@ -23,18 +23,18 @@ use crate::time::{MS, Ns};
 use crate::topology::Cpu;
 use crate::workload::{Confinement, GroupIndex, Part, Program};
 
-/// Bytes of an area that a burst writes to.
+/// Number of bytes of an area that a burst writes to.
 pub const AREA_BYTES: u64 = 16384;
 
-/// A simulation of one program, or several beside each other, on one machine with one policy.
+/// A simulation of one or several programs on one machine with one policy.
 pub struct Simulation<'a> {
     pub(super) program: &'a Program,
     pub(super) policy: &'static Entry,
-    /// By program.
+    /// Prices of each program.
     pub(super) prices: Vec<Prices>,
-    /// The time from one tick to the next.
+    /// Time between two ticks.
     pub(super) tick: Ns,
-    /// How long a thread runs before a waiting one takes its place.
+    /// Run time after which a waiting thread replaces the running one.
     pub(super) slice: Ns,
     pub(super) random: Random,
     pub(super) now: Ns,
@@ -43,11 +43,11 @@ pub struct Simulation<'a> {
     pub(super) caches: Caches,
     pub(super) threads: Slab<OfThread, ThreadState>,
     pub(super) processes: Slab<OfProcess, ProcessState>,
-    /// Threads that an event will wake, and groups that an event will begin.
+    /// Number of threads that an event will wake, and of groups that an event will begin.
     pub(super) expected: u32,
     /// The CPU quotas of processes.
     pub(super) bandwidths: Vec<Bandwidth>,
-    /// About how many events there will be.
+    /// Approximate number of events of the run.
     expected_events: u64,
     /// The CPUs that the program may use.
     usable: Rc<CpuSet>,
@@ -57,11 +57,11 @@ pub struct Simulation<'a> {
     pub(super) outcome: Outcome,
 }
 
-/// How many events are simulated between two looks at whether to stop.
+/// Number of simulated events between two checks of `stop`.
 const EVENTS_PER_LOOK: u64 = 1 << 14;
 
 impl<'a> Simulation<'a> {
-    /// Prepares a simulation.
+    /// Creates a simulation, ready to run.
     pub fn new(
         machine: &Machine,
         program: &'a Program,
@@ -95,26 +95,26 @@ impl<'a> Simulation<'a> {
         simulation
     }
 
-    /// Also notes which CPU used which ID when, for the first `most` of these spans.
+    /// Also records the first `most` spans in which a CPU used one ID.
     pub fn record_spans(mut self, most: usize) -> Simulation<'a> {
         self.spans_wanted = most;
         self
     }
 
-    /// Also notes what each timed burst found, so that it can be priced again.
+    /// Also records the state of the area at each timed burst, so that the burst can be priced
+    /// again.
     pub fn record_found(mut self) -> Simulation<'a> {
         self.notes_found = true;
         self
     }
 
-    /// Simulates until the duration is over, nothing but changes of affinity can happen any more,
-    /// or `stop` is set.
+    /// Simulates until the duration is over, only changes of affinity are left, or `stop` is set.
     pub fn run(self, stop: &AtomicBool) -> Outcome {
         self.run_reporting(stop, |_| {})
     }
 
-    /// The same for one that watches: adds `units` to what is done, bit by bit and all of them in
-    /// the end.
+    /// Simulates like [`run`](Simulation::run), and reports progress: adds `units` to
+    /// `control.done` bit by bit, and all of them by the end.
     pub fn run_watched(self, control: &RunControl, units: u64) -> Outcome {
         let mut told = 0;
         let outcome = self.run_reporting(&control.stop, |share| {
@@ -126,8 +126,8 @@ impl<'a> Simulation<'a> {
         outcome
     }
 
-    /// Simulates, and now and then reports which share is done, as far as that is known: of the
-    /// duration or, without one, of the events that were expected.
+    /// Simulates, and reports the completed share at intervals. It is the share of the duration or,
+    /// if there is none, of the expected number of events.
     fn run_reporting(mut self, stop: &AtomicBool, mut report: impl FnMut(f64)) -> Outcome {
         let end = self.program.duration.unwrap_or(Ns::MAX);
         let mut events = 0u64;
@@ -180,7 +180,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// The event that begins a group of a process: one number for both.
+    /// Returns the event that begins a group of a process; its value encodes both.
     fn begin_event(&self, process: ProcessIndex, group: GroupIndex) -> Event {
         Event::Begin(process.number() * self.program.groups.len() as u32 + group.0)
     }
@@ -213,7 +213,7 @@ impl<'a> Simulation<'a> {
                 self.cancel_alarm(thread);
                 self.wake(thread);
             }
-            // Another event has taken the place of this one.
+            // A later event of the same CPU or thread has replaced this one.
             Event::Cpu(_) | Event::Wake(_) => {}
             Event::Affinity(number) => self.change_affinity(number),
             Event::Period(bandwidth) => self.end_period(bandwidth),
@@ -269,14 +269,14 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Adds what a process used and what its policy did to the outcome.
+    /// Adds the IDs and memory that a process used, and its policy's work, to the outcome.
     fn account(&mut self, process: ProcessIndex) {
         self.account_memory(process);
         let state = &self.processes[process];
         self.outcome.parts[state.part].work += state.policy.work();
     }
 
-    /// Adds the memory of a process, which it is about to lose, to the outcome.
+    /// Adds the memory of a process to the outcome, before the process releases it.
     pub(super) fn account_memory(&mut self, process: ProcessIndex) {
         let state = &self.processes[process];
         let areas = &state.areas;
@@ -287,7 +287,7 @@ impl<'a> Simulation<'a> {
         outcome.memory += u64::from(touched) * AREA_BYTES;
     }
 
-    /// Accounts for a process whose last thread has ended, and releases its place.
+    /// Accounts for a process whose last thread has ended, and releases its index.
     pub(super) fn end_process_if_over(&mut self, process: ProcessIndex) {
         if self.processes[process].is_over() {
             self.account(process);

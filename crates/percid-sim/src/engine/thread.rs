@@ -11,64 +11,64 @@ use crate::time::Ns;
 use crate::topology::Cpu;
 use crate::workload::{GroupIndex, MAX_DEPTH};
 
-/// What a thread does.
+/// The state of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
-    /// Sleeps, or waits for others.
+    /// It sleeps, or waits for other threads.
     Blocked,
-    /// Waits for its CPU.
+    /// It waits for its CPU.
     Queued,
-    /// Waits until its CPU is not throttled any more.
+    /// It waits until its CPU is no longer throttled.
     Parked,
-    /// Runs on its CPU.
+    /// It runs on its CPU.
     Running,
-    /// Ended.
+    /// It has ended.
     Ended,
 }
 
-/// Where a thread is in the round of turns.
+/// The state of a thread in the round of turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Turn {
-    /// It takes no turns, or not yet.
+    /// It takes no turns, or has not requested one yet.
     Outside,
     /// It is in the round, and does something else.
     Inside,
-    /// It waits for its turn, which is to come `after` the one before, and up to `jitter` later.
+    /// It waits for its turn, which begins `after` to `after + jitter` after the previous one.
     Awaited { after: Ns, jitter: Ns },
-    /// Its turn will have come when it wakes.
+    /// It will have its turn when it wakes.
     Offered,
 }
 
-/// A thread. What most events look at fills the first cache line.
+/// A thread. The fields that most events use fill the first cache line.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(super) struct ThreadState {
     pub(super) process: ProcessIndex,
-    /// Its number in the process.
+    /// Number of the thread in the process.
     pub(super) number: Thread,
     pub(super) group: GroupIndex,
-    /// The operation that it does next.
+    /// Index of the next operation.
     pub(super) op: u32,
-    /// How often the loops around that have still to be done.
+    /// Remaining iterations of the surrounding loops.
     pub(super) loops: [u32; MAX_DEPTH],
-    /// Where it runs, or ran last.
+    /// The CPU that runs the thread, or ran it last.
     pub(super) cpu: Cpu,
     pub(super) state: State,
-    /// What is left of an operation that was interrupted.
+    /// Remaining time of an interrupted operation.
     pub(super) left: Ns,
-    /// How much of its own data the operation goes through that it does, in bytes.
+    /// Bytes of its own data that the current operation goes through.
     pub(super) data: u64,
-    /// Where and when it went through it last.
+    /// State of the caches when it last went through the data.
     pub(super) data_seen: Option<Seen>,
     pub(super) affinity: Rc<CpuSet>,
     /// The event that wakes it. Earlier ones are void.
     pub(super) alarm: Option<Ticket>,
-    /// Where it is in the round of turns.
+    /// State in the round of turns.
     pub(super) turn: Turn,
 }
 
 impl ThreadState {
-    /// A thread that is created on a CPU and blocks until it begins.
+    /// Creates a thread on a CPU; it is blocked until it begins.
     pub(super) fn new(
         process: ProcessIndex,
         number: Thread,
@@ -93,7 +93,7 @@ impl ThreadState {
         }
     }
 
-    /// Whether it has never run.
+    /// Returns `true` if it has never run.
     pub(super) fn is_new(&self) -> bool {
         self.op == 0
     }

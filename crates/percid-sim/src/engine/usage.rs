@@ -1,4 +1,4 @@
-//! How many CPUs and IDs are in use at a time.
+//! The number of CPUs and IDs in use at a time.
 
 use serde::Serialize;
 
@@ -7,13 +7,13 @@ use super::process::{ProcessState, Touch};
 use crate::policies::Id;
 use crate::time::{MS, Ns};
 
-/// The time from one sample to the next.
+/// Time between two samples.
 const PERIOD: Ns = 10 * MS;
 
-/// What was used within this time counts as in use: the time after which IDs expire (R7).
+/// Time for which a used ID or CPU counts as in use: the time after which IDs expire (R7).
 const WINDOW: Ns = 100 * MS;
 
-/// A figure that is sampled every 10 ms.
+/// A value that is sampled every 10 ms.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Gauge {
     /// The largest sample.
@@ -34,22 +34,22 @@ impl Gauge {
     }
 }
 
-/// How many CPUs and IDs were in use, sampled every 10 ms while wakes go astray, or all the time if
-/// they never do.
+/// Number of CPUs and IDs in use, sampled every 10 ms. If wakes go astray at first, only that time
+/// is sampled.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Usage {
-    /// How many samples were taken.
+    /// Number of samples.
     pub samples: u64,
-    /// CPUs that ran something at that time.
+    /// Number of CPUs that ran something at that time.
     pub running: Gauge,
-    /// CPUs that ran something within the last 100 ms.
+    /// Number of CPUs that ran something within the last 100 ms.
     pub visited: Gauge,
     /// One more than the largest ID that the first process used within the last 100 ms.
     pub ids: Gauge,
 }
 
 impl Usage {
-    /// Adds what another run found.
+    /// Adds the samples of another run.
     pub(super) fn add(&mut self, other: &Usage) {
         self.samples += other.samples;
         self.running.add(other.running);
@@ -58,27 +58,27 @@ impl Usage {
     }
 }
 
-/// How long extra IDs may stay when wakes do not go astray any more.
+/// Time for which extra IDs may stay after wakes stopped going astray.
 const SETTLING: Ns = 200 * MS;
 
-/// What became of the IDs after the last wake could go astray.
+/// Use of IDs after the last wake could go astray.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Quiet {
     /// One more than the largest ID that the first process used in the last 100 ms of the run.
     pub ids: u32,
     /// `min(allowed CPUs, threads)` of the first process at its end.
     pub bound: u32,
-    /// How long an ID at or above that was still used, in nanoseconds; 0 if none was.
+    /// Time until an ID at or above the bound was last used, in nanoseconds; 0 if none was used.
     pub above_bound_ns: Ns,
-    /// Runs in which a slow path was taken at least 200 ms later: from then on no ID may reach the
+    /// Number of runs with a slow path at least 200 ms later. From then on, no ID may reach the
     /// bound.
     pub asked: u64,
-    /// For how long after that slow path one still did, in nanoseconds.
+    /// Time from that slow path until an ID at or above the bound was last used, in nanoseconds.
     pub overdue_ns: Ns,
 }
 
 impl Quiet {
-    /// Takes the larger one of each figure; counts add up.
+    /// Keeps the larger one of each value; `asked` is summed.
     pub(super) fn add(&mut self, other: &Quiet) {
         self.ids = self.ids.max(other.ids);
         self.bound = self.bound.max(other.bound);
@@ -88,13 +88,13 @@ impl Quiet {
     }
 }
 
-/// Samples a simulation.
+/// The sampler of a simulation's CPUs and IDs.
 #[derive(Debug)]
 pub(super) struct Sampler {
     next: Ns,
-    /// From when on no wake goes astray, if any does before.
+    /// Time from which no wake goes astray; `None` if wakes never go astray.
     quiet_from: Option<Ns>,
-    /// When the first process took a slow path for the first time after it had been quiet for long.
+    /// Time of the first process's first slow path at least [`SETTLING`] after that.
     asked: Option<Ns>,
     pub(super) usage: Usage,
     pub(super) quiet: Option<Quiet>,
@@ -105,7 +105,8 @@ impl Sampler {
         Sampler { next: PERIOD, quiet_from, asked: None, usage: Usage::default(), quiet: None }
     }
 
-    /// Takes a sample if it is time to. `at` is the time of the next event, which has not happened.
+    /// Takes a sample if one is due. `at` is the time of the next event, which has not happened
+    /// yet.
     pub(super) fn sample(&mut self, at: Ns, cpus: &Cpus, first: &ProcessState) {
         if at < self.next {
             return;
@@ -121,7 +122,7 @@ impl Sampler {
         self.usage.ids.note(ids_lately(first, time));
     }
 
-    /// The first process uses an ID; `bound` is the number of IDs that it needs.
+    /// Records that the first process uses an ID; `bound` is the number of IDs that it needs.
     pub(super) fn note_use(&mut self, now: Ns, id: Id, bound: u32) {
         if let Some(since) = self.quiet_since(now).filter(|_| id >= bound) {
             let quiet = self.quiet.get_or_insert_default();
@@ -130,7 +131,7 @@ impl Sampler {
         }
     }
 
-    /// The first process takes a slow path.
+    /// Records that the first process takes a slow path.
     pub(super) fn note_slow_path(&mut self, now: Ns) {
         if self.quiet_since(now).is_some_and(|since| since >= SETTLING) {
             self.quiet.get_or_insert_default().asked = 1;
@@ -138,12 +139,12 @@ impl Sampler {
         }
     }
 
-    /// For how long no wake can have gone astray.
+    /// Returns the time for which no wake can have gone astray.
     fn quiet_since(&self, now: Ns) -> Option<Ns> {
         now.checked_sub(self.quiet_from?)
     }
 
-    /// Takes the last sample, when the run is over.
+    /// Takes the last sample at the end of the run.
     pub(super) fn finish(&mut self, now: Ns, first: &ProcessState) {
         if self.quiet_from.is_some_and(|from| now > from) {
             let quiet = self.quiet.get_or_insert_default();
@@ -152,7 +153,7 @@ impl Sampler {
     }
 }
 
-/// How many CPUs ran something lately.
+/// Returns the number of CPUs that ran something within [`WINDOW`].
 fn visited(cpus: &Cpus, time: Ns) -> u32 {
     let lately = |at: Ns| time.saturating_sub(at) < WINDOW;
     let visited =
@@ -160,7 +161,7 @@ fn visited(cpus: &Cpus, time: Ns) -> u32 {
     visited.count() as u32
 }
 
-/// One more than the largest ID that a process used lately.
+/// Returns one more than the largest ID that a process used within [`WINDOW`].
 fn ids_lately(process: &ProcessState, time: Ns) -> u32 {
     let lately = |touch: Touch| time.saturating_sub(touch.at) < WINDOW;
     let last = process.areas.iter().rposition(|touch| touch.is_some_and(lately));

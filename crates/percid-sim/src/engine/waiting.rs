@@ -1,4 +1,4 @@
-//! The threads that wait for a CPU, and where most of them do.
+//! The threads that wait for CPUs, and the CPUs by the length of their queues.
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;
@@ -7,28 +7,28 @@ use super::index::ThreadIndex;
 use crate::cpu_set::{CpuSet, Part};
 use crate::topology::Cpu;
 
-/// Queues of different lengths below this one are in different sets.
+/// The queue length from which on all CPUs share one set; each shorter length has its own set.
 const LONG: usize = 32;
 
-/// A queue of threads for each CPU, and the CPUs by the length of their queues: who looks for the
-/// longest or the shortest one does not look at each.
+/// A queue of threads for each CPU, and the CPUs by the length of their queues. So a search for the
+/// longest or the shortest queue does not check each CPU.
 #[derive(Debug)]
 pub(super) struct Waiting {
     queues: Vec<VecDeque<ThreadIndex>>,
     /// CPUs with at least one waiting thread.
     crowded: CpuSet,
-    /// The CPUs with so many waiting threads, the last set those with `LONG` and more.
+    /// The CPUs with this number of waiting threads; the last set has those with `LONG` and more.
     of_length: Vec<CpuSet>,
-    /// How many CPUs are in each of these sets.
+    /// Number of CPUs in each of these sets.
     counts: Vec<u32>,
-    /// The last of these sets that is not empty.
+    /// Index of the last non-empty set.
     longest: usize,
-    /// Threads in all queues together.
+    /// Number of threads in all queues together.
     threads: u32,
 }
 
 impl Waiting {
-    /// Empty queues.
+    /// Creates empty queues.
     pub(super) fn new(cpus: u32) -> Waiting {
         Waiting {
             queues: (0..cpus).map(|_| VecDeque::new()).collect(),
@@ -40,22 +40,22 @@ impl Waiting {
         }
     }
 
-    /// Whether any thread waits.
+    /// Returns `true` if any thread waits.
     pub(super) fn any(&self) -> bool {
         self.threads > 0
     }
 
-    /// The threads that wait for a CPU, the first one first.
+    /// Returns the threads that wait for a CPU, in queue order.
     pub(super) fn of(&self, cpu: Cpu) -> &VecDeque<ThreadIndex> {
         &self.queues[cpu as usize]
     }
 
-    /// The CPUs that threads wait for.
+    /// Returns the CPUs with at least one waiting thread.
     pub(super) fn crowded(&self) -> &CpuSet {
         &self.crowded
     }
 
-    /// Lets a thread wait behind those that wait already.
+    /// Appends a thread to the queue of a CPU.
     pub(super) fn push(&mut self, cpu: Cpu, thread: ThreadIndex) {
         let queue = &mut self.queues[cpu as usize];
         queue.push_back(thread);
@@ -67,7 +67,7 @@ impl Waiting {
         self.resort(cpu, length - 1, length);
     }
 
-    /// Takes a thread out of the queue of its CPU, if it is there.
+    /// Removes a thread from the queue of a CPU, if it is there.
     pub(super) fn remove(&mut self, cpu: Cpu, thread: ThreadIndex) {
         let queue = &mut self.queues[cpu as usize];
         let Some(place) = queue.iter().position(|&other| other == thread) else { return };
@@ -80,7 +80,7 @@ impl Waiting {
         self.resort(cpu, length + 1, length);
     }
 
-    /// Moves a CPU whose queue is one longer or shorter now from one set to another.
+    /// Moves a CPU to the set of its new queue length, which differs by one from the old.
     fn resort(&mut self, cpu: Cpu, from: usize, to: usize) {
         let (from, to) = (from.min(LONG), to.min(LONG));
         if from == to {
@@ -99,14 +99,15 @@ impl Waiting {
         }
     }
 
-    /// The first of these CPUs with the shortest queue.
+    /// Returns the first of these CPUs with the shortest queue.
     pub(super) fn shortest(&self, among: &CpuSet) -> Option<Cpu> {
         let short = self.of_length.iter().take(LONG);
         let found = short.filter_map(|cpus| cpus.first_in_both(among)).next();
         found.or_else(|| among.iter().min_by_key(|&cpu| self.of(cpu).len()))
     }
 
-    /// The first of these CPUs with the longest queue, if that has at least so many threads.
+    /// Returns the first of these CPUs with the longest queue, if that has at least `least`
+    /// threads.
     pub(super) fn longest(&self, among: &Part, least: usize) -> Option<Cpu> {
         let length = |cpu: Cpu| self.of(cpu).len();
         if self.longest == LONG {
@@ -126,7 +127,7 @@ mod tests {
     use super::*;
     use crate::random::Random;
 
-    /// What the sets are for, by looking at each CPU.
+    /// Returns the same as `Waiting::longest`, by checking each CPU.
     fn naive_longest(waiting: &Waiting, among: &CpuSet, least: usize) -> Option<Cpu> {
         let length = |cpu: Cpu| waiting.of(cpu).len();
         let crowded = among.iter().filter(|&cpu| length(cpu) > 0);
@@ -147,7 +148,7 @@ mod tests {
             let mut waiting = Waiting::new(cpus);
             let mut next = 0;
             for step in 0..4000 {
-                // Some CPUs are so crowded that their queues are beyond the sets.
+                // Some CPUs have queues that are longer than `LONG`.
                 let cpu = random.below(if step % 3 == 0 { 4 } else { u64::from(cpus) }) as Cpu;
                 if random.below(5) < 3 {
                     waiting.push(cpu, ThreadIndex::new(next));

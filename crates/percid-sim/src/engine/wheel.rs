@@ -1,45 +1,46 @@
-//! A timing wheel: takes out what is due first, at a cost that hardly depends on how much there is.
+//! A timing wheel: returns the earliest entry at a cost that hardly depends on the number of
+//! entries.
 //!
-//! Time is cut into slots of four microseconds. The entries of a slot are in no order until its time
-//! has come; then they are sorted at once. The wheel has the slots of the next 16 ms, which is where
-//! nearly all events of a scheduler lie; what is later waits in a heap. (Varghese and Lauck,
-//! "Hashed and Hierarchical Timing Wheels", 1987, and Brown, "Calendar Queues", 1988, have the
-//! idea.)
+//! Time is divided into slots of four microseconds. The entries of a slot are unordered until its
+//! time has come; then they are sorted together. The wheel has the slots of the next 16 ms, which
+//! contain nearly all events of a scheduler. Later entries wait in a heap. The idea is from
+//! Varghese and Lauck, "Hashed and Hierarchical Timing Wheels", 1987, and Brown, "Calendar Queues",
+//! 1988.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::time::Ns;
 
-/// Something and its time. Entries of one time come in the order of `what`.
+/// A value and its time. Entries with the same time are ordered by `what`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Entry {
     pub(super) at: Ns,
     pub(super) what: u64,
 }
 
-/// A slot is 2 to this power nanoseconds long.
+/// Binary logarithm of the length of a slot in nanoseconds.
 const SLOT_BITS: u32 = 12;
 const SLOTS: usize = 1 << 12;
 
 /// The end of a list of nodes.
 const NONE: u32 = u32::MAX;
 
-/// An entry in the list of its slot, or a free node in the list of these.
+/// A node: an entry in the list of its slot, or an element of the free list.
 #[derive(Debug, Clone, Copy)]
 struct Node {
     entry: Entry,
     next: u32,
 }
 
-/// Entries, of which the earliest one comes out first.
+/// A priority queue of entries, earliest first.
 #[derive(Debug)]
 pub(super) struct Wheel {
-    /// Entries of the slot whose time it is, the earliest one last.
+    /// Entries of the current slot, the earliest one last.
     due: Vec<Entry>,
-    /// Entries of that slot, or of an earlier one, that were put in after it was sorted.
+    /// Entries of the current slot, or of an earlier one, that were inserted after it was sorted.
     late: BinaryHeap<Reverse<Entry>>,
-    /// The slot whose time it is, counted from time 0.
+    /// The current slot, counted from time 0.
     slot: u64,
     /// The first node of each slot.
     first: Box<[u32; SLOTS]>,
@@ -66,7 +67,7 @@ impl Default for Wheel {
 }
 
 impl Wheel {
-    /// Puts an entry in.
+    /// Inserts an entry.
     #[inline]
     pub(super) fn put(&mut self, entry: Entry) {
         let slot = entry.at >> SLOT_BITS;
@@ -79,7 +80,7 @@ impl Wheel {
         }
     }
 
-    /// Takes the earliest entry out.
+    /// Removes and returns the earliest entry.
     #[inline]
     pub(super) fn take(&mut self) -> Option<Entry> {
         if let Some(&Reverse(late)) = self.late.peek() {
@@ -94,7 +95,7 @@ impl Wheel {
         self.due.pop()
     }
 
-    /// Adds an entry to the list of its slot, which is one of the wheel's.
+    /// Adds an entry to the list of its slot, which must be within the wheel.
     #[inline]
     fn link(&mut self, slot: u64, entry: Entry) {
         let place = slot as usize % SLOTS;
@@ -112,7 +113,7 @@ impl Wheel {
         }
     }
 
-    /// Turns the wheel to the next slot that has entries, and makes these due.
+    /// Advances the wheel to the next slot with entries, and makes these due.
     fn turn(&mut self) {
         let here = self.slot as usize % SLOTS;
         let far = self.far.peek().map(|Reverse(entry)| entry.at >> SLOT_BITS);
@@ -131,7 +132,7 @@ impl Wheel {
         self.collect(self.slot as usize % SLOTS);
     }
 
-    /// Moves the entries of a slot to those that are due, and sorts these.
+    /// Moves the entries of a slot to `due`, and sorts them.
     fn collect(&mut self, place: usize) {
         let mut at = std::mem::replace(&mut self.first[place], NONE);
         if at == NONE {
@@ -151,7 +152,7 @@ impl Wheel {
     }
 }
 
-/// Which slots have entries: a bit for each, and a bit for each word of these that is not 0.
+/// The slots that have entries: a bit for each slot, and a summary bit for each nonzero word.
 #[derive(Debug)]
 struct Filled {
     words: [u64; SLOTS / 64],
@@ -177,7 +178,7 @@ impl Filled {
         }
     }
 
-    /// The first filled slot after one, which is not filled itself, all around the wheel.
+    /// Returns the first filled slot after one that is not filled itself, all around the wheel.
     fn next(&self, after: usize) -> Option<usize> {
         let (word, bit) = (after / 64, after % 64);
         let rest = self.words[word] & (u64::MAX << bit);
@@ -188,7 +189,7 @@ impl Filled {
         Some(word * 64 + self.words[word].trailing_zeros() as usize)
     }
 
-    /// The first word that is not 0 after one, all around; that one itself comes last.
+    /// Returns the first nonzero word after one, all around the wheel; that one itself comes last.
     fn next_word(&self, after: usize) -> Option<usize> {
         let (at, bit) = (after / 64, after % 64);
         let count = self.summary.len();
@@ -206,13 +207,13 @@ mod tests {
     use super::*;
     use crate::random::Random;
 
-    /// A heap is the reference: whatever goes in, in whatever order, comes out of both alike.
+    /// Compares the wheel with a heap: both must return the same entries in the same order.
     fn comes_out_as_of_a_heap(seed: u64, pause: impl Fn(&mut Random) -> Ns) -> u64 {
         let mut random = Random::new(seed);
         let (mut wheel, mut heap) = (Wheel::default(), BinaryHeap::new());
         let (mut now, mut taken) = (0, 0);
         for what in 0..20_000 {
-            // Fills at first, then goes up and down, and runs empty now and then.
+            // The number of entries grows at first, then goes up and down; now and then it is 0.
             if what < 300 || random.below(2) == 0 {
                 let entry = Entry { at: now + pause(&mut random), what };
                 wheel.put(entry);

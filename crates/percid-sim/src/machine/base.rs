@@ -1,4 +1,5 @@
-//! Inheritance: the file of a machine may name another one, its base, and say only what differs.
+//! Inheritance: a machine's file may name another machine as its base, and give only the
+//! differences.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,30 +9,30 @@ use super::given::Given;
 use crate::file::{self, Error};
 
 impl Machine {
-    /// Reads a machine from the text of a file. Its base, if it has one, is one of
-    /// [`presets`](Machine::presets): a text lies nowhere, so there are no files beside it.
+    /// Reads a machine from the text of a file. Its base, if it has one, must be one of
+    /// [`presets`](Machine::presets), because a text has no directory with other files.
     ///
     /// # Errors
     ///
-    /// What is no TOML, lacks a field that no base has, has one that is unknown, or describes a
-    /// machine that cannot be: the line, the field, and what was expected.
+    /// Returns the line, the field, and what was expected. Errors are text that is not TOML, missing
+    /// fields that no base has, unknown fields, and impossible machines.
     pub fn parse(text: &str) -> Result<Machine, Error> {
         machine(text, None)
     }
 
-    /// Reads a machine from a file, and what it inherits from the files that it names.
+    /// Reads a machine from a file, with the parts that it inherits from other files.
     ///
     /// # Errors
     ///
-    /// What [`parse`](Machine::parse) refuses, here or in a base; a file that cannot be read; bases
-    /// that go round in a circle.
+    /// Returns the errors of [`parse`](Machine::parse) for this file or a base. Also returns an error
+    /// if a file cannot be read, or if the bases form a cycle.
     pub fn read(path: &Path) -> Result<Machine, Error> {
         let text = fs::read_to_string(path).map_err(|cause| Error::of_file(cause.to_string()))?;
         machine(&text, Some(&Heir { path, of: None }))
     }
 }
 
-/// A file that is being read, and the one whose base it is.
+/// A file that is being read, and the file whose base it is.
 struct Heir<'a> {
     path: &'a Path,
     of: Option<&'a Heir<'a>>,
@@ -49,7 +50,7 @@ fn machine(text: &str, heir: Option<&Heir<'_>>) -> Result<Machine, Error> {
     given.over(base.as_ref(), text)
 }
 
-/// The machine with this name, or in this file.
+/// Returns the machine with this name, or the one in this file.
 fn base(name: &str, heir: Option<&Heir<'_>>) -> Result<Machine, String> {
     if let Some(preset) = Machine::preset(name) {
         return Ok(preset);
@@ -72,7 +73,7 @@ fn base(name: &str, heir: Option<&Heir<'_>>) -> Result<Machine, String> {
 }
 
 impl Heir<'_> {
-    /// The way back to this file, if it is among those that are being read.
+    /// Returns the chain of bases back to this file, if the file is already being read.
     fn circle(&self, path: &Path) -> Option<String> {
         let real = |path: &Path| -> Option<PathBuf> { fs::canonicalize(path).ok() };
         let wanted = real(path)?;

@@ -1,21 +1,21 @@
-//! Which numbers of machines can be, from files and by hand.
+//! Checks of a machine's numbers, both from files and set by hand.
 
 use super::{Machine, Sourced};
 use crate::file::Error;
 
 impl Machine {
-    /// Whether a cost or a clock has this name.
+    /// Returns `true` if a cost or a kernel number has this name.
     pub fn has(&self, name: &str) -> bool {
         let numbers = self.costs.all().into_iter().chain(self.kernel.all());
         numbers.map(|(known, _)| known).any(|known| known == name)
     }
 
-    /// Sets a cost or a clock.
+    /// Sets a cost or a kernel number.
     ///
     /// # Errors
     ///
-    /// The names of these, if there is none of this name; what was expected, if the value cannot
-    /// be.
+    /// Returns the known names if `name` is unknown, or the expected values if the value is not
+    /// allowed.
     pub fn set(&mut self, name: &str, value: f64) -> Result<(), Error> {
         if let Some(expected) = fault_of_number(name, value) {
             return Err(Error::of_file(format!("{expected}, found {value}")));
@@ -33,13 +33,13 @@ impl Machine {
     }
 }
 
-/// The largest machine that is simulated: what a Linux kernel of today can be built for.
+/// Maximum number of simulated CPUs: the most that a Linux kernel of today can be built for.
 pub(super) const MAX_CPUS: u64 = 8192;
 
-/// The largest cost, in the unit of its field: a second, if that is nanoseconds.
+/// The largest cost, in the unit of its field; one second, if the unit is nanoseconds.
 const MAX_COST: f64 = 1e9;
 
-/// What was expected of a cost or a clock, if it cannot be.
+/// Returns the expected values of a number, if this value is not allowed.
 pub(super) fn fault_of_number(field: &str, value: f64) -> Option<String> {
     let (least, most) = match field {
         "hz" | "slice_ms" => (0.001, 1e6),

@@ -1,4 +1,4 @@
-//! What the file of a machine gives, which is not all if it has a base.
+//! The contents of a machine's file, which is incomplete if it has a base.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ use crate::topology::Topology;
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Given {
-    /// The machine that has what is not given here.
+    /// Name or file of the machine that provides the missing parts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) base: Option<String>,
     name: String,
@@ -28,7 +28,7 @@ pub(super) struct Given {
     costs: CostsGiven,
 }
 
-/// Where CPUs sit: a regular shape, or lists.
+/// The places of CPUs: a regular shape, or lists.
 #[derive(Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct TopologyGiven {
@@ -52,13 +52,14 @@ struct TopologyGiven {
     cpus_of_nodes: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cpus_of_sockets: Option<Vec<String>>,
-    /// Beside a shape and beside lists.
+    /// Number of nodes without CPUs, beside a shape or lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     memory_only_nodes: Option<u32>,
 }
 
 impl Given {
-    /// The whole machine: what is given, and what the base has. `text` is the file.
+    /// Returns the whole machine: the given parts, and the base's parts for the rest. `text` is the
+    /// file.
     pub(super) fn over(self, base: Option<&Machine>, text: &str) -> Result<Machine, Error> {
         self.check_numbers(text)?;
         let missing = |section: &'static str| {
@@ -87,7 +88,7 @@ impl Given {
         Ok(())
     }
 
-    /// What has to be given so that the machine comes out, without a base.
+    /// Returns a complete description of the machine, without a base.
     pub(super) fn of(machine: &Machine) -> Given {
         Given {
             base: None,
@@ -99,7 +100,8 @@ impl Given {
         }
     }
 
-    /// The same with a base, which has the clocks and the costs.
+    /// Returns a description of the topology, with a base that provides the kernel numbers and the
+    /// costs.
     pub(super) fn places_of(name: &str, topology: &Topology, base: &str) -> Given {
         Given {
             base: Some(base.to_owned()),
@@ -111,7 +113,7 @@ impl Given {
         }
     }
 
-    /// As a file.
+    /// Returns the description as the text of a file.
     pub(super) fn to_toml(&self) -> String {
         toml::to_string(self).expect("names, numbers and texts, which TOML has")
     }
@@ -143,7 +145,7 @@ fn topology(
     Ok(with_cpus(&given, base, text)?.with_memory_only(memory_only))
 }
 
-/// The most nodes without CPUs: the nodes of Linux.
+/// Maximum number of nodes without CPUs: the maximum number of nodes of Linux.
 const MAX_MEMORY_ONLY: u32 = 1024;
 
 fn with_cpus(given: &TopologyGiven, base: Option<&Machine>, text: &str) -> Result<Topology, Error> {
@@ -170,7 +172,8 @@ fn with_cpus(given: &TopologyGiven, base: Option<&Machine>, text: &str) -> Resul
     }
 }
 
-/// The topology with the distances that are given, or else those of a base that has as many nodes.
+/// Returns the topology with the given distances, or else with those of a base that has the same
+/// number of nodes.
 fn distant(
     topology: Topology,
     given: Option<Distances>,
@@ -231,7 +234,7 @@ impl TopologyGiven {
         counts.iter().all(Option::is_none) && self.numbering.is_none()
     }
 
-    /// The lists, if any are given: then all have to be, and nothing else.
+    /// Returns the lists if any are given. Then all four must be given, and no counts.
     fn lists(&self, text: &str) -> Result<Option<Lists>, Error> {
         let lists =
             [&self.cpus_of_cores, &self.cpus_of_l3s, &self.cpus_of_nodes, &self.cpus_of_sockets];
@@ -258,7 +261,7 @@ impl TopologyGiven {
         Ok(Some(all))
     }
 
-    /// The regular shape, with what a regular base says besides.
+    /// Returns the regular shape; a regular base provides the missing counts.
     fn shape(&self, base: Option<Shape>, text: &str) -> Result<Shape, Error> {
         let missing = |field| {
             let expected = "expected here, or a regular `base` that has it";

@@ -3,10 +3,10 @@
 use crate::cpu_list;
 use crate::topology::{Cpu, Place, Topology};
 
-/// What is wrong: the field, the number of the entry if it is one, and what was expected.
+/// An error: the field, the index of the entry if it concerns one, and the expected contents.
 pub(super) type Fault = (&'static str, Option<usize>, String);
 
-/// The fields of a file that have lists.
+/// Fields of a file that contain lists.
 pub(super) const FIELDS: [&str; 4] =
     ["cpus_of_cores", "cpus_of_l3s", "cpus_of_nodes", "cpus_of_sockets"];
 
@@ -15,10 +15,11 @@ const L3S: &str = FIELDS[1];
 const NODES: &str = FIELDS[2];
 const SOCKETS: &str = FIELDS[3];
 
-/// For each of [`FIELDS`] the lists of its things, in the order of their numbers.
+/// The lists of each of [`FIELDS`]; a list's index is the number of its core, cache, node or
+/// socket.
 pub(super) type Lists = [Vec<String>; 4];
 
-/// The topology of which these are the lists.
+/// Returns the topology that these lists describe.
 pub(super) fn topology(lists: &Lists, most_cpus: u64) -> Result<Topology, Fault> {
     let mut parsed = FIELDS.iter().zip(lists).map(|(field, lists)| ranges(field, lists, most_cpus));
     let mut next = || parsed.next().expect("as many as fields");
@@ -38,7 +39,7 @@ pub(super) fn topology(lists: &Lists, most_cpus: u64) -> Result<Topology, Fault>
     Ok(Topology::new((0..cpus as usize).map(place).collect()))
 }
 
-/// The CPUs of each entry.
+/// Returns the CPUs of each entry.
 fn ranges(field: &'static str, lists: &[String], most_cpus: u64) -> Result<Vec<Vec<Cpu>>, Fault> {
     let entry = |(at, text): (usize, &String)| {
         let expected = |what: String| (field, Some(at), what);
@@ -54,7 +55,7 @@ fn ranges(field: &'static str, lists: &[String], most_cpus: u64) -> Result<Vec<V
     lists.iter().enumerate().map(entry).collect()
 }
 
-/// For each CPU the number of the entry that it is in.
+/// Returns, for each CPU, the index of its entry.
 fn numbers(field: &'static str, lists: &[Vec<Cpu>], cpus: u32) -> Result<Vec<u32>, Fault> {
     let mut numbers = vec![None; cpus as usize];
     for (at, list) in lists.iter().enumerate() {
@@ -74,7 +75,7 @@ fn numbers(field: &'static str, lists: &[Vec<Cpu>], cpus: u32) -> Result<Vec<u32
     numbers.into_iter().enumerate().map(number).collect()
 }
 
-/// Whether what is smaller lies within one that is larger.
+/// Checks that each smaller unit lies within one larger unit.
 fn nested(field: &'static str, small: &[u32], within: &str, large: &[u32]) -> Result<(), Fault> {
     let mut first_of = vec![None; small.len()];
     for (cpu, &number) in small.iter().enumerate() {
@@ -87,7 +88,7 @@ fn nested(field: &'static str, small: &[u32], within: &str, large: &[u32]) -> Re
     Ok(())
 }
 
-/// The lists of a topology.
+/// Returns the lists of a topology.
 pub(super) fn of(topology: &Topology) -> Lists {
     let numbers: [fn(&Place) -> u32; 4] =
         [|place| place.core, |place| place.l3, |place| place.node, |place| place.socket];

@@ -1,4 +1,5 @@
-//! Machines: where their CPUs sit, how their kernel ticks, and what memory costs on them.
+//! Machine models: the places of their CPUs, the timing of their kernel, and the costs of memory
+//! accesses.
 
 mod base;
 mod check;
@@ -11,28 +12,28 @@ use serde::{Deserialize, Serialize};
 use crate::topology::Topology;
 use given::Given;
 
-/// A machine as a policy and a workload see it. Every number says where it comes from.
+/// A machine model for policies and workloads. Every number has its origin.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Machine {
     /// The name, for tables.
     pub name: String,
-    /// Where each CPU sits.
+    /// The place of each CPU.
     pub topology: Topology,
-    /// What the kernel does by the clock.
+    /// The timing of the kernel.
     pub kernel: Kernel,
-    /// What touching memory costs.
+    /// Costs of bursts and of finding IDs.
     pub costs: Costs,
 }
 
-/// A number and where it comes from.
+/// A number and its origin.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sourced {
     /// The number, in the unit that the field's name ends with.
     pub value: f64,
-    /// A publication, a measurement, a fit or an assumption, in words.
+    /// The origin in words: a publication, a measurement, a fit or an assumption.
     pub origin: String,
-    /// Whether it was chosen so that a published table comes out.
+    /// `true` if it was fitted to a published table.
     #[serde(default, skip_serializing_if = "is_false")]
     pub fitted: bool,
 }
@@ -42,24 +43,24 @@ fn is_false(flag: &bool) -> bool {
 }
 
 impl Sourced {
-    /// The number as it is assumed for another machine than the one that it belongs to, whose name
-    /// this is.
+    /// Returns the number as an assumption for another machine. `like` is the name of the machine
+    /// that it belongs to.
     pub fn assumed_like(&self, like: &str) -> Sourced {
         let origin = format!("assumption: as for {like} ({})", self.origin);
         Sourced { value: self.value, origin, fitted: false }
     }
 }
 
-/// A number of a simulation by its name, for tables.
+/// A number of a simulation with its name, for tables.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Parameter {
     /// Its name in the file of the machine or of the workload.
     pub name: &'static str,
     /// The number, in the unit that its name ends with.
     pub value: f64,
-    /// Where it comes from.
+    /// The origin of the number.
     pub origin: String,
-    /// Whether it was chosen so that a published table comes out.
+    /// `true` if it was fitted to a published table.
     pub fitted: bool,
 }
 
@@ -70,8 +71,8 @@ impl From<(&'static str, &Sourced)> for Parameter {
     }
 }
 
-/// Declares a table of the file: numbers with their sources, which can be listed by name; and the
-/// same table as a file gives it, where numbers may be missing.
+/// Declares a table of the file: numbers with their origins, which can be listed by name. Also
+/// declares the same table with optional numbers, as a file gives it.
 macro_rules! sourced_numbers {
     ($(#[$doc:meta])* $table:ident, $given:ident {
         $($(#[$number_doc:meta])* $number:ident,)*
@@ -83,18 +84,18 @@ macro_rules! sourced_numbers {
         }
 
         impl $table {
-            /// All numbers by name.
+            /// Returns all numbers by name.
             pub fn all(&self) -> Vec<(&'static str, &Sourced)> {
                 vec![$((stringify!($number), &self.$number),)*]
             }
 
-            /// All numbers by name, to be changed.
+            /// Returns all numbers by name, mutably.
             pub fn all_mut(&mut self) -> Vec<(&'static str, &mut Sourced)> {
                 vec![$((stringify!($number), &mut self.$number),)*]
             }
 
-            /// All numbers as they are assumed for another machine than this one, whose name is
-            /// `like`.
+            /// Returns all numbers as assumptions for another machine. `like` is the name of the
+            /// machine that they belong to.
             pub fn assumed_like(&self, like: &str) -> $table {
                 $table { $($number: self.$number.assumed_like(like),)* }
             }
@@ -107,7 +108,7 @@ macro_rules! sourced_numbers {
         }
 
         impl $given {
-            /// The numbers that are given, by name.
+            /// Returns the given numbers by name.
             fn all(&self) -> Vec<(&'static str, &Sourced)> {
                 let all = [$((stringify!($number), &self.$number),)*];
                 all.into_iter().filter_map(|(name, number)| Some((name, number.as_ref()?))).collect()
@@ -117,8 +118,8 @@ macro_rules! sourced_numbers {
                 self.all().is_empty()
             }
 
-            /// All numbers: those that are given, and what the base has, whose name is `like`. The
-            /// name of the first that neither has, if there is one.
+            /// Returns all numbers: the given ones, and for the rest those of the base, whose name
+            /// is `like`. The error is the name of the first number that neither has.
             fn over(self, base: Option<&$table>, like: &str) -> Result<$table, &'static str> {
                 let inherited = base.map(|base| base.assumed_like(like));
                 Ok($table {
@@ -139,87 +140,90 @@ macro_rules! sourced_numbers {
 }
 
 sourced_numbers! {
-    /// What the kernel does by the clock.
+    /// The timing of the kernel.
     Kernel, KernelGiven {
-        /// Timer ticks in a second on a CPU that is not idle.
+        /// Timer ticks per second on a CPU that is not idle.
         hz,
-        /// How long a thread runs, in milliseconds, before a waiting one takes its place at the
-        /// next tick.
+        /// Run time of a thread, in milliseconds, after which a waiting one replaces it at the next
+        /// tick.
         slice_ms,
     }
 }
 
 sourced_numbers! {
-    /// What one burst costs: one added to each byte of a 16 kB area, 256 cache lines; and what
-    /// finding an ID costs where that is more than looking at what is there.
+    /// Costs of a burst and of finding an ID. A burst adds one to each byte of a 16 kB area, which
+    /// is 256 cache lines. The cost of finding an ID counts only beyond that of reading an existing
+    /// one.
     ///
-    /// The classes and the laws are those of the event model in `docs/simulator.md`.
+    /// `docs/simulator.md` describes the classes and the formulas, in the event model.
     Costs, CostsGiven {
-        /// An area that this core touched last and has not idled since, in nanoseconds per burst.
-        hot_ns,
-        /// What is added to that when the core and its cache have lost all of it by idling, in
+        /// Cost of a burst on an area that this core touched last, without idling since, in
         /// nanoseconds per burst.
+        hot_ns,
+        /// Additional cost if the core and its cache have lost all of it by idling, in nanoseconds
+        /// per burst.
         cold_ns,
-        /// How long core and cache idle until half of it is lost, in milliseconds.
+        /// Idle time of core and cache after which half of it is lost, in milliseconds.
         cooling_ms,
-        /// What fits into a core's own caches, in KiB.
+        /// Capacity of a core's own caches, in KiB.
         core_cache_kb,
-        /// What fits into a last-level cache, in KiB.
+        /// Capacity of a last-level cache, in KiB.
         l3_cache_kb,
-        /// What is added to a hot burst if other data has displaced the area from the core's own
-        /// caches, and it is in the last-level cache, in nanoseconds per burst.
+        /// Additional cost of a hot burst, in nanoseconds, if other data has displaced the area from
+        /// the core's own caches only.
         refill_l3_ns,
-        /// The same if it has been displaced from both, and comes from memory.
+        /// Additional cost of a hot burst, in nanoseconds, if the area has been displaced from the
+        /// last-level cache, too, and comes from memory.
         refill_memory_ns,
-        /// What other programs and other machines on the same host bring into each cache, in MB a
-        /// second.
+        /// Data that other programs, and other virtual machines on the same host, bring into each
+        /// cache, in MB per second.
         background_mb_s,
-        /// How many times longer a burst takes while the core's other hardware thread is busy.
+        /// Factor by which a burst takes longer while the core's other hardware thread is busy.
         sibling_factor,
-        /// Lines in flight at the same time when they come from another core.
+        /// Number of simultaneous transfers of lines from another core.
         overlap,
-        /// A line from another core behind the same last-level cache, in nanoseconds.
+        /// Latency of a line from another core behind the same last-level cache, in nanoseconds.
         same_l3_ns,
-        /// A line from another last-level cache in the same socket, in nanoseconds.
+        /// Latency of a line from another last-level cache in the same socket, in nanoseconds.
         same_socket_ns,
-        /// A line from another socket, in nanoseconds.
+        /// Latency of a line from another socket, in nanoseconds.
         other_socket_ns,
-        /// First touch of an area: what its four faults on copy-on-write memory cost on a CPU that
-        /// has not idled, in microseconds.
+        /// Cost of the first touch of an area on a CPU that has not idled, in microseconds. An area
+        /// has four page faults on copy-on-write memory.
         first_touch_hot_us,
-        /// What is added to that when the CPU has lost by idling all that faults need, in
-        /// microseconds.
+        /// Additional cost of a first touch if the CPU has lost all data that faults need by
+        /// idling, in microseconds.
         first_touch_us,
-        /// How long the CPU idles until half of that is lost, in milliseconds.
+        /// Idle time of the CPU after which half of that data is lost, in milliseconds.
         first_touch_cooling_ms,
-        /// What first touch of memory that starts as zeroes costs, as a share of that of
-        /// copy-on-write memory.
+        /// Cost of the first touch of memory that starts as zeroes, relative to copy-on-write
+        /// memory.
         zero_page_share,
-        /// A slow path of percid's table without its fences, in nanoseconds: its system calls and
-        /// the choice of an ID.
+        /// Cost of a slow path of percid's table without its fences, in nanoseconds: its system
+        /// calls and the choice of an ID.
         slow_path_ns,
-        /// A fence of a CPU that does not run the process, in nanoseconds.
+        /// Cost of a fence of a CPU that does not run the process, in nanoseconds.
         fence_idle_ns,
-        /// A fence of a CPU that runs the process, in nanoseconds.
+        /// Cost of a fence of a CPU that runs the process, in nanoseconds.
         fence_running_ns,
-        /// What a fence of all CPUs takes more for each further CPU that runs the process, in
+        /// Additional cost of a fence of all CPUs for each further CPU that runs the process, in
         /// nanoseconds.
         fence_each_ns,
-        /// What a thread loses that is interrupted by a fence, in nanoseconds.
+        /// Time that a thread loses when a fence interrupts it, in nanoseconds.
         interrupt_ns,
-        /// What the kernel's scan for unused IDs takes for each CPU of the machine, in nanoseconds.
+        /// Cost of the kernel's scan for unused IDs per CPU of the machine, in nanoseconds.
         scan_cpu_ns,
     }
 }
 
 impl Kernel {
-    /// The time from one tick to the next, in nanoseconds.
+    /// Returns the time between two ticks, in nanoseconds.
     pub fn tick_ns(&self) -> u64 {
         (1e9 / self.hz.value) as u64
     }
 }
 
-/// The machines that come with the simulator: a short name and the file's text.
+/// The machines that come with the simulator: short name and text of the file.
 const PRESETS: [(&str, &str); 3] = [
     ("epyc-9654", include_str!("../../machines/epyc-9654.toml")),
     ("cascade-lake", include_str!("../../machines/cascade-lake.toml")),
@@ -227,29 +231,30 @@ const PRESETS: [(&str, &str); 3] = [
 ];
 
 impl Machine {
-    /// The names of the machines that come with the simulator.
+    /// Returns the names of the machines that come with the simulator.
     pub fn presets() -> impl Iterator<Item = &'static str> {
         PRESETS.iter().map(|(name, _)| *name)
     }
 
-    /// The machine with this name among those that come with the simulator.
+    /// Returns the machine with this name, if it comes with the simulator.
     pub fn preset(name: &str) -> Option<Machine> {
         Machine::preset_text(name)
             .map(|text| Machine::parse(text).expect("the tests read all presets"))
     }
 
-    /// The file of a machine that comes with the simulator: a start for one's own.
+    /// Returns the file of a machine that comes with the simulator, as a start for a user's own
+    /// file.
     pub fn preset_text(name: &str) -> Option<&'static str> {
         PRESETS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
     }
 
-    /// The machine as a file, with everything that it may have inherited.
+    /// Returns the machine as the text of a file, including all inherited parts.
     pub fn to_toml(&self) -> String {
         Given::of(self).to_toml()
     }
 
-    /// The file of a machine whose CPUs sit like this and that has everything else from a base, one
-    /// of [`presets`](Machine::presets) or a file.
+    /// Returns the file of a machine with these CPU places. Everything else comes from a base,
+    /// which is one of [`presets`](Machine::presets) or a file.
     pub fn places_to_toml(name: &str, topology: &Topology, base: &str) -> String {
         Given::places_of(name, topology, base).to_toml()
     }
@@ -267,7 +272,7 @@ mod tests {
         assert_eq!(cpus, [384, 96, 120]);
     }
 
-    /// What a machine does not have of its own is assumed, and nothing was fitted to it.
+    /// Numbers that a preset inherits are assumptions, and not fitted.
     #[test]
     fn presets_say_whose_prices_they_have() {
         let epyc = Machine::preset("epyc-9654").expect("a preset");

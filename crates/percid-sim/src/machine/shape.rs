@@ -1,4 +1,4 @@
-//! Regular topologies, of which the counts say everything.
+//! Regular topologies, which counts describe completely.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use crate::topology::{Place, Topology};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Shape {
     pub(super) sockets: u32,
-    /// Which divide a socket's last-level caches evenly.
+    /// Number of nodes per socket; it divides the number of last-level caches per socket.
     pub(super) nodes_per_socket: u32,
     pub(super) l3s_per_socket: u32,
     pub(super) cores_per_l3: u32,
@@ -20,9 +20,9 @@ pub(super) struct Shape {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Numbering {
-    /// First one hardware thread of every core, then the next of every core.
+    /// One hardware thread of every core first, then the next one of every core.
     CoresFirst,
-    /// The hardware threads of a core follow each other.
+    /// The hardware threads of a core have adjacent numbers.
     SiblingsAdjacent,
 }
 
@@ -35,7 +35,7 @@ impl Shape {
         self.cores() * self.threads_per_core
     }
 
-    /// Where each CPU sits.
+    /// Returns the topology with the place of each CPU.
     pub(super) fn topology(&self) -> Topology {
         let core_of = |cpu: u32| match self.numbering {
             Numbering::CoresFirst => cpu % self.cores(),
@@ -50,7 +50,7 @@ impl Shape {
         Topology::new((0..self.cpus()).map(place).collect())
     }
 
-    /// What is wrong with it: the field, and what was expected.
+    /// Returns the first error of the shape: the field, and the expected value.
     pub(super) fn fault(&self, most_cpus: u64) -> Option<(&'static str, String)> {
         let counts = [
             ("sockets", self.sockets),
@@ -73,7 +73,7 @@ impl Shape {
         (!is_even).then(|| ("nodes_per_socket", expected()))
     }
 
-    /// The shape of a topology, if it is regular and numbered like one.
+    /// Returns the shape of a topology, if the topology and its numbering are regular.
     pub(super) fn of(topology: &Topology) -> Option<Shape> {
         let share = |many: u32, few: u32| {
             (few > 0 && many > 0 && many.is_multiple_of(few)).then(|| many / few)
@@ -90,7 +90,7 @@ impl Shape {
         let numberings = [Numbering::CoresFirst, Numbering::SiblingsAdjacent];
         let shapes = numberings.map(|numbering| Shape { numbering, ..shape });
         let fits = |shape: &Shape| {
-            // Nodes that do not divide the caches have no shape.
+            // Rejects node counts that do not divide the cache counts.
             shape.fault(u64::from(u32::MAX)).is_none()
                 && shape.topology().places() == topology.places()
         };

@@ -1,4 +1,4 @@
-//! Policies beside each other: the same machine, workload and seeds for each.
+//! Comparison of mask policies: each runs with the same machine, workload and seeds.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
@@ -15,72 +15,74 @@ use crate::file::Error;
 use crate::machine::Machine;
 use crate::run_control::RunControl;
 
-/// What to compare.
+/// A comparison to simulate.
 #[derive(Debug)]
 pub struct Comparison<'a> {
     /// The machine.
     pub machine: &'a Machine,
-    /// The workload, with all numbers set that are not swept.
+    /// The workload, with all numbers set except the swept ones.
     pub workload: &'a Workload,
-    /// Numbers of both that take several values; every combination is simulated.
+    /// Numbers of machine or workload that take several values. Every combination is simulated.
     pub sweeps: &'a [(String, Vec<f64>)],
     /// The policies.
     pub policies: &'a [MaskPolicy],
-    /// How many runs of each, with seeds that follow each other.
+    /// Number of runs of each policy and combination, with consecutive seeds.
     pub seeds: u64,
     /// The first seed.
     pub seed: u64,
 }
 
-/// What one policy did with one combination of numbers: means of the runs, if nothing else is said.
+/// The results of one policy with one combination of numbers: means over the runs, unless a field
+/// states otherwise.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
     /// The swept numbers.
     pub parameters: BTreeMap<String, f64>,
     /// The policy.
     pub policy: MaskPolicy,
-    /// How many runs.
+    /// Number of runs.
     pub runs: u64,
-    /// How many CPUs.
+    /// Number of CPUs.
     pub cpus: u32,
-    /// Work done at a time, in CPUs that run beside a busy sibling.
+    /// Work done per unit of time, in CPUs that run beside a busy sibling.
     pub throughput: f64,
-    /// The same in the run where it was least.
+    /// Throughput of the run in which it was lowest.
     pub throughput_min: f64,
-    /// The same in the run where it was most.
+    /// Throughput of the run in which it was highest.
     pub throughput_max: f64,
-    /// How much more that is than with the first policy of the same combination, from 0 on; none
-    /// for the first policy itself.
+    /// Relative increase of the throughput over the first policy of the same combination: 0 is no
+    /// gain. `None` for the first policy itself.
     pub gain: Option<f64>,
-    /// The scheduler's share of the CPU time that is not idle or a kernel thread's.
+    /// The scheduler's share of the CPU time, without idle time and kernel threads.
     pub scheduler_share: f64,
-    /// The share of the time of all CPUs that is idle or a kernel thread's.
+    /// Share of the time of all CPUs that is idle or in kernel threads.
     pub away_share: f64,
-    /// Latency of a switch's accesses to the mask, in cycles; none if there was none.
+    /// Latency of a switch's accesses to the mask, in cycles; `None` if there was no access.
     pub latency: Option<f64>,
-    /// Of those that missed the last-level cache.
+    /// Latency of those accesses that missed the last-level cache.
     pub miss_latency: Option<f64>,
-    /// Of those of switches to another address space.
+    /// Latency of the accesses in switches to another address space.
     pub across_latency: Option<f64>,
-    /// Times a second that a mask's line moved, or that others' copies of it were invalidated.
+    /// Number of times per second that a mask's line moved, or that copies of other CPUs were
+    /// invalidated.
     pub transfers_per_second: f64,
-    /// CPUs that were waiting for a mask's line at a time.
+    /// Number of CPUs that were waiting for a mask's line at a time.
     pub waiting_cpus: f64,
-    /// Turns of threads of all runs.
+    /// Number of threads' turns, summed over all runs.
     pub turns: u64,
-    /// Switches of all runs.
+    /// Number of switches, summed over all runs.
     pub switches: u64,
-    /// Switches among these to another address space.
+    /// Number of these switches that led to another address space.
     pub switches_across: u64,
-    /// How often page tables were loaded in all runs.
+    /// Number of loads of page tables, summed over all runs.
     pub reloads: u64,
-    /// Flushes of all runs.
+    /// Number of flushes, summed over all runs.
     pub flushes: u64,
-    /// Interrupts that these sent.
+    /// Number of interrupts that the flushes sent.
     pub interrupts: u64,
-    /// Those among them to CPUs that did not run the process.
+    /// Number of these interrupts to CPUs that did not run the process.
     pub needless_interrupts: u64,
-    /// Bits that were cleared in all runs.
+    /// Number of bits that were cleared, summed over all runs.
     pub cleared: u64,
     /// Simulated time of all runs, in seconds.
     pub seconds: f64,
@@ -89,18 +91,18 @@ pub struct Row {
 type Combination = (BTreeMap<String, f64>, Parameters);
 
 impl Comparison<'_> {
-    /// How many runs there will be.
+    /// Returns the number of runs.
     pub fn runs(&self) -> u64 {
         let combinations: u64 = self.sweeps.iter().map(|(_, values)| values.len() as u64).product();
         combinations * self.policies.len() as u64 * self.seeds
     }
 
-    /// Simulates everything on all CPUs of this machine. The rows do not depend on how many these
-    /// are. Rows of which no run was over when it was stopped are left out.
+    /// Simulates all runs on all CPUs of this machine. The rows do not depend on the number of
+    /// CPUs. Rows without any completed run when the simulation was stopped are left out.
     ///
     /// # Errors
     ///
-    /// A number that cannot be in one of the combinations.
+    /// Returns an error if a number is not allowed in one of the combinations.
     pub fn simulate(&self, progress: &RunControl) -> Result<Vec<Row>, Error> {
         let combinations = self.combinations()?;
         let cases: Vec<(&Combination, MaskPolicy)> = combinations
@@ -151,7 +153,7 @@ impl Comparison<'_> {
     }
 }
 
-/// Fills in the gains over the first policy.
+/// Sets the gains over the first policy.
 fn compare(rows: &mut [Row], first: Option<MaskPolicy>) {
     for rows in rows.chunk_by_mut(|one, other| one.parameters == other.parameters) {
         let Some((base, others)) = rows.split_first_mut() else { continue };
@@ -166,7 +168,7 @@ fn compare(rows: &mut [Row], first: Option<MaskPolicy>) {
 fn summary(parameters: BTreeMap<String, f64>, policy: MaskPolicy, runs: &[Outcome]) -> Option<Row> {
     let mean =
         |figure: fn(&Outcome) -> f64| runs.iter().map(figure).sum::<f64>() / runs.len() as f64;
-    // Of the runs that have it: a run without such an access says nothing about its latency.
+    // Averages over the runs that have the value: a run without such an access has no latency.
     let of_some = |figure: fn(&Outcome) -> Option<f64>| {
         let some: Vec<f64> = runs.iter().filter_map(figure).collect();
         (!some.is_empty()).then(|| some.iter().sum::<f64>() / some.len() as f64)

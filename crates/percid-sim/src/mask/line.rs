@@ -1,5 +1,5 @@
-//! One cache line under a protocol that invalidates: at most one modified copy, or any number of
-//! clean ones.
+//! One cache line under an invalidation protocol: either one modified copy, or any number of clean
+//! ones.
 
 use std::collections::VecDeque;
 
@@ -9,43 +9,43 @@ use super::parameters::{Arbitration, Parameters};
 use super::policy::Cycles;
 use crate::topology::{Cpu, Reach, Topology};
 
-/// What a CPU wants of the line.
+/// A CPU's access to the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Access {
-    /// Read it.
+    /// A read.
     Load,
-    /// Read and write it by a locked instruction, for which the core must own it.
+    /// A read and write by a locked instruction, for which the core must own the line.
     Modify,
 }
 
-/// Where an access found the line, from near to far.
+/// The place where an access found the line, from near to far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Source {
     /// In the own core, in a state that allows the access.
     Core,
-    /// Clean in the own last-level cache; for a modification, other cores behind it had copies.
+    /// Clean in the own last-level cache. For a modification, other cores behind it had copies.
     Cache,
     /// Modified by another core behind the same last-level cache.
     ModifiedInCache,
-    /// Clean in another cache of the socket; for a modification, other caches of it had copies.
+    /// Clean in another cache of the socket. For a modification, other caches of it had copies.
     Socket,
     /// Modified behind another cache of the socket.
     ModifiedInSocket,
-    /// Clean outside the socket; for a modification, other sockets had copies.
+    /// Clean outside the socket. For a modification, other sockets had copies.
     Machine,
     /// Modified in another socket.
     ModifiedInMachine,
 }
 
 impl Source {
-    /// The caches up to the last level did not have the line, or not in a state that allows the
-    /// access.
+    /// Returns `true` if the caches up to the last level did not have the line in a state that
+    /// allows the access.
     pub(super) fn is_miss(self) -> bool {
         !matches!(self, Source::Core | Source::Cache | Source::ModifiedInCache)
     }
 
-    /// Another core had modified the line.
+    /// Returns `true` if another core had modified the line.
     pub(super) fn is_modified(self) -> bool {
         matches!(
             self,
@@ -54,14 +54,14 @@ impl Source {
     }
 }
 
-/// An access that was let through.
+/// An access that has been granted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Grant {
     pub(super) cpu: Cpu,
     pub(super) source: Source,
-    /// When the CPU has what it wanted.
+    /// Time at which the access is complete.
     pub(super) done: Cycles,
-    /// For how long no other CPU can have the line; 0 for reading a clean copy.
+    /// Time for which no other CPU can have the line; 0 for reading a clean copy.
     pub(super) occupied: Cycles,
 }
 
@@ -73,16 +73,17 @@ pub(super) struct Line {
     arbitration: Arbitration,
     /// The CPU whose core has the only copy, modified.
     owner: Option<Cpu>,
-    /// For each core whether it has a copy.
+    /// For each core, `true` if it has a copy.
     cores: Vec<bool>,
-    /// For each last-level cache since when it has a copy, or when the one on its way will arrive.
+    /// For each last-level cache, the time since it has a copy, or the arrival time of a copy in
+    /// transit.
     caches: Vec<Option<Cycles>>,
     /// The socket of each last-level cache.
     socket_of: Vec<u32>,
-    /// The CPU that modified it last.
+    /// The CPU that modified the line last.
     last: Cpu,
-    /// For each core whether it had a copy before the last modification, which it could read until
-    /// the invalidation reached it.
+    /// For each core, `true` if it had a copy before the last modification. It could read this copy
+    /// until the invalidation arrived.
     former: Vec<bool>,
     invalidated: Cycles,
     busy_until: Cycles,
@@ -110,7 +111,7 @@ impl Latencies {
 }
 
 impl Line {
-    /// A line that no cache has.
+    /// Creates a line that no cache has.
     pub(super) fn new(parameters: &Parameters) -> Line {
         let topology = &parameters.topology;
         let cores = topology.cores() as usize;
@@ -140,7 +141,8 @@ impl Line {
         }
     }
 
-    /// Reads the core's own copy, or puts the access at the end of the queue.
+    /// Reads the core's former copy if the invalidation has not reached it yet, otherwise appends
+    /// the access to the queue.
     pub(super) fn request(&mut self, now: Cycles, cpu: Cpu, access: Access) -> Option<Grant> {
         let core = self.topology.place(cpu).core as usize;
         if access == Access::Load && now < self.invalidated && self.former[core] {
@@ -151,8 +153,8 @@ impl Line {
         None
     }
 
-    /// Lets the next access through, if there is one and the line is not moving. To be called until
-    /// it says no, whenever something was requested or a grant is done.
+    /// Grants the next access, if there is one and the line is not in transit. The caller repeats
+    /// it until it returns `None`, after each request and when a grant is done.
     pub(super) fn grant(&mut self, now: Cycles) -> Option<Grant> {
         if self.busy_until > now && self.arbitration != Arbitration::Unqueued {
             return None;
@@ -190,7 +192,7 @@ impl Line {
         }
     }
 
-    /// From where a clean copy comes.
+    /// Returns the source of a clean copy.
     fn nearest_copy(&self, cpu: Cpu) -> Source {
         let place = self.topology.place(cpu);
         match () {
@@ -201,8 +203,8 @@ impl Line {
         }
     }
 
-    /// How far the invalidation of clean copies reaches. Without a copy in the own cache, the line
-    /// comes from outside.
+    /// Returns the farthest place that the invalidation of clean copies reaches. Without a copy in
+    /// the own cache, the line comes from outside.
     fn farthest_copy(&self, cpu: Cpu) -> Source {
         let place = self.topology.place(cpu);
         let in_cache = self.caches[place.l3 as usize].is_some();
@@ -223,7 +225,7 @@ impl Line {
         }
     }
 
-    /// The last-level caches that have a copy, each with its socket.
+    /// Returns the last-level caches that have a copy, each with its socket.
     fn copies(&self) -> impl Iterator<Item = (u32, u32)> {
         let all = (0..).zip(self.caches.iter().zip(&self.socket_of));
         all.filter_map(|(cache, (copy, socket))| copy.map(|_| (cache, *socket)))
@@ -236,7 +238,7 @@ impl Line {
             return Grant { cpu, source, done: arrives, occupied: 0 };
         }
         if source.is_modified() {
-            // The modified copy is written back on the way, and stays as a clean one.
+            // The modified copy is written back in transit, and stays as a clean one.
             self.owner = None;
         }
         self.cores[place.core as usize] = true;
@@ -250,7 +252,7 @@ impl Line {
         let moved = if source == Source::Core { 0 } else { self.latencies.of(source) };
         let occupied = moved + self.latencies.locked;
         let done = now + occupied;
-        // The invalidation takes one way to the others, and its acknowledgement the other way back.
+        // The invalidation takes one half of the time, and its acknowledgement the other half.
         self.invalidated = now + moved / 2;
         std::mem::swap(&mut self.cores, &mut self.former);
         self.cores.fill(false);
@@ -272,7 +274,7 @@ mod tests {
     const L3: Cycles = 43;
     const L1: Cycles = 4;
 
-    /// Serves one access alone, `now` being late enough for the last one to be done.
+    /// Performs one access alone. `now` must be late enough for the previous access to be done.
     fn alone(line: &mut Line, now: Cycles, cpu: Cpu, access: Access) -> (Source, Cycles) {
         line.request(now, cpu, access);
         let grant = line.grant(now).expect("a free line");
@@ -348,7 +350,7 @@ mod tests {
         assert_eq!(line.grant(0).map(|grant| grant.done), Some(REMOTE));
     }
 
-    /// The CPUs in the order in which their modifications, requested together, were served.
+    /// Returns the CPUs in the order in which their simultaneous modifications were granted.
     fn served(arbitration: Arbitration, requested: &[Cpu]) -> Vec<Cpu> {
         let mut line = Line::new(&Parameters { arbitration, ..Parameters::default() });
         for cpu in requested {

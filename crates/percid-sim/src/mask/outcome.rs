@@ -1,4 +1,4 @@
-//! What a simulation measures.
+//! The results of a simulation.
 
 use serde::Serialize;
 
@@ -7,28 +7,29 @@ use super::line::Source;
 use super::parameters::Parameters;
 use super::policy::{Cycles, MaskPolicy};
 
-/// Loads below this many cycles were no samples: the usual threshold of `perf mem` and `perf c2c`.
+/// Minimum latency of a sampled load, in cycles: the usual threshold of `perf mem` and `perf c2c`.
 const SAMPLE_THRESHOLD: Cycles = 30;
 
-/// The result of one simulation. Latencies are in cycles and cover the accesses to the mask that
-/// switches make; there is none if no access was of the kind.
+/// The result of one simulation. Latencies are in cycles and cover the switches' accesses to the
+/// mask. They are `None` if there was no access of the kind.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outcome {
-    /// What the CPUs did with their bits.
+    /// The policy of the simulation.
     pub policy: MaskPolicy,
-    /// How many CPUs ran the program.
+    /// Number of CPUs that ran the program.
     pub cpus: u32,
-    /// The simulated time that was measured, in seconds.
+    /// Measured simulated time, in seconds.
     pub seconds: f64,
-    /// Turns that ended in that time.
+    /// Number of turns that ended in that time.
     pub turns: u64,
-    /// Switches to another thread, or to the same one after the CPU was idle or in a kernel thread.
+    /// Number of switches to another thread, or to the same one after the CPU was idle or in a
+    /// kernel thread.
     pub switches: u64,
-    /// Switches among these to another address space than the one whose page tables were loaded.
+    /// Number of these switches to an address space whose page tables were not loaded.
     pub switches_across: u64,
-    /// How often page tables were loaded.
+    /// Number of loads of page tables.
     pub reloads: u64,
-    /// Mean latency of the accesses that missed the last-level cache: the figure that is compared.
+    /// Mean latency of the accesses that missed the last-level cache: the value that is compared.
     pub miss_latency: Option<f64>,
     /// Mean latency of the accesses that found the line modified by another core.
     pub modified_latency: Option<f64>,
@@ -36,35 +37,35 @@ pub struct Outcome {
     pub slow_latency: Option<f64>,
     /// Mean latency of all accesses.
     pub latency: Option<f64>,
-    /// Mean latency of those of switches to another address space.
+    /// Mean latency of the accesses in switches to another address space.
     pub across_latency: Option<f64>,
     /// The scheduler's share of the program's CPU time, from 0 to 1.
     pub scheduler_share: f64,
-    /// Work done in each cycle, in CPUs that run beside a busy sibling.
+    /// Work done per cycle, in CPUs that run beside a busy sibling.
     pub throughput: f64,
-    /// The share of the CPUs' time that was idle or in kernel threads.
+    /// Share of the CPUs' time that was idle or in kernel threads.
     pub away_share: f64,
-    /// Times a second that a mask's line was fetched from a core that had modified it, or that a
-    /// modification invalidated others' copies.
+    /// Number of transfers of a mask's line per second: fetches from a core that had modified it,
+    /// and modifications that invalidated copies of other cores.
     pub transfers_per_second: f64,
-    /// The share of time in which a mask's line was on its way from one owner to the next, summed
-    /// over the masks.
+    /// Share of time in which a mask's line was in transit from one owner to the next, summed over
+    /// the masks.
     pub line_busy: f64,
-    /// CPUs that were waiting for a mask's line, on average, those being served included.
+    /// Average number of CPUs that were waiting for a mask's line or being served.
     pub waiting_cpus: f64,
-    /// Accesses of switches by where they found the line.
+    /// Number of the switches' accesses for each place where they found the line.
     pub sources: Vec<(Source, u64)>,
-    /// Flushes of translations.
+    /// Number of flushes of translations.
     pub flushes: u64,
-    /// Interrupts that flushes sent.
+    /// Number of interrupts that flushes sent.
     pub interrupts: u64,
-    /// Those among them to CPUs that did not run the process.
+    /// Number of these interrupts to CPUs that did not run the process.
     pub needless_interrupts: u64,
-    /// Bits that were cleared.
+    /// Number of bits that were cleared.
     pub cleared: u64,
 }
 
-/// Sums and counts.
+/// Sum and count of latencies.
 #[derive(Debug, Clone, Copy, Default)]
 struct Mean {
     sum: Cycles,
@@ -95,15 +96,15 @@ const SOURCES: [Source; 7] = [
 /// The sums and counts of a simulation.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
-    /// Since when they are counted.
+    /// Start of the counted time.
     pub(super) since: Cycles,
     pub(super) turns: u64,
     pub(super) switches: u64,
     pub(super) switches_across: u64,
     pub(super) reloads: u64,
-    /// CPU time in the scheduler, with the mask.
+    /// CPU time in the scheduler, including accesses to the mask.
     pub(super) scheduler: Cycles,
-    /// CPU time in the program and in the scheduler for it.
+    /// CPU time in the program, and in the scheduler on its behalf.
     pub(super) present: Cycles,
     pub(super) work: f64,
     pub(super) flushes: u64,
@@ -126,7 +127,7 @@ impl Counters {
         Counters { since: now, ..Counters::default() }
     }
 
-    /// Any access to the line.
+    /// Counts an access to a line.
     pub(super) fn access(&mut self, grant: &Grant, requested: Cycles) {
         self.waiting += grant.done - requested;
         self.occupied += grant.occupied;
@@ -134,7 +135,7 @@ impl Counters {
         self.transfers += u64::from(moves);
     }
 
-    /// An access that a switch makes, to another address space or not.
+    /// Counts an access of a switch; `across` if it leads to another address space.
     pub(super) fn sample(&mut self, grant: &Grant, requested: Cycles, across: bool) {
         let latency = grant.done - requested;
         self.all.add(latency);

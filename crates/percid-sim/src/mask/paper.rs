@@ -1,4 +1,4 @@
-//! The published figures against simulated ones, and what each assumption contributes.
+//! Comparison of the published values with simulated ones, and the contribution of each assumption.
 
 use std::sync::atomic::AtomicBool;
 
@@ -14,41 +14,41 @@ use crate::published;
 use crate::random::Random;
 use crate::topology::{Place, Reach, Topology};
 
-/// Runs of which the published figures are means, to keep chance below the differences that matter:
-/// a run's gain varies by a quarter of a percent point.
+/// Number of runs over which each value is averaged. It keeps chance below the relevant
+/// differences: a run's gain varies by a quarter of a percentage point.
 const RUNS: usize = 4;
 
-/// Turns for each CPU in the simulations of other parameters, which are many and run once.
+/// Turns per CPU in the simulations of other parameters, which are many and run once.
 const TURNS_OF_OTHERS: u32 = 300;
 
-/// A published figure and the simulated one.
+/// A published value and the simulated one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
-    /// What it is, with its unit.
+    /// Name and unit of the value.
     pub metric: &'static str,
     /// `before`, `after`, or `gain` from one to the other.
     pub when: &'static str,
-    /// The simulated figure; none if the model does not have it.
+    /// The simulated value; `None` if the model does not have it.
     pub model: Option<f64>,
-    /// The published range; one figure twice if there is only one.
+    /// The published range; the same value twice if there is only one.
     pub published: [f64; 2],
-    /// How far the model is from the nearest published figure, in percent of that; 0 within the
+    /// Deviation of the model from the nearest published value, in percent of that; 0 within the
     /// range.
     pub error_percent: Option<f64>,
-    /// The range that counts as reproduced; none for figures that the model is not asked for.
+    /// The range that counts as reproduced; `None` for values that the model need not reproduce.
     pub accepted: Option<[f64; 2]>,
-    /// Whether the model is in that range.
+    /// `true` if the model is in that range.
     pub within: Option<bool>,
-    /// What to know about it.
+    /// A remark about the value.
     pub note: &'static str,
 }
 
-/// The figures that an assumption may change.
+/// The values that an assumption may change.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Figures {
-    /// Latency before, in cycles.
+    /// Latency before, in cycles; `None` if no access missed.
     pub latency_before: Option<f64>,
-    /// Latency after, in cycles; none if no access missed.
+    /// Latency after, in cycles; `None` if no access missed.
     pub latency_after: Option<f64>,
     /// The scheduler's share of cycles before, in percent.
     pub share_before: f64,
@@ -58,40 +58,40 @@ pub struct Figures {
     pub gain: f64,
 }
 
-/// An assumption, and the figures without it.
+/// An assumption, and the values without it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Assumption {
-    /// What is assumed.
+    /// The assumption.
     pub name: &'static str,
-    /// What was assumed instead.
+    /// The assumption that replaced it.
     pub what_if: &'static str,
-    /// The figures then. Nothing is fitted again.
+    /// The values with the replacement. Nothing is fitted again.
     pub figures: Figures,
-    /// Their difference from the figures of the model.
+    /// Their difference from the values of the model.
     pub change: Figures,
 }
 
-/// The whole comparison.
+/// The complete comparison.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Paper {
-    /// The seed it was simulated with.
+    /// The seed of the simulations.
     pub seed: u64,
-    /// Published against simulated, figure by figure.
+    /// The published values beside the simulated ones.
     pub rows: Vec<Row>,
     /// The gain in throughput by testing first, in percent.
     pub gain_percent: f64,
-    /// All policies on the published run.
+    /// Outcomes of all policies on the published run.
     pub ways: Vec<Outcome>,
-    /// The same with two processes, if every tenth switch leads to the other one: a branch that the
-    /// published change left alone, and what leaving lazily is for.
+    /// Outcomes of all policies with two processes, if every tenth switch leads to the other one.
+    /// The published change does not affect that branch; lazy leaving does.
     pub ways_among_processes: Vec<Outcome>,
-    /// What each assumption contributes.
+    /// The contribution of each assumption.
     pub assumptions: Vec<Assumption>,
     /// The parameters with their origins.
     pub parameters: Vec<Parameter>,
 }
 
-/// Simulates the published run and everything that it is compared with. Takes one to two seconds.
+/// Simulates the published run and its variants. Takes one to two seconds.
 pub fn paper(seed: u64) -> Paper {
     let (machine, workload) = published_run();
     let parameters = Parameters::default();
@@ -117,13 +117,13 @@ fn all_ways(parameters: &Parameters, seed: u64) -> Vec<Outcome> {
     MaskPolicy::ALL.map(|policy| run(parameters, policy, seed)).into()
 }
 
-/// The same program on different numbers of CPUs, for a plot.
+/// Simulates the program on different numbers of CPUs, for a plot.
 pub fn sweep(parameters: &Parameters, policy: MaskPolicy, cpus: &[u32], seed: u64) -> Vec<Outcome> {
     cpus.iter().map(|&cpus| run(&parameters.on(cpus), policy, seed)).collect()
 }
 
-/// The figures of the published run with these numbers, before and after the published change: what
-/// a fit compares.
+/// Returns the values of the published run with these numbers, before and after the published
+/// change. A fit compares them with the published values.
 pub fn figures(parameters: &Parameters, seed: u64) -> Figures {
     Runs::simulate(parameters, MaskPolicy::TestFirst, RUNS, seed).figures(MISSES)
 }
@@ -137,7 +137,7 @@ type Latency = fn(&Outcome) -> Option<f64>;
 
 const MISSES: Latency = |outcome| outcome.miss_latency;
 
-/// Runs that differ only in chance.
+/// Runs with the same parameters and different seeds.
 struct Runs {
     before: Vec<Outcome>,
     after: Vec<Outcome>,
@@ -164,7 +164,7 @@ impl Runs {
         }
     }
 
-    /// Of the best run over the best run.
+    /// Returns the gain of the best run after over the best run before.
     fn peak_gain(&self) -> f64 {
         let best = |outcomes: &[Outcome]| {
             outcomes.iter().map(|outcome| outcome.throughput).fold(0.0, f64::max)
@@ -177,7 +177,7 @@ fn mean(runs: &[Outcome], figure: fn(&Outcome) -> f64) -> f64 {
     runs.iter().map(figure).sum::<f64>() / runs.len() as f64
 }
 
-/// None if a run has no such access.
+/// Returns the mean latency of the runs; `None` if a run has no such access.
 fn mean_latency(runs: &[Outcome], latency: Latency) -> Option<f64> {
     let sum: Option<f64> = runs.iter().map(latency).sum();
     Some(sum? / runs.len() as f64)
@@ -279,7 +279,7 @@ impl Row {
     }
 }
 
-/// The latency by other definitions, from the same simulations.
+/// Returns the latency by other definitions, from the same simulations.
 fn what_is_sampled(runs: &Runs, base: &Figures) -> Vec<Assumption> {
     let by = |what_if, latency| {
         let name = "the published latency is that of accesses which missed the socket's caches";
@@ -300,7 +300,7 @@ struct WhatIf {
     after: MaskPolicy,
 }
 
-/// An assumption about numbers: the policies are the published ones.
+/// Creates an assumption about numbers, with the policies of the published change.
 const fn what_if(name: &'static str, what_if: &'static str, change: fn(&mut Parameters)) -> WhatIf {
     WhatIf { name, what_if, change, after: MaskPolicy::TestFirst }
 }
@@ -314,12 +314,13 @@ impl WhatIf {
     }
 }
 
-/// A contended transfer on machines of that class: the middle of 250 to 330 cycles.
+/// Sets the contended transfer to the middle of 250 to 330 cycles, the range of machines of that
+/// class.
 fn shorten_transfers(parameters: &mut Parameters) {
     parameters.other_socket_ns = 290.0 / parameters.clock_ghz;
 }
 
-/// The same, with the program's times shortened so that the line is as busy as before.
+/// Shortens transfers, and the program's times so that the line is as busy as before.
 fn shorten_transfers_and_times(parameters: &mut Parameters) {
     let before = mean_transfer_ns(parameters);
     shorten_transfers(parameters);
@@ -328,7 +329,7 @@ fn shorten_transfers_and_times(parameters: &mut Parameters) {
     parameters.scheduler_us *= ratio;
 }
 
-/// How long a modification takes, on average over all ways from one CPU to another.
+/// Returns the mean duration of a modification, over all pairs of CPUs.
 fn mean_transfer_ns(parameters: &Parameters) -> f64 {
     let topology = &parameters.topology;
     let latency = |other| match topology.reach(0, other) {
@@ -341,14 +342,14 @@ fn mean_transfer_ns(parameters: &Parameters) -> f64 {
     parameters.locked_ns + (1..topology.cpus()).map(latency).sum::<f64>() / others
 }
 
-/// All cores behind one cache.
+/// Places all cores behind one cache.
 fn one_socket(parameters: &mut Parameters) {
     let topology = &parameters.topology;
     let together = |cpu| Place { l3: 0, socket: 0, node: 0, ..topology.place(cpu) };
     parameters.topology = Topology::new((0..topology.cpus()).map(together).collect());
 }
 
-/// As many threads in two processes, and every tenth switch leads to the other one.
+/// Divides the threads between two processes; every tenth switch leads to the other process.
 fn two_processes(parameters: &mut Parameters) {
     parameters.processes = 2;
     parameters.threads /= 2;

@@ -1,4 +1,4 @@
-//! The numbers of the model: those of a machine and of a workload together.
+//! The numbers of the model, from a machine and a workload.
 
 use serde::Serialize;
 
@@ -8,87 +8,89 @@ use crate::file::Error;
 use crate::machine::{Machine, Parameter};
 use crate::topology::{Cpu, Topology};
 
-/// Which CPU gets the line next.
+/// The rule by which CPUs get the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Arbitration {
-    /// In the order of arrival, as a home agent with one queue for each line does it.
+    /// In the order of arrival, like a home agent with one queue for each line.
     InOrder,
-    /// The CPU nearest to the last owner, the oldest request among equals: as if caches passed the
-    /// line around among their own cores before they let it go.
+    /// The CPU nearest to the last owner first, and the oldest request among equals: as if caches
+    /// passed the line among their own cores first.
     NearestFirst,
-    /// All at once: each pays its own transfer and waits for no other. No hardware can do it; it
-    /// takes the queue out of the model.
+    /// All at once: each access takes its own transfer and waits for no other. No hardware can do
+    /// so; it removes the queue from the model.
     Unqueued,
 }
 
-/// More threads than Linux can number.
+/// Maximum number of threads: more than Linux can number.
 const MOST_THREADS: u64 = 1 << 22;
 
-/// The latencies that the model takes from the machine's file.
+/// Latencies that the model takes from the machine's file.
 const LATENCIES: [&str; 3] = ["same_l3_ns", "same_socket_ns", "other_socket_ns"];
 
-/// The machine and the program. The default is the published run.
+/// The numbers of the machine and of the program. The default is the published run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parameters {
-    /// The CPUs that are used.
+    /// The topology of the CPUs that are used.
     pub topology: Topology,
-    /// Clock rate in GHz, which turns nanoseconds into cycles.
+    /// Clock rate in GHz, which converts nanoseconds to cycles.
     pub clock_ghz: f64,
-    /// A load from the own core's cache, in cycles.
+    /// Latency of a load from the own core's cache, in cycles.
     pub core_cycles: f64,
-    /// Fetching a line from behind the same last-level cache, in nanoseconds.
+    /// Time to fetch a line from behind the same last-level cache, in nanoseconds.
     pub same_l3_ns: f64,
-    /// Fetching a line from another cache of the socket or invalidating it there, in nanoseconds.
+    /// Time to fetch a line from another cache of the socket or to invalidate it there, in
+    /// nanoseconds.
     pub same_socket_ns: f64,
-    /// Fetching a line from another socket or invalidating it there, in nanoseconds.
+    /// Time to fetch a line from another socket or to invalidate it there, in nanoseconds.
     pub other_socket_ns: f64,
-    /// A locked instruction on a line that the core owns, in nanoseconds.
+    /// Time of a locked instruction on a line that the core owns, in nanoseconds.
     pub locked_ns: f64,
-    /// Loading another address space's page tables, or the own ones again after a flush was
-    /// missed, in nanoseconds.
+    /// Time to load another address space's page tables, or the own ones again after a missed
+    /// flush, in nanoseconds.
     pub reload_ns: f64,
-    /// Which CPU gets the line next.
+    /// The rule by which CPUs get the line.
     pub arbitration: Arbitration,
-    /// Processes, each with a mask.
+    /// Number of processes, each with a mask.
     pub processes: u32,
-    /// Threads of each.
+    /// Number of threads of each process.
     pub threads: u32,
     /// Mean work of a turn, in microseconds of a hardware thread whose sibling is busy too.
     pub work_us: f64,
-    /// How the work varies.
+    /// Distribution of the work.
     pub work_spread: Spread,
-    /// The scheduler's part of a switch without the mask, in the same microseconds.
+    /// The scheduler's part of a switch without the mask, in microseconds of such a hardware
+    /// thread.
     pub scheduler_us: f64,
-    /// How many times faster a hardware thread runs while its siblings wait. 1: no slowdown by
+    /// Speed of a hardware thread while its siblings wait, relative to normal. 1: no slowdown by
     /// sharing; 2: a core of two does no more with two threads than with one.
     pub alone_speed: f64,
-    /// The share of switches that prefer a thread of another process; without it who waits longest
-    /// is next.
+    /// Share of switches that prefer a thread of another process. If `None`, the thread that has
+    /// waited longest is next.
     pub other_space_share: Option<f64>,
-    /// The share of turns after which the thread sleeps.
+    /// Share of turns after which the thread sleeps.
     pub sleep_share: f64,
     /// Mean sleep, in microseconds.
     pub sleep_us: f64,
-    /// The share of turns after which a kernel thread runs.
+    /// Share of turns after which a kernel thread runs.
     pub kernel_share: f64,
-    /// How long it runs on average, in microseconds.
+    /// Mean run time of the kernel thread, in microseconds.
     pub kernel_us: f64,
-    /// Turns of the program for each flush of translations (an unmapping, a change of protection).
+    /// Number of turns per flush of translations (an unmapping, a change of protection).
     pub turns_per_flush: f64,
-    /// The shortest time between two trimmings, in milliseconds; only
-    /// [`TrimRarely`](super::MaskPolicy::TrimRarely) looks at it.
+    /// Minimum time between two trimmings, in milliseconds; only
+    /// [`TrimRarely`](super::MaskPolicy::TrimRarely) uses it.
     pub trim_interval_ms: f64,
-    /// Turns for each CPU that are measured, after a fifth as many that are not.
+    /// Number of measured turns per CPU, after a fifth as many that are not measured.
     pub turns_per_cpu: u32,
 }
 
-/// The machine of the published run among those that come with the simulator.
+/// Name of the machine of the published run; it comes with the simulator.
 pub const PUBLISHED_MACHINE: &str = "ivy-bridge-ex";
-/// Its workload.
+/// Name of the workload of the published run.
 pub const PUBLISHED_WORKLOAD: &str = "linpack";
 
-/// The machine and the workload of the published run.
+/// Returns the machine and the workload of the published run.
 pub(super) fn published() -> (Machine, Workload) {
     let machine = Machine::preset(PUBLISHED_MACHINE).expect("a preset");
     (machine, Workload::preset(PUBLISHED_WORKLOAD).expect("a preset"))
@@ -101,8 +103,8 @@ impl Default for Parameters {
     }
 }
 
-/// Everything that goes into a simulation, with its origin: the machine's latencies, and the
-/// numbers of the workload. What was fitted comes first.
+/// Returns all numbers of a simulation with their origins: the machine's latencies and the
+/// workload's numbers. The fitted ones come first.
 pub fn numbers(machine: &Machine, workload: &Workload) -> Vec<Parameter> {
     let latencies = machine.costs.all().into_iter();
     let latencies = latencies.filter(|(name, _)| LATENCIES.contains(name)).map(Parameter::from);
@@ -115,8 +117,8 @@ pub fn numbers(machine: &Machine, workload: &Workload) -> Vec<Parameter> {
 ///
 /// # Errors
 ///
-/// The names that there are, if there is none of this name; what was expected, if the value cannot
-/// be.
+/// Returns the known names if `name` is unknown, or the expected values if the value is not
+/// allowed.
 pub fn set(
     machine: &mut Machine,
     workload: &mut Workload,
@@ -135,11 +137,12 @@ pub fn set(
 }
 
 impl Parameters {
-    /// The numbers of a workload on a machine.
+    /// Returns the numbers of a workload on a machine.
     ///
     /// # Errors
     ///
-    /// If the workload uses more CPUs than the machine has, or has more threads than can be.
+    /// Returns an error if the workload uses more CPUs than the machine has, or has too many
+    /// threads.
     pub fn of(machine: &Machine, workload: &Workload) -> Result<Parameters, Error> {
         let all = machine.topology.cpus();
         let number = |name| workload.get(name).unwrap_or(0.0);
@@ -181,24 +184,25 @@ impl Parameters {
         })
     }
 
-    /// The same on the first so many of its CPUs: all of them, if there are fewer.
+    /// Returns the parameters for the first `cpus` of the CPUs, or for all of them if there are
+    /// fewer.
     pub fn on(&self, cpus: u32) -> Parameters {
         let cpus = cpus.min(self.topology.cpus());
         Parameters { topology: cores_first(&self.topology, cpus), ..self.clone() }
     }
 
-    /// Nanoseconds in cycles, rounded.
+    /// Converts nanoseconds to cycles, rounded.
     pub(super) fn cycles(&self, ns: f64) -> Cycles {
         (ns * self.clock_ghz).round() as Cycles
     }
 
-    /// Microseconds in cycles.
+    /// Converts microseconds to cycles.
     pub(super) fn cycles_of_us(&self, us: f64) -> f64 {
         us * 1e3 * self.clock_ghz
     }
 }
 
-/// The first CPUs of a machine, if one of each core comes before their siblings.
+/// Returns the topology of the first `cpus` CPUs. One CPU of each core comes before their siblings.
 fn cores_first(topology: &Topology, cpus: u32) -> Topology {
     let ranks = topology.ranks();
     let mut order: Vec<Cpu> = (0..topology.cpus()).collect();

@@ -1,19 +1,19 @@
-//! The threads that could run and do not, in the order in which they came.
+//! The runnable threads that wait for a CPU, in the order of arrival.
 
 use std::collections::{BTreeMap, VecDeque};
 
-/// An address space with a mask of its own, from 0.
+/// Number of an address space with its own mask, from 0.
 pub(super) type Space = u32;
 
-/// A thread, from 0 over all address spaces.
+/// Number of a thread, from 0 over all address spaces.
 pub(super) type Thread = u32;
 
-/// One queue for the machine, which can also be asked for the threads of one address space.
+/// One queue for the machine, which can also return the threads of one address space.
 #[derive(Debug)]
 pub(super) struct Ready {
     arrivals: u64,
     all: BTreeMap<u64, (Space, Thread)>,
-    /// The arrivals of each address space.
+    /// Arrivals of each address space.
     of: Vec<VecDeque<u64>>,
 }
 
@@ -28,19 +28,19 @@ impl Ready {
         self.arrivals += 1;
     }
 
-    /// The thread that waits longest.
+    /// Removes and returns the thread that has waited longest.
     pub(super) fn pop(&mut self) -> Option<Thread> {
         let space = self.all.values().next()?.0;
         self.pop_of(space)
     }
 
-    /// The thread of this address space that waits longest.
+    /// Removes and returns the thread of this address space that has waited longest.
     pub(super) fn pop_of(&mut self, space: Space) -> Option<Thread> {
         let arrival = self.of[space as usize].pop_front()?;
         self.all.remove(&arrival).map(|(_, thread)| thread)
     }
 
-    /// The thread of any other address space that waits longest.
+    /// Removes and returns the thread of any other address space that has waited longest.
     pub(super) fn pop_other(&mut self, than: Space) -> Option<Thread> {
         let other = self.all.values().map(|(space, _)| *space).find(|space| *space != than)?;
         self.pop_of(other)

@@ -1,4 +1,4 @@
-//! The CPUs, the masks' lines between them, and the clock.
+//! The simulation of the CPUs and of the masks' lines, event by event.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, VecDeque};
@@ -14,8 +14,8 @@ use super::workload::Spread;
 use crate::random::Random;
 use crate::topology::{Cpu, Topology};
 
-/// Runs the program on the machine and measures it. About half a microsecond for each turn. None if
-/// it was stopped.
+/// Runs the program on the machine and measures it, in about half a microsecond per turn. Returns
+/// `None` if it was stopped.
 pub fn simulate(
     parameters: &Parameters,
     policy: MaskPolicy,
@@ -33,12 +33,12 @@ pub fn simulate(
     (!stop.load(Relaxed)).then_some(outcome)
 }
 
-/// What a CPU is doing.
+/// The activity of a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Activity {
     /// Runs a thread.
     Work,
-    /// A thread flushes translations: it reads the mask.
+    /// Flushes translations for a thread: reads the mask.
     Flush,
     /// Switches, and tests its bit.
     Test,
@@ -46,25 +46,25 @@ enum Activity {
     Set,
     /// Switches, and loads page tables.
     Reload,
-    /// Switches, and clears its bit in the mask of the address space that it leaves.
+    /// Switches, and clears its bit in the mask of the old address space.
     Leave,
-    /// Does the rest of the switch.
+    /// Executes the rest of the switch.
     Schedule,
     /// Idle; the page tables stay loaded.
     Idle,
     /// In a kernel thread; the page tables stay loaded.
     Kernel,
-    /// Clears its bit because a flush did not find it where it was expected.
+    /// Clears its bit, because a flush found that it does not run the address space.
     Interrupted,
 }
 
 impl Activity {
-    /// It executes instructions, so that the sibling has to share the core.
+    /// Returns `true` if the CPU executes instructions, so that its siblings share the core.
     fn executes(self) -> bool {
         matches!(self, Activity::Work | Activity::Reload | Activity::Schedule | Activity::Kernel)
     }
 
-    /// It ends when so many cycles have been executed.
+    /// Returns `true` if the activity ends after a given number of executed cycles.
     fn is_timed(self) -> bool {
         matches!(self, Activity::Work | Activity::Reload | Activity::Schedule)
     }
@@ -80,50 +80,52 @@ impl Activity {
         )
     }
 
-    /// It is on the way to a thread: its accesses to the mask are those that were measured.
+    /// Returns `true` for the accesses to the mask before a thread runs. The published latencies
+    /// are theirs.
     fn is_switch(self) -> bool {
         matches!(self, Activity::Test | Activity::Set)
     }
 
-    /// Interrupts are on: a flush is answered at once.
+    /// Returns `true` if interrupts are on, so that the CPU handles a flush at once.
     fn can_be_interrupted(self) -> bool {
         matches!(self, Activity::Work | Activity::Idle | Activity::Kernel)
     }
 }
 
-/// What an interrupt stopped, and what comes after it.
+/// The activity that an interrupt stopped and that follows it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Resume {
     /// The rest of a turn.
     Work(f64),
-    /// Idleness, or the thread that was placed here meanwhile.
+    /// Idleness, or the thread that was placed on the CPU during the interrupt.
     Idle,
     Kernel,
-    /// The kernel thread's time is over meanwhile.
+    /// The choice of a thread, because the kernel thread's time ended during the interrupt.
     Choose,
 }
 
 #[derive(Debug, Clone)]
 struct CpuState {
     activity: Activity,
-    /// Whose page tables are loaded.
+    /// The address space whose page tables are loaded.
     loaded: Space,
-    /// The thread that runs or is switched to; none while it is idle or in a kernel thread.
+    /// The thread that runs or is switched to; `None` while the CPU is idle or in a kernel thread.
     thread: Option<Thread>,
-    /// The address space that is left by this switch, if its mask must be told.
+    /// The address space that this switch leaves, if the CPU must clear its bit there.
     leaving: Option<Space>,
-    /// Masks in which its bit is to be cleared, because of flushes.
+    /// Masks in which flushes require the CPU to clear its bit.
     interrupts: VecDeque<Space>,
     resume: Resume,
-    /// Cycles left of what is timed, at ordinary speed.
+    /// Remaining cycles of a timed activity, at normal speed.
     remaining: f64,
-    /// How many ordinary cycles it executes in one: more than one while its siblings wait.
+    /// Number of normal cycles that the CPU executes in one cycle: more than one while its siblings
+    /// wait.
     speed: f64,
-    /// Up to when `remaining` and the books are true.
+    /// Time up to which `remaining` and the counters are current.
     settled: Cycles,
-    /// Which of the events that end an execution is the valid one.
+    /// Number of the valid event that ends an execution.
     execution: u64,
-    /// The mask that it accesses, and since when.
+    /// The mask that the CPU accesses; `requested` is the time of the request.
     accessed: Space,
     requested: Cycles,
 }
@@ -138,7 +140,7 @@ impl CpuState {
     }
 }
 
-/// An address space's mask.
+/// The mask of an address space.
 #[derive(Debug)]
 struct Mask {
     line: Line,
@@ -146,15 +148,14 @@ struct Mask {
     trimmed: Option<Cycles>,
 }
 
-/// Ordered only because the queue of events needs it; no two events have the same number before
-/// them.
+/// An event. The order only serves the heap: entries have unique numbers before their events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
-    /// The CPU has executed what it had to.
+    /// The CPU has executed its cycles.
     Executed { cpu: Cpu, execution: u64 },
     /// The CPU has the line.
     Granted { cpu: Cpu },
-    /// The CPU's kernel thread is done.
+    /// The CPU's kernel thread has ended.
     Returned { cpu: Cpu },
     /// The thread wakes.
     Woken { thread: Thread },
@@ -168,19 +169,20 @@ struct Simulation<'a> {
     siblings: Vec<Vec<Cpu>>,
     masks: Vec<Mask>,
     cpus: Vec<CpuState>,
-    /// Where each thread ran last.
+    /// The CPU on which each thread ran last.
     ran_on: Vec<Cpu>,
     ready: Ready,
     idle: BTreeSet<Cpu>,
     events: BinaryHeap<Reverse<(Cycles, u64, Event)>>,
-    /// Counts events, so that those of one time keep their order.
+    /// Number of scheduled events, so that events at the same time keep their order.
     scheduled: u64,
     now: Cycles,
     counters: Counters,
 }
 
 impl<'a> Simulation<'a> {
-    /// All CPUs for which there is a thread are somewhere in its work, and members of its mask.
+    /// Creates a simulation in which each CPU with a thread is somewhere in the thread's work, and
+    /// a member of its mask.
     fn new(
         parameters: &'a Parameters,
         policy: MaskPolicy,
@@ -230,7 +232,7 @@ impl<'a> Simulation<'a> {
         simulation
     }
 
-    /// Puts a thread on the CPU with its number, or into the queue.
+    /// Puts a thread on the CPU with the same number, or into the queue.
     fn start(&mut self, thread: Thread) {
         let space = self.space_of(thread);
         if thread >= self.parameters.topology.cpus() {
@@ -243,13 +245,13 @@ impl<'a> Simulation<'a> {
         self.begin(thread, Activity::Work, work);
     }
 
-    /// Threads of all processes alternate.
+    /// Returns the address space of a thread; threads of all processes alternate.
     fn space_of(&self, thread: Thread) -> Space {
         thread % self.parameters.processes
     }
 
-    /// Goes on for this many turns, or until it is stopped. Events never run out: every thread runs, sleeps or is in a
-    /// queue, at whose head there is an event.
+    /// Simulates this many turns, unless it is stopped. Events never run out: every thread runs,
+    /// sleeps or is in a queue whose head has an event.
     fn run(&mut self, turns: u64) {
         let end = self.counters.turns + turns;
         while self.counters.turns < end && !self.stop.load(Relaxed) {
@@ -282,7 +284,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Whether the thread that was switched to begins with a flush.
+    /// Returns `true` if the thread that was switched to begins with a flush.
     fn flushes(&mut self) -> bool {
         self.random.unit() * self.parameters.turns_per_flush < 1.0
     }
@@ -320,7 +322,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// The thread on `cpu` gives it up.
+    /// Ends the turn of the thread on `cpu`.
     fn turn_ends(&mut self, cpu: Cpu, thread: Thread) {
         self.counters.turns += 1;
         self.ran_on[thread as usize] = cpu;
@@ -342,8 +344,8 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// `cpu` takes the next thread, or becomes idle. Where that is the thread that ran `before`,
-    /// nothing is switched.
+    /// Lets `cpu` take the next thread or become idle. If the next thread is `before`, which just
+    /// ran, nothing is switched.
     fn choose(&mut self, cpu: Cpu, before: Option<Thread>) {
         let loaded = self.state(cpu).loaded;
         let next = match self.parameters.other_space_share {
@@ -367,7 +369,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// The thread runs where it ran last, if that CPU is idle, or on the nearest one that is.
+    /// Places a woken thread on its last CPU if that is idle, or on the nearest idle CPU.
     fn woken(&mut self, thread: Thread) {
         let last = self.ran_on[thread as usize];
         let topology = &self.parameters.topology;
@@ -383,7 +385,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// `cpu` switches to a thread.
+    /// Begins the switch of `cpu` to a thread.
     fn enter(&mut self, cpu: Cpu, thread: Thread) {
         let space = self.space_of(thread);
         let across = self.state(cpu).loaded != space;
@@ -396,8 +398,8 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// The bit is set. If it was not, then flushes have been missed meanwhile: the page tables are
-    /// loaded again.
+    /// Continues a switch after the bit has been set. If the bit was clear before, the CPU has
+    /// missed flushes, so it loads the page tables again.
     fn joined(&mut self, cpu: Cpu, space: Space, was: bool) {
         let before = std::mem::replace(&mut self.state(cpu).loaded, space);
         let across = before != space;
@@ -446,13 +448,13 @@ impl<'a> Simulation<'a> {
         self.masks[space as usize].members[cpu as usize]
     }
 
-    /// Whether the CPU runs a thread of this address space, or is on the way to one.
+    /// Returns `true` if the CPU runs a thread of this address space, or is switching to one.
     fn runs(&self, cpu: Cpu, space: Space) -> bool {
         self.cpus[cpu as usize].thread.is_some_and(|thread| self.space_of(thread) == space)
     }
 
-    /// The flusher has read the mask and interrupts the members. Those that are elsewhere clear
-    /// their bits, if the policy and the time say so.
+    /// Interrupts the members of the mask that the flusher has read. Members that do not run the
+    /// address space must clear their bits, if the policy and the trim interval require it.
     fn flush(&mut self, flusher: Cpu, space: Space) {
         self.counters.flushes += 1;
         let trims = self.may_trim(space);
@@ -481,13 +483,13 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// If interrupts are on, the CPU does what flushes want of it.
+    /// Executes the pending interrupts of flushes, if interrupts are on.
     fn answer(&mut self, cpu: Cpu) {
         if !self.state(cpu).activity.can_be_interrupted() {
             return;
         }
         while let Some(space) = self.state(cpu).interrupts.pop_front() {
-            // Meanwhile it may have left, or be back.
+            // Since the flush, the CPU may have left the mask, or may run the address space again.
             if self.is_member(cpu, space) && !self.runs(cpu, space) {
                 self.settle(cpu);
                 let state = self.state(cpu);
@@ -521,7 +523,7 @@ impl<'a> Simulation<'a> {
         self.masks[space as usize].members[cpu as usize] = false;
     }
 
-    /// `cpu` stops and waits for the line of a mask.
+    /// Stops `cpu` until it has the line of a mask.
     fn access(&mut self, cpu: Cpu, activity: Activity, space: Space, access: Access) {
         self.begin(cpu, activity, 0.0);
         let now = self.now;
@@ -548,7 +550,7 @@ impl<'a> Simulation<'a> {
         self.at(grant.done, Event::Granted { cpu: grant.cpu });
     }
 
-    /// `cpu` now does something else. That may change how fast its siblings run.
+    /// Starts another activity of `cpu`. This may change the speed of its siblings.
     fn begin(&mut self, cpu: Cpu, activity: Activity, cycles: f64) {
         self.settle(cpu);
         let state = self.state(cpu);
@@ -565,8 +567,8 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// From now on at the speed that the siblings leave. What was going to end before ends at
-    /// another time.
+    /// Continues at the speed that the siblings' activities allow. The previous event that ends the
+    /// execution becomes void.
     fn execute(&mut self, cpu: Cpu) {
         let siblings = &self.siblings[cpu as usize];
         let beside = siblings.iter().any(|&other| self.cpus[other as usize].activity.executes());
@@ -582,7 +584,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Brings a CPU and the books up to now.
+    /// Updates the remaining cycles of a CPU and the counters to the current time.
     fn settle(&mut self, cpu: Cpu) {
         let state = &mut self.cpus[cpu as usize];
         let elapsed = self.now - state.settled;
@@ -610,7 +612,7 @@ impl<'a> Simulation<'a> {
     }
 }
 
-/// For each CPU the other ones of its core.
+/// Returns, for each CPU, the other CPUs of its core.
 fn siblings(topology: &Topology) -> Vec<Vec<Cpu>> {
     let mut cores = vec![Vec::new(); topology.cores() as usize];
     let core = |cpu| topology.place(cpu).core as usize;
@@ -635,7 +637,8 @@ mod tests {
         assert!(error.abs() <= tolerance, "{what}: {value}, expected {expected}");
     }
 
-    /// As many threads in two processes, and this share of switches leads to the other one.
+    /// Divides the threads between two processes; this share of switches leads to the other
+    /// process.
     fn among_processes(parameters: &mut Parameters, share: f64) {
         (parameters.processes, parameters.threads) = (2, 120);
         parameters.other_space_share = Some(share);
@@ -657,7 +660,7 @@ mod tests {
         let sometimes = run(MaskPolicy::TestFirst, |it| it.kernel_share = 0.01);
         assert!(sometimes.cleared > 0 && sometimes.transfers_per_second > 0.0);
         assert!(sometimes.reloads > 0, "who was cleared has missed a flush");
-        // Those that are still away, or between the two, make the difference.
+        // CPUs that are still away, or between the two events, account for the difference.
         assert!(sometimes.reloads.abs_diff(sometimes.cleared) <= 120, "{sometimes:?}");
     }
 
@@ -669,7 +672,7 @@ mod tests {
         assert!(unqueued.line_busy > 1.0, "{}", unqueued.line_busy);
     }
 
-    /// Without a queue the mean latency is that of the way from one random CPU to another.
+    /// Without a queue, the mean latency is that of the transfer between two random CPUs.
     #[test]
     fn without_a_queue_only_the_distance_counts() {
         let outcome = run(MaskPolicy::SetAlways, |it| it.arbitration = Arbitration::Unqueued);
@@ -677,8 +680,8 @@ mod tests {
         assert_near("latency", outcome.latency.unwrap(), expected, 0.02);
     }
 
-    /// The closed queue: N CPUs that think for Z and are served for S each. A cycle cannot be
-    /// shorter than N S, nor than Z + S, and is N S if the line never rests.
+    /// A closed queue has N CPUs that each think for Z and are served for S. A cycle takes at least
+    /// N S and at least Z + S; it takes N S if the line is always busy.
     #[test]
     fn the_latency_obeys_the_bounds_of_a_closed_queue() {
         for cpus in [15, 60, 90, 120] {
@@ -705,7 +708,7 @@ mod tests {
         assert!(run(MaskPolicy::SetAlways, |it| it.work_us = 10.0).line_busy > 0.999, "saturated");
     }
 
-    /// If cores were not shared, throughput would be what the scheduler leaves.
+    /// If cores were not shared, the throughput would be the share that the scheduler leaves.
     #[test]
     fn without_siblings_the_gain_is_the_share_that_is_won_back() {
         let [before, after] = [MaskPolicy::SetAlways, MaskPolicy::TestFirst]
@@ -714,8 +717,7 @@ mod tests {
         assert_near("gain", after.throughput / before.throughput, expected, 0.005);
     }
 
-    /// Where the line is what limits the program, faster siblings only come back to the queue
-    /// earlier.
+    /// If the line limits the program, faster siblings only return to the queue earlier.
     #[test]
     fn at_a_saturated_line_faster_siblings_wait_longer() {
         let at = |alone_speed| {
@@ -743,7 +745,7 @@ mod tests {
         }
         let alone = run(MaskPolicy::TestFirst, |it| it.other_space_share = Some(1.0));
         assert_eq!(alone.switches_across, 0, "there is no other process");
-        // Two processes, and each CPU has had a turn of who waited longest.
+        // Each CPU of two processes has run the thread that had waited longest.
         let fair = run(MaskPolicy::TestFirst, |it| {
             among_processes(it, 0.0);
             it.other_space_share = None;
@@ -752,8 +754,8 @@ mod tests {
         assert!((0.4..0.6).contains(&found), "{found}");
     }
 
-    /// The published change tests only within one address space. Where nothing else happens, it is
-    /// what set always is, and every such switch costs two modifications and a reload.
+    /// The published change tests only within one address space. If all switches lead to another
+    /// one, both policies are the same, and every switch costs two modifications and a reload.
     #[test]
     fn only_the_branch_within_an_address_space_tests_first() {
         let all_across = |policy| {
@@ -776,7 +778,7 @@ mod tests {
         assert_ne!(within(MaskPolicy::SetAlways), within(MaskPolicy::TestFirst));
     }
 
-    /// The scheduler's share is what the switch takes and what loading page tables takes.
+    /// The scheduler's share consists of the switch and of loading page tables.
     #[test]
     fn loading_page_tables_costs_what_its_number_says() {
         let share = |reload_ns| {
@@ -815,7 +817,7 @@ mod tests {
         assert_eq!(often, cleared(MaskPolicy::LeaveLazily, 1e3), "never trimming too early");
     }
 
-    /// With fewer threads than CPUs every switch leads to the idle task and back.
+    /// With fewer threads than CPUs, every switch leads to the idle task and back.
     #[test]
     fn idle_cpus_keep_the_page_tables() {
         let sleepers = |policy| {
@@ -870,14 +872,14 @@ mod tests {
     fn every_access_of_a_switch_is_in_the_books() {
         let outcome = run(MaskPolicy::SetAlways, |it| it.kernel_share = 0.0);
         let accesses: u64 = outcome.sources.iter().map(|(_, count)| count).sum();
-        // Those that wait at both ends of the measurement make the difference.
+        // CPUs that wait at the start or end of the measurement account for the difference.
         assert!(accesses.abs_diff(outcome.switches) <= 120, "{accesses} {}", outcome.switches);
         let (farthest, count) = outcome.sources[6];
         assert_eq!(farthest, Source::ModifiedInMachine);
         assert_near("share of other sockets", count as f64 / accesses as f64, 90.0 / 119.0, 0.02);
     }
 
-    /// Three last-level caches in a socket: a line comes from within it, too.
+    /// With three last-level caches in a socket, lines also come from other caches of the socket.
     #[test]
     fn sockets_may_have_several_caches() {
         let machine = crate::machine::Machine::preset("epyc-9654").expect("a preset");

@@ -1,4 +1,4 @@
-//! What runs, as a file describes it.
+//! Workloads of the mask model, and their files.
 
 use std::collections::BTreeMap;
 
@@ -7,28 +7,28 @@ use serde::{Deserialize, Serialize};
 use crate::file::{self, Error};
 use crate::machine::{Parameter, Sourced};
 
-/// How the work of a turn varies.
+/// The distribution of the work of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Spread {
     /// Exponentially distributed.
     #[default]
     Exponential,
-    /// Always the same.
+    /// Constant.
     Constant,
 }
 
-/// Processes with a mask each, whose threads take turns on the CPUs, and what the files of machines
-/// do not say about processors.
+/// Processes, each with a mask, whose threads take turns on the CPUs. Also has the processor's
+/// numbers that the machine files lack.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Workload {
     /// The name, for tables.
     pub name: String,
-    /// What it stands for.
+    /// Description of the situation that it models.
     pub about: String,
-    /// How the work of a turn varies.
+    /// Distribution of the work of a turn.
     pub work_spread: Spread,
-    /// Every number of [`NUMBERS`] that is given, in that order.
+    /// The given numbers of [`NUMBERS`], in that order.
     numbers: Vec<(&'static Known, Sourced)>,
 }
 
@@ -44,14 +44,14 @@ struct Description {
     processor: BTreeMap<String, Sourced>,
 }
 
-/// A number that a file can have.
+/// The definition of a number in a file.
 #[derive(Debug, PartialEq)]
 pub struct Known {
-    /// The table of the file.
+    /// Name of the table in the file.
     pub section: &'static str,
-    /// Its name; the unit is at its end.
+    /// Name of the number; it ends with the unit.
     pub name: &'static str,
-    /// What it is.
+    /// Description of the number.
     pub about: &'static str,
     least: f64,
     most: f64,
@@ -77,7 +77,7 @@ impl Known {
         Known { is_optional: true, ..self }
     }
 
-    /// What was expected, if the number cannot have this value.
+    /// Returns the expected values, if this value is not allowed.
     fn fault(&self, value: f64) -> Option<String> {
         let fits = (self.least..=self.most).contains(&value);
         let kind = if self.is_whole { "a whole number" } else { "a number" };
@@ -87,7 +87,7 @@ impl Known {
     }
 }
 
-/// All numbers that a file can have. Everything but those that are optional it must have.
+/// All numbers that a file can have. All are required, except the optional ones.
 pub const NUMBERS: [Known; 18] = [
     program("processes", [1.0, 4096.0], "processes, each with a mask of its own").whole(),
     program("threads", [1.0, 65_536.0], "threads of each process").whole(),
@@ -133,7 +133,7 @@ pub const NUMBERS: [Known; 18] = [
     processor("trim_interval_ms", 1e9, "the shortest time between two trimmings, trim-rarely only"),
 ];
 
-/// The workloads that come with the simulator: a short name and the file's text.
+/// The workloads that come with the simulator: short name and text of the file.
 const PRESETS: [(&str, &str); 4] = [
     ("linpack", include_str!("../../workloads/mask/linpack.toml")),
     ("hackbench", include_str!("../../workloads/mask/hackbench.toml")),
@@ -142,18 +142,19 @@ const PRESETS: [(&str, &str); 4] = [
 ];
 
 impl Workload {
-    /// The names of the workloads that come with the simulator.
+    /// Returns the names of the workloads that come with the simulator.
     pub fn presets() -> impl Iterator<Item = &'static str> {
         PRESETS.iter().map(|(name, _)| *name)
     }
 
-    /// The workload with this name among those that come with the simulator.
+    /// Returns the workload with this name, if it comes with the simulator.
     pub fn preset(name: &str) -> Option<Workload> {
         Workload::preset_text(name)
             .map(|text| Workload::parse(text).expect("the tests read all presets"))
     }
 
-    /// The file of a workload that comes with the simulator: a start for one's own.
+    /// Returns the file of a workload that comes with the simulator, as a start for a user's own
+    /// file.
     pub fn preset_text(name: &str) -> Option<&'static str> {
         PRESETS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
     }
@@ -162,8 +163,8 @@ impl Workload {
     ///
     /// # Errors
     ///
-    /// What is no TOML, lacks a number, has one that is unknown or that cannot be: the line, the
-    /// field, and what was expected.
+    /// Returns the line, the field, and what was expected if the text is not TOML, lacks a number,
+    /// or has an unknown or disallowed number.
     pub fn parse(text: &str) -> Result<Workload, Error> {
         let description: Description = file::parse(text)?;
         let tables = [("program", &description.program), ("processor", &description.processor)];
@@ -196,8 +197,8 @@ impl Workload {
     ///
     /// # Errors
     ///
-    /// The names that there are, if there is none of this name; what was expected, if the value
-    /// cannot be.
+    /// Returns the known names if `name` is unknown, or the expected values if the value is not
+    /// allowed.
     pub fn set(&mut self, name: &str, value: f64) -> Result<(), Error> {
         let Some(known) = NUMBERS.iter().find(|known| known.name == name) else {
             let all = NUMBERS.map(|known| known.name).join(", ");
@@ -214,18 +215,18 @@ impl Workload {
         Ok(())
     }
 
-    /// A number, if it is given.
+    /// Returns a number, if it is given.
     pub fn get(&self, name: &str) -> Option<f64> {
         self.numbers.iter().find(|(known, _)| known.name == name).map(|(_, number)| number.value)
     }
 
-    /// All numbers that are given, with their origins.
+    /// Returns all given numbers with their origins.
     pub fn numbers(&self) -> Vec<Parameter> {
         self.numbers.iter().map(|(known, number)| Parameter::from((known.name, number))).collect()
     }
 }
 
-/// What was expected of a number of a table, if it cannot be there.
+/// Returns what was expected of a number in a table, if the number is unknown or not allowed.
 fn expected(section: &str, name: &str, value: f64) -> Option<String> {
     let mut known = NUMBERS.iter().filter(|known| known.section == section);
     match known.clone().find(|known| known.name == name) {

@@ -1,36 +1,38 @@
-//! When a thread looks whether a pass is due.
+//! The times at which a thread checks if a scan pass is due.
 
 use crate::time::Ns;
 
-/// After a pass its thread may not scan for this many times what the pass took: it spends 3 % at
-/// most.
+/// Time without a scan after a pass, as a multiple of the duration of the pass: a thread spends at
+/// most 3 % on scanning.
 const REST: u64 = 32;
 
-/// When a thread looks whether a pass is due: each time its run time has grown by its period.
+/// The times at which a thread checks if a pass is due: each time its run time has grown by its
+/// period.
 #[derive(Debug, Clone)]
 pub(super) struct Clock {
     stamp: Ns,
-    /// The run time between two looks.
+    /// Run time between two checks.
     pub(super) period: Ns,
 }
 
 impl Clock {
-    /// The clock of a thread that has not run yet. Its first look comes after `delay` and a period.
+    /// Creates the clock of a thread that has not run yet. The first check is due after `delay` and
+    /// one period.
     pub(super) fn new(delay: Ns, period: Ns) -> Clock {
         Clock { stamp: delay, period }
     }
 
-    /// The run time at which it looks next.
+    /// Returns the run time of the next check.
     pub(super) fn next_look(&self) -> Ns {
         self.stamp + self.period
     }
 
-    /// It has looked.
+    /// Records a check.
     pub(super) fn looked(&mut self) {
         self.stamp += self.period;
     }
 
-    /// It has scanned, for as long as `took`. Two ticks more leave the next turn to another thread.
+    /// Records a pass that took `took`. Two more ticks let another thread make the next pass.
     pub(super) fn scanned(&mut self, took: Ns, tick: Ns) {
         self.stamp += 2 * tick + REST * took;
     }

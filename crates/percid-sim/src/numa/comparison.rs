@@ -1,4 +1,4 @@
-//! Rules of the scan beside each other: the same machine, workload and seeds for each.
+//! Comparison of rule sets of the NUMA scan: each runs with the same machine, workload and seeds.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
@@ -14,20 +14,20 @@ use super::setup::Setup;
 use crate::file::Error;
 use crate::run_control::RunControl;
 
-/// Rules with a name.
+/// A named rule set.
 #[derive(Debug)]
 pub struct RuleSet {
     /// The name, for the command line and for tables.
     pub name: &'static str,
-    /// What they are.
+    /// Description of the rules.
     pub about: &'static str,
     /// The rules.
     pub rules: Rules,
-    /// Whether memory goes to nodes without CPUs and returns, by the constants of the setup.
+    /// `true` if memory moves to nodes without CPUs and back, by the constants of the setup.
     pub tiers: bool,
 }
 
-/// All rules that can be compared, the oldest first.
+/// All rule sets that can be compared, the oldest first.
 pub const RULE_SETS: [RuleSet; 6] = [
     RuleSet {
         name: "linux-6.6",
@@ -67,92 +67,92 @@ pub const RULE_SETS: [RuleSet; 6] = [
     },
 ];
 
-/// The rules with this name.
+/// Returns the rule set with this name.
 pub fn rule_set(name: &str) -> Option<&'static RuleSet> {
     RULE_SETS.iter().find(|known| known.name == name)
 }
 
-/// What to compare.
+/// A comparison to simulate.
 #[derive(Debug)]
 pub struct Comparison<'a> {
-    /// The workload on its machine, with all numbers set that are not swept.
+    /// The workload on its machine, with all numbers set except the swept ones.
     pub setup: &'a Setup,
-    /// Numbers that take several values, see [`Setup::NAMES`]; every combination is simulated.
+    /// Numbers that take several values, see [`Setup::NAMES`]. Every combination is simulated.
     pub sweeps: &'a [(String, Vec<f64>)],
-    /// The rules.
+    /// The rule sets.
     pub rules: &'a [&'static RuleSet],
-    /// How many runs of each, with seeds that follow each other.
+    /// Number of runs of each rule set and combination, with consecutive seeds.
     pub seeds: u64,
     /// The first seed.
     pub seed: u64,
 }
 
-/// What came of one set of rules with one combination of numbers. Counts are means over the runs,
-/// of all processes together.
+/// The results of one rule set with one combination of numbers. Counts are means over the runs, and
+/// include all processes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
     /// The swept numbers.
     pub parameters: BTreeMap<String, f64>,
-    /// The name of the rules.
+    /// The name of the rule set.
     pub rules: &'static str,
-    /// How many runs this is the mean of.
+    /// Number of runs over which the row is averaged.
     pub runs: u64,
-    /// Seconds until the last process was over: the mean of the runs.
+    /// Time until the last process ended, in seconds: the mean over the runs.
     pub elapsed_s: f64,
-    /// The least of the runs.
+    /// Shortest time of the runs, in seconds.
     pub elapsed_min_s: f64,
-    /// The most of the runs.
+    /// Longest time of the runs, in seconds.
     pub elapsed_max_s: f64,
-    /// The standard deviation of the runs.
+    /// Standard deviation of the runs' times, in seconds.
     pub elapsed_deviation_s: f64,
-    /// How much sooner it could have been over, had all memory been local from the start.
+    /// Difference from the time with all memory local from the start, in seconds.
     pub lost_s: f64,
-    /// Regions left out by reason; `ignore_pid_inactive` are those that were scanned although the
-    /// thread does not use them.
+    /// Number of skipped regions by reason. `ignore_pid_inactive` counts regions that were scanned
+    /// although the thread does not use them.
     pub reasons: BTreeMap<&'static str, f64>,
-    /// Passes.
+    /// Number of scan passes.
     pub passes: f64,
-    /// The time that passes took, in seconds.
+    /// Duration of all passes, in seconds.
     pub scan_s: f64,
-    /// Entries of single pages that were armed.
+    /// Number of armed page table entries of single pages.
     pub pte_updates: f64,
-    /// Entries of huge pages that were armed.
+    /// Number of armed page table entries of huge pages.
     pub pmd_updates: f64,
-    /// Hint faults.
+    /// Number of hint faults.
     pub hint_faults: f64,
-    /// The share of them on the thread's own node; none if there were none.
+    /// Share of hint faults on the thread's own node; `None` if there were none.
     pub local_share: Option<f64>,
-    /// Pages that were migrated, a huge page counting 512.
+    /// Number of migrated pages; a huge page counts as 512.
     pub pages_migrated: f64,
-    /// Those among them that went from a node without CPUs to one with some.
+    /// Number of these pages that went from a node without CPUs to one with CPUs.
     pub pages_promoted: f64,
-    /// Those among them that went to a node without CPUs.
+    /// Number of these pages that went to a node without CPUs.
     pub pages_demoted: f64,
-    /// Seconds until nine tenths of the pages of a process had been armed, in the mean of the
-    /// processes in which that happened; none if it never did.
+    /// Time until nine tenths of a process's pages had been armed, in seconds. This is the mean
+    /// over the processes that got so far; `None` if none did.
     pub covered_after_s: Option<f64>,
-    /// How far the processes of the first run had come, second by second, in the mean: the share of
-    /// what a round goes over that was local.
+    /// Progress of the first run, second by second: the mean over its processes of the local share
+    /// of the memory that a round goes over.
     #[serde(skip)]
     pub course: Vec<f64>,
 }
 
-/// Values of what is swept, and the setup with them.
+/// Values of the swept numbers, and the setup with them.
 type Combination = (BTreeMap<String, f64>, Setup);
 
 impl Comparison<'_> {
-    /// How many runs there will be.
+    /// Returns the number of runs.
     pub fn runs(&self) -> u64 {
         let combinations: u64 = self.sweeps.iter().map(|(_, values)| values.len() as u64).product();
         combinations * self.rules.len() as u64 * self.seeds
     }
 
-    /// Simulates everything on all CPUs of this machine. The rows do not depend on how many these
-    /// are.
+    /// Simulates all runs on all CPUs of this machine. The rows do not depend on the number of
+    /// CPUs.
     ///
     /// # Errors
     ///
-    /// Numbers that make no sense in one of the combinations.
+    /// Returns an error if the numbers of one combination are inconsistent.
     pub fn simulate(&self, control: &RunControl) -> Result<Vec<Row>, Error> {
         let combinations = self.combinations()?;
         let cases: Vec<_> = combinations
@@ -183,7 +183,8 @@ impl Comparison<'_> {
         Ok(all)
     }
 
-    /// None if the first run was not over when it had to stop.
+    /// Returns the row of one combination and rule set; `None` if no run was over when the
+    /// simulation was stopped.
     fn row(
         &self,
         parameters: &BTreeMap<String, f64>,
@@ -200,7 +201,7 @@ impl Comparison<'_> {
         (!runs.is_empty()).then(|| summary(parameters.clone(), setup, rules.name, &runs))
     }
 
-    /// All processes of a run; none if it has to stop.
+    /// Simulates all processes of a run; returns `None` if it is stopped.
     fn once(
         &self,
         setup: &Setup,

@@ -1,4 +1,4 @@
-//! Repetitions of the published experiment, simulated.
+//! Simulated repetitions of the published experiment.
 
 use percid_rules::scan::Rules;
 use serde::Serialize;
@@ -9,7 +9,7 @@ use super::setup::Setup;
 use crate::published;
 use crate::random::Random;
 
-/// The published counts are sums over so many runs of the benchmark.
+/// Number of runs of the benchmark over which the published counts are summed.
 pub(super) const ITERATIONS: u32 = 7;
 
 /// A series of the published experiment.
@@ -18,15 +18,15 @@ pub(super) const ITERATIONS: u32 = 7;
 pub enum Series {
     /// Linux 6.6-rc2, which only counts.
     Base,
-    /// The same with the whole series.
+    /// Linux 6.6-rc2 with the whole series.
     Selective,
 }
 
 impl Series {
-    /// Both of them.
+    /// Both series.
     pub const ALL: [Series; 2] = [Series::Base, Series::Selective];
 
-    /// The name in tables.
+    /// Returns the name for tables.
     pub fn name(self) -> &'static str {
         match self {
             Series::Base => "base",
@@ -49,15 +49,15 @@ impl Series {
     }
 }
 
-/// Repetitions of the experiment: `iterations` runs of all processes each.
+/// Repetitions of the experiment, each of [`ITERATIONS`] runs of all processes.
 pub(super) struct Experiment {
-    /// The sums of each repetition.
+    /// Sums of each repetition.
     pub(super) counts: Vec<Counts>,
-    /// The mean time of the runs of each repetition, in seconds.
+    /// Mean run time of each repetition, in seconds.
     pub(super) elapsed: Vec<f64>,
-    /// The time of each run, in seconds; those of a repetition follow each other.
+    /// Time of each run, in seconds, grouped by repetition.
     pub(super) iterations: Vec<f64>,
-    /// Every process.
+    /// Outcomes of all processes.
     pub(super) processes: Vec<Outcome>,
 }
 
@@ -83,7 +83,7 @@ impl Experiment {
         experiment
     }
 
-    /// Runs the benchmark once. Its time, in seconds, is that of its slowest process.
+    /// Runs the benchmark once. Returns the time of its slowest process in seconds.
     fn once(&mut self, setup: &Setup, rules: &Rules, seeds: &mut Random, sum: &mut Counts) -> f64 {
         let mut elapsed = 0.0f64;
         for number in 0..setup.workload.processes {
@@ -103,7 +103,7 @@ impl Experiment {
         self.counts.iter().map(value).collect()
     }
 
-    /// The mean over the repetitions of what becomes of the times of the runs of each.
+    /// Applies a function to the run times of each repetition, and returns the mean of the results.
     pub(super) fn of_runs(&self, value: impl Fn(&[f64]) -> f64) -> f64 {
         let repetitions = self.iterations.chunks(ITERATIONS as usize);
         mean(&repetitions.map(value).collect::<Vec<f64>>())
@@ -114,7 +114,7 @@ pub(super) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// The standard deviation of a sample; 0 of less than two values.
+/// Returns the standard deviation of a sample; 0 for fewer than two values.
 pub(super) fn deviation(values: &[f64]) -> f64 {
     let mean = mean(values);
     let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();

@@ -1,27 +1,28 @@
-//! The study of the activity sets: which bits the threads of a process get, and how many share one.
+//! Study of the activity sets: the bits that the threads of a process get, and the number of
+//! threads that share a bit.
 
 use std::collections::BTreeMap;
 
 use percid_rules::scan::Width;
 use serde::Serialize;
 
-/// How a bit is chosen.
+/// The method of choosing a bit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
-    /// The lowest six bits of the thread's ID.
+    /// The lowest bits of the thread's ID, six for 64 bits.
     #[serde(rename = "pid_6bit")]
     LowBits,
-    /// The upper bits of its product with the hash's multiplier.
+    /// The upper bits of the product of the thread's ID and the hash's multiplier.
     #[serde(rename = "hash32")]
     Hash,
 }
 
 impl Method {
-    /// Both of them.
+    /// Both methods.
     pub const ALL: [Method; 2] = [Method::LowBits, Method::Hash];
 
-    /// The name, as in the published tables.
+    /// Returns the name, as in the published tables.
     pub fn name(self) -> &'static str {
         match self {
             Method::LowBits => "pid_6bit",
@@ -29,7 +30,7 @@ impl Method {
         }
     }
 
-    /// The bit of a thread.
+    /// Returns the bit of a thread.
     pub fn bit(self, width: Width, thread: u32) -> u32 {
         match self {
             Method::LowBits => thread & (width.bits() - 1),
@@ -38,7 +39,7 @@ impl Method {
     }
 }
 
-/// How many of the threads have each bit that any of them has.
+/// Returns the number of threads for each bit that at least one thread has.
 pub fn frequencies(
     method: Method,
     width: Width,
@@ -54,16 +55,16 @@ pub fn frequencies(
 /// The threads of a published table: consecutive workers, and the main thread.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Published {
-    /// The table's name.
+    /// Name of the table.
     pub table: &'static str,
-    /// The main thread.
+    /// ID of the main thread.
     pub main: u32,
-    /// The first worker, and the last one.
+    /// IDs of the first and the last worker.
     pub workers: (u32, u32),
 }
 
-/// The tables whose thread IDs are known. Every published frequency follows from them, but for
-/// workers that happened never to scan in the run with 64.
+/// The tables with known thread IDs. Every published frequency follows from these, except for
+/// workers that never scanned in the run with 64 workers.
 pub const PUBLISHED: [Published; 4] = [
     Published { table: "iter0/8-thread", main: 4280, workers: (4350, 4357) },
     Published { table: "iter0/16-thread", main: 4411, workers: (4412, 4427) },
@@ -72,34 +73,34 @@ pub const PUBLISHED: [Published; 4] = [
 ];
 
 impl Published {
-    /// All its threads.
+    /// Returns the IDs of all threads.
     pub fn threads(&self) -> impl Iterator<Item = u32> + Clone + use<> {
         std::iter::once(self.main).chain(self.workers.0..=self.workers.1)
     }
 }
 
-/// How well a set of one width tells the threads of a process apart.
+/// The ability of an activity set to distinguish the threads of a process.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Crowd {
-    /// Threads with consecutive IDs.
+    /// Number of threads, which have consecutive IDs.
     pub threads: u32,
-    /// Bits of the set.
+    /// Number of bits of the set.
     pub bits: u32,
-    /// How the bit is chosen.
+    /// Method of choosing the bit.
     pub method: Method,
-    /// The distinct bits that they have: fewest, mean, most.
+    /// Number of distinct bits of the threads: minimum, mean, maximum.
     pub distinct: (u32, f64, u32),
-    /// The share of pairs of threads that pass for one another.
+    /// Share of pairs of threads that have the same bit.
     pub colliding_pairs: f64,
-    /// The share of first IDs for which no two threads collide.
+    /// Share of first IDs for which no two threads collide.
     pub free: f64,
 }
 
-/// The greatest thread ID that Linux gives unless told otherwise, plus one.
+/// Exclusive upper bound of thread IDs in Linux' default configuration.
 pub const IDS: u32 = 32_768;
 
-/// Counts, exactly, over every range of `threads` consecutive IDs from 1 to [`IDS`] - 1. Costs one
-/// step per ID and method. `None` if there are no such ranges.
+/// Counts exactly, over every range of `threads` consecutive IDs from 1 to [`IDS`] - 1. Takes one
+/// step per ID. Returns `None` if there is no such range.
 pub fn crowd(method: Method, width: Width, threads: u32) -> Option<Crowd> {
     if threads == 0 || threads >= IDS {
         return None;
@@ -125,7 +126,7 @@ pub fn crowd(method: Method, width: Width, threads: u32) -> Option<Crowd> {
     })
 }
 
-/// The threads of a range, bit by bit.
+/// The threads of a range, counted by bit.
 struct Window {
     threads: Vec<u32>,
     distinct: u32,
@@ -179,20 +180,20 @@ impl Tally {
 /// A table computed from its thread IDs, beside the published one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Table {
-    /// Its name and its threads.
+    /// Name and threads of the table.
     pub threads: Published,
-    /// How bits were chosen.
+    /// Method of choosing bits.
     pub method: Method,
-    /// Frequencies by bit, of all threads.
+    /// Computed frequencies of all threads, by bit.
     pub computed: BTreeMap<u32, u32>,
-    /// As published.
+    /// Published frequencies, by bit.
     pub published: BTreeMap<u32, u32>,
-    /// The workers that must have been missing from the run, if the difference is of that kind.
+    /// Number of workers missing from the run, if missing workers explain the difference.
     pub absent: Option<u32>,
 }
 
 impl Table {
-    /// Whether every published frequency is the computed one.
+    /// Returns `true` if every published frequency equals the computed one.
     pub fn exact(&self) -> bool {
         self.absent == Some(0)
     }
@@ -201,18 +202,19 @@ impl Table {
 /// The study: the published tables, and crowds of many sizes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Study {
-    /// The published tables, each by both methods.
+    /// The published tables, each with both methods.
     pub tables: Vec<Table>,
-    /// Crowds of the asked sizes, by method and width.
+    /// Crowds of the requested sizes, by method and width.
     pub crowds: Vec<Crowd>,
-    /// By width in bits: the most threads of which no two collide, whatever their first ID.
+    /// Maximum number of threads without any collision for any first ID, by width in bits.
     pub never_collide: Vec<(u32, u32)>,
-    /// By width in bits: the fewest threads that always have every bit, so that the set tells
-    /// nothing.
+    /// Minimum number of threads that always have every bit, so that the set gives no information, by
+    /// width in bits.
     pub blind: Vec<(u32, u32)>,
 }
 
-/// The whole study for processes of these numbers of threads. Sizes without ranges are left out.
+/// Returns the whole study for processes with these numbers of threads. Sizes without ranges are
+/// left out.
 pub fn study(sizes: &[u32]) -> Study {
     let widths = [Width::Bits64, Width::Bits128];
     let mut crowds = Vec::new();
@@ -245,15 +247,15 @@ fn tables() -> Vec<Table> {
     tables
 }
 
-/// How many threads are computed and not published; `None` if more are published than computed
-/// anywhere.
+/// Returns the number of threads that are computed and not published. Returns `None` if any bit has
+/// more published than computed threads.
 fn absent(computed: &BTreeMap<u32, u32>, published: &BTreeMap<u32, u32>) -> Option<u32> {
     let explained = published.iter().all(|(bit, count)| computed.get(bit) >= Some(count));
     explained.then(|| computed.values().sum::<u32>() - published.values().sum::<u32>())
 }
 
 fn never_collide(width: Width) -> u32 {
-    // A wider range collides where a narrower one does, so the first failure decides.
+    // A larger range has a collision if a smaller one has, so the first failure decides.
     let free = |threads: &u32| crowd(Method::Hash, width, *threads).is_some_and(|c| c.free == 1.0);
     (1..=width.bits()).take_while(free).last().unwrap_or(0)
 }
@@ -269,7 +271,7 @@ fn blind(width: Width) -> u32 {
 mod tests {
     use super::*;
 
-    /// What a run whose nine silent workers are known gives.
+    /// The tables follow from the thread IDs, except for nine silent workers in the largest one.
     #[test]
     fn the_published_tables_follow_from_their_thread_ids() {
         let tables = tables();
@@ -281,8 +283,8 @@ mod tests {
         }
     }
 
-    /// The silent workers of the largest table are the same by both methods: leaving them out gives
-    /// both tables exactly.
+    /// The silent workers of the largest table are the same with both methods. Without them, both
+    /// tables match exactly.
     #[test]
     fn the_silent_workers_explain_both_tables() {
         let tables = tables();

@@ -1,4 +1,5 @@
-//! Which thread IDs gave a table of activity sets: the other way round than [`hash`](super::hash).
+//! Search for the thread IDs that gave a table of activity sets: the inverse of
+//! [`hash`](super::hash).
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -8,14 +9,14 @@ use serde::Serialize;
 
 use super::hash::Method;
 
-/// A table that a run gave: how many of its threads have each bit.
+/// A table of a run: the number of its threads for each bit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Observed {
-    /// How bits were chosen.
+    /// Method of choosing bits.
     pub method: Method,
-    /// Bits of the sets.
+    /// Number of bits of the sets.
     pub width: Width,
-    /// Threads by bit.
+    /// Number of threads by bit.
     pub frequencies: BTreeMap<u32, u32>,
 }
 
@@ -26,31 +27,33 @@ pub struct Match {
     pub first: u32,
     /// The last one.
     pub last: u32,
-    /// The thread that is not among them, if one is not: the nearest below the first that has its
+    /// The thread outside this range, if there is one: the nearest ID below `first` that has its
     /// bits. Main threads are older than their workers.
     pub main: Option<u32>,
 }
 
-/// What a search found.
+/// The result of a search.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Matches {
-    /// Threads that are in no table because they never scanned: as few as there have to be.
+    /// Number of threads that are in no table because they never scanned: the minimum that is
+    /// needed.
     pub missing: u32,
-    /// The IDs, in ascending order; none if no IDs give the tables.
+    /// The matching IDs, in ascending order; empty if no IDs give the tables.
     pub matches: Vec<Match>,
 }
 
-/// The largest thread ID on Linux, whatever its settings are, plus one.
+/// Exclusive upper bound of thread IDs on Linux, for all settings.
 pub const MOST_IDS: u32 = 1 << 22;
 
-/// Looks for consecutive IDs below `below`, with or without one main thread besides, that give all
-/// of these tables of one run, exactly. If there are none, up to `missing` threads may be in no
-/// table, the same ones in each (of more than two tables each is compared with the first). Takes one
-/// step for each ID and table, and more for each range that is nearly right.
+/// Searches consecutive IDs below `below`, with or without one additional main thread, that give
+/// all of these tables of one run exactly. If there are none, up to `missing` threads may be in no
+/// table; they must be the same in each. If there are more than two tables, each is compared with
+/// the first one. Takes one step for each ID and table, and more for each range that nearly
+/// matches.
 ///
 /// # Errors
 ///
-/// What was expected of the tables.
+/// Returns what was expected of the tables, if they are inconsistent.
 pub fn search(observed: &[Observed], missing: u32, below: u32) -> Result<Matches, String> {
     let threads = check(observed)?;
     for missing in 0..=missing {
@@ -67,7 +70,7 @@ pub fn search(observed: &[Observed], missing: u32, below: u32) -> Result<Matches
     Ok(Matches { missing, matches: Vec::new() })
 }
 
-/// The threads of each table.
+/// Checks the tables and returns the number of threads of each.
 fn check(observed: &[Observed]) -> Result<u32, String> {
     let mut threads = None;
     for table in observed {
@@ -88,10 +91,11 @@ fn check(observed: &[Observed]) -> Result<u32, String> {
     Ok(threads as u32)
 }
 
-/// Whether a range that begins here fits the tables, and with which main thread besides, if with one.
+/// Checks if a range that begins at this ID fits the tables. Returns the additional main thread, if
+/// there is one.
 type Fits = fn(&[Gap<'_>], u32) -> Option<Option<u32>>;
 
-/// Slides over all ranges of this number of IDs, and keeps what `fits` makes of them.
+/// Checks all ranges of this number of IDs with `fits`, and returns the matching ones.
 fn ranges(observed: &[Observed], threads: u32, below: u32, fits: Fits) -> Vec<Match> {
     if threads == 0 || threads >= below {
         return Vec::new();
@@ -112,11 +116,11 @@ fn ranges(observed: &[Observed], threads: u32, below: u32, fits: Fits) -> Vec<Ma
     found
 }
 
-/// By bit, how many threads of a table are not in the range.
+/// Number of a table's threads that are not in the range, by bit.
 struct Gap<'a> {
     table: &'a Observed,
     threads: Vec<i64>,
-    /// Bits with threads of the table that are not in the range.
+    /// Number of bits with threads of the table that are not in the range.
     open: u32,
 }
 
@@ -138,26 +142,28 @@ impl Gap<'_> {
         self.open += u32::from(*threads > 0);
     }
 
-    /// The only bit that one thread more has than the range.
+    /// Returns the only bit for which the table has more threads than the range, if it has exactly
+    /// one more.
     fn only(&self) -> Option<u32> {
         let bit = self.threads.iter().position(|&count| count > 0)?;
         (self.open == 1 && self.threads[bit] == 1).then_some(bit as u32)
     }
 }
 
-/// Whether there are threads of the range whose bits are those that each table lacks.
+/// Returns `true` if some threads of the range have exactly the bits that each table lacks.
 fn lack_the_same(gaps: &[Gap<'_>], threads: RangeInclusive<u32>) -> bool {
     let Some((one, others)) = gaps.split_first() else { return true };
     others.iter().all(|other| Lacking::new(one, other, threads.clone()).explained())
 }
 
-/// What two tables lack, and the threads that could be it. Each thread takes one from a bit of either
-/// table: all of both are taken if there are augmenting paths from every bit that still lacks one.
+/// The threads that two tables lack, as a bipartite matching. Each missing thread reduces the count
+/// of one bit in either table. All counts reach 0 if there is an augmenting path for every missing
+/// thread.
 struct Lacking {
-    /// Threads that either table lacks by bit.
+    /// Number of threads that each table lacks, by bit.
     left: Vec<i64>,
     right: Vec<i64>,
-    /// The bits of each thread that could be missing, and whether it is taken for it.
+    /// Bits of each thread that could be missing, and `true` if the thread is in the matching.
     threads: Vec<(usize, usize, bool)>,
 }
 
@@ -188,8 +194,8 @@ impl Lacking {
         self.right.iter().all(|&count| count == 0)
     }
 
-    /// Takes one more thread of this bit of the left table, if need be by taking another one in
-    /// place of one that is taken.
+    /// Adds one more thread with this bit of the left table to the matching. Replaces threads of
+    /// the matching if needed. Returns `true` if it succeeded.
     fn take(&mut self, bit: usize, seen: &mut [bool]) -> bool {
         for at in 0..self.threads.len() {
             let (left, right, is_taken) = self.threads[at];
@@ -219,12 +225,12 @@ impl Lacking {
     }
 }
 
-/// All threads are in the range.
+/// Accepts a range that contains all threads.
 fn fits_together(gaps: &[Gap<'_>], _first: u32) -> Option<Option<u32>> {
     gaps.iter().all(|gap| gap.open == 0).then_some(None)
 }
 
-/// All threads but one are in the range, and there is an ID for that one.
+/// Accepts a range that contains all threads but one, if there is an ID for that one.
 fn fits_apart(gaps: &[Gap<'_>], first: u32) -> Option<Option<u32>> {
     let bits: Vec<u32> = gaps.iter().map(Gap::only).collect::<Option<_>>()?;
     let has_bits = |thread: &u32| {
@@ -297,8 +303,8 @@ mod tests {
         assert!(found.matches.contains(&Match { first: 1000, last: 1031, main: None }));
     }
 
-    /// Nine threads of the largest published run never scanned. With fewer there are ranges that
-    /// explain each table by itself, but not both by the same threads.
+    /// Nine threads of the largest published run never scanned. With fewer missing threads, some
+    /// ranges explain each table by itself, but not both by the same threads.
     #[test]
     fn both_tables_have_to_lack_the_same_threads() {
         let run = &PUBLISHED[3];

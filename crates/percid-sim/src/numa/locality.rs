@@ -1,4 +1,4 @@
-//! Who uses which memory in a phase, and what a round of it costs by where its pages are.
+//! Users of memory in a phase, and the cost of a round by the location of the pages.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use super::system::System;
 use super::workload::{MIB, Pattern, Phase, Use, Workload};
 use crate::random::Random;
 
-/// The uses of a phase, with where their memory is.
+/// The uses of a phase, with the location of their memory.
 #[derive(Debug)]
 pub(super) struct Locality {
     nodes: usize,
@@ -17,35 +17,35 @@ pub(super) struct Locality {
 #[derive(Debug)]
 struct InUse {
     memory: usize,
-    /// Bytes that a worker has in a row; none if each has all.
+    /// Bytes in a row that belong to one worker; `None` if each worker uses all bytes.
     slice: Option<u64>,
     workers: Range<u32>,
     shift: u32,
-    /// Bytes by owner and node; of all workers together if each has all.
+    /// Bytes by owner and node; of all workers together if each uses all bytes.
     bytes: Vec<u64>,
 }
 
-/// Who touches an armed page next.
+/// The worker that touches an armed page next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Toucher {
     pub(super) thread: u32,
-    /// How many workers may come first.
+    /// Number of workers that may come first.
     pub(super) among: u32,
 }
 
 impl Locality {
-    /// The uses of a phase, of memory that is nowhere yet.
+    /// Creates the uses of a phase; their memory is on no node yet.
     pub(super) fn new(workload: &Workload, phase: &Phase, nodes: usize) -> Locality {
         let uses = phase.uses.iter().map(|one| InUse::new(workload, one, nodes)).collect();
         Locality { nodes, uses }
     }
 
-    /// A part of a memory, by its place in the list and its bytes, is on this node from now on.
+    /// Records that bytes of a memory are on this node. `memory` is the index of the memory.
     pub(super) fn add(&mut self, memory: usize, bytes: &Range<u64>, node: Node) {
         self.each(memory, bytes, node, |count, bytes| *count += bytes);
     }
 
-    /// It is not any more.
+    /// Records that bytes of a memory are no longer on this node.
     pub(super) fn remove(&mut self, memory: usize, bytes: &Range<u64>, node: Node) {
         self.each(memory, bytes, node, |count, bytes| *count -= bytes);
     }
@@ -64,14 +64,15 @@ impl Locality {
         }
     }
 
-    /// The only worker that uses a byte, if there is one.
+    /// Returns the only worker that uses a byte, if there is exactly one.
     pub(super) fn owner(&self, memory: usize, at: u64) -> Option<u32> {
         let mut uses = self.uses.iter().filter(|one| one.memory == memory);
         let one = uses.next().filter(|_| uses.next().is_none())?;
         one.owner(at).map(|owner| one.workers.start + owner)
     }
 
-    /// Who touches a part of a memory next; none if nobody does in this phase.
+    /// Returns the worker that touches a part of a memory next; `None` if no worker does in this
+    /// phase.
     pub(super) fn toucher(
         &self,
         memory: usize,
@@ -92,12 +93,13 @@ impl Locality {
         Some(Toucher { thread: one.workers.start + owner, among })
     }
 
-    /// What a round of all workers costs, in bytes of local memory. `node_of` is where a thread is.
+    /// Returns the cost of a round of all workers, in bytes of local memory. `node_of` returns the
+    /// node of a thread.
     pub(super) fn cost(&self, system: &System, node_of: impl Fn(u32) -> Node) -> f64 {
         self.sum(|from, to| system.cost(from, to), node_of)
     }
 
-    /// The share of a round's bytes that are on the node of the worker.
+    /// Returns the share of a round's bytes that are on the worker's node.
     pub(super) fn local_share(&self, node_of: impl Fn(u32) -> Node) -> f64 {
         let local = self.sum(|from, to| f64::from(u8::from(from == to)), &node_of);
         local / self.sum(|_, _| 1.0, &node_of)
@@ -137,7 +139,8 @@ impl InUse {
         self.workers.len() as u32
     }
 
-    /// Whose a byte is, counted from the first worker of the use; none if it is everybody's.
+    /// Returns the owner of a byte, counted from the first worker of the use; `None` if all workers
+    /// share it.
     fn owner(&self, at: u64) -> Option<u32> {
         let slice = self.slice?;
         let unshifted = (at / slice % u64::from(self.len())) as u32;

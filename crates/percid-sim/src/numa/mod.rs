@@ -1,9 +1,10 @@
-//! The scan that keeps a process's memory near its threads, and the benchmark it was judged by.
+//! The scan that keeps a process's memory near its threads, and the benchmark that was used to
+//! evaluate it.
 //!
-//! A thread walks its process's regions now and then and arms pages, so that the next access to
-//! each traps. The trap tells who uses the page and where, and the page may migrate there.
+//! At intervals, a thread scans its process's regions and arms pages, so that the next access to
+//! each traps. The trap reveals the accessing thread and its node, and the page may migrate there.
 //! `percid_rules::scan` decides which regions are armed, by the rules of a kernel. [`run`]
-//! simulates the benchmark NUMA01_THREADLOCAL under it, [`paper()`] compares the outcome with the
+//! simulates the benchmark NUMA01_THREADLOCAL with it. [`paper()`] compares the outcome with the
 //! published one, and [`hash`] studies the sets of active threads.
 
 mod clock;

@@ -1,4 +1,4 @@
-//! What simulated runs come to.
+//! The results of simulated runs.
 
 use percid_rules::scan::Reason;
 use serde::Serialize;
@@ -16,35 +16,35 @@ pub const REASONS: [Reason; 7] = [
     Reason::SeqCompleted,
 ];
 
-/// The counts of a run, or the sums of several.
+/// The counts of a run, or the sums of several runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// How often each reason was traced, by its number in `Reason::ALL`.
+    /// Number of times that each reason was traced, indexed by its number in `Reason::ALL`.
     pub reasons: [u64; Reason::ALL.len()],
-    /// Passes.
+    /// Number of scan passes.
     pub passes: u64,
-    /// Complete walks over a process.
+    /// Number of complete scan cycles over a process.
     pub sequences: u64,
-    /// Page-table entries of single pages that were armed.
+    /// Number of armed page table entries of single pages.
     pub pte_updates: u64,
-    /// Entries of huge pages that were armed.
+    /// Number of armed page table entries of huge pages.
     pub pmd_updates: u64,
-    /// Hint faults.
+    /// Number of hint faults.
     pub hint_faults: u64,
-    /// Those on a page of the thread's own node.
+    /// Number of hint faults on a page of the thread's own node.
     pub hint_faults_local: u64,
-    /// Pages that were migrated, a huge page counting 512.
+    /// Number of migrated pages; a huge page counts as 512.
     pub pages_migrated: u64,
-    /// Those among them that went from a node without CPUs to one with some.
+    /// Number of these pages that went from a node without CPUs to one with CPUs.
     pub pages_promoted: u64,
-    /// Those among them that went to a node without CPUs.
+    /// Number of these pages that went to a node without CPUs.
     pub pages_demoted: u64,
-    /// The time that passes took, in nanoseconds.
+    /// Duration of all passes, in nanoseconds.
     pub scan_ns: Ns,
 }
 
 impl Counts {
-    /// Adds those of another run.
+    /// Adds the counts of another run.
     pub fn add(&mut self, other: &Counts) {
         for (sum, count) in self.reasons.iter_mut().zip(other.reasons) {
             *sum += count;
@@ -62,35 +62,35 @@ impl Counts {
     }
 }
 
-/// What became of a process.
+/// The results of a process.
 #[derive(Debug, Clone, Default)]
 pub struct Outcome {
-    /// What was counted.
+    /// Counts of the process.
     pub counts: Counts,
-    /// From start to end.
+    /// Time from start to end.
     pub elapsed: Ns,
     /// The state at the end of each second.
     pub seconds: Vec<Second>,
 }
 
-/// How far a process has come.
+/// Progress of a process at the end of a second.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Second {
-    /// The share of its pages that were armed at least once.
+    /// Share of its pages that have been armed at least once.
     pub covered: f64,
-    /// The share of the zeroed memory that is on the node of its worker.
+    /// Share of a round's bytes that are on the node of their worker.
     pub local: f64,
 }
 
 impl Outcome {
-    /// The second after which this share of its pages had been armed at least once, if it came to
-    /// that.
+    /// Returns the second after which this share of its pages had been armed at least once, if it
+    /// got so far.
     pub fn covered_after(&self, share: f64) -> Option<u64> {
         let position = self.seconds.iter().position(|second| second.covered >= share);
         position.map(|index| index as u64 + 1)
     }
 
-    /// From start to end, in seconds.
+    /// Returns the time from start to end, in seconds.
     pub fn elapsed_s(&self) -> f64 {
         self.elapsed as f64 / SECOND as f64
     }

@@ -1,4 +1,5 @@
-//! The pages of a simulated process: where they are, which are armed, who trapped last.
+//! The pages of a simulated process: their nodes, the armed ones, and the last thread that trapped
+//! on each.
 
 use std::ops::Range;
 
@@ -7,22 +8,22 @@ use percid_rules::scan::HUGE_PAGE;
 use super::workload::{PAGE, Part, Used};
 use crate::time::Ns;
 
-/// A node of the machine.
+/// Number of a node of the machine.
 pub(super) type Node = u16;
 
-/// What a page-table entry maps: a page or, where alignment allows it, a huge page.
+/// The memory that a page table entry maps: a page or, if the alignment allows it, a huge page.
 #[derive(Debug, Clone)]
 pub(super) struct Page {
     pub(super) start: u64,
-    /// Its size in pages.
+    /// Size in pages.
     pub(super) pages: u64,
     pub(super) node: Node,
     pub(super) armed: bool,
-    /// When it was armed last.
+    /// Time at which it was last armed.
     pub(super) armed_at: Ns,
-    /// The thread that trapped here last, and its node then.
+    /// The thread that last trapped on it, and its node at that time.
     pub(super) last: Option<(u32, Node)>,
-    /// Whether it was ever armed.
+    /// `true` if it was ever armed.
     seen: bool,
 }
 
@@ -30,24 +31,24 @@ pub(super) struct Page {
 #[derive(Debug)]
 pub(super) struct Pages {
     pub(super) regions: Vec<Vec<Page>>,
-    /// What the last pass armed: region and index.
+    /// The pages that the last pass armed: region and index.
     pub(super) armed: Vec<(usize, usize)>,
-    /// Pages that were armed at least once.
+    /// Number of pages that were armed at least once.
     pub(super) seen: u64,
     pub(super) pte_updates: u64,
     pub(super) pmd_updates: u64,
 }
 
 impl Pages {
-    /// Each on the node that `place` says, for the region it is in and the address it starts at.
+    /// Creates the pages. `place` returns the node for a region and a start address.
     pub(super) fn new(parts: &[Part], place: impl Fn(&Part, u64) -> Node) -> Pages {
         let regions = parts.iter().map(|part| map(part, &place)).collect();
         Pages { regions, armed: Vec::new(), seen: 0, pte_updates: 0, pmd_updates: 0 }
     }
 }
 
-/// Huge pages where the memory of the workload covers them, pages elsewhere. Stacks grow from their
-/// upper end.
+/// Returns the pages of a region: huge pages if the workload's memory covers them, single pages
+/// otherwise. Stacks grow from their upper end.
 fn map(part: &Part, place: impl Fn(&Part, u64) -> Node) -> Vec<Page> {
     let Range { start, end } = part.range.clone();
     let is_memory = matches!(part.used, Used::Memory(_));
@@ -67,7 +68,7 @@ fn map(part: &Part, place: impl Fn(&Part, u64) -> Node) -> Vec<Page> {
 
 impl Pages {
     /// Arms the pages of a range of the region with this index. Returns the number of pages that
-    /// were not armed.
+    /// were not armed before.
     pub(super) fn arm(&mut self, region: usize, range: Range<u64>, now: Ns) -> u64 {
         let pages = &mut self.regions[region];
         let first = pages.partition_point(|page| page.start < range.start);
@@ -91,7 +92,7 @@ impl Pages {
         changed
     }
 
-    /// All pages that are armed: region and index.
+    /// Returns all armed pages: region and index.
     pub(super) fn all_armed(&self) -> Vec<(usize, usize)> {
         let regions = self.regions.iter().enumerate();
         let armed = regions.flat_map(|(region, pages)| {

@@ -1,4 +1,4 @@
-//! The published figures beside the simulated ones, and what each assumption contributes.
+//! Comparison of the published values with simulated ones, and the contribution of each assumption.
 
 use std::thread;
 
@@ -12,33 +12,34 @@ use super::setup::{Parameter, Setup};
 use crate::published;
 use crate::time::{MS, SECOND};
 
-/// The published experiment is repeated this often: the model's figures are means over it.
+/// Number of simulated repetitions of the published experiment, over which the model's values are
+/// averaged.
 const REPETITIONS: u32 = 10;
-/// And this often where an assumption or a rule is varied.
+/// Number of repetitions if an assumption or a rule is varied.
 const REPETITIONS_OF_VARIANTS: u32 = 3;
 
-/// A published figure and the simulated one.
+/// A published value and the simulated one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Cell {
-    /// The mean over the simulated repetitions of the experiment.
+    /// Mean over the simulated repetitions of the experiment.
     pub model: f64,
-    /// The standard deviation between the repetitions.
+    /// Standard deviation between the repetitions.
     pub deviation: f64,
-    /// As published: one experiment.
+    /// The published value, of one experiment.
     pub published: f64,
-    /// `model` against `published`, in per cent; none if nothing was published but 0.
+    /// Deviation of `model` from `published`, in percent; `None` if `published` is 0.
     pub error_percent: Option<f64>,
 }
 
 /// The count of a reason.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
-    /// Which kernel.
+    /// The kernel: the base, or the one with the series.
     pub series: Series,
     /// The reason.
     #[serde(serialize_with = "serialize_name")]
     pub reason: Reason,
-    /// The figures.
+    /// The values.
     #[serde(flatten)]
     pub cell: Cell,
 }
@@ -50,66 +51,66 @@ fn serialize_name<S: serde::Serializer>(reason: &Reason, serializer: S) -> Resul
 /// Another counter.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Counter {
-    /// Which kernel.
+    /// The kernel: the base, or the one with the series.
     pub series: Series,
-    /// Its name in the published table.
+    /// Name in the published table.
     pub metric: String,
-    /// The figures.
+    /// The values.
     #[serde(flatten)]
     pub cell: Cell,
 }
 
-/// Elapsed seconds.
+/// Elapsed time, in seconds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Elapsed {
-    /// Without the series.
+    /// Time without the series.
     pub base: Cell,
-    /// With it.
+    /// Time with the series.
     pub selective: Cell,
-    /// What the series saves by the model, in per cent.
+    /// Time that the series saves in the model, in percent.
     pub model_gain_percent: f64,
-    /// And as published.
+    /// Time that the series saves as published, in percent.
     pub published_gain_percent: f64,
 }
 
 impl Elapsed {
-    /// The times of both series.
+    /// Returns the times of both series.
     pub fn cells(&self) -> [(Series, &Cell); 2] {
         [(Series::Base, &self.base), (Series::Selective, &self.selective)]
     }
 }
 
-/// The experiment with something changed.
+/// The experiment with a change.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Variant {
-    /// What is changed.
+    /// Description of the change.
     pub name: &'static str,
-    /// Which kernel.
+    /// The kernel: the base, or the one with the series.
     pub series: Series,
     /// Counts by reason, in the order of [`REASONS`].
     pub reasons: Vec<f64>,
-    /// The change of each against the unchanged model with the same seeds, in per cent; none where
-    /// that has 0.
+    /// Difference of each count from the unchanged model with the same seeds, in percent; `None` if
+    /// the unchanged count is 0.
     pub change_percent: Vec<Option<f64>>,
-    /// Elapsed seconds.
+    /// Elapsed time, in seconds.
     pub elapsed_s: f64,
-    /// The standard deviation of the runs of a repetition, in seconds.
+    /// Standard deviation of the runs of a repetition, in seconds.
     pub elapsed_deviation_s: f64,
-    /// Passes.
+    /// Number of scan passes.
     pub passes: f64,
-    /// Huge pages that were armed.
+    /// Number of armed huge pages.
     pub pmd_updates: f64,
-    /// Pages that were migrated.
+    /// Number of migrated pages.
     pub pages_migrated: f64,
-    /// Seconds until nine tenths of a process's pages had been armed, in the mean of the processes
-    /// in which that happened; none if it never did.
+    /// Time until nine tenths of a process's pages had been armed, in seconds. This is the mean
+    /// over the processes that got so far; `None` if none did.
     pub covered_after_s: Option<f64>,
 }
 
-/// How far the processes of a series have come, second by second: means over those that still run.
+/// Progress of a series' processes, second by second: means over the processes that still run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Course {
-    /// Which kernel.
+    /// The kernel: the base, or the one with the series.
     pub series: Series,
     /// One entry per second.
     pub seconds: Vec<Second>,
@@ -118,13 +119,13 @@ pub struct Course {
 /// The comparison with the published tables.
 #[derive(Debug, Clone, Serialize)]
 pub struct Paper {
-    /// The seed.
+    /// The seed of the simulations.
     pub seed: u64,
-    /// How often the experiment was simulated.
+    /// Number of simulated repetitions of the experiment.
     pub repetitions: u32,
-    /// How many parameters were fitted.
+    /// Number of fitted parameters.
     pub fitted: usize,
-    /// All numbers that went in.
+    /// All parameters of the model.
     pub parameters: Vec<Parameter>,
     /// The counts by reason.
     pub rows: Vec<Row>,
@@ -134,13 +135,14 @@ pub struct Paper {
     pub counters: Vec<Counter>,
     /// Coverage over time.
     pub courses: Vec<Course>,
-    /// What each assumption contributes: the experiment without it.
+    /// The contribution of each assumption: the experiment without it.
     pub contributions: Vec<Variant>,
-    /// Other rules: later fixes, ideas that were never built, single rules left out.
+    /// Variants with other rules: later fixes, ideas that were never built, and single rules left
+    /// out.
     pub rules: Vec<Variant>,
-    /// A forecast: what the series saves with more or fewer workers.
+    /// A forecast: the time that the series saves with more or fewer workers.
     pub gain_by_workers: Vec<GainPoint>,
-    /// What the model does not reach, and why.
+    /// Values that the model does not reproduce, with the reasons.
     pub notes: Vec<&'static str>,
 }
 
@@ -199,7 +201,8 @@ pub fn paper(seed: u64) -> Paper {
 }
 
 impl Experiment {
-    /// The first repetitions only, as many as `other` has: their seeds are the same.
+    /// Returns mean counts over the first repetitions only, as many as `other` has: their seeds are
+    /// the same.
     fn reasons_beside(&self, other: &Experiment) -> Vec<f64> {
         let counts = &self.counts[..other.counts.len().min(self.counts.len())];
         let mean_of = |reason: Reason| {
@@ -282,7 +285,7 @@ fn counters(series: Series, experiment: &Experiment) -> Vec<Counter> {
     counters
 }
 
-/// What the model counts under a name of the published table.
+/// Returns the model's count for a name of the published table.
 fn counter(metric: &str) -> Option<fn(&Counts) -> f64> {
     Some(match metric {
         "base_page_range_updates" => |c| (c.pte_updates + 512 * c.pmd_updates) as f64,
@@ -298,7 +301,7 @@ fn counter(metric: &str) -> Option<fn(&Counts) -> f64> {
     })
 }
 
-/// The assumptions that can be switched, with what switching does to the parameters.
+/// An assumption that can be switched, and the change of the parameters.
 type Switch = (&'static str, fn(&mut Setup));
 
 const SWITCHES: [Switch; 12] = [
@@ -364,7 +367,7 @@ fn other_rules(setup: &Setup, unchanged: &[Experiment; 2], seed: u64) -> Vec<Var
     variants(&RULES.map(change), unchanged, seed)
 }
 
-/// Something to be changed in the experiment.
+/// A change of the experiment.
 struct Change {
     name: &'static str,
     series: Series,
@@ -372,7 +375,7 @@ struct Change {
     rules: Rules,
 }
 
-/// Simulates the changes on all CPUs; the results do not depend on how many there are.
+/// Simulates the changes on all CPUs. The results do not depend on the number of CPUs.
 fn variants(changes: &[Change], unchanged: &[Experiment; 2], seed: u64) -> Vec<Variant> {
     let variant = |change: &Change| {
         let Change { name, series, setup, rules } = change;
@@ -429,8 +432,8 @@ mod tests {
         assert_eq!(paper.fitted, 9);
     }
 
-    /// Negative control: the bounds are such that an assumption less, or another kernel, breaks
-    /// them.
+    /// Negative control: without one of the assumptions, or with another kernel, the results
+    /// violate the bounds.
     #[test]
     fn without_an_assumption_the_bounds_are_broken() {
         let broken = |setup: &Setup, series: Series, rules: &Rules| {

@@ -1,36 +1,36 @@
-//! What is assumed about the kernel and the surroundings of a workload. [`Setup::list`] says where
-//! each number comes from.
+//! Assumptions about the kernel and the environment of a workload. [`Setup::list`] has the origin
+//! of each number.
 //!
 //! [`Setup::list`]: super::setup::Setup::list
 
 use crate::time::{MS, Ns, SECOND};
 
-/// The kernel's rules beside those of the walk, and the assumptions.
+/// The kernel's rules apart from those of the scan, and the assumptions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parameters {
-    /// A tick of the scheduler.
+    /// Length of a scheduler tick.
     pub tick: Ns,
-    /// The period that new threads begin with.
+    /// Initial period of new threads.
     pub first_period: Ns,
-    /// The smallest share of a CPU that a worker gets between two looks; the greatest is 1.
+    /// Minimum share of a CPU that a worker gets between two checks; the maximum is 1.
     pub least_share: f64,
-    /// Whether periods follow the faults.
+    /// `true` if periods adapt to the faults.
     pub adaptation: bool,
-    /// Whether a worker that leaves the node it prefers begins again with the shortest period.
+    /// `true` if a worker that leaves its preferred node restarts with the shortest period.
     pub hurry_after_move: bool,
-    /// Whether a period that doubles puts off the next pass of the process too.
+    /// `true` if a period that doubles also delays the next pass of the process.
     pub put_off: bool,
-    /// Whether a worker away from the node it prefers returns when it next traps.
+    /// `true` if a worker away from its preferred node returns when it next traps.
     pub go_home: bool,
-    /// What the main thread runs after the preparation, as a share of what a worker does.
+    /// CPU share of the main thread after the preparation, relative to a worker with its own CPU.
     pub main_share: f64,
-    /// File segments that can only be read.
+    /// Number of read-only file segments.
     pub file_regions: u32,
-    /// Small regions that can be written, beside the workers' stacks.
+    /// Number of small writable regions, apart from the workers' stacks.
     pub data_regions: u32,
-    /// The mean time after which the scheduler would move a worker to another node.
+    /// Mean time after which the scheduler would move a worker to another node.
     pub stay: Ns,
-    /// The share of these moves that it leaves out because the worker is on the node it prefers.
+    /// Share of these moves that the scheduler omits because the worker is on its preferred node.
     pub reluctance: f64,
 }
 

@@ -1,4 +1,4 @@
-//! Figures of the model that nobody fitted, beside what was published of them.
+//! Values of the model that were not fitted, beside the published ones.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -14,35 +14,35 @@ use crate::published;
 use crate::run_control::RunControl;
 use crate::time::SECOND;
 
-/// How often an experiment is repeated.
+/// Number of repetitions of an experiment.
 const REPETITIONS: u32 = 5;
-/// Workers of each of the two processes on the published machine of 512 CPUs.
+/// Number of workers of each of the two processes on the published machine with 512 CPUs.
 const LARGE: u32 = 256;
-/// The points of the forecast over the number of workers.
+/// Numbers of workers in the forecast.
 const WORKERS: [u32; 9] = [4, 8, 16, 24, 40, 64, 96, 160, 256];
 
 const TABLE: &str = "the table published with the series, sums over 7 runs";
 const TIMES: &str = "the times published with the series, 7 runs";
 const LARGE_SOURCE: &str = "published with the series for a machine of 512 CPUs";
 
-/// What the series saves with so many workers.
+/// The time that the series saves with a number of workers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GainPoint {
-    /// Workers of each of two processes, on as many CPUs.
+    /// Number of workers of each of two processes. There is a CPU for each worker.
     pub workers: u32,
-    /// Mean elapsed seconds without the series.
+    /// Mean elapsed time without the series, in seconds.
     pub base_s: f64,
-    /// And with it.
+    /// Mean elapsed time with the series, in seconds.
     pub selective_s: f64,
-    /// What it saves, in percent.
+    /// Time that the series saves, in percent.
     pub gain_percent: f64,
-    /// Seconds until nine tenths of the pages of a process had been armed, with the series; none if
-    /// it never came to that.
+    /// Time until nine tenths of a process's pages had been armed with the series, in seconds;
+    /// `None` if no process got so far.
     pub covered_after_s: Option<f64>,
 }
 
-/// What the series saves over the number of workers: a forecast. The machine's bandwidth is the
-/// same for all, its CPUs are as many as there are workers.
+/// Returns a forecast of the time that the series saves, by the number of workers. The machine's
+/// bandwidth is the same for all points, and there is a CPU for each worker.
 pub fn gains(seed: u64) -> Vec<GainPoint> {
     WORKERS.into_par_iter().map(|workers| gain(workers, seed)).collect()
 }
@@ -70,8 +70,8 @@ fn percent_saved(before: f64, after: f64) -> f64 {
     100.0 * (1.0 - after / before)
 }
 
-/// All of them, for this seed. Takes some seconds; `control` counts experiments, and what is not
-/// over when it says stop is left out.
+/// Simulates all predictions for this seed. Takes some seconds. `control` counts groups of
+/// predictions; groups that have not begun when it stops are left out.
 pub fn predictions(seed: u64, control: &RunControl) -> Vec<Prediction> {
     type Part = fn(u64) -> Vec<Prediction>;
     let parts: [Part; 4] =
@@ -102,7 +102,7 @@ fn row(what: String, source: &str, unit: &'static str, model: f64, published: f6
     }
 }
 
-/// The published figure of a metric and a series.
+/// Returns the published value of a metric and a series.
 fn published_metric(metric: &str, series: Series) -> f64 {
     let rows = published::numa_metrics();
     rows.iter().find(|row| row.reason == metric).map_or(f64::NAN, |row| series.published(row))
@@ -157,8 +157,8 @@ fn times(series: Series, experiment: &Experiment) -> Vec<Prediction> {
     figures.collect()
 }
 
-/// Processor time follows from the elapsed time and the share of a CPU that workers get. What of it
-/// the kernel spends, the model knows for its passes only.
+/// Returns predictions of the processor time, which follows from the elapsed time and the workers'
+/// share of a CPU. The model has the kernel's part for its passes only.
 fn processor_times(setup: &Setup, series: Series, experiment: &Experiment) -> Vec<Prediction> {
     let threads = f64::from(setup.workload.processes * setup.workload.threads);
     let share = (1.0 + setup.parameters.least_share) / 2.0;
@@ -179,7 +179,7 @@ fn processor_times(setup: &Setup, series: Series, experiment: &Experiment) -> Ve
     vec![both, kernel]
 }
 
-/// A counter: the name of the published row, what it is, and where it is in the model.
+/// A counter: name of the published row, description, and value in the model.
 type Counter = (&'static str, &'static str, fn(&Counts) -> f64);
 
 const COUNTERS: [Counter; 6] = [
@@ -225,7 +225,7 @@ fn counter_bound(series: Series, metric: &str, published: f64) -> Accepted {
         (_, "pte_updates") => (0.4, 1.5),
         (_, "hint_local_percent") => (0.9, 1.25),
         (_, "pages_migrated") => (0.75, 1.25),
-        // Wrong by a factor of about 2, and no worse.
+        // The model is wrong by a factor of about 2; the bound allows no more.
         _ => (0.75, 2.5),
     };
     Accepted::Within(least * published, most * published)

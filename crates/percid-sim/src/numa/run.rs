@@ -1,4 +1,4 @@
-//! One process of a workload from its start to its end.
+//! Simulation of one process of a workload, from start to end.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -19,14 +19,13 @@ use super::workload::{MAIN, PAGE, Part, Placement, Used, regions};
 use crate::random::Random;
 use crate::time::{Ns, SECOND, US};
 
-/// Arming an entry, or looking at a region, takes about this long. Only the rest after a pass
-/// follows from it.
+/// Approximate time to arm an entry, or to check a region. It only affects the rest after a pass.
 const STEP: Ns = US;
 
-/// Processes get consecutive thread IDs, the first one from this range.
+/// Range of the first thread ID of a process; its threads have consecutive IDs.
 const FIRST_IDS: std::ops::Range<u64> = 2000..32_000;
 
-/// What happens to a process.
+/// An event in the simulation of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     /// A thread returns to the default policy.
@@ -35,7 +34,7 @@ enum Event {
     Touch { phase: usize, thread: u32, region: usize, page: usize },
     /// A worker moves to another node.
     Move(u32),
-    /// A thread looks whether a pass is due.
+    /// A thread checks if a scan pass is due.
     Look(u32),
     /// A second is over.
     Second,
@@ -49,7 +48,7 @@ struct Run<'a> {
     now: Ns,
     events: BinaryHeap<Reverse<(Ns, Event)>>,
     scan: Scan,
-    /// Where each region starts, by ascending address.
+    /// Start address of each region, in ascending order.
     starts: Vec<u64>,
     uses: Vec<Used>,
     next_scan: Option<Ns>,
@@ -57,30 +56,31 @@ struct Run<'a> {
     resident: u64,
     threads: Vec<Thread>,
     weights: Weights,
-    /// The phase, by its place in the list; in it, rounds done, and when that was so.
+    /// Index of the current phase; completed rounds in it, and the time at which they were
+    /// computed.
     phase: usize,
     rounds: f64,
     rounds_at: Ns,
     locality: Locality,
-    /// None where the rules or the machine have no tiers.
+    /// State of the memory tiers; `None` if the rules or the machine have no tiers.
     tiers: Option<tiers::Placement>,
-    /// How long a round takes as the pages are now, in nanoseconds.
+    /// Duration of a round with the current page locations, in nanoseconds.
     round_ns: f64,
     outcome: Outcome,
 }
 
-/// How far the workers have come.
+/// Progress of the workers.
 enum Progress {
-    /// They are in the phase.
+    /// They are within the phase.
     Within,
-    /// They ended it then, and there is another one.
+    /// They ended the phase at this time, and another one follows.
     PhaseOver(Ns),
-    /// They ended the last one.
+    /// They ended the last phase.
     Over,
 }
 
-/// Simulates one process, by its number, with memory tiers or without. The same arguments give the
-/// same outcome.
+/// Simulates the process with this number, with or without memory tiers. The same arguments give
+/// the same outcome.
 pub fn process(setup: &Setup, rules: &Rules, tiers: bool, number: u32, seed: u64) -> Outcome {
     let mut run = Run::new(setup, rules, tiers, number, seed);
     run.begin();
@@ -138,7 +138,7 @@ impl<'a> Run<'a> {
         let Setup { workload, system, parameters, .. } = self.setup;
         for n in MAIN..=workload.threads {
             self.schedule_look(n);
-            // A thread that gets more of a CPU is ready sooner.
+            // A thread that gets more of a CPU ends the preparation earlier.
             let mean = self.setup.cpu_share() * (1.0 + parameters.least_share) / 2.0;
             let pace = if n == MAIN { 1.0 } else { self.share(n) / mean };
             let ready = self.setup.prepared_at() as f64 / pace;
@@ -170,7 +170,7 @@ impl<'a> Run<'a> {
         counts.pmd_updates = self.pages.pmd_updates;
     }
 
-    /// What a phase uses is counted anew, and what is armed is touched by its users.
+    /// Begins a phase: counts its uses, and schedules touches of the armed pages by its users.
     fn begin_phase(&mut self, phase: usize) {
         let Setup { workload, system, .. } = self.setup;
         (self.phase, self.rounds) = (phase, 0.0);
@@ -188,15 +188,15 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The bytes of an entry, counted from the start of its region.
+    /// Returns the bytes of an entry, counted from the start of its region.
     fn bytes_of(&self, region: usize, index: usize) -> Range<u64> {
         let page = &self.pages.regions[region][index];
         let start = page.start - self.starts[region];
         start..start + page.pages * PAGE
     }
 
-    /// Pages or threads have moved. All workers are as fast as the memory of the process is near in
-    /// the mean: they are bound by its bandwidth.
+    /// Updates the duration of a round after pages or threads have moved. All workers are equally
+    /// fast: the bandwidth of the process's memory limits them, so the mean distance counts.
     fn weigh(&mut self) {
         let Setup { workload, system, .. } = self.setup;
         let speed = system.speed / f64::from(workload.processes) / SECOND as f64;
@@ -204,7 +204,7 @@ impl<'a> Run<'a> {
         self.round_ns = cost / speed;
     }
 
-    /// Lets the workers go on until `time`, or until the phase is over.
+    /// Advances the workers to `time`, or to the end of the phase.
     fn advance(&mut self, time: Ns) -> Progress {
         let phases = &self.setup.workload.phases;
         let left = f64::from(phases[self.phase].rounds) - self.rounds;
@@ -229,7 +229,7 @@ impl<'a> Run<'a> {
             Event::Touch { phase, thread, region, page } if phase == self.phase => {
                 self.touch(thread, region, page);
             }
-            // Another phase has other users.
+            // Ignores a touch of an earlier phase, whose users may differ.
             Event::Touch { .. } => {}
             Event::Move(n) => self.move_worker(n),
             Event::Look(n) => self.look(n),
@@ -241,8 +241,8 @@ impl<'a> Run<'a> {
         self.events.push(Reverse((time, event)));
     }
 
-    /// The thread looks when it has run for its period. How much of a CPU it gets until then is
-    /// drawn anew, and the tick that notices comes at the CPU's own phase.
+    /// Schedules the thread's next check, when it has run for its period. Draws its CPU share until
+    /// then, and the phase of the CPU's tick that detects it.
     fn schedule_look(&mut self, n: u32) {
         let share = self.share(n);
         if share == 0.0 {
@@ -257,7 +257,7 @@ impl<'a> Run<'a> {
         self.schedule(self.now.max(begin) + wait as Ns + phase, Event::Look(n));
     }
 
-    /// The share of a CPU that a thread gets.
+    /// Returns a random CPU share of a thread.
     fn share(&mut self, n: u32) -> f64 {
         let Parameters { least_share, main_share, .. } = self.setup.parameters;
         let share = least_share + (1.0 - least_share) * self.random.unit();
@@ -287,7 +287,7 @@ impl<'a> Run<'a> {
         thread.has_looked = true;
         let period = thread.clock.period;
         match self.next_scan {
-            // The first look of a process only begins the count.
+            // The first check of a process only sets the start of the scan delay.
             None => self.next_scan = Some(self.now + nanoseconds(self.settings.scan_delay)),
             Some(due) if self.now >= due => {
                 self.next_scan = Some(self.now + period);
@@ -299,7 +299,7 @@ impl<'a> Run<'a> {
         self.schedule_look(n);
     }
 
-    /// A pass. Returns how long it took.
+    /// Performs a scan pass. Returns its duration.
     fn scan(&mut self, n: u32) -> Ns {
         let Thread { id, balancing, .. } = self.threads[n as usize];
         let threads = self.setup.workload.threads + 1;
@@ -321,7 +321,7 @@ impl<'a> Run<'a> {
         took
     }
 
-    /// What is still armed since long goes to nodes without CPUs.
+    /// Demotes pages that have been armed for long to nodes without CPUs.
     fn demote(&mut self) {
         let Some(mut tiers) = self.tiers.take() else { return };
         tiers.adapt(self.now);
@@ -336,12 +336,13 @@ impl<'a> Run<'a> {
         self.tiers = Some(tiers);
     }
 
-    /// The shortest period between two passes over the process's memory.
+    /// Returns the shortest period between two passes over the process's memory.
     fn shortest_period(&self) -> Ns {
         nanoseconds(self.settings.periods(self.resident).0)
     }
 
-    /// The next access to a page that is armed: within a round, and sooner where many use it.
+    /// Schedules the next access to an armed page: within a round, and earlier if many workers use
+    /// the page.
     fn schedule_touch(&mut self, region: usize, page: usize) {
         let bytes = self.bytes_of(region, page);
         let toucher = match self.uses[region] {
@@ -355,8 +356,8 @@ impl<'a> Run<'a> {
         self.schedule(from + wait, Event::Touch { phase: self.phase, thread, region, page });
     }
 
-    /// A hint fault, in the order of the kernel: the page moves, the thread looks where it should
-    /// be, and the fault counts.
+    /// Handles a hint fault in the kernel's order: the page moves, the thread checks its placement,
+    /// and the fault is counted.
     fn touch(&mut self, n: u32, region: usize, index: usize) {
         let thread = &self.threads[n as usize];
         let page = &mut self.pages.regions[region][index];
@@ -385,7 +386,8 @@ impl<'a> Run<'a> {
         self.weights.count(self.scan.sequence(), here, node, pages);
     }
 
-    /// A thread that traps looks, now and then, whether its period and its node still fit.
+    /// Adapts the period of a trapping thread at intervals, and moves the thread to its preferred
+    /// node.
     fn place(&mut self, n: u32) {
         let Parameters { adaptation, put_off, go_home, .. } = self.setup.parameters;
         let thread = &mut self.threads[n as usize];
@@ -415,8 +417,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The scheduler takes a worker to another node, any of them; from the one that the worker
-    /// prefers only when it must.
+    /// Moves a worker to a random other node, as the scheduler would. If the worker is on its
+    /// preferred node, the share `reluctance` of these moves is omitted.
     fn move_worker(&mut self, n: u32) {
         self.schedule_move(n);
         let must = self.random.unit() >= self.setup.parameters.reluctance;
@@ -439,7 +441,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Where the preparation leaves a page.
+/// Returns the node of a page after the preparation.
 fn place(setup: &Setup, process: u32, locality: &Locality, part: &Part, at: u64) -> Node {
     let nodes = setup.system.nodes() as u64;
     let in_turn = (at / HUGE_PAGE % nodes) as Node;
@@ -453,13 +455,13 @@ fn place(setup: &Setup, process: u32, locality: &Locality, part: &Part, at: u64)
     }
 }
 
-/// What a pass does to a process.
+/// The effects of a pass on a process.
 struct Armed<'a> {
     starts: &'a [u64],
     pages: &'a mut Pages,
     counts: &'a mut Counts,
     now: Ns,
-    /// What was noted, and the pieces that were armed.
+    /// Number of noted decisions and of armed ranges.
     steps: usize,
 }
 
@@ -495,8 +497,8 @@ mod tests {
         assert_ne!((first.elapsed, &first.counts), (other.elapsed, &other.counts));
     }
 
-    /// The reason for the series: what was never scanned has no active threads, and is never
-    /// scanned.
+    /// The reason for the series: memory that was never scanned has no active threads, and so is
+    /// never scanned.
     #[test]
     fn without_the_series_nothing_is_ever_armed_and_with_it_everything_is() {
         let base = outcome(&Rules::BASE, 1);
@@ -518,7 +520,7 @@ mod tests {
         assert!(seconds.windows(2).all(|pair| pair[0].covered <= pair[1].covered));
     }
 
-    /// Memory that was never bound away needs no migration, so the model has no gain of its own.
+    /// Without remote costs, migration gains nothing, so the model itself has no gain.
     #[test]
     fn with_nothing_remote_there_is_nothing_to_gain() {
         let mut near = Setup::published();
@@ -528,7 +530,7 @@ mod tests {
         assert!((base - selective).abs() < 1e-6, "{base} {selective}");
     }
 
-    /// A machine with a node without CPUs, and memory that rests in its second phase.
+    /// Returns a machine with a node without CPUs, and memory that is unused in its second phase.
     fn archive() -> Setup {
         let workload = super::super::Workload::preset("archive").expect("a preset");
         let machine = crate::machine::Machine::parse(

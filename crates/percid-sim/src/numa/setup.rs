@@ -1,4 +1,4 @@
-//! All that a simulated run is made from, with the origin of each number.
+//! The inputs of a simulated run, with the origin of each number.
 
 use std::time::Duration;
 
@@ -12,44 +12,44 @@ use crate::file::Error;
 use crate::machine::Machine;
 use crate::time::{MS, Ns, SECOND};
 
-/// The longest run in simulated seconds.
+/// Maximum length of a run in simulated seconds.
 const LONGEST_RUN: f64 = 3600.0;
 
-/// The speed of local memory in bytes a second: fitted to the published time without the series.
+/// Speed of local memory in bytes per second: fitted to the published time without the series.
 const SPEED: f64 = 65e9;
-/// What a byte on the other node costs: fitted to the published time with the series.
+/// Relative cost of a byte on the other node: fitted to the published time with the series.
 const REMOTE_COST: f64 = 2.4;
-/// What a byte on a node without CPUs costs.
+/// Relative cost of a byte on a node without CPUs.
 const SLOW_COST: f64 = 4.0;
 
-/// A workload on a machine, and what is assumed about them.
+/// A workload on a machine, with the assumptions about them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Setup {
     /// The workload.
     pub workload: Workload,
     /// The machine.
     pub system: System,
-    /// The rest.
+    /// The assumptions about kernel and environment.
     pub parameters: Parameters,
-    /// The constants of memory tiers, for rules that have some.
+    /// The constants of memory tiers, for rules that use them.
     pub tiers: Tiers,
 }
 
-/// A parameter, for readers.
+/// A parameter in a form for readers.
 #[derive(Debug, Clone, Serialize)]
 pub struct Parameter {
-    /// What it is.
+    /// Description of the parameter.
     pub name: &'static str,
     /// Its value, with its unit.
     pub value: String,
-    /// Where it comes from.
+    /// The origin of the value.
     pub origin: &'static str,
-    /// Whether it was chosen so that the published figures come out.
+    /// `true` if it was fitted to the published values.
     pub fitted: bool,
 }
 
 impl Setup {
-    /// The published benchmark on its machine.
+    /// Returns the published benchmark on its machine.
     pub fn published() -> Setup {
         let workload = Workload::preset("numa01-threadlocal").expect("a preset");
         let system = System::uniform("2 x Cascade Lake, 80 CPUs", 2, 80, SPEED, REMOTE_COST);
@@ -57,8 +57,8 @@ impl Setup {
         Setup { workload, system, parameters, tiers }
     }
 
-    /// A workload on a machine of the simulator. How fast its memory is, its file does not say: the
-    /// published machine's is assumed until it is set.
+    /// Returns the setup of a workload on a machine of the simulator. The machine's file has no
+    /// speed of its memory, so that of the published machine is assumed until it is set.
     pub fn of(machine: &Machine, workload: Workload) -> Setup {
         let mut system = System::of(machine, SPEED, REMOTE_COST);
         system.slow_cost = SLOW_COST;
@@ -67,7 +67,7 @@ impl Setup {
         Setup { workload, system, parameters, tiers: Tiers::default() }
     }
 
-    /// The names that [`Setup::set`] knows.
+    /// The names that [`Setup::set`] accepts.
     pub const NAMES: [&'static str; 17] = [
         "processes",
         "threads",
@@ -92,8 +92,8 @@ impl Setup {
     ///
     /// # Errors
     ///
-    /// The names that there are, if there is none of this name; what was expected, if the value
-    /// cannot be.
+    /// Returns the known names if `name` is unknown, or the expected values if the value is not
+    /// allowed.
     pub fn set(&mut self, name: &str, value: f64) -> Result<(), Error> {
         if let Some(result) = self.workload.set(name, value) {
             return result;
@@ -136,11 +136,11 @@ impl Setup {
         Ok(())
     }
 
-    /// Checks that a run has an end.
+    /// Checks that a run ends in reasonable time.
     ///
     /// # Errors
     ///
-    /// How long it could take, if that is too long.
+    /// Returns the maximum duration of a run, if it is too long.
     pub fn check(&self) -> Result<(), Error> {
         let dearest = match self.system.all_nodes() > self.system.nodes() {
             true => self.system.remote_cost.max(self.system.slow_cost),
@@ -157,24 +157,24 @@ impl Setup {
         Ok(())
     }
 
-    /// The time of a run in seconds if all memory is always local.
+    /// Returns the time of a run in seconds if all memory is always local.
     pub fn fastest_s(&self) -> f64 {
         let traffic = self.workload.traffic() * f64::from(self.workload.processes);
         self.workload.preparation.seconds + traffic / self.system.speed
     }
 
-    /// When the first phase begins.
+    /// Returns the time at which the first phase begins.
     pub(super) fn prepared_at(&self) -> Ns {
         (self.workload.preparation.seconds * SECOND as f64) as Ns
     }
 
-    /// The share of a CPU that there is for each thread.
+    /// Returns the share of a CPU that is available to each thread.
     pub(super) fn cpu_share(&self) -> f64 {
         let threads = f64::from(self.workload.processes) * f64::from(self.workload.threads);
         (f64::from(self.system.cpus) / threads).min(1.0)
     }
 
-    /// All numbers with their origins.
+    /// Returns all numbers with their origins.
     pub fn list(&self) -> Vec<Parameter> {
         let mut list = self.facts();
         list.extend(self.fits());
@@ -314,8 +314,8 @@ mod tests {
         let setup = Setup::published();
         let list = setup.list();
         assert!(list.iter().all(|parameter| !parameter.origin.is_empty()));
-        // Printing a structure names each field once. Beside them the workload has five numbers
-        // and the machine four.
+        // The `Debug` output names each field once. In addition, the workload has five numbers and
+        // the machine four.
         let fields = format!("{:?}", setup.parameters).matches(": ").count();
         assert_eq!(list.len(), fields + 5 + 4);
     }

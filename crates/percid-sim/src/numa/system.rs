@@ -1,31 +1,30 @@
-//! The machine as the model sees it: nodes, CPUs, and how fast memory is.
+//! The machine of the NUMA model: nodes, CPUs, and the speed of memory.
 
 use crate::machine::Machine;
 
-/// Nodes of a machine.
+/// The nodes of a machine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct System {
     /// The name, for tables.
     pub name: String,
-    /// CPUs of all nodes. Threads beyond them share.
+    /// Number of CPUs of all nodes. If there are more threads, they share CPUs.
     pub cpus: u32,
-    /// The speed at which all threads together write memory that is on their nodes, in bytes a
-    /// second.
+    /// Speed at which all threads together write memory on their own nodes, in bytes per second.
     pub speed: f64,
-    /// What a byte on the farthest node costs, if one on the own node costs 1.
+    /// Cost of a byte on the farthest node, relative to one on the own node.
     pub remote_cost: f64,
-    /// What a byte on a node without CPUs costs.
+    /// Cost of a byte on a node without CPUs, likewise.
     pub slow_cost: f64,
-    /// How far each node with CPUs is from each other one: 0 is itself, 1 is as far as it gets.
+    /// Relative distances between nodes with CPUs: 0 for the node itself, 1 for the farthest.
     distances: Vec<Vec<f64>>,
-    /// How many nodes without CPUs follow those with some.
+    /// Number of nodes without CPUs; they follow the nodes with CPUs.
     memory_only: usize,
-    /// How far each node with CPUs is from each node at all, in any unit; empty if all are as far.
+    /// Distances from each node with CPUs to all nodes, in any unit; empty if all are equal.
     ways: Vec<Vec<u32>>,
 }
 
 impl System {
-    /// A machine whose nodes are all as far from each other.
+    /// Creates a machine on which all nodes are equally far from each other.
     pub fn uniform(name: &str, nodes: usize, cpus: u32, speed: f64, remote_cost: f64) -> System {
         let row = |from: usize| (0..nodes).map(|to| f64::from(u8::from(from != to))).collect();
         let distances = (0..nodes).map(row).collect();
@@ -41,14 +40,14 @@ impl System {
         }
     }
 
-    /// The same with so many nodes that have no CPUs, where a byte costs `slow_cost`.
+    /// Adds nodes without CPUs, on which a byte costs `slow_cost`.
     pub fn with_memory_only(self, memory_only: u32, slow_cost: f64) -> System {
         System { memory_only: memory_only as usize, slow_cost, ..self }
     }
 
-    /// A machine of the simulator with these numbers for its memory, of which its file says
-    /// nothing. How far nodes are from each other, its distances say; without them a node of the
-    /// same socket is nearer than one of another socket, as the latencies say.
+    /// Creates the system of a machine of the simulator. Its file has no numbers for the memory, so
+    /// the caller provides them. The distances between nodes are those of the file. Without them,
+    /// nodes of the same socket are nearer than others, according to the latencies.
     pub fn of(machine: &Machine, speed: f64, remote_cost: f64) -> System {
         let with_cpus = machine.topology.nodes() as usize;
         let rows = machine.topology.distances().map(|given| &given.nodes[..with_cpus]);
@@ -61,22 +60,22 @@ impl System {
         System { name, cpus, speed, remote_cost, slow_cost, distances, memory_only, ways }
     }
 
-    /// The number of nodes with CPUs.
+    /// Returns the number of nodes with CPUs.
     pub fn nodes(&self) -> usize {
         self.distances.len()
     }
 
-    /// The number of all nodes; those without CPUs come last.
+    /// Returns the number of all nodes; those without CPUs come last.
     pub fn all_nodes(&self) -> usize {
         self.nodes() + self.memory_only
     }
 
-    /// How far a node is from one with CPUs, in any unit.
+    /// Returns the distance of a node from one with CPUs, in any unit.
     pub(super) fn way(&self, from: usize, to: usize) -> u32 {
         self.ways.get(from).map_or(1, |row| row[to])
     }
 
-    /// What a byte costs that a thread on one node writes on another one.
+    /// Returns the cost of a byte that a thread on node `from` writes on node `to`.
     pub fn cost(&self, from: usize, to: usize) -> f64 {
         match self.distances[from].get(to) {
             Some(distance) => 1.0 + (self.remote_cost - 1.0) * distance,
@@ -85,12 +84,12 @@ impl System {
     }
 }
 
-/// The distances between the nodes of these rows.
+/// Returns the distances between the nodes of these rows, without further nodes.
 fn square(rows: &[Vec<u32>]) -> Vec<Vec<u32>> {
     rows.iter().map(|row| row[..rows.len()].to_vec()).collect()
 }
 
-/// From 0, the node itself, to 1, the farthest that there is.
+/// Scales distances: 0 is the node itself, 1 the greatest distance of all.
 fn relative(given: &[Vec<u32>]) -> Vec<Vec<f64>> {
     let beyond = |from: usize, to: usize| given[from][to].saturating_sub(given[from][from]);
     let nodes = given.len();

@@ -1,4 +1,4 @@
-//! A thread of a process: where it runs, when it scans, what it trapped.
+//! A thread of a process: its node, its scans, and its hint faults.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use super::system::System;
 use super::weights::Weights;
 use crate::time::{Ns, SECOND};
 
-/// Until this sequence a thread's own faults migrate pages without further ado.
+/// The sequence up to which a thread's own faults migrate pages without a second check.
 const EARLY: i64 = 4;
-/// A thread looks again where it should be after a second, or this part of its period if that is
-/// less.
+/// Part of its period after which a thread checks its placement again, if that is less than a
+/// second.
 const PART_OF_PERIOD: Ns = 16;
 
 pub(super) struct Thread {
@@ -22,21 +22,21 @@ pub(super) struct Thread {
     pub(super) node: Node,
     pub(super) run_time: Ns,
     pub(super) clock: Clock,
-    /// Whether its policy lets pages migrate when they are used.
+    /// `true` if its policy allows pages to migrate when they are used.
     pub(super) balancing: bool,
     pub(super) has_looked: bool,
-    /// What it trapped since its period was adapted.
+    /// Its hint faults since its period was adapted.
     faults: AccessCounts,
-    /// Whether it ever trapped anything.
+    /// `true` if it has ever trapped on a page.
     has_trapped: bool,
-    /// The sequence in which its period was adapted last.
+    /// The sequence in which its period was last adapted.
     sequence: i64,
-    /// Pages that it trapped, by node, older ones counting half each sequence.
+    /// Pages that it trapped on, by node; each sequence halves the older ones.
     by_node: Vec<u64>,
-    /// So many nodes, the first ones, have CPUs.
+    /// Number of nodes with CPUs; these come first.
     with_cpus: usize,
     preferred: Option<Node>,
-    /// Not before then it looks again where it should be.
+    /// Earliest time of the next check of its placement.
     next_placement: Ns,
 }
 
@@ -48,7 +48,8 @@ pub(super) struct Fault {
 }
 
 impl Thread {
-    /// Thread `n` of a process whose first thread has ID `first`. Workers go to the nodes in turn.
+    /// Creates thread `n` of a process whose first thread has ID `first`. Workers start on the
+    /// nodes in turn.
     pub(super) fn new(
         n: u32,
         first: u32,
@@ -74,13 +75,13 @@ impl Thread {
         }
     }
 
-    /// Whether it looks at this fault where it should be.
+    /// Returns `true` if it checks its placement at this fault.
     pub(super) fn looks_for_its_place(&self, now: Ns) -> bool {
         now >= self.next_placement
     }
 
-    /// Adapts the period, at the first fault of a sequence. Returns whether it doubled because
-    /// nothing useful was trapped.
+    /// Adapts the period, at the first fault of a sequence. Returns `true` if the period doubled
+    /// because no useful fault was counted.
     pub(super) fn begin_sequence(
         &mut self,
         sequence: i64,
@@ -106,7 +107,7 @@ impl Thread {
         adaptation && faults.local + faults.shared == 0
     }
 
-    /// Where it should be, if it knows; then it looks again after a while.
+    /// Returns the preferred node, if there is one, and sets the time of the next check.
     pub(super) fn home(&mut self, now: Ns) -> Option<Node> {
         let home = self.preferred?;
         self.next_placement = now + SECOND.min(self.clock.period / PART_OF_PERIOD);
@@ -119,14 +120,14 @@ impl Thread {
         *if fault.private { &mut faults.private } else { &mut faults.shared } += fault.pages;
     }
 
-    /// It trapped pages that are on `node` from now on.
+    /// Counts pages that it trapped on, which are now on `node`.
     pub(super) fn found(&mut self, pages: u64, node: Node) {
         self.has_trapped = true;
         self.by_node[usize::from(node)] += pages;
     }
 
-    /// Whether a page on the node `home` that this thread traps moves to its own. `last` is who
-    /// trapped it before, and where.
+    /// Returns `true` if a page on node `home` that this thread traps on moves to its node. `last`
+    /// is the thread that trapped on it before, and that thread's node then.
     pub(super) fn attracts(
         &self,
         n: u32,
@@ -142,13 +143,13 @@ impl Thread {
         node == self.node && (other == n || weights.allow(home, self.node))
     }
 
-    /// Whether it is on the node that it prefers.
+    /// Returns `true` if it is on its preferred node.
     pub(super) fn is_at_home(&self) -> bool {
         self.preferred == Some(self.node)
     }
 
-    /// It goes to another node. Returns whether it leaves the one it prefers, or has no preference
-    /// yet.
+    /// Moves to another node. Returns `true` if it has trapped before, and leaves its preferred
+    /// node or was not settled on one yet.
     pub(super) fn change_node(&mut self, node: Node) -> bool {
         let unsettled = self.sequence == 0 || self.preferred.is_none();
         let leaves = unsettled || self.is_at_home();

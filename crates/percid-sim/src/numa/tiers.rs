@@ -1,5 +1,6 @@
-//! percid's memory tiers in the model: what was armed for long and not touched goes to a node
-//! without CPUs, what is touched there soon after it was armed goes to the node of its thread.
+//! percid's memory tiers in the model. Pages that stay armed for long without a touch go to a node
+//! without CPUs. Pages there that are touched soon after they were armed go to the node of the
+//! thread.
 
 use std::time::Duration;
 
@@ -18,14 +19,14 @@ pub(super) struct Placement {
     threshold: HotThreshold,
     promotion: RateLimit,
     demotion: RateLimit,
-    /// By node with CPUs: the node that its cold pages go to.
+    /// The node that cold pages go to, for each node with CPUs.
     targets: Vec<Node>,
-    /// Bytes that were hot so far.
+    /// Number of bytes that were hot so far.
     hot: u64,
 }
 
 impl Placement {
-    /// None on a machine all of whose nodes have CPUs.
+    /// Creates the tiers; returns `None` on a machine without slow nodes.
     pub(super) fn new(tiers: Tiers, settings: &Settings, system: &System) -> Option<Placement> {
         let slow: Vec<u32> = (system.nodes()..system.all_nodes()).map(|node| node as u32).collect();
         let target = |from: usize| {
@@ -47,13 +48,13 @@ impl Placement {
         usize::from(node) >= self.targets.len()
     }
 
-    /// A pass begins.
+    /// Adapts the hot threshold after a pass.
     pub(super) fn adapt(&mut self, now: Ns) {
         let now = Duration::from_nanos(now);
         self.threshold.adapt(now, self.hot, self.settings.rate, self.interval);
     }
 
-    /// Whether bytes on a slow node are promoted that are touched now.
+    /// Returns `true` if bytes on a slow node that are touched now are promoted.
     pub(super) fn promotes(&mut self, armed_at: Ns, now: Ns, bytes: u64) -> bool {
         if Duration::from_nanos(now - armed_at) >= self.threshold.get() {
             return false;
@@ -62,7 +63,7 @@ impl Placement {
         self.promotion.admit(Duration::from_nanos(now), bytes)
     }
 
-    /// Where bytes are demoted to that are on a node and still armed; none if they stay.
+    /// Returns the target node if armed bytes of a node are demoted; `None` if they stay.
     pub(super) fn demotes(
         &mut self,
         node: Node,

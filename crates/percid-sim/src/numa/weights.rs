@@ -1,18 +1,18 @@
-//! How much the threads of a process use each node: what decides about pages that several share.
+//! Weights of the nodes by use in a process; they decide on migrations of shared pages.
 
 use super::pages::Node;
 
-/// A node whose CPUs are so many times more at work attracts shared pages at once.
+/// Factor of CPU use above which a node attracts shared pages regardless of memory.
 const MUCH_MORE: u128 = 3;
-/// Otherwise its CPUs must have more work for their memory, by 4 to 3.
+/// Otherwise, ratio by which its CPU use per memory use must exceed the other node's: 4 to 3.
 const MORE: (u128, u128) = (4, 3);
 
-/// Faults of all threads of a process in pages, older ones counting half each sequence.
+/// Faults of all threads of a process in pages; each sequence halves the older ones.
 #[derive(Debug)]
 pub(super) struct Weights {
-    /// By the node of the thread.
+    /// Faults by the node of the thread.
     by_cpu: Vec<u64>,
-    /// By the node of the page.
+    /// Faults by the node of the page.
     by_memory: Vec<u64>,
     sequence: i64,
 }
@@ -22,7 +22,7 @@ impl Weights {
         Weights { by_cpu: vec![0; nodes], by_memory: vec![0; nodes], sequence: 0 }
     }
 
-    /// A thread on one node trapped pages on another one, or the same.
+    /// Counts pages on node `memory` that a thread on node `cpu` trapped on.
     pub(super) fn count(&mut self, sequence: i64, cpu: Node, memory: Node, pages: u64) {
         if self.sequence != sequence {
             self.sequence = sequence;
@@ -33,7 +33,7 @@ impl Weights {
         self.by_memory[usize::from(memory)] += pages;
     }
 
-    /// Whether a page that several threads share may move from one node to another.
+    /// Returns `true` if a page that several threads share may move from one node to another.
     pub(super) fn allow(&self, from: Node, to: Node) -> bool {
         let cpu = |node: Node| u128::from(self.by_cpu[usize::from(node)]);
         let memory = |node: Node| u128::from(self.by_memory[usize::from(node)]);

@@ -1,4 +1,4 @@
-//! What must hold of a simulated table for it to count as the published one.
+//! Tolerances within which a simulated table counts as a reproduction of the published one.
 
 use percid_rules::scan::Reason;
 use serde::Serialize;
@@ -8,23 +8,23 @@ use super::intermittent::Paper;
 use super::prediction::{Accepted, Prediction};
 use crate::{mask, numa};
 
-/// A figure and the range in which it must be.
+/// A value and its allowed range.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Bound {
-    /// What the figure is, with its unit.
+    /// Name and unit of the value.
     pub name: String,
-    /// The figure.
+    /// The value.
     pub figure: f64,
-    /// The least that it may be; none if it may be as small as it likes.
+    /// Minimum of the value; `None` if there is no minimum.
     pub least: Option<f64>,
-    /// The most that it may be; none if it may be as large as it likes.
+    /// Maximum of the value; `None` if there is no maximum.
     pub most: Option<f64>,
-    /// Whether it is in the range.
+    /// `true` if the value is in the range.
     pub holds: bool,
 }
 
 impl Bound {
-    /// Judges a figure. One that is no number is in no range.
+    /// Checks a value. A value that is not a number is in no range.
     pub fn new(
         name: impl Into<String>,
         figure: f64,
@@ -37,18 +37,19 @@ impl Bound {
     }
 }
 
-/// The largest mean of the cells' absolute errors in the intermittent table.
+/// Maximum mean of the cells' absolute errors in the intermittent table.
 pub const MEAN_ERROR: f64 = 0.10;
-/// The largest absolute error of any of its cells.
+/// Maximum absolute error of any of its cells.
 pub const WORST_ERROR: f64 = 0.35;
-/// Rows in which the cache-cold IDs are published to be slower than this many times the cache-local
-/// ones must be so in the simulation; in the others all must be alike.
+/// Factor by which the cache-cold IDs must be slower than both others in the simulation. It applies
+/// to rows with a larger published factor over the cache-local IDs. In the other rows, all costs
+/// must be alike.
 const SLOWER: f64 = 1.5;
-/// How far those that must be alike may be apart, as a share.
+/// Maximum difference of costs that must be alike, as a share.
 const ALIKE: f64 = 0.10;
 
-/// The bounds of the intermittent table: its errors, and in each row whether the cache-cold IDs
-/// cost more than both others, or the same where they were published to cost the same.
+/// Returns the bounds of the intermittent table: its errors, and the cost of the cache-cold IDs in
+/// each row. They must cost more than both others, or the same if the published costs are the same.
 pub fn intermittent(paper: &Paper) -> Vec<Bound> {
     let mut bounds = vec![
         error("mean absolute error, %", paper.mean_abs_error, MEAN_ERROR),
@@ -73,14 +74,14 @@ pub fn intermittent(paper: &Paper) -> Vec<Bound> {
     bounds
 }
 
-/// The largest mean of the absolute errors of cells that were predicted from all other rows.
+/// Maximum mean of the absolute errors of cells that were predicted from all other rows.
 pub const PREDICTED_MEAN_ERROR: f64 = 0.14;
-/// The largest absolute error of any of them.
+/// Maximum absolute error of any of them.
 pub const PREDICTED_WORST_ERROR: f64 = 0.60;
-/// The most numbers that may be fitted to the table.
+/// Maximum number of parameters that may be fitted to the table.
 const FITTED: usize = 6;
 
-/// The bounds of what is predicted of rows that were left out of the fit.
+/// Returns the bounds of predictions of rows that were left out of the fit.
 pub fn cross_validation(found: &CrossValidation) -> Vec<Bound> {
     let fitted = found.rows.iter().map(|left| left.fitted.len()).max().unwrap_or(0);
     let (mean, worst) = ("mean error of rows left out, %", "worst error of rows left out, %");
@@ -91,12 +92,12 @@ pub fn cross_validation(found: &CrossValidation) -> Vec<Bound> {
     ]
 }
 
-/// Of a share, in percent.
+/// Returns the upper bound of an error, in percent.
 fn error(name: &str, error: f64, most: f64) -> Bound {
     Bound::new(name, 100.0 * error, None, Some(100.0 * most))
 }
 
-/// The bounds of the mask's figures: those that it states itself.
+/// Returns the bounds of the mask's values; each row defines its own.
 pub fn mask(paper: &mask::Paper) -> Vec<Bound> {
     let bound = |row: &mask::Row| {
         let [least, most] = row.accepted?;
@@ -106,27 +107,27 @@ pub fn mask(paper: &mask::Paper) -> Vec<Bound> {
     paper.rows.iter().filter_map(bound).collect()
 }
 
-/// How far a count of the NUMA scan may be from the published one, as a share.
+/// Maximum difference of a count of the NUMA scan from the published one, as a share.
 const COUNT_ERROR: f64 = 0.25;
-/// The two smallest counts may be larger or smaller by this factor.
+/// Factor by which the two smallest counts may be larger or smaller.
 const SMALL_COUNT_FACTOR: f64 = 2.0;
 const SMALL_COUNTS: [Reason; 2] = [Reason::IgnorePidInactive, Reason::SeqCompleted];
-/// How far an elapsed time may be from the published one, as a share.
+/// Maximum difference of an elapsed time from the published one, as a share.
 const ELAPSED_ERROR: f64 = 0.05;
 
-/// The bounds of the NUMA scan: its counts by reason, and its times.
+/// Returns the bounds of the NUMA scan: its counts by reason, and its times.
 pub fn numa(paper: &numa::Paper) -> Vec<Bound> {
     let times = paper.elapsed.cells().map(|(series, cell)| numa_elapsed(series, cell));
     paper.rows.iter().map(numa_count).chain(times).collect()
 }
 
-/// The bound of the time of one series of the NUMA scan.
+/// Returns the bound of the time of one series of the NUMA scan.
 pub fn numa_elapsed(series: numa::experiment::Series, cell: &numa::paper::Cell) -> Bound {
     let name = format!("{}: elapsed, s", series.name());
     around(name, cell, 1.0 - ELAPSED_ERROR, 1.0 + ELAPSED_ERROR)
 }
 
-/// The bounds of one count of the NUMA scan. Where nothing was counted nothing may be.
+/// Returns the bounds of one count of the NUMA scan. If the published count is 0, it must be 0.
 pub fn numa_count(row: &numa::paper::Row) -> Bound {
     let (least, most) = match SMALL_COUNTS.contains(&row.reason) {
         true => (1.0 / SMALL_COUNT_FACTOR, SMALL_COUNT_FACTOR),
@@ -135,17 +136,17 @@ pub fn numa_count(row: &numa::paper::Row) -> Bound {
     around(format!("{}: {}", row.series.name(), row.reason.name()), &row.cell, least, most)
 }
 
-/// From one multiple of the published figure to another.
+/// Returns a bound from one multiple of the published value to another.
 fn around(name: String, cell: &numa::paper::Cell, least: f64, most: f64) -> Bound {
     Bound::new(name, cell.model, Some(least * cell.published), Some(most * cell.published))
 }
 
-/// The bounds of the predictions: those that they state themselves.
+/// Returns the bounds of the predictions; each prediction defines its own.
 pub fn predictions(predictions: &[Prediction]) -> Vec<Bound> {
     predictions.iter().filter_map(prediction).collect()
 }
 
-/// The bound of one prediction, if it has one.
+/// Returns the bound of one prediction, if it has one.
 pub fn prediction(prediction: &Prediction) -> Option<Bound> {
     let Accepted::Within(least, most) = prediction.bound else { return None };
     let unit = if prediction.unit.is_empty() { "" } else { ", " };
@@ -160,7 +161,7 @@ mod tests {
     use crate::paper::prediction::{Kind, Published};
     use crate::paper::table::POLICIES;
 
-    /// One row with these costs, and the published factor.
+    /// Creates a table of one row with these costs and the published factor.
     fn paper(costs: [f64; 3], published: f64) -> Paper {
         let cell = |at: usize| Cell {
             config: "row".to_owned(),
@@ -194,7 +195,7 @@ mod tests {
     fn each_bound_can_be_broken() {
         assert_eq!(broken(&paper([1.0, 2.0, 1.1], 2.0)), [] as [String; 0]);
         assert_eq!(broken(&paper([1.0, 1.05, 1.0], 1.1)), [] as [String; 0]);
-        // Slower than one of the others only.
+        // Slower than only one of the others.
         let one = broken(&paper([1.9, 2.0, 1.0], 2.0));
         assert_eq!(one, ["row, 10 ms: linux-6.4 over the slower of the others"]);
         let apart = broken(&paper([1.0, 1.2, 1.15], 1.1));

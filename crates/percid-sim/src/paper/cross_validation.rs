@@ -1,4 +1,4 @@
-//! How well the model predicts cells to which it was not fitted.
+//! Cross-validation: predictions of cells to which the model was not fitted.
 
 use serde::Serialize;
 
@@ -8,61 +8,61 @@ use super::table::{POLICIES, RUNS, published_ns, watched_rows};
 use crate::published::{self, Intermittent};
 use crate::run_control::RunControl;
 
-/// The fits to parts of the table, and what they predict of the rest.
+/// The fits to parts of the table, and their predictions of the rest.
 #[derive(Debug, Clone, Serialize)]
 pub struct CrossValidation {
-    /// The mean of the absolute errors of the cells of `rows`, as a share.
+    /// Mean of the absolute errors of the cells in `rows`, as a share.
     pub mean_error: f64,
-    /// The largest of them.
+    /// Largest absolute error of these cells, as a share.
     pub worst_error: f64,
-    /// Each row predicted from all others.
+    /// Predictions of each row from all others.
     pub rows: Vec<Left>,
-    /// The rows of each pause predicted from those of the other one.
+    /// Predictions of the rows of each pause from those of the other pause.
     pub delays: Vec<Left>,
 }
 
-/// What a fit predicts of the rows that were left out of it.
+/// The predictions of the rows that were left out of a fit.
 #[derive(Debug, Clone, Serialize)]
 pub struct Left {
-    /// What was left out.
+    /// Name of the rows that were left out.
     pub left_out: String,
-    /// The mean of the absolute errors of the predictions, as a share.
+    /// Mean of the absolute errors of the predictions, as a share.
     pub mean_error: f64,
-    /// The largest of them.
+    /// Largest absolute error of the predictions, as a share.
     pub worst_error: f64,
     /// The predictions.
     pub cells: Vec<Predicted>,
-    /// The numbers that were fitted to the rest.
+    /// The numbers that were fitted to the other rows.
     pub fitted: Vec<Fitted>,
 }
 
-/// A cell that was not fitted to.
+/// A cell that was left out of the fit.
 #[derive(Debug, Clone, Serialize)]
 pub struct Predicted {
-    /// The part of the machine, as the published table names it.
+    /// Part of the machine, with its name in the published table.
     pub config: String,
     /// Pause between two threads' turns, in milliseconds.
     pub delay_ms: u64,
-    /// The policy that stands for the column.
+    /// The policy of the column.
     pub policy: &'static str,
-    /// Nanoseconds per burst, predicted.
+    /// Predicted nanoseconds per burst.
     pub model_ns: f64,
-    /// Nanoseconds per burst, published.
+    /// Published nanoseconds per burst.
     pub published_ns: f64,
     /// `model_ns / published_ns - 1`.
     pub error: f64,
 }
 
-/// A number as it was fitted without some rows.
+/// A number that was fitted without some rows.
 #[derive(Debug, Clone, Serialize)]
 pub struct Fitted {
-    /// Its name in the file of the machine or of the workload.
+    /// Name in the file of the machine or of the workload.
     pub name: &'static str,
     /// The number, in the unit that its name ends with.
     pub value: f64,
 }
 
-/// How many runs [`cross_validation`] makes.
+/// Returns the number of runs of [`cross_validation`].
 pub fn runs() -> u64 {
     let rows = published::intermittent();
     let parts = parts(&rows);
@@ -77,7 +77,7 @@ struct Part {
     rows: Vec<usize>,
 }
 
-/// Each row alone, then those of each pause.
+/// Returns each row alone, then the rows of each pause.
 fn parts(rows: &[Intermittent]) -> Vec<Part> {
     let alone = rows.iter().enumerate().map(|(at, row)| Part {
         name: format!("{}, {} ms", row.config, row.delay_ms),
@@ -93,8 +93,8 @@ fn parts(rows: &[Intermittent]) -> Vec<Part> {
     parts
 }
 
-/// Fits the table without each row, and without the rows of each pause, and simulates what was left
-/// out with the numbers so found. Uses all CPUs. None if it was stopped.
+/// Fits the table without each row, and without the rows of each pause. Simulates the rows that
+/// were left out with the fitted numbers. Uses all CPUs. Returns `None` if it was stopped.
 pub fn cross_validation(
     setting: &Setting,
     seed: u64,
@@ -103,7 +103,8 @@ pub fn cross_validation(
     without_parts(parts(&published::intermittent()), setting, seed, progress)
 }
 
-/// The same for some rows only, numbered as in the published table, and for no pause.
+/// Validates like [`cross_validation`], but with some rows only, numbered as in the published
+/// table, and with no pause.
 pub fn cross_validation_of_rows(
     rows: &[usize],
     setting: &Setting,
@@ -169,7 +170,7 @@ fn fitted(fit: &Fit) -> Vec<Fitted> {
     parameters.map(|parameter| Fitted { name: parameter.name, value: parameter.value }).collect()
 }
 
-/// The mean and the largest absolute error.
+/// Returns the mean and the largest absolute error.
 fn errors(cells: &[Predicted]) -> (f64, f64) {
     let errors = cells.iter().map(|cell| cell.error.abs());
     (errors.clone().sum::<f64>() / cells.len() as f64, errors.fold(0.0, f64::max))

@@ -1,9 +1,9 @@
-//! What the bursts of the table find, apart from what that costs: so that the table can be priced
-//! again without simulating it again.
+//! The states of areas that the table's bursts find, without their costs: the table can be priced
+//! again without another simulation.
 //!
-//! Prices are not quite without effect on what is found: a burst that takes longer is met by more
-//! ticks. So what is priced again differs from what is simulated again by as much as that changes;
-//! [`super::fit`] simulates anew with the prices that it has found.
+//! Prices have a small effect on these states: a longer burst is interrupted by more ticks. So
+//! pricing again differs slightly from simulating again. [`super::fit`] simulates again with the
+//! prices that it has found.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
@@ -17,39 +17,40 @@ use crate::published::{self, Intermittent};
 use crate::run_control::RunControl;
 use crate::topology::Reach;
 
-/// What the bursts of one cell found.
+/// The states that the bursts of one cell found.
 #[derive(Debug, Clone, PartialEq)]
 struct CellFindings {
-    /// Equal ones counted.
+    /// Distinct states, and the number of bursts that found each.
     counts: Vec<(Found, u64)>,
-    /// What finding the IDs took, in nanoseconds.
+    /// Time for finding the IDs, in nanoseconds.
     work_ns: u64,
 }
 
-/// What the bursts of all cells found.
+/// The states that the bursts of all cells found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Findings {
     cells: Vec<CellFindings>,
 }
 
-/// A cell has about this many threads in all its runs together: what it costs is a mean over them.
+/// Approximate number of threads in all runs of a cell, over which its cost is averaged.
 const THREADS: u64 = 6000;
-/// The fewest and the most runs that this makes: threads of one run meet the same ticks.
+/// Minimum and maximum number of runs of a cell. There is a minimum because threads of one run meet
+/// the same ticks.
 const RUNS: [u64; 2] = [20, 150];
 
-/// How many runs a cell of this row gets.
+/// Returns the number of runs of a cell in this row.
 fn runs_of(row: &Intermittent) -> u64 {
     (THREADS / u64::from(row.threads)).clamp(RUNS[0], RUNS[1])
 }
 
 impl Findings {
-    /// How many runs [`Findings::simulate`] makes.
+    /// Returns the number of runs of [`Findings::simulate`].
     pub fn runs() -> u64 {
         let rows = published::intermittent();
         POLICIES.len() as u64 * rows.iter().map(runs_of).sum::<u64>()
     }
 
-    /// Simulates all cells, on all CPUs of this machine; none if it was stopped.
+    /// Simulates all cells on all CPUs of this machine. Returns `None` if it was stopped.
     pub fn simulate(setting: &Setting, seed: u64, progress: &RunControl) -> Option<Findings> {
         let cells = cells(setting, &published::intermittent(), runs_of, seed);
         let found = cells.par_iter().map(|cell| CellFindings::simulate(cell, progress));
@@ -57,7 +58,8 @@ impl Findings {
         Some(Findings { cells: found? })
     }
 
-    /// The same with some cells simulated anew, in another setting; none if it was stopped.
+    /// Returns these findings with some cells simulated again in another setting. Returns `None` if
+    /// it was stopped.
     pub fn renewed(
         &self,
         renew: &[usize],
@@ -79,8 +81,7 @@ impl Findings {
         Some(Findings { cells: cells? })
     }
 
-    /// The cells in which not as many bursts found their memory at each distance in all of these
-    /// findings.
+    /// Returns the cells whose bursts per distance are not the same in all of these findings.
     pub fn that_differ(all: &[&Findings]) -> Vec<usize> {
         let Some((first, others)) = all.split_first() else { return Vec::new() };
         let differs = |&cell: &usize| {
@@ -90,8 +91,8 @@ impl Findings {
         (0..first.cells.len()).filter(differs).collect()
     }
 
-    /// The mean cost of a burst in some cells, in nanoseconds, by the prices of a setting. Cells are
-    /// numbered as in [`super::table::published_ns`].
+    /// Returns the mean cost of a burst in some cells, in nanoseconds, with the prices of a
+    /// setting. Cells are numbered as in [`super::table::published_ns`].
     pub fn costs(&self, setting: &Setting, cells: &[usize]) -> Vec<f64> {
         let prices = Prices::new(&setting.machine, setting.workload.memory);
         cells.iter().map(|&cell| self.cells[cell].cost(&prices)).collect()
@@ -118,7 +119,7 @@ impl CellFindings {
         self.counts.iter().map(|(_, count)| count).sum()
     }
 
-    /// The bursts by the distance of what they found.
+    /// Returns the number of bursts for each distance.
     fn distances(&self) -> BTreeMap<Option<Reach>, u64> {
         let mut distances = BTreeMap::new();
         for (found, count) in &self.counts {

@@ -1,4 +1,4 @@
-//! The fit of the numbers that are marked as fitted to cells of the published table.
+//! Fit of the model's fitted numbers to cells of the published table.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -10,23 +10,22 @@ use super::setting::Setting;
 use super::table::published_ns;
 use crate::run_control::RunControl;
 
-/// The fitted number on which it depends what bursts find: each value that is tried is simulated.
-/// All other fitted numbers are prices.
+/// Name of the fitted number that changes the states that bursts find: each tried value is
+/// simulated. All other fitted numbers are prices.
 pub const TIMED: &str = "wake_us";
 
-/// How many values of [`TIMED`] are tried for each factor of 2, from a half of the workload's
-/// number to twice as much: that number was measured elsewhere, though not on the published
-/// machine.
+/// Number of values of [`TIMED`] per factor of 2. They range from half of the workload's number to
+/// twice as much: that number was measured, though not on the published machine.
 const STEPS_PER_OCTAVE: i32 = 6;
 
-/// How many of them, to both sides of the one found first, are tried again with the prices found.
+/// Number of values on both sides of the first result that are tried again with the fitted prices.
 const STEPS_AGAIN: i32 = 2;
 
-/// The first steps of the prices, which are searched as logarithms.
+/// Initial step of the price search, which uses logarithms.
 const EDGE: f64 = 0.2;
 
-/// Errors that are small against this one, as logarithms, count by their square; those that are
-/// large, as they are.
+/// Scale of errors, as logarithms. Errors that are much smaller count by their square, errors that
+/// are much larger count linearly.
 const SMALL: f64 = 0.1;
 
 /// A fit to some cells.
@@ -34,13 +33,13 @@ const SMALL: f64 = 0.1;
 pub struct Fit {
     /// The setting with the fitted numbers.
     pub setting: Setting,
-    /// What the fit has made least: [`misfit`].
+    /// The minimum of [`misfit`] that the fit has found.
     pub misfit: f64,
-    /// Which value of [`TIMED`] it is.
+    /// Index of the value of [`TIMED`].
     step: i32,
 }
 
-/// What bursts find with one value of [`TIMED`].
+/// The states that bursts find with one value of [`TIMED`].
 #[derive(Debug)]
 struct Trial {
     step: i32,
@@ -48,24 +47,24 @@ struct Trial {
     findings: Findings,
 }
 
-/// What bursts find with each value of [`TIMED`] that is tried: what fits to any cells begin with.
+/// The states that bursts find with each tried value of [`TIMED`]: the basis of all fits.
 #[derive(Debug)]
 pub struct Trials {
     start: Setting,
     seed: u64,
     trials: Vec<Trial>,
-    /// The cells in which it depends on [`TIMED`] what bursts find, and so on prices.
+    /// Cells in which the states depend on [`TIMED`], and so on prices.
     timed: Vec<usize>,
 }
 
-/// How far costs are from the published ones: the mean over the cells of s^2 (sqrt(1 + (e/s)^2) -
-/// 1), with e the logarithm of their quotient and s = 0.1.
+/// Returns the distance of costs from the published ones: the mean over the cells of s^2 (sqrt(1 +
+/// (e/s)^2) - 1). Here e is the logarithm of their quotient, and s = 0.1.
 ///
-/// So a cell that is half of what was published counts as much as one that is twice as much, while
-/// shares of the published cost would let no cell be more than 100 % too small. Errors of several
-/// tenths, which no choice of numbers takes away, pull no stronger the larger they are: with squares
-/// two cells would decide. And unlike the mean of absolute errors it has no kinks, in which a search
-/// without derivatives comes to rest.
+/// So a cell with half of the published cost counts as much as one with twice the cost. With errors
+/// as shares of the published cost, no cell could be more than 100 % too small. The pull of errors
+/// of several tenths, which no choice of numbers removes, does not grow further: with squares, two
+/// cells would determine the fit. Unlike the mean of absolute errors, this function is smooth, so a
+/// search without derivatives does not stop at a kink.
 pub fn misfit(costs: &[f64], published: &[f64]) -> f64 {
     let each = costs.iter().zip(published).map(|(cost, published)| {
         let error = libm::log(cost / published) / SMALL;
@@ -75,17 +74,17 @@ pub fn misfit(costs: &[f64], published: &[f64]) -> f64 {
 }
 
 impl Trials {
-    /// How many runs [`Trials::simulate`] makes.
+    /// Returns the number of runs of [`Trials::simulate`].
     pub fn runs() -> u64 {
         steps().count() as u64 * Findings::runs()
     }
 
-    /// How many runs [`Trials::fit`] makes.
+    /// Returns the number of runs of [`Trials::fit`].
     pub fn runs_of_fit() -> u64 {
         steps_around(0).count() as u64 * Findings::runs()
     }
 
-    /// Simulates the table with each value of [`TIMED`]; none if it was stopped.
+    /// Simulates the table with each value of [`TIMED`]. Returns `None` if it was stopped.
     pub fn simulate(start: &Setting, seed: u64, progress: &RunControl) -> Option<Trials> {
         let trial = |step: i32| {
             let setting = with_timed(start, start, step);
@@ -99,11 +98,11 @@ impl Trials {
         Some(Trials { start: start.clone(), seed, trials, timed })
     }
 
-    /// Fits all numbers that are marked as fitted to some cells, numbered as in [`published_ns`].
-    /// None if it was stopped.
+    /// Fits all fitted numbers to some cells, numbered as in [`published_ns`]. Returns `None` if it
+    /// was stopped.
     ///
-    /// The prices decide how long bursts take, and that how many ticks meet them. So they are fitted
-    /// twice, the second time to what bursts find at the prices that were found the first time.
+    /// The prices determine the duration of bursts, and so the number of ticks that interrupt them.
+    /// So the fit has two steps; the second one simulates with the prices from the first one.
     pub fn fit(&self, cells: &[usize], progress: &RunControl) -> Option<Fit> {
         let first = best(&self.trials, cells);
         let again = |step: i32| {
@@ -123,17 +122,17 @@ impl Trials {
     }
 }
 
-/// More than the seeds of one trial.
+/// Offset of the seeds of the second step, which exceeds the number of seeds of one trial.
 const SEEDS_OF_TRIALS: u64 = 1000;
 
-/// The best fit of prices among the trials.
+/// Returns the best fit of prices among the trials.
 fn best(trials: &[Trial], cells: &[usize]) -> Fit {
     let fits: Vec<Fit> = trials.par_iter().map(|trial| fit_prices(trial, cells)).collect();
     let best = fits.into_iter().min_by(|one, other| one.misfit.total_cmp(&other.misfit));
     best.expect("there are trials")
 }
 
-/// Fits the prices that are marked as fitted.
+/// Fits all fitted prices.
 fn fit_prices(trial: &Trial, cells: &[usize]) -> Fit {
     let published = published_ns();
     let published: Vec<f64> = cells.iter().map(|&cell| published[cell]).collect();
@@ -157,7 +156,8 @@ fn number<'s>(setting: &'s mut Setting, name: &str) -> &'s mut f64 {
     setting.number_mut(name).expect("one of its parameters")
 }
 
-/// A setting with the value of [`TIMED`] that is this many steps from another one's.
+/// Returns `setting` with the value of [`TIMED`] that is `step` steps away from the value in
+/// `from`.
 fn with_timed(setting: &Setting, from: &Setting, step: i32) -> Setting {
     let (mut setting, mut from) = (setting.clone(), from.clone());
     let share = libm::exp2(f64::from(step) / f64::from(STEPS_PER_OCTAVE));

@@ -10,91 +10,90 @@ use crate::published::{self, Intermittent};
 use crate::run_control::RunControl;
 use crate::workload::Memory;
 
-/// Simulated runs of a cell where an assumption is dropped, which changes more than chance does.
+/// Number of runs of a cell if an assumption is dropped: the effect is larger than chance.
 const RUNS_WITHOUT: u64 = 20;
 
 /// The published table and the simulated one.
 #[derive(Debug, Clone, Serialize)]
 pub struct Paper {
-    /// Each cell.
+    /// All cells.
     pub rows: Vec<Cell>,
-    /// The mean of the cells' absolute errors, as a share.
+    /// Mean of the cells' absolute errors, as a share.
     pub mean_abs_error: f64,
-    /// The largest of them.
+    /// Largest absolute error of the cells, as a share.
     pub worst_abs_error: f64,
-    /// How often the old IDs are slower than the new ones, row by row.
+    /// Ratio of the old IDs' cost to the new ones' cost, for each row.
     pub speedups: Vec<Speedup>,
-    /// What the simulation takes for granted, and what becomes of the table without it.
+    /// The assumptions of the simulation, and the errors of the table without each.
     pub assumptions: Vec<Assumption>,
-    /// The numbers of the machine and the benchmark, with where they come from and what the errors
-    /// owe to them.
+    /// The numbers of the machine and the benchmark, with their origins and their effects on the
+    /// errors.
     pub parameters: Vec<Number>,
 }
 
 /// One cell of the table.
 #[derive(Debug, Clone, Serialize)]
 pub struct Cell {
-    /// The part of the machine, as the published table names it.
+    /// Part of the machine, with its name in the published table.
     pub config: String,
     /// Pause between two threads' turns, in milliseconds.
     pub delay_ms: u64,
-    /// The policy that stands for the column.
+    /// The policy of the column.
     pub policy: &'static str,
-    /// Nanoseconds per burst, simulated.
+    /// Simulated nanoseconds per burst.
     pub model_ns: f64,
-    /// Nanoseconds per burst, published.
+    /// Published nanoseconds per burst.
     pub published_ns: f64,
     /// `model_ns / published_ns - 1`.
     pub error: f64,
-    /// Nanoseconds per burst, simulated, if all memory had been written to beforehand: a
-    /// prediction.
+    /// Simulated nanoseconds per burst if all memory was written before: a prediction.
     pub pre_faulted_ns: f64,
-    /// The share of bursts of each class.
+    /// Share of bursts and of cost for each class.
     pub shares: Vec<Share>,
-    /// Distinct IDs of the run that used most of them.
+    /// Number of distinct IDs in the run with the most.
     pub ids_distinct: u32,
-    /// Scans for expired IDs in a run, on the average.
+    /// Mean number of scans for expired IDs per run.
     pub scans: f64,
 }
 
-/// How many times slower the cache-cold IDs are than the cache-local ones.
+/// Factor by which the cache-cold IDs are slower than the cache-local ones.
 #[derive(Debug, Clone, Serialize)]
 pub struct Speedup {
-    /// The part of the machine.
+    /// Part of the machine.
     pub config: String,
     /// Pause between two turns, in milliseconds.
     pub delay_ms: u64,
-    /// Simulated.
+    /// Simulated factor.
     pub model: f64,
-    /// Published.
+    /// Published factor.
     pub published: f64,
 }
 
-/// What becomes of the table if one assumption is dropped.
+/// The errors of the table if one assumption is dropped.
 #[derive(Debug, Clone, Serialize)]
 pub struct Assumption {
     /// The assumption.
     pub name: &'static str,
-    /// What is simulated in its place.
+    /// The assumption that replaced it.
     pub instead: &'static str,
-    /// The mean of the cells' absolute errors then.
+    /// Mean of the cells' absolute errors without the assumption.
     pub mean_abs_error: f64,
-    /// The largest of them then.
+    /// Largest absolute error of the cells without the assumption.
     pub worst_abs_error: f64,
-    /// The mean change of the cells of the cache-cold IDs, as a share of what they were.
+    /// Mean change of the cells with cache-cold IDs, as a share of their previous costs.
     pub change_of_cold_cells: f64,
 }
 
-/// How many runs [`paper`] simulates: the table, the same with pre-faulted memory, without each
-/// assumption, and with each number changed.
+/// Returns the number of runs of [`paper`]: the table, the table with pre-faulted memory, without
+/// each assumption, and with each number changed.
 pub fn runs() -> u64 {
     let cells = published::intermittent().len() * POLICIES.len();
     cells as u64 * (2 * RUNS + DROPS.len() as u64 * RUNS_WITHOUT) + sensitivity::runs()
 }
 
-/// The whole table, with the prediction for pre-faulted memory and all assumptions. Uses all CPUs,
-/// and takes some seconds. If it is stopped, it returns what was finished: nothing without the
-/// table itself, else fewer assumptions.
+/// Simulates the whole table, the prediction for pre-faulted memory, and all assumptions. Uses all
+/// CPUs, and takes some seconds. If it is stopped, it returns `None` without both tables, and
+/// otherwise leaves out the unfinished assumptions.
 pub fn paper(seed: u64, progress: &RunControl) -> Option<Paper> {
     let setting = Setting::published();
     let simulated = watched_table(&setting, RUNS, seed, progress)?;
@@ -144,7 +143,7 @@ fn speedups(rows: &[Cell]) -> Vec<Speedup> {
     published::intermittent().iter().zip(rows.chunks(POLICIES.len())).map(speedup).collect()
 }
 
-/// A way to simulate without one assumption.
+/// A variant of the simulation without one assumption.
 struct Drop {
     name: &'static str,
     instead: &'static str,

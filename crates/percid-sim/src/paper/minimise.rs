@@ -1,25 +1,26 @@
-//! The least of a function of a few numbers that has no derivatives.
+//! Minimization of a function of a few numbers, without derivatives.
 
-/// Where a function is least, as far as was found.
+/// The minimum that was found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Least {
-    /// The place.
+    /// Arguments of the minimum.
     pub at: Vec<f64>,
     /// The function's value there.
     pub value: f64,
 }
 
-/// How far the values of a simplex may be apart when it has come to rest.
+/// Maximum difference between the values of a converged simplex.
 const TOLERANCE: f64 = 1e-5;
-/// The most steps of one simplex.
+/// Maximum number of steps of one simplex.
 const STEPS: usize = 600;
 
-/// The least value near `start`, by the simplex search of Nelder and Mead ("A simplex method for
-/// function minimization", 1965). It starts with a simplex whose edges are `edge` long; when that
-/// has come to rest, with new ones a quarter as long around what was found, until one finds nothing
-/// better: a simplex that has become flat rests where nothing is least.
+/// Returns a local minimum near `start`, by the simplex search of Nelder and Mead ("A simplex
+/// method for function minimization", 1965). It begins with a simplex with edges of length `edge`.
+/// When that has converged, it repeats with edges a quarter as long around the best place, until
+/// there is no improvement. The repetition is needed because a flat simplex can converge at a place
+/// that is no minimum.
 ///
-/// A value that is no number counts as larger than all others.
+/// A value that is not a number counts as larger than all others.
 pub fn minimise(start: &[f64], edge: f64, function: impl Fn(&[f64]) -> f64) -> Least {
     let at = |place: Vec<f64>| {
         let value = function(&place);
@@ -40,7 +41,7 @@ pub fn minimise(start: &[f64], edge: f64, function: impl Fn(&[f64]) -> f64) -> L
     }
 }
 
-/// A place and, along each axis, one a step away from it.
+/// Returns a simplex: a place and, along each axis, a place one step away from it.
 fn simplex(start: &Least, edge: f64, at: &impl Fn(Vec<f64>) -> Least) -> Vec<Least> {
     let away = |axis: usize| {
         let mut place = start.at.clone();
@@ -50,7 +51,7 @@ fn simplex(start: &Least, edge: f64, at: &impl Fn(Vec<f64>) -> Least) -> Vec<Lea
     std::iter::once(start.clone()).chain((0..start.at.len()).map(away)).collect()
 }
 
-/// Lets a simplex walk until it rests, and returns its best corner.
+/// Moves a simplex until it converges, and returns its best corner.
 fn rest(mut corners: Vec<Least>, at: &impl Fn(Vec<f64>) -> Least) -> Least {
     for _ in 0..STEPS {
         corners.sort_by(|one, other| one.value.total_cmp(&other.value));
@@ -63,8 +64,8 @@ fn rest(mut corners: Vec<Least>, at: &impl Fn(Vec<f64>) -> Least) -> Least {
     corners.swap_remove(0)
 }
 
-/// Replaces the worst corner by a better one on the line through the middle of the others, or draws
-/// all corners towards the best one. The corners are sorted.
+/// Replaces the worst corner with a better one on the line through the middle of the others, or
+/// contracts all corners towards the best one. The corners must be sorted.
 fn step(corners: &mut [Least], at: &impl Fn(Vec<f64>) -> Least) {
     let last = corners.len() - 1;
     let (best, second, worst) = (corners[0].value, corners[last - 1].value, &corners[last]);
@@ -99,7 +100,7 @@ fn middle(corners: &[Least]) -> Vec<f64> {
     (0..axes).map(mean).collect()
 }
 
-/// From one place in the direction of another one, `by` times as far.
+/// Returns the place `by` times as far from `from` as `to`, in the same direction.
 fn between(from: &[f64], to: &[f64], by: f64) -> Vec<f64> {
     from.iter().zip(to).map(|(from, to)| from + by * (to - from)).collect()
 }

@@ -1,4 +1,4 @@
-//! The published tables beside what the simulator makes of them.
+//! The published tables beside the simulated ones.
 
 pub mod bounds;
 pub mod cross_validation;

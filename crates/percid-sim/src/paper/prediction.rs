@@ -1,21 +1,21 @@
-//! A figure of the model that can be checked, and what it is checked against.
+//! A value of the model that can be checked, and its reference.
 
 use serde::Serialize;
 
-/// Where a figure of the model stands to what was published.
+/// The relation of a value to the published one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// Numbers of the model were chosen so that this published figure comes out.
+    /// Numbers of the model were fitted to this published value.
     Fitted,
     /// It was published, and nothing was fitted to it.
     Published,
-    /// Nobody has published it.
+    /// It has not been published.
     Forecast,
 }
 
 impl Kind {
-    /// The name in tables.
+    /// Returns the name for tables.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Fitted => "fitted",
@@ -25,19 +25,19 @@ impl Kind {
     }
 }
 
-/// A published figure. In JSON a number, or its two ends.
+/// A published value. In JSON, a number or the two ends of a range.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Published {
     /// One number.
     Exactly(f64),
-    /// From one number to another.
+    /// A range from one number to another.
     Between(f64, f64),
 }
 
 impl Published {
-    /// How far a figure is from this one, as a share of the nearer end; 0 inside a range. None if
-    /// the nearer end is 0 and the figure is not.
+    /// Returns the difference of a value from this one, as a share of the nearer end; 0 inside a
+    /// range. Returns `None` if the nearer end is 0 and the value is not.
     pub fn error(self, figure: f64) -> Option<f64> {
         let (least, most) = match self {
             Published::Exactly(one) => (one, one),
@@ -51,37 +51,38 @@ impl Published {
     }
 }
 
-/// Which figures are accepted.
+/// The values that are accepted.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Accepted {
-    /// From one figure to another, in the unit of the prediction.
+    /// A range of values, in the unit of the prediction.
     Within(f64, f64),
-    /// All, and why: also what does not fit is printed.
+    /// Any value, with the reason: values that do not fit are printed, too.
     NoBound(String),
 }
 
 /// A row of `percid sim paper predictions`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Prediction {
-    /// What the figure is, without its unit.
+    /// Name of the value, without its unit.
     pub what: String,
-    /// The commit, the publication or the reasoning that it is checked against.
+    /// The commit, the publication or the reasoning that is the reference.
     pub source: String,
-    /// The unit of all figures; empty for plain counts.
+    /// Unit of all values; empty for plain counts.
     pub unit: &'static str,
-    /// What the model says.
+    /// The value of the model.
     pub model: f64,
-    /// What was published, or forecast by other means; none if the model stands alone.
+    /// The value that was published, or forecast by other means; `None` if there is only the model.
     pub published: Option<Published>,
-    /// How the two stand to each other.
+    /// The relation of the two values.
     pub kind: Kind,
-    /// Which figures of the model are accepted.
+    /// The values of the model that are accepted.
     pub bound: Accepted,
 }
 
 impl Prediction {
-    /// How far the model is from what was published, as a share of it; see [`Published::error`].
+    /// Returns the difference of the model from the published value, as a share of that; see
+    /// [`Published::error`].
     pub fn error(&self) -> Option<f64> {
         self.published.and_then(|published| published.error(self.model))
     }

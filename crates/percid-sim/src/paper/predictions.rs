@@ -1,4 +1,4 @@
-//! What the model says where nothing was fitted: beside what was published, or alone.
+//! Predictions of the model without a fit, beside published values or alone.
 
 use rayon::prelude::*;
 
@@ -15,15 +15,15 @@ use crate::workload::{Memory, Workload};
 /// The commit with the published table.
 const TABLE: &str = "Linux commit 7e019dcc470f";
 
-/// Where the columns of the cache-cold and of the cache-local IDs stand in a row.
+/// Positions of the cache-cold and of the cache-local IDs in a row's cells.
 const COLD: usize = 1;
 const LOCAL: usize = 2;
 
-/// Simulated runs of a row where the memory is pre-faulted or a number is swept.
+/// Number of runs of a row if the memory is pre-faulted or a number is swept.
 const RUNS_OF_ROW: u64 = 50;
 
-/// All predictions: of the engine, and of the NUMA scan. Uses all CPUs. If it is stopped, it returns
-/// those that were finished.
+/// Returns all predictions: of the engine, and of the NUMA scan. Uses all CPUs. If it is stopped,
+/// it returns the completed ones.
 pub fn predictions(seed: u64, progress: &RunControl) -> Vec<Prediction> {
     let parts = [neutrality, onset, without_ticks, overcommit, spread, pre_faulted];
     let setting = Setting::published();
@@ -33,7 +33,8 @@ pub fn predictions(seed: u64, progress: &RunControl) -> Vec<Prediction> {
     predictions
 }
 
-/// How many runs [`predictions`] makes, but for those of the NUMA scan, which are few and long.
+/// Returns the number of runs of [`predictions`], without those of the NUMA scan, which are few and
+/// long.
 pub fn runs() -> u64 {
     let of_row = RUNS_OF_ROW * POLICIES.len() as u64;
     let rows = published::intermittent().len() as u64;
@@ -44,7 +45,7 @@ pub fn runs() -> u64 {
 
 type Rows = Option<Vec<Prediction>>;
 
-/// The cells of some rows, a slice of [`POLICIES`]' length for each.
+/// Simulates the cells of some rows. Returns one vector for each row, in the order of [`POLICIES`].
 fn simulate(
     setting: &Setting,
     rows: &[Intermittent],
@@ -55,19 +56,19 @@ fn simulate(
     Some(outcomes.chunks(POLICIES.len()).map(<[Outcome]>::to_vec).collect())
 }
 
-/// The row of the published table with this pause.
+/// Returns the row of the published table with this part of the machine and this pause.
 fn row(config: &str, delay_ms: u64) -> Intermittent {
     let mut rows = published::intermittent().into_iter();
     let row = rows.find(|row| row.config == config && row.delay_ms == delay_ms);
     row.expect("a row of the published table")
 }
 
-/// How many times slower the cache-cold IDs are than the cache-local ones.
+/// Returns the factor by which the cache-cold IDs are slower than the cache-local ones.
 fn slower(cells: &[Outcome]) -> f64 {
     cells[COLD].ns_per_burst() / cells[LOCAL].ns_per_burst()
 }
 
-/// Where threads come back before IDs expire, all IDs cost the same.
+/// Predicts that all IDs cost the same if threads return before IDs expire.
 fn neutrality(setting: &Setting, seed: u64, progress: &RunControl) -> Rows {
     let row = row("8-core/1-L3", 10);
     let cells = simulate(setting, std::slice::from_ref(&row), seed, progress)?;
@@ -82,12 +83,12 @@ fn neutrality(setting: &Setting, seed: u64, progress: &RunControl) -> Rows {
     }])
 }
 
-/// The pauses between two threads' turns among which the onset is looked for, in milliseconds.
+/// Range of pauses between two threads' turns in which the onset is searched, in milliseconds.
 const DELAYS: std::ops::RangeInclusive<u64> = 10..=30;
-/// The cache-cold IDs are called slower from this factor on.
+/// Factor from which the cache-cold IDs count as slower.
 const SLOWER: f64 = 1.5;
 
-/// From which time between two turns of a thread on the cache-cold IDs are slower.
+/// Predicts the time between two turns of a thread from which the cache-cold IDs are slower.
 fn onset(setting: &Setting, seed: u64, progress: &RunControl) -> Rows {
     let row = row("8-core/1-L3", 10);
     let rows: Vec<Intermittent> =
@@ -111,10 +112,10 @@ fn onset(setting: &Setting, seed: u64, progress: &RunControl) -> Rows {
     }])
 }
 
-/// Ticks in a second so rare that no run sees one.
+/// Tick rate per second at which no run has a tick.
 const NO_TICKS_HZ: f64 = 0.001;
 
-/// What becomes of the slowest row if the timer never ticks.
+/// Predicts the slowest row if the timer never ticks.
 fn without_ticks(setting: &Setting, seed: u64, progress: &RunControl) -> Rows {
     let mut setting = setting.clone();
     setting.machine.kernel.hz.value = NO_TICKS_HZ;
@@ -130,15 +131,15 @@ fn without_ticks(setting: &Setting, seed: u64, progress: &RunControl) -> Rows {
     }])
 }
 
-/// How much memory of its own each of two threads goes through that share each CPU with the one that
-/// is timed, in KiB: compared are CPUs that others only keep busy, and CPUs whose caches they use.
+/// Own memory that each of two threads goes through on the CPU of a timed thread, in KiB. This
+/// compares CPUs that others only keep busy with CPUs whose caches they use.
 const OVERCOMMIT: [f64; 2] = [0.0, 16_384.0];
-/// Simulated runs of each.
+/// Number of runs with each amount of memory.
 const RUNS_OVERCOMMITTED: u64 = 2;
 const OVERCOMMITTED_MS: f64 = 100.0;
 
-/// What a burst costs where others go through memory of their own on its CPU, over what it costs where
-/// they go through none.
+/// Predicts the cost of a burst if other threads on its CPU go through their own memory, relative
+/// to the cost if they go through none.
 fn overcommit(setting: &Setting, seed: u64, progress: &RunControl) -> Rows {
     let costs = OVERCOMMIT.par_iter().map(|&kb| {
         let mut workload = Workload::preset("overcommitted").expect("it is a preset");
@@ -173,7 +174,7 @@ fn overcommit(setting: &Setting, seed: u64, progress: &RunControl) -> Rows {
     })
 }
 
-/// How much single runs of a cell differ.
+/// Predicts the variation between single runs of a cell.
 fn spread(setting: &Setting, seed: u64, progress: &RunControl) -> Rows {
     let cells = cells(setting, &[row("24-core/24-L3", 200)], |_| RUNS, seed);
     let spread = |at: usize| {
@@ -194,18 +195,18 @@ fn spread(setting: &Setting, seed: u64, progress: &RunControl) -> Rows {
     (0..cells.len()).map(spread).collect()
 }
 
-/// The standard deviation of a sample, as a share of its mean.
+/// Returns the standard deviation of a sample, as a share of its mean.
 fn deviation(sample: &[f64]) -> f64 {
     let mean = sample.iter().sum::<f64>() / sample.len() as f64;
     let squares: f64 = sample.iter().map(|one| (one - mean) * (one - mean)).sum();
     libm::sqrt(squares / (sample.len() - 1) as f64) / mean
 }
 
-/// What an earlier model of five numbers, without ticks, forecast for linux-6.4 on pre-faulted
-/// memory, in microseconds, in the order of the published rows.
+/// Forecasts of an earlier model with five numbers and without ticks, for linux-6.4 on pre-faulted
+/// memory. In microseconds, in the order of the published rows.
 const EARLIER_US: [f64; 8] = [1.5, 3.5, 4.8, 5.0, 0.7, 2.6, 4.2, 4.3];
 
-/// The cache-cold IDs on memory that was written to beforehand.
+/// Predicts the cache-cold IDs on memory that was written before.
 fn pre_faulted(setting: &Setting, seed: u64, progress: &RunControl) -> Rows {
     let mut setting = setting.clone();
     setting.workload.memory = Memory::PreFaulted;
@@ -241,7 +242,7 @@ mod tests {
         };
         assert!((100.0..=200.0).contains(&model(onset, &setting)));
         assert!((0.9..=1.1).contains(&model(without_ticks, &setting)));
-        // The control: with the ticks that there are, they wander.
+        // The control: with the normal tick rate, IDs move to other CPUs.
         let cells = simulate(&setting, &[row("24-core/24-L3", 200)], 1, &progress);
         assert!(slower(&cells.expect("nobody stops it")[0]) > 2.0);
     }

@@ -1,5 +1,5 @@
-//! What each number of the model does to the errors of the table: which of them the table
-//! determines, and which it does not.
+//! The effect of each number of the model on the errors of the table. It shows which numbers the
+//! table determines.
 
 use serde::Serialize;
 
@@ -9,31 +9,32 @@ use super::table::{published_ns, table};
 use crate::machine::Parameter;
 use crate::run_control::RunControl;
 
-/// A number, and what the mean of the cells' absolute errors owes to it.
+/// A number, and its effect on the mean of the cells' absolute errors.
 #[derive(Debug, Clone, Serialize)]
 pub struct Number {
     /// The number.
     #[serde(flatten)]
     pub parameter: Parameter,
-    /// What changing it does; none if that was not simulated to its end.
+    /// The effect of a change; `None` if the simulation was stopped.
     pub sensitivity: Option<Sensitivity>,
 }
 
-/// What changing a number does to the mean of the cells' absolute errors. Nothing is fitted again.
+/// The effect of a changed number on the mean of the cells' absolute errors. Nothing is fitted
+/// again.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Sensitivity {
-    /// The change of the mean error, a share, if the number is half as large.
+    /// Change of the mean error, as a share, if the number is half as large.
     pub halved: f64,
-    /// The same if it is twice as large.
+    /// Change of the mean error, as a share, if the number is twice as large.
     pub doubled: f64,
-    /// Whether no simulated cell depends on it, to the last digit.
+    /// `true` if no simulated cell depends on the number, to the last digit.
     pub unused: bool,
 }
 
 /// The factors by which numbers are changed.
 const FACTORS: [f64; 2] = [0.5, 2.0];
 
-/// How many runs [`numbers`] makes.
+/// Returns the number of runs of [`numbers`].
 pub fn runs() -> u64 {
     let setting = Setting::published();
     let parameters = setting.parameters();
@@ -41,9 +42,10 @@ pub fn runs() -> u64 {
     Findings::runs() * (1 + (FACTORS.len() * simulated) as u64)
 }
 
-/// All numbers of a setting with what changing them does. Prices are changed for what the bursts of
-/// the table had found, so that chance is the same and effects below a tenth of a percent can be
-/// seen; that longer bursts are met by more ticks is left out. The other numbers are simulated.
+/// Returns all numbers of a setting with the effects of changing them. Changed prices are applied
+/// to the states that the table's bursts had found. So chance has no influence, and effects below a
+/// tenth of a percent are visible; the effect of longer bursts on ticks is left out. Changes of
+/// other numbers are simulated.
 pub fn numbers(setting: &Setting, seed: u64, progress: &RunControl) -> Vec<Number> {
     let findings = Findings::simulate(setting, seed, progress);
     let number = |parameter: Parameter| {
@@ -55,7 +57,7 @@ pub fn numbers(setting: &Setting, seed: u64, progress: &RunControl) -> Vec<Numbe
     setting.parameters().into_iter().map(number).collect()
 }
 
-/// Whether it decides what bursts cost, and not when they happen.
+/// Returns `true` if the number determines the cost of bursts, and not their times.
 fn is_price(setting: &Setting, name: &str) -> bool {
     setting.machine.costs.all().iter().any(|(known, _)| *known == name)
 }
@@ -97,7 +99,7 @@ fn mean_error(findings: &Findings, setting: &Setting) -> f64 {
         / published.len() as f64
 }
 
-/// Whether one run of each cell comes out the same to the last digit.
+/// Returns `true` if one run of each cell gives the same outcome to the last digit.
 fn is_the_same(one: &Setting, other: &Setting, seed: u64) -> bool {
     table(one, 1, seed) == table(other, 1, seed)
 }

@@ -5,7 +5,7 @@ use crate::machine::{Machine, Parameter, Sourced};
 use crate::published::Intermittent;
 use crate::workload::Workload;
 
-/// What one cell is made of: all parameters of its simulation.
+/// All inputs of the simulation of a cell.
 #[derive(Debug, Clone)]
 pub struct Setting {
     /// The machine.
@@ -15,7 +15,7 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// The published machine and benchmark.
+    /// Returns the published machine and benchmark.
     pub fn published() -> Setting {
         let mut machine = Machine::preset("epyc-9654").expect("the published machine is a preset");
         let origin = "not charged: what the kernel does is part of the fitted numbers".to_owned();
@@ -24,7 +24,7 @@ impl Setting {
         Setting { machine, workload }
     }
 
-    /// The same in one row of the table.
+    /// Returns the setting for one row of the table.
     pub fn row(&self, row: &Intermittent) -> Setting {
         let mut setting = self.clone();
         let per_l3 = row.threads / row.l3s;
@@ -46,8 +46,8 @@ impl Setting {
         self.workload.set(name, value).expect("a parameter of the benchmark");
     }
 
-    /// All numbers that the table depends on, with where they come from: of the machine, and those
-    /// of the benchmark that its publication does not tell.
+    /// Returns all numbers that the table depends on, with their origins: those of the machine, and
+    /// those of the benchmark that its publication does not state.
     pub fn parameters(&self) -> Vec<Parameter> {
         let machine = &self.machine;
         let hz = [("hz", &machine.kernel.hz)];
@@ -61,7 +61,7 @@ impl Setting {
         of_the_machine.map(Parameter::from).chain(of_the_benchmark).collect()
     }
 
-    /// One of [`Setting::parameters`], to be changed. Where it comes from stays as it is.
+    /// Returns one of [`Setting::parameters`] mutably. Its origin stays unchanged.
     pub fn number_mut(&mut self, name: &str) -> Option<&mut f64> {
         let Setting { machine, workload } = self;
         let (costs, clocks) = (machine.costs.all_mut(), machine.kernel.all_mut());
@@ -73,8 +73,8 @@ impl Setting {
     }
 }
 
-/// The numbers of the benchmark that its publication does not tell: name, where it comes from,
-/// whether it is fitted.
+/// Numbers of the benchmark that its publication does not state: name, origin, and `true` if it is
+/// fitted.
 const OF_THE_BENCHMARK: [(&str, &str, bool); 3] = [
     ("wake_us", "measured elsewhere as about 100 us; fitted to the published table", true),
     ("jitter_us", "assumption: timer slack and exits from deep idle states", false),

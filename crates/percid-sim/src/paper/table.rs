@@ -1,4 +1,4 @@
-//! The simulated table: the cells of the published one, and how far they are from it.
+//! The simulated table, with the cells of the published one, and their errors.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -13,16 +13,16 @@ use crate::run_control::RunControl;
 /// The policies of the table's columns.
 pub const POLICIES: [&str; 3] = ["per-cpu", "linux-6.4", "linux-6.13"];
 
-/// Simulated runs of a cell. What threads find depends on where the ticks fall, so there must be
-/// many.
+/// Number of runs of a cell. It must be large, because the states that threads find depend on the
+/// times of ticks.
 pub const RUNS: u64 = 100;
 
-/// The costs of all cells: for each row of the table one for each of [`POLICIES`].
+/// Simulates all cells: for each row of the table, one for each of [`POLICIES`].
 pub fn table(setting: &Setting, runs: u64, seed: u64) -> Vec<Outcome> {
     watched_table(setting, runs, seed, &RunControl::default()).expect("nobody stops it")
 }
 
-/// The same, watched; none if it was stopped.
+/// Simulates like [`table`], and reports progress. Returns `None` if it was stopped.
 pub fn watched_table(
     setting: &Setting,
     runs: u64,
@@ -32,7 +32,8 @@ pub fn watched_table(
     watched_rows(setting, &published::intermittent(), runs, seed, progress)
 }
 
-/// The cells of some rows: for each of them one for each of [`POLICIES`]. None if it was stopped.
+/// Simulates the cells of some rows: for each row, one for each of [`POLICIES`]. Returns `None` if
+/// it was stopped.
 pub fn watched_rows(
     setting: &Setting,
     rows: &[Intermittent],
@@ -58,7 +59,7 @@ pub(super) struct CellRuns {
     seed: u64,
 }
 
-/// The runs of all cells of some rows: for each row one for each of [`POLICIES`].
+/// Returns the runs of all cells of some rows: for each row, one for each of [`POLICIES`].
 pub(super) fn cells(
     setting: &Setting,
     rows: &[Intermittent],
@@ -73,13 +74,13 @@ pub(super) fn cells(
 }
 
 impl CellRuns {
-    /// How many.
+    /// Returns the number of runs.
     pub(super) fn runs(&self) -> u64 {
         self.runs
     }
 
-    /// Simulates all runs, each as it is prepared, and passes on what came out; none if it was
-    /// stopped.
+    /// Simulates all runs. Each simulation goes through `prepare` before, and its outcome to
+    /// `came_out`. Returns `None` if it was stopped.
     pub(super) fn simulate(
         &self,
         progress: &RunControl,
@@ -102,13 +103,14 @@ impl CellRuns {
     }
 }
 
-/// The published costs, in the order of [`table`].
+/// Returns the published costs, in the order of [`table`].
 pub fn published_ns() -> Vec<f64> {
     let rows = published::intermittent();
     rows.iter().flat_map(|row| [row.per_cpu_ns, row.mm_cid_ns, row.cache_local_ns]).collect()
 }
 
-/// The mean and the largest absolute error of simulated costs, as shares of the published ones.
+/// Returns the mean and the largest absolute error of simulated costs, as shares of the published
+/// ones.
 pub fn errors(table: &[Outcome]) -> (f64, f64) {
     let errors = table.iter().zip(published_ns());
     let errors: Vec<f64> =

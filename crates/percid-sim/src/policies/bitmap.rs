@@ -1,8 +1,8 @@
-//! The IDs of a process that are taken, one bit each.
+//! Set of a process's taken IDs, one bit each.
 
 use super::Id;
 
-/// A set of IDs below a bound that is fixed when it is made.
+/// A set of IDs below a bound that is fixed at creation.
 #[derive(Debug, Clone)]
 pub(super) struct Bitmap {
     words: Vec<u64>,
@@ -11,12 +11,12 @@ pub(super) struct Bitmap {
 }
 
 impl Bitmap {
-    /// No ID below `end` is taken.
+    /// Creates a set in which no ID below `end` is taken.
     pub(super) fn new(end: u32) -> Bitmap {
         Bitmap { words: vec![0; end.div_ceil(64) as usize], end, weight: 0 }
     }
 
-    /// Takes `id`. `false` if it was taken already, or lies beyond the end.
+    /// Takes `id`. Returns `false` if it was already taken, or is not below the end.
     pub(super) fn take(&mut self, id: Id) -> bool {
         let bit = 1 << (id % 64);
         let free = id < self.end && self.words[id as usize / 64] & bit == 0;
@@ -27,26 +27,26 @@ impl Bitmap {
         free
     }
 
-    /// Takes the lowest free ID, if one is below `end`. Cost: linear in the number of words.
+    /// Takes the lowest free ID if it is below `end`. Cost: linear in the number of words.
     pub(super) fn take_first_below(&mut self, end: u32) -> Option<Id> {
         let index = self.words.iter().position(|&word| word != u64::MAX)?;
         let id = index as u32 * 64 + self.words[index].trailing_ones();
         (id < end && self.take(id)).then_some(id)
     }
 
-    /// Gives back `id`, which was taken.
+    /// Frees `id`, which must be taken.
     pub(super) fn free(&mut self, id: Id) {
         assert!(self.words[id as usize / 64] >> (id % 64) & 1 == 1, "ID {id} freed twice");
         self.words[id as usize / 64] &= !(1 << (id % 64));
         self.weight -= 1;
     }
 
-    /// How many are taken.
+    /// Returns the number of taken IDs.
     pub(super) fn weight(&self) -> u32 {
         self.weight
     }
 
-    /// Gives back all.
+    /// Frees all IDs.
     pub(super) fn clear(&mut self) {
         self.words.fill(0);
         self.weight = 0;

@@ -1,9 +1,9 @@
-//! What no policy can follow.
+//! The error of a policy that cannot continue.
 
 use std::fmt;
 
-/// Why a policy cannot go on: what it was told cannot have happened on a kernel. A recording that is
-/// not whole may say such things, the engine never does.
+/// The reason why a policy cannot continue: an event that cannot happen on a kernel. An incomplete
+/// recording may contain such events, the engine never produces them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Impossible(pub &'static str);
 

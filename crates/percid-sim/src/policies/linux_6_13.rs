@@ -1,5 +1,5 @@
-//! Linux 6.13 (commit 7e019dcc470f): cache-local IDs. On top of [`super::slots`], a CPU remembers
-//! its ID (R1), and IDs are spread within the bound before any is shared (R3 to R5).
+//! Linux 6.13 (commit 7e019dcc470f): cache-local IDs. In addition to [`super::slots`], a CPU
+//! remembers its ID (R1), and new IDs are assigned up to the bound before any is shared (R3 to R5).
 
 use super::slots::{CpuSlot, Generation, Ids, Slot, Slots};
 use super::{Entry, Id, Impossible, Process, Thread};
@@ -33,7 +33,7 @@ impl Generation for Linux613 {
     }
 }
 
-/// R4 and R5: a new ID while the bound allows it, then the first free one.
+/// Assigns a new ID if the bound allows it (R4), otherwise the first free one (R5).
 pub(super) fn expand_or_first_free(ids: &mut Ids, process: &Process<'_>) -> Result<Id, Impossible> {
     while ids.max_nr_cid < process.nr_cpus_allowed.min(process.users) {
         ids.max_nr_cid += 1;
@@ -45,12 +45,12 @@ pub(super) fn expand_or_first_free(ids: &mut Ids, process: &Process<'_>) -> Resu
     first.ok_or(Impossible("CPUs that the process is not allowed hold its IDs"))
 }
 
-/// R6: a CPU that remembers an ID needs none.
+/// Returns `true` if the CPU needs no ID, because it has or remembers one (R6).
 pub(super) fn is_settled(to: &CpuSlot) -> bool {
     to.slot != Slot::Unset || to.recent.is_some()
 }
 
-/// R6: as many threads as the process may have IDs.
+/// Returns `true` if there are at least as many threads as the process may have IDs (R6).
 pub(super) fn is_full(process: &Process<'_>) -> bool {
     process.users >= process.nr_cpus_allowed
 }
@@ -61,8 +61,8 @@ mod tests {
     use super::super::{Entry, linux_6_4, linux_6_14};
     use super::*;
 
-    /// The IDs of four CPUs whose pinned threads run one after the other, each 20 ms with a pause
-    /// of 60 ms for all threads between two rounds.
+    /// Returns the IDs of four CPUs whose pinned threads run one after the other for 20 ms each.
+    /// There is a pause of 60 ms for all threads between two rounds.
     fn rounds(entry: &Entry) -> Vec<Vec<Id>> {
         let mut s = Scenario::new(entry, 4);
         s.spawn(3);
@@ -120,12 +120,12 @@ mod tests {
         s.spawn(2);
         assert_eq!((s.run(0, 0), s.run(1, 1)), (0, 1));
         s.exit(1);
-        // CPU 1 remembers 1 and its slot is unset. Two threads on three CPUs: the ID is freed.
+        // CPU 1 remembers ID 1, and its slot is unset. Two threads on three CPUs: the ID is freed.
         assert_eq!(s.run(1, 0), 1);
         assert_eq!(s.work().steals, 1);
         s.spawn(1);
         assert_eq!(s.run(0, 3), 2, "it was made to forget 0");
-        // Three threads: everything is left alone.
+        // With three threads, everything stays unchanged.
         assert_eq!(s.run(0, 0), 2);
         assert_eq!(s.work().steals, 1);
     }

@@ -1,5 +1,5 @@
-//! Linux 6.14 to 6.18 (commit 02d954c0fdf9): 6.13, and the number of IDs goes down when the process
-//! has fewer threads (R9).
+//! Linux 6.14 to 6.18 (commit 02d954c0fdf9): like 6.13, but the number of IDs decreases when the
+//! process has fewer threads (R9).
 
 use super::linux_6_13::{expand_or_first_free, is_full, is_settled};
 use super::slots::{CpuSlot, Generation, Ids, Slots};

@@ -1,10 +1,11 @@
-//! Linux 6.19 and later (commit 653fda7ae73d and those after it): an ID belongs to a thread, or to
-//! a CPU if there are many threads. No scan, no time stamps, and nothing that follows a migration.
+//! Linux 6.19 and later (commit 653fda7ae73d and its successors): an ID belongs to a thread, or to
+//! a CPU if there are many threads. There are no scans and time stamps, and migrations have no
+//! effect.
 //!
-//! In the kernel a change of the mode takes a while, during which owners of both kinds are met.
-//! Here it is one step, so a slot's ID is never met in the mode of threads, nor a thread's in the
-//! mode of CPUs; what remains are the IDs of the threads that ran while the mode changed, which
-//! find their owner when those threads are switched away from.
+//! In the kernel, a change of the mode takes a while, in which both kinds of owners exist. Here it
+//! is one step. So no slot has an ID in the mode of threads, and no thread owns one in the mode of
+//! CPUs. The only exceptions are the IDs of threads that ran while the mode changed. Such an ID
+//! gets its new owner when the kernel switches away from the thread.
 
 use super::bitmap::Bitmap;
 use super::threads::Threads;
@@ -20,16 +21,17 @@ pub(super) const ENTRY: Entry = Entry {
 /// The owners of IDs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
-    /// An ID travels with its thread.
+    /// An ID moves with its thread.
     PerTask,
-    /// The thread that runs on the CPU uses its ID. Back to the threads below this number of users.
+    /// The running thread uses its CPU's ID. The mode ends if there are fewer users than the
+    /// threshold.
     PerCpu { threshold: u32 },
 }
 
-/// What a thread has itself.
+/// The ID that a thread itself has.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Holding {
-    /// Nothing: it uses the ID of its CPU, or does not run.
+    /// None: the thread uses the ID of its CPU, or does not run.
     #[default]
     None,
     /// Its own ID.
@@ -47,11 +49,11 @@ struct ThreadNote {
 struct Linux619 {
     mode: Mode,
     taken: Bitmap,
-    /// 0 until the process is seen for the first time.
+    /// Maximum number of IDs; 0 until the first event of the process.
     max_cids: u32,
-    /// The allowed CPUs when they were looked at last.
+    /// Number of allowed CPUs at the last update.
     nr_cpus_allowed: u32,
-    /// For each CPU its own ID.
+    /// Own ID of each CPU.
     slots: Vec<Option<Id>>,
     threads: Threads<ThreadNote>,
     work: Work,
@@ -74,8 +76,9 @@ impl Linux619 {
         self.slots.len() as u32
     }
 
-    /// After the number of threads or of allowed CPUs changed. The threshold is kept from the time
-    /// when the mode changed, for with fewer threads than CPUs it would fall as they do.
+    /// Updates the mode after the number of threads or of allowed CPUs has changed. The threshold
+    /// stays as it was when the mode changed: if there are fewer threads than CPUs, it would
+    /// decrease with them.
     fn update(&mut self, process: &Process<'_>) {
         let opt = process.nr_cpus_allowed.min(process.users);
         self.max_cids = (opt + opt / 4).min(self.possible());
@@ -120,7 +123,8 @@ impl Linux619 {
         }
     }
 
-    /// An ID that was in transit goes to its owner in the new mode, unless it is above the bound.
+    /// Gives an ID in transit to its owner in the new mode, or frees it if it is not below the
+    /// bound.
     fn schedule_out(&mut self, cpu: usize, thread: Thread) {
         let note = self.threads.of(thread);
         let Holding::Transit(id) = note.holding else { return };
@@ -161,7 +165,7 @@ impl Linux619 {
         }
     }
 
-    /// The owner's ID, or a free one in its place if it is above the bound and that one is not.
+    /// Returns the owned ID, or a free one below the bound if the owned one is not.
     fn obtain_or_converge(&mut self, owned: Option<Id>) -> Result<Id, Impossible> {
         match owned {
             Some(id) if id < self.max_cids => Ok(id),
@@ -196,8 +200,8 @@ impl Policy for Linux619 {
         if let Some(prev) = prev {
             self.schedule_out(cpu as usize, prev);
         }
-        // One that has ended is switched to again if it was preempted on its last steps, and takes
-        // no ID.
+        // An ended thread that was preempted in its last steps is switched to again, and takes no
+        // ID.
         if let Some(next) = next.filter(|&next| !self.threads.of(next).exited) {
             self.schedule_in(process, cpu as usize, next)?;
         }
@@ -217,8 +221,8 @@ impl Policy for Linux619 {
         self.update(process);
     }
 
-    /// More allowed CPUs also move the threshold. A thread that moves among those of the process
-    /// changes nothing.
+    /// Updates the threshold and the mode if the number of allowed CPUs has changed. A thread that
+    /// moves within the process's CPUs changes nothing.
     fn affinity(&mut self, process: &Process<'_>, _: Thread) {
         if process.nr_cpus_allowed == self.nr_cpus_allowed {
             return;
@@ -267,7 +271,7 @@ mod tests {
         let mut s = Scenario::new(&ENTRY, 4);
         s.spawn(3);
         assert_eq!((s.run(2, 0), s.run(1, 3)), (0, 1));
-        // opt = 4, max_cids = min(4 + 1, 4): with a fifth thread the mode changes.
+        // opt = 4, max_cids = min(4 + 1, 4): with a fifth thread, the mode changes.
         s.spawn(1);
         assert_eq!((s.id(2), s.id(1)), (0, 1), "running threads keep theirs");
         assert_eq!((s.run(2, 4), s.run(1, 1)), (0, 1), "and leave them to their CPUs");

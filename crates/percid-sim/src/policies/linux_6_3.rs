@@ -1,4 +1,4 @@
-//! Linux 6.3: one set of IDs for the process, and no memory of which thread or CPU had which.
+//! Linux 6.3: one set of IDs for the process, without a record of earlier owners.
 
 use super::bitmap::Bitmap;
 use super::threads::Threads;
@@ -13,9 +13,10 @@ pub(super) const ENTRY: Entry = Entry {
 
 #[derive(Debug, Default)]
 struct ThreadNote {
-    /// The ID that it holds, which it does only while it runs.
+    /// The ID that the thread holds while it runs.
     held: Option<Id>,
-    /// It takes no ID any more, though it may be switched to until its last steps are done.
+    /// `true` if the thread takes no further ID; it may be switched to until its last steps are
+    /// done.
     exited: bool,
 }
 
@@ -54,7 +55,7 @@ impl Policy for Linux63 {
         let released = prev.and_then(|prev| self.threads.of(prev).held.take());
         let next = next.filter(|&next| !self.threads.of(next).exited);
         let id = match (released, next) {
-            // Between two threads of the process the ID is handed over, without the lock.
+            // A switch between two threads of the process passes the ID on, without the lock.
             (Some(id), Some(_)) => Some(id),
             (Some(id), None) => {
                 self.taken.free(id);

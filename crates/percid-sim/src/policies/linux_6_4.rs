@@ -1,5 +1,5 @@
 //! Linux 6.4 to 6.12 (commit 223baf9d17f2): a slot per CPU, and the first free ID for an empty one.
-//! A CPU whose slot was cleared gets whatever is free then, so its memory is another CPU's.
+//! A CPU whose slot was cleared gets any free ID, so its memory may be another CPU's.
 
 use super::slots::{CpuSlot, Generation, Ids, Slot, Slots};
 use super::{Entry, Id, Impossible, Process, Thread};
@@ -22,8 +22,8 @@ impl Generation for Linux64 {
         to.slot != Slot::Unset
     }
 
-    /// It compares with what is allowed to the thread, not to the process: a pinned thread takes
-    /// its ID from nowhere.
+    /// Returns `true` if there are at least as many users as CPUs allowed to the thread, not to the
+    /// process: always for a pinned thread.
     fn is_full(process: &Process<'_>, thread: Thread) -> bool {
         process.users >= process.thread_allowed[thread as usize]
     }

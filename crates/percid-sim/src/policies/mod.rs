@@ -1,8 +1,9 @@
-//! Policies for concurrency IDs: which ID a running thread of a process holds.
+//! Policies for concurrency IDs: rules that assign an ID to each running thread of a process.
 //!
-//! One file each, and one line each in [`ALL`]. A policy serves one process. Its driver, the engine
-//! or a replay of a recorded schedule, tells it what the scheduler does, in the order in which a
-//! kernel would notice, and asks for the ID when a running thread uses its per-ID data.
+//! Each policy has one file, and one line in [`ALL`]. A policy serves one process. Its driver is
+//! the engine, or a replay of a recorded schedule. The driver notifies it of the scheduler's
+//! actions, in the order in which a kernel would notice them. It requests the ID when a running
+//! thread uses its per-ID data.
 
 mod bitmap;
 mod impossible;
@@ -30,39 +31,39 @@ pub use impossible::Impossible;
 use crate::time::Ns;
 use crate::topology::{Cpu, Topology};
 
-/// A thread, numbered from 0 over the life of its process; numbers are not reused.
+/// Number of a thread, from 0 over the life of its process; numbers are not reused.
 pub type Thread = u32;
 
 /// A concurrency ID.
 pub type Id = u32;
 
-/// What a policy may see of its process and of the machine.
+/// The view of its process and of the machine that a policy has.
 #[derive(Debug, Clone, Copy)]
 pub struct Process<'a> {
-    /// The time.
+    /// The current time.
     pub now: Ns,
     /// The machine.
     pub topology: &'a Topology,
-    /// The threads of the process.
+    /// Number of threads of the process.
     pub users: u32,
-    /// The weight of the union of the CPUs allowed to any of its threads so far (R2).
+    /// Size of the union of the CPUs allowed to any of its threads so far (R2).
     pub nr_cpus_allowed: u32,
-    /// The weight of the CPUs allowed to one thread, which is what older generations looked at.
+    /// Number of CPUs allowed to each thread, which older generations use.
     pub thread_allowed: &'a [u32],
-    /// For each CPU, the thread of this process that runs there.
+    /// The running thread of this process on each CPU.
     pub running: &'a [Option<Thread>],
 }
 
-/// What a policy did besides answering, summed up.
+/// Totals of a policy's work, apart from returning IDs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Work {
-    /// IDs taken from another CPU.
+    /// Number of IDs taken from another CPU.
     pub steals: u64,
-    /// Scans over all CPUs for IDs that were not used lately.
+    /// Number of scans over all CPUs for IDs that were not used recently.
     pub scans: u64,
-    /// IDs that such scans took back.
+    /// Number of IDs that such scans took back.
     pub expired: u64,
-    /// Times that finding an ID took more than looking at what the CPU or the thread already had.
+    /// Number of times that finding an ID took more than reading that of the CPU or the thread.
     pub slow_paths: u64,
 }
 
@@ -75,29 +76,29 @@ impl std::ops::AddAssign for Work {
     }
 }
 
-/// What a policy did beyond looking at what was there, in the terms in which a machine has prices.
+/// Work of a policy beyond reading an existing ID, in the units of a machine's prices.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Overhead {
-    /// How often the running thread went through the slow path of user space.
+    /// Number of slow paths in user space that the running thread executed.
     pub slow_paths: u32,
-    /// The CPU that was fenced to take its ID from it.
+    /// The CPU that was fenced to steal its ID.
     pub fenced: Option<Cpu>,
-    /// How often all CPUs were fenced.
+    /// Number of fences of all CPUs.
     pub fenced_all: u32,
-    /// How often the kernel looked at every CPU, in the tick of the running thread.
+    /// Number of scans of every CPU by the kernel, in the tick of the running thread.
     pub scans: u32,
 }
 
 /// A policy for concurrency IDs.
 ///
-/// In all methods the thread belongs to the process, and `process` describes it after the change
-/// that the method tells of.
+/// In all methods, the thread belongs to the process, and `process` describes it after the reported
+/// change.
 ///
-/// Where an ID is needed, the answer may be that there can be none: see [`Impossible`]. A policy
-/// that said so is not asked again.
+/// If an ID is needed and there can be none, methods return [`Impossible`]. After that, the policy
+/// is not called again.
 pub trait Policy: Send {
-    /// On `cpu` the kernel switches from `prev` to `next`. `None` is idle or a thread of another
-    /// process.
+    /// Reports that the kernel switches from `prev` to `next` on `cpu`. `None` is idle or a thread
+    /// of another process.
     fn switch(
         &mut self,
         _process: &Process<'_>,
@@ -108,46 +109,47 @@ pub trait Policy: Send {
         Ok(())
     }
 
-    /// A thread that last ran on `from` is queued on `to`, and does not run yet.
+    /// Reports that a thread that last ran on `from` is queued on `to`. It does not run yet.
     fn migrate(&mut self, _process: &Process<'_>, _thread: Thread, _from: Cpu, _to: Cpu) {}
 
-    /// The timer tick finds `thread` running on `cpu`.
+    /// Reports that the timer tick finds `thread` running on `cpu`.
     fn tick(&mut self, _process: &Process<'_>, _cpu: Cpu, _thread: Thread) {}
 
-    /// A new thread was counted among the users. It has not run yet.
+    /// Reports a new thread, which `users` already includes. It has not run yet.
     fn spawn(&mut self, _process: &Process<'_>, _thread: Thread) {}
 
-    /// A thread that runs on `cpu` ends: it is no user any more, and will be switched away from.
+    /// Reports that a thread that runs on `cpu` ends. It is no longer a user, and will be switched
+    /// away from.
     fn exit(&mut self, _process: &Process<'_>, _thread: Thread, _cpu: Cpu) {}
 
-    /// The affinity of a thread changed.
+    /// Reports that the affinity of a thread changed.
     fn affinity(&mut self, _process: &Process<'_>, _thread: Thread) {}
 
-    /// `thread`, running on `cpu`, replaces the program: it is the only thread of a new address
-    /// space (R10).
+    /// Reports that `thread`, which runs on `cpu`, replaces the program. It is the only thread of a
+    /// new address space (R10).
     fn exec(&mut self, process: &Process<'_>, cpu: Cpu, thread: Thread) -> Result<(), Impossible>;
 
-    /// The ID by which `thread`, running on `cpu`, selects its data now.
+    /// Returns the ID by which `thread`, which runs on `cpu`, now selects its data.
     fn id(&mut self, process: &Process<'_>, cpu: Cpu, thread: Thread) -> Result<Id, Impossible>;
 
-    /// What it did so far.
+    /// Returns the totals of its work.
     fn work(&self) -> Work;
 
-    /// What it did since this was asked last, for which the thread of the last [`tick`](Self::tick)
-    /// or [`id`](Self::id) has to pay.
+    /// Returns the work since the last call, and resets it. The thread of the last
+    /// [`tick`](Self::tick) or [`id`](Self::id) is charged for it.
     fn take_overhead(&mut self) -> Overhead {
         Overhead::default()
     }
 }
 
-/// A policy that can be asked for by name.
+/// A policy with its name.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry {
     /// The name, as on the command line and in tables.
     pub name: &'static str,
-    /// What it is, in a few words.
+    /// A short description.
     pub about: &'static str,
-    /// Makes one for a process on this machine.
+    /// Constructor of the policy, for a process on this machine.
     pub create: fn(&Topology) -> Box<dyn Policy>,
 }
 
@@ -164,7 +166,7 @@ pub const ALL: &[Entry] = &[
     per_thread::ENTRY,
 ];
 
-/// The policy with this name.
+/// Returns the policy with this name.
 pub fn find(name: &str) -> Option<&'static Entry> {
     ALL.iter().find(|entry| entry.name == name)
 }
@@ -178,7 +180,7 @@ const OF_GENERATIONS: [(Generation, Entry); Generation::ALL.len()] = [
     (Generation::Owned, linux_6_19::ENTRY),
 ];
 
-/// The policy of a generation of the kernel's IDs.
+/// Returns the policy of a generation of the kernel's IDs.
 pub fn of_generation(generation: Generation) -> &'static Entry {
     let entry = OF_GENERATIONS.iter().find(|(of, _)| *of == generation);
     entry.map(|(_, entry)| entry).expect("as many policies as generations, and no two for one")

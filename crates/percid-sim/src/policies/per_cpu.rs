@@ -1,5 +1,4 @@
-//! The number of the CPU. What programs use that have no concurrency IDs: always at home, never
-//! dense.
+//! CPU numbers as IDs, as programs without concurrency IDs use them: always local, never dense.
 
 use super::{Entry, Id, Impossible, Policy, Process, Thread, Work};
 use crate::topology::Cpu;

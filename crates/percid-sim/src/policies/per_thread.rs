@@ -1,5 +1,5 @@
-//! The number of the thread, the lowest that no living thread has: what `thread_local!` registries
-//! hand out. It wanders over the CPUs with its thread.
+//! Thread numbers as IDs: the lowest that no living thread has, as registries for `thread_local!`
+//! assign them. An ID moves between CPUs with its thread.
 
 use super::{Entry, Id, Impossible, Policy, Process, Thread, Work};
 use crate::topology::{Cpu, Topology};
@@ -12,9 +12,9 @@ pub(super) const ENTRY: Entry = Entry {
 
 #[derive(Default)]
 struct PerThread {
-    /// For each ID the thread that has it.
+    /// The thread that has each ID.
     owners: Vec<Option<Thread>>,
-    /// For each thread its ID.
+    /// The ID of each thread.
     ids: Vec<Option<Id>>,
     work: Work,
 }

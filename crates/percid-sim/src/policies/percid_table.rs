@@ -1,5 +1,5 @@
-//! percid's own table, by the library's [`Space`]: this file does what the library's table source
-//! does with it, in the same order, without fences and signals. An ID is looked for when it is
+//! percid's own table, with the library's [`Space`]. This file makes the same calls in the same
+//! order as the library's table source, without fences and signals. An ID is assigned when it is
 //! used, not at the switch.
 
 use percid_rules::space::{Counts, CpuState, Eviction, Grant, IdState, Limits, Request, Space};
@@ -23,7 +23,7 @@ pub(super) const STRICT: Entry = Entry {
 };
 
 struct PercidTable {
-    /// The most IDs while steals are frequent.
+    /// Maximum number of IDs while steals are frequent.
     most: u32,
     counts: Counts,
     cpus: Vec<CpuState>,
@@ -51,7 +51,7 @@ impl PercidTable {
         Space::new(&mut self.counts, &mut self.cpus, &mut self.ids)
     }
 
-    /// Finds an ID for a CPU without one.
+    /// Assigns an ID to a CPU without one.
     fn enter(&mut self, process: &Process<'_>, cpu: Cpu, thread: Thread) -> Result<Id, Impossible> {
         self.work.slow_paths += 1;
         self.overhead.slow_paths += 1;
@@ -68,7 +68,7 @@ impl PercidTable {
         Ok(id)
     }
 
-    /// Takes an ID for the request out of the space: it is free or in transit afterwards.
+    /// Removes an ID for the request from the space: it is free or in transit afterwards.
     fn obtain(
         &mut self,
         process: &Process<'_>,
@@ -102,12 +102,13 @@ impl PercidTable {
                 self.space().take(from, true);
                 Ok(id)
             }
-            // No ID stays in transit here, so each is free or held by a CPU to steal from.
+            // No ID stays in transit here, so each is free or held by a CPU that can be stolen
+            // from.
             Grant::Nothing => Err(Impossible("no ID is free or held")),
         }
     }
 
-    /// Frees the IDs of all CPUs that must give theirs up. Returns how many.
+    /// Frees the IDs of all CPUs that the eviction affects. Returns their number.
     fn evict(&mut self, eviction: Eviction, now_ms: u64) -> u64 {
         if eviction == Eviction::Nothing {
             return 0;

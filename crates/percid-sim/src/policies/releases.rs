@@ -1,29 +1,29 @@
-//! Policies by the release of a kernel, as `uname -r` prints it.
+//! Policies by kernel release, in the form of `uname -r`.
 
 use percid_rules::Generation;
 
 use super::{ALL, Entry, find, of_generation};
 
-/// How names of releases begin.
+/// Prefix of release names.
 const PREFIX: &str = "linux-";
 
-/// How names of releases end whose kernels carry the IDs of the next generation.
+/// Suffix of releases whose kernels have the IDs of the next generation.
 const BACKPORT: &str = "-backport";
 
-/// Names of releases that stand for a policy.
+/// A range of release names that stand for a policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Releases {
     /// The first name.
     pub first: &'static str,
-    /// The last one, if there is a last one.
+    /// The last name; `None` if the range has no end.
     pub last: Option<&'static str>,
-    /// The policy's name.
+    /// Name of the policy.
     pub policy: &'static str,
-    /// Which kernels these are.
+    /// Description of these kernels.
     pub about: &'static str,
 }
 
-/// All names of releases, but for the third and further numbers and what distributions add.
+/// All release names, without the third and further numbers and without distributions' suffixes.
 pub const RELEASES: [Releases; 7] = [
     Releases {
         first: "linux-6.3",
@@ -65,11 +65,11 @@ pub const RELEASES: [Releases; 7] = [
     Releases { first: "linux-6.19", last: None, policy: "linux-6.19", about: "as released" },
 ];
 
-/// The policy with this name, or of this release.
+/// Returns the policy with this name, or of this release.
 ///
 /// # Errors
 ///
-/// What there is, if there is none.
+/// Returns the possible names if there is no such policy.
 pub fn named(name: &str) -> Result<&'static Entry, String> {
     find(name).map_or_else(|| of_release(name), Ok)
 }
@@ -133,7 +133,7 @@ mod tests {
                 assert_eq!(policy(last), releases.policy);
             }
         }
-        // Without gaps: behind the last one of a line comes another policy.
+        // No gaps: the name after the last one of a line has another policy.
         for (last, next) in [("linux-6.12", "linux-6.13"), ("linux-6.18", "linux-6.19")] {
             assert_ne!(policy(last), policy(next));
         }

@@ -1,10 +1,10 @@
-//! A process in a test: it does what the test says, and tells the policy as a scheduler would.
+//! A process in a test, which reports the test's actions to the policy as a scheduler would.
 
 use super::{Entry, Id, Impossible, Policy, Process, Thread, Work};
 use crate::time::{MS, Ns};
 use crate::topology::{Cpu, Place, Topology};
 
-/// A process with thread 0, which has run nowhere yet, on a machine with one cache. Everything is
+/// A process with thread 0, which has not run yet, on a machine with one cache. All CPUs are
 /// allowed.
 pub(super) struct Scenario {
     policy: Box<dyn Policy>,
@@ -14,14 +14,14 @@ pub(super) struct Scenario {
     nr_cpus_allowed: u32,
     thread_allowed: Vec<u32>,
     running: Vec<Option<Thread>>,
-    /// For each thread the CPU on which it ran last.
+    /// The CPU on which each thread last ran.
     last_cpu: Vec<Option<Cpu>>,
 }
 
-/// What tests tell a policy, but for those that are about the impossible.
+/// Message if a policy rejects an event; tests of impossible events do not use it.
 const POSSIBLE: &str = "something that a kernel does";
 
-/// Calls a method of the policy with the process's present state.
+/// Calls a method of the policy with the process's current state.
 macro_rules! tell {
     ($s:ident, $method:ident $(, $argument:expr)*) => {{
         let process = Process {
@@ -60,13 +60,13 @@ impl Scenario {
         self.now += ms * MS;
     }
 
-    /// Sets the size of the union of the allowed CPUs. To be called before any event.
+    /// Sets the size of the union of the allowed CPUs. Must be called before any event.
     pub(super) fn allow(&mut self, cpus: u32) {
         self.nr_cpus_allowed = cpus;
         self.thread_allowed.fill(cpus);
     }
 
-    /// From now on `thread` may use this number of CPUs, which changes nothing about the union.
+    /// Restricts `thread` to this number of CPUs; the union stays unchanged.
     pub(super) fn restrict(&mut self, thread: Thread, cpus: u32) {
         self.thread_allowed[thread as usize] = cpus;
         tell!(self, affinity, thread);
@@ -83,13 +83,13 @@ impl Scenario {
         }
     }
 
-    /// Lets `thread` run on `cpu` and returns its ID. It is taken from where it runs, and the
-    /// thread that runs on `cpu` is switched away from.
+    /// Runs `thread` on `cpu` and returns its ID. First stops it on the CPU where it runs, and
+    /// switches away from the thread that runs on `cpu`.
     pub(super) fn run(&mut self, cpu: Cpu, thread: Thread) -> Id {
         self.try_run(cpu, thread).expect(POSSIBLE)
     }
 
-    /// The same where the policy may find that this cannot be.
+    /// Runs `thread` like `run`, but returns an error if the policy finds this impossible.
     pub(super) fn try_run(&mut self, cpu: Cpu, thread: Thread) -> Result<Id, Impossible> {
         match self.last_cpu[thread as usize] {
             Some(last) if last != cpu => {
@@ -104,7 +104,7 @@ impl Scenario {
         self.try_id(cpu)
     }
 
-    /// Queues `thread`, which does not run, on `to`.
+    /// Queues `thread`, which must not be running, on `to`.
     pub(super) fn migrate(&mut self, thread: Thread, to: Cpu) {
         if let Some(from) = self.last_cpu[thread as usize].replace(to).filter(|&from| from != to) {
             tell!(self, migrate, thread, from, to);
@@ -126,14 +126,14 @@ impl Scenario {
         Ok(())
     }
 
-    /// A timer tick on `cpu`.
+    /// Ticks the timer on `cpu`.
     pub(super) fn tick(&mut self, cpu: Cpu) {
         if let Some(thread) = self.running[cpu as usize] {
             tell!(self, tick, cpu, thread);
         }
     }
 
-    /// The thread that runs on `cpu` ends.
+    /// Ends the thread that runs on `cpu`.
     pub(super) fn exit(&mut self, cpu: Cpu) {
         let thread = self.running[cpu as usize].expect("a thread to end");
         self.users -= 1;
@@ -141,7 +141,7 @@ impl Scenario {
         self.idle(cpu);
     }
 
-    /// The same, but it is preempted before its last step.
+    /// Ends the thread that runs on `cpu`, but preempts it before its last step.
     pub(super) fn exit_and_run_once_more(&mut self, cpu: Cpu) {
         let thread = self.running[cpu as usize].expect("a thread to end");
         self.users -= 1;
@@ -151,7 +151,7 @@ impl Scenario {
         self.idle(cpu);
     }
 
-    /// The thread that runs on `cpu` replaces the program; all others are gone before.
+    /// Replaces the program from the thread that runs on `cpu`; all others end before.
     pub(super) fn exec(&mut self, cpu: Cpu) {
         for other in (0..self.running.len() as Cpu).filter(|&other| other != cpu) {
             if self.running[other as usize].is_some() {
@@ -163,7 +163,7 @@ impl Scenario {
         tell!(self, exec, cpu, thread).expect(POSSIBLE);
     }
 
-    /// The ID of the thread that runs on `cpu`.
+    /// Returns the ID of the thread that runs on `cpu`.
     pub(super) fn id(&mut self, cpu: Cpu) -> Id {
         self.try_id(cpu).expect(POSSIBLE)
     }

@@ -1,12 +1,12 @@
-//! What Linux 6.4 to 6.18 have in common: a slot per CPU, with the time of its last use, and a scan
-//! that clears slots which were not used lately.
+//! Common mechanism of Linux 6.4 to 6.18: a slot per CPU, with the time of its last use. A scan
+//! clears slots that were not used recently.
 //!
-//! The generations differ in how an ID is found for an empty slot, and in when a thread that moves
-//! takes its ID along; that is their [`Generation`].
+//! The generations differ in the choice of an ID for an empty slot, and in the condition for a
+//! moving thread to take its ID along. Each implements [`Generation`].
 //!
-//! In the kernel, a remote agent marks a slot as lazy, looks whether the process runs there, and
-//! releases the slot by a second exchange if not. Here events are atomic, so a mark outlives its
-//! event in one case only: the scan's pass over the weights, which does not look first, marks the
+//! In the kernel, a remote agent marks a slot as lazy, checks if the process runs there, and
+//! otherwise releases the slot by a second exchange. Here events are atomic, so a mark outlives its
+//! event in one case only. The scan's pass over the weights does not check first, so it marks the
 //! slot of a CPU that runs the process.
 
 use super::bitmap::Bitmap;
@@ -15,18 +15,18 @@ use super::{Id, Impossible, Overhead, Policy, Process, Thread, Work};
 use crate::time::{MS, Ns};
 use crate::topology::Cpu;
 
-/// How long a slot stays without being used (R7), and the least time between two scans.
+/// Time after which an unused slot expires (R7), and minimum time between two scans.
 const PERIOD: Ns = 100 * MS;
 
-/// What a CPU holds for the process.
+/// The ID that a CPU holds for the process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Slot {
-    /// Nothing.
+    /// None.
     #[default]
     Unset,
-    /// The ID of whichever thread of the process runs here.
+    /// The ID of any thread of the process that runs here.
     Valid(Id),
-    /// An ID that the thread running here still uses, and that no thread may start using.
+    /// An ID that the thread running here still uses, and that no other thread may begin to use.
     Lazy(Id),
 }
 
@@ -39,56 +39,57 @@ impl Slot {
     }
 }
 
-/// A CPU's part in the process.
+/// State of a CPU in the process.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct CpuSlot {
-    /// What it holds.
+    /// The CPU's slot.
     pub(super) slot: Slot,
-    /// When it was used last.
+    /// Time of the last use.
     time: Ns,
-    /// The ID that it held last (R1); Linux 6.13 began to look at it.
+    /// The ID that it held last (R1); used since Linux 6.13.
     pub(super) recent: Option<Id>,
 }
 
-/// A thread's part.
+/// State of a thread in the process.
 #[derive(Debug, Default)]
 struct ThreadNote {
-    /// The ID that it uses while it runs.
+    /// The ID that the thread uses while it runs.
     id: Option<Id>,
-    /// The ID that it used last, if a migration has not found it useless.
+    /// The ID that it used last, unless a migration has invalidated it.
     last: Option<Id>,
-    /// It has ended: it may still be on a CPU, but is none of the process's any more.
+    /// `true` if it has ended: it may still be on a CPU, but no longer counts for the process.
     exited: bool,
 }
 
-/// The IDs of the process, of which a generation takes one.
+/// The IDs of the process, from which a generation allocates.
 #[derive(Debug)]
 pub(super) struct Ids {
-    /// Those that are held.
+    /// The IDs that are held.
     pub(super) taken: Bitmap,
-    /// The number of IDs ever handed out (R4).
+    /// Number of IDs handed out so far (R4); Linux 6.14 lowers it.
     pub(super) max_nr_cid: u32,
 }
 
-/// In what the generations differ.
+/// The differences between the generations.
 pub(super) trait Generation: Send {
     /// Takes an ID for a CPU whose slot is unset.
     fn allocate(ids: &mut Ids, process: &Process<'_>, recent: Option<Id>)
     -> Result<Id, Impossible>;
 
-    /// Whether the destination of a migration needs no ID.
+    /// Returns `true` if the destination of a migration needs no ID.
     fn is_settled(to: &CpuSlot) -> bool;
 
-    /// Whether the process has so many threads that moving IDs would not make them denser.
+    /// Returns `true` if the process has so many threads that moving IDs would not make them
+    /// denser.
     fn is_full(process: &Process<'_>, thread: Thread) -> bool;
 }
 
-/// The mechanism, for one process.
+/// The common mechanism, for one process.
 pub(super) struct Slots<G> {
     cpus: Vec<CpuSlot>,
     ids: Ids,
     threads: Threads<ThreadNote>,
-    /// When the next scan is due; unknown until the process does anything.
+    /// Time of the next scan; `None` until the first event of the process.
     next_scan: Option<Ns>,
     work: Work,
     overhead: Overhead,
@@ -108,7 +109,7 @@ impl<G: Generation> Slots<G> {
         }
     }
 
-    /// Whether a thread of the process that has not ended runs on `cpu`.
+    /// Returns `true` if a thread of the process that has not ended runs on `cpu`.
     fn runs(&self, process: &Process<'_>, cpu: usize) -> bool {
         process.running[cpu].is_some_and(|thread| !self.has_exited(thread))
     }
@@ -155,7 +156,8 @@ impl<G: Generation> Slots<G> {
         Ok(id)
     }
 
-    /// The ID that `thread` used last on `from`, if that CPU still has it and does not need it.
+    /// Returns the ID that `thread` used last on `from`, if that CPU still has it and does not need
+    /// it.
     fn left_behind(&mut self, process: &Process<'_>, thread: Thread, from: usize) -> Option<Id> {
         let last = self.threads.of(thread).last?;
         if self.cpus[from].slot != Slot::Valid(last) {
@@ -186,7 +188,7 @@ impl<G: Generation> Slots<G> {
         }
     }
 
-    /// Takes the ID of a CPU back; a thread that uses it keeps it until it is switched away from.
+    /// Takes the ID of a CPU back. A thread that uses it keeps it until it is switched away from.
     fn remote_clear(&mut self, process: &Process<'_>, cpu: usize) {
         let Slot::Valid(id) = self.cpus[cpu].slot else { return };
         if self.runs(process, cpu) {
@@ -210,8 +212,8 @@ impl<G: Generation> Policy for Slots<G> {
         if let Some(prev) = prev.filter(|&prev| !self.has_exited(prev)) {
             self.switch_out(process.now, cpu as usize, prev);
         }
-        // One that has ended is switched to again if it was preempted on its last steps, and takes
-        // no ID.
+        // An ended thread that was preempted in its last steps is switched to again, and takes no
+        // ID.
         if let Some(next) = next.filter(|&next| !self.has_exited(next)) {
             self.switch_in(process, cpu as usize, next)?;
         }

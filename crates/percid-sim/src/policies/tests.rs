@@ -1,4 +1,4 @@
-//! What must hold for every policy, whatever the scheduler does.
+//! Properties of every policy, for random schedules.
 
 use super::scenario::Scenario;
 use super::{ALL, Entry, Id, Impossible, Policy, Process, Thread, Work};
@@ -8,13 +8,13 @@ use crate::topology::{Cpu, Topology};
 const CPUS: u32 = 6;
 const STEPS: usize = 3000;
 
-/// What a policy promises.
+/// The properties that a policy guarantees.
 struct Promise {
     create: fn(&Topology) -> Box<dyn Policy>,
-    /// Whether a running thread's ID may be taken from it, so that it must look again.
+    /// `true` if a running thread's ID may be taken away, so that it must request another one.
     revokes: bool,
-    /// The number that no ID reaches: from the possible CPUs, the allowed CPUs, and the most
-    /// threads that the process had at once.
+    /// Exclusive upper bound of IDs: a function of the possible CPUs, the allowed CPUs, and the
+    /// maximum number of simultaneous threads.
     bound: fn(u32, u32, u32) -> u32,
 }
 
@@ -30,7 +30,8 @@ fn promise(entry: &Entry) -> Promise {
     Promise { create: entry.create, revokes: entry.name.starts_with("percid-table"), bound }
 }
 
-/// A random life of a process: the IDs that its threads had, or what was broken.
+/// Runs a process with random events. Returns the IDs that its threads had, or the violated
+/// property.
 fn live(promise: &Promise, seed: u64) -> Result<Vec<Id>, String> {
     let mut random = Random::new(seed);
     let mut s = Scenario::with_policy(CPUS, promise.create);
@@ -40,7 +41,7 @@ fn live(promise: &Promise, seed: u64) -> Result<Vec<Id>, String> {
     let mut next_thread = 1;
     let mut all_ids = Vec::new();
     for step in 0..STEPS {
-        // Only allowed CPUs are used, so that a bound by their number can be kept.
+        // Only allowed CPUs are used, so that a bound by their number can hold.
         let cpu = random.below(u64::from(allowed)) as Cpu;
         let thread = living[random.below(living.len() as u64) as usize];
         match random.below(20) {
@@ -80,9 +81,9 @@ fn live(promise: &Promise, seed: u64) -> Result<Vec<Id>, String> {
     Ok(all_ids)
 }
 
-/// The IDs of all running threads. If they may be revoked, each thread looks again until none has
-/// changed, which takes a round for each of them at most, as the IDs that were taken last are the
-/// last to be stolen.
+/// Returns the IDs of all running threads. If they may be revoked, each thread requests its ID
+/// again until none changes. That takes at most one round per thread, because the IDs that were
+/// taken last are stolen last.
 fn settled_ids(s: &mut Scenario, revokes: bool) -> Vec<Id> {
     let running: Vec<Cpu> = (0..CPUS).filter(|&cpu| s.running()[cpu as usize].is_some()).collect();
     let mut ids: Vec<Id> = running.iter().map(|&cpu| s.id(cpu)).collect();
@@ -126,9 +127,8 @@ fn the_same_seed_gives_the_same_ids() {
     }
 }
 
-/// A thread that ends may be preempted on its last steps, and is switched to once more. A policy
-/// that gave it an ID then would never get it back: the first of these threads whose turn comes
-/// afterwards would have to do without.
+/// A thread that ends may be preempted in its last steps, and is then switched to once more. If a
+/// policy gave it an ID then, it would never get the ID back, and a later thread would find none.
 #[test]
 fn a_thread_that_has_ended_takes_no_id() {
     for entry in ALL.iter().filter(|entry| entry.name.starts_with("linux-")) {
@@ -143,7 +143,7 @@ fn a_thread_that_has_ended_takes_no_id() {
     }
 }
 
-/// Gives two CPUs one ID.
+/// A policy that gives two CPUs one ID.
 struct Shares;
 
 impl Policy for Shares {
@@ -172,7 +172,8 @@ fn a_broken_policy_is_caught() {
     assert!(fault.contains("is not below 2"), "{fault}");
 }
 
-/// A thread goes where it is not allowed and takes its ID along: the allowed CPU has none to give.
+/// A thread moves to a CPU that is not allowed and takes its ID along: the allowed CPU has none
+/// left.
 #[test]
 fn a_move_that_no_kernel_makes_is_an_error_where_ids_are_bound_by_allowed_cpus() {
     for entry in ALL {

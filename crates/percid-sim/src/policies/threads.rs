@@ -1,13 +1,13 @@
-//! What a policy notes about each thread.
+//! A policy's notes about threads.
 
 use super::Thread;
 
-/// A value for each thread, the default for threads that were not mentioned yet.
+/// A value for each thread; the default value for threads without an access so far.
 #[derive(Debug, Default)]
 pub(super) struct Threads<T>(Vec<T>);
 
 impl<T: Default> Threads<T> {
-    /// The note about `thread`. Allocates at the first mention of a thread only.
+    /// Returns the note about `thread`. Allocates only at the first access to a thread.
     pub(super) fn of(&mut self, thread: Thread) -> &mut T {
         let index = thread as usize;
         if index >= self.0.len() {
@@ -16,17 +16,17 @@ impl<T: Default> Threads<T> {
         &mut self.0[index]
     }
 
-    /// The note about `thread`, if it was mentioned.
+    /// Returns the note about `thread`, if there is one.
     pub(super) fn get(&self, thread: Thread) -> Option<&T> {
         self.0.get(thread as usize)
     }
 
-    /// All notes.
+    /// Returns all notes.
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.0.iter_mut()
     }
 
-    /// Forgets all threads.
+    /// Removes the notes about all threads.
     pub(super) fn clear(&mut self) {
         self.0.clear();
     }

@@ -1,4 +1,4 @@
-//! A workload as its file describes it.
+//! Descriptions of workloads in files.
 
 use std::collections::BTreeMap;
 
@@ -6,42 +6,40 @@ use serde::Deserialize;
 
 use crate::file::{self, Error};
 
-/// A workload as its file describes it; [`Workload::program`] makes it definite.
+/// A workload as its file describes it; [`Workload::program`] computes its numbers for a machine.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Workload {
     /// The name, for tables.
     pub name: String,
-    /// What it stands for.
+    /// Description of the situation that it models.
     pub about: String,
-    /// What the areas are that bursts write to, where a program of its own does not say it.
+    /// The kind of memory that bursts write to, for programs that do not define their own.
     #[serde(default)]
     pub memory: Memory,
-    /// How long to simulate, in milliseconds. Without it, until all threads have ended or wait for
-    /// ever.
+    /// Simulated time, in milliseconds. If `None`, until all threads have ended or wait forever.
     pub(super) duration_ms: Option<Amount>,
-    /// How many processes run this, one if nothing is said.
+    /// Number of processes that run this program; one if `None`.
     pub(super) processes: Option<Amount>,
-    /// Numbers with names, which can be set from outside.
+    /// Named numbers that can be set from outside.
     #[serde(default)]
     pub parameters: BTreeMap<String, f64>,
-    /// Which CPUs of the machine it may use, all if nothing is said.
+    /// The CPUs of the machine that it may use; all by default.
     #[serde(default)]
     pub(super) cpus: Selection,
-    /// Which share of wakes lands elsewhere than the scheduler's rule says, none if nothing is
-    /// said.
+    /// Shares of wakes that land on a CPU against the scheduler's rule; none by default.
     #[serde(default)]
     pub(super) wakes: StrayWakes,
-    /// For how long each process may run, as long as it wants if nothing is said.
+    /// Run time limit of each process; unlimited if `None`.
     pub(super) quota: Option<CpuMax>,
-    /// Groups of threads that do the same, if this is one program.
+    /// Groups of threads with the same script, if this is one program.
     pub(super) threads: Option<Vec<Threads>>,
     /// The programs, if there are several.
     pub(super) programs: Option<Vec<OneOfSeveral>>,
     /// Changes of the affinity of all threads.
     #[serde(default)]
     pub(super) affinity_changes: Vec<Affinity>,
-    /// The file, to name lines of it.
+    /// Text of the file, for line numbers in errors.
     #[serde(skip)]
     pub(super) text: String,
 }
@@ -50,10 +48,10 @@ pub struct Workload {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Memory {
-    /// Pages that are copied when they are written to first.
+    /// Pages that are copied at the first write.
     #[default]
     CopyOnWrite,
-    /// Pages that appear as zeroes when they are written to first.
+    /// Pages that appear as zeroes at the first write.
     ZeroPage,
     /// Pages that the main thread wrote to at the start.
     PreFaulted,
@@ -67,15 +65,15 @@ impl Memory {
         ("pre-faulted", Memory::PreFaulted),
     ];
 
-    /// The name, as in files and on the command line.
+    /// Returns the name, as in files and on the command line.
     pub fn name(self) -> &'static str {
         let known = Memory::ALL.iter().find(|(_, memory)| *memory == self);
         known.map_or("", |(name, _)| name)
     }
 }
 
-/// A number, or a product of numbers, parameters and `cpus` (how many are selected), such as `"2 *
-/// cpus"`.
+/// A number, or a product of numbers, parameters and `cpus` (the number of selected CPUs), such as
+/// `"2 * cpus"`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(untagged)]
 pub(super) enum Amount {
@@ -92,8 +90,8 @@ pub(super) struct Selection {
     pub(super) threads_per_core: Option<Amount>,
 }
 
-/// Shares of the wakes that land on another idle CPU than the scheduler's rule says, by how far
-/// that is from where the thread ran last.
+/// Shares of the wakes that land on another idle CPU than that of the scheduler's rule, by the
+/// distance from the thread's last CPU.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct StrayWakes {
@@ -105,7 +103,7 @@ pub(super) struct StrayWakes {
     pub(super) same_socket: Option<Amount>,
     /// Another socket.
     pub(super) other_socket: Option<Amount>,
-    /// Until when, in milliseconds; to the end if nothing is said.
+    /// End of these wakes, in milliseconds; the end of the run if `None`.
     pub(super) until_ms: Option<Amount>,
 }
 
@@ -113,9 +111,9 @@ pub(super) struct StrayWakes {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CpuMax {
-    /// For how long all threads of the process and its children may run in a period, together.
+    /// Maximum run time of all threads of the process and its children together, per period.
     pub(super) max_us: Amount,
-    /// The period; 100 ms if nothing is said.
+    /// Length of the period; 100 ms if `None`.
     pub(super) period_us: Option<Amount>,
 }
 
@@ -124,11 +122,11 @@ pub(super) struct CpuMax {
 #[serde(deny_unknown_fields)]
 pub(super) struct OneOfSeveral {
     pub(super) name: String,
-    /// What its areas are; what the workload says, if nothing is said.
+    /// The kind of memory of its areas; the workload's if `None`.
     pub(super) memory: Option<Memory>,
-    /// How many processes run it, one if nothing is said.
+    /// Number of processes that run it; one if `None`.
     pub(super) processes: Option<Amount>,
-    /// For how long each of them may run, as long as it wants if nothing is said.
+    /// Run time limit of each process; unlimited if `None`.
     pub(super) quota: Option<CpuMax>,
     pub(super) threads: Vec<Threads>,
 }
@@ -139,11 +137,11 @@ pub(super) struct OneOfSeveral {
 pub(super) struct Threads {
     pub(super) name: String,
     pub(super) count: Amount,
-    /// Each on one CPU, in the order of their numbers, and round again if there are more threads
-    /// than CPUs.
+    /// `true` if each thread has one CPU, in the order of CPU numbers. If there are more threads
+    /// than CPUs, the assignment starts over.
     #[serde(default)]
     pub(super) pinned: bool,
-    /// When they are created, in milliseconds from the start of the process.
+    /// Creation time, in milliseconds from the start of the process.
     pub(super) start_ms: Option<Amount>,
     pub(super) script: Vec<Step>,
 }
@@ -152,18 +150,18 @@ pub(super) struct Threads {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) enum Step {
-    /// Waits until all threads of the group have come here.
+    /// Waits until all threads of the group have reached this step.
     Barrier,
-    /// Waits until it is this thread's turn. Turns go round in an order that is shuffled once.
+    /// Waits for this thread's turn. Turns rotate in an order that is shuffled once.
     Turn { after_ms: Amount, jitter_us: Option<Amount> },
-    /// Lets the next thread have its turn.
+    /// Passes the turn to the next thread.
     EndTurn,
     /// Computes.
     Run {
         us: Amount,
         #[serde(default)]
         spread: SpreadKind,
-        /// How much of its own data it goes through, in KiB; none if nothing is said.
+        /// Amount of own data that it goes through, in KiB; none if `None`.
         kb: Option<Amount>,
     },
     /// Adds one to each byte of the area that the thread's ID selects.
@@ -178,13 +176,13 @@ pub(super) enum Step {
         #[serde(default)]
         spread: SpreadKind,
     },
-    /// Does other steps several times, or until the end.
+    /// Repeats other steps several times, or until the end.
     Repeat { times: Option<Amount>, steps: Vec<Step> },
-    /// Ends, and lets a new thread of the same group begin.
+    /// Ends, and starts a new thread of the same group.
     Respawn,
-    /// Makes a copy of the process, with one thread, which does the script of another group.
+    /// Copies the process, with one thread that executes the script of another group.
     Fork { group: String },
-    /// Replaces the program: the address space starts anew.
+    /// Replaces the program: a new address space begins.
     Exec,
     /// Waits forever.
     Wait,
@@ -194,16 +192,16 @@ fn yes() -> bool {
     true
 }
 
-/// How a duration varies.
+/// The distribution of a duration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum SpreadKind {
-    /// Always the same.
+    /// Constant.
     #[default]
     Constant,
-    /// Anything up to twice the mean, equally likely.
+    /// Uniform from 0 to twice the mean.
     Uniform,
-    /// The exponential distribution: many short ones, a few long ones.
+    /// Exponential: many short durations, a few long ones.
     Exponential,
 }
 
@@ -211,17 +209,17 @@ pub(super) enum SpreadKind {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Affinity {
-    /// When first, in milliseconds.
+    /// Time of the first change, in milliseconds.
     pub(super) at_ms: Amount,
-    /// After which time again, in milliseconds.
+    /// Time between repetitions, in milliseconds; `None` for a single change.
     pub(super) every_ms: Option<Amount>,
-    /// Confine all threads to this many neighbouring CPUs, from a random one on.
+    /// Number of neighbouring CPUs that all threads are confined to, from a random one on.
     pub(super) wander: Option<Amount>,
-    /// Confine all threads to this number of the selected CPUs, the first ones.
+    /// Number of the first selected CPUs that all threads are confined to.
     pub(super) confine: Option<Amount>,
 }
 
-/// The workloads that come with the simulator: a short name and the file's text.
+/// The workloads that come with the simulator: short name and text of the file.
 const PRESETS: [(&str, &str); 10] = [
     ("intermittent", include_str!("../../workloads/intermittent.toml")),
     ("thread-pool", include_str!("../../workloads/thread-pool.toml")),
@@ -236,18 +234,19 @@ const PRESETS: [(&str, &str); 10] = [
 ];
 
 impl Workload {
-    /// The names of the workloads that come with the simulator.
+    /// Returns the names of the workloads that come with the simulator.
     pub fn presets() -> impl Iterator<Item = &'static str> {
         PRESETS.iter().map(|(name, _)| *name)
     }
 
-    /// The workload with this name among those that come with the simulator.
+    /// Returns the workload with this name, if it comes with the simulator.
     pub fn preset(name: &str) -> Option<Workload> {
         Workload::preset_text(name)
             .map(|text| Workload::parse(text).expect("the tests read all presets"))
     }
 
-    /// The file of a workload that comes with the simulator: a start for one's own.
+    /// Returns the file of a workload that comes with the simulator, as a start for a user's own
+    /// file.
     pub fn preset_text(name: &str) -> Option<&'static str> {
         PRESETS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
     }
@@ -256,15 +255,15 @@ impl Workload {
     ///
     /// # Errors
     ///
-    /// What is no TOML, lacks a field or has one that is unknown: the line and what was expected.
-    /// Whether its numbers make sense depends on the machine: see [`Workload::program`].
+    /// Returns the line and what was expected if the text is not TOML, lacks a field or has an
+    /// unknown one. The validity of the numbers depends on the machine: see [`Workload::program`].
     pub fn parse(text: &str) -> Result<Workload, Error> {
         let mut workload: Workload = file::parse(text)?;
         workload.text = text.to_owned();
         Ok(workload)
     }
 
-    /// The text that it was read from. What was [`set`](Workload::set) since is not in it.
+    /// Returns the text that it was read from, without the effects of [`set`](Workload::set).
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -273,7 +272,7 @@ impl Workload {
     ///
     /// # Errors
     ///
-    /// The names of the parameters, if there is none of this name.
+    /// Returns the names of the parameters, if there is no such name.
     pub fn set(&mut self, name: &str, value: f64) -> Result<(), Error> {
         match self.parameters.get_mut(name) {
             Some(parameter) => {
@@ -373,7 +372,7 @@ mod tests {
         assert!(error(&act).contains("line 7: affinity_changes.0: expected either"));
     }
 
-    /// A workload of two programs, with more lines in its head and in the second one.
+    /// Returns a workload of two programs, with more lines in its head and in the second one.
     fn two(head: &str, first: &str, second: &str, more: &str) -> String {
         let threads = "[[programs.threads]]\nname = \"w\"\ncount = 1\nscript = [\"wait\"]\n";
         format!(

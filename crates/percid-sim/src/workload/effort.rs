@@ -1,20 +1,20 @@
-//! How much there is to simulate, estimated before: so that who waits for several runs of unequal
-//! length can be told how long it will take.
+//! Estimate of the number of events to simulate. It allows progress reports for several runs of
+//! unequal length.
 
 use super::program::{Group, GroupIndex, Op, Program};
 use crate::machine::Machine;
 use crate::time::{Ns, SECOND};
 
-/// What one pass through some operations takes.
+/// The cost of one pass through some operations.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Pass {
-    /// Nanoseconds for which the thread needs a CPU.
+    /// Time for which the thread needs a CPU, in nanoseconds.
     busy: f64,
-    /// Nanoseconds for which it sleeps.
+    /// Time for which the thread sleeps, in nanoseconds.
     asleep: f64,
-    /// Events to simulate.
+    /// Number of events to simulate.
     events: f64,
-    /// Whether it is repeated for as long as the simulation lasts.
+    /// `true` if it is repeated until the end of the simulation.
     is_endless: bool,
 }
 
@@ -30,15 +30,16 @@ impl Pass {
     }
 }
 
-/// A burst on memory that is near, about: it is short beside what threads do between two.
+/// Approximate cost of a burst on near memory: it is short relative to the time between bursts.
 const BURST_NS: f64 = 300.0;
 
-/// How deep children may fork children for that to be counted.
+/// Depth up to which children of children are counted.
 const GENERATIONS: u32 = 3;
 
 impl Program {
-    /// About how many events its simulation on a machine takes, at least 1. Right to a factor of two
-    /// where threads do not wait for each other; how long an event takes depends on the policy too.
+    /// Returns the approximate number of events of a simulation on a machine, at least 1. It is
+    /// correct within a factor of two if threads do not wait for each other. The time per event
+    /// also depends on the policy.
     pub fn expected_events(&self, machine: &Machine) -> u64 {
         let mut passes: Vec<(f64, Pass)> = Vec::new();
         for part in &self.parts {
@@ -68,7 +69,7 @@ impl Program {
             events += threads * times * pass.events;
         }
         let cpus = self.cpus.len() as f64;
-        // Threads that wait for a CPU do everything the later.
+        // Threads that wait for a CPU do everything later.
         let slowed = (cpus / demand).min(1.0);
         let ticks = demand.min(cpus) * duration * machine.kernel.hz.value / SECOND as f64;
         events * slowed + ticks
@@ -78,7 +79,7 @@ impl Program {
         self.pass(&group.ops, &mut 0, 0, generations)
     }
 
-    /// One pass through the operations from a place to the end of their loop.
+    /// Returns one pass through the operations from index `at` to the end of their loop.
     fn pass(&self, ops: &[Op], at: &mut usize, depth: u32, generations: u32) -> Pass {
         let mut all = Pass::default();
         while let Some(op) = ops.get(*at) {
@@ -103,7 +104,7 @@ impl Program {
         let (busy, asleep, events) = match op {
             Op::Run { time, .. } => (time.mean() as f64, 0.0, 0.5),
             Op::Burst { times, .. } => (f64::from(times) * BURST_NS, 0.0, 1.0),
-            // It wakes, and its CPU looks what it does.
+            // A sleep has two events: the wake-up, and the CPU's next operation.
             Op::Sleep(spread) => (0.0, spread.mean() as f64, 2.0),
             Op::Turn { after, jitter } => (0.0, (after + jitter / 2) as f64, 2.0),
             Op::Barrier | Op::Wait | Op::Respawn => (0.0, 0.0, 2.0),
@@ -113,7 +114,7 @@ impl Program {
         Pass { busy, asleep, events, is_endless: false }
     }
 
-    /// What a child adds to what its parent makes the machine do.
+    /// Returns the events that a child adds to its parent's pass.
     fn child(&self, group: GroupIndex, generations: u32) -> Pass {
         if generations == 0 {
             return Pass::default();
@@ -131,7 +132,8 @@ mod tests {
     use crate::policies;
     use std::sync::atomic::AtomicBool;
 
-    /// What was estimated, and what was simulated: scheduler events are a good part of all.
+    /// Returns the estimated and the simulated number of events. Scheduler events are a large part
+    /// of all.
     fn estimated_and_simulated(workload: &str, set: &[(&str, f64)]) -> (f64, f64) {
         let machine = Machine::preset("epyc-9654").expect("a preset");
         let mut workload = Workload::preset(workload).expect("a preset");

@@ -1,4 +1,4 @@
-//! Workloads: what the threads of a program do, as files with parameters.
+//! Workloads: the behaviour of a program's threads, as files with parameters.
 
 mod description;
 mod effort;

@@ -1,11 +1,11 @@
-//! The programs of a workload, as its file describes them: one, or several beside each other.
+//! The programs of a workload's file: one, or several beside each other.
 
 use super::description::{Amount, CpuMax, Memory, OneOfSeveral, Threads, Workload};
 use crate::file::Error;
 
-/// A program, wherever in the file it is described.
+/// A program, described anywhere in the file.
 pub(super) struct Described<'a> {
-    /// The fields that lead to it.
+    /// Path of fields that leads to it.
     pub(super) path: Vec<String>,
     pub(super) name: &'a str,
     pub(super) memory: Memory,
@@ -15,17 +15,17 @@ pub(super) struct Described<'a> {
 }
 
 impl Workload {
-    /// Whether its file lists programs: then results tell of each.
+    /// Returns `true` if its file lists programs: then the results include each of them.
     pub fn has_programs(&self) -> bool {
         self.programs.is_some()
     }
 
-    /// Whether any of its processes may run for a part of the time only.
+    /// Returns `true` if any of its processes has a CPU quota.
     pub fn has_quota(&self) -> bool {
         self.quota.is_some() || self.several().iter().any(|program| program.quota.is_some())
     }
 
-    /// The kinds of memory that its programs write to, each once.
+    /// Returns the kinds of memory that its programs write to, without duplicates.
     pub fn memories(&self) -> Vec<Memory> {
         let mut memories = Vec::new();
         for program in self.several() {
@@ -49,11 +49,12 @@ impl Workload {
         self.programs.as_deref().unwrap_or_default()
     }
 
-    /// The programs.
+    /// Returns the programs.
     ///
     /// # Errors
     ///
-    /// None, or fields of one beside a list of several; names that tell none apart.
+    /// Returns an error if there is no program, or if names are empty or not unique. Fields of a
+    /// single program beside a list of programs are an error, too.
     pub(super) fn described(&self) -> Result<Vec<Described<'_>>, Error> {
         let Some(programs) = &self.programs else { return Ok(vec![self.only()?]) };
         let misplaced = [

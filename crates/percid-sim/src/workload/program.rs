@@ -1,4 +1,5 @@
-//! A workload on a certain machine: all numbers known, scripts as lists of operations.
+//! A workload on a certain machine, with numbers for all amounts and with scripts as lists of
+//! operations.
 
 use std::ops::Range;
 
@@ -12,16 +13,16 @@ use crate::random::Random;
 use crate::time::{MS, Ns, US};
 use crate::topology::{Cpu, Reach};
 
-/// What to simulate.
+/// A workload that is ready for simulation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Program {
-    /// When to stop.
+    /// Simulated time; `None` for no limit.
     pub duration: Option<Ns>,
     /// The CPUs that may be used, in the order of their numbers.
     pub cpus: Vec<Cpu>,
-    /// Which wakes land elsewhere than the scheduler's rule says, if any do.
+    /// The wakes that land on a CPU against the scheduler's rule, if there are any.
     pub wakes: Option<Wakes>,
-    /// The programs that run beside each other: one, if the file lists none.
+    /// The programs that run beside each other; one if the file lists none.
     pub parts: Vec<Part>,
     /// The groups of threads of all parts, part after part.
     pub groups: Vec<Group>,
@@ -32,49 +33,49 @@ pub struct Program {
 /// One of the programs that run beside each other.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Part {
-    /// The name in the file: the workload's if that lists no programs.
+    /// Name in the file; the workload's name if the file lists no programs.
     pub name: String,
     /// The memory that its bursts write to.
     pub memory: Memory,
-    /// How many processes run it.
+    /// Number of processes that run it.
     pub processes: u32,
-    /// For how long each process may run together with its children, if that is limited.
+    /// Run time limit of each process with its children, if there is one.
     pub quota: Option<Quota>,
-    /// Which of the program's groups each of its processes has.
+    /// Indices of the program's groups that each of its processes has.
     pub groups: Range<usize>,
 }
 
 impl Part {
-    /// The indices of its groups.
+    /// Returns the indices of its groups.
     pub fn group_indices(&self) -> impl Iterator<Item = GroupIndex> + use<> {
         self.groups.clone().map(|at| GroupIndex(at as u32))
     }
 }
 
-/// A part of the time of CPUs, as `cpu.max` of cgroup v2 gives it.
+/// A limit of CPU time, as in `cpu.max` of cgroup v2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quota {
-    /// For how long all threads together may run in a period.
+    /// Maximum run time of all threads together, per period.
     pub max: Ns,
-    /// The period.
+    /// Length of the period.
     pub period: Ns,
 }
 
-/// Which wakes land elsewhere than the scheduler's rule says.
+/// The wakes that land on a CPU against the scheduler's rule.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Wakes {
-    /// The shares of those that land at each distance from where the thread ran last, from the same
+    /// Shares of the wakes that land at each distance from the thread's last CPU, from the same
     /// core to another socket.
     shares: [f64; 4],
-    /// Until when.
+    /// End of these wakes.
     pub until: Ns,
 }
 
 impl Wakes {
     const REACHES: [Reach; 4] = [Reach::Core, Reach::L3, Reach::Socket, Reach::Machine];
 
-    /// How far away a wake lands for which this number from 0 to 1 was drawn; none if where the
-    /// rule says.
+    /// Returns the distance at which a wake lands for a random number from 0 to 1; `None` if it
+    /// follows the scheduler's rule.
     pub fn reach(&self, drawn: f64) -> Option<Reach> {
         let mut end = 0.0;
         let shares = self.shares.iter().zip(Wakes::REACHES);
@@ -87,17 +88,17 @@ impl Wakes {
 }
 
 impl Program {
-    /// A group of threads.
+    /// Returns a group of threads.
     pub fn group(&self, group: GroupIndex) -> &Group {
         &self.groups[group.0 as usize]
     }
 
-    /// How many processes there are at first.
+    /// Returns the initial number of processes.
     pub fn processes(&self) -> u32 {
         self.parts.iter().map(|part| part.processes).sum()
     }
 
-    /// How many threads there are, if none ends or is begun by another one.
+    /// Returns the initial number of threads, with all groups.
     pub fn threads(&self) -> u64 {
         let of_process = |part: &Part| -> u64 {
             self.groups[part.groups.clone()].iter().map(|group| u64::from(group.count)).sum()
@@ -106,77 +107,77 @@ impl Program {
     }
 }
 
-/// The place of a group among those of its program.
+/// Index of a group in its program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GroupIndex(pub u32);
 
-/// Threads that do the same.
+/// Threads with the same script.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Group {
     /// The name in the file.
     pub name: String,
-    /// How many.
+    /// Number of threads.
     pub count: u32,
-    /// Whether each stays on one CPU: the first ones one after another, and round again if there
-    /// are more threads than CPUs.
+    /// `true` if each thread stays on one CPU. CPUs are assigned in order, and the assignment
+    /// starts over if there are more threads than CPUs.
     pub pinned: bool,
-    /// When they are created.
+    /// Creation time.
     pub start: Ns,
-    /// What they do. A thread that comes to its end ends.
+    /// Operations of each thread. A thread ends after the last one.
     pub ops: Vec<Op>,
 }
 
 /// One operation of a thread.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Op {
-    /// Waits until all threads of the group have come here.
+    /// Waits until all threads of the group have reached this operation.
     Barrier,
-    /// Waits for this thread's turn, which begins `after` the turn before.
+    /// Waits for this thread's turn, which begins `after` the previous turn.
     Turn {
         /// The pause between two turns.
         after: Ns,
-        /// At most this is added to it.
+        /// Maximum addition to the pause.
         jitter: Ns,
     },
     /// Ends the turn.
     EndTurn,
     /// Computes.
     Run {
-        /// For how long.
+        /// Duration.
         time: Spread,
-        /// How much data of its own it goes through, in bytes: the same each time.
+        /// Own data that it goes through, in bytes: the same data each time.
         bytes: u64,
     },
     /// Writes to the area that the ID selects.
     Burst {
-        /// How often at once.
+        /// Number of bursts without a pause.
         times: u32,
-        /// Whether results tell of it.
+        /// `true` if the results include it.
         timed: bool,
     },
     /// Sleeps.
     Sleep(Spread),
     /// Begins a loop of the given depth.
     Repeat {
-        /// How often to do what follows; `u32::MAX` is without end.
+        /// Number of iterations; `u32::MAX` for an endless loop.
         times: u32,
-        /// The first operation behind the loop.
+        /// Index of the first operation after the loop.
         past: u32,
-        /// Loops around this one.
+        /// Number of surrounding loops.
         depth: u32,
     },
-    /// The end of a loop, which began at an operation.
+    /// Ends an iteration of a loop.
     Again {
-        /// The first operation inside the loop.
+        /// Index of the first operation inside the loop.
         first: u32,
-        /// Loops around this one.
+        /// Number of surrounding loops.
         depth: u32,
     },
     /// Ends this thread and begins another one.
     Respawn,
     /// Copies the process.
     Fork {
-        /// The group whose script the child's thread does.
+        /// The group whose script the child's thread executes.
         group: GroupIndex,
     },
     /// Replaces the program.
@@ -185,29 +186,29 @@ pub enum Op {
     Wait,
 }
 
-/// Loops that may be inside each other.
+/// Maximum number of nested loops.
 pub(crate) const MAX_DEPTH: usize = 4;
 
 /// A duration that varies around a mean.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Spread {
-    /// Always the same.
+    /// Constant.
     Constant(Ns),
-    /// From 0 to twice this mean.
+    /// Uniform from 0 to twice this mean.
     Uniform(Ns),
-    /// The exponential distribution with this mean.
+    /// Exponential with this mean.
     Exponential(Ns),
 }
 
 impl Spread {
-    /// The mean.
+    /// Returns the mean.
     pub fn mean(self) -> Ns {
         match self {
             Spread::Constant(mean) | Spread::Uniform(mean) | Spread::Exponential(mean) => mean,
         }
     }
 
-    /// A duration; drawn by `random` if it varies.
+    /// Returns a duration, drawn by `random` if it varies.
     pub fn draw(self, random: &mut Random) -> Ns {
         match self {
             Spread::Constant(ns) => ns,
@@ -220,51 +221,51 @@ impl Spread {
 /// A change of the affinity of all threads, made from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AffinityChange {
-    /// When first.
+    /// Time of the first change.
     pub at: Ns,
-    /// How long after that again.
+    /// Time between repetitions.
     pub every: Option<Ns>,
-    /// To which of the selected CPUs.
+    /// The selected CPUs that threads are confined to.
     pub to: Confinement,
 }
 
-/// The CPUs to which all threads are confined, by their number.
+/// The CPUs to which all threads are confined, with their number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Confinement {
     /// Neighbouring CPUs, from a random one on.
     Random(u32),
-    /// The first ones.
+    /// The first CPUs.
     First(u32),
 }
 
-/// The largest number of threads of all processes together, when they start.
+/// Maximum number of threads of all processes together, at the start.
 const MAX_THREADS: u32 = 1_000_000;
-/// The largest number of processes, and of groups of threads, of all programs: with both, every group of every
-/// process has a number that the engine can name.
+/// Maximum number of processes, and of groups of threads, of all programs. With both limits, every
+/// group of every process has a number that fits into an event of the engine.
 const MAX_PROCESSES: u32 = 32_768;
 const MAX_GROUPS: usize = 256;
-/// A tebibyte, in KiB: nobody goes through more at a time.
+/// Maximum data per pass: a tebibyte, in KiB.
 const MAX_KB: f64 = 1_073_741_824.0;
-/// A day, in milliseconds: nothing lasts longer.
+/// Maximum time: a day, in milliseconds.
 const MAX_MS: f64 = 86_400_000.0;
 
 impl Workload {
-    /// The workload on a machine, with all numbers known.
+    /// Returns the workload on a machine, with numbers for all amounts.
     ///
     /// # Errors
     ///
-    /// A number that makes no sense, here or on any machine; a name that nothing has: the line, the
-    /// field, and what was expected.
+    /// Returns the line, the field, and what was expected if a number is not allowed, or a name is
+    /// unknown.
     pub fn program(&self, machine: &Machine) -> Result<Program, Error> {
         self.program_on(select(self, machine)?)
     }
 
-    /// The same on these CPUs of a machine, in the order of their numbers, whichever the workload
-    /// selects.
+    /// Returns the workload on these CPUs, in the order of their numbers, regardless of the
+    /// workload's own selection.
     ///
     /// # Errors
     ///
-    /// Those of [`Workload::program`].
+    /// Returns the errors of [`Workload::program`].
     pub fn program_on(&self, selected: Vec<Cpu>) -> Result<Program, Error> {
         let compiler = Compiler::of_all(self, selected.len() as u32);
         let duration = match &self.duration_ms {
@@ -292,7 +293,7 @@ impl Workload {
     }
 }
 
-/// The CPUs that the workload may use, in the order of their numbers.
+/// Returns the CPUs that the workload may use, in the order of their numbers.
 fn select(workload: &Workload, machine: &Machine) -> Result<Vec<Cpu>, Error> {
     let compiler = Compiler::of_all(workload, machine.topology.cpus());
     let Selection { l3s, cores_per_l3, threads_per_core } = &workload.cpus;
@@ -315,15 +316,15 @@ fn select(workload: &Workload, machine: &Machine) -> Result<Vec<Cpu>, Error> {
 struct Compiler<'a> {
     workload: &'a Workload,
     cpus: u32,
-    /// The fields that lead to those that are named in faults.
+    /// Path of fields before those that errors name.
     path: &'a [String],
-    /// The groups of threads that scripts may name, and how many others come before them.
+    /// The groups of threads that scripts may name; `first_group` is the index of the first one.
     threads: &'a [Threads],
     first_group: usize,
 }
 
 impl<'a> Compiler<'a> {
-    /// For what concerns all programs.
+    /// Creates a compiler for the parts that concern all programs.
     fn of_all(workload: &'a Workload, cpus: u32) -> Compiler<'a> {
         Compiler { workload, cpus, path: &[], threads: &[], first_group: 0 }
     }
@@ -601,7 +602,8 @@ impl<'a> Compiler<'a> {
     }
 }
 
-/// Whether time passes in these operations, of which the first one has this number in its script.
+/// Returns `true` if these operations take time; `first` is the index of the first one in its
+/// script.
 fn lets_time_pass(ops: &[Op], first: usize) -> bool {
     let mut at = 0;
     while let Some(op) = ops.get(at) {

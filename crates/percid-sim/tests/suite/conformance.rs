@@ -1,11 +1,12 @@
-//! Recordings of real kernels, replayed: the policies are those kernels' state machines, step by
-//! step.
+//! Replays of recordings from real kernels: the policies follow those kernels' state machines step
+//! by step.
 //!
-//! `recordings/` holds what `percid-programs id-steps` printed on Linux 6.12 (4 emulated CPUs) and
-//! 6.18 (2 CPUs): threads pinned to a CPU each, all at once, then the intermittent pattern, then a
-//! random schedule, then both again with half of the threads. On 6.19 (8 emulated CPUs, 4 of them
-//! allowed: `id-steps --owners --cpus 4`) and 7.1 (8 CPUs, 4 of them plugged in: `id-steps
-//! --owners`) threads come, move and go, so that IDs change their kind of owner.
+//! `recordings/` has the output of `percid-programs id-steps`. On Linux 6.12 (4 emulated CPUs) and
+//! 6.18 (2 CPUs), threads are pinned to a CPU each. First all run at once, then with the
+//! intermittent pattern, then with a random schedule; then both again with half of the threads. On
+//! 6.19 and 7.1, threads begin, move and end, so that IDs change their kind of owner. 6.19 has 8
+//! emulated CPUs, 4 of them allowed (`id-steps --owners --cpus 4`). 7.1 has 8 CPUs, 4 of them
+//! plugged in (`id-steps --owners`).
 
 use percid_rules::Generation;
 use percid_sim::conformance::{Conformance, Event, Recording, Step, generation};
@@ -19,7 +20,7 @@ const RECORDINGS: [(&str, &str); 4] = [
     ("linux-6.19", include_str!("../recordings/linux-7.1.txt")),
 ];
 
-/// Whether a kernel with this policy takes IDs back when time passes.
+/// Returns `true` if a kernel with this policy takes IDs back when time passes.
 fn scans(policy: &str) -> bool {
     policy != "linux-6.19"
 }
@@ -41,7 +42,7 @@ fn every_id_of_a_real_kernel_is_that_of_its_policy() {
     }
 }
 
-/// The control: a policy that is nearly right is found out.
+/// The control: a policy that is nearly right is detected.
 #[test]
 fn a_recording_disagrees_with_every_other_generation() {
     for (policy, text) in RECORDINGS {
@@ -74,7 +75,7 @@ fn one_wrong_id_is_named() {
     }
 }
 
-/// The control: without ticks nothing is scanned.
+/// The control: without ticks, there are no scans.
 #[test]
 fn ticks_matter() {
     for (policy, text) in RECORDINGS.into_iter().filter(|(policy, _)| scans(policy)) {
@@ -84,7 +85,7 @@ fn ticks_matter() {
     }
 }
 
-/// The control: on a machine with more or fewer CPUs the bounds and thresholds of 6.19 are others.
+/// The control: a different number of CPUs changes the bounds and thresholds of 6.19.
 #[test]
 fn the_numbers_of_cpus_matter_where_ids_have_owners() {
     for (policy, text) in RECORDINGS.into_iter().filter(|(policy, _)| !scans(policy)) {
@@ -100,8 +101,7 @@ fn the_numbers_of_cpus_matter_where_ids_have_owners() {
     }
 }
 
-/// What the recordings show: the generation that explains them is found without looking at the
-/// release.
+/// The recordings determine the generation that explains them, without the release.
 #[test]
 fn a_recording_is_explained_by_the_generation_of_its_kernel() {
     for (policy, text) in RECORDINGS {
@@ -114,7 +114,7 @@ fn a_recording_is_explained_by_the_generation_of_its_kernel() {
     }
 }
 
-/// The control: a process that has one thread, and stays where it is, has ID 0 under all.
+/// The control: a process with one thread that never moves has ID 0 under all generations.
 #[test]
 fn what_every_generation_explains_is_undecided() {
     let ids: String = (1..40).map(|time| format!("{time} id 0 0\n")).collect();
@@ -170,7 +170,7 @@ fn what_cannot_have_happened_is_refused() {
         ("0 exec 0 0\n1 spawn 7 0\nend", 3, "thread 1"),
         ("0 exec 0 0\n1 spawn 1 0\n2 switch 1 - 1\nend", 4, "at most 1"),
         ("99999999999999999999 exec 0 0\nend", 2, "TIME EVENT"),
-        // A replay with lengthened durations has no number for it.
+        // This time is too large for a replay with lengthened durations.
         ("18446744073709551 exec 0 0\nend", 2, "TIME EVENT"),
     ] {
         let text = format!("percid-steps 6.12.0 2 1\n{steps}");
@@ -183,8 +183,8 @@ fn what_cannot_have_happened_is_refused() {
     }
 }
 
-/// The child of `vfork` leaves on CPU 1, and is counted until it is gone. Only then are the IDs
-/// dense again.
+/// The child of `vfork` leaves on CPU 1, and counts until it is gone. Only then are the IDs dense
+/// again.
 #[test]
 fn a_thread_that_leaves_is_counted_until_it_is_gone() {
     let text = |gone: &str, id: u32| {
@@ -204,11 +204,11 @@ fn a_thread_that_leaves_is_counted_until_it_is_gone() {
     assert!(error.expected.contains("not ended"), "{error}");
 }
 
-/// A thread that ends is not counted any more when it lets go of the memory, while it still runs:
-/// the other one is switched in before that CPU has switched, and the IDs are dense again.
+/// An ending thread no longer counts when it releases the memory, while it still runs. The other
+/// thread is switched in before that CPU has switched, and the IDs are dense again.
 #[test]
 fn a_thread_that_ends_is_not_counted_before_it_is_switched_away_from() {
-    // A scan takes the ID of CPU 1 back, which remembers it.
+    // A scan takes back the ID of CPU 1, which remembers it.
     let text = |steps: &str, id: u32| {
         format!(
             "percid-steps 6.18.0 2 2\n0 exec 0 0\n1 spawn 1 0\n2 switch 1 - 1\n3 id 1 1\n\
@@ -229,7 +229,7 @@ fn a_thread_that_ends_is_not_counted_before_it_is_switched_away_from() {
     }
 }
 
-/// The same threads, each counted until it is switched away from for the last time.
+/// Returns the recording with each ending thread counted until its last switch.
 fn counted_until_the_last_switch(recording: &Recording) -> Recording {
     let mut ending = Vec::new();
     let mut steps = Vec::new();
@@ -253,8 +253,8 @@ fn counted_until_the_last_switch(recording: &Recording) -> Recording {
     Recording { steps, ..recording.clone() }
 }
 
-/// What recorded kernels say about when the number of threads falls. On 6.12 and 6.18 no ID of the
-/// recordings depends on it.
+/// Recorded kernels show the time at which the number of threads decreases. On 6.12 and 6.18, no ID
+/// of the recordings depends on it.
 #[test]
 fn recorded_kernels_do_not_count_a_thread_until_its_last_switch() {
     for (policy, text) in RECORDINGS.into_iter().filter(|(policy, _)| *policy == "linux-6.19") {

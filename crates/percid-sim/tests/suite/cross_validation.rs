@@ -1,4 +1,4 @@
-//! The fit to the published table is repeated without parts of it, and must predict them.
+//! Fits to parts of the published table must predict the other parts.
 
 use percid_sim::paper::bounds::{PREDICTED_MEAN_ERROR, PREDICTED_WORST_ERROR};
 use percid_sim::paper::cross_validation::{
@@ -9,7 +9,8 @@ use percid_sim::run_control::RunControl;
 
 const SEED: u64 = 1;
 
-/// A row of each pause, since a fit to the others costs as much as several whole tables.
+/// A row of each pause. The sample is small because a fit to the other rows costs as much as
+/// several whole tables.
 const SAMPLE: [usize; 2] = [2, 6];
 
 fn sample(setting: &Setting) -> CrossValidation {
@@ -41,7 +42,7 @@ fn rows_are_predicted_from_the_others() {
     keeps_its_bounds(&found);
 }
 
-/// The negative control: a model that lacks what matters most predicts far worse, whatever is
+/// The negative control: a model without the most important effect predicts far worse, whatever is
 /// fitted in its place.
 #[test]
 #[ignore = "slow: two fits"]

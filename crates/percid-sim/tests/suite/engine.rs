@@ -1,4 +1,4 @@
-//! The engine, from outside: what programs do to CPUs and IDs.
+//! The engine from outside: effects of programs on CPUs and IDs.
 
 use std::sync::atomic::AtomicBool;
 

@@ -1,5 +1,5 @@
-//! Files that people write, damaged at random: every one is read or refused in one line, and none
-//! is a panic.
+//! Randomly damaged input files: each one is read or refused with one line, and none causes a
+//! panic.
 
 use percid_sim::machine::Machine;
 use percid_sim::random::Random;
@@ -22,8 +22,7 @@ const WORKLOADS: [&str; 3] = [
     include_str!("../../workloads/fork-exec.toml"),
 ];
 
-/// What takes the place of a piece of a file: numbers at the edges of types, and pieces of the
-/// syntax.
+/// Replacements for pieces of a file: numbers at the limits of types, and pieces of the syntax.
 const PIECES: [&str; 22] = [
     "0",
     "-1",
@@ -54,7 +53,7 @@ fn damaged(text: &str, random: &mut Random) -> String {
     for _ in 0..=random.below(3) {
         let at = random.below(text.len() as u64) as usize;
         let piece = PIECES[random.below(PIECES.len() as u64) as usize];
-        // A whole number or word, so that many files stay valid TOML with another value.
+        // Replaces a whole number or word, so that many files stay valid TOML with another value.
         let is_inside = |c: &&char| c.is_ascii_alphanumeric() || **c == '_' || **c == '.';
         let length = text[at..].iter().take_while(is_inside).count().max(1);
         text.splice(at..at + length, piece.chars());
@@ -96,6 +95,6 @@ fn damaged_files_are_read_or_refused() {
             }
         }
     }
-    // Neither all nor nothing may pass, else the damage tests nothing.
+    // Some files must pass and some must fail, otherwise the damage tests nothing.
     assert!(read > 500 && refused > 5_000, "{read} read, {refused} refused");
 }

@@ -1,11 +1,11 @@
-//! Machines that say only what differs from another one.
+//! Machines that inherit from another one, and give only the differences.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use percid_sim::machine::Machine;
 
-/// A folder with these files.
+/// Creates a folder with these files and returns its path.
 fn folder(name: &str, files: &[(&str, &str)]) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("inheritance-{name}"));
     for (file, text) in files {
@@ -112,7 +112,7 @@ fn what_neither_has_is_named() {
     assert!(said.ends_with("costs.overlap: expected here, or a `base` that has it"), "{said}");
 }
 
-/// Counts of a file cannot be put over a base that has lists, and the other way round.
+/// Counts of a file do not extend a base's lists, and lists of a file must be complete.
 #[test]
 fn a_base_may_be_irregular() {
     let lists = "[topology]\ncpus_of_cores = [\"0,3\", \"1\", \"2\"]\ncpus_of_l3s = [\"0-3\"]\ncpus_of_nodes = [\"0-3\"]\ncpus_of_sockets = [\"0-3\"]\n";

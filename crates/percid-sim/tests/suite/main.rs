@@ -1,4 +1,4 @@
-//! The tests of this crate, in one program: linked once.
+//! The tests of this crate in one program, so that it is linked once.
 
 mod conformance;
 mod cross_validation;

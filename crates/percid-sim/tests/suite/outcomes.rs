@@ -1,6 +1,6 @@
-//! Outcomes that a faster engine must not change: every workload under every policy, bit for bit.
+//! Outcomes that a faster engine must not change, bit for bit: every workload with every policy.
 //!
-//! `tests/outcomes.txt` has a hash of each. Where the model is changed on purpose, write it anew:
+//! `tests/outcomes.txt` has a hash of each. After an intended change of the model, write it again:
 //! `PERCID_WRITE_OUTCOMES=1 cargo test -p percid-sim outcomes::`.
 
 use std::fmt::Write;
@@ -13,8 +13,8 @@ use percid_sim::workload::Workload;
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/outcomes.txt");
 
-/// More threads than CPUs that fork, end, meet, take turns, are confined and wake elsewhere: what
-/// the workloads that come with the simulator do one by one.
+/// More threads than CPUs that fork, end, meet, take turns, are confined and wake elsewhere. It
+/// combines the steps of the simulator's own workloads.
 const ALL_AT_ONCE: &str = r#"
 name = "all-at-once"
 about = "every kind of step, on too few CPUs"
@@ -68,7 +68,7 @@ at_ms = 97
 confine = 5
 "#;
 
-/// Machine, workload and what is set, in the words of the command line.
+/// Machine, workload and parameters, as on the command line.
 type Case = (&'static str, &'static str, &'static [(&'static str, f64)]);
 
 const CASES: [Case; 13] = [
@@ -109,7 +109,7 @@ fn outcome(
         .run(&AtomicBool::new(false))
 }
 
-/// FNV-1a: Fowler, Noll and Vo's hash, of what an outcome says.
+/// Returns the hash of an outcome's values: FNV-1a of Fowler, Noll and Vo.
 fn hash(outcome: &Outcome) -> u64 {
     let costs = (outcome.classes, outcome.expense, outcome.elapsed);
     let ids = (outcome.ids_distinct, outcome.ids_bound, outcome.memory, outcome.work);
@@ -120,7 +120,7 @@ fn hash(outcome: &Outcome) -> u64 {
     })
 }
 
-/// One line for each case, policy and seed.
+/// Returns one line for each case, policy and seed.
 fn all() -> String {
     let mut lines = String::new();
     for (machine, workload, set) in CASES {
@@ -159,7 +159,7 @@ fn outcomes_are_what_they_were() {
     );
 }
 
-/// The control: what a reordering of two events could change is part of the hash.
+/// The control: the hash covers the values that a reordering of two events could change.
 #[test]
 fn a_hash_tells_outcomes_apart_that_differ_in_one_number() {
     let (machine, workload, set) = CASES[7];

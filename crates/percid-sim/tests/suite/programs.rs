@@ -1,4 +1,4 @@
-//! Several programs on one machine: what they share, and what each has of its own.
+//! Several programs on one machine: shared and separate state.
 
 use std::sync::atomic::AtomicBool;
 
@@ -23,7 +23,8 @@ fn neighbours(set: &[(&str, f64)], policy: &str, seed: u64) -> Outcome {
     simulated(&workload, policy, seed)
 }
 
-/// What a burst of the server costs beside so many batch threads, each with so much data.
+/// Returns the cost of the server's bursts beside this number of batch threads, each with this
+/// amount of data.
 fn server_ns(batch_threads: f64, data_kb: f64, policy: &str) -> f64 {
     let set = [("batch_threads", batch_threads), ("data_kb", data_kb)];
     neighbours(&set, policy, 1).parts[0].ns_per_burst()
@@ -60,7 +61,7 @@ fn a_quota_of_one_program_leaves_the_others_alone() {
     assert!(found.throttling.throttled > 0);
 }
 
-/// Two programs of a worker each, on two CPUs, with more lines in each of them.
+/// Simulates two programs with a worker each, on two CPUs, with additional lines in each program.
 fn pair(first: &str, second: &str, script: &str) -> Outcome {
     let worker = format!(
         "[[programs.threads]]\nname = \"worker\"\ncount = 1\npinned = true\nscript = [{script}]\n\

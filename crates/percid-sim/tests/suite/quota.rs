@@ -1,4 +1,4 @@
-//! CPU quotas, as `cpu.max` of cgroup v2 gives them.
+//! CPU quotas, as in `cpu.max` of cgroup v2.
 
 use std::sync::atomic::AtomicBool;
 
@@ -7,7 +7,8 @@ use percid_sim::machine::Machine;
 use percid_sim::policies;
 use percid_sim::workload::Workload;
 
-/// Eight CPUs of one cache, on which threads do `steps` again and again; `more` comes before them.
+/// Simulates threads that repeat `steps` on eight CPUs of one cache; `more` comes before the
+/// threads.
 fn run(more: &str, threads: u32, steps: &str, policy: &str) -> Outcome {
     let text = format!(
         "name = \"limited\"\nabout = \"a quota\"\nduration_ms = 2000\n{more}\n\
@@ -30,7 +31,7 @@ fn quota(max_us: u32, period_us: u32) -> String {
 
 const BUSY: &str = "{ run = { us = 200 } }, { burst = {} }";
 
-/// The run time as a share of one CPU's.
+/// Returns the run time relative to one CPU.
 fn cpus_used(found: &Outcome) -> f64 {
     found.expense.run_ns as f64 / found.elapsed as f64
 }
@@ -43,13 +44,14 @@ fn four_busy_threads_with_one_cpu_s_worth_run_a_quarter_of_the_time() {
     for (max, period) in [(100_000, 100_000), (20_000, 20_000), (500_000, 500_000)] {
         let found = run(&quota(max, period), 4, BUSY, "per-cpu");
         let used = cpus_used(&found);
-        // What ran too long at a tick is paid for in the next period, but for the last one.
+        // A period pays for the overrun at the last tick of the previous one; nothing pays for the
+        // last period's overrun.
         assert!((0.98..1.02).contains(&used), "{max} of {period}: {used}");
         let expected = 2_000_000 / u64::from(period);
         let periods = found.throttling.periods;
         assert!((expected - 1..=expected).contains(&periods), "{periods} periods of {expected}");
         assert!(found.throttling.throttled >= 3 * (expected - 1), "{:?}", found.throttling);
-        // Four CPUs, each for three quarters of the time.
+        // Four CPUs, each throttled for three quarters of the time.
         let throttled = found.throttling.throttled_ns as f64 / found.elapsed as f64;
         assert!((2.7..3.1).contains(&throttled), "{throttled}");
     }
@@ -81,7 +83,7 @@ fn threads_that_sleep_stay_below_their_quota_and_are_not_throttled() {
 
 #[test]
 fn a_throttled_cpu_runs_the_other_process() {
-    // Two processes with half a CPU each, pinned to the same one.
+    // Two processes with less than half a CPU each, pinned to the same CPU.
     let pinned = |processes: u32, quota: &str| {
         let text = format!(
             "name = \"pair\"\nabout = \"one CPU\"\nduration_ms = 1000\nprocesses = {processes}\n\
@@ -104,13 +106,13 @@ fn a_throttled_cpu_runs_the_other_process() {
 
 #[test]
 fn ids_of_cpus_that_stay_throttled_expire() {
-    // 1 ms of a second: it is not enough for what all CPUs owe, so that some stay throttled while
+    // 1 ms of a second is not enough for the overrun of all CPUs. So some stay throttled while
     // others run again, and a tick there finds IDs that were not used for 100 ms.
     let starved = run(&quota(1_000, 1_000_000), 4, BUSY, "linux-6.4");
     assert!(starved.work.expired > 0, "{:?}", starved.work);
     let free = run("", 4, BUSY, "linux-6.4");
     assert_eq!(free.work.expired, 0, "the control: IDs in use stay");
-    // All stop for 990 ms, and come back at once: each has its ID again before a tick looks.
+    // All stop for 990 ms and resume together: each has its ID again before the next tick.
     let together = run(&quota(40_000, 1_000_000), 4, BUSY, "linux-6.4");
     assert!(together.throttling.throttled_ns > 3_000_000_000, "{:?}", together.throttling);
     assert_eq!(together.work.expired, 0, "{:?}", together.work);

@@ -1,4 +1,4 @@
-//! What the engine does, step by step, on machines so small that every step can be foretold.
+//! The engine, step by step, on machines so small that every step can be predicted.
 
 use std::cell::RefCell;
 use std::sync::atomic::AtomicBool;
@@ -12,11 +12,11 @@ use percid_sim::workload::Workload;
 use percid_sim::{MS, Ns, SECOND};
 
 thread_local! {
-    /// What the policy was told.
+    /// Events that the policy was notified of.
     static TOLD: RefCell<Vec<(Ns, String)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A policy that writes down its events. IDs are numbers of CPUs.
+/// A policy that records its events. IDs are CPU numbers.
 struct Scribe;
 
 impl Scribe {
@@ -81,8 +81,8 @@ impl Policy for Scribe {
 static SCRIBE: Entry =
     Entry { name: "scribe", about: "writes down what it is told", create: |_| Box::new(Scribe) };
 
-/// A machine with one socket, one cache and this number of cores of one hardware thread each, or of
-/// two.
+/// Returns a machine with one socket, one cache and this number of cores, each with this number of
+/// hardware threads.
 fn machine(cores: u32, threads: u32) -> Machine {
     let preset = include_str!("../../machines/epyc-9654.toml");
     let text = preset
@@ -105,7 +105,7 @@ fn run(cores: u32, workload: &str) -> Outcome {
     simulate(&machine(cores, 1), workload, policies::find("per-cpu").expect("a policy"), 1)
 }
 
-/// What the policy was told but for ticks, and when, in microseconds.
+/// Returns the policy's events except ticks, with their times in microseconds.
 fn told(cores: u32, workload: &str) -> Vec<String> {
     TOLD.with_borrow_mut(Vec::clear);
     simulate(&machine(cores, 1), workload, &SCRIBE, 1);
@@ -114,7 +114,7 @@ fn told(cores: u32, workload: &str) -> Vec<String> {
     lines.map(|(at, what)| format!("{} {what}", at / 1000)).collect()
 }
 
-/// A group of threads.
+/// Returns the text of a group of threads.
 fn group(name: &str, count: u32, more: &str, script: &str) -> String {
     format!("[[threads]]\nname = \"{name}\"\ncount = {count}\n{more}\nscript = [{script}]\n")
 }
@@ -180,8 +180,8 @@ fn a_thread_that_is_pulled_elsewhere_migrates() {
 
 #[test]
 fn pinned_threads_that_wait_hide_nobody_from_an_idle_cpu() {
-    // Two pinned threads share CPU 0; three others compute on CPUs 1 to 3, where a fourth waits;
-    // CPU 3 is left at 50 ms.
+    // Two pinned threads share CPU 0. Three others compute on CPUs 1 to 3, where a fourth waits.
+    // CPU 3 becomes free at 50 ms.
     let pinned = group("pinned", 1, "pinned = true", BUSY);
     let free = group("free", 4, "", BUSY) + &group("brief", 1, "", "{ run = { us = 50000 } }");
     let found = run(4, &format!("duration_ms = 1000\n{pinned}{pinned}{free}"));
@@ -193,7 +193,7 @@ fn pinned_threads_that_wait_hide_nobody_from_an_idle_cpu() {
 fn cpus_that_a_process_gets_back_are_used() {
     let acts = "[[affinity_changes]]\nat_ms = 10\nconfine = 1\n[[affinity_changes]]\nat_ms = 20\nconfine = 8\n";
     let found = run(8, &format!("duration_ms = 1000\n{}{acts}", group("w", 8, "", BUSY)));
-    // 10 ms on one CPU, all else on eight.
+    // 10 ms on one CPU, the rest on eight.
     assert!(found.scheduling.ticks > 8 * 245, "{:?}", found.scheduling);
 }
 
@@ -224,7 +224,7 @@ fn the_round_goes_on_without_those_who_end_and_with_those_who_come() {
 #[test]
 fn a_barrier_opens_for_all_who_live() {
     let burst = "{ burst = {} }";
-    // All meet after the slowest; one ends before it comes.
+    // All meet after the slowest one.
     let meet = group(
         "w",
         3,
@@ -314,7 +314,7 @@ fn data_cools_by_the_longest_rest_and_a_core_rests_when_both_siblings_do() {
     ));
     assert_eq!(rested[Class::Own as usize].bursts, 1);
     assert_eq!(rested, woken, "a short rest does not warm what a long one cooled");
-    // The sibling keeps the core awake.
+    // The sibling keeps the core busy.
     let one = group("w", 1, "pinned = true", &format!("{burst}, {}, {burst}", sleep(1_000_000)));
     let other = "[[threads]]\nname = \"s\"\ncount = \"cpus\"\npinned = true\nscript = [{ run = { us = 2000000 } }]\n";
     let machine = machine(1, 2);
@@ -380,8 +380,8 @@ fn all_processes_together_have_a_million_threads_at_most() {
     assert!(error.to_string().contains("at most 1000000 threads"), "{error}");
 }
 
-/// Five threads on two CPUs: the third and the fifth share the first one with the first, where they
-/// run one after another, and the others share the second one.
+/// With five threads on two CPUs, the first, the third and the fifth run one after another on the
+/// first CPU. The others share the second one.
 #[test]
 fn pinned_threads_go_round_where_there_are_more_than_cpus() {
     let run_each = |count: u32| {
@@ -406,8 +406,8 @@ fn pinned_threads_go_round_where_there_are_more_than_cpus() {
     assert_eq!((free.bursts(), free.elapsed / 1_000_000), (4, 2));
 }
 
-/// A worker on each of two CPUs comes back to its memory while others compute there: what they go
-/// through displaces it, and if they go through nothing, nothing does.
+/// A worker on each of two CPUs returns to its memory while others compute there. Their data
+/// displaces it; without data of theirs, nothing does.
 #[test]
 fn overcommitted_cpus_make_areas_cold() {
     let mut machine = machine(2, 1);
@@ -428,7 +428,8 @@ fn overcommitted_cpus_make_areas_cold() {
     assert!(1.02 * hot < little && 2.0 * little < much, "{hot} {little} {much}");
 }
 
-/// Two workers that compute at the same time: on two cores, and on the two hardware threads of one.
+/// Two workers that compute at the same time: on two cores, and on the two hardware threads of one
+/// core.
 #[test]
 fn a_busy_sibling_makes_bursts_longer() {
     let workload = group("w", 2, "pinned = true", "{ burst = { times = 10000 } }");

@@ -1,5 +1,4 @@
-//! Threads that wander: what their wakes and the fences of percid's table do, and what must hold of
-//! them.
+//! Threads that wake on other CPUs: effects of these wakes and of the fences of percid's table.
 
 use std::sync::atomic::AtomicBool;
 
@@ -10,19 +9,20 @@ use percid_sim::policies;
 use percid_sim::workload::Workload;
 
 /// Wakes mostly within a last-level cache: nearly a third of them on another CPU, one in a thousand
-/// beyond it.
+/// beyond the cache.
 const MOSTLY_WITHIN_L3: [(&str, f64); 4] =
     [("same_core", 0.02), ("same_l3", 0.3), ("same_socket", 0.001), ("other_socket", 0.0)];
-/// The same, and none beyond it.
+/// The same shares within the cache, and no wakes beyond it.
 const WITHIN_L3: [(&str, f64); 4] =
     [("same_core", 0.02), ("same_l3", 0.3), ("same_socket", 0.0), ("other_socket", 0.0)];
 const NOWHERE: [(&str, f64); 4] =
     [("same_core", 0.0), ("same_l3", 0.0), ("same_socket", 0.0), ("other_socket", 0.0)];
 
-/// Half of the time as the file says, which is long enough for three times 100 ms of wandering.
+/// Half of the file's time, which is long enough for three times 100 ms of wandering.
 const SHORT: [(&str, f64); 3] = [("wander_ms", 310.0), ("moved_ms", 560.0), ("duration_ms", 600.0)];
 
-/// Sets parameters of the workload, or numbers of the machine.
+/// Simulates the workload `wandering` with these parameters of the workload or numbers of the
+/// machine.
 fn wander(policy: &str, seed: u64, sets: &[&[(&str, f64)]]) -> Outcome {
     let mut machine = Machine::preset("epyc-9654").expect("a preset");
     let mut workload = Workload::preset("wandering").expect("a preset");
@@ -58,7 +58,7 @@ fn extra_ids_make_slow_paths_rare_and_go_when_it_is_quiet() {
     assert!(asked >= 3, "in some runs somebody asks for an ID afterwards: {asked}");
 }
 
-/// The control: what the test above measures is not small of itself.
+/// The control: the values in the test above are not always small.
 #[test]
 fn without_extra_ids_slow_paths_are_felt() {
     for threads in [8, 64] {
@@ -69,7 +69,7 @@ fn without_extra_ids_slow_paths_are_felt() {
         let relaxed = wander("percid-table", 1, &sets);
         assert!(relaxed.memory > strict.memory, "which costs memory");
         assert!(relaxed.work.steals < strict.work.steals / 100, "{:?}", relaxed.work);
-        // Many more wakes than 200 ms after the end of wandering find IDs where they were.
+        // CPU numbers above the bound are still used more than 200 ms after the end of wandering.
         let per_cpu = wander("per-cpu", 1, &sets);
         assert!(per_cpu.quiet.expect("quiet").above_bound_ns > 200 * MS, "CPU numbers stay");
     }

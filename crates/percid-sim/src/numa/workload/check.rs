@@ -1,22 +1,23 @@
-//! What makes a workload of memory definite, and what it may not say.
+//! Checks of NUMA workloads, and numbers that can be set by name.
 
 use super::{MIB, Pattern, Phase, Use, Workload};
 use crate::file::Error;
 
-/// Processes and threads of a workload: a simulation takes a step for each now and then.
+/// Maximum number of processes. A simulation executes steps for each process and thread at
+/// intervals.
 const MOST_PROCESSES: u32 = 64;
 const MOST_THREADS: u32 = 4096;
-/// Memory of a process in MiB: a simulation remembers each huge page.
+/// Maximum memory of a process in MiB. A simulation stores each huge page.
 const MOST_MIB: u64 = 1 << 20;
-/// Rounds of a phase.
+/// Maximum number of rounds of a phase.
 const MOST_ROUNDS: u32 = 1_000_000;
-/// The longest preparation in seconds.
+/// Maximum length of the preparation in seconds.
 const LONGEST: f64 = 3600.0;
 
 impl Workload {
     /// Sets a number that all workloads have: `processes`, `threads`, `mib` (of every memory),
-    /// `rounds` (of every phase) or `preparation_s`. None if there is none of this name; an error
-    /// if the value cannot be.
+    /// `rounds` (of every phase) or `preparation_s`. Returns `None` if there is no such name, and
+    /// an error if the value is not allowed.
     pub(in crate::numa) fn set(&mut self, name: &str, value: f64) -> Option<Result<(), Error>> {
         let whole = value as u64;
         match name {
@@ -86,7 +87,7 @@ impl Workload {
         Ok(())
     }
 
-    /// The field that is wrong, and what was expected.
+    /// Checks a use. The error is the wrong field, and what was expected.
     fn check_use(&self, one: &Use) -> Result<(), (&'static str, String)> {
         let Some(memory) = self.memory.iter().find(|memory| memory.name == one.memory) else {
             let known: Vec<&str> = self.memory.iter().map(|memory| memory.name.as_str()).collect();

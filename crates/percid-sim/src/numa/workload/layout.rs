@@ -1,4 +1,4 @@
-//! The regions of a process: what scans meet on their way.
+//! The regions of a process, which scans go through.
 
 use std::ops::Range;
 
@@ -7,24 +7,24 @@ use percid_rules::scan::{HUGE_PAGE, Traits};
 use super::{MIB, Workload};
 use crate::numa::parameters::Parameters;
 
-/// A part of a file that can be read only.
+/// Traits of a read-only file segment.
 const FILE: Traits = Traits { file: true, writable: false, ..Traits::ANONYMOUS };
-/// Memory without any access rights.
+/// Traits of memory without any access rights.
 const GUARD: Traits = Traits { readable: false, writable: false, ..Traits::ANONYMOUS };
-/// Memory that the kernel maps for its own use, like the data of its clocks.
+/// Traits of memory that the kernel maps for its own use, like the data of its clocks.
 const SPECIAL: Traits = Traits { movable: false, writable: false, ..Traits::ANONYMOUS };
 
-/// A page, in bytes.
+/// Size of a page in bytes.
 pub(in crate::numa) const PAGE: u64 = 4096;
 
 /// The threads that touch the pages of a region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::numa) enum Used {
-    /// No thread, once they are there.
+    /// No thread touches them.
     Never,
-    /// A stack: its thread, all the time.
+    /// A stack: this thread touches it all the time.
     Stack(u32),
-    /// A memory of the workload, by its place in the list: as the phases say.
+    /// A memory of the workload, by its index: the phases define its users.
     Memory(usize),
 }
 
@@ -34,26 +34,27 @@ pub(in crate::numa) struct Part {
     pub(in crate::numa) range: Range<u64>,
     pub(in crate::numa) traits: Traits,
     pub(in crate::numa) used: Used,
-    /// Pages that are there.
+    /// Number of resident pages.
     pub(in crate::numa) resident: u64,
 }
 
-/// The thread that a process begins with; workers count from 1.
+/// Number of a process's first thread; workers count from 1.
 pub(in crate::numa) const MAIN: u32 = 0;
-/// Pages that a small region has in memory.
+/// Number of resident pages of a small region.
 const FEW: u64 = 2;
-/// The size of everything but the memory of the workload.
+/// Size of every region except the memory of the workload.
 const SMALL: u64 = 8 * MIB;
-/// Segments of the program, and of the loader, that can only be read: header, code, constants, and
-/// what is read-only after relocation.
+/// Number of read-only segments of the program, and of the loader: header, code, constants, and
+/// data that is read-only after relocation.
 const SEGMENTS: u32 = 4;
-/// Small regions that can be written and whose places are known: data of the program and of the
-/// loader, the heap, the main thread's stack.
+/// Number of small writable regions with known places: data of the program and of the loader, the
+/// heap, and the main thread's stack.
 const PLACED: u32 = 4;
 
-/// The regions of a process, by ascending address: the program and its heap, a guard and a stack
-/// per worker, the memory of the workload, libraries, what the kernel maps, the loader, the main
-/// thread's stack. `skew` shifts the memory against huge pages, in pages.
+/// Returns the regions of a process by ascending address. First come the program and its heap, a
+/// guard and a stack per worker, and the memory of the workload. Libraries, the kernel's mappings,
+/// the loader, and the main thread's stack follow. `skew` shifts the memory relative to huge pages,
+/// in pages.
 pub(in crate::numa) fn regions(
     parameters: &Parameters,
     workload: &Workload,

@@ -1,4 +1,4 @@
-//! Workloads of memory, as files describe them: which threads use which memory, in which order.
+//! NUMA workloads and their files: the memory that threads use, phase by phase.
 
 mod check;
 mod layout;
@@ -9,7 +9,7 @@ use crate::file::{self, Error};
 
 pub(super) use layout::{MAIN, PAGE, Part, Used, regions};
 
-/// A mebibyte.
+/// A mebibyte in bytes.
 pub(super) const MIB: u64 = 1 << 20;
 
 /// A workload as its file describes it.
@@ -18,21 +18,21 @@ pub(super) const MIB: u64 = 1 << 20;
 pub struct Workload {
     /// The name, for tables.
     pub name: String,
-    /// What it stands for.
+    /// Description of the situation that it models.
     pub about: String,
-    /// Processes, each with memory and threads of its own. Their home nodes are the nodes of the
-    /// machine in turn.
+    /// Number of processes, each with its own memory and threads. Their home nodes are the nodes of
+    /// the machine in turn.
     pub processes: u32,
-    /// Workers of each process, which count from 1. Its main thread waits for them.
+    /// Number of workers of each process, which count from 1. The main thread waits for them.
     pub threads: u32,
-    /// What happens before the first phase.
+    /// The preparation before the first phase.
     pub preparation: Preparation,
     /// The memory of a process.
     pub memory: Vec<Memory>,
-    /// What the workers do, one phase after the other.
+    /// The phases of the workers' work, in order.
     #[serde(rename = "phase")]
     pub phases: Vec<Phase>,
-    /// The file, to name lines of it.
+    /// Text of the file, for line numbers in errors.
     #[serde(skip)]
     text: String,
 }
@@ -41,16 +41,16 @@ pub struct Workload {
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Preparation {
-    /// How long it takes.
+    /// Length of the preparation in seconds.
     pub seconds: f64,
-    /// Whether the memory policy of the workers is bound to a node meanwhile, so that their scans
-    /// leave regions out.
+    /// `true` if the memory policy of the workers is bound to a node during the preparation, so
+    /// that their scans skip regions.
     pub bound: bool,
-    /// Where the pages are afterwards.
+    /// Placement of the pages after the preparation.
     pub place: Placement,
 }
 
-/// Where pages are at the start.
+/// The initial placement of pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Placement {
@@ -58,18 +58,18 @@ pub enum Placement {
     Home,
     /// On all nodes in turn.
     Interleaved,
-    /// On the node of the worker that the first phase gives a page to; where all workers use it, or
-    /// none, on all nodes in turn.
+    /// On the node of the worker that uses the page in the first phase. If all workers or none use
+    /// it, on all nodes in turn.
     Owner,
 }
 
-/// Memory of a process: one region, in huge pages where its alignment allows that.
+/// Memory of a process: one region, in huge pages if its alignment allows it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Memory {
-    /// What phases call it.
+    /// Name that phases use.
     pub name: String,
-    /// Its size in MiB.
+    /// Size in MiB.
     pub mib: u64,
 }
 
@@ -77,9 +77,9 @@ pub struct Memory {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Phase {
-    /// How often each goes over all that it uses.
+    /// Number of times that each worker goes over all its memory.
     pub rounds: u32,
-    /// Who uses what.
+    /// The memory uses of workers.
     #[serde(rename = "use")]
     pub uses: Vec<Use>,
 }
@@ -90,31 +90,31 @@ pub struct Phase {
 pub struct Use {
     /// The memory's name.
     pub memory: String,
-    /// How the workers share it.
+    /// Division of the memory among the workers.
     pub pattern: Pattern,
-    /// The size of a slice in kiB, for [`Pattern::Slices`].
+    /// Size of a slice in KiB, for [`Pattern::Slices`].
     pub slice_kib: Option<u64>,
-    /// By how many workers parts and slices are shifted: a worker has what without it the one so
-    /// many further has.
+    /// Number of workers by which parts and slices are shifted. Each worker gets the memory that
+    /// the worker this many positions later would have without the shift.
     #[serde(default)]
     pub shift: u32,
-    /// The first and the last worker that use it; all if nothing is said.
+    /// The first and the last worker that use it; `None` for all workers.
     pub workers: Option<(u32, u32)>,
 }
 
-/// How workers share memory.
+/// The division of memory among workers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pattern {
-    /// Each uses all of it.
+    /// Each worker uses all of it.
     All,
-    /// Each has one part, in the order of the workers.
+    /// Each worker has one part, in the order of the workers.
     Parts,
-    /// It is dealt out in slices, to the workers in turn.
+    /// The memory is dealt to the workers in slices, in turn.
     Slices,
 }
 
-/// The workloads that come with the simulator: a short name and the file's text.
+/// The workloads that come with the simulator: short name and text of the file.
 const PRESETS: [(&str, &str); 5] = [
     ("numa01-threadlocal", include_str!("../../../workloads/numa/numa01-threadlocal.toml")),
     ("numa01", include_str!("../../../workloads/numa/numa01.toml")),
@@ -124,28 +124,29 @@ const PRESETS: [(&str, &str); 5] = [
 ];
 
 impl Workload {
-    /// The names of the workloads that come with the simulator.
+    /// Returns the names of the workloads that come with the simulator.
     pub fn presets() -> impl Iterator<Item = &'static str> {
         PRESETS.iter().map(|(name, _)| *name)
     }
 
-    /// The workload with this name among them.
+    /// Returns the workload with this name, if it comes with the simulator.
     pub fn preset(name: &str) -> Option<Workload> {
         let text = Workload::preset_text(name)?;
         Some(Workload::parse(text).expect("the tests read all presets"))
     }
 
-    /// The file of a workload that comes with the simulator: a start for one's own.
+    /// Returns the file of a workload that comes with the simulator, as a start for a user's own
+    /// file.
     pub fn preset_text(name: &str) -> Option<&'static str> {
         PRESETS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
     }
 
-    /// Reads a file.
+    /// Reads a workload from the text of a file.
     ///
     /// # Errors
     ///
-    /// Text that is no TOML, fields that are missing or unknown, values that make no sense; with
-    /// the line.
+    /// Returns an error with the line if the text is not TOML, fields are missing or unknown, or
+    /// values are inconsistent.
     pub fn parse(text: &str) -> Result<Workload, Error> {
         let mut workload: Workload = file::parse(text)?;
         text.clone_into(&mut workload.text);
@@ -153,18 +154,18 @@ impl Workload {
         Ok(workload)
     }
 
-    /// Bytes of all memory of a process.
+    /// Returns the number of bytes of all memory of a process.
     pub(super) fn bytes(&self) -> u64 {
         self.memory.iter().map(|memory| memory.mib * MIB).sum()
     }
 
-    /// Bytes that all workers of a process go over in all phases.
+    /// Returns the number of bytes that all workers of a process go over in all phases.
     pub(super) fn traffic(&self) -> f64 {
         let phase = |phase: &Phase| f64::from(phase.rounds) * self.round_bytes(phase);
         self.phases.iter().map(phase).sum()
     }
 
-    /// Bytes that all workers of a process go over in a round of a phase.
+    /// Returns the number of bytes that all workers of a process go over in a round of a phase.
     pub(super) fn round_bytes(&self, phase: &Phase) -> f64 {
         let bytes = |one: &Use| {
             let times = if one.pattern == Pattern::All { self.workers_of(one).len() } else { 1 };
@@ -173,13 +174,13 @@ impl Workload {
         phase.uses.iter().map(bytes).sum()
     }
 
-    /// The workers of a use, as numbers of threads.
+    /// Returns the workers of a use, as thread numbers.
     pub(super) fn workers_of(&self, one: &Use) -> std::ops::Range<u32> {
         let (first, last) = one.workers.unwrap_or((1, self.threads));
         first..last + 1
     }
 
-    /// The place of a memory in the list. All names of a file that was read are there.
+    /// Returns the index of a memory. [`Workload::parse`] has checked that every used name exists.
     pub(super) fn index_of(&self, name: &str) -> usize {
         self.memory.iter().position(|memory| memory.name == name).unwrap_or(0)
     }
