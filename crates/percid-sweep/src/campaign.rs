@@ -58,8 +58,13 @@ struct Known {
 
 impl Campaign {
     /// Creates a campaign for all units of a plan, or for a shard of them.
+    ///
+    /// # Panics
+    ///
+    /// If the shard's number is not in 1 to its number of processes.
     pub fn new(plan: Arc<Plan>, shard: Option<Shard>) -> Campaign {
         let shard = shard.unwrap_or(Shard { number: 1, of: 1 });
+        assert!((1..=shard.of).contains(&shard.number), "{shard:?}: expected 1 to {}", shard.of);
         let is_own = |place: u64| place % shard.of == shard.number - 1;
         let is_adaptive = plan.space().seeds.until.is_some();
         // If a unit depends on earlier ones, shards have whole cells.
