@@ -161,24 +161,22 @@ kernel hands out (rseq:rseq_update, where it has that event).
   --pid PID        that process, and what it creates from now on
   neither          the whole system, until Ctrl-C or --seconds
 
-Where it is permitted, all other threads are recorded beside those of the command or process: else
-it would not be seen who was in their way, nor whether a CPU idled. The recording says which
-processes it is about, and what is asked of it is answered for these; --all has the others too.
---only records no others, which is less to write; so does perf where kernel.perf_event_paranoid is
-above 0. Such a recording says that it has one command's threads only.
+If it is permitted, all other threads are recorded too: otherwise the trace would not show which
+threads delayed the command, nor whether a CPU idled. The trace stores which processes it is about,
+and the subcommands report these; --all adds the others. --only records no others, which writes
+less; perf events do the same if kernel.perf_event_paranoid is above 0. The trace stores that, too.
 
-With --numa-scan also what the kernel's NUMA balancing does: the regions of memory that its scan
-leaves out, and why (sched:sched_skip_vma_numa, Linux 6.7 and later); the threads that it moves
+--numa-scan also records the kernel's NUMA balancing: the regions of memory that its scan skips,
+with the reason (sched:sched_skip_vma_numa, Linux 6.7 and later); the threads that it moves
 between nodes or does not (sched_move_numa, sched_stick_numa, sched_swap_numa); and the pages
-that are moved (migrate:mm_migrate_pages and mm_migrate_pages_start). Where the kernel has
-kprobes, probes are set for the time of the recording, so that the trace also has each pass, the
-memory that it arms, and each hint fault, and how long they take; the probe of page faults makes
-all page faults a little slower. The regions of processes that are scanned are read in /proc
-when they have changed. What this kernel has not is named. It takes tracefs, a machine with
-memory on at least two nodes, and kernel.numa_balancing=1: if the kernel does not scan, what is
-missing is said.
+that are moved (migrate:mm_migrate_pages and mm_migrate_pages_start). If the kernel has kprobes,
+probes are set during the recording. Then the trace also has each pass, the memory that it arms,
+each hint fault, and their durations. The probe of page faults makes all page faults a little
+slower. The regions of scanned processes are read from /proc when they have changed. Events that
+this kernel does not have are named. It needs tracefs, memory on at least two nodes, and
+kernel.numa_balancing=1: if the kernel does not scan, the missing condition is reported.
 
-With --counters also what the processor and the kernel count in each turn of a thread, from the
+--counters also records what the processor and the kernel count in each turn of a thread, from the
 switch to it until the switch away from it, in user space and in the kernel; `percid trace
 counters` shows it. Up to eight, by perf's names:
 
@@ -190,24 +188,24 @@ counters` shows it. Up to eight, by perf's names:
   of the kernel     task-clock, page-faults, minor-faults, major-faults, context-switches,
                     cpu-migrations, alignment-faults, emulation-faults; every machine has them
 
-It takes kernel.perf_event_paranoid of at most 0, or CAP_PERFMON, whatever is recorded: the
-counters of each CPU are read at each of its switches. What cannot be counted is refused before
-anything is recorded, with what can: most virtual machines have no counters of the processor.
+It needs kernel.perf_event_paranoid of at most 0, or CAP_PERFMON, because the counters of each CPU
+are read at each of its switches. A counter that is not available is refused before the recording
+begins, with a list of those that are: most virtual machines have no counters of the processor.
 
-Two ways, of which the first that is permitted is taken:
+There are two ways to record. The first that is permitted is used:
 
   tracefs   the kernel's own event buffers. Needs root, or rights on /sys/kernel/tracing
   perf      perf events. Any user may record own commands where
             kernel.perf_event_paranoid is at most 2; switches, new threads and exits only
 
-If neither is permitted, what is missing is named. Events that were lost because buffers
-were full are counted; a larger --buffer-kb helps.
+If neither is permitted, the missing right is named. Events that were lost because buffers were
+full are counted; a larger --buffer-kb helps.
 
-Events are written while they are recorded, to FILE.partial. So memory does not grow with time,
-and what was written outlives the recorder: if that is killed, only about the last 0.25 s are
-missing. When the recording is over, also after Ctrl-C, the Parquet file FILE is made of
-FILE.partial, which is removed then. Both are there for a moment, so the disk needs room for both.
-All of `percid trace` reads a FILE.partial as it is, and `percid trace recover` finishes it.
+Events are written to FILE.partial while they are recorded. So memory does not grow with time, and
+if the recorder is killed, only about the last 0.25 s are missing. When the recording ends, also
+after Ctrl-C, FILE.partial is converted to the Parquet file FILE and removed. Both exist for a
+moment, so the disk needs room for both. All subcommands of `percid trace` read a FILE.partial, and
+`percid trace recover` finishes it.
 
   --max-size SIZE  ends the recording before FILE is larger, and says so; what is there is whole.
                    FILE.partial stays below three quarters of SIZE, because FILE may be up to a
@@ -251,7 +249,7 @@ Writes a trace in another format, by the name of the file that is written:
   .pftrace, .perfetto-trace      for ui.perfetto.dev and the Perfetto trace processor: CPUs,
                                  processes and threads. With --policy also a track for
                                  each ID of each process, and arrows from CPU to CPU where
-                                 an ID was stolen. What NUMA balancing does is left out
+                                 an ID was stolen. Events of NUMA balancing are left out
 
 The file appears under its name when it is complete.";
 
@@ -267,12 +265,11 @@ Examples:
   duckdb -c \"select event, count(*) from 'trace.parquet' group by 1\"";
 
 const REPLAY_ABOUT: &str = "\
-Lets policies for concurrency IDs live through a recorded schedule: which ID would each
-thread have had at each of its turns, and who had used that ID's memory before? The
-schedule stays as it was recorded. What belongs to one address space is one process: it
-begins with exec. Which threads belong to it is told by task:task_newtask, by what perf and
-Perfetto note of every thread, or by tgids in text; without these each thread is taken for a
-process by itself, and marked so.
+Runs policies for concurrency IDs on a recorded schedule: which ID would each thread have had at
+each of its turns, and which thread had used that ID's memory before? The schedule stays as it was
+recorded. A process is one address space: it begins with exec. Its threads are known from
+task:task_newtask, from the thread records of perf and Perfetto, or from tgids in text. Without
+these each thread counts as a process by itself, and is marked so.
 
 For each process, whatever the policy: threads, the most that ran at once, time and turns
 on CPUs, and how far its threads were moved. For each policy, in JSON the keys of
@@ -291,26 +288,26 @@ on CPUs, and how far its threads were moved. For each policy, in JSON the keys o
   far          across_l3s        acquisitions of an ID last used behind another L3 cache
   nodes        across_nodes      the same on another node
   memory       memory_bytes      all copies: IDs x --area-bytes
-  us/turn      ns_per_turn       what touching the 16 kB behind an ID would cost after each
-                                 acquisition, by the machine's prices (docs/simulator.md), in
-                                 the mean; in JSON in nanoseconds
+  us/turn      ns_per_turn       mean cost of touching the 16 kB behind an ID after each
+                                 acquisition, by the machine's prices (docs/simulator.md);
+                                 in JSON in nanoseconds
 
 A thread acquires an ID when a CPU begins to run it, and when a timer tick finds that its ID has
-changed. Where a trace has no ticks they are supposed, as often as on the machine.
+changed. If a trace has no ticks, they are assumed at the machine's rate.
 In JSON also: `first_uses`, acquisitions of an ID that had never been used; `scans` and
 `slow_paths` of the policy; `left_out`, policies that could not go on with a process, because the
 trace shows what no kernel does; `whole_trace`, false after Ctrl-C.
 
-First comes what may be concluded from the trace, in JSON `trustworthiness`: `grade` is good,
-limited or insufficient, `shortcomings` says why. An insufficient one, such as of sampled switches
-or of switches away from threads only, gets no advice.
+The output begins with the quality of the trace, in JSON `trustworthiness`: `grade` is good, limited
+or insufficient, `shortcomings` has the reasons. There is no advice from an insufficient one, for
+example of sampled switches or of switches away from threads only.
 
-Of a trace with NUMA balancing (`record --numa-scan`) also what each set of rules for the
-kernel's scan would have scanned and left out: of the same regions, at the same passes, with the
-same users. linux-6.3 scans every region; base is Linux 6.4 to 6.6; windows, partial and
+For a trace with NUMA balancing (`record --numa-scan`) the output also has what each set of rules
+for the kernel's scan would have scanned and skipped: of the same regions, at the same passes, with
+the same users. linux-6.3 scans every region; base is Linux 6.4 to 6.6; windows, partial and
 selective (Linux 6.7) the published series step by step; own-sequences and linux-6.12 the later
-fixes; by-activity an idea that is in no kernel. Where the rules are the kernel's own (marked *)
-both should say the same; what only one of them says is counted. In JSON `numa_scan`, with one of
+fixes; by-activity an idea that is in no kernel. The rules of the recorded kernel are marked *:
+there both should agree, and lines of only one of them are counted. In JSON `numa_scan`, with one of
 `processes` for each that was scanned: `source` (probes, or tracepoints: what was armed is
 inferred), `kernel`, and for each of `rules`
 
@@ -332,13 +329,13 @@ hint_fault_ms with the moves of the pages, and the longest of each), how many pa
 (`pages`, of which pages_of_several_threads), and how many moved (`moves`, of which moves_again had
 moved before), which share of the accesses was to pages of the thread's own node (`local`, and
 local_by_node), and what percid's balancer would have made of the same accesses (percid_local,
-percid_moves); null if the trace has no times, as without probes. What is inferred, and how, is in
-docs/traces.md.
+percid_moves); null if the trace has no times, as without probes. docs/traces.md explains what is
+inferred, and how.
 
 Processes with most turns come first; beyond the first 10000 (or --top, if that is more) the
-others are counted only, in JSON as `processes_left_out`. What policies keep for
-processes that live at once is limited to 1 GiB each: those without room are not replayed,
-but counted as `processes_refused`.";
+others are counted only, in JSON as `processes_left_out`. The memory of a policy for processes that
+live at once is limited to 1 GiB: processes beyond it are not replayed, but counted as
+`processes_refused`.";
 
 const REPLAY_EXAMPLES: &str = "\
 Examples:
@@ -351,7 +348,7 @@ const KERNEL_IDS_ABOUT: &str = "\
 Replays a trace under the policy of the kernel that made it, and compares: does each
 thread have the ID that the kernel really gave it (rseq:rseq_update)? Only for processes
 that the trace shows from their exec on, from kernels with concurrency IDs (Linux 6.3 and
-later) and that event. Where the trace does not suffice, what it lacks is said.";
+later) and that event. If the trace does not suffice, the missing part is named.";
 
 /// A trace
 #[derive(Clone, Debug, Args)]
@@ -365,7 +362,7 @@ pub struct InfoArguments {
     pub window: WindowArguments,
 }
 
-/// What is recorded, how, and for how long
+/// The subject, the way and the duration of a recording
 #[derive(Clone, Debug, Args)]
 pub struct RecordArguments {
     /// The file to be written
@@ -380,7 +377,7 @@ pub struct RecordArguments {
     #[arg(long)]
     pub only: bool,
 
-    /// How to record [default: the first that is permitted]
+    /// Record in this way [default: the first that is permitted]
     #[arg(long, value_name = "WAY", value_enum)]
     pub way: Option<WayChoice>,
 
@@ -413,10 +410,10 @@ pub struct RecordArguments {
     pub command: Vec<OsString>,
 }
 
-/// What is finished
+/// The recording to finish
 #[derive(Clone, Debug, Args)]
 pub struct RecoverArguments {
-    /// What the recorder left behind
+    /// The file that the recorder left
     #[arg(value_name = "FILE.partial")]
     pub file: PathBuf,
 
@@ -425,7 +422,7 @@ pub struct RecoverArguments {
     pub output: Option<PathBuf>,
 }
 
-/// What is converted, and into what
+/// The trace, and the file to write
 #[derive(Clone, Debug, Args)]
 pub struct ConvertArguments {
     /// The trace to be read
@@ -449,7 +446,7 @@ pub struct ConvertArguments {
     pub machine: String,
 }
 
-/// What is replayed, where, and what is shown
+/// The trace, the machine, and the output
 #[derive(Clone, Debug, Args)]
 pub struct ReplayArguments {
     /// The trace, in any format that is read
@@ -481,7 +478,7 @@ pub struct ReplayArguments {
     pub html: Option<PathBuf>,
 }
 
-/// What is compared
+/// The trace and the processes to compare
 #[derive(Clone, Debug, Args)]
 pub struct KernelIdsArguments {
     /// The trace, in any format that is read

@@ -34,9 +34,9 @@ const COMMON: &str = "\
 before it is still followed, so that a wait which began earlier has its whole length. --process
 chooses processes by number or name, separated by commas.
 
-First comes what may be concluded from the recording as a whole, in JSON `trustworthiness`. Of an
-insufficient one no figures are given; the JSON document then has null in their place. Nothing is
-made up: what counts has a beginning and an end that were recorded.";
+The output begins with the quality of the trace as a whole, in JSON `trustworthiness`. If it is
+insufficient, no values are printed; the JSON output has null in their place. Only intervals with a
+recorded beginning and end count.";
 
 /// Returns the manual of one of these subcommands.
 pub(crate) fn about(of: &str) -> String {
@@ -46,21 +46,20 @@ pub(crate) fn about(of: &str) -> String {
 pub(crate) const LATENCY_ABOUT: &str = "\
 How long do threads wait for a CPU? For each process and thread, in milliseconds:
 
-  run queue    run_queue   from when it was ready until it ran: after it was woken, and after it
-                           had to stop though it could have gone on (preempted, or yielded)
-  preempted    preempted   of these, how often it was the second, and how long altogether
+  run queue    run_queue   from when it was runnable until it ran: after it was woken, and after it
+                           was preempted or yielded
+  preempted    preempted   of these, the number and the sum of those after preemption
   wake-up      wake_up     from when another thread began to wake it (sched_waking) until it ran;
-                           without that event from when it was ready (sched_wakeup)
+                           without that event from when it was runnable (sched_wakeup)
 
-each with how often, the mean, the median, the 99th percentile and the longest. Count, mean and
-longest are exact; percentiles are at most a quarter above the exact ones, or 0.25 us. Where a
-recording has sched_waking and no sched_wakeup (perf sched record), a run-queue time after a
-wake-up begins with the waking. Where it has neither (recorded by perf events), there are
-run-queue times after preemption only.
+each with count, mean, median, 99th percentile and longest. Count, mean and longest are exact;
+percentiles are at most a quarter above the exact ones, or 0.25 us. If a trace has sched_waking and
+no sched_wakeup (perf sched record), a run-queue time after a wake-up begins with the waking. If it
+has neither (recorded by perf events), there are run-queue times after preemption only.
 
-Then a histogram of the run-queue times of all, and the longest waits one by one: who, when, in
-which CPU's queue, and what that CPU ran instead, as far as its last 64 turns tell. `idle` is a CPU
-that was asleep, or idle until it noticed. In JSON `processes` have `threads`, each with
+Then a histogram of all run-queue times, and the longest waits one by one: the thread, the time, the
+CPU of the queue, and what that CPU ran during the wait, from its last 64 turns. `idle` is a CPU
+that slept, or idled until it noticed. In JSON `processes` have `threads`, each with
 `histogram`: how many waits were shorter than `below_ns` and not shorter than the bin before;
 `worst` has the longest waits.";
 
@@ -70,7 +69,7 @@ Examples:
   percid trace latency trace.parquet --process postgres --worst 20
   percid trace latency trace.parquet --from 12.3 --to 12.4 --json | jq '.worst[0]'";
 
-/// Whose waits are told, and how many of the longest
+/// The processes to show, and the number of the longest waits
 #[derive(Clone, Debug, Args)]
 pub struct LatencyArguments {
     #[command(flatten)]
@@ -83,19 +82,19 @@ pub struct LatencyArguments {
 }
 
 pub(crate) const PREEMPTIONS_ABOUT: &str = "\
-Who keeps whom from running? While a thread is in the queue of a CPU, what that CPU runs delays
+Which threads delay which? While a thread is in the queue of a CPU, the threads that run there delay
 it. For each pair, between processes and between threads, the longest first:
 
-  waited           victim      who was in the queue
-  for              by          what ran there; `idle` (null in JSON): the CPU did nothing yet
-  ms               ns          for how long altogether
-  waits            waits       in how many stays in a queue
+  waited           victim      the thread in the queue
+  for              by          the thread that ran; `idle` (null in JSON): the CPU did nothing yet
+  ms               ns          total time
+  waits            waits       number of stays in a queue
   longest          longest_ns  the longest time in one of them
-  preempted by it  preempted   how often it took the CPU from the one that waited
+  preempted by it  preempted   number of times that it preempted the waiting thread
 
-Of a wait, what the last 64 turns of the CPU cover is told; the rest, what is not known, and pairs
-beyond the first million are in `unattributed_ns`. Delays of all pairs and that make `waited_ns`.
-Where threads of some processes only were recorded, others that delayed them may be unknown.";
+A wait is attributed to the last 64 turns of the CPU. The rest, unknown turns, and pairs beyond the
+first million are in `unattributed_ns`. `waited_ns` is the sum of all pairs and of that. If only
+threads of some processes were recorded, others that delayed them may be unknown.";
 
 pub(crate) const PREEMPTIONS_EXAMPLES: &str = "\
 Examples:
@@ -103,7 +102,7 @@ Examples:
   percid trace preemptions trace.parquet --process postgres --json | jq '.threads[0]'";
 
 pub(crate) const MIGRATIONS_ABOUT: &str = "\
-Which threads move from CPU to CPU, how far, and what would that cost? A move is a turn on another
+Which threads move from CPU to CPU, how far, and at what cost? A move is a turn on another
 CPU than the turn before. For each thread, those that moved most first:
 
   turns        turns          how often a CPU began to run it
@@ -124,7 +123,7 @@ Examples:
   percid trace migrations trace.parquet
   percid trace migrations perf.data --machine epyc-9654 --process nginx";
 
-/// Whose moves or losses are told, and on what machine
+/// The processes to show, and the machine
 #[derive(Clone, Debug, Args)]
 pub struct MigrationsArguments {
     #[command(flatten)]
@@ -137,13 +136,13 @@ pub struct MigrationsArguments {
 }
 
 pub(crate) const COUNTERS_ABOUT: &str = "\
-What was counted while threads ran? Of a recording with counters (percid trace record --counters,
-or perf record -a -e '{sched:sched_switch,cycles,cache-misses}:S'). A turn is the time of a thread
+What did counters count while threads ran? It needs a trace with counters (percid trace record
+--counters, or perf record -a -e '{sched:sched_switch,cycles,cache-misses}:S'). A turn is the time of a thread
 on a CPU from one switch to the next. For each process, those that ran longest first, and with
 --threads for each thread:
 
   turns, run ms    turns, run_ns  how many turns, and their time
-  COUNTER          sum            counted in a turn, in the mean; in JSON of all turns together
+  COUNTER          sum            mean count of a turn; in JSON the sum of all turns
   median           median         counted in the turn in the middle
   /us              per_us         counted in a microsecond of run time
 
@@ -157,9 +156,9 @@ pause_below_ns, null for longer ones), in JSON `distances`:
                                   in JSON same_core, same_l3, same_node, other_node
   unknown          unknown        what came before is not recorded
 
-with what the simulator's prices (docs/simulator.md) say that touching 16 kB costs more at the
-beginning of such a turn than if the core's caches had it, in the mean: that is what percid's advice
-rests on, and this is how to check it.
+with the mean extra cost, by the simulator's prices (docs/simulator.md), of touching 16 kB at the
+beginning of such a turn, against 16 kB in the core's caches. percid's advice is based on these
+prices, and this is how to check them.
 
   warm us          warm_ns        if core and cache had work in the pause, which displaced nothing
   cold us          cold_ns        if they idled in the pause
@@ -169,11 +168,10 @@ is counted more where the threads come from farther away, with what the model ad
 also in how long turns are. --machine must be the machine that was recorded, or one with as many
 CPUs.
 
-Turns of which not all was counted are left out, and the number said: the processor's counters were
-lent to others meanwhile (multiplexed). Of turns whose beginning the kernel did not tell nothing is
-known: as a guest, Linux 6.18 leaves out most switches away from the idle thread. Where the
-recording is of some processes only, others that ran on a CPU in between may be unknown, so that
-`here` has turns of `after others`.";
+Turns that were not counted completely are left out, and their number is printed: the processor's
+counters were multiplexed. Turns without a recorded beginning are unknown: as a guest, Linux 6.18
+omits most switches away from the idle thread. If only some processes were recorded, others that ran
+on a CPU in between may be unknown, so that `here` has turns of `after others`.";
 
 pub(crate) const COUNTERS_EXAMPLES: &str = "\
 Examples:
@@ -182,14 +180,14 @@ Examples:
   percid trace counters trace.parquet --threads --process postgres
   percid trace counters trace.parquet --json | jq '.distances[] | {before, pause_below_ns, turns}'";
 
-/// Whose turns are told, and on what machine
+/// The processes to show, and the machine
 #[derive(Clone, Debug, Args)]
 pub struct CountersArguments {
     #[command(flatten)]
     #[allow(missing_docs, reason = "it would become help")]
     pub question: QuestionArguments,
 
-    /// Tell of each thread too
+    /// Show each thread too
     #[arg(long)]
     pub threads: bool,
 
@@ -220,7 +218,7 @@ Examples:
   percid trace usage trace.parquet --from 12 --to 12.1 --slices 100
   percid trace usage trace.parquet --json | jq '.cpus[] | {cpu, idle_while_waiting_ns}'";
 
-/// What is shown, and in how many slices of time
+/// The trace, and the number of slices of time
 #[derive(Clone, Debug, Args)]
 pub struct UsageArguments {
     #[command(flatten)]
@@ -233,8 +231,8 @@ pub struct UsageArguments {
 }
 
 pub(crate) const ADVISE_ABOUT: &str = "\
-Where is time lost, and what could be changed? What the other questions and the replay find, as
-findings in the order of the time that they cost, those that cost most first. Of each:
+Lost time, and what to change. The results of the other subcommands and of the replay, as findings in
+the order of their cost, the largest first. Each finding has:
 
   lost              lost_ns   thread time that is lost, and how it was computed (`computed`)
   at least, at most at_least_ns, at_most_ns
@@ -251,7 +249,7 @@ and `kind`, why a thread that was ready did not run, or what cost more than it h
   bound           its CPU ran something else while one idled on which it may not run
   not-moved       its CPU ran something else while one idled on which it may run
   stopped         it had to stop and its CPU idled, as a CPU quota makes it
-  slow-wake-up    it was woken and its CPU went on idling, for 50 us or more in the mean
+  slow-wake-up    it was woken and its CPU went on idling, for 50 us or more on average
   other-process   no CPU idled, and its CPU ran another process (`by`)
   own-threads     no CPU idled, and its CPU ran another thread of the process: CPUs were busy for
                   it, so that nothing would have been done sooner; at least 0, and at most the waits
@@ -260,10 +258,10 @@ and `kind`, why a thread that was ready did not run, or what cost more than it h
   ids             the concurrency IDs of the kernel that was recorded, against percid's table: by
                   the machine's prices for 16 kB behind each ID
 
-Each finding is by itself, and two may be about the same idle CPU, so they do not add up. What
-costs less than a thousandth of the time is left out (`told_from_ns`). A CPU of which nothing was
-recorded, and idle times without a beginning or end, are not taken for idle. At each moment at
-most 16 idle CPUs count for one process. From a recording that is insufficient nothing is advised.";
+Two findings may be about the same idle CPU, so they do not add up. Findings that cost less than a
+thousandth of the time are left out (`told_from_ns`). A CPU without recorded events, and idle times
+without a beginning or end, do not count as idle. At each moment at most 16 idle CPUs count for one
+process. There is no advice from an insufficient trace.";
 
 pub(crate) const ADVISE_EXAMPLES: &str = "\
 Examples:
@@ -289,16 +287,16 @@ In JSON `run_ns`, `waits` and `preempted` are of the whole recording, or of the 
 --from and --to choose in both; `span_ns` is how long that is. A name that one recording has not
 has null there. --process takes names.
 
-First comes what may be concluded from either recording. If one is insufficient, no figures are
-given. There is one recording of each: of small differences, and of the longest waits, it cannot be
-said whether they are chance. Compare two recordings of the same thing first.";
+The output begins with the quality of each trace. If one is insufficient, no values are
+printed. There is one recording of each, so small differences, and those of the longest waits, may be
+chance. Compare two recordings of the same thing first.";
 
 pub(crate) const COMPARE_EXAMPLES: &str = "\
 Examples:
   percid trace compare before.parquet after.parquet
   percid trace compare a.parquet b.parquet --process nginx,wrk --from 5";
 
-/// What is compared
+/// The two traces to compare
 #[derive(Clone, Debug, Args)]
 pub struct CompareArguments {
     #[command(flatten)]

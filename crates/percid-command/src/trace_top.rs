@@ -15,8 +15,8 @@ end of what is watched.
   --pid PID        that process, and what it creates from now on
   neither          the whole system
 
-It takes the rights that `percid trace record` takes. By perf events only processes of one's own are
-watched as a rule, without wake-ups: then there are waits after preemption only.
+It needs the rights that `percid trace record` needs. With perf events usually only the user's own
+processes are watched, without wake-ups: then there are waits after preemption only.
 
 The head of a screen, in JSON keys of the document:
 
@@ -48,21 +48,21 @@ The table, in JSON `threads`, or `processes` with --processes: with the most of 
   waits            waits                 how many
   switches         switches              how often a CPU began to run it
   moves            migrations            of these, on another CPU than before
-  preempted        preempted             how often it had to stop though it could have gone on
+  preempted        preempted             how often it was preempted
   mostly by        preempted_by          which thread, or process, took the CPU from it most often:
                                          name, number and times; null if none is known
 
 A wait belongs to the interval in which it ends, in its whole length: so it may be longer than the
 interval, is never counted twice, and appears only when it is over. Time on a CPU belongs to the
-interval in which it passes. What a CPU runs before its first switch is not known until then. Changes
-of affinities are not followed. Where a process or a command is watched, the table has its threads
-only, a CPU is busy while it runs them, and when it idles is not known: `idle_while_waiting_ns` is
-null then, and `idle_ns` is not there.
+interval in which it passes. A CPU is unknown until its first switch. Changes of affinities are not
+followed. If a process or a command is watched, the table has its threads only, and a CPU is busy
+while it runs them. Idle times are unknown then: `idle_while_waiting_ns` is null, and there is no
+`idle_ns`.
 
 On a terminal each screen replaces the one before, as large as the terminal is; when it is over the
 last one stays. Elsewhere screens follow each other. With --json each interval is one JSON document in
-a line of its own, with all threads. What a command writes to the same terminal appears between the
-screens: send it elsewhere.";
+a line of its own, with all threads. The output of a command to the same terminal appears between
+the screens: redirect it.";
 
 pub(crate) const TOP_EXAMPLES: &str = "\
 Examples:
@@ -72,14 +72,14 @@ Examples:
   percid trace top --pid $(pgrep -o postgres) --count 1
   percid trace top --json --count 10 | jq -c '.threads[0]'";
 
-/// What is watched, and what is shown
+/// The processes to watch, and the output
 #[derive(Clone, Debug, Args)]
 pub struct TopArguments {
     /// Watch this process
     #[arg(long, value_name = "PID", value_parser = pid, conflicts_with = "command")]
     pub pid: Option<u32>,
 
-    /// How to record [default: the first that is permitted]
+    /// Record in this way [default: the first that is permitted]
     #[arg(long, value_name = "WAY", value_enum)]
     pub way: Option<WayChoice>,
 
@@ -91,7 +91,7 @@ pub struct TopArguments {
     #[arg(long, value_name = "N", value_parser = whole::<1, 1_000_000_000>)]
     pub count: Option<u64>,
 
-    /// What the first lines have most of
+    /// Sort the lines by this value, the largest first
     #[arg(long, value_name = "FIGURE", value_enum, default_value = "wait")]
     pub sort: Sort,
 
@@ -116,17 +116,17 @@ pub struct TopArguments {
     pub command: Vec<OsString>,
 }
 
-/// By what lines are ordered.
+/// The value that lines are ordered by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Sort {
     /// Time waited for a CPU
     Wait,
     /// Time on a CPU
     Run,
-    /// How often a CPU began to run it
+    /// Number of times that a CPU began to run it
     Switches,
     /// Turns on another CPU than before
     Migrations,
-    /// How often it had to stop
+    /// Number of times that it was preempted
     Preempted,
 }

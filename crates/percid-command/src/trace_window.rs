@@ -35,9 +35,9 @@ pub struct WindowArguments {
 pub const WINDOW: &str = "\
 --from and --to choose a part of the recording, in seconds since its first event (1.25 is
 1,250,000,000 ns; a nanosecond is 0.000000001). --process chooses processes by number or name,
-separated by commas; of a recording of a command, or of a process, answers are for what came of
-it unless --all is given. What may be concluded is said of that part; events that were lost count
-whenever they were.";
+separated by commas. For a recording of a command or of a process, only its processes and their
+children are shown, unless --all is given. The quality is that of the chosen part, but lost events
+always count.";
 
 /// About thirty years: longer than any clock of a recording.
 const LONGEST: f64 = 1e9;
