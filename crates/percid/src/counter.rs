@@ -25,6 +25,7 @@ const BYTES: usize = 8;
 /// # Contract
 ///
 /// * **Threads**: every method may be called by any number of threads at once. An increment is
+///   never lost and never counted twice.
 /// * **Signals**: every method is async-signal-safe, also in a handler that interrupts the same
 ///   method, and preserves `errno`. None waits for another thread.
 /// * **What a sum may miss**: increments that run at the same time. It contains every increment

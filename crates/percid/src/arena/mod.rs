@@ -176,7 +176,6 @@ pub(crate) fn reserved() -> impl Iterator<Item = Range<usize>> {
 /// Returns the addresses of the memory that holds an ID's copies of all structures: for `mbind`, or
 /// for NUMA balancing. With more structures there are more ranges, and the last ones grow; no range
 /// is ever removed. Async-signal-safe.
-/// away. Async-signal-safe.
 ///
 /// ```
 /// use percid::{Counter, Source};

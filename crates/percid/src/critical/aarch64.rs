@@ -6,7 +6,6 @@
 //! the function's own code. The linker may insert a veneer between the section and its pad, which
 //! destroys x16 and x17. If a thread on another CPU reads without a fence, loads acquire and the
 //! commit releases.
-//! the commit releases.
 
 macro_rules! index {
     (kernel, $exit:literal) => {

@@ -318,8 +318,8 @@ macro_rules! sections {
             /// ```
             ///
             /// # Safety
+            ///
             /// The same as for [`append`]; in addition `mask` is the ring's capacity less one.
-            /// As [`append`], and `mask` is the ring's capacity less one.
             #[inline(always)]
             pub(crate) unsafe fn discard(word: usize, keep: u64, mask: u64) -> bool {
                 // SAFETY: obligations 1 to 5; only scratch registers are written before the commit.

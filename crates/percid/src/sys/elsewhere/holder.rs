@@ -7,7 +7,6 @@
 //! one. A process is identified by its number. A child's number is not its parent's. A descendant
 //! may get the number of a process that has ended. If no process between the two ever called, the
 //! two count as one.
-//! are taken for one.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};

@@ -585,7 +585,7 @@ mod tests {
         words
     }
 
-    /// By then another process, which is not a child of this one, may have its number.
+    /// Another process, which is not a child of this one, may have its number by then.
     #[test]
     fn nothing_but_a_child_is_killed() {
         let ([mut answers, mut questions], mut status) = ([[0; 2]; 2], 0);

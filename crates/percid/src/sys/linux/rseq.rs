@@ -1,7 +1,8 @@
 //! Restartable sequences: the choice of the area, its size, and the registration of percid's own.
 //!
-//! Facts and field offsets: `linux/rseq.h` of the kernel's user-space interface. Of a registered
-//! area percid writes only the field `rseq_cs`; newer kernels kill a process that writes any other.
+//! Facts and field offsets: `linux/rseq.h` of the kernel's user-space interface. percid
+//! writes only the field `rseq_cs` of a registered area; newer kernels kill a process that writes
+//! any other.
 //!
 //! # Choice of the area
 //!
