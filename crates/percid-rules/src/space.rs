@@ -30,7 +30,7 @@
 //! time they return to it. If IDs stay within the bound, each return is a steal, and the CPU that
 //! lost its ID steals one back a moment later. So once [`FREQUENT_STEALS`] times the bound were
 //! stolen within [`EXPIRY_MS`], a CPU gets an ID beyond the bound. The limit is the number of CPUs
-//! that the process may use, or the number of IDs that it wants at [most](Limits::most). While
+//! that the process may use, or the program's [limit](Limits::most). While
 //! there are extra IDs, every CPU loses its ID at the first request for one after [`EXPIRY_MS`],
 //! and remembers it as recent. The *demand* is the number of CPUs that took an ID again by the next
 //! such time, which are the CPUs visited within that time. IDs that no CPU took again are free, and

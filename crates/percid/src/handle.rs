@@ -50,8 +50,8 @@ pub(crate) fn marked(block: Block, source: Source) -> usize {
 pub(crate) enum Needs {
     /// IDs and critical sections.
     Sections,
-    /// In addition, the object passes something from one thread to another that race detectors must
-    /// know about.
+    /// In addition, the object passes something from one thread to another that must be announced
+    /// to race detectors.
     Handover,
     /// In addition, it needs the fence that aborts critical sections, to take memory away from IDs.
     Fence,

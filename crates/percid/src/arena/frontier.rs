@@ -32,7 +32,7 @@ pub(crate) struct Frontier<const EXTENTS: usize> {
     pub(crate) bytes: [Edge; EXTENTS],
 }
 
-/// The extent of the open part in one direction.
+/// The end of the open part in one direction.
 #[derive(Debug)]
 pub(crate) struct Edge {
     /// The announced end.

@@ -19,8 +19,8 @@ pub(crate) struct FastPath {
 /// The one instance: a process has one rseq area per thread, one table and one arena.
 ///
 /// The inline critical sections of C programs (`percid_inline.h`) find it in the table of the C
-/// interface. It has no name that a linker knows: two libpercid copies in one process must not
-/// share it.
+/// interface. It has no name that is visible to linkers: two libpercid copies in one process must
+/// not share it.
 pub(crate) static FAST_PATH: FastPath = FastPath {
     area: AtomicIsize::new(0),
     table: AtomicPtr::new(ptr::null_mut()),

@@ -42,8 +42,8 @@
 //! cycle (Golden Cove) therefore needs two cycles, and one for a plain add, whatever is hoisted.
 //!
 //! The form of the operation matters on the same processors. They forward a store to the next load
-//! of the same word without delay only if the address is a base register and a displacement, and
-//! never for a memory-destination `add` of a register. Medians measured there, in ns per increment
+//! of the same word without delay only if the address is a base register and a displacement. They
+//! never do so for a memory-destination `add` of a register. Medians measured there, in ns per increment
 //! of one counter: 1.15 in this form, 3.1 with `add [i], n`, 2.8 with an index register. A separate
 //! instruction computes ID + 1 from the kernel's ID, rather than the displacement. That costs 0.08
 //! ns at best and keeps the forwarding from failing half of the time (medians alternated between
@@ -51,7 +51,7 @@
 //!
 //! # The list
 //!
-//! | operation | commits | writes before, unseen by other threads | used by |
+//! | operation | commits | writes before (meaningless until then) | used by |
 //! |---|---|---|---|
 //! | add | the sum | - | counters, histograms |
 //! | add a float | the sum | - | float counters |

@@ -54,8 +54,8 @@ pub(crate) unsafe fn discard(_word: usize, _keep: u64, _mask: u64) -> bool {
 mod tests {
     use super::*;
 
-    /// No word is marked here, so no operation calls these. One that did would be told that nothing
-    /// was done.
+    /// No word is marked here, so no operation calls these functions. They return that nothing was
+    /// done.
     #[test]
     fn nothing_is_done_and_nothing_else_is_claimed() {
         let request = Append::new(b"record", 1024).expect("a record that fits");

@@ -18,9 +18,9 @@ pub(crate) struct TryOnce<T> {
     pub(crate) value: UnsafeCell<Option<T>>,
 }
 
-// SAFETY: the value is written by the one thread that changed `state` from 0 (or from the number of
-// a thread that no longer exists) to its own number, before that thread stores `DECIDED`. It is
-// read only by threads that have read `DECIDED`.
+// SAFETY: only one thread writes the value, before it stores `DECIDED`: the thread that changed
+// `state` to its own number, from 0 or from the number of a thread that no longer exists. The value
+// is read only by threads that have read `DECIDED`.
 unsafe impl<T: Copy + Send + Sync> Sync for TryOnce<T> {}
 
 impl<T: Copy> TryOnce<T> {

@@ -8,7 +8,7 @@
 //! limit. If it is another, the first visitor of the process gives up on a lock that stays taken.
 //! It does so at once if the process has no other thread, otherwise after about a second. It
 //! *abandons* the shard: it replaces the token by [`ABANDONED`](super::lock::ABANDONED), which is
-//! nobody's token, and does not touch the value. When it has visited all shards, no token of the
+//! no thread's token, and does not touch the value. When it has visited all shards, no token of the
 //! parent is left, and the object's generation becomes the process's.
 //!
 //! A thread of the child that takes longer than that is mistaken for one of the parent. Then only

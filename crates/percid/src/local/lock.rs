@@ -94,8 +94,9 @@ impl Lock {
         self.state.store(state, Release);
     }
 
-    /// Closes the shard. From then on the state only changes because its holder releases it. If
-    /// sections take the lock, that is so only after [`fence::all`](crate::id::fence::all).
+    /// Closes the shard. From then on only a holder changes the state, by releasing the lock, apart
+    /// from takers that find the shard closed and release the lock at once. If sections take the
+    /// lock, that is so only after [`fence::all`](crate::id::fence::all).
     pub(crate) fn close(&self) {
         self.closed.store(1, Relaxed);
         fence(SeqCst);

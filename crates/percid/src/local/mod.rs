@@ -4,7 +4,7 @@
 //!
 //! Word 0 is the lock, word 1 is nonzero if the shard is closed, then comes the value. The lock is
 //! 0 if there is no value, [`READY`] if there is one that no thread uses, and otherwise the
-//! holder's token. By the token a visitor recognises the shards that it holds itself.
+//! holder's token. A visitor recognises the shards that it holds itself by that token.
 //!
 //! # Proof of exclusion
 //!
@@ -24,7 +24,7 @@
 //! thread after that; it releases the lock and opens the shard. Shards without sections (the atomic
 //! source, extra ones) are taken by an exchange. After that the taker checks whether the shard is
 //! closed, and releases the lock if it is. There is a full barrier between the exchange and that
-//! check, and one between closing and the visitor's load of the lock, so at least one of the two
+//! check, and one between closing and the visitor's load of the lock. So at least one of the two
 //! threads sees the other's store. Until the taker has released the lock the visitor's exchange
 //! fails.
 //!
@@ -78,10 +78,10 @@ use lock::{Lock, NONE, READY};
 /// * **Threads**: every method may be called by any number of threads at once. No two closures ever
 ///   have the same value at the same time.
 /// * **Value**: the calling CPU's value at the time of the call. A thread that migrates during the
-///   closure keeps it. Later calls may return another value. If another thread is using that value
-///   (a thread that was preempted inside its closure, a visitor, the caller itself further up its
-///   stack), the thread gets an extra one, which is made if needed. There are at most as many extra
-///   ones as closures were ever active at the same time.
+///   closure keeps it. Later calls may return another value. If that value is in use, the thread
+///   gets an extra one, which is made if needed. Its user may be a thread that was preempted inside
+///   its closure, a visitor, or the caller itself further up its stack. There are at most as many
+///   extra ones as closures were ever active at the same time.
 /// * **Waiting**: `with` does not wait. `for_each` and `drain` wait for closures that are active,
 ///   and for each other.
 /// * **What a visit may miss**: values that are made while it runs; and those of all IDs, if the

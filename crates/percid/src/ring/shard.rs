@@ -110,7 +110,7 @@ impl Shard {
     }
 
     /// Returns the tail and the head. The tail is loaded after the head, so it may be newer. Then
-    /// the used part seems smaller than it ever was, and never larger.
+    /// the used part may seem smaller than it ever was, but never larger.
     pub(crate) fn ends(&self) -> (u64, u64) {
         let head = self.at(HEAD).load(Acquire);
         (self.at(TAIL).load(Acquire), head)

@@ -214,7 +214,7 @@ impl Companion {
         unsafe { place.write(Left { next: ptr::null_mut(), companion: self }) };
         let mut first = LEFT.load(Relaxed);
         loop {
-            // SAFETY: no other thread knows the address before the exchange.
+            // SAFETY: no other thread has access to the entry before the exchange.
             unsafe { (*place).next = first };
             match LEFT.compare_exchange_weak(first, place, Release, Relaxed) {
                 Ok(_) => return,

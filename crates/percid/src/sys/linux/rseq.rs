@@ -339,7 +339,7 @@ mod thread_end {
         match KEY.compare_exchange(0, made + 1, Relaxed, Relaxed) {
             Ok(_) => Some(made),
             Err(first) => {
-                // SAFETY: no other thread knows this key.
+                // SAFETY: no other thread uses this key.
                 unsafe { libc::pthread_key_delete(made) };
                 Some(first - 1)
             }
