@@ -43,11 +43,11 @@
 //!
 //! The form of the operation matters on the same processors. They forward a store to the next load
 //! of the same word without delay only if the address is a base register and a displacement. They
-//! never do so for a memory-destination `add` of a register. Medians measured there, in ns per increment
-//! of one counter: 1.15 in this form, 3.1 with `add [i], n`, 2.8 with an index register. A separate
-//! instruction computes ID + 1 from the kernel's ID, rather than the displacement. That costs 0.08
-//! ns at best and keeps the forwarding from failing half of the time (medians alternated between
-//! 1.1 and 3.1).
+//! never do so for a memory-destination `add` of a register. Medians measured there, in ns per
+//! increment of one counter: 1.15 in this form, 3.1 with `add [i], n`, 2.8 with an index register.
+//! A separate instruction computes ID + 1 from the kernel's ID, rather than the displacement. That
+//! costs 0.08 ns at best and keeps the forwarding from failing half of the time (medians alternated
+//! between 1.1 and 3.1).
 //!
 //! # The list
 //!

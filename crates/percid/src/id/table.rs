@@ -435,7 +435,7 @@ impl Locked {
         let (entry, id) = (self.table.entry(cpu)?, self.space().held(cpu)?);
         entry.unset();
         if fence::cpu(cpu).is_err() {
-            // No other CPU can have got the ID during that time, so it can be restored.
+            // No other CPU can have been given the ID meanwhile, so it may come back.
             entry.set(id, &self.table.seen);
             return None;
         }

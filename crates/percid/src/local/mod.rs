@@ -170,8 +170,8 @@ impl<T> ShardGuard<'_, T> {
     fn fill(&mut self, make: Option<&impl Fn() -> T>) {
         // SAFETY: only this thread uses the shard until the lock is released.
         let place = unsafe { &raw mut (*self.shard.as_ptr()).value };
-        // SAFETY: only this thread uses the shard until the lock is released. No value is
-        // overwritten, and zeros are a valid value if there is no function.
+        // SAFETY: as above; there is no value that this would overwrite, and zeros are one where
+        // there is no function.
         unsafe {
             match make {
                 Some(make) => place.write(make()),
@@ -704,7 +704,7 @@ impl<T: Send, F> Visit<'_, T, F> {
         if let Some(id) = *id {
             self.local.members.remove(id);
         }
-        // SAFETY: only this thread uses the value, and from now on the shard counts as having none.
+        // SAFETY: the value is this thread's, and from now on the shard counts as having none.
         Some(unsafe { ptr::read(held.value()) })
     }
 

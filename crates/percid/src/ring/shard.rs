@@ -90,7 +90,7 @@ impl Shard {
         self.data(head).store(header | request.length, Relaxed);
         let words = (request.end.addr() - request.bytes.addr()) / 8;
         for index in 0..words {
-            // SAFETY: the request has `words` whole words, which the record's borrow keeps alive.
+            // SAFETY: the request has that many whole words, which the record's borrow keeps alive.
             let value = unsafe { request.bytes.cast::<u64>().add(index).read_unaligned() };
             self.data(head + 8 + index as u64 * 8).store(value, Relaxed);
         }
@@ -99,7 +99,7 @@ impl Shard {
         self.at(HEAD).store(head + request.size, Release);
     }
 
-    /// Discards like the section `discard`. The caller holds the lock.
+    /// What the section `discard` does. The caller holds the lock.
     pub(crate) fn discard(&self, keep: u64) {
         let target = self.at(HEAD).load(Relaxed).wrapping_sub(keep);
         let mut tail = self.at(TAIL).load(Relaxed);

@@ -50,7 +50,7 @@ impl Rendezvous {
         if !done {
             self.failed.store(round, Relaxed);
         }
-        // Release: a thread that sees the flag sees the store above.
+        // Release: who sees the flag sees the line above.
         self.flag.store(round, Release);
     }
 

@@ -69,7 +69,7 @@ fn ask(command: i32, flags: u32, cpu: u32) -> Result<i32, i32> {
     if cfg!(miri) {
         return Err(libc::ENOSYS);
     }
-    // SAFETY: the call takes three integers and does not access this process's memory.
+    // SAFETY: the call takes three integers and touches no memory of ours.
     let result = unsafe { libc::syscall(libc::SYS_membarrier, command, flags, cpu) };
     if result < 0 { Err(errno()) } else { Ok(result as i32) }
 }
