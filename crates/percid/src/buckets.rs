@@ -66,10 +66,10 @@ const WORD: usize = 8;
 ///   and never counted twice.
 /// * **Signals**: every method is async-signal-safe, also in a handler that interrupts the same
 ///   method, and preserves `errno`. Recording does not wait; [`read`](Buckets::read) starts over if
-///   a thread records in between, see [What is read](#what-is-read).
-/// * **What a reading may miss**: records that run at the same time, of which it may contain the
-///   count and not the value, or the value and not the count. It contains every record that
-///   *happens before* it, so after joining threads it is exact.
+///   a thread records in between, see [below](#consistency-of-a-reading).
+/// * **A reading may miss** records that run at the same time, of which it may contain the count
+///   and not the value, or the value and not the count. It contains every record that *happens
+///   before* it, so after joining threads it is exact.
 /// * **Rounding**: each CPU's sum is rounded as floats are, and so is their total. Sums of integers are
 ///   exact up to 2^53. An infinity or NaN stays in the sum.
 /// * **Overflow**: a bucket's count wraps around at 50 bits for each ID.
@@ -81,7 +81,7 @@ const WORD: usize = 8;
 ///   A reading loads every word of every ID ever used. Creating one is a constant.
 /// * **Without memory** records are counted by [`unrecorded`](Buckets::unrecorded) and nowhere else.
 ///
-/// # What is read
+/// # Consistency of a reading
 ///
 /// A reading loads the sum between two loads of the last record, and starts over if another record
 /// was made in between. The words are adjacent, so this takes a few nanoseconds, and few records

@@ -28,8 +28,8 @@ const BYTES: usize = 8;
 ///   never lost and never counted twice.
 /// * **Signals**: every method is async-signal-safe, also in a handler that interrupts the same
 ///   method, and preserves `errno`. None waits for another thread.
-/// * **What a sum may miss**: increments that run at the same time. It contains every increment
-///   that *happens before* it, so after joining threads it is exact.
+/// * **A sum may miss** increments that run at the same time. It contains every increment that
+///   *happens before* it, so after joining threads it is exact.
 /// * **Overflow**: values wrap around at 64 bits (at 60 bits for a counter beyond the two million
 ///   for which there is room).
 /// * **Fork**: the child's counter starts with the parent's value, on memory of its own. In a child

@@ -82,7 +82,7 @@ impl Resolution {
 /// * **Signals**: [`record`](Histogram::record) and [`record_many`](Histogram::record_many) are
 ///   async-signal-safe, also in a handler that interrupts them, and preserve `errno`. The other
 ///   methods allocate the snapshot.
-/// * **What a snapshot may miss**: records that run at the same time. It contains every record that
+/// * **A snapshot may miss** records that run at the same time. It contains every record that
 ///   *happens before* it. It does not show one instant: of two records that run at the same time as
 ///   the snapshot it may contain only the later one.
 /// * **Fork**: the child's histogram starts with the parent's counts, on memory of its own.

@@ -43,8 +43,8 @@ const FAST: usize = 8;
 /// * **Order**: publish what the mark announces *before* [`mark`](ActiveMask::mark). Then a drain
 ///   that begins after `mark` has returned visits the ID and finds the published data, unless
 ///   another drain has taken the mark, which then finds them.
-/// * **What a drain may miss**: data that is published while it runs. The mark is then set for the
-///   next one.
+/// * **A drain may miss** data that is published while it runs. The mark is then set for the next
+///   one.
 /// * **Stale marks** are possible and cost a needless visit. No ID is visited that is larger than
 ///   all that were ever marked. If the memory for IDs from 512 on is refused, every drain visits
 ///   all of them up to the largest that was marked.

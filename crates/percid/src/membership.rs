@@ -10,42 +10,40 @@
 //! to be fixed later by an explicit barrier (83b0177a6c48, 2025). Here the barrier is on the other
 //! side: the drainer executes it on behalf of all threads.
 //!
-//! # The argument: questions from the review of the published change
+//! # The argument, by the questions of the published change's review
 //!
-//! *Who writes a bit?* Markers set it, each for the ID that it has published something for;
-//! drainers clear it. Both by atomic read-modify-writes, so that no bit of a neighbour is lost.
+//! *Writers of a bit.* Markers set it, each for the ID that it has published something for;
+//! drainers clear it. Both do so by atomic read-modify-writes, so that no bit of a neighbour is
+//! lost.
 //!
-//! *What orders it?* A marker *publishes, then marks*: the store that makes an item visible comes
-//! first in program order, then [`fence::light`] (only a compiler barrier), then the load of the
-//! bit. A drainer clears the bits, then executes [`fence::all`], then reads the published data.
-//! Take a marker M and a drainer D that has cleared the bit that M loads. The fence makes M's CPU
-//! execute a full barrier at some point between D's clearing and D's reading. If that point comes
-//! before M's load, the load sees the bit clear (or set again later), and M sets it. If it comes
-//! after the load, it comes after the publishing store as well, which is therefore visible when D
-//! reads. So either D finds the item or the bit is set for the next drain. If M's thread is not
-//! running at the time of the fence, the kernel's context switch was the barrier.
+//! *The order.* A marker *publishes, then marks*: the store that makes an item visible comes first
+//! in program order, then [`fence::light`] (only a compiler barrier), then the load of the bit. A
+//! drainer clears the bits, then executes [`fence::all`], then reads the published data. Take a
+//! marker M and a drainer D that has cleared the bit that M loads. The fence makes M's CPU execute
+//! a full barrier at some point between D's clearing and D's reading. If that point comes before
+//! M's load, the load sees the bit clear (or set again later), and M sets it. If it comes after the
+//! load, it comes after the publishing store as well, which is therefore visible when D reads. So
+//! either D finds the item or the bit is set for the next drain. If M's thread is not running at
+//! the time of the fence, the kernel's context switch was the barrier.
 //!
-//! *Why is a stale bit harmless?* A set bit without published data costs a drainer one needless
-//! visit.
+//! *A stale bit is harmless.* A set bit without published data costs a drainer one needless visit.
 //!
-//! *Why can no bit be missing?* By the argument above: when `mark` has returned, the bit is set, or
-//! a drainer that has not read yet will find the published data.
+//! *No bit can be missing*, by the argument above: when `mark` has returned, the bit is set, or a
+//! drainer that has not read yet will find the published data.
 //!
-//! *What if a thread moves between reading its ID and marking?* It then marks an ID that another
-//! thread uses by now: a stale bit, or the right one, since its published data lies in that ID's
-//! memory.
+//! *A thread may move between reading its ID and marking.* It then marks an ID that another thread
+//! uses by now: a stale bit, or the right one, since its published data lies in that ID's memory.
 //!
-//! *Why do the read-modify-writes have memory orders?* Not for the processors: a thread that has
+//! *The read-modify-writes have memory orders.* The processors do not need them: a thread that has
 //! taken a bit fences before it reads. But the language's memory model does not contain that fence,
 //! and the published data may be plain memory: so setting releases and taking acquires. No thread
 //! concludes anything from a clear bit, so the opposite order is not needed.
 //!
-//! *What if there is no such fence?* Then markers execute the full barrier themselves, between
-//! publishing and their load of the set. So do drainers, between the removal and reading the
-//! published data ([`insert`], [`remove`]). The two barriers are in some order. If the marker's is
-//! first, the drainer sees the published data. Otherwise the marker sees the removal, and inserts.
-//! If the kernel refuses the fence to a drainer later, nothing counts as taken: the bits are put
-//! back.
+//! *If there is no such fence*, markers execute the full barrier themselves, between publishing and
+//! their load of the set. So do drainers, between the removal and reading the published data
+//! ([`insert`], [`remove`]). The two barriers are in some order. If the marker's is first, the
+//! drainer sees the published data. Otherwise the marker sees the removal, and inserts. If the
+//! kernel refuses the fence to a drainer later, nothing counts as taken: the bits are put back.
 //!
 //! Checked with every interleaving and every outcome of a load in `verify/loom` (where the heavy
 //! fence defines the effect of the light one), and with store buffers in `verify/models`.

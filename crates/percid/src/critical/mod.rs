@@ -1,7 +1,7 @@
 //! Restartable critical sections: the closed list of operations. This module describes the
 //! operations and proves them correct; their assembly is in one file per architecture.
 //!
-//! # What a section is
+//! # Critical sections
 //!
 //! A section reads the index of the memory that this CPU owns, computes an address and commits with
 //! one store. If the thread is preempted, moved to another CPU, interrupted by a signal or fenced

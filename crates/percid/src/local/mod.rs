@@ -84,14 +84,14 @@ use lock::{Lock, NONE, READY};
 ///   extra ones as closures were ever active at the same time.
 /// * **Waiting**: `with` does not wait. `for_each` and `drain` wait for closures that are active,
 ///   and for each other.
-/// * **What a visit may miss**: values that are made while it runs; and those of all IDs, if the
-///   process has entered a sandbox that refuses `membarrier` since its first use.
+/// * **A visit may miss** values that are made while it runs; and those of all IDs, if the process
+///   has entered a sandbox that refuses `membarrier` since its first use.
 /// * **Panics**: a closure that panics leaves the value as it is then; nothing is poisoned.
 /// * **Signals**: `with` is async-signal-safe if the closure and `make` are. A handler that
 ///   interrupts a closure gets another value. The other methods are not async-signal-safe.
 /// * **Fork**: the child has a copy of every value. The values that other threads of the parent
 ///   were using are lost in the child: `with` uses others. The child's first `for_each` or `drain`
-///   waits for each of them for about a second, unless the child has only one thread, and skips it.
+///   skips each of them, after waiting for it for about a second if the child has several threads.
 ///   (A thread panics as if it were inside `with` if its stack lies at the address of such a
 ///   thread's.)
 /// * **Memory**: 256 bytes for the handle (more if `make` captures about 100 bytes or more); for

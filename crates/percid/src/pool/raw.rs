@@ -42,8 +42,8 @@ const IDLE: u64 = 2 << 32;
 /// overflows.
 const MAX_SIZE: usize = if usize::BITS < 64 { 1 << 26 } else { 1 << 40 };
 
-/// The minimum size of a slab in bytes, which is a number of whole pages on every machine. Every
-/// slab is a multiple of it.
+/// The minimum size of a slab in bytes, which is a number of whole pages on every machine. The
+/// size of every slab is a multiple of it.
 const SLAB: usize = 64 * 1024;
 
 /// The description of a slab, which lies in the arena and exists forever.
@@ -139,7 +139,7 @@ impl std::error::Error for Misuse {}
 /// * **Signals**: `get` and `put` are async-signal-safe; memory comes from the kernel.
 /// * **Memory**: slabs of 64 KiB, or of a multiple that is large enough for eight objects; only
 ///   touched pages use memory. Their address space is never unmapped, not even when the pool is
-///   dropped; their memory is returned. Objects that are lent at that time are lost.
+///   dropped; their memory is returned. Objects that are lent at that time become invalid.
 ///
 /// ```
 /// use percid::pool::RawPool;
@@ -354,7 +354,7 @@ impl RawPool {
     #[cold]
     fn leave(&self, slab: &Slab) {
         if slab.left.add(1) == self.per_slab() {
-            // SAFETY: the caller claims to hold no other objects of the slab.
+            // SAFETY: `retire` is told that the caller holds no objects of the slab.
             preserving_errno(|| unsafe { self.retire(slab, 0) });
         }
     }
@@ -597,7 +597,8 @@ fn header(object: NonNull<u8>) -> *mut Header {
 // SAFETY: objects are lent to one thread at a time; slabs are only changed by `cut` and `retire`,
 // as described there.
 unsafe impl Sync for RawPool {}
-// SAFETY: objects and slabs do not belong to the thread that created them.
+// SAFETY: objects are lent to one thread at a time, whichever thread owns the pool; slabs are only
+// changed by `cut` and `retire`, as described there.
 unsafe impl Send for RawPool {}
 
 impl Drop for RawPool {

@@ -121,8 +121,8 @@ impl std::error::Error for AppendError {}
 ///   another ID's ring: put a time into the record if order matters.
 /// * **Loss**: a record is delivered once or counted as lost once. With
 ///   [`Overflow::OverwriteOldest`] the loss is counted when the consumer reaches the gap.
-/// * **What a poll may miss**: records that are appended while it runs. It delivers every record
-///   whose append *happens before* it, and ends even if writers are faster than it.
+/// * **A poll may miss** records that are appended while it runs. It delivers every record whose
+///   append *happens before* it, and ends even if writers are faster than it.
 /// * **Signals**: [`append`](Ring::append) is async-signal-safe, also in a handler that interrupts
 ///   it, does not wait, and preserves `errno`.
 /// * **Fork**: the child has a copy of the records that were not consumed yet, and may make a

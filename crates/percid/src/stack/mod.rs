@@ -76,13 +76,13 @@ const MAX_CAPACITY: u32 = (STRIDE / 8 - 1) as u32;
 ///
 /// * **Threads**: every method may be called by any number of threads at once. No item is lost or
 ///   returned twice.
-/// * **What a pop may miss**: items in the parts of other CPUs, and items that another thread is
+/// * **A pop may miss** items in the parts of other CPUs, and items that another thread is
 ///   currently moving. `None` means that this CPU's part and the shared list were found empty. It
 ///   can also mean that the thread was interrupted or moved eight times in a row and the shared
 ///   list was found empty.
-/// * **What a drain may miss**: items that are pushed, or moved by another thread, while it runs;
-///   and the parts of all CPUs, if the process has entered a sandbox that refuses `membarrier`
-///   since its first push.
+/// * **A drain may miss** items that are pushed, or moved by another thread, while it runs; and the
+///   parts of all CPUs, if the process has entered a sandbox that refuses `membarrier` since its
+///   first push.
 /// * **Signals**: [`push`](Stack::push) and [`pop`](Stack::pop) are async-signal-safe, also in a
 ///   handler that interrupts one of them, and preserve `errno`; neither waits.
 ///   [`drain`](Stack::drain) waits for other drains: do not call it in a handler.
