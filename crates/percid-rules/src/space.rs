@@ -30,14 +30,14 @@
 //! time they return to it. If IDs stay within the bound, each return is a steal, and the CPU that
 //! lost its ID steals one back a moment later. So once [`FREQUENT_STEALS`] times the bound were
 //! stolen within [`EXPIRY_MS`], a CPU gets an ID beyond the bound. The limit is the number of CPUs
-//! that the process may use, or the program's [limit](Limits::most). While
-//! there are extra IDs, every CPU loses its ID at the first request for one after [`EXPIRY_MS`],
-//! and remembers it as recent. The *demand* is the number of CPUs that took an ID again by the next
-//! such time, which are the CPUs visited within that time. IDs that no CPU took again are free, and
-//! those above the demand cease to exist. When the demand fits the bound again, so do the IDs.
-//! Hence an ID is only added when as many CPUs as there are IDs were visited within [`EXPIRY_MS`].
-//! All of this happens when some CPU requests an ID: if every CPU that runs the process holds one,
-//! no CPU requests any, and the state does not change.
+//! that the process may use, or the program's [limit](Limits::most). While there are extra IDs,
+//! every CPU loses its ID at the first request for one after [`EXPIRY_MS`], and remembers it as
+//! recent. The *demand* is the number of CPUs that took an ID again by the next such time, which
+//! are the CPUs visited within that time. IDs that no CPU took again are free, and those above the
+//! demand cease to exist. When the demand fits the bound again, so do the IDs. Hence an ID is only
+//! added when as many CPUs as there are IDs were visited within [`EXPIRY_MS`]. All of this happens
+//! when some CPU requests an ID: if every CPU that runs the process holds one, no CPU requests any,
+//! and the state does not change.
 //!
 //! # Invariant
 //!
