@@ -1,22 +1,22 @@
-//! The generations of the kernel's own IDs, by what the IDs do; which release is likely to have
-//! which.
+//! The generations of the kernel's own IDs, by their behaviour, and the release that is likely to
+//! have each.
 //!
-//! The release is a hint and no more: stable series and distributions take changes of the scheduler
-//! back into older releases, so the same `uname` may stand for two generations. To be sure, look at
-//! what the IDs do.
+//! The release is only a hint: stable series and distributions backport scheduler changes, so the
+//! same `uname` may stand for two generations. To be sure, observe how the IDs behave.
 
 use core::fmt;
 
-/// How a kernel hands out its IDs.
+/// The way a kernel assigns its IDs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Generation {
-    /// Linux 6.3: the first free ID at every switch into the process; nothing is remembered.
+    /// Linux 6.3: the first free ID at every switch into the process; no state is kept.
     FirstFree,
-    /// Linux 6.4 to 6.12: a CPU keeps its ID for a while, but gets another one after every pause.
+    /// Linux 6.4 to 6.12: a CPU keeps its ID for a while, but gets a different one after every
+    /// pause.
     CacheCold,
-    /// Linux 6.13: cache-local, but never dense again once threads or allowed CPUs have become
-    /// fewer.
+    /// Linux 6.13: cache-local, but never dense again once the number of threads or allowed CPUs
+    /// has decreased.
     NotCompacting,
     /// Linux 6.14 to 6.18: cache-local and dense.
     CacheLocal,
@@ -26,7 +26,7 @@ pub enum Generation {
 }
 
 impl Generation {
-    /// All of them, the oldest first.
+    /// All generations, oldest first.
     pub const ALL: [Generation; 5] = [
         Generation::FirstFree,
         Generation::CacheCold,
@@ -35,8 +35,8 @@ impl Generation {
         Generation::Owned,
     ];
 
-    /// The generation that a kernel's release suggests, such as `6.18.44-amd64`; `None` if kernels
-    /// of that release have no IDs, or the text begins with no release.
+    /// Returns the generation that a kernel release such as `6.18.44-amd64` suggests; `None` if
+    /// kernels of that release have no IDs, or if the text does not begin with a release.
     ///
     /// ```
     /// use percid_rules::Generation;
@@ -61,7 +61,7 @@ impl Generation {
         }
     }
 
-    /// The releases that brought it, as they were published.
+    /// Returns the releases that introduced this generation, as published.
     pub fn releases(self) -> &'static str {
         match self {
             Generation::FirstFree => "Linux 6.3",
@@ -83,7 +83,7 @@ impl Generation {
     }
 }
 
-/// Its name in one word.
+/// Formats the name of the generation as one word.
 impl fmt::Display for Generation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())

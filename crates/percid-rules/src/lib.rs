@@ -1,14 +1,15 @@
-//! The decisions of percid as pure state machines, without a system call, a clock or an atomic
-//! operation.
+//! The decisions of percid as pure state machines, without system calls, clocks or atomic
+//! operations.
 //!
 //! * [`space`]: which CPU gets which concurrency ID.
 //! * [`scan`]: which memory a NUMA scan visits, how often, and which pages move.
-//! * [`Generation`]: how a kernel hands out its own IDs, by its release.
+//! * [`Generation`]: the way a kernel assigns its own IDs, by its release.
 //!
 //! The library drives them with real CPUs, the simulator with modelled ones, and the trace replay
-//! with recorded ones. So what is compared with recordings of real kernels is the code that ships.
+//! with recorded ones. So the code that is compared with recordings of real kernels is the code
+//! that ships.
 //!
-//! Everything here is plain data: `Send` and `Sync`, without locks, and fit for any operating
+//! All types are plain data: `Send` and `Sync`, without locks, and independent of the operating
 //! system.
 
 #![no_std]

@@ -1,48 +1,50 @@
-//! The ID space: which ID a CPU should get, as a pure state machine.
+//! The ID space: the assignment of IDs to CPUs, as a pure state machine.
 //!
-//! No system call, no clock, no atomics: the caller serialises, tells the time, the limits and the
-//! distances between CPUs, and carries out what is decided. The table source drives it with real
-//! CPUs and fences, a simulator with modelled ones.
+//! It makes no system call, reads no clock and uses no atomics. The caller serialises the calls,
+//! passes the time, the limits and the distances between CPUs, and carries out the decisions. The
+//! table source drives it with real CPUs and fences, a simulator with modelled ones.
 //!
 //! # Rules (R1 to R9 of the cache-local design of Linux commit 7e019dcc470f and its follow-up
 //! 02d954c0fdf9, in user space)
 //!
 //! A CPU without an ID gets, in this order:
 //!
-//! 1. its **recent** ID, if that is free and below the number of IDs ever handed out (R1, R9);
-//! 2. a **new** ID, while fewer than `bound = min(allowed CPUs, threads)` were ever handed out (R3,
+//! 1. its **recent** ID, if that is free and below the number of IDs ever assigned (R1, R9);
+//! 2. a **new** ID, while fewer than `bound = min(allowed CPUs, threads)` were ever assigned (R3,
 //!    R4): spreading inside the bound is what keeps each CPU on its own memory;
-//! 3. a **free** ID (R5); among several the one that the asking thread left behind on its last CPU,
-//!    then one last used on the same core, the same cache, the same node: percid's own addition;
+//! 3. a **free** ID (R5); among several the one that the requesting thread left behind on its last
+//!    CPU, then one last used on the same core, the same cache, the same node: percid's own
+//!    addition;
 //! 4. an **extra** ID, beyond the bound, while steals are frequent: percid's own addition, see
 //!    below;
-//! 5. an ID **stolen** from another CPU: the one this thread came from if it holds what the thread
-//!    took there (R6), else the one whose ID was taken longest ago.
+//! 5. an ID **stolen** from another CPU: the one this thread came from if it holds the ID that the
+//!    thread took there (R6), otherwise the one whose ID was taken longest ago.
 //!
-//! An ID that is not renewed for [`EXPIRY_MS`] may be taken back by a scan while its CPU remembers
-//! it as recent (R7). When the bound shrinks, the number of IDs is lowered (R9) and CPUs whose IDs
-//! lie above must give them up (R8). [`Space::upkeep`] decides both before an ID is granted.
+//! A scan may evict an ID that is not renewed for [`EXPIRY_MS`], while its CPU remembers it as
+//! recent (R7). When the bound shrinks, the number of IDs is lowered (R9), and CPUs whose IDs lie
+//! above must give them up (R8). [`Space::upkeep`] decides both before an ID is assigned.
 //!
 //! # Extra IDs: memory against time
 //!
-//! Threads that wander over more CPUs than there are threads need an ID on a CPU each time they
-//! come back to it. If IDs stay within the bound, each return is a steal, and the CPU that lost its
-//! ID steals one back a moment later. So once [`FREQUENT_STEALS`] times the bound were stolen
-//! within [`EXPIRY_MS`], a CPU gets an ID beyond the bound, up to the CPUs that the process may use
-//! or the [most](Limits::most) IDs that it wants. While there are extra IDs, every CPU loses its ID
-//! at the first look for one after [`EXPIRY_MS`] and remembers it as recent: CPUs that come back
-//! for theirs by the next time are the *demand*, the CPUs visited within that time. IDs that no CPU
-//! came back for are free, and above the demand they cease to exist; when the demand fits the bound
-//! again, so do the IDs. Hence an ID is only added when as many CPUs as there are IDs were visited
-//! within [`EXPIRY_MS`]. All of it happens when some CPU looks for an ID: where every CPU that runs
-//! the process holds one, no CPU looks, and things stay as they are.
+//! Assume that threads migrate over more CPUs than there are threads. They need an ID on a CPU each
+//! time they return to it. If IDs stay within the bound, each return is a steal, and the CPU that
+//! lost its ID steals one back a moment later. So once [`FREQUENT_STEALS`] times the bound were
+//! stolen within [`EXPIRY_MS`], a CPU gets an ID beyond the bound. The limit is the number of CPUs
+//! that the process may use, or the program's [limit](Limits::most). While there are extra IDs,
+//! every CPU loses its ID at the first request for one after [`EXPIRY_MS`], and remembers it as
+//! recent. The *demand* is the number of CPUs that took an ID again by the next such time, which
+//! are the CPUs visited within that time. IDs that no CPU took again are free, and those above the
+//! demand cease to exist. When the demand fits the bound again, so do the IDs. Hence an ID is only
+//! added when as many CPUs as there are IDs were visited within [`EXPIRY_MS`]. All of this happens
+//! when some CPU requests an ID: if every CPU that runs the process holds one, no CPU requests any,
+//! and the state does not change.
 //!
 //! # Invariant
 //!
 //! Every ID is in exactly one of three states: free, held by one CPU, or in transit (taken from a
 //! CPU by [`Space::take`] and neither given nor freed yet). Hence no two CPUs ever hold the same
-//! ID. Each method that changes a state asserts, in builds with debug assertions, the state it
-//! starts from; in others it must not end a user's process over a fault of ours.
+//! ID. With debug assertions, each method that changes a state asserts the state it starts from.
+//! Other builds do not: they must not end a user's process because of a bug in percid.
 //!
 //! # Example
 //!
@@ -64,39 +66,41 @@
 //! assert_eq!((space.held(3), space.held(1)), (Some(0), Some(1)));
 //! ```
 
-/// How long an ID may stay on a CPU without being renewed before a scan may take it back (R7).
+/// Time for which an ID may stay on a CPU without being renewed before a scan may evict it (R7).
 pub const EXPIRY_MS: u64 = 100;
 
-/// How many steals within [`EXPIRY_MS`] are frequent, for each ID within the bound. Fewer are
-/// cheaper than the memory of another ID: at 1 to 10 us each, fence and all, ten in 100 ms take at
-/// most a thousandth of a thread's time.
+/// Number of steals within [`EXPIRY_MS`] that are frequent, per ID within the bound. Fewer steals
+/// cost less than the memory of another ID: at 1 to 10 us each, including the fence, ten in 100 ms
+/// take at most a thousandth of a thread's time.
 pub const FREQUENT_STEALS: u32 = 10;
 
-/// What the process may use now.
+/// The current limits of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// The weight of the union of all affinities seen so far (R2).
     pub allowed: u32,
-    /// The threads of the process.
+    /// Number of threads in the process.
     pub threads: u32,
-    /// The most IDs there may be while steals are frequent, as far as CPUs are allowed; 0 for no
-    /// more than the bound.
+    /// Maximum number of IDs while steals are frequent, limited to the allowed CPUs; 0 for no more
+    /// than the bound.
     pub most: u32,
 }
 
 impl Limits {
-    /// `min(allowed, threads)`, at least 1: the caller itself is a thread on an allowed CPU.
+    /// Returns `min(allowed, threads)`, at least 1: the caller itself is a thread on an allowed
+    /// CPU.
     pub fn bound(self) -> u32 {
         self.allowed.min(self.threads).max(1)
     }
 
-    /// The bound while steals are frequent.
+    /// Returns the bound while steals are frequent.
     fn extended(self) -> u32 {
         self.allowed.min(self.most).max(self.bound())
     }
 }
 
-/// How far the memory last used by one CPU is from another. The order is the order of preference.
+/// The distance of the memory last used by one CPU from another. The order is the order of
+/// preference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Distance {
     /// Two hardware threads of one core.
@@ -109,7 +113,7 @@ pub enum Distance {
     Far,
 }
 
-/// A CPU's side of the space. All zero is the state of a CPU that was never seen.
+/// The state of a CPU in the space. All zero is the state of a CPU that was never seen.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
 pub struct CpuState {
@@ -119,15 +123,15 @@ pub struct CpuState {
     recent: u32,
     /// The thread that took the ID.
     taker: u64,
-    /// When the ID was taken, in the caller's milliseconds.
+    /// The time at which the ID was taken, in the caller's milliseconds.
     since_ms: u64,
 }
 
-/// An ID's side of the space. All zero is an ID that was never handed out.
+/// The state of an ID in the space. All zero is an ID that was never assigned.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
 pub struct IdState {
-    /// One more than the CPU that holds it; 0 if it is free, [`IN_TRANSIT`] between the two.
+    /// One more than the CPU that holds it; 0 if it is free, [`IN_TRANSIT`] if it is in transit.
     holder: u32,
     /// One more than the CPU that held it last; 0 if none did.
     last: u32,
@@ -139,37 +143,37 @@ const IN_TRANSIT: u32 = u32::MAX;
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
 pub struct Counts {
-    /// The number of IDs handed out so far (a number, not the largest ID), lowered when the bound
+    /// The number of IDs assigned so far (a number, not the largest ID), lowered when the bound
     /// shrinks.
     max_nr_cid: u32,
     /// No ID at or above this number is held.
     ceiling: u32,
-    /// When the last scan for expired IDs ran.
+    /// The time of the last scan for expired IDs.
     scanned_ms: u64,
-    /// When the time began in which steals are counted.
+    /// The start of the time window in which steals are counted.
     window_ms: u64,
-    /// Steals since then.
+    /// Steals in this window.
     steals: u32,
     /// Nonzero while there may be IDs beyond the bound because steals were frequent.
     extra: u32,
-    /// Nonzero if there was no memory for another ID in this time.
+    /// Nonzero if there was no memory for another ID in this window.
     no_memory: u32,
     /// Padding that keeps the layout free of undefined bytes.
     reserved: u32,
 }
 
-/// Who asks for an ID.
+/// A request for an ID.
 #[derive(Debug, Clone, Copy)]
 pub struct Request {
     /// The CPU without an ID.
     pub cpu: u32,
-    /// The thread that asks for it: any number that tells it from the other living threads.
+    /// The thread that requests it: any number that is unique among the living threads.
     pub thread: u64,
     /// The CPU on which this thread took an ID before.
     pub came_from: Option<u32>,
 }
 
-/// Where an ID comes from. The caller makes it true: see each case.
+/// The origin of an ID. The caller carries it out as described at each case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Grant {
     /// No CPU holds this ID: [`Space::give`] it.
@@ -181,21 +185,21 @@ pub enum Grant {
         /// The ID.
         id: u32,
     },
-    /// There is nothing to be had: more CPUs ask than there are IDs, and all are in transit.
+    /// No ID is available: more CPUs request one than there are IDs, and all are in transit.
     Nothing,
 }
 
-/// Which CPUs must give their IDs up before one is granted: make their entries unset, fence them,
-/// then [`take`](Space::take) and [`free`](Space::free) each.
+/// The CPUs that must give up their IDs before one is assigned: make their entries unset, fence
+/// them, then [`take`](Space::take) and [`free`](Space::free) each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Eviction {
-    /// None.
+    /// No CPU.
     Nothing,
-    /// Those whose IDs lie above the number of IDs (R8).
+    /// CPUs whose IDs lie above the number of IDs (R8).
     AboveBound,
-    /// Those, and those whose CPUs have not renewed them for [`EXPIRY_MS`] (R7).
+    /// These CPUs, and those that have not renewed their IDs for [`EXPIRY_MS`] (R7).
     Expired,
-    /// All: the ones in use come back for theirs.
+    /// All CPUs: those in use take their IDs again.
     Everything,
 }
 
@@ -211,7 +215,7 @@ pub struct Space<'a> {
 }
 
 impl<'a> Space<'a> {
-    /// A view of the caller's memory as an ID space.
+    /// Creates an ID space over the caller's memory.
     ///
     /// # Panics
     ///
@@ -225,19 +229,19 @@ impl<'a> Space<'a> {
         Space { counts, cpus, ids }
     }
 
-    /// The ID that `cpu` holds.
+    /// Returns the ID that `cpu` holds.
     pub fn held(&self, cpu: u32) -> Option<u32> {
         self.cpus[cpu as usize].held.checked_sub(1)
     }
 
-    /// The number of IDs handed out so far and not given up by a shrunken bound.
+    /// Returns the number of IDs assigned so far and not given up when the bound shrank.
     pub fn max_nr_cid(&self) -> u32 {
         self.counts.max_nr_cid
     }
 
-    /// Sees to the number of IDs before one is looked for: lowers it to the bound (R9), or to the
-    /// demand while there are extra IDs. Cost: some comparisons; once in [`EXPIRY_MS`] while there
-    /// are extra IDs, linear in the CPUs.
+    /// Adjusts the number of IDs before one is chosen: lowers it to the bound (R9), or to the
+    /// demand while there are extra IDs. The cost is a few comparisons; with extra IDs it is linear
+    /// in the number of CPUs once per [`EXPIRY_MS`].
     pub fn upkeep(&mut self, limits: Limits, now_ms: u64) -> Eviction {
         let window_over = now_ms.saturating_sub(self.counts.window_ms) >= EXPIRY_MS;
         if window_over {
@@ -264,9 +268,9 @@ impl<'a> Space<'a> {
         if self.shrink(limits) { Eviction::AboveBound } else { Eviction::Nothing }
     }
 
-    /// With extra IDs, once in [`EXPIRY_MS`]: all CPUs lost their IDs the last time, so those that
-    /// hold one were visited since. If no CPU looked for an ID meanwhile, what they hold has
-    /// expired and says nothing.
+    /// Lowers the number of IDs to the demand, once per [`EXPIRY_MS`] while there are extra IDs.
+    /// All CPUs lost their IDs the last time, so those that hold one were visited since. If no CPU
+    /// requested an ID during that time, their IDs have expired and do not count.
     fn follow_demand(&mut self, limits: Limits, now_ms: u64) -> Eviction {
         self.scanned(now_ms);
         let visited =
@@ -280,7 +284,7 @@ impl<'a> Space<'a> {
         Eviction::Everything
     }
 
-    /// Whether `cpu` must give its ID up.
+    /// Returns `true` if `cpu` must give up its ID.
     pub fn is_evicted(&self, cpu: u32, eviction: Eviction, now_ms: u64) -> bool {
         match eviction {
             Eviction::Nothing => false,
@@ -290,7 +294,7 @@ impl<'a> Space<'a> {
         }
     }
 
-    /// Lowers the number of IDs to the bound. Returns whether IDs above it are still held: they
+    /// Lowers the number of IDs to the bound. Returns `true` if IDs above it are still held: they
     /// stay valid until they are taken from their CPUs.
     fn shrink(&mut self, limits: Limits) -> bool {
         let counts = &mut *self.counts;
@@ -310,20 +314,20 @@ impl<'a> Space<'a> {
         self.held(cpu).is_some() && now_ms.saturating_sub(self.since(cpu)) >= EXPIRY_MS
     }
 
-    /// Whether a scan for expired IDs is due, which it is once in [`EXPIRY_MS`].
+    /// Returns `true` if a scan for expired IDs is due, which is once per [`EXPIRY_MS`].
     pub fn scan_due(&self, now_ms: u64) -> bool {
         now_ms.saturating_sub(self.counts.scanned_ms) >= EXPIRY_MS
     }
 
-    /// Notes that a scan ran.
+    /// Records that a scan ran.
     pub fn scanned(&mut self, now_ms: u64) {
         self.counts.scanned_ms = now_ms;
     }
 
-    /// Decides where the ID for a CPU without one comes from. Cost: linear in the number of IDs,
-    /// and in the number of CPUs if it must steal.
+    /// Decides the origin of the ID for a CPU without one. The cost is linear in the number of IDs,
+    /// and for a steal also in the number of CPUs.
     ///
-    /// `distance(a, b)` says how far CPU `b`'s memory is from CPU `a`.
+    /// `distance(a, b)` returns the distance of CPU `b`'s memory from CPU `a`.
     pub fn choose(
         &mut self,
         request: Request,
@@ -342,8 +346,8 @@ impl<'a> Space<'a> {
         }
     }
 
-    /// Takes the ID from `cpu`, if it holds one: it is in transit until it is given or freed. A
-    /// thief also makes the CPU forget it; a scan leaves it as the CPU's recent ID.
+    /// Takes the ID from `cpu`, if it holds one: the ID is in transit until it is given or freed. A
+    /// steal also makes the CPU `forget` it; a scan leaves it as the CPU's recent ID.
     pub fn take(&mut self, cpu: u32, forget: bool) -> Option<u32> {
         let id = self.held(cpu)?;
         let state = &mut self.cpus[cpu as usize];
@@ -358,7 +362,7 @@ impl<'a> Space<'a> {
         Some(id)
     }
 
-    /// Lets `cpu`, which holds none, hold `id`, which is free or in transit.
+    /// Assigns `id`, which is free or in transit, to `cpu`, which holds none.
     pub fn give(&mut self, cpu: u32, id: u32, thread: u64, now_ms: u64) {
         let ours = &mut self.ids[id as usize];
         debug_assert!(ours.holder == 0 || ours.holder == IN_TRANSIT, "no CPU holds the ID");
@@ -370,9 +374,9 @@ impl<'a> Space<'a> {
         self.counts.ceiling = self.counts.ceiling.max(id + 1);
     }
 
-    /// Takes back what was just given to `cpu`, because there is no memory for it: the ID is free.
-    /// If it was the highest it ceases to exist, and for the rest of [`EXPIRY_MS`] there are no
-    /// extra ones.
+    /// Revokes the ID that was just given to `cpu`, because there is no memory for it: the ID is
+    /// free. If it was the highest, it ceases to exist. There are no extra IDs for the rest of
+    /// [`EXPIRY_MS`].
     pub fn withdraw(&mut self, cpu: u32) {
         let Some(id) = self.held(cpu) else { return };
         self.cpus[cpu as usize] = CpuState::default();
@@ -386,18 +390,18 @@ impl<'a> Space<'a> {
     /// Frees an ID that is in transit.
     pub fn free(&mut self, id: u32) {
         let ours = &mut self.ids[id as usize];
-        // Else it would be freed twice, or under a CPU that uses it.
+        // Otherwise the ID would be freed twice, or while a CPU uses it.
         debug_assert_eq!(ours.holder, IN_TRANSIT, "the ID is in transit");
         ours.holder = 0;
     }
 
-    /// Takes a free ID out of circulation: it is in transit until it is given or freed.
+    /// Removes a free ID from circulation: it is in transit until it is given or freed.
     pub fn hold_back(&mut self, id: u32) {
         debug_assert!(self.is_free(id));
         self.ids[id as usize].holder = IN_TRANSIT;
     }
 
-    /// How many IDs are held or in transit.
+    /// Returns the number of IDs that are held or in transit.
     pub fn in_use(&self) -> usize {
         self.ids.iter().filter(|id| id.holder != 0).count()
     }
@@ -419,12 +423,12 @@ impl<'a> Space<'a> {
         (recent < self.counts.max_nr_cid && self.is_free(recent)).then_some(recent)
     }
 
-    /// The next ID, unless it is still held from a time when the bound was larger.
+    /// Returns the next ID, unless it is still held since a time when the bound was larger.
     fn new_id(&self, limits: Limits) -> Option<u32> {
         self.new_id_below(limits.bound())
     }
 
-    /// A new ID beyond the bound, if steals are frequent or have been.
+    /// Returns a new ID beyond the bound, if steals are or have been frequent.
     fn extra_id(&mut self, limits: Limits) -> Option<u32> {
         let frequent = FREQUENT_STEALS.saturating_mul(limits.bound());
         let rare = self.counts.extra == 0 && self.counts.steals < frequent;
@@ -499,7 +503,7 @@ mod tests {
             Space::new(&mut self.counts, &mut self.cpus, &mut self.ids)
         }
 
-        /// What a driver does, without fences.
+        /// Acts like a driver, without fences.
         fn enter(&mut self, cpu: u32, thread: u64, from: Option<u32>, limits: Limits) -> u32 {
             self.enter_at(cpu, thread, from, limits, u64::from(cpu))
         }
@@ -531,7 +535,7 @@ mod tests {
             (0..8).filter(|&cpu| space.is_evicted(cpu, eviction, now_ms)).collect()
         }
 
-        /// A visit by the one thread of a process that wanders.
+        /// A visit by the single thread of a process, which migrates.
         fn visit(&mut self, cpu: u32, from: u32, limits: Limits, now_ms: u64) -> u32 {
             let eviction = self.space().upkeep(limits, now_ms);
             for cpu in self.evicted(eviction, now_ms) {
@@ -623,9 +627,9 @@ mod tests {
         for (cpu, thread) in [(2, 10), (1, 11)] {
             s.enter(cpu, thread, None, limits(8, 2));
         }
-        // The time of `enter` is the CPU number, so CPU 1 took its ID first.
+        // `enter` uses the CPU number as the time, so CPU 1 took its ID first.
         assert_eq!(s.enter(7, 12, None, limits(8, 2)), 1);
-        // CPU 2's ID was taken on by another thread there: thread 10 has no claim on it.
+        // Another thread has taken CPU 2's ID since: thread 10 has no claim on it.
         assert_eq!(s.enter(6, 11, Some(2), limits(8, 2)), 0);
     }
 
@@ -680,7 +684,7 @@ mod tests {
         assert_eq!(s.enter(5, 5, None, limits(8, 4)), 3, "1 and 2 are still held");
     }
 
-    /// By an assertion that only debug builds have.
+    /// The panic comes from an assertion that only debug builds have.
     #[test]
     #[cfg(debug_assertions)]
     #[should_panic(expected = "the ID is in transit")]
@@ -691,7 +695,7 @@ mod tests {
         s.space().free(0);
     }
 
-    /// One thread that visits CPUs 0 to 3 in turn, once a millisecond.
+    /// One thread that visits CPUs 0 to 3 in turn, once per millisecond.
     fn wander(s: &mut Storage, limits: Limits, from_ms: u64, until_ms: u64) -> u32 {
         let visit = |now: u64| s.visit(now as u32 % 4, (now as u32 + 3) % 4, limits, now);
         (from_ms..until_ms).map(visit).max().expect("a visit") + 1
@@ -721,8 +725,8 @@ mod tests {
         let mut s = Storage::new();
         let limits = relaxed(1, 8);
         wander(&mut s, limits, 0, 1000);
-        // It stays on one CPU and uses its ID there without asking: the next question ends the
-        // extra IDs.
+        // The thread stays on one CPU and uses its ID there without a request: the next request
+        // ends the extra IDs.
         assert_eq!(s.visit(7, 3, limits, 1200), 0);
         assert_eq!((s.space().max_nr_cid(), s.space().in_use()), (1, 1));
     }
@@ -732,7 +736,7 @@ mod tests {
         let mut s = Storage::new();
         let limits = relaxed(1, 8);
         wander(&mut s, limits, 0, 1000);
-        // One CPU asks once in a while, as its ID is taken away.
+        // One CPU requests an ID from time to time, because its ID is evicted.
         let most = |s: &mut Storage, now| (s.visit(2, 2, limits, now), s.space().max_nr_cid()).1;
         assert_eq!(most(&mut s, 1000), 4, "the CPUs of the last 100 ms are the demand");
         assert_eq!(most(&mut s, 1100), 1);
@@ -757,21 +761,21 @@ mod tests {
         assert_eq!(s.space().compact(relaxed(1, 8)), Eviction::Expired);
         assert_eq!(s.space().max_nr_cid(), 1);
         assert_eq!(s.evicted(Eviction::Expired, 1000).len(), 3);
-        // A lower limit, set by the program meanwhile, is one as well.
+        // A lower limit that the program has set since then has the same effect.
         wander(&mut s, relaxed(1, 8), 1000, 2000);
         assert_eq!(s.space().upkeep(relaxed(1, 2), 2000), Eviction::AboveBound);
     }
 
-    /// The rules as this module's documentation says them, without a thought of speed: sets of IDs,
-    /// and a number in the place of what can be counted.
+    /// The rules as in this module's documentation, regardless of speed: sets of IDs, and a number
+    /// for everything that can be counted.
     #[derive(Debug, Default, Clone)]
     struct Naive {
-        /// Of each CPU: the ID it holds, the one it held last, who took it, and when.
+        /// Per CPU: the ID it holds, the ID it held last, the thread that took it, and the time.
         held: [Option<u32>; 8],
         recent: [Option<u32>; 8],
         taker: [u64; 8],
         since: [u64; 8],
-        /// Of each ID: the CPU that held it last.
+        /// Per ID: the CPU that held it last.
         last: [Option<u32>; 8],
         number: u32,
         extra: bool,
@@ -790,7 +794,7 @@ mod tests {
             (0..8).filter(visited).count() as u32
         }
 
-        /// The CPUs that lose their IDs before another one is granted.
+        /// Returns the CPUs that lose their IDs before another one is assigned.
         fn upkeep(&mut self, limits: Limits, now: u64) -> Vec<u32> {
             let bound = limits.allowed.min(limits.threads).max(1);
             let most = limits.allowed.min(limits.most).max(bound);
@@ -827,7 +831,7 @@ mod tests {
             self.held[cpu as usize] = None;
         }
 
-        /// The ID, and whether it came from another CPU.
+        /// Returns the ID, and the CPU that it came from, if any.
         fn enter(&mut self, request: Request, limits: Limits, now: u64) -> (u32, Option<u32>) {
             let bound = limits.allowed.min(limits.threads).max(1);
             let most = limits.allowed.min(limits.most).max(bound);
@@ -878,7 +882,7 @@ mod tests {
         }
     }
 
-    /// Marsaglia's xorshift: numbers below a bound.
+    /// Marsaglia's xorshift: returns numbers below a bound.
     fn random(seed: u64) -> impl FnMut(u64) -> u32 {
         let mut state = seed * 2 + 1;
         move |below| {
@@ -889,7 +893,7 @@ mod tests {
         }
     }
 
-    /// At times that are often exactly [`EXPIRY_MS`] apart, with limits that stay for a while.
+    /// The times are often exactly [`EXPIRY_MS`] apart, and the limits stay for a while.
     #[test]
     fn random_walks_go_as_the_naive_rules_say() {
         for seed in 0..if cfg!(miri) { 2 } else { 1000u64 } {
@@ -944,7 +948,8 @@ mod tests {
         }
     }
 
-    /// Random walks; the asserts of `Space` check its states, this checks bound and distinctness.
+    /// Random walks: the assertions of `Space` check its states, this test checks the bound and
+    /// that IDs are distinct.
     #[test]
     fn random_walks_keep_ids_distinct_and_below_the_bound() {
         for seed in 0..if cfg!(miri) { 4 } else { 400u64 } {

@@ -1,11 +1,11 @@
-//! Where percid has critical sections: the one list of architectures, on 64-bit Linux.
+//! The architectures with critical sections, on 64-bit Linux: the only list of them.
 //!
-//! What belongs to an architecture lies in files of its name: its sections
-//! ([`critical`](crate::critical)), the section that waits
-//! ([`waiting`](crate::critical::waiting)) and its thread-local storage
-//! ([`thread`](crate::sys::thread)). Of each there is one for all the others too, `portable.rs`.
+//! The code of an architecture is in files with its name: its sections
+//! ([`critical`](crate::critical)), the section that waits ([`waiting`](crate::critical::waiting))
+//! and its thread-local storage ([`thread`](crate::sys::thread)). Each of these also has a file for
+//! all other architectures, `portable.rs`.
 
-/// Items that exist where there are critical sections.
+/// Defines items that exist if there are critical sections.
 macro_rules! with_sections {
     ($($item:item)*) => {
         $(
@@ -20,7 +20,7 @@ macro_rules! with_sections {
     };
 }
 
-/// Items that exist where there are none.
+/// Defines items that exist if there are no critical sections.
 macro_rules! without_sections {
     ($($item:item)*) => {
         $(
@@ -36,10 +36,10 @@ macro_rules! without_sections {
 }
 
 with_sections! {
-    /// Whether there are any.
+    /// `true` if there are critical sections.
     pub(crate) const SECTIONS_EXIST: bool = true;
 }
 without_sections! {
-    /// Whether there are any.
+    /// `true` if there are critical sections.
     pub(crate) const SECTIONS_EXIST: bool = false;
 }

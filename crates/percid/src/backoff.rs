@@ -1,4 +1,5 @@
-//! Waiting for a thread that is nearly always running and soon done: spin, then yield, then sleep.
+//! Waiting for a thread that is nearly always running and soon finished: spin, then yield, then
+//! sleep.
 
 use std::hint;
 use std::thread;
@@ -11,7 +12,7 @@ const AWAKE: u32 = 200;
 /// Rounds of about 50 us each before the waiting is exhausted.
 const ASLEEP: u32 = 10_000;
 
-/// How long a thread has waited so far.
+/// The time that a thread has waited so far, in rounds.
 #[derive(Debug, Default)]
 pub(crate) struct Backoff {
     rounds: u32,
@@ -35,14 +36,14 @@ impl Backoff {
         self.rounds = self.rounds.saturating_add(rounds);
     }
 
-    /// Whether the waiting has come to sleeping: time enough to ask the kernel about the other
-    /// thread.
+    /// Returns `true` if the thread has begun to sleep: it has time to ask the kernel about the
+    /// other thread.
     pub(crate) fn is_sleeping(&self) -> bool {
         self.rounds > AWAKE
     }
 
-    /// Whether it has waited for about a second: no living thread takes that long for a few
-    /// instructions.
+    /// Returns `true` if the thread has waited for about a second: no living thread takes that long
+    /// for a few instructions.
     pub(crate) fn is_exhausted(&self) -> bool {
         self.rounds > AWAKE + ASLEEP
     }

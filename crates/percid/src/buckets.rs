@@ -2,23 +2,25 @@
 //!
 //! # A shard's memory
 //!
-//! The journal, two sums, and a count for every bucket: see
-//! [`critical::tally`](crate::critical::tally). Who has no ID adds to the counts and to the first sum by
-//! atomic instructions, in a shard whose journal stays 0: for it the first sum is the sum, and the count
-//! of bucket 0 is 0, which the word of that count exceeds or equals.
+//! The memory contains the journal, two sums, and a count for every bucket: see
+//! [`critical::tally`](crate::critical::tally). A thread without an ID adds to the counts and to
+//! the first sum by atomic instructions, in a shard whose journal stays 0. For that journal the
+//! first sum is the sum, and the count of bucket 0 is 0, which the word of that count exceeds or
+//! equals.
 //!
-//! # Why what is read is right
+//! # Why a reading is correct
 //!
-//! Counts only grow. So the larger one of a bucket's word and of what the journal says of it is what
-//! was counted at some time since the journal was read; and what was counted before that is in it: the
-//! word of each bucket but the journal's was written before the journal was, which releases, and the
-//! reader acquires.
+//! Counts only grow. So the larger of a bucket's word and its count in the journal is the bucket's
+//! count at some time since the journal was read. It contains everything that was counted before.
+//! The word of each bucket except the journal's was written before the journal was. The store of
+//! the journal releases, and the reader acquires.
 //!
-//! The sum is read between two looks at the journal, and read again if the journal has changed. The word
-//! that a journal names is written by nobody before another journal has been committed; and who sees such
-//! a write sees that journal at the second look, since a section writes a sum behind a barrier for stores.
-//! Journals do not come back: their counts grow, and where `times` is 0 nothing is committed. So the sum
-//! is what the journal stands for, and never contains what an aborted section has written.
+//! The sum is read between two loads of the journal, and read again if the journal has changed. No
+//! section writes the word that a journal names before another journal has been committed. A thread
+//! that sees such a write also sees that journal at the second load, since a section writes a sum
+//! behind a barrier for stores. Journals do not repeat: their counts grow, and if `times` is 0
+//! nothing is committed. So the sum belongs to the journal, and never contains a value that an
+//! aborted section has written.
 
 use std::fmt;
 
@@ -37,11 +39,12 @@ use std::sync::atomic::Ordering::Release;
 
 const WORD: usize = 8;
 
-/// Counts of values in up to [`MAX`](Buckets::MAX) buckets, and the sum of the values, which every CPU
-/// updates in memory of its own, both in one step.
+/// Counts of values in up to [`MAX`](Buckets::MAX) buckets, and the sum of the values. Every CPU
+/// updates both in memory of its own, in one step.
 ///
-/// It is what a histogram is made of whose buckets the program chooses: which bucket a value belongs to
-/// is the program's matter. [`Histogram`](crate::Histogram) chooses for itself, and has no sum.
+/// It is the basis of a histogram whose buckets the program chooses: the program decides which
+/// bucket a value belongs to. [`Histogram`](crate::Histogram) chooses its own buckets, and has no
+/// sum.
 ///
 /// ```
 /// use percid::Buckets;
@@ -61,34 +64,34 @@ const WORD: usize = 8;
 ///
 /// * **Threads**: every method may be called by any number of threads at once. A record is never lost
 ///   and never counted twice.
-/// * **Signals**: every method is async-signal-safe, also in a handler that interrupts the same method,
-///   and leaves `errno` alone. Recording does not wait; [`read`](Buckets::read) starts over where a
-///   thread records in between, as in [Why what is read is right](#what-is-read).
-/// * **What a reading may miss**: records that run at the same time, of which it may contain the count
-///   and not the value, or the value and not the count. It contains every record that *happens before*
-///   it, so after joining threads it is exact.
+/// * **Signals**: every method is async-signal-safe, also in a handler that interrupts the same
+///   method, and preserves `errno`. Recording does not wait; [`read`](Buckets::read) starts over if
+///   a thread records in between, see [below](#consistency-of-a-reading).
+/// * **A reading may miss** records that run at the same time, of which it may contain the count
+///   and not the value, or the value and not the count. It contains every record that *happens
+///   before* it, so after joining threads it is exact.
 /// * **Rounding**: each CPU's sum is rounded as floats are, and so is their total. Sums of integers are
 ///   exact up to 2^53. An infinity or NaN stays in the sum.
 /// * **Overflow**: a bucket's count wraps around at 50 bits for each ID.
 /// * **Fork**: the child's buckets start with the parent's counts, on memory of its own.
-/// * **Memory**: 16 bytes for the handle; for every ID that used it 24 bytes and 8 bytes a bucket,
-///   rounded up to a power of two. As much of the shared slot once a thread needed that.
-/// * **Cost**: a record is some 30 instructions on x86-64, four of them stores, none locked. With
-///   [`Source::Atomic`] it is a call and two locked instructions, which do not happen in one step. A
-///   reading loads every word of every ID ever used. Creating one is a constant.
+/// * **Memory**: 16 bytes for the handle; for every ID that used it 24 bytes and 8 bytes per
+///   bucket, rounded up to a power of two. The shared slot takes the same once a thread needed it.
+/// * **Cost**: a record is about 30 instructions on x86-64, four of them stores, none locked. With
+///   [`Source::Atomic`] it is a call and two locked instructions, which do not happen in one step.
+///   A reading loads every word of every ID ever used. Creating one is a constant.
 /// * **Without memory** records are counted by [`unrecorded`](Buckets::unrecorded) and nowhere else.
 ///
-/// # What is read
+/// # Consistency of a reading
 ///
-/// A reading looks at the sum between two looks at the record that came last, and again if another one has
-/// come: the words lie side by side, so that this takes a few nanoseconds, and few records come within
-/// them. It is lock-free: whenever it starts over, a record was made.
+/// A reading loads the sum between two loads of the last record, and starts over if another record
+/// was made in between. The words are adjacent, so this takes a few nanoseconds, and few records
+/// are made during them. It is lock-free: whenever it starts over, a record was made.
 pub struct Buckets {
     handle: Handle,
     count: u16,
 }
 
-/// A record.
+/// One update of a bucket and the sum.
 #[derive(Clone, Copy)]
 struct Tally {
     bucket: usize,
@@ -100,7 +103,7 @@ impl Update for Tally {
     #[inline(always)]
     unsafe fn by_section(self, word: usize) -> bool {
         let place = tally::place(self.bucket);
-        // SAFETY: by contract.
+        // SAFETY: the caller passes the word of a handle whose block has a count for this bucket.
         unsafe { by_mark!(word, tally(place, self.times, self.sum), else false) }
     }
 
@@ -115,15 +118,14 @@ impl Update for Tally {
 }
 
 impl Buckets {
-    /// The most buckets that there can be, 2048.
+    /// The maximum number of buckets, 2048.
     pub const MAX: usize = tally::BUCKETS;
 
-    /// Empty buckets that will use the source of the process (see [`init`](crate::init)).
+    /// Creates empty buckets that will use the source of the process (see [`init`](crate::init)).
     ///
     /// # Panics
     ///
-    /// If `count` is 0 or more than [`MAX`](Buckets::MAX); in a `static` that is an error of the
-    /// compiler's.
+    /// If `count` is 0 or more than [`MAX`](Buckets::MAX); in a `static` that is a compile error.
     ///
     /// ```
     /// static SIZES: percid::Buckets = percid::Buckets::new(12);
@@ -133,7 +135,7 @@ impl Buckets {
         Buckets { handle: Handle::new(), count: checked(count) }
     }
 
-    /// Empty buckets that use `source`, whatever the process has chosen.
+    /// Creates empty buckets that use `source`, whatever the process has chosen.
     ///
     /// ```
     /// use percid::{Buckets, Source};
@@ -146,18 +148,18 @@ impl Buckets {
     ///
     /// # Errors
     ///
-    /// Why the source cannot be used.
+    /// The reason why the source cannot be used.
     ///
     /// # Panics
     ///
-    /// As [`new`](Buckets::new).
+    /// The same as for [`new`](Buckets::new).
     pub fn with_source(count: usize, source: Source) -> Result<Buckets, Unavailable> {
         let count = checked(count);
         let handle = Handle::with_source(source, Needs::Sections, bytes(count))?;
         Ok(Buckets { handle, count })
     }
 
-    /// How many buckets there are.
+    /// Returns the number of buckets.
     ///
     /// ```
     /// assert_eq!(percid::Buckets::new(12).len(), 12);
@@ -167,7 +169,8 @@ impl Buckets {
         self.count as usize
     }
 
-    /// Counts a value in a bucket, the last one if there are not so many, and adds it to the sum.
+    /// Counts a value in a bucket, or in the last one if `bucket` is too large, and adds it to the
+    /// sum.
     ///
     /// ```
     /// let sizes = percid::Buckets::new(2);
@@ -180,7 +183,8 @@ impl Buckets {
         self.tally(bucket, 1, value);
     }
 
-    /// Counts `times` values whose sum is `sum` in a bucket, in one step. Nothing, if there are none.
+    /// Counts `times` values whose sum is `sum` in a bucket, in one step. Has no effect if `times`
+    /// is 0.
     ///
     /// ```
     /// let sizes = percid::Buckets::new(2);
@@ -204,15 +208,16 @@ impl Buckets {
         }
     }
 
-    /// Its arguments are in registers, so that nothing is stored for it before.
+    /// Records a value in the slow path. The arguments are in registers, so that nothing is stored
+    /// before the call.
     #[cold]
     #[inline(never)]
     fn tally_slowly(&self, bucket: usize, times: u64, sum: f64) {
         update::slowly(&self.handle, bytes(self.count), Tally { bucket, times, sum });
     }
 
-    /// Stores what each bucket has counted, and returns the sum of all values. Buckets beyond the end
-    /// of `counts` are left out, and what is beyond the last bucket becomes 0.
+    /// Stores the count of each bucket, and returns the sum of all values. Buckets beyond the end
+    /// of `counts` are left out, and elements beyond the last bucket become 0.
     ///
     /// ```
     /// let sizes = percid::Buckets::new(2);
@@ -235,7 +240,7 @@ impl Buckets {
         sum
     }
 
-    /// How many values could not be recorded because there was no memory.
+    /// Returns the number of values that could not be recorded because there was no memory.
     ///
     /// ```
     /// let sizes = percid::Buckets::new(2);
@@ -252,7 +257,7 @@ impl Buckets {
 
 #[cfg(feature = "testing")]
 impl Buckets {
-    /// What the shard of an ID has counted in a bucket.
+    /// Returns the count of a bucket in the shard of an ID.
     pub(crate) fn count_of_id(&self, id: u32, bucket: usize) -> u64 {
         let mut counts = vec![0; self.len()];
         match self.handle.state() {
@@ -264,7 +269,7 @@ impl Buckets {
         }
     }
 
-    /// Does to the shard of an ID what the section does, by loads and stores without any protection.
+    /// Updates the shard of an ID like the section, by loads and stores without any protection.
     pub(crate) fn tally_unprotected(&self, id: u32, bucket: usize, times: u64, sum: f64) {
         let State::Claimed(block, Some(_)) = self.handle.state() else { return };
         let word = |offset: usize| block.at(offset).word_of_id(id);
@@ -282,7 +287,8 @@ impl Buckets {
     }
 }
 
-/// Adds the counts of a shard, and returns its sum. `word` finds its words by their offset.
+/// Adds the counts of a shard, and returns its sum. `word` returns the shard's words by their
+/// offset.
 fn add_shard(counts: &mut [u64], word: impl Fn(usize) -> &'static AtomicI64) -> f64 {
     let (journal, sum) = journal_and_sum(&word);
     for (bucket, count) in counts.iter_mut().enumerate() {
@@ -295,10 +301,10 @@ fn add_shard(counts: &mut [u64], word: impl Fn(usize) -> &'static AtomicI64) -> 
 
 fn journal_and_sum(word: impl Fn(usize) -> &'static AtomicI64) -> (Journal, f64) {
     loop {
-        // Acquire: who sees a journal sees the sum and the counts it stands for.
+        // Acquire: a thread that sees a journal sees the sum and the counts that belong to it.
         let journal = Journal(word(tally::JOURNAL).load(Acquire) as u64);
         let sum = update::float(word(journal.sum()).load(Relaxed));
-        // Who has seen what a later section wrote sees the journal that made it possible.
+        // A thread that has seen a later section's write sees the journal that precedes it.
         fence(Acquire);
         if word(tally::JOURNAL).load(Relaxed) as u64 == journal.0 {
             return (journal, sum);
@@ -306,7 +312,7 @@ fn journal_and_sum(word: impl Fn(usize) -> &'static AtomicI64) -> (Journal, f64)
     }
 }
 
-/// The size of a block for so many buckets.
+/// Returns the size of a block for `count` buckets.
 #[inline(always)]
 const fn bytes(count: u16) -> usize {
     COUNTS + count as usize * WORD
@@ -396,8 +402,8 @@ mod tests {
         assert_eq!(sum, 4.0 * (0..RECORDS).map(|n| n % 3).sum::<usize>() as f64);
     }
 
-    /// Between a journal and its sum two sections commit, and a third has written its sum when it is
-    /// aborted.
+    /// Between a journal and its sum two sections commit, and a third has written its sum when it
+    /// is aborted.
     #[test]
     fn a_sum_that_no_section_has_committed_is_not_reported() {
         use std::cell::Cell;

@@ -1,4 +1,4 @@
-//! What the C interface needs of this crate beyond its public face.
+//! Functions for the C interface beyond the crate's public interface.
 
 use std::fmt;
 use std::mem::offset_of;
@@ -14,57 +14,58 @@ use crate::local::CLOSED;
 pub use crate::local::HeldByCaller;
 use crate::sys::{holder, memory, preserving_errno, race_detector, stderr};
 
-/// Where the words are that critical sections read.
+/// The address of the words that critical sections read.
 pub const FAST_PATH_WORDS: *const () = (&raw const FAST_PATH).cast();
 
-/// Whether the word of an object names memory that is not this copy's: another copy of percid in the
-/// process has made it. Of an object without memory nobody can tell.
+/// Returns `true` if the word of an object names memory that does not belong to this copy of
+/// libpercid: another copy in the process has made it. For an object without memory that is not
+/// known, and the result is `false`.
 pub fn is_foreign(word: usize) -> bool {
     handle::block_of(word).is_some_and(|block| !arena::contains(block))
 }
 
-/// Drops a counter and makes it a new one. `false` if its memory was given back before, through a
-/// copy of its word, and has no new owner yet: then it stays where it is.
+/// Drops a counter and makes it a new one. Returns `false` if its memory was freed before, through
+/// a copy of its word, and has no new owner yet: then the counter is unchanged.
 pub fn destroy_counter(counter: &mut Counter) -> bool {
     counter.give_back()
 }
 
-/// As [`destroy_counter`].
+/// Drops a histogram and makes it a new one, like [`destroy_counter`].
 pub fn destroy_histogram(histogram: &mut Histogram) -> bool {
     histogram.give_back()
 }
 
-/// Writes `percid: message` as one line to standard error. Async-signal-safe as far as formatting
-/// the message is.
+/// Writes `percid: message` as one line to standard error. Async-signal-safe if formatting the
+/// message is.
 pub fn say(message: fmt::Arguments<'_>) {
     preserving_errno(|| stderr::say(message));
 }
 
-/// A number that this process has, and none of its ancestors and children; in another PID namespace
-/// too, where the kernel's numbers begin anew. (Before Linux 4.14 it is the kernel's.)
-/// Async-signal-safe.
+/// Returns a number that identifies this process among its ancestors and children, also in another
+/// PID namespace, where the kernel's numbers begin again. (Before Linux 4.14 it is the kernel's
+/// number.) Async-signal-safe.
 pub fn process() -> u64 {
     holder::process()
 }
 
-/// Maps zeroed memory, which stays mapped. LeakSanitizer takes pointers in it for uses.
+/// Maps zeroed memory, which stays mapped. LeakSanitizer counts pointers in it as uses.
 pub fn map(bytes: usize) -> Option<NonNull<u8>> {
     memory::map(bytes)
 }
 
-/// Whether a race detector watches the process.
+/// Returns `true` if the process runs under a race detector.
 pub fn is_watched() -> bool {
     race_detector::is_present()
 }
 
-/// Announces to race detectors that the lock of a [`Local`](crate::Local)'s value is about to be
-/// released, by a plain store.
+/// Announces to race detectors that the lock of a [`Local`](crate::Local)'s value will be released
+/// next, by a plain store.
 #[inline]
 pub fn announce_release(lock: *const i64) {
     race_detector::release(lock.addr());
 }
 
-/// What the macros of the critical sections name, for those who make C's sections of them.
+/// The constants in the macros of the critical sections, for generating the sections of C programs.
 pub const SECTION_NUMBERS: [(&str, i64); 19] = [
     ("area", offset_of!(FastPath, area) as i64),
     ("table", offset_of!(FastPath, table) as i64),

@@ -1,4 +1,5 @@
-//! Cells: one 64-bit word per ID that is only added to. A counter is one, a histogram is thousands.
+//! Cells: one 64-bit word per ID that is only added to. A counter is one cell, a histogram is
+//! thousands.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -9,12 +10,12 @@ use crate::id::{self, RESTART_LIMIT, Source};
 use crate::shared_slot;
 use crate::sys::preserving_errno;
 
-/// For how many additions of 1 the atomic source keeps its hint; a power of two. The branch is
-/// foreseen wrongly each time, which costs as much as six additions (Golden Cove, all included):
-/// 0.6 % at 1024, 0.15 % at 4096.
+/// Additions after which the atomic source reads its CPU again; a power of two. The branch is
+/// mispredicted each time, which costs as much as six additions in total (Golden Cove): 0.6 % at
+/// 1024, 0.15 % at 4096.
 const ADDITIONS_PER_HINT: usize = 4096;
 
-/// The fast path: adds `n` to this CPU's shard of a word. Returns whether it did.
+/// Adds `n` to this CPU's shard of a word, in the fast path. Returns `true` if it did.
 ///
 /// # Safety
 ///
@@ -22,23 +23,24 @@ const ADDITIONS_PER_HINT: usize = 4096;
 #[inline(always)]
 pub(crate) unsafe fn add_fast(word: usize, n: i64) -> bool {
     if critical::EXIST {
-        // SAFETY: by contract; a handle gets its mark after the source has been prepared.
+        // SAFETY: the caller passes the word of a handle plus an offset; a handle gets its mark
+        // after the source has been prepared.
         unsafe { by_mark!(word, add(n), else false) }
     } else {
-        // SAFETY: by contract.
+        // SAFETY: the caller passes the word of a handle plus an offset.
         unsafe { add_to_copy(word, n) }
     }
 }
 
-/// The fast path of the atomic source: adds `n` to this thread's copy of a word. Returns whether it
-/// did.
+/// Adds `n` to this thread's copy of a word, in the fast path of the atomic source. Returns `true`
+/// if it did.
 ///
-/// Inline where there are no critical sections. Where there are it is the first thing that the slow
-/// path tries: code that was compiled for sections shall not be longer for it.
+/// It is inline if there are no critical sections. Otherwise it is the first step of the slow path:
+/// it must not make code longer that was compiled for sections.
 ///
 /// # Safety
 ///
-/// As [`add_fast`].
+/// The same as for [`add_fast`].
 #[inline(always)]
 unsafe fn add_to_copy(word: usize, n: i64) -> bool {
     let copy = id::atomic::copy();
@@ -46,31 +48,31 @@ unsafe fn add_to_copy(word: usize, n: i64) -> bool {
         return false;
     }
     let shared = word - ATOMIC;
-    // SAFETY: a word of a block by contract, in memory that is open, and stays mapped for the life
-    // of the process.
+    // SAFETY: the caller passes a word of a block. Its memory is open, and stays mapped for the
+    // life of the process.
     let before = unsafe { &*arena::word(shared + copy) }.fetch_add(n, Relaxed);
-    // The count itself is the clock: it costs no store. Words differ in when it strikes, so that
-    // those that are added to in turn do not strike all at once and then not for long. Where it is a
-    // bad clock the hint's age suffers, and nothing else: it stands still for those who add nothing
-    // but large powers of two.
+    // The count itself decides when to read the CPU again: that needs no store. The address is
+    // added, so that words which are updated in turn do not all do so in the same round. If the
+    // count is a bad choice only the hint's age suffers: it is never renewed by additions of large
+    // powers of two alone.
     if (before as usize).wrapping_add(shared).is_multiple_of(ADDITIONS_PER_HINT) {
         id::atomic::renew_copy();
     }
     true
 }
 
-/// The slow path of an addition to the word `offset` bytes into a structure of `bytes` bytes: first
-/// use, no ID, an aborted section.
+/// Adds in the slow path to the word `offset` bytes into a structure of `bytes` bytes: first use,
+/// no ID, an aborted section.
 #[inline(always)]
 pub(crate) fn add_slowly(handle: &Handle, bytes: usize, offset: usize, n: i64) {
-    // SAFETY: the caller's offset is that of a word of its structure.
+    // SAFETY: the caller's offset is the offset of a word of its structure.
     if !critical::EXIST || !unsafe { add_to_copy(handle.word().wrapping_add(offset), n) } {
         settle_and_add(handle, bytes, offset, n);
     }
 }
 
-/// Out of line, so that what is tried first needs no place on the stack: stores that the locked
-/// instruction would have to wait for.
+/// Initialises the handle and adds. Out of line, so that the first try needs no stack: the locked
+/// instruction would have to wait for these stores.
 #[inline(never)]
 fn settle_and_add(handle: &Handle, bytes: usize, offset: usize, n: i64) {
     if let Some(block) = handle.atomic_block() {
@@ -82,7 +84,7 @@ fn settle_and_add(handle: &Handle, bytes: usize, offset: usize, n: i64) {
     });
 }
 
-/// Adds through the source, trying a bounded number of times, then to the shared slot.
+/// Adds through the source with a bounded number of tries, then to the shared slot.
 fn add(cell: Block, source: Option<Source>, n: i64) {
     match source {
         None => add_shared(cell, n),
@@ -101,14 +103,14 @@ fn add(cell: Block, source: Option<Source>, n: i64) {
     }
 }
 
-/// Out of line, so that an unrolled loop does not repeat the sections.
+/// Tries the fast path once. Out of line, so that an unrolled loop does not repeat the sections.
 #[inline(never)]
 fn try_once(word: usize, n: i64) -> bool {
     // SAFETY: a word of a block that was claimed for the source whose mark it has.
     unsafe { add_fast(word, n) }
 }
 
-/// What the atomic source does if the thread has no copy yet.
+/// Adds for the atomic source if the thread has no copy yet.
 fn add_at_hint(cell: Block, n: i64) {
     match id::atomic::open_copy() {
         Some(copy) => _ = cell.copy(copy).fetch_add(n, Relaxed),
@@ -120,23 +122,23 @@ fn add_shared(cell: Block, n: i64) {
     shared_slot::add(cell.shared(), n);
 }
 
-/// The values of all IDs.
+/// Returns the values of all IDs.
 pub(crate) fn by_id(cell: Block, source: Option<Source>) -> impl Iterator<Item = i64> {
     let ids = source.map_or(0, Source::ids_seen);
     (0..ids).map(move |id| cell.word_of_id(id).load(Relaxed))
 }
 
-/// The total of the IDs and the shared slot.
+/// Returns the total of the IDs and the shared slot.
 pub(crate) fn sum(cell: Block, source: Option<Source>) -> i64 {
     shared_slot::sum(cell.shared_if_used(), || of_ids(cell, source))
 }
 
-/// Takes the total and leaves zero, or what is added meanwhile.
+/// Takes the total and leaves zero, or the additions during the call.
 ///
-/// Lock-free: it starts over if another `take`, or an addition without an ID, comes in between.
+/// Lock-free: it starts over if another `take`, or an addition without an ID, happens during it.
 pub(crate) fn take(cell: Block, source: Option<Source>) -> i64 {
     loop {
-        // An empty cell is left alone, so that its shared slot stays untouched.
+        // An empty cell is not changed, so that its shared slot stays untouched.
         if sum(cell, source) == 0 {
             return 0;
         }
@@ -146,7 +148,7 @@ pub(crate) fn take(cell: Block, source: Option<Source>) -> i64 {
     }
 }
 
-/// What was added without an ID, less what was taken.
+/// Returns the sum of the additions without an ID, less everything that was taken.
 pub(crate) fn shared(cell: Block) -> i64 {
     shared_slot::sum(cell.shared_if_used(), || 0)
 }
@@ -167,12 +169,12 @@ mod tests {
         Counter::with_source(Source::Atomic).expect("always available")
     }
 
-    /// Whether adding touches the number of operations that this thread's hint serves for.
+    /// Returns `true` if an addition changes the remaining operations of this thread's hint.
     fn adds_and_renews(counter: &Counter) -> bool {
         // SAFETY: the block is this thread's own.
         unsafe { (*thread::own()).hint_left = 5 };
         counter.add(1);
-        // SAFETY: as above.
+        // SAFETY: the block is this thread's own.
         unsafe { (*thread::own()).hint_left != 5 }
     }
 
@@ -186,7 +188,7 @@ mod tests {
         assert_eq!((counter.sum(), counter.shared()), (1001, 0));
     }
 
-    /// The address of one would be no address at all.
+    /// The address of a copy of it would be invalid.
     #[test]
     fn a_count_in_place_of_an_address_is_counted() {
         counter().add(1);
@@ -216,7 +218,7 @@ mod tests {
         counter.add(1);
         let rounds = 100 * ADDITIONS_PER_HINT;
         let renewed = (0..rounds).filter(|_| adds_and_renews(&counter));
-        // A thread that is moved goes on in another copy, whose count is another.
+        // A thread that is moved continues in another copy, which has a different count.
         assert!((95..=105).contains(&renewed.count()));
         assert_eq!(counter.sum(), rounds as i64 + 1);
     }

@@ -27,30 +27,30 @@ const BYTES: usize = 8;
 /// * **Threads**: every method may be called by any number of threads at once. An increment is
 ///   never lost and never counted twice.
 /// * **Signals**: every method is async-signal-safe, also in a handler that interrupts the same
-///   method, and leaves `errno` alone. None waits for another thread.
-/// * **What a sum may miss**: increments that run at the same time. It contains every increment
-///   that *happens before* it, so after joining threads it is exact.
+///   method, and preserves `errno`. None waits for another thread.
+/// * **A sum may miss** increments that run at the same time. It contains every increment that
+///   *happens before* it, so after joining threads it is exact.
 /// * **Overflow**: values wrap around at 64 bits (at 60 bits for a counter beyond the two million
-///   that have room for copies).
-/// * **Fork**: the child's counter starts with the value the parent had, on memory of its own. In a
-///   child of `vfork` no method may be called: it shares the parent's memory without being its
-///   thread.
+///   for which there is room).
+/// * **Fork**: the child's counter starts with the parent's value, on memory of its own. In a child
+///   of `vfork` no method may be called: it shares the parent's memory without being a thread of
+///   the parent.
 /// * **Memory**: 8 bytes for the handle, and 8 bytes for every ID that used it, page by page.
-///   Another 8 bytes of the shared slot once a thread needed that.
+///   Another 8 bytes of the shared slot once a thread needed it.
 /// * **Cost**: [`add`](Counter::add) 16 to 19 instructions on x86-64, two of them stores, none
-///   locked. With [`Source::Atomic`] 13 instructions, one of them locked and none besides storing;
-///   and a call, where there could be critical sections. [`sum`](Counter::sum) and
-///   [`take`](Counter::take) read one word for every ID ever used, and so does dropping a counter.
-///   Creating one is a constant; it claims its memory at first use, by one atomic addition.
-/// * **Stack**: the first use in a process or on a CPU takes up to 2 KiB, everything after it less.
-///   On an alternate signal stack that comes on top of the kernel's signal frame (3.5 KiB with
-///   AVX-512).
+///   locked. With [`Source::Atomic`] 13 instructions, one of them locked and no other store; and a
+///   call, if the build has critical sections. [`sum`](Counter::sum) and [`take`](Counter::take)
+///   read one word for every ID ever used, and so does dropping a counter. Creating one is a
+///   constant; it claims its memory at first use, by one atomic addition.
+/// * **Stack**: the first use in a process or on a CPU takes up to 2 KiB, every later use less. On
+///   an alternate signal stack the kernel's signal frame (3.5 KiB with AVX-512) is added.
 pub struct Counter {
     handle: Handle,
 }
 
 impl Counter {
-    /// A counter of value 0 that will use the source of the process (see [`init`](crate::init)).
+    /// Creates a counter of value 0 that will use the source of the process (see
+    /// [`init`](crate::init)).
     ///
     /// ```
     /// use percid::Counter;
@@ -62,8 +62,8 @@ impl Counter {
         Counter { handle: Handle::new() }
     }
 
-    /// A counter of value 0 that uses `source`, whatever the process has chosen: for measurements
-    /// and tests. Counters of different sources may be used side by side.
+    /// Creates a counter of value 0 that uses `source`, whatever the process has chosen: for
+    /// measurements and tests. Counters of different sources may be used side by side.
     ///
     /// ```
     /// use percid::{Counter, Source};
@@ -76,7 +76,7 @@ impl Counter {
     ///
     /// # Errors
     ///
-    /// Why the source cannot be used.
+    /// The reason why the source cannot be used.
     pub fn with_source(source: Source) -> Result<Counter, Unavailable> {
         Ok(Counter { handle: Handle::with_source(source, Needs::Sections, BYTES)? })
     }
@@ -110,7 +110,7 @@ impl Counter {
         self.add(1);
     }
 
-    /// The sum over all IDs.
+    /// Returns the sum over all IDs.
     ///
     /// ```
     /// let bytes = percid::Counter::new();
@@ -128,12 +128,12 @@ impl Counter {
         }
     }
 
-    /// The sum over all IDs, which it resets to zero. An increment that runs at the same time is
-    /// either contained in the result or in the value that remains: the results of all calls and
-    /// the last sum add up to what was added.
+    /// Returns the sum over all IDs, and resets it to zero. An increment that runs at the same time
+    /// is contained either in the result or in the value that remains: the results of all calls and
+    /// the last sum add up to the sum of all additions.
     ///
-    /// Lock-free: it starts over if another `take`, or an increment without an ID, comes in
-    /// between.
+    /// Lock-free: it starts over if another `take`, or an increment without an ID, happens during
+    /// it.
     ///
     /// ```
     /// let errors = percid::Counter::new();
@@ -155,7 +155,7 @@ impl Counter {
         }
     }
 
-    /// What each ID has added, by ID, from 0 to the largest ever used. The rest of
+    /// Returns the sum of each ID's additions, by ID, from 0 to the largest ever used. The rest of
     /// [`sum`](Counter::sum) is in [`shared`](Counter::shared).
     ///
     /// ```
@@ -174,7 +174,8 @@ impl Counter {
         claimed.into_iter().flat_map(|(block, source)| cell::by_id(block, source))
     }
 
-    /// What was added without an ID, less what [`take`](Counter::take) has taken.
+    /// Returns the sum of the additions without an ID, less everything that [`take`](Counter::take)
+    /// has taken.
     ///
     /// ```
     /// let requests = percid::Counter::new();
@@ -189,13 +190,13 @@ impl Counter {
         }
     }
 
-    /// Gives the memory back, and is a new counter. `false` if a copy has given it back before.
+    /// Frees the memory and becomes a new counter. Returns `false` if a copy has freed it before.
     pub(crate) fn give_back(&mut self) -> bool {
         // SAFETY: `&mut self` proves that no operation on this counter is running or will run.
         unsafe { self.handle.release(BYTES) }
     }
 
-    /// Everything but the common case: first use, no ID, an aborted section.
+    /// Adds in all cases except the common one: first use, no ID, an aborted section.
     #[cold]
     #[inline(never)]
     fn add_slowly(&self, n: i64) {
@@ -205,7 +206,7 @@ impl Counter {
 
 #[cfg(feature = "testing")]
 impl Counter {
-    /// The word of an ID of this counter's source.
+    /// Returns the word of an ID of this counter's source.
     pub(crate) fn word_of_id(&self, id: u32) -> Option<&std::sync::atomic::AtomicI64> {
         match self.handle.state() {
             State::Claimed(block, Some(_)) => Some(block.word_of_id(id)),

@@ -1,4 +1,4 @@
-//! Counters of floats.
+//! Counters of floating-point numbers.
 
 use std::fmt;
 
@@ -27,10 +27,10 @@ const BYTES: usize = 8;
 ///
 /// # Contract
 ///
-/// As a [`Counter`](crate::Counter)'s, with these differences.
+/// The contract of [`Counter`](crate::Counter) applies, with these differences.
 ///
 /// * **Rounding**: each CPU's sum is rounded as floats are, and so is their total. Sums of integers
-///   are exact up to 2^53. An infinity or NaN that is added stays.
+///   are exact up to 2^53. An infinity or NaN stays in the sum.
 /// * **Cost**: an addition takes as many instructions as a counter's, and a few cycles more; with
 ///   [`Source::Atomic`] a call and a loop of one locked instruction.
 /// * **Without memory** additions are counted by [`unrecorded`](FloatCounter::unrecorded) and nowhere
@@ -46,7 +46,7 @@ struct Add(f64);
 impl Update for Add {
     #[inline(always)]
     unsafe fn by_section(self, word: usize) -> bool {
-        // SAFETY: by contract.
+        // SAFETY: the caller passes the word of a handle whose block consists of one word.
         unsafe { by_mark!(word, add_float(self.0), else false) }
     }
 
@@ -60,7 +60,8 @@ impl Update for Add {
 }
 
 impl FloatCounter {
-    /// A counter of value 0 that will use the source of the process (see [`init`](crate::init)).
+    /// Creates a counter of value 0 that will use the source of the process (see
+    /// [`init`](crate::init)).
     ///
     /// ```
     /// static JOULES: percid::FloatCounter = percid::FloatCounter::new();
@@ -70,7 +71,7 @@ impl FloatCounter {
         FloatCounter { handle: Handle::new() }
     }
 
-    /// A counter of value 0 that uses `source`, whatever the process has chosen.
+    /// Creates a counter of value 0 that uses `source`, whatever the process has chosen.
     ///
     /// ```
     /// use percid::{FloatCounter, Source};
@@ -83,7 +84,7 @@ impl FloatCounter {
     ///
     /// # Errors
     ///
-    /// Why the source cannot be used.
+    /// The reason why the source cannot be used.
     pub fn with_source(source: Source) -> Result<FloatCounter, Unavailable> {
         Ok(FloatCounter { handle: Handle::with_source(source, Needs::Sections, BYTES)? })
     }
@@ -110,7 +111,7 @@ impl FloatCounter {
         update::slowly(&self.handle, BYTES, Add(n));
     }
 
-    /// The sum over all IDs.
+    /// Returns the sum over all IDs.
     ///
     /// ```
     /// let seconds = percid::FloatCounter::new();
@@ -123,7 +124,7 @@ impl FloatCounter {
         shards(block, source).fold(shared, |sum, word| sum + update::float(word.load(Relaxed)))
     }
 
-    /// How many additions were lost because there was no memory.
+    /// Returns the number of additions that were lost because there was no memory.
     ///
     /// ```
     /// let seconds = percid::FloatCounter::new();
@@ -138,7 +139,7 @@ impl FloatCounter {
     }
 }
 
-/// The words of all IDs.
+/// Returns the words of all IDs.
 fn shards(block: Block, source: Option<Source>) -> impl Iterator<Item = &'static AtomicI64> {
     let ids = source.map_or(0, Source::ids_seen);
     (0..ids).map(move |id| block.word_of_id(id))
@@ -146,7 +147,7 @@ fn shards(block: Block, source: Option<Source>) -> impl Iterator<Item = &'static
 
 #[cfg(feature = "testing")]
 impl FloatCounter {
-    /// The word of an ID, which holds the bits of a float.
+    /// Returns the word of an ID, which holds the bits of a float.
     pub(crate) fn word_of_id(&self, id: u32) -> Option<&'static AtomicI64> {
         match self.handle.state() {
             State::Claimed(block, Some(source)) if id < source.ids_seen() => {

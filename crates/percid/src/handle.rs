@@ -1,13 +1,13 @@
-//! The word that every structure holds: where its memory is and which source it uses.
+//! The word of every structure: the address of its memory, and its source.
 //!
 //! A handle is a constant at first and claims its memory at first use, so it may be a `static`. The
 //! word is then the block's address, and its lowest bits mark the source: the fast paths test one
-//! bit each and make the mark part of the displacement of their memory operands. Marks appear after
-//! the source was prepared, so a thread that sees a mark (by an acquiring load) sees what that
-//! source's sections read.
+//! bit each and make the mark part of the displacement of their memory operands. Marks are set
+//! after the source was prepared. So a thread that sees a mark (by an acquiring load) sees the
+//! values that the sections of that source read.
 //!
-//! Under a race detector objects that hand something from thread to thread have their mark where
-//! fast paths do not look (see [`race_detector`]).
+//! Under a race detector, objects that pass something from thread to thread have their mark at a
+//! position that fast paths do not test (see [`race_detector`]).
 
 mod word;
 
@@ -20,7 +20,7 @@ use crate::sys::{preserving_errno, race_detector};
 use word::Word;
 pub(crate) use word::{ATOMIC, State};
 
-/// The memory that a word names, if it does.
+/// Returns the memory that a word names, if any.
 #[cfg(all(
     feature = "capi",
     target_os = "linux",
@@ -40,40 +40,41 @@ pub(crate) struct Handle {
     word: Word,
 }
 
-/// The word that the sections of a source know a block by, for slow paths.
+/// Returns the word that the sections of a source use for a block, for slow paths.
 pub(crate) fn marked(block: Block, source: Source) -> usize {
     State::Claimed(block, Some(source)).encode() as usize
 }
 
-/// What an object needs of its source.
+/// The requirements of an object on its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Needs {
     /// IDs and critical sections.
     Sections,
-    /// Besides, it hands from one thread to another what race detectors must know about.
+    /// In addition, the object passes something from one thread to another that must be announced
+    /// to race detectors.
     Handover,
-    /// Besides, the fence that aborts critical sections, for those who take memory away from IDs.
+    /// In addition, it needs the fence that aborts critical sections, to take memory away from IDs.
     Fence,
 }
 
 impl Needs {
-    /// Whether fast paths must not be taken.
+    /// Returns `true` if fast paths must not be taken.
     fn hides(self) -> bool {
         self != Needs::Sections && race_detector::is_present()
     }
 }
 
 impl Handle {
-    /// A handle that was never used.
+    /// Creates a handle that was never used.
     pub(crate) const fn new() -> Handle {
         Handle { word: Word { value: AtomicU64::new(0) } }
     }
 
-    /// A handle to `bytes` bytes per ID that uses `source`.
+    /// Creates a handle to `bytes` bytes per ID that uses `source`.
     ///
     /// # Errors
     ///
-    /// Why the source cannot be used.
+    /// The reason why the source cannot be used.
     pub(crate) fn with_source(
         source: Source,
         needs: Needs,
@@ -91,40 +92,40 @@ impl Handle {
         })
     }
 
-    /// The word, for a fast path: as much of it as an address has, with the marks that fast paths
-    /// look for.
+    /// Returns the word for a fast path: its lower bits, as many as an address has, with the marks
+    /// that fast paths test.
     #[inline(always)]
     pub(crate) fn word(&self) -> usize {
         self.word.get() as usize
     }
 
-    /// The block, if the object uses the atomic source: the short way of its slow paths, which are
-    /// all it has.
+    /// Returns the block, if the object uses the atomic source: a short cut for slow paths, the
+    /// only paths of such objects.
     #[inline(always)]
     pub(crate) fn atomic_block(&self) -> Option<Block> {
         let word = self.word();
         (word & ATOMIC != 0).then(|| Block(word - ATOMIC))
     }
 
-    /// What the word means now.
+    /// Returns the current state of the object.
     pub(crate) fn state(&self) -> State {
         self.word.state()
     }
 
-    /// Claims memory and settles the source as far as that is possible now: what is returned is
-    /// `Claimed` or `Inline`. To be called with `errno` preserved.
+    /// Claims memory and selects the source, if possible now. Returns `Claimed` or `Inline`. The
+    /// caller must preserve `errno`.
     #[cold]
     pub(crate) fn settle(&self, needs: Needs, bytes: usize) -> State {
         self.word.settle(
             || Block::claim(bytes),
-            // SAFETY: it was claimed with this size, and no other thread has seen it.
+            // SAFETY: the block was claimed with this size, and no other thread has access to it.
             |block| _ = unsafe { block.release(bytes) },
             || choice::get().map(|choice| fitting(choice.source, needs)),
             || needs.hides(),
         )
     }
 
-    /// Takes a step from one state to another, unless another thread was faster.
+    /// Changes the state from `seen` to `next`, unless another thread was faster.
     pub(crate) fn replace(&self, seen: State, next: State) -> bool {
         self.word.replace(seen, next)
     }
@@ -134,7 +135,7 @@ impl Handle {
         self.word.count_inline(n);
     }
 
-    /// Gives the memory back. `false` if a copy of the handle has done so before: C programs can
+    /// Frees the memory. Returns `false` if a copy of the handle has done so before: C programs can
     /// make one.
     ///
     /// # Safety
@@ -144,14 +145,15 @@ impl Handle {
         let seen = self.state();
         *self.word.value.get_mut() = 0;
         match seen {
-            // SAFETY: by contract, and the word that names the block is gone.
+            // SAFETY: the caller guarantees that no operation uses the object and that its size is
+            // `bytes`; the word that names the block is gone.
             State::Claimed(block, _) => unsafe { block.release(bytes) },
             State::Unclaimed | State::Inline(_) => true,
         }
     }
 }
 
-/// The process's source, or the one without IDs where the fence is needed and refused.
+/// Returns the process's source, or the atomic source if the fence is needed and refused.
 fn fitting(source: Source, needs: Needs) -> Source {
     let fenced = needs != Needs::Fence || source == Source::Atomic || fence::prepare().is_ok();
     if fenced { source } else { Source::Atomic }

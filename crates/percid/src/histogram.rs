@@ -9,12 +9,12 @@ use crate::id::{Source, Unavailable};
 
 const WORD: usize = 8;
 
-/// Which buckets there are.
+/// The arrangement of the buckets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Resolution {
     /// log2 of the number of buckets between two powers of two.
     precision: u32,
-    /// How many bits the largest value has.
+    /// Number of bits of the largest value.
     bits: u32,
 }
 
@@ -36,8 +36,8 @@ impl Resolution {
         u64::MAX >> (64 - self.bits)
     }
 
-    /// The bucket of a value: the value shifted right until it has `precision` + 1 bits, below which
-    /// as many groups of buckets lie as it was shifted.
+    /// Returns the bucket of a value. The value is shifted right until it has `precision` + 1 bits;
+    /// the number of shifts is the number of groups of buckets below it.
     #[inline(always)]
     fn bucket(self, value: u64) -> usize {
         let Resolution { precision, bits } = self;
@@ -46,7 +46,7 @@ impl Resolution {
         ((shift as usize) << precision) + (value >> shift) as usize
     }
 
-    /// The smallest and the largest value of a bucket.
+    /// Returns the smallest and the largest value of a bucket.
     fn bounds(self, index: usize) -> (u64, u64) {
         let shift = (index >> self.precision).saturating_sub(1) as u32;
         let low = (index as u64 - (u64::from(shift) << self.precision)) << shift;
@@ -57,10 +57,11 @@ impl Resolution {
 /// A histogram of unsigned 64-bit values that every CPU updates in memory of its own.
 ///
 /// Buckets are log-linear: values below 128 have a bucket each, and from there on 64 buckets lie
-/// between two powers of two. What is reported for a value is the middle of its bucket, at most
-/// [`RELATIVE_ERROR`](Histogram::RELATIVE_ERROR) of the value away from it. A program may choose
-/// otherwise: in a `Histogram<PRECISION, BITS>`, 2^PRECISION buckets lie between two powers of two,
-/// and a value of more than BITS bits counts as the largest of BITS (see [`sized`](Histogram::sized)).
+/// between two powers of two. The value that is reported for a record is the middle of its bucket,
+/// at most [`RELATIVE_ERROR`](Histogram::RELATIVE_ERROR) of the value away from it. A program may
+/// choose another arrangement: in a `Histogram<PRECISION, BITS>`, 2^PRECISION buckets lie between
+/// two powers of two, and a value of more than BITS bits counts as the largest of BITS (see
+/// [`sized`](Histogram::sized)).
 ///
 /// ```
 /// static LATENCY: percid::Histogram = percid::Histogram::new();
@@ -79,26 +80,26 @@ impl Resolution {
 /// * **Threads**: every method may be called by any number of threads at once. A record is never
 ///   lost and never counted twice.
 /// * **Signals**: [`record`](Histogram::record) and [`record_many`](Histogram::record_many) are
-///   async-signal-safe, also in a handler that interrupts them, and leave `errno` alone. The others
-///   allocate the snapshot.
-/// * **What a snapshot may miss**: records that run at the same time. It contains every record that
-///   *happens before* it. It is no picture of one instant: of two records that run at the same time
-///   as the snapshot it may contain the later one only.
+///   async-signal-safe, also in a handler that interrupts them, and preserve `errno`. The other
+///   methods allocate the snapshot.
+/// * **A snapshot may miss** records that run at the same time. It contains every record that
+///   *happens before* it. It does not show one instant: of two records that run at the same time as
+///   the snapshot it may contain only the later one.
 /// * **Fork**: the child's histogram starts with the parent's counts, on memory of its own.
-/// * **Memory**: 8 bytes for the handle; address space for 3776 buckets (29.5 KiB) for every ID, of
-///   which the pages that are touched cost memory: values within a factor of 256 touch one or two. In
-///   general (BITS - PRECISION + 1) x 2^PRECISION buckets of 8 bytes.
+/// * **Memory**: 8 bytes for the handle; address space for 3776 buckets (29.5 KiB) for every ID.
+///   Only the pages that are touched use memory: values within a factor of 256 touch one or two. In
+///   general there are (BITS - PRECISION + 1) x 2^PRECISION buckets of 8 bytes.
 /// * **Cost**: a record is an increment of a [`Counter`](crate::Counter) and 8 instructions more. A
 ///   snapshot reads 3776 words for every ID ever used. Creating one is a constant.
-/// * **Without memory** (there is no address space): values are counted by
+/// * **Without memory** (there is no address space) values are counted by
 ///   [`unrecorded`](Histogram::unrecorded) and nowhere else.
 pub struct Histogram<const PRECISION: u32 = 6, const BITS: u32 = 64> {
     handle: Handle,
 }
 
 impl Histogram {
-    /// How far a reported value can be from the recorded one, as a share of it: half the width of a
-    /// bucket, 1/128.
+    /// The maximum difference between a reported value and the recorded one, as a share of it: half
+    /// the width of a bucket, 1/128.
     ///
     /// ```
     /// use percid::Histogram;
@@ -110,7 +111,8 @@ impl Histogram {
     /// ```
     pub const RELATIVE_ERROR: f64 = 1.0 / (2 << <Histogram>::RESOLUTION.precision) as f64;
 
-    /// An empty histogram that will use the source of the process (see [`init`](crate::init)).
+    /// Creates an empty histogram that will use the source of the process (see
+    /// [`init`](crate::init)).
     ///
     /// ```
     /// static LATENCY: percid::Histogram = percid::Histogram::new();
@@ -120,7 +122,7 @@ impl Histogram {
         Histogram { handle: Handle::new() }
     }
 
-    /// An empty histogram that uses `source`, whatever the process has chosen.
+    /// Creates an empty histogram that uses `source`, whatever the process has chosen.
     ///
     /// ```
     /// use percid::{Histogram, Source};
@@ -133,7 +135,7 @@ impl Histogram {
     ///
     /// # Errors
     ///
-    /// Why the source cannot be used.
+    /// The reason why the source cannot be used.
     pub fn with_source(source: Source) -> Result<Histogram, Unavailable> {
         Ok(Histogram { handle: Handle::with_source(source, Needs::Sections, Self::BYTES)? })
     }
@@ -141,7 +143,8 @@ impl Histogram {
 
 #[cfg(test)]
 impl<const PRECISION: u32, const BITS: u32> Histogram<PRECISION, BITS> {
-    /// As [`with_source`](Histogram::with_source), for every precision and range.
+    /// Creates an empty histogram like [`with_source`](Histogram::with_source), for every precision
+    /// and range.
     #[allow(dead_code, reason = "for tests of Linux with sections")]
     pub(crate) fn sized_with_source(source: Source) -> Result<Self, Unavailable> {
         Ok(Histogram { handle: Handle::with_source(source, Needs::Sections, Self::BYTES)? })
@@ -152,9 +155,9 @@ impl<const PRECISION: u32, const BITS: u32> Histogram<PRECISION, BITS> {
     const RESOLUTION: Resolution = Resolution::new(PRECISION, BITS);
     const BYTES: usize = Self::RESOLUTION.buckets() * WORD;
 
-    /// An empty histogram of a precision and a range of the program's choice, which will use the
-    /// source of the process. Does not compile if PRECISION is above 10 or not below BITS, or BITS
-    /// above 64.
+    /// Creates an empty histogram of a precision and a range of the program's choice, which will
+    /// use the source of the process. Does not compile if PRECISION is above 10 or not below BITS,
+    /// or BITS above 64.
     ///
     /// ```
     /// use percid::Histogram;
@@ -211,7 +214,7 @@ impl<const PRECISION: u32, const BITS: u32> Histogram<PRECISION, BITS> {
         cell::add_slowly(&self.handle, Self::BYTES, offset, times);
     }
 
-    /// What has been recorded so far.
+    /// Returns a snapshot of the records so far.
     ///
     /// ```
     /// let latency: percid::Histogram = [3, 4, 5].into_iter().collect();
@@ -222,8 +225,8 @@ impl<const PRECISION: u32, const BITS: u32> Histogram<PRECISION, BITS> {
         self.read(cell::sum)
     }
 
-    /// What has been recorded so far, into a snapshot that is there already: without an allocation, so
-    /// async-signal-safe, if that was of such a histogram before.
+    /// Stores the records so far in an existing snapshot. It does not allocate, so it is
+    /// async-signal-safe, if the snapshot has the arrangement of this histogram already.
     ///
     /// ```
     /// use percid::histogram::Snapshot;
@@ -237,8 +240,8 @@ impl<const PRECISION: u32, const BITS: u32> Histogram<PRECISION, BITS> {
         self.read_into(snapshot, cell::sum);
     }
 
-    /// What has been recorded so far, which it removes: every record is in exactly one of the
-    /// snapshots taken, or still there.
+    /// Returns a snapshot of the records so far, and removes them: every record is in exactly one
+    /// of the snapshots taken, or still in the histogram.
     ///
     /// ```
     /// let latency: percid::Histogram = [3, 4, 5].into_iter().collect();
@@ -249,7 +252,7 @@ impl<const PRECISION: u32, const BITS: u32> Histogram<PRECISION, BITS> {
         self.read(cell::take)
     }
 
-    /// How many values could not be recorded because there was no memory.
+    /// Returns the number of values that could not be recorded because there was no memory.
     ///
     /// ```
     /// let latency = percid::Histogram::new();
@@ -263,7 +266,7 @@ impl<const PRECISION: u32, const BITS: u32> Histogram<PRECISION, BITS> {
         }
     }
 
-    /// Gives the memory back, and is a new histogram. `false` if a copy has given it back before.
+    /// Frees the memory and becomes a new histogram. Returns `false` if a copy has freed it before.
     pub(crate) fn give_back(&mut self) -> bool {
         // SAFETY: `&mut self` proves that no operation on this histogram is running or will run.
         unsafe { self.handle.release(Self::BYTES) }
@@ -290,7 +293,7 @@ impl<const PRECISION: u32, const BITS: u32> Histogram<PRECISION, BITS> {
 
 #[cfg(feature = "testing")]
 impl Histogram {
-    /// The word of a value's bucket in the shard of an ID.
+    /// Returns the word of a value's bucket in the shard of an ID.
     pub(crate) fn word_of_id(&self, value: u64, id: u32) -> Option<&std::sync::atomic::AtomicI64> {
         match self.handle.state() {
             State::Claimed(block, Some(source)) if id < source.ids_seen() => {
@@ -333,7 +336,7 @@ impl<const PRECISION: u32, const BITS: u32> Drop for Histogram<PRECISION, BITS> 
     }
 }
 
-/// The rank of a quantile among `count` values, from 1.
+/// Returns the rank of a quantile among `count` values, from 1.
 fn rank(q: f64, count: u64) -> u64 {
     let exact = q.clamp(0.0, 1.0) * count as f64;
     // 0.07 * 100 is a little more than 7.
@@ -343,7 +346,7 @@ fn rank(q: f64, count: u64) -> u64 {
     (rank as u64).clamp(1, count.max(1))
 }
 
-/// What a histogram had recorded at some time. It owns its counts, 29.5 KiB (as many bytes as the
+/// The records of a histogram at some time. It owns its counts, 29.5 KiB (as many bytes as the
 /// histogram has for each ID), and has the histogram's precision and range.
 ///
 /// ```
@@ -368,11 +371,11 @@ pub struct Snapshot {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Bucket {
-    /// The smallest value that belongs to it.
+    /// The smallest value in the bucket's range.
     pub low: u64,
-    /// The largest value that belongs to it.
+    /// The largest value in the bucket's range.
     pub high: u64,
-    /// How many values it has.
+    /// Number of values in the bucket.
     pub count: u64,
 }
 
@@ -383,7 +386,7 @@ impl Bucket {
 }
 
 impl Snapshot {
-    /// A snapshot without values, to merge others into.
+    /// Creates a snapshot without values, to merge others into.
     ///
     /// ```
     /// use percid::histogram::Snapshot;
@@ -398,7 +401,7 @@ impl Snapshot {
         Snapshot { resolution, counts: vec![0; resolution.buckets()].into_boxed_slice() }
     }
 
-    /// How many values were recorded.
+    /// Returns the number of recorded values.
     ///
     /// ```
     /// let sizes: percid::Histogram = [1, 2, 3].into_iter().collect();
@@ -408,13 +411,14 @@ impl Snapshot {
         self.counts.iter().fold(0, |sum, count| sum.wrapping_add(*count))
     }
 
-    /// The value that a share `q` of the values does not exceed: 0.5 for the median, 0 for the
-    /// smallest, 1 for the largest (numbers beyond these are taken for them). `None` if there are
-    /// no values.
+    /// Returns the value that a share `q` of the values does not exceed: 0.5 for the median, 0 for
+    /// the smallest, 1 for the largest. Numbers outside this range count as its nearest end.
+    /// Returns `None` if there are no values.
     ///
-    /// Exact up to [`Histogram::RELATIVE_ERROR`] (with another precision 1 / 2^(PRECISION + 1)): it is the middle of the bucket in which the value
-    /// of rank `ceil(q * count)` lies, where a product that is an integer but for its rounding
-    /// counts as one. Not a number counts as 0.
+    /// The result is exact up to [`Histogram::RELATIVE_ERROR`] (with another precision 1 /
+    /// 2^(PRECISION + 1)). It is the middle of the bucket that contains the value of rank `ceil(q *
+    /// count)`. A product that differs from an integer only by rounding counts as that integer. NaN
+    /// counts as 0.
     ///
     /// ```
     /// let latency: percid::Histogram = (1..=100).collect();
@@ -431,10 +435,10 @@ impl Snapshot {
         found.map(|bucket| bucket.middle())
     }
 
-    /// How many values were at most `limit`: those of the buckets that end there or before. Values that
-    /// share a bucket with `limit` are left out unless it is the largest of that bucket; they are less
-    /// than twice [`Histogram::RELATIVE_ERROR`] away from it. [`Buckets`](crate::Buckets) have borders
-    /// of the program's choice.
+    /// Returns the number of values that were at most `limit`: those of the buckets that end there
+    /// or before. Values that share a bucket with `limit` are left out unless `limit` is the
+    /// largest of that bucket; they are less than twice [`Histogram::RELATIVE_ERROR`] away from it.
+    /// [`Buckets`](crate::Buckets) have limits of the program's choice.
     ///
     /// ```
     /// let sizes: percid::Histogram = [1, 2, 3, 4000].into_iter().collect();
@@ -446,7 +450,7 @@ impl Snapshot {
         within.fold(0, |sum, bucket| sum.wrapping_add(bucket.count))
     }
 
-    /// The smallest value, up to [`Histogram::RELATIVE_ERROR`].
+    /// Returns the smallest value, up to [`Histogram::RELATIVE_ERROR`].
     ///
     /// ```
     /// let sizes: percid::Histogram = [7, 3, 9].into_iter().collect();
@@ -456,7 +460,7 @@ impl Snapshot {
         self.quantile(0.0)
     }
 
-    /// The largest value, up to [`Histogram::RELATIVE_ERROR`].
+    /// Returns the largest value, up to [`Histogram::RELATIVE_ERROR`].
     ///
     /// ```
     /// let sizes: percid::Histogram = [7, 3, 9].into_iter().collect();
@@ -466,7 +470,7 @@ impl Snapshot {
         self.quantile(1.0)
     }
 
-    /// The mean value, up to [`Histogram::RELATIVE_ERROR`].
+    /// Returns the mean value, up to [`Histogram::RELATIVE_ERROR`].
     ///
     /// ```
     /// let sizes: percid::Histogram = [2, 4].into_iter().collect();
@@ -478,7 +482,7 @@ impl Snapshot {
         (count > 0).then(|| sum / count as f64)
     }
 
-    /// The buckets that have values, from the smallest.
+    /// Returns the buckets that have values, from the smallest.
     ///
     /// ```
     /// let sizes: percid::Histogram = [2, 2, 4].into_iter().collect();
@@ -494,9 +498,9 @@ impl Snapshot {
         })
     }
 
-    /// Adds the values of another snapshot: of another histogram, process or machine. If that has
-    /// another precision or range, the middle of each of its buckets stands for the values there, so
-    /// that both errors add up.
+    /// Adds the values of another snapshot: of another histogram, process or machine. If its
+    /// precision or range is different, each of its buckets is merged as the middle of that bucket,
+    /// so that both errors add up.
     ///
     /// ```
     /// let (reads, writes): (percid::Histogram, percid::Histogram) =
@@ -525,8 +529,8 @@ impl Extend<Snapshot> for Snapshot {
 }
 
 impl FromIterator<Snapshot> for Snapshot {
-    /// Merges snapshots: of several histograms, processes or machines, with the precision and range of
-    /// the first.
+    /// Merges snapshots of several histograms, processes or machines, with the precision and range
+    /// of the first.
     fn from_iter<I: IntoIterator<Item = Snapshot>>(others: I) -> Snapshot {
         let mut others = others.into_iter();
         let mut all = others.next().unwrap_or_default();
@@ -557,20 +561,20 @@ impl fmt::Debug for Snapshot {
 mod tests {
     use super::*;
 
-    /// Values around every power of two, and the ends of the range.
+    /// Returns values around every power of two, and the ends of the range.
     fn probes() -> impl Iterator<Item = u64> {
         let near =
             |power: u32| (0..4u64).flat_map(move |d| [(1 << power) + d, (1u64 << power) - d]);
         (2..64).flat_map(near).chain([0, 1, u64::MAX, u64::MAX - 1])
     }
 
-    /// Every one that compiles.
+    /// Returns every resolution that compiles.
     fn resolutions() -> impl Iterator<Item = Resolution> {
         let of = |precision| (precision + 1..=64).map(move |bits| Resolution::new(precision, bits));
         (0..=10).flat_map(of)
     }
 
-    /// The default, and the ends.
+    /// Returns the default resolution, and extreme ones.
     fn some_resolutions() -> impl Iterator<Item = Resolution> {
         let some = [(6, 64), (0, 1), (0, 64), (3, 32), (6, 7), (10, 11), (10, 64)];
         some.into_iter().map(|(precision, bits)| Resolution::new(precision, bits))
@@ -723,7 +727,7 @@ mod tests {
             snapshot.counts[snapshot.resolution.bucket(value)] += 1;
         }
         let counts = [0, 4, 5, 199, 200, 201, 202, 203, 4999, 5000, 5055, u64::MAX];
-        // 200 and 201 have a bucket, 202 and 203, and 4992 to 5055.
+        // 200 and 201 share a bucket, so do 202 and 203, and 4992 to 5055.
         let expected = [1, 1, 2, 2, 2, 4, 4, 5, 5, 5, 6, 6];
         assert_eq!(counts.map(|limit| snapshot.count_up_to(limit)), expected);
     }

@@ -1,4 +1,4 @@
-//! What the machine and the kernel offer, for people and reports to look at.
+//! The properties of the machine and the kernel, for users and reports.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ pub use crate::id::aborts::{Aborts, Probe};
 pub use crate::sys::cpuset::CpuSet;
 pub use crate::sys::registration::{Mode, Registration};
 
-/// A snapshot of everything percid's choices depend on.
+/// A snapshot of all properties that percid's choices depend on.
 ///
 /// ```
 /// let machine = percid::machine::read();
@@ -18,7 +18,7 @@ pub use crate::sys::registration::{Mode, Registration};
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Machine {
-    /// The kernel's release, such as `6.18.44`; empty if it does not say.
+    /// The kernel's release, such as `6.18.44`; empty if it does not report one.
     pub kernel_release: String,
     /// The processor's name, from `/proc/cpuinfo`.
     pub cpu_model: Option<String>,
@@ -28,11 +28,11 @@ pub struct Machine {
     pub rseq: Rseq,
     /// The fence.
     pub membarrier: Membarrier,
-    /// The CPUs that may ever exist.
+    /// The CPUs that can ever exist.
     pub possible: CpuSet,
     /// The CPUs the calling thread may run on.
     pub allowed: CpuSet,
-    /// The CPUs the kernel describes, in ascending order; unplugged ones lack their place.
+    /// The CPUs that the kernel describes, in ascending order; unplugged ones lack their place.
     pub cpus: Vec<Cpu>,
 }
 
@@ -45,20 +45,21 @@ pub struct Machine {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Rseq {
-    /// Who registers the threads.
+    /// The way in which threads are registered.
     pub registration: Registration,
-    /// How many bytes are registered for the calling thread; 0 if none.
+    /// Number of bytes registered for the calling thread; 0 if none.
     pub registered_size: u32,
-    /// How the kernel keeps them up to date; `None` if none are registered.
+    /// The way in which the kernel updates them; `None` if none are registered.
     pub mode: Option<Mode>,
     /// The largest size and the largest alignment, in bytes, of an area that percid registers
     /// itself.
     pub max_own_size: u32,
-    /// The size of the fields this kernel fills, in bytes; 0 on kernels that do not say.
+    /// The size of the fields that this kernel fills, in bytes; 0 on kernels that do not report it.
     pub feature_size: u32,
-    /// The alignment this kernel wants of larger areas, in bytes; 0 on kernels that do not say.
+    /// The alignment that this kernel requires of larger areas, in bytes; 0 on kernels that do not
+    /// report it.
     pub align: u32,
-    /// The fields that are live in the registered area, by their names in the kernel's interface.
+    /// The fields that the kernel fills in the registered area, by their names in its interface.
     pub fields: Vec<&'static str>,
 }
 
@@ -74,16 +75,17 @@ pub struct Rseq {
 pub struct Membarrier {
     /// The bit mask of commands the kernel reports; 0 if it has none.
     pub commands: u32,
-    /// The `errno` if the question for the commands was refused: by a sandbox, or by a kernel built
+    /// The `errno` if the query for the commands was refused: by a sandbox, or by a kernel built
     /// without the call.
     pub refused: Option<i32>,
-    /// Whether the private expedited rseq flavour, which aborts critical sections, is among them.
+    /// `true` if the kernel supports the private expedited rseq flavour, which aborts critical
+    /// sections.
     pub rseq: bool,
-    /// Whether it can fence one CPU alone.
+    /// `true` if the kernel can fence a single CPU.
     pub per_cpu: bool,
 }
 
-/// One CPU and whom it shares with.
+/// A CPU and the CPUs that share its caches.
 ///
 /// ```
 /// for cpu in percid::machine::read().cpus {
@@ -93,7 +95,7 @@ pub struct Membarrier {
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Cpu {
-    /// The kernel's number of it.
+    /// The kernel's number of the CPU.
     pub number: u32,
     /// The smallest CPU of its core.
     pub core: Option<u32>,
@@ -101,14 +103,14 @@ pub struct Cpu {
     pub l3: Option<u32>,
     /// The number of its NUMA node.
     pub node: Option<u32>,
-    /// Whether the calling thread may run on it.
+    /// `true` if the calling thread may run on it.
     pub allowed: bool,
 }
 
-/// Takes the snapshot. On systems other than 64-bit Linux it has the number of CPUs that the process
-/// may use, numbered from 0, and no more. Reads some ten small files for every possible CPU; registers the calling
-/// thread for rseq if the C library has not, and the process for the fence (20 ms if it has several
-/// threads); allocates, so it is not async-signal-safe.
+/// Takes the snapshot. On systems other than 64-bit Linux it contains only the number of CPUs that
+/// the process may use, numbered from 0. It reads about ten small files for every possible CPU. It
+/// registers the calling thread for rseq if the C library has not, and the process for the fence
+/// (20 ms if it has several threads). It allocates, so it is not async-signal-safe.
 ///
 /// ```
 /// let machine = percid::machine::read();
@@ -132,13 +134,12 @@ pub fn read() -> Machine {
     }
 }
 
-/// Finds out whether the running kernel aborts critical sections when it must, by trying it for as
-/// long as `limit`.
+/// Tests for the time `limit` whether the running kernel aborts critical sections when it must.
 ///
-/// percid does this by itself where architecture and release leave doubt; here it can be asked for.
-/// A child process (`clone` with `CLONE_VM`, gone at the end) fences or preempts a section of the
-/// calling thread some hundred to some ten thousand times a second. All signals that can be are
-/// blocked for the calling thread meanwhile.
+/// percid does this by itself if architecture and release leave doubt; this function does it on
+/// request. A child process (`clone` with `CLONE_VM`, gone at the end) fences or preempts a section
+/// of the calling thread about a hundred to ten thousand times per second. During that time all
+/// signals that can be blocked are blocked for the calling thread.
 ///
 /// ```
 /// use std::time::Duration;
@@ -152,12 +153,13 @@ pub fn read() -> Machine {
 ///
 /// # Errors
 ///
-/// Why it cannot be tried: no rseq, no fence, or no child process (as under ThreadSanitizer).
+/// The reason why it cannot be tested: no rseq, no fence, or no child process (as under
+/// ThreadSanitizer).
 pub fn probe(limit: Duration) -> Result<Probe, Unavailable> {
     preserving_errno(|| probe::run(limit, false))
 }
 
-/// The CPUs that may ever exist, from sysfs.
+/// Returns the CPUs that can ever exist, from sysfs.
 fn possible() -> Option<CpuSet> {
     let list = file::find_line(c"/sys/devices/system/cpu/possible", |_| true)?;
     CpuSet::parse(&list).filter(|set| !set.is_empty())
@@ -179,7 +181,7 @@ fn read_rseq() -> Rseq {
         ("mm_cid", 28),
     ];
     let usable = rseq::usable_size(registration);
-    // Another thread may have decided.
+    // Another thread may have decided the registration.
     rseq::register_thread();
     let registered_size = rseq::registered_size(registration);
     Rseq {
@@ -201,7 +203,8 @@ fn read_membarrier() -> Membarrier {
     Membarrier { commands, refused: answer.err(), rseq, per_cpu }
 }
 
-/// x86 calls the line `model name`; other architectures have none or their own.
+/// Returns the CPU model. x86 calls the line `model name`; other architectures have none or a
+/// different one.
 fn cpu_model() -> Option<String> {
     let line = file::find_line(c"/proc/cpuinfo", |line| line.starts_with("model name"))?;
     Some(line.split_once(':')?.1.trim().to_owned())
@@ -243,7 +246,7 @@ mod tests {
         let Rseq { registration, registered_size, mode, .. } = machine.rseq;
         let is_registered = registration.succeeded();
         assert_eq!((registered_size >= 32, mode.is_some()), (is_registered, is_registered));
-        // The four fields of the original interface are 20 bytes.
+        // The four fields of the original interface have 20 bytes.
         assert_eq!(machine.rseq.fields.len() >= 4, is_registered);
         let names = ["cpu_id_start", "cpu_id", "rseq_cs", "flags", "node_id", "mm_cid"];
         assert!(names.starts_with(&machine.rseq.fields), "{:?}", machine.rseq.fields);
@@ -251,13 +254,13 @@ mod tests {
         let Membarrier { commands, rseq, per_cpu, .. } = machine.membarrier;
         assert_eq!(rseq, commands >> 7 & 3 == 3, "the command and its registration");
         assert!(rseq || !per_cpu);
-        // Linux 5.10 brought the flavour and the fence of one CPU together.
+        // Linux 5.10 introduced the flavour and the fence of one CPU together.
         assert_eq!(rseq, per_cpu);
     }
 
     #[test]
     fn what_the_kernel_refuses_is_not_offered() {
-        // The answer to a query that is let through without the kernel is: no commands.
+        // A query that is answered without the kernel reports no commands.
         for refused in [Fence::Query, Fence::Register, Fence::OfCpu(0)] {
             let _watching = steps::watch(move |step| match step {
                 Step::Membarrier(Fence::Query) if refused == Fence::Query => Some(Ok(())),

@@ -1,4 +1,4 @@
-//! The active mask: which IDs have something that a remote party must come for.
+//! The active mask: the IDs with work that another thread must visit.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -11,14 +11,14 @@ use crate::sys::{preserving_errno, race_detector};
 /// Words whose members are tested before they are marked: one cache line, for the IDs below 512.
 const FAST: usize = 8;
 
-/// Which IDs have something to flush: a cache that is not empty, a batch that is pending, an epoch
-/// that is pinned.
+/// The IDs that have something to flush: a cache that is not empty, a batch that is pending, an
+/// epoch that is pinned.
 ///
 /// [`mark`](ActiveMask::mark) is for the hot path of every operation: a load and a test while the
 /// bit is set, so the mask's cache line stays shared by all CPUs. [`drain`](ActiveMask::drain)
-/// visits the members only, and misses none. It is the mask of the CPUs that may hold an address
-/// space's translations (Linux 8f898fbbe5ee), made available to programs, with the barrier that was
-/// lost there on the drainer's side; the correctness argument stands in `membership.rs`.
+/// visits only the members, and misses none. It is the mask of the CPUs that may hold an address
+/// space's translations (Linux 8f898fbbe5ee) for programs. The barrier that was lost there is on
+/// the drainer's side here; `membership.rs` contains the correctness argument.
 ///
 /// ```
 /// use percid::ActiveMask;
@@ -40,33 +40,34 @@ const FAST: usize = 8;
 ///
 /// # Contract
 ///
-/// * **Order**: store what the mark announces *before* [`mark`](ActiveMask::mark). Then a drain
-///   that begins after `mark` has returned visits the ID and finds what was stored, unless another
-///   drain has taken the mark, which then finds it.
-/// * **What a drain may miss**: what is published while it runs. The mark is then set for the next
+/// * **Order**: publish what the mark announces *before* [`mark`](ActiveMask::mark). Then a drain
+///   that begins after `mark` has returned visits the ID and finds the published data, unless
+///   another drain has taken the mark, which then finds them.
+/// * **A drain may miss** data that is published while it runs. The mark is then set for the next
 ///   one.
 /// * **Stale marks** are possible and cost a needless visit. No ID is visited that is larger than
-///   all that were ever marked. If the memory for IDs from 512 on is refused, all of them up to the
-///   largest that was marked are visited by every drain.
+///   all that were ever marked. If the memory for IDs from 512 on is refused, every drain visits
+///   all of them up to the largest that was marked.
 /// * **Threads**: every method may be called by any number of threads at once.
-/// * **Signals**: `mark` is async-signal-safe and leaves `errno` alone. So is `drain`, as far as
-///   its visitor is.
-/// * **Fork**: the child's mask is the parent's, but for members that another thread of the parent had
-///   taken out and not visited yet.
+/// * **Signals**: `mark` is async-signal-safe and preserves `errno`. So does `drain` if its visitor
+///   does.
+/// * **Fork**: the child's mask is a copy of the parent's, without the members that another thread
+///   of the parent had taken out and not visited yet.
 /// * **Memory**: 192 bytes; 1 KiB more once an ID of 512 or more is marked.
-/// * **Cost**: `mark` one load and a test if the bit is set, else one locked instruction; IDs from
-///   512 on pay a full barrier each time. So do all where the kernel has no fence (before Linux
-///   5.10, or sandboxed). `drain` one fence, some 10 us, if there is any member; else 9 loads. The
-///   first call that sets a bit registers the process for the fence: 2 us early in `main`, 20 ms
-///   later.
+/// * **Cost**: `mark` one load and a test if the bit is set, otherwise one locked instruction; IDs
+///   from 512 on need a full barrier each time. So do all IDs if the kernel has no fence (before
+///   Linux 5.10, or sandboxed). `drain` one fence, about 10 us, if there is any member; otherwise 9
+///   loads. The first call that sets a bit registers the process for the fence: 2 us early in
+///   `main`, 20 ms later.
 #[repr(C, align(64))]
 pub struct ActiveMask {
     fast: [AtomicU64; FAST],
-    /// The members that were marked behind a full barrier.
+    /// The members that were marked after a full barrier.
     slow: IdSet,
 }
 
-/// What C programs have as numbers: they make masks of static storage, and mark inline.
+/// Offsets and sizes that C programs contain as numbers: they define masks in static storage, and
+/// mark inline.
 #[cfg(all(feature = "capi", target_pointer_width = "64"))]
 const _: () = {
     assert!(size_of::<ActiveMask>() == 192);
@@ -74,7 +75,7 @@ const _: () = {
 };
 
 impl ActiveMask {
-    /// A mask without members.
+    /// Creates a mask without members.
     ///
     /// ```
     /// static ACTIVE: percid::ActiveMask = percid::ActiveMask::new();
@@ -95,7 +96,7 @@ impl ActiveMask {
     ///
     /// # Panics
     ///
-    /// If no kernel can have that many CPUs (8192).
+    /// If `id` is at least 8192, the maximum number of CPUs of any kernel.
     #[inline(always)]
     pub fn mark(&self, id: u32) {
         let word = self.fast.get(id as usize / 64);
@@ -104,7 +105,7 @@ impl ActiveMask {
         }
     }
 
-    /// Whether `id` is a member at this moment.
+    /// Returns `true` if `id` is currently a member.
     ///
     /// ```
     /// let active: percid::ActiveMask = [1, 5].into_iter().collect();
@@ -115,10 +116,10 @@ impl ActiveMask {
         word.is_some_and(|word| word.load(Relaxed) & bit(id) != 0) || self.slow.contains(id)
     }
 
-    /// Takes all members out and visits each; what was published before they were marked is visible
-    /// to the visitor. Returns how many there were.
+    /// Takes all members out and visits each. Everything that was published before they were marked
+    /// is visible to the visitor. Returns the number of members.
     ///
-    /// If the visitor panics, the members that it has not been given stay members.
+    /// If the visitor panics, the members that were not passed to it stay members.
     ///
     /// ```
     /// let active: percid::ActiveMask = [1, 5].into_iter().collect();
@@ -136,14 +137,14 @@ impl ActiveMask {
         visited
     }
 
-    /// Begins a drain that hands out one member after the other: for C, whose functions may end the
-    /// thread, or jump, and must not do it across percid's frames.
+    /// Begins a drain that returns one member after the other: for C functions, which may end the
+    /// thread or jump, and must not do so across percid's frames.
     #[doc(hidden)]
     pub fn draining(&self) -> Draining<'_> {
         Draining { mask: self, fast: membership::take(&self.fast), slow: (0, 0) }
     }
 
-    /// What race detectors know an ID of this mask by.
+    /// Returns the key of an ID of this mask for race detectors.
     fn key(&self, id: u32) -> usize {
         std::ptr::from_ref(self).addr() + id as usize % size_of_val(&self.fast)
     }
@@ -153,7 +154,7 @@ impl ActiveMask {
     fn mark_slowly(&self, id: u32) {
         race_detector::release(self.key(id));
         match self.fast.get(id as usize / 64) {
-            // A detector must be told of every mark: then no mark is fast.
+            // A detector must be notified of every mark: then no mark is fast.
             Some(word) if has_fast_marks() => membership::set(word, bit(id)),
             _ => {
                 assert!((id as usize) < crate::sys::MAX_CPUS, "no CPU can have the ID {id}");
@@ -171,20 +172,21 @@ fn bit(id: u32) -> u64 {
     1 << (id % 64)
 }
 
-/// A drain, member by member. Dropped before its end, it leaves those that it has not handed out.
+/// A drain, member by member. If it is dropped before its end, the members that it has not returned
+/// stay.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Draining<'m> {
     mask: &'m ActiveMask,
-    /// The members that were taken and not handed out yet.
+    /// The members that were taken and not returned yet.
     fast: [u64; FAST],
-    /// The same for the present word of the others, which stay members until then, and the number
-    /// of the next word.
+    /// The same for the current word of the other members, which stay members until then, and the
+    /// number of the next word.
     slow: (u64, usize),
 }
 
 impl Draining<'_> {
-    /// The next member.
+    /// Returns the next member.
     #[doc(hidden)]
     pub fn next(&mut self) -> Option<u32> {
         let id = self.next_fast().or_else(|| self.next_slow())?;
@@ -209,7 +211,7 @@ impl Draining<'_> {
     }
 }
 
-/// Takes the lowest ID out of a word of a set.
+/// Removes the lowest ID from a word of a set, and returns it.
 fn take_lowest(bits: &mut u64, index: usize) -> Option<u32> {
     let id = ids(index, *bits).next();
     *bits &= bits.wrapping_sub(1);
@@ -301,7 +303,7 @@ mod tests {
         assert!(drained(&mask).is_empty());
     }
 
-    /// Whatever word a member lies in, and however many there are.
+    /// Tests members in every word, and any number of them.
     #[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
     #[test]
     #[cfg_attr(miri, ignore = "it asks the kernel")]

@@ -1,13 +1,14 @@
-//! Which memory is percid's own: for those who change the access rights of memory, or watch it.
+//! The memory of percid itself, for code that changes the access rights of memory, or observes
+//! accesses.
 
 use std::ops::Range;
 
 use crate::{arena, id, pool};
 
-/// The first address in a range at which percid keeps what its structures are made of, or the
-/// objects of a pool, and never gives it back: the arena, slabs, and the table of IDs. Its static
-/// variables, and what the values of a [`Local`](crate::Local) own, do not count. Async-signal-safe;
-/// some nanoseconds a slab.
+/// Returns the first address in a range that belongs to percid's permanent memory: the arena,
+/// slabs, and the table of IDs. percid stores its structures, or the objects of a pool, in that
+/// memory and never unmaps it. Its static variables, and memory owned by the values of a
+/// [`Local`](crate::Local), do not count. Async-signal-safe; some nanoseconds per slab.
 ///
 /// ```
 /// use percid::pool::RawPool;

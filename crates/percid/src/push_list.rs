@@ -1,12 +1,12 @@
-//! Lists that only grow: what was pushed is never taken out, and stays where it is.
+//! Lists that only grow: a node that was pushed is never removed or moved.
 
 use crate::sys::atomic::{
     AtomicPtr,
     Ordering::{Acquire, Relaxed, Release},
 };
 
-/// Makes `node`, which no other thread knows, the first of a list. `link` stores what comes after
-/// it, and is called again if another thread has pushed in between.
+/// Makes `node`, to which no other thread has access, the first of a list. `link` stores the next
+/// node, and is called again if another thread has pushed in between.
 pub(crate) fn push<N>(first: &AtomicPtr<N>, node: *mut N, mut link: impl FnMut(*mut N)) {
     let mut next = first.load(Relaxed);
     loop {
@@ -18,8 +18,8 @@ pub(crate) fn push<N>(first: &AtomicPtr<N>, node: *mut N, mut link: impl FnMut(*
     }
 }
 
-/// The node that was pushed last; null if there is none. Acquire: all nodes are seen as they were
-/// pushed, because an exchange passes on what those before it released.
+/// Returns the node that was pushed last; null if there is none. Acquire: all nodes are seen as
+/// they were pushed, because an exchange continues the release sequence of the earlier ones.
 pub(crate) fn first<N>(first: &AtomicPtr<N>) -> *mut N {
     first.load(Acquire)
 }

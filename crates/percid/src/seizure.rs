@@ -1,48 +1,49 @@
-//! Taking a block away from the CPU that works on it, for those who visit the shards of all IDs.
+//! Seizing a shard from the CPU that updates it, for visitors of the shards of all IDs.
 //!
 //! # Protocol
 //!
-//! The first word of a shard says who may touch the rest. A critical section commits to that word
-//! and to nothing else, and only if it finds there what it expects; with [`SEIZED`] in it the word
-//! suits no section. A visitor *seizes* a shard like this:
+//! The first word of a shard determines which thread may touch the rest. A critical section commits
+//! to that word and to nothing else, and only if the word has an expected value; no section expects
+//! a word with [`SEIZED`]. A visitor *seizes* a shard in these steps:
 //!
 //! 1. exchange the word `w` for `w | SEIZED`;
 //! 2. fence all CPUs;
-//! 3. confirm: the shard is the visitor's if the word is still `w | SEIZED`. If it is not, start
-//!    again.
+//! 3. confirm: the shard belongs to the visitor if the word is still `w | SEIZED`. If it is not,
+//!    start again.
 //!
-//! and gives it back by storing a word without [`SEIZED`]. One thread at a time visits a structure
-//! ([`visit_lock`](crate::visit_lock)).
+//! The visitor returns the shard by storing a word without [`SEIZED`]. One thread at a time visits
+//! a structure ([`visit_lock`](crate::visit_lock)).
 //!
 //! # Proof
 //!
-//! A section that read the word before the exchange may commit after it, since it does not know
-//! about it. Then it overwrites the mark. But it commits before the fence returns, or is aborted:
-//! so at the time of the confirmation there is no such section any more, and a section that starts
-//! later finds the mark and leaves. If the mark is still there, no section has committed since the
-//! exchange, no section is in flight that could, and what the shard holds is what the word says.
-//! The fence also makes everything that earlier sections wrote visible to the visitor. Two visitors
-//! at once could confirm each other's mark, so there is one at a time.
+//! A section that read the word before the exchange may commit after it, since it does not detect
+//! the exchange. Then it overwrites the mark. But it commits before the fence returns, or is
+//! aborted. So at the time of the confirmation there is no such section any more, and a section
+//! that starts later finds the mark and exits. If the mark is still there, no section has committed
+//! since the exchange, no section is in flight that could, and the contents of the shard match the
+//! word. The fence also makes everything that earlier sections wrote visible to the visitor. Two
+//! visitors at the same time could confirm each other's mark, so there is one at a time.
 //!
-//! An owner that is no section (a thread that activates a shard, every user of the atomic source)
-//! has put a word of its own there, which suits no section either. A visitor waits for it or passes
-//! it by. Such a word is given back by a plain releasing store; that store cannot hit a visitor's
-//! mark, since visitors exchange only words of shards without an owner.
+//! An owner that is not a section (a thread that activates a shard, every user of the atomic
+//! source) has stored its own word, which no section expects either. A visitor waits for it or
+//! skips the shard. The owner returns the shard by a plain releasing store. That store cannot
+//! overwrite a visitor's mark, since visitors exchange only words of shards without an owner.
 //!
-//! Shards that are owned for long, by closures, would make a visitor start again and again:
-//! [`local`](crate::local) closes them instead.
+//! Closures own shards for a long time, which would make a visitor start again repeatedly:
+//! [`local`](crate::local) closes such shards instead.
 //!
 //! With the atomic source there are no sections: every user exchanges the word, so the exchange
-//! alone is the seizure. `verify/models` explores all of this, and the faults that each step
+//! alone seizes the shard. `verify/models` explores all of this, and the faults that each step
 //! prevents.
 //!
-//! # What the orders are for
+//! # Purpose of the memory orders
 //!
-//! The exchange that seizes acquires, and the store that gives back releases: so every owner sees
-//! what those before it did. Loading the word needs no order, since the exchange comes after it;
-//! nor does the confirmation, since what sections did is visible when the fence returns. Taking a
-//! mark away needs none: the shard was not touched, and by an exchange the word goes on passing on
-//! what its last owner released. `verify/loom` tries every interleaving of the exchanges.
+//! The exchange that seizes acquires, and the store that returns the shard releases: so every owner
+//! sees the changes of the earlier owners. Loading the word needs no order, since the exchange
+//! comes after it. Nor does the confirmation, since the effects of sections are visible when the
+//! fence returns. Removing a mark needs none: the shard was not touched, and the exchange continues
+//! the release sequence of the word's last owner. `verify/loom` tests every interleaving of the
+//! exchanges.
 
 use crate::backoff::Backoff;
 use crate::id::fence;
@@ -52,42 +53,44 @@ use crate::sys::atomic::{
     Ordering::{Acquire, Relaxed, Release},
 };
 
-/// The highest bit: no word that suits a section is negative.
+/// The mark in the highest bit: no word that a section expects is negative.
 pub(crate) const SEIZED: i64 = i64::MIN;
 
-/// What a visitor does about a word.
+/// A visitor's decision about a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// Seize the shard.
     Seize,
-    /// There is nothing to come for.
+    /// Skip the shard: it has nothing for the visitor.
     Pass,
-    /// Another thread owns it; come again.
+    /// Try again later: another thread owns it.
     Wait,
 }
 
-/// A shard that the visitor owns. Gives it back when dropped.
+/// A shard that the visitor owns, and that is returned when the guard is dropped.
 #[derive(Debug)]
 pub(crate) struct Seized<'c> {
     word: &'c AtomicI64,
-    /// What the word will be.
+    /// The word that returns the shard.
     pub(crate) value: i64,
 }
 
 impl Seized<'_> {
-    /// Gives the shard back when `announce` has returned: no other thread works on it before.
+    /// Returns the shard after `announce` has returned: no other thread works on it before.
     pub(crate) fn give_back_after(self, announce: impl FnOnce()) {
         announce();
         drop(self);
     }
 }
 
-/// Tries to own a shard by a word of the caller's, which suits no section and no visitor.
+/// Tries to own a shard by the word `own` of the caller, which no section and no visitor expects.
+/// Returns `true` if it did.
 pub(crate) fn claim(word: &AtomicI64, value: i64, own: i64) -> bool {
     word.compare_exchange(value, own, Acquire, Relaxed).is_ok()
 }
 
-/// A shard that the calling thread owns by a word of its own, and will give back as `value`.
+/// Returns the guard of a shard that the calling thread owns by its own word, and will return as
+/// `value`.
 pub(crate) fn owned(word: &AtomicI64, value: i64) -> Seized<'_> {
     Seized { word, value }
 }
@@ -98,16 +101,16 @@ impl Drop for Seized<'_> {
     }
 }
 
-/// Tries to own a shard without a fence: for the atomic source, in which every user does.
+/// Tries to own a shard without a fence: for the atomic source, whose users all do so.
 pub(crate) fn exchange(word: &AtomicI64, value: i64) -> Option<Seized<'_>> {
     word.compare_exchange(value, value | SEIZED, Acquire, Relaxed).ok()?;
     Some(Seized { word, value })
 }
 
-/// A visit of the shards of up to 64 IDs. Gives everything back when dropped.
+/// A visit of the shards of up to 64 IDs. Returns all shards when dropped.
 ///
-/// It hands out one shard after the other instead of calling a function with each, so that no frame
-/// of percid's is on the stack while a caller's function has what was found: that may end its
+/// It returns one shard after the other instead of calling a function with each. So no frame of
+/// percid is on the stack while a caller's function uses the contents: that function may end its
 /// thread, or jump.
 #[derive(Debug)]
 pub(crate) struct Visit<'c> {
@@ -118,16 +121,16 @@ pub(crate) struct Visit<'c> {
 }
 
 impl<'c> Visit<'c> {
-    /// A visit of the IDs that are the bits of `wanted`. `sections`: whether critical sections work
-    /// on their shards.
+    /// Creates a visit of the IDs that are the bits of `wanted`. `sections` is `true` if critical
+    /// sections work on their shards.
     pub(crate) fn new(wanted: u64, sections: bool) -> Visit<'c> {
         let marked = Marked { words: [None; 64], bits: 0 };
         Visit { wanted, sections, marked, backoff: Backoff::default() }
     }
 
-    /// The next shard, when the one before was given back. Waits for owners if `judge` says so, but
-    /// not forever: a shard that a thread of the parent owned at the time of a fork is passed by,
-    /// and so are all if the kernel refuses the fence.
+    /// Returns the next shard; the one before must have been returned. Waits for owners if `judge`
+    /// decides so, but not forever. It skips a shard that a thread of the parent owned at the time
+    /// of a fork, and all shards if the kernel refuses the fence.
     pub(crate) fn next(
         &mut self,
         word: impl Fn(u32) -> &'c AtomicI64,
@@ -171,10 +174,10 @@ impl<'c> Visit<'c> {
     }
 }
 
-/// Words that bear the visitor's mark and are not confirmed yet. Takes the marks away when dropped.
+/// Words with the visitor's mark that are not confirmed yet. Removes the marks when dropped.
 #[derive(Debug)]
 struct Marked<'c> {
-    /// The words and what they were.
+    /// The words and their values before the mark.
     words: [Option<(&'c AtomicI64, i64)>; 64],
     bits: u64,
 }
@@ -194,7 +197,8 @@ impl<'c> Marked<'c> {
         Some((bit, word, value))
     }
 
-    /// The next shard whose mark has stayed. The others have lost theirs, and will be marked again.
+    /// Returns the next shard whose mark has stayed. The others have lost theirs, and will be
+    /// marked again.
     fn confirm_next(&mut self) -> Option<(u32, Seized<'c>)> {
         while let Some((bit, word, value)) = self.next() {
             if word.load(Relaxed) == value | SEIZED {
@@ -206,7 +210,7 @@ impl<'c> Marked<'c> {
 
     fn take_away(&mut self) {
         while let Some((_, word, value)) = self.next() {
-            // If a section has overwritten the mark there is none to take away.
+            // If a section has overwritten the mark, there is none to remove.
             let _ = word.compare_exchange(value | SEIZED, value, Relaxed, Relaxed);
         }
     }

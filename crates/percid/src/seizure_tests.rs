@@ -1,5 +1,5 @@
-//! Seizure step by step: what has been done when the fence is asked for, and what is done when it is
-//! refused.
+//! Step-by-step tests of seizing: the state at the time of the fence, and the reaction to its
+//! refusal.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -11,7 +11,7 @@ use crate::seizure::*;
 use crate::sys::atomic::{AtomicI64, Ordering::Relaxed};
 use crate::sys::steps::{self, Fence, Step};
 
-/// The words of three shards, which are there forever.
+/// The words of three shards, which exist forever.
 fn words(values: [i64; 3]) -> &'static [AtomicI64; 3] {
     Box::leak(Box::new(values.map(AtomicI64::new)))
 }
@@ -20,7 +20,7 @@ fn values(words: &[AtomicI64; 3]) -> [i64; 3] {
     words.each_ref().map(|word| word.load(Relaxed))
 }
 
-/// Seizes what is positive and waits for what is negative.
+/// Seizes positive words and waits for negative ones.
 fn judge(value: i64) -> Verdict {
     match value {
         1.. => Verdict::Seize,
@@ -43,8 +43,8 @@ fn visit<'c>(
     }
 }
 
-/// Visits all three, with sections; what it owned, and how many fences there were. `at_fence`
-/// is what happens until the fence of that number returns, and what the kernel says.
+/// Visits all three shards, with sections. Returns the shards that it owned, and the number of
+/// fences. `at_fence` runs during the fence of that number, and returns the kernel's result.
 fn visit_all(
     words: &'static [AtomicI64; 3],
     at_fence: impl Fn(usize) -> Result<(), i32> + 'static,
@@ -110,7 +110,7 @@ fn without_the_fence_the_marks_are_taken_away_and_nothing_is_touched() {
     assert_eq!((visited, values(words)), ((vec![], 1), [5, 0, 8]));
 }
 
-/// A shard that is marked and confirmed later than the one where the visitor fails.
+/// A shard that is marked, and confirmed after the one at which the visitor panics.
 #[test]
 fn a_visitor_that_panics_leaves_no_mark() {
     let words = words([5, 6, 7]);
@@ -132,7 +132,7 @@ fn without_sections_there_is_no_fence() {
     assert_eq!(*owned.borrow(), [0, 1]);
 }
 
-/// The owner takes its time: it gives the shard back while the visitor looks for the fiftieth time.
+/// The owner is slow: it returns the shard while the visitor checks it for the fiftieth time.
 #[test]
 fn an_owner_that_takes_its_time_is_waited_for() {
     let words = words([-2, 0, 0]);
@@ -149,7 +149,7 @@ fn an_owner_that_takes_its_time_is_waited_for() {
     assert_eq!(owned, [5]);
 }
 
-/// Far longer than anything here takes, on whatever machine.
+/// Far longer than anything here takes, on any machine.
 const FOREVER: Duration = Duration::from_secs(600);
 
 #[test]
@@ -167,7 +167,7 @@ fn visit_what_is_owned() {
     let word = |bit: u32| &words[bit as usize];
     let mut owned = Vec::new();
     visit(0b111, false, word, judge, |bit, _| {
-        // The owner of the other shard gives it back when it was found taken.
+        // The owner of the other shard returns it after it was found taken.
         words[0].store(5, Relaxed);
         owned.push(bit);
     });

@@ -1,5 +1,5 @@
-//! The words of the shared slot: updated by atomic instructions, by threads without an ID, and by
-//! those that take what the IDs have counted.
+//! The words of the shared slot. Threads without an ID update them by atomic instructions, and so
+//! do threads that take the counts of the IDs.
 
 use crate::sys::atomic::{
     AtomicI64,
@@ -11,32 +11,34 @@ pub(crate) fn add(word: &AtomicI64, n: i64) {
     word.fetch_add(n, Relaxed);
 }
 
-/// The total of a shared word and the words of the IDs. `word` may be missing as long as no thread
-/// ever wrote to it. `of_ids` adds up the words of the IDs.
+/// Returns the total of a shared word and the words of the IDs. `word` may be missing as long as no
+/// thread ever wrote to it. `of_ids` returns the sum of the IDs' words.
 ///
-/// It is never less than what was added before, less what was taken meanwhile: whatever lowered the
-/// shared word is seen in the words of the IDs, since these are read later.
+/// The total is never less than everything that was added before, less everything that was taken in
+/// the meantime. The words of the IDs are read later than the shared word, so they contain whatever
+/// lowered the shared word.
 pub(crate) fn sum(word: Option<&AtomicI64>, of_ids: impl FnOnce() -> i64) -> i64 {
-    // Acquire: who sees it lowered by a take sees at least what that one saw of the IDs.
+    // Acquire: a thread that sees the word lowered by a take sees at least what that take saw of
+    // the IDs.
     let shared = word.map_or(0, |word| word.load(Acquire));
     shared.wrapping_add(of_ids())
 }
 
-/// Takes the total of a shared word and the words of the IDs, without writing to the words of the
-/// IDs, which only their CPUs may do: the shared word is lowered by the total instead, in one
-/// exchange, so that the new total is what was added since. `None`: the shared word was changed
-/// meanwhile; try again.
+/// Takes the total of a shared word and the words of the IDs. It does not write to the words of the
+/// IDs, which only their CPUs may do. Instead it lowers the shared word by the total, in one
+/// exchange, so that the new total is what was added since. Returns `None` if the shared word was
+/// changed during the call: then try again.
 ///
-/// What is taken is exactly what the total falls by, whichever thread took or added in between,
-/// even if the shared word had another value meanwhile and came back to this one. So all that is
-/// ever taken, plus the last total, is all that was ever added.
+/// The total falls by exactly the amount that is taken, whichever thread took or added in between.
+/// That holds even if the shared word had another value in the meantime and returned to this one.
+/// So all amounts ever taken, plus the last total, are the sum of all additions.
 ///
-/// `of_ids` adds up the words of the IDs; it is called after the shared word was read.
+/// `of_ids` returns the sum of the IDs' words; it is called after the shared word was read.
 pub(crate) fn take(word: &AtomicI64, of_ids: impl FnOnce() -> i64) -> Option<i64> {
-    // Acquire: as in `sum`.
+    // Acquire: this thread sees at least what an earlier take saw of the IDs.
     let before = word.load(Acquire);
     let total = before.wrapping_add(of_ids());
     let lowered = before.wrapping_sub(total);
-    // Release: for those who acquire above. Nothing is read afterwards.
+    // Release: pairs with the acquire loads above. Nothing is read afterwards.
     word.compare_exchange(before, lowered, Release, Relaxed).ok().map(|_| total)
 }

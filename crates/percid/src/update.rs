@@ -1,5 +1,5 @@
-//! The slow path of what a section does in one step and atomic instructions do where there is none:
-//! first use, no ID, an aborted section.
+//! The slow path of updates that a section does in one step, and that atomic instructions do
+//! without a section: first use, no ID, an aborted section.
 
 use crate::arena::Block;
 use crate::handle::{self, Handle, Needs, State};
@@ -12,7 +12,7 @@ use crate::sys::preserving_errno;
 
 /// An update of a block.
 pub(crate) trait Update: Copy {
-    /// Runs the section. Returns whether it did the update.
+    /// Runs the section. Returns `true` if it did the update.
     ///
     /// # Safety
     ///
@@ -20,15 +20,15 @@ pub(crate) trait Update: Copy {
     /// a source that has been prepared.
     unsafe fn by_section(self, word: usize) -> bool;
 
-    /// Does it to a shard that several threads may use; `word` finds those of the shard by their
+    /// Updates a shard that several threads may use; `word` returns the words of the shard by their
     /// offset.
     fn atomically(self, word: impl Fn(usize) -> &'static AtomicI64);
 
-    /// What is counted of it where the object has no memory.
+    /// Returns the number that is counted if the object has no memory.
     fn times(self) -> i64;
 }
 
-/// Does an update of an object of `bytes` bytes.
+/// Updates an object of `bytes` bytes.
 pub(crate) fn slowly<U: Update>(handle: &Handle, bytes: usize, update: U) {
     if let Some(block) = handle.atomic_block() {
         return at_hint(block, update);
@@ -39,7 +39,7 @@ pub(crate) fn slowly<U: Update>(handle: &Handle, bytes: usize, update: U) {
     });
 }
 
-/// Through the source, trying a bounded number of times, then in the shared slot.
+/// Updates through the source with a bounded number of tries, then in the shared slot.
 fn by_source(block: Block, source: Option<Source>, update: impl Update) {
     match source {
         None => in_shared(block, update),
@@ -59,7 +59,7 @@ fn by_source(block: Block, source: Option<Source>, update: impl Update) {
     }
 }
 
-/// In the copy that the calling thread's hint leads to.
+/// Updates the copy that the calling thread's hint leads to.
 fn at_hint(block: Block, update: impl Update) {
     match id::atomic::open_copy() {
         Some(copy) => update.atomically(|offset| block.at(offset).copy(copy)),
@@ -74,11 +74,11 @@ fn in_shared(block: Block, update: impl Update) {
 /// Adds to a word that holds the bits of a float.
 pub(crate) fn add_float(word: &AtomicI64, n: f64) {
     let add = |bits: i64| Some(float_bits(float(bits) + n));
-    // It always says what to store.
+    // This cannot fail: `add` always returns a new value.
     let _ = word.fetch_update(Release, Relaxed, add);
 }
 
-/// The float whose bits a word holds.
+/// Returns the float whose bits a word holds.
 pub(crate) fn float(bits: i64) -> f64 {
     f64::from_bits(bits as u64)
 }

@@ -1,4 +1,4 @@
-//! The lock of those who visit the shards of all IDs of a structure: one visitor at a time.
+//! The lock of visitors of the shards of all IDs of a structure: one visitor at a time.
 
 use crate::backoff::Backoff;
 use crate::sys::atomic::{
@@ -15,10 +15,10 @@ pub(crate) struct VisitLock {
 }
 
 impl VisitLock {
-    /// Waits until no other thread holds the lock, and takes it. `None` if the calling thread holds
-    /// it already, further up its stack. A holder that was a thread of the parent, at the time of a
-    /// fork, is not waited for; nor is the calling thread's own visit, if it has forked inside that
-    /// and goes on in the child.
+    /// Waits until no other thread holds the lock, and takes it. Returns `None` if the calling
+    /// thread holds it already, further up its stack. It does not wait for a holder that was a
+    /// thread of the parent, at the time of a fork. Nor does it wait for the calling thread's own
+    /// visit, if the thread has forked inside that and continues in the child.
     pub(crate) fn lock(&self) -> Option<VisitGuard<'_>> {
         let me = holder::me();
         let mut backoff = Backoff::default();
@@ -33,14 +33,15 @@ impl VisitLock {
             };
             backoff.wait();
             if backoff.is_sleeping() && !holder::exists(visitor) {
-                // Relaxed: whoever takes the lock acquires, and what that visitor left is a copy.
+                // Relaxed: the thread that takes the lock acquires, and that visitor's changes are
+                // only in a copy.
                 let _ = self.visitor.compare_exchange(visitor, 0, Relaxed, Relaxed);
             }
         }
     }
 }
 
-/// The lock, held; released when dropped.
+/// A guard of the lock, which is released when the guard is dropped.
 #[derive(Debug)]
 pub(crate) struct VisitGuard<'l> {
     lock: &'l VisitLock,
@@ -50,7 +51,8 @@ pub(crate) struct VisitGuard<'l> {
 impl Drop for VisitGuard<'_> {
     fn drop(&mut self) {
         race_detector::release(std::ptr::from_ref(self.lock).addr());
-        // In a child, which goes on with a visit in which it was forked, it may be another's by now.
+        // In a child that continues with a visit in which it was forked, another thread may hold
+        // the lock by now.
         let _ = self.lock.visitor.compare_exchange(self.own, 0, Release, Relaxed);
     }
 }

@@ -1,4 +1,4 @@
-//! Who is waited for, and who is not.
+//! Tests of the holders that a visitor waits for.
 
 use std::sync::mpsc;
 use std::thread;
@@ -8,7 +8,7 @@ use crate::sys::atomic::{AtomicU64, Ordering::Relaxed};
 use crate::sys::holder;
 use crate::visit_lock::VisitLock;
 
-/// Far longer than anything here takes, on whatever machine.
+/// Far longer than anything here takes, on any machine.
 const FOREVER: Duration = Duration::from_secs(600);
 
 #[test]
@@ -26,7 +26,8 @@ fn visit_after_others() {
     let visit = lock.lock();
     assert!(visit.is_some() && lock.lock().is_none(), "by this thread, further up its stack");
     drop(visit);
-    // As a child finds the visit in which it was forked: that gives only its own lock back.
+    // The child's view of the visit in which it was forked: the end of that visit releases only its
+    // own lock.
     let outer = lock.lock().expect("free again");
     lock.visitor.store(holder::me() ^ 1 << 63, Relaxed);
     let inner = lock.lock().expect("the parent's");
@@ -39,7 +40,7 @@ fn visit_after_others() {
     // A visitor that is a thread of the parent.
     lock.visitor.store(holder::me() ^ 1 << 63, Relaxed);
     assert!(lock.lock().is_some());
-    // One that ended, where the kernel can be asked about threads.
+    // A visitor that has ended, if the kernel can be asked about threads.
     let ended = holder::me() & !0xffff_ffff | 1 << 23;
     if !holder::exists(ended) {
         lock.visitor.store(ended, Relaxed);

@@ -1,21 +1,21 @@
-//! The set of threads that used a region recently, one bit a thread.
+//! The set of threads that used a region recently, one bit per thread.
 
 /// 2^32 divided by the square of the golden ratio (Knuth, "The Art of Computer Programming", volume
-/// 3, section 6.4), rounded to the value that Linux multiplies thread numbers by.
+/// 3, section 6.4), rounded to the value by which Linux multiplies thread numbers.
 const GOLDEN: u32 = 0x61C8_8647;
 
-/// How many bits a set has.
+/// Number of bits in a set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Width {
-    /// As published. Up to 34 threads with consecutive numbers have a bit each; from 129 on every
-    /// bit is set and activity says nothing.
+    /// 64 bits, the published size. Up to 34 threads with consecutive numbers have a bit each; from
+    /// 129 on every bit is set, and activity carries no information.
     Bits64,
-    /// Twice as many: up to 65 threads with consecutive numbers have a bit each.
+    /// 128 bits: up to 65 threads with consecutive numbers have a bit each.
     Bits128,
 }
 
 impl Width {
-    /// The number of bits.
+    /// Returns the number of bits.
     pub fn bits(self) -> u32 {
         match self {
             Width::Bits64 => 64,
@@ -23,20 +23,20 @@ impl Width {
         }
     }
 
-    /// The bit of a thread: the uppermost bits of its number times a constant, modulo 2^32. Two
-    /// threads may share one; then each counts as the other.
+    /// Returns the bit of a thread: the uppermost bits of its number times a constant, modulo 2^32.
+    /// Two threads may share a bit; then each counts as the other.
     pub fn bit(self, thread: u32) -> u32 {
         thread.wrapping_mul(GOLDEN) >> (32 - self.bits().trailing_zeros())
     }
 
-    /// How many of these threads share their bit with one before them.
+    /// Returns the number of these threads that share their bit with an earlier one.
     pub fn collisions(self, threads: &[u32]) -> usize {
         let set = threads.iter().fold(0u128, |set, &thread| set | 1 << self.bit(thread));
         threads.len() - set.count_ones() as usize
     }
 }
 
-/// Who used a region in the window before this one, and in this one.
+/// The threads that used a region in the current window and in the one before.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Activity {
     before: u128,
@@ -49,17 +49,17 @@ impl Activity {
         self.now |= threads;
     }
 
-    /// Begins another window; the one before the last is forgotten.
+    /// Begins a new window and drops the one before the last.
     pub(super) fn end_window(&mut self) {
         *self = Activity { before: self.now, now: 0 };
     }
 
-    /// Whether a thread's bit is set in either window.
+    /// Returns `true` if the bit of `thread` is set in either window.
     pub(super) fn has(self, width: Width, thread: u32) -> bool {
         (self.before | self.now) >> width.bit(thread) & 1 == 1
     }
 
-    /// How many bits are set.
+    /// Returns the number of bits that are set in either window.
     pub(super) fn len(self) -> u32 {
         (self.before | self.now).count_ones()
     }
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn a_bit_is_the_top_of_the_product() {
-        // By hand: 0x61C88647 modulo 64 is 7.
+        // Calculated manually: 0x61C88647 modulo 64 is 7.
         assert_eq!((Width::Bits64.bit(1 << 26), Width::Bits128.bit(1 << 26)), (7, 14));
     }
 

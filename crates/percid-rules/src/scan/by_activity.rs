@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use super::region::Reason;
 use super::visit::{Effects, Pass, Scanned};
 
-/// How urgent it is to scan a region; the order of the pass.
+/// The urgency of scanning a region; the order of the pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
     /// Its scan has begun.
@@ -20,8 +20,8 @@ enum Rank {
     Idle,
 }
 
-/// Visits the regions by rank, and by address where the ranks are equal. One idle region is scanned
-/// at most. The sequence is over when nothing is left to scan.
+/// Visits the regions by rank, and by address if the ranks are equal. At most one idle region is
+/// scanned. The sequence is over when nothing is left to scan.
 pub(super) fn run<E: Effects>(pass: &mut Pass<'_, E>) {
     let mut candidates = candidates(pass);
     candidates.sort_unstable();
@@ -46,7 +46,8 @@ pub(super) fn run<E: Effects>(pass: &mut Pass<'_, E>) {
     }
 }
 
-/// The regions that may be scanned, with their ranks. The others are noted with their reasons.
+/// Returns the regions that may be scanned, with their ranks. Reports the reason for each other
+/// region.
 fn candidates<E: Effects>(pass: &mut Pass<'_, E>) -> Vec<(Rank, usize)> {
     let mut candidates = Vec::new();
     for index in 0..pass.scan.regions.len() {
@@ -69,8 +70,8 @@ fn rank<E: Effects>(pass: &Pass<'_, E>, index: usize) -> Rank {
     }
 }
 
-/// Whether the pass before ended inside the region: in this order the offset says nothing about
-/// other regions.
+/// Returns `true` if the previous pass ended inside the region. In this order the offset carries no
+/// information about other regions.
 fn is_inside<E>(pass: &Pass<'_, E>, index: usize) -> bool {
     let range = &pass.scan.regions[index].range;
     range.start < pass.scan.offset && pass.scan.offset <= range.end

@@ -1,21 +1,20 @@
-//! A pass in the order of the addresses ([`Order::Address`](super::Order::Address)), as Linux makes
-//! it.
+//! A pass in the order of the addresses ([`Order::Address`](super::Order::Address)), as in Linux.
 
 use super::region::Reason;
 use super::visit::{Effects, Pass, Scanned};
 
-/// How a walk along the regions ended.
+/// The end of a walk along the regions.
 enum Walked {
-    /// Inside or behind a region: the next pass goes on there.
+    /// Inside or behind a region: the next pass continues there.
     Stopped(u64),
     /// Behind the last region.
     Through {
-        /// Whether some were left out because the scanning thread does not use them.
+        /// `true` if some regions were skipped because the scanning thread does not use them.
         inactive: bool,
     },
 }
 
-/// Visits the regions from where the pass before ended.
+/// Visits the regions from the address at which the previous pass ended.
 pub(super) fn run<E: Effects>(pass: &mut Pass<'_, E>) {
     let mut walked = pass.walk(false);
     if matches!(walked, Walked::Through { inactive: true }) && pass.rules.force_inactive {
@@ -28,7 +27,7 @@ pub(super) fn run<E: Effects>(pass: &mut Pass<'_, E>) {
 }
 
 impl<E: Effects> Pass<'_, E> {
-    /// Walks from the offset on. A forced walk scans one region whether it is used or not, and
+    /// Walks on from the offset. A forced walk scans one region whether it is used or not, and
     /// stops behind it.
     fn walk(&mut self, forced: bool) -> Walked {
         let mut index = self.scan.first_above(self.scan.offset);
@@ -53,7 +52,7 @@ impl<E: Effects> Pass<'_, E> {
         Walked::Through { inactive }
     }
 
-    /// Whether a region is to be left out, and why; notes it.
+    /// Returns the reason to skip a region, if any, and reports it.
     fn question(&mut self, index: usize, forced: bool) -> Option<Reason> {
         let reason = self.obstacle(index).or_else(|| self.inactivity(index, forced));
         if let Some(reason) = reason {
@@ -65,12 +64,13 @@ impl<E: Effects> Pass<'_, E> {
         reason
     }
 
-    /// Whether the scanning thread has nothing to do with a region, and that matters.
+    /// Returns [`Reason::PidInactive`] if the scanning thread does not use the region and that
+    /// counts.
     fn inactivity(&mut self, index: usize, forced: bool) -> Option<Reason> {
         if !forced && !self.counts_as_user(index) {
             return Some(Reason::PidInactive);
         }
-        // Before the fixes a window ended only for those who get here.
+        // Before the fixes a window ended only for regions that reach this line.
         if !self.rules.window_before_test {
             let sequence = self.scan.sequence;
             if let Some(memory) = &mut self.scan.regions[index].memory {

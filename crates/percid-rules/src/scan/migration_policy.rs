@@ -1,68 +1,71 @@
-//! Whether a page moves to the node that was seen to use it: the two-stage filter, private and
-//! shared memory, and percid's own backoff.
+//! The decision to move a page to the node that uses it: the two-stage filter, private and shared
+//! memory, and percid's own backoff.
 
 use core::fmt;
 
-/// Sequences in which a single look is enough, because nothing is placed well yet (published).
+/// Sequences in which one access suffices, because no page is placed well yet (published).
 const EARLY: i64 = 4;
 
-/// How much more a node must use a region than another one for shared pages to move between them: 4
-/// to 3, percid's own margin.
+/// The ratio by which a node must use a region more than another node for shared pages to move to
+/// it: 4 to 3, percid's own margin.
 const MORE: (u64, u64) = (4, 3);
 
-/// How many accesses in a row from one node it takes to move a page that was moved so often before,
-/// percid's own numbers. A row is looked at closely ([`Decision::look_again`]), so the longest takes
-/// a second or so, and a page that was moved often still follows a user that stays. Two nodes that
-/// are first at a page by chance, one time in two each, soon move it twice, once more in some 500
-/// scans, and then less than once in a hundred thousand.
+/// Consecutive accesses from one node that are needed to move a page, by the number of its earlier
+/// moves; percid's own numbers.
+///
+/// A page is armed again soon during such a streak ([`Decision::look_again`]). So the longest takes
+/// about a second, and a page that was moved often still follows a user that stays. Assume two
+/// nodes, each of which accesses a page first with probability one half. They soon move it twice,
+/// once more in about 500 scans, and then less than once in a hundred thousand.
 const EVIDENCE: [u32; 4] = [2, 2, 8, 20];
 
-/// How many accesses in a row from the page's own node it takes until one move of so many is
-/// forgotten: more than to move it again, or memory that is shared by chance would be forgiven as
-/// fast as it moves.
+/// Consecutive accesses from the page's own node after which one earlier move is forgotten, by the
+/// number of those moves. Each is more than the number needed to move the page again: otherwise the
+/// moves of memory that is shared by chance would be forgotten as fast as they happen.
 const STAYED: [u32; 4] = [LONGEST, 8, 20, LONGEST];
 
-/// And at the least where rows often end with the second access: one of two then says little.
+/// Minimum streak in memory whose streaks often end with the second access: two accesses in a row
+/// carry little information there.
 const DOUBTFUL_EVIDENCE: u32 = 12;
 
-/// From so many moves on, an access from elsewhere says nothing new about the region: its users are
-/// known to change.
+/// Number of moves from which on a remote access carries no new information about the region: its
+/// users are known to change.
 const RESTLESS: u32 = 2;
 
-/// How long a row can be that is remembered.
+/// Length of the longest streak that is recorded.
 const LONGEST: u32 = 31;
 
-/// Thread numbers are remembered modulo 2^14.
+/// Thread numbers are stored modulo 2^14.
 const THREAD_MASK: u32 = (1 << 14) - 1;
-/// Nodes: Linux has 1024 at most.
+/// Node numbers: Linux has at most 1024 nodes.
 const NODE_MASK: u32 = (1 << 10) - 1;
 
-/// What is remembered of a page's users, in one word: 0 is nothing.
+/// The recorded users of a page in one word; 0 if there are none.
 ///
-/// | bits | what |
+/// | bits | contents |
 /// |---|---|
-/// | 0 to 9 | the node of the thread that was seen last |
+/// | 0 to 9 | the node of the last observed thread |
 /// | 10 to 23 | that thread, the lower bits of its number |
-/// | 24 to 28 | how often in a row that node was seen, up to 31 |
-/// | 29 to 30 | how often the page was moved, up to 3; falls again if it stays where it is used |
-/// | 31 | whether any access was seen |
+/// | 24 to 28 | consecutive accesses from that node, up to 31 |
+/// | 29 to 30 | moves of the page, up to 3; decreases if it stays where it is used |
+/// | 31 | set if any access was observed |
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct PageHistory(u32);
 
 impl PageHistory {
     const SEEN: u32 = 1 << 31;
 
-    /// The history that [`PageHistory::word`] wrote.
+    /// Returns the history that [`PageHistory::word`] encoded.
     pub fn from_word(word: u32) -> PageHistory {
         PageHistory(word)
     }
 
-    /// The history as one word, for example for an atomic.
+    /// Returns the history as one word, for example for an atomic.
     pub fn word(self) -> u32 {
         self.0
     }
 
-    /// The node that was seen last.
+    /// Returns the last observed node.
     pub fn node(self) -> Option<u32> {
         (self.0 & PageHistory::SEEN != 0).then_some(self.0 & NODE_MASK)
     }
@@ -83,12 +86,12 @@ impl PageHistory {
         PageHistory(self.0 & !(3 << 29) | moves << 29)
     }
 
-    /// The page was moved to the node that was seen last.
+    /// Records that the page was moved to the last observed node.
     pub fn moved(self) -> PageHistory {
         self.with_moves((self.moves() + 1).min(EVIDENCE.len() as u32 - 1))
     }
 
-    /// It has stayed; from here on it is counted again.
+    /// Records that the page has stayed: forgets one move and restarts the streak at 1.
     fn stayed(self) -> PageHistory {
         match self.moves() {
             0 => self,
@@ -121,60 +124,60 @@ pub struct PageAccess {
     pub node: u32,
 }
 
-/// What else matters.
+/// The circumstances of an access.
 #[derive(Debug, Clone, Copy)]
 pub struct Context {
     /// The node that the page is on.
     pub home: u32,
     /// The sequence of the scan.
     pub sequence: i64,
-    /// How much the accessing node has used the region recently.
+    /// Recent use of the region by the accessing node.
     pub use_there: u64,
-    /// How much the page's node has.
+    /// Recent use of the region by the page's node.
     pub use_here: u64,
-    /// Whether the accessing node has memory of its own.
+    /// `true` if the accessing node has memory of its own.
     pub has_memory: bool,
-    /// Whether pages that were moved need more evidence, and those of doubtful neighbours.
+    /// `true` if more evidence is required of pages that were moved before, and of doubtful ones.
     pub backoff: bool,
-    /// Whether second looks at pages nearby often find another node than the first; see
-    /// [`Decision::confirmed`].
+    /// `true` if second accesses to nearby pages often come from a different node than the first;
+    /// see [`Decision::confirmed`].
     pub doubtful: bool,
 }
 
-/// What follows from an access.
+/// The consequences of an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Decision {
-    /// What is remembered from now on.
+    /// The history to store from now on.
     pub history: PageHistory,
-    /// Whether the page is on the accessing node.
+    /// `true` if the page is on the accessing node.
     pub local: bool,
-    /// Whether the thread is the one that was seen before, or the first.
+    /// `true` if the page was last accessed by the same thread, or by none.
     pub private: bool,
-    /// Whether the page is to move to the accessing node.
+    /// `true` if the page must be moved to the accessing node.
     pub moves: bool,
-    /// Whether the page should be armed again sooner than with the next pass.
+    /// The time at which the page should be armed again.
     pub look_again: LookAgain,
-    /// Whether the access speaks for another use of the region than before: the page moves, or
-    /// would if this went on.
+    /// `true` if the access indicates that the region is used differently than before: the page
+    /// moves, or would move if such accesses continued.
     pub change: bool,
-    /// If this is the second look at a page that was first used from elsewhere: whether it finds the
-    /// same node. In memory that several nodes share by chance it often does not.
+    /// `Some` if the access before was a remote one that began a new streak: `true` if this access
+    /// comes from the same node. It is often `false` in memory that several nodes share by chance.
     pub confirmed: Option<bool>,
 }
 
-/// When a page is to be armed again.
+/// The time at which a page should be armed again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LookAgain {
-    /// With the next pass: what was seen decides.
+    /// In the next pass: the accesses so far suffice for a decision.
     WithPass,
     /// Soon: the next access decides.
     Soon,
-    /// Rather soon, but not at once: several accesses in a row are to decide. Threads that share a
-    /// CPU come in rows too.
+    /// Soon, but not at once: several consecutive accesses must decide. Threads that share a CPU
+    /// also access pages in streaks.
     Later,
 }
 
-/// Decides what follows from an access, by what is remembered of the page.
+/// Decides the consequences of an access, from the history of the page.
 pub fn decide(before: PageHistory, access: PageAccess, at: &Context) -> Decision {
     let history = before.after(access);
     let local = access.node == at.home;
@@ -227,7 +230,7 @@ mod tests {
         PageAccess { thread, node }
     }
 
-    /// Whether the page moves after each of these accesses.
+    /// Returns for each of these accesses `true` if the page moves after it.
     fn moves(accesses: &[PageAccess], at: Context) -> Vec<bool> {
         let mut record = PageHistory::default();
         let decide_next = |&access: &PageAccess| {
@@ -321,7 +324,8 @@ mod tests {
         assert_eq!(needed(stay(moved.moved().moved(), 31), there), Some(8), "once less");
     }
 
-    /// Who is first at a page of two nodes is left to chance: with the backoff it hardly moves.
+    /// The first accessing node of a shared page is random here: with the backoff the page hardly
+    /// moves.
     #[test]
     #[cfg_attr(miri, ignore = "200,000 looks take Miri minutes")]
     fn a_page_that_two_nodes_share_by_chance_hardly_moves() {
@@ -432,7 +436,7 @@ mod tests {
             assert_eq!(decision.change, moves < 2, "{moves} moves");
             record = record.moved();
         }
-        // A user that stays is one nevertheless.
+        // A user that stays indicates a change nevertheless.
         let at_last = (0..20).fold(None, |_, _| {
             let decision = decide(record, by(8, 1), &LATE);
             record = decision.history;

@@ -1,14 +1,14 @@
-//! The NUMA scan: which memory of a process a pass arms, how often passes come, and which pages
-//! move.
+//! The NUMA scan: the memory of a process that a pass arms, the time between passes, and the pages
+//! that move.
 //!
-//! To *arm* a page is to make the next access to it noticed. A thread of the process makes a *pass*
-//! now and then: it walks over the regions of memory and arms a part of them ([`Scan::pass`]). When
-//! all regions were walked a *sequence* is over. What the accesses say adapts the time to the next
-//! pass ([`adapted_period`]) and moves pages ([`migration_policy`]).
+//! To *arm* a page is to mark it so that its next access is observed. From time to time a thread of
+//! the process makes a *pass*: it visits the regions of memory and arms a part of them
+//! ([`Scan::pass`]). When all regions were visited, a *sequence* is over. The observed accesses
+//! adapt the time to the next pass ([`adapted_period`]) and move pages ([`migration_policy`]).
 //!
-//! The order of the questions, the budgets and the state are the published ones (Linux 6.7, commits
-//! 9ae5c00ea2e6 to ef4e0604996f); [`Rules`] chooses among the fixes. The walk is compared, decision
-//! by decision, with recordings of running Linux 6.1, 6.12 and 7.3 (`verify/vm`).
+//! The order of the tests, the budgets and the state are the published ones (Linux 6.7, commits
+//! 9ae5c00ea2e6 to ef4e0604996f); [`Rules`] selects among the fixes. Each decision of the scan is
+//! compared with recordings of running Linux 6.1, 6.12 and 7.3 (`verify/vm`).
 //!
 //! ```
 //! use std::ops::Range;

@@ -1,29 +1,29 @@
-//! How often to scan: the published adaptation of the period to what was seen.
+//! The scan period: its published adaptation to the observed accesses.
 
 use core::time::Duration;
 
 use super::settings::Settings;
 
-/// In tenths: from this share on, memory is where it is used.
+/// The share in tenths from which on memory counts as well placed.
 const ENOUGH: u64 = 7;
 const TENTHS: u64 = 10;
 
-/// What was seen since the period was adapted last, in accesses to armed pages.
+/// Accesses to armed pages since the last adaptation of the period.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AccessCounts {
-    /// By threads on the page's own node.
+    /// Accesses by threads on the page's own node.
     pub local: u64,
-    /// By threads on other nodes.
+    /// Accesses by threads on other nodes.
     pub remote: u64,
-    /// By the thread that was seen there before, or where none was.
+    /// Accesses by the thread that accessed the page before, and first accesses to a page.
     pub private: u64,
-    /// By another thread than the one before.
+    /// Accesses by another thread than the one before.
     pub shared: u64,
     /// Pages that could not be moved.
     pub failed: u64,
 }
 
-/// The period after this one, for regions of `bytes` together. Whole milliseconds.
+/// Returns the next period, for regions of `bytes` in total, in whole milliseconds.
 pub fn adapted_period(
     period: Duration,
     seen: &AccessCounts,
@@ -38,7 +38,7 @@ pub fn adapted_period(
     let local = share(seen.local, seen.remote);
     let private = share(seen.private, seen.shared);
     let slots = |tenths: u64| slot * tenths as u32;
-    // Memory that few share cannot be placed any better, be it local or not: asked first.
+    // Tested first: memory that few threads share cannot be placed any better, local or not.
     let next = if private >= ENOUGH {
         period + slots((private - ENOUGH).max(1))
     } else if local >= ENOUGH {
@@ -57,7 +57,7 @@ fn share(part: u64, rest: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// The period after 1000 ms, for 3 GiB.
+    /// Returns the period that follows 1000 ms, for 3 GiB.
     fn after_a_second(local: u64, remote: u64, private: u64, shared: u64, failed: u64) -> u128 {
         let seen = AccessCounts { local, remote, private, shared, failed };
         adapted_period(Duration::from_secs(1), &seen, &Settings::default(), 3 << 30).as_millis()
@@ -70,7 +70,7 @@ mod tests {
         assert_eq!(after_a_second(5, 0, 5, 0, 1), 2000, "a page that cannot be moved");
     }
 
-    /// The period after 100 s, which no bound comes near.
+    /// Returns the period that follows 100 s, far from every bound.
     fn after_long(local: u64, private: u64) -> u64 {
         let seen =
             AccessCounts { local, remote: 10 - local, private, shared: 10 - private, failed: 0 };
@@ -78,7 +78,7 @@ mod tests {
         adapted_period(Duration::from_secs(100), &seen, &settings, 0).as_secs()
     }
 
-    /// In tenths of the period, from 100 s on.
+    /// The result in tenths of the period, starting from 100 s.
     #[test]
     fn each_tenth_above_or_below_seven_counts_and_one_at_the_least() {
         for (tenths, period) in [(10, 130), (9, 120), (8, 110), (7, 110)] {

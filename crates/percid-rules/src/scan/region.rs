@@ -1,4 +1,4 @@
-//! A region of memory: what decides whether it is scanned, and what the scan remembers of it.
+//! A region of memory: its properties that decide about a scan, and the recorded state.
 
 use core::fmt;
 use core::ops::Range;
@@ -7,14 +7,14 @@ use core::time::Duration;
 use super::activity::Activity;
 use super::settings::Settings;
 
-/// Why a region was not scanned; but [`Reason::IgnorePidInactive`] says why it was.
+/// The reason why a region was skipped; [`Reason::IgnorePidInactive`] is the reason why it was not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reason {
     /// Its pages cannot migrate, or a memory policy places them.
     Unsuitable,
-    /// A file's pages that cannot be written.
+    /// A file's pages that may be read and not written.
     SharedRo,
-    /// It has no access rights, so no access can be seen.
+    /// It has no access rights, so no access can be observed.
     Inaccessible,
     /// It is too new.
     ScanDelay,
@@ -22,12 +22,12 @@ pub enum Reason {
     SeqCompleted,
     /// The scanning thread did not use it recently.
     PidInactive,
-    /// The same, but its scan had begun and is completed.
+    /// The scanning thread did not use it recently, but its scan had begun and is completed.
     IgnorePidInactive,
 }
 
 impl Reason {
-    /// All reasons, in the order in which a pass asks.
+    /// All reasons, in the order of the tests in a pass.
     pub const ALL: [Reason; 7] = [
         Reason::Unsuitable,
         Reason::SharedRo,
@@ -38,7 +38,7 @@ impl Reason {
         Reason::IgnorePidInactive,
     ];
 
-    /// The published name.
+    /// Returns the published name.
     pub fn name(self) -> &'static str {
         match self {
             Reason::Unsuitable => "unsuitable",
@@ -58,24 +58,24 @@ impl fmt::Display for Reason {
     }
 }
 
-/// What decides whether a region is scanned at all.
+/// The properties of a region that decide whether it is scanned at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Traits {
-    /// Whether its pages can migrate.
+    /// `true` if its pages can migrate.
     pub movable: bool,
     /// A memory policy of its own; `None` leaves the choice to the scanning thread's policy.
     pub policy: Option<Policy>,
-    /// Whether a file backs it.
+    /// `true` if a file backs it.
     pub file: bool,
-    /// Whether it may be read.
+    /// `true` if it may be read.
     pub readable: bool,
-    /// Whether it may be written.
+    /// `true` if it may be written.
     pub writable: bool,
-    /// Whether it may be executed.
+    /// `true` if it may be executed.
     pub executable: bool,
 }
 
-/// A memory policy of a region itself.
+/// The memory policy of a region itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Policy {
     /// Pages may follow their users.
@@ -95,7 +95,7 @@ impl Traits {
         executable: false,
     };
 
-    /// Why no scan ever arms such a region, if so.
+    /// Returns the reason why no scan ever arms such a region, if any.
     pub(super) fn obstacle(self, scanner_balances: bool) -> Option<Reason> {
         let balances = self.policy.map_or(scanner_balances, |own| own == Policy::Balancing);
         if !(self.movable && balances) {
@@ -110,7 +110,7 @@ impl Traits {
     }
 }
 
-/// A region as the scan knows it.
+/// A region in the scan.
 #[derive(Debug, Clone)]
 pub(super) struct Tracked {
     pub(super) range: Range<u64>,
@@ -118,12 +118,12 @@ pub(super) struct Tracked {
     pub(super) memory: Option<Memory>,
 }
 
-/// What is remembered of a region from its first visit on.
+/// The state of a region from its first visit on.
 #[derive(Debug, Clone)]
 pub(super) struct Memory {
-    /// Not scanned before this time.
+    /// The time before which it is not scanned.
     pub(super) not_before: Duration,
-    /// When the current window of activity ends.
+    /// The end of the current window of activity.
     window_ends: Duration,
     pub(super) activity: Activity,
     /// The sequence in which it was last scanned completely.
@@ -139,15 +139,15 @@ impl Memory {
             not_before,
             window_ends: not_before + settings.window(),
             activity: Activity::default(),
-            // The sequence before, so that the first scan does not count as done.
+            // The previous sequence, so that the first scan does not count as done.
             completed: sequence - 1,
             first: sequence,
         }
     }
 
-    /// Begins a new window if the current one is over. One step only: a region that was not visited
-    /// for long keeps its users until it is. Windows do not end in the process's first sequence, in
-    /// which there is no scan delay either.
+    /// Begins a new window if the current one is over. It is one step only: a region that was not
+    /// visited for a long time keeps its users until its next visits. Windows do not end in the
+    /// first sequence of the process, which has no scan delay either.
     pub(super) fn end_window(&mut self, now: Duration, sequence: i64, settings: &Settings) {
         if sequence != 0 && now > self.window_ends {
             self.window_ends += settings.window();
@@ -160,7 +160,8 @@ impl Memory {
 mod tests {
     use super::*;
 
-    /// What keeps a region with these rights, in the notation of `/proc/PID/maps`, from a scan.
+    /// Returns the obstacle to a scan of a region with these rights, in the notation of
+    /// `/proc/PID/maps`.
     fn obstacle(rights: &str, file: bool) -> Option<Reason> {
         let has = |right| rights.contains(right);
         let (readable, writable, executable) = (has('r'), has('w'), has('x'));
@@ -173,7 +174,7 @@ mod tests {
         let (settings, at) = (Settings::default(), Duration::from_secs);
         let mut memory = Memory::new(at(0), 1, &settings);
         memory.activity.add(1);
-        // They end behind 5 s, 9 s and 13 s.
+        // The windows end after 5 s, 9 s and 13 s.
         for (second, users) in [(5, 1), (6, 1), (7, 1), (9, 1), (10, 0)] {
             memory.end_window(at(second), 1, &settings);
             assert_eq!(memory.activity.len(), users, "{second} s");

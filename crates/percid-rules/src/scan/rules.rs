@@ -1,26 +1,26 @@
-//! Which of the published fixes a walk has.
+//! Selection of the published fixes for a scan.
 
 use super::activity::Width;
 
-/// In which order a pass visits the regions.
+/// The order in which a pass visits the regions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// By address, from where the last pass ended, as Linux does.
+    /// Ascending addresses, from the end of the last pass on, as in Linux.
     Address,
-    /// An idea from the discussion of the published series, in no kernel: first what the scanning
-    /// thread uses, then what several threads use, then what any thread uses, then one region
-    /// without users.
+    /// An idea from the discussion of the published series, in no kernel: first the regions that
+    /// the scanning thread uses, then those that several threads use, then those that any thread
+    /// uses, then one region without users.
     Activity,
 }
 
-/// The rules of a walk, each of which can be chosen by itself.
+/// The rules of a scan, each of which can be selected independently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rules {
     /// The size of the sets of active threads.
     pub width: Width,
-    /// What is remembered of a region counts (Linux 6.4): a new one waits, and threads that do not
-    /// use it leave it out. Without this every pass scans every region, and of the other fixes only
-    /// the order counts.
+    /// The recorded state of a region counts (Linux 6.4): a new region waits, and threads that do
+    /// not use it skip it. Without this rule every pass scans every region, and of the other rules
+    /// only the order has an effect.
     pub track_regions: bool,
     /// Windows of activity end also for regions that the scanning thread does not use.
     pub window_before_test: bool,
@@ -28,20 +28,20 @@ pub struct Rules {
     pub once_per_sequence: bool,
     /// A region whose scan has begun is completed by any thread.
     pub complete_partial: bool,
-    /// If regions were left out because the scanning thread does not use them, one of them is
+    /// If regions were skipped because the scanning thread does not use them, one of them is
     /// scanned nevertheless.
     pub force_inactive: bool,
-    /// Activity does not count in the region's own first two sequences, instead of the process's.
+    /// Activity does not count in the first two sequences of the region, instead of the process.
     pub own_first_sequences: bool,
-    /// A region that was left out for more sequences than there are threads is scanned.
+    /// A region that was skipped for more sequences than there are threads is scanned.
     pub rescue_starving: bool,
     /// The order of the visits.
     pub order: Order,
 }
 
 impl Rules {
-    /// Linux 6.4 to 6.6, before the published series: what the scanning thread does not use may never be
-    /// scanned.
+    /// Linux 6.4 to 6.6, before the published series: a region that the scanning thread does not
+    /// use may never be scanned.
     pub const BASE: Rules = Rules {
         width: Width::Bits64,
         track_regions: true,

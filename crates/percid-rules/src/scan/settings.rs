@@ -7,41 +7,42 @@ use super::tiers::Tiers;
 
 const MIB: u64 = 1 << 20;
 
-/// Memory that a pass may look at, in multiples of what it may arm.
+/// Memory that a pass may inspect, in multiples of the memory that it may arm.
 const LOOK: u64 = 8;
-/// Sums of times and their multiples stay far below what the type holds.
+/// The longest time: sums and multiples of times stay far below the maximum of the type.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
-/// A window of activity, in multiples of the scan delay.
+/// The length of an activity window, in multiples of the scan delay.
 const WINDOW: u32 = 4;
 
-/// The constants, all of which may be changed. The first five and their values are the published
-/// ones.
+/// The constants of the scan, all of which may be changed. The first five and their values are the
+/// published ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    /// A new region is left alone for this long; 1 s.
+    /// Time before a new region is scanned; 1 s.
     pub scan_delay: Duration,
-    /// What a pass may arm, in bytes; 256 MiB. It may look at eight times as much.
+    /// Memory that a pass may arm, in bytes; 256 MiB. It may inspect eight times as much.
     pub scan_size: u64,
-    /// The fastest that all regions together are scanned once; 1 s.
+    /// The shortest time in which all regions together are scanned once; 1 s.
     pub period_min: Duration,
-    /// The slowest; 60 s.
+    /// The longest such time; 60 s.
     pub period_max: Duration,
-    /// What may be armed a second, in bytes; 2560 MiB.
+    /// Memory that may be armed per second, in bytes; 2560 MiB.
     pub max_rate: u64,
-    /// What one system call may move at most, in bytes: as long as it takes, threads of the program
-    /// may have to wait for a page fault or a mapping of their own. 8 MiB, percid's own value.
+    /// Memory that one system call may move at most, in bytes; 8 MiB, percid's own value. During
+    /// the call, threads of the program may have to wait for a page fault or a mapping of their
+    /// own.
     pub batch: u64,
-    /// For how long one system call may move pages, about, or for four times what it takes in any
-    /// case: as many are moved at once as the times before suggest, and 64 KiB at the least. 10 ms,
-    /// percid's own value.
+    /// Approximate time for which one system call may move pages; 10 ms, percid's own value. The
+    /// previous calls determine the number of pages, at least 64 KiB; a call may always take four
+    /// times its fixed cost.
     pub batch_time: Duration,
-    /// What may be moved a second, in bytes; as much as may be armed, percid's own value.
+    /// Memory that may be moved per second, in bytes; as much as may be armed, percid's own value.
     pub bandwidth: u64,
-    /// Pages that were moved before need longer evidence to be moved again. percid's own addition:
-    /// without it, memory that two nodes share by chance keeps moving.
+    /// `true` if pages that were moved before need more evidence to be moved again. This is
+    /// percid's own addition: without it, memory that two nodes share by chance keeps moving.
     pub backoff: bool,
-    /// Whether unused memory is demoted to nodes without CPUs, and what is used there promoted, with
-    /// these constants; `None`: neither, as published while nobody asks for it.
+    /// The constants with which unused memory is demoted to nodes without CPUs, and used memory is
+    /// promoted from there. With `None` neither happens; this is the published default.
     pub tiers: Option<Tiers>,
 }
 
@@ -66,13 +67,13 @@ impl Default for Settings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BadSetting {
-    /// A size or rate, by its name, is zero.
+    /// The size or rate with this name is zero.
     Zero(&'static str),
-    /// A time, by its name, is longer than a year.
+    /// The time with this name is longer than a year.
     TooLong(&'static str),
     /// The shortest period is longer than the longest one.
     Periods,
-    /// The scan size is so large that what a pass may look at, eight times as much, has no number.
+    /// The scan size is so large that eight times as much, which a pass may inspect, overflows.
     ScanSize,
 }
 
@@ -94,11 +95,11 @@ fn largest_scan() -> u64 {
 }
 
 impl Settings {
-    /// Checks that the walk can work with these settings.
+    /// Checks that the scan can use these settings.
     ///
     /// # Errors
     ///
-    /// The first setting that it cannot work with.
+    /// The first setting that it cannot use.
     pub fn check(&self) -> Result<(), BadSetting> {
         let sizes = [
             ("scan_size", self.scan_size),
@@ -130,18 +131,19 @@ impl Settings {
         Ok(())
     }
 
-    /// What a pass may look at, in bytes.
+    /// Returns the memory that a pass may inspect, in bytes.
     pub(super) fn look_size(&self) -> u64 {
         self.scan_size * LOOK
     }
 
-    /// How long a thread counts as user of a region at the least; at most twice as long.
+    /// Returns the minimum time for which a thread counts as a user of a region; the maximum is
+    /// twice as long.
     pub(super) fn window(&self) -> Duration {
         self.scan_delay * WINDOW
     }
 
-    /// The shortest and the longest period between two passes over `bytes` of memory, in whole
-    /// milliseconds as in Linux.
+    /// Returns the shortest and the longest period between two passes over `bytes` of memory, in
+    /// whole milliseconds as in Linux.
     pub fn periods(&self, bytes: u64) -> (Duration, Duration) {
         let passes = bytes.div_ceil(self.scan_size).clamp(1, u64::from(u32::MAX)) as u32;
         let whole = |time: Duration| Duration::from_millis(time.as_millis() as u64);
@@ -176,7 +178,7 @@ mod tests {
             let settings = Settings { max_rate: max_rate * MIB, ..settings };
             assert_eq!(settings.periods(1 << 40).0.as_millis(), shortest, "{max_rate} MiB/s");
         }
-        // More passes than the type counts, of which each has a ten-thousandth of a millisecond.
+        // More passes than the type counts, each with a ten-thousandth of a millisecond.
         let bytewise = Settings { scan_size: 1, max_rate: 1 << 40, ..settings };
         assert_eq!(bytewise.periods(u64::MAX), (Duration::ZERO, Duration::ZERO));
     }
@@ -239,7 +241,7 @@ mod tests {
         assert_eq!(huge.check(), Err(BadSetting::ScanSize));
         let swapped = Settings { period_max: Duration::ZERO, ..good };
         assert_eq!(swapped.check(), Err(BadSetting::Periods));
-        // Of several the first.
+        // The first of several bad settings is reported.
         let both = Settings { scan_size: 0, bandwidth: 0, ..good };
         assert_eq!(both.check(), Err(BadSetting::Zero("scan_size")));
         let both = Settings { scan_delay: endless, batch_time: endless, ..good };

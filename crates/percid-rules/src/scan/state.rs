@@ -1,4 +1,4 @@
-//! What a scan remembers: the regions of a process, and how far it has come.
+//! The state of a scan: the regions of a process and the progress through them.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -7,23 +7,24 @@ use core::time::Duration;
 use super::region::{Memory, Tracked, Traits};
 use super::settings::Settings;
 
-/// The scan of a process: its regions and what is remembered of them.
+/// The scan of a process: its regions and their recorded state.
 #[derive(Debug, Clone, Default)]
 pub struct Scan {
-    /// By ascending address.
+    /// The regions, sorted by ascending address.
     pub(super) regions: Vec<Tracked>,
     pub(super) sequence: i64,
-    /// Where the next pass begins.
+    /// The address at which the next pass begins.
     pub(super) offset: u64,
 }
 
 impl Scan {
-    /// A scan that has no regions.
+    /// Creates a scan without regions.
     pub fn new() -> Scan {
         Scan::default()
     }
 
-    /// Adds a region. Returns whether it did: it does not overlap another one and is not empty.
+    /// Adds a region. Returns `true` if it did: the region is not empty and does not overlap
+    /// another one.
     pub fn add(&mut self, range: Range<u64>, traits: Traits) -> bool {
         let place = self.first_above(range.start);
         let free = self.regions.get(place).is_none_or(|next| range.end <= next.range.start);
@@ -34,8 +35,9 @@ impl Scan {
         true
     }
 
-    /// Counts a region as first visited at `now`, which is measured as for a pass, unless it was: its
-    /// scan delay begins. Otherwise that happens in the first pass that comes to it.
+    /// Counts a region as first visited at `now`, unless it was visited before: its scan delay
+    /// begins. The time is measured as for a pass. Without this call the first pass that reaches
+    /// the region does so.
     pub fn visit(&mut self, start: u64, now: Duration, settings: &Settings) {
         let sequence = self.sequence;
         if let Some(region) = self.at(start) {
@@ -43,21 +45,21 @@ impl Scan {
         }
     }
 
-    /// How many sequences have begun since a region was first visited.
+    /// Returns the number of sequences that have begun since a region was first visited.
     pub fn sequences_of(&self, start: u64) -> i64 {
         let place = self.regions.binary_search_by_key(&start, |region| region.range.start);
         let memory = place.ok().and_then(|place| self.regions[place].memory.as_ref());
         memory.map_or(0, |memory| self.sequence - memory.first)
     }
 
-    /// Forgets the region that starts at `start`. Returns whether there was one.
+    /// Removes the region that starts at `start`. Returns `true` if there was one.
     pub fn remove(&mut self, start: u64) -> bool {
         let found = self.regions.iter().position(|region| region.range.start == start);
         found.map(|place| self.regions.remove(place)).is_some()
     }
 
-    /// Replaces all regions. Those that start where one started before keep what is remembered of
-    /// it. Regions that [`Scan::add`] would refuse are left out.
+    /// Replaces all regions. A region that starts at the same address as an old one keeps its
+    /// state. Regions that [`Scan::add`] would refuse are left out.
     pub fn remap(&mut self, regions: impl IntoIterator<Item = (Range<u64>, Traits)>) {
         let before = core::mem::take(&mut self.regions);
         for (range, traits) in regions {
@@ -70,40 +72,40 @@ impl Scan {
         }
     }
 
-    /// The traits of a region have changed.
+    /// Changes the traits of a region.
     pub fn set_traits(&mut self, start: u64, traits: Traits) {
         if let Some(region) = self.at(start) {
             region.traits = traits;
         }
     }
 
-    /// Threads, by their bits (see [`Width::bit`](super::Width::bit)), were seen to use a region.
-    /// Before the first pass over it that is not remembered.
+    /// Records that threads, given by their bits (see [`Width::bit`](super::Width::bit)), used a
+    /// region. Has no effect before the first pass over the region.
     pub fn used_by(&mut self, start: u64, threads: u128) {
         if let Some(memory) = self.at(start).and_then(|region| region.memory.as_mut()) {
             memory.activity.add(threads);
         }
     }
 
-    /// How many distinct bits the users of a region have, in this window of activity and the one
-    /// before.
+    /// Returns the number of distinct bits of a region's users, in this window of activity and the
+    /// one before.
     pub fn users(&self, start: u64) -> u32 {
         let region = self.regions.iter().find(|region| region.range.start == start);
         region.and_then(|region| region.memory.as_ref()).map_or(0, |known| known.activity.len())
     }
 
-    /// How often all regions have been walked.
+    /// Returns the number of times that all regions have been visited.
     pub fn sequence(&self) -> i64 {
         self.sequence
     }
 
-    /// Counts the sequences from 0 again, as Linux does when the only thread of a process creates
-    /// another one. All else is remembered.
+    /// Restarts the sequence count at 0, as Linux does when the only thread of a process creates
+    /// another one. All other state is kept.
     pub fn restart_sequences(&mut self) {
         self.sequence = 0;
     }
 
-    /// The memory of all regions, in bytes.
+    /// Returns the size of all regions in bytes.
     pub fn bytes(&self) -> u64 {
         self.regions.iter().map(|region| region.range.end - region.range.start).sum()
     }
@@ -113,7 +115,7 @@ impl Scan {
         self.regions.get_mut(place)
     }
 
-    /// The index of the first region that ends above an address.
+    /// Returns the index of the first region that ends above an address.
     pub(super) fn first_above(&self, address: u64) -> usize {
         self.regions.partition_point(|region| region.range.end <= address)
     }

@@ -1,22 +1,23 @@
-//! Memory of two speeds: which pages go to the slow nodes, and which return.
+//! Memory of two speeds: the pages that move to the slow nodes, and those that return.
 //!
 //! A *slow node* has memory and no CPUs: memory behind CXL, or persistent memory. To *demote* a
 //! page is to move it there because nothing used it; to *promote* it is to move it to the node of
-//! the thread that uses it. What is below is published, but for the parts that are marked as
-//! percid's own:
+//! the thread that uses it. The following rules are published, except for the parts that are marked
+//! as percid's own:
 //!
-//! * **Hot or not** (Linux 6.1, commit 33024536bafd): the time from arming a page to its next access
-//!   says how often the page is used. It is promoted if that time is shorter than a threshold.
-//! * **How much** (commit c6833e10008f): what would be promoted beyond a rate stays where it is. It
-//!   is judged again when it was armed again.
-//! * **The threshold** (commit c959924b0dc5) follows the workload: every now and then it is changed
+//! * **Hot pages** (Linux 6.1, commit 33024536bafd): the time from arming a page to its next access
+//!   indicates how often the page is used. The page is promoted if that time is shorter than a
+//!   threshold.
+//! * **The rate** (commit c6833e10008f): pages beyond a promotion rate stay on their node. Each is
+//!   judged again after it was armed again.
+//! * **The threshold** (commit c959924b0dc5) follows the workload: from time to time it is changed
 //!   by a step, so that about as much memory is hot as may be promoted.
-//! * **Cold or not** is percid's own: Linux demotes when a node has too little free memory, which a
-//!   program does not know about its machine. So pages are demoted that were armed for long and not
-//!   used.
+//! * **Cold pages** are percid's own rule: Linux demotes when a node has too little free memory,
+//!   which a program does not know about its machine. So pages are demoted that were armed for a
+//!   long time and not used.
 //!
-//! Left out of what is published: where a fast node has plenty of free memory, Linux promotes what
-//! is used at all.
+//! One published rule is left out: if a fast node has plenty of free memory, Linux promotes every
+//! page that is used at all.
 //!
 //! ```
 //! use std::time::Duration;
@@ -34,26 +35,25 @@ use core::time::Duration;
 
 const MIB: u64 = 1 << 20;
 
-/// The threshold changes by one part of so many of its greatest value, which is twice the setting
-/// (published).
+/// Number of steps in the greatest value of the threshold, which is twice the setting (published).
 const STEPS: u32 = 16;
-/// It changes where the memory that was hot differs from what may be promoted by more than one part
-/// of so many (published).
+/// The inverse of the tolerance: the threshold changes if hot memory and promotable memory differ
+/// by more than one tenth (published).
 const TOLERANCE: u128 = 10;
 
 /// The constants of memory tiers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tiers {
-    /// Memory that was armed for so long and not used is cold; 120 s, the shortest time after which
-    /// memory is called cold in "Software-Defined Far Memory in Warehouse-Scale Computers"
-    /// (Lagar-Cavilla and others, ASPLOS 2019). With a year, which is the longest, nothing is
-    /// demoted.
+    /// Memory that was armed for this time and not used is cold; 120 s. That is the shortest time
+    /// after which "Software-Defined Far Memory in Warehouse-Scale Computers" (Lagar-Cavilla and
+    /// others, ASPLOS 2019) calls memory cold. With a year, the longest time, nothing is demoted.
     pub cold_after: Duration,
-    /// A page that is used sooner after it was armed is hot, to begin with; 1 s as published. With 0
-    /// nothing is promoted.
+    /// A page is hot initially if it is used sooner than this after it was armed; 1 s as published.
+    /// With 0 nothing is promoted.
     pub hot_threshold: Duration,
-    /// What may be promoted a second, and demoted a second, in bytes; 128 MiB, percid's own value.
-    /// Published are 64 GiB, which limit nothing, and measurements with some 160 MB.
+    /// Memory that may be promoted per second, and as much demoted, in bytes; 128 MiB, percid's own
+    /// value. The published value is 64 GiB, which limits nothing; the published measurements use
+    /// about 160 MB.
     pub rate: u64,
 }
 
@@ -68,74 +68,74 @@ impl Default for Tiers {
 }
 
 impl Tiers {
-    /// Whether a page is to be demoted that was armed so long ago and not used since.
+    /// Returns `true` if a page that was armed so long ago and not used since must be demoted.
     pub fn is_cold(&self, untouched: Duration) -> bool {
         untouched >= self.cold_after
     }
 }
 
-/// When a page was armed, in one word: in hundredths of a second, which is exact enough for times
-/// that make a page hot or cold. It begins anew after more than a year.
+/// The time at which a page was armed, in one word. The unit is a hundredth of a second, which is
+/// precise enough for times that make a page hot or cold. It wraps around after more than a year.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp(u32);
 
 impl Stamp {
     const TICK_MS: u128 = 10;
 
-    /// The stamp of a time since some beginning, the same for all stamps.
+    /// Returns the stamp of a time since some fixed time, which is the same for all stamps.
     pub fn at(now: Duration) -> Stamp {
         Stamp((now.as_millis() / Stamp::TICK_MS) as u32)
     }
 
-    /// The stamp that [`Stamp::word`] wrote.
+    /// Returns the stamp that [`Stamp::word`] encoded.
     pub fn from_word(word: u32) -> Stamp {
         Stamp(word)
     }
 
-    /// The stamp as one word, for example for an atomic.
+    /// Returns the stamp as one word, for example for an atomic.
     pub fn word(self) -> u32 {
         self.0
     }
 
-    /// How long ago it was.
+    /// Returns the time between the stamp and `now`.
     pub fn age(self, now: Duration) -> Duration {
         let ticks = Stamp::at(now).0.wrapping_sub(self.0);
         Duration::from_millis(u64::from(ticks) * Stamp::TICK_MS as u64)
     }
 }
 
-/// The time within which a page must be used after it was armed, to be hot.
+/// The time after arming within which a hot page must be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HotThreshold {
     setting: Duration,
     now: Duration,
-    /// Since when hot memory is counted, and how much there had been by then.
+    /// The time since which hot memory is counted; `before` is the amount at that time.
     since: Duration,
     before: u64,
 }
 
 impl HotThreshold {
-    /// The threshold that the settings say, from `now` on.
+    /// Creates the threshold of the settings, counting from `now` on.
     pub fn new(tiers: &Tiers, now: Duration) -> HotThreshold {
         let setting = tiers.hot_threshold;
         HotThreshold { setting, now: setting, since: now, before: 0 }
     }
 
-    /// The threshold at present.
+    /// Returns the current threshold.
     pub fn get(&self) -> Duration {
         self.now
     }
 
-    /// Follows the workload: `hot` bytes were found hot so far, promoted or not, and `rate` may be
-    /// promoted a second. Counts over at least `interval`, published as the longest period between
-    /// two passes: in that time all memory was armed once, so it does not matter where the hot
-    /// memory is.
+    /// Adapts the threshold to the workload: `hot` bytes were found hot so far, promoted or not,
+    /// and `rate` bytes may be promoted per second. The count covers at least `interval`. Its
+    /// published value is the longest period between two passes: all memory was armed once in that
+    /// time, so the position of the hot memory does not matter.
     pub fn adapt(&mut self, now: Duration, hot: u64, rate: u64, interval: Duration) {
         let counted = now.saturating_sub(self.since);
         if counted < interval || counted.is_zero() {
             return;
         }
-        // Less than before: a region is gone.
+        // The count is lower than before if a region was removed.
         let found = u128::from(hot.saturating_sub(self.before)) * 1000;
         let wanted = u128::from(rate) * counted.as_millis();
         let step = self.setting * 2 / STEPS;
@@ -148,7 +148,7 @@ impl HotThreshold {
     }
 }
 
-/// What is left of a rate in the second that has begun.
+/// The unused part of a rate in the current second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RateLimit {
     rate: u64,
@@ -159,13 +159,13 @@ pub struct RateLimit {
 impl RateLimit {
     const WINDOW: Duration = Duration::from_secs(1);
 
-    /// So many bytes a second.
+    /// Creates a limit of `rate` bytes per second.
     pub fn new(rate: u64) -> RateLimit {
         RateLimit { rate, since: None, used: 0 }
     }
 
-    /// Whether so many bytes may move now; then they count. The first of a second may always, or
-    /// pages larger than the rate would never move.
+    /// Returns `true` if so many bytes may move now, and counts them. The first request of a second
+    /// is always admitted: otherwise pages larger than the rate would never move.
     pub fn admit(&mut self, now: Duration, bytes: u64) -> bool {
         if self.since.is_none_or(|since| now.saturating_sub(since) >= RateLimit::WINDOW) {
             (self.since, self.used) = (Some(now), 0);
@@ -179,22 +179,23 @@ impl RateLimit {
     }
 }
 
-/// A node as the operating system describes it.
+/// A node as described by the operating system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NodeTraits {
     /// Its number.
     pub node: u32,
-    /// Whether it has CPUs.
+    /// `true` if it has CPUs.
     pub has_cpus: bool,
-    /// Whether it has memory.
+    /// `true` if it has memory.
     pub has_memory: bool,
-    /// Its tier; a larger one is slower. `None` where the system has no tiers.
+    /// Its tier; a larger one is slower. `None` if the system has no tiers.
     pub tier: Option<u32>,
 }
 
-/// The slow ones among the nodes of a machine: those with memory and without CPUs, unless the system
-/// counts them to a faster tier than all nodes with CPUs (memory on the processor's package). In the
-/// same tier they are slow: Linux puts all memory there of which the firmware says nothing.
+/// Returns the slow nodes of a machine: those with memory and without CPUs. A node that the system
+/// counts to a faster tier than all nodes with CPUs is not slow (memory on the processor's
+/// package). In the same tier it is slow: Linux puts all memory there that the firmware does not
+/// describe.
 pub fn slow_nodes(nodes: &[NodeTraits]) -> Vec<u32> {
     let with_cpus = nodes.iter().filter(|node| node.has_cpus && node.has_memory);
     let fastest = with_cpus.filter_map(|node| node.tier).min();
@@ -206,8 +207,8 @@ pub fn slow_nodes(nodes: &[NodeTraits]) -> Vec<u32> {
     slow.filter(|node| !is_faster(node)).map(|node| node.node).collect()
 }
 
-/// The slow node that pages of a node are demoted to: the nearest, of the nearest ones that with the
-/// smallest number.
+/// Returns the slow node that pages of a node are demoted to: the nearest one, and among equally
+/// near ones that with the smallest number.
 pub fn nearest(slow: &[u32], distance: impl Fn(u32) -> u32) -> Option<u32> {
     slow.iter().copied().min_by_key(|&node| (distance(node), node))
 }
@@ -224,7 +225,8 @@ mod tests {
         Duration::from_secs(count)
     }
 
-    /// A threshold of 1 s after these shares of what may be promoted were found hot, in tenths.
+    /// Returns a threshold of 1 s after these shares of the promotable memory were found hot, in
+    /// tenths.
     fn after(tenths: &[u64]) -> Duration {
         let mut threshold = HotThreshold::new(&Tiers::default(), Duration::ZERO);
         let mut hot = 0;
@@ -284,13 +286,13 @@ mod tests {
         assert_eq!(threshold.get(), Duration::ZERO);
     }
 
-    /// Pages that are used every so often, at times that have nothing to do with the arming: which
-    /// part of them is hot with a threshold.
+    /// Returns the share of hot pages with a threshold. The pages are used periodically, at times
+    /// that are independent of the arming.
     fn hot_share(every: Duration, threshold: Duration) -> f64 {
         (threshold.as_secs_f64() / every.as_secs_f64()).min(1.0)
     }
 
-    /// In the end about as much is hot as may be promoted, or the threshold is at its end.
+    /// Finally about as much memory is hot as may be promoted, or the threshold is at a bound.
     #[test]
     fn what_is_hot_comes_to_match_the_rate() {
         let rate = 10 * MIB;
@@ -316,7 +318,7 @@ mod tests {
         }
     }
 
-    /// Every sequence of requests at these times: no second has more than the rate.
+    /// Tests all sequences of requests at these times: no second has more than the rate.
     #[test]
     fn no_second_has_more_than_the_rate() {
         let gaps = [0, 100, 400, 1000].map(Duration::from_millis);
@@ -331,7 +333,7 @@ mod tests {
                     moved.push((now, sizes[choice % 3]));
                 }
             }
-            // Windows are not those of a clock: two of them may meet in one second.
+            // Windows do not begin at full seconds: two of them may overlap one second.
             for &(from, _) in &moved {
                 let within = moved.iter().filter(|(at, _)| (from..from + SECOND).contains(at));
                 let sum: u64 = within.map(|(_, bytes)| bytes).sum();
@@ -342,7 +344,7 @@ mod tests {
         }
     }
 
-    /// A warm set that is larger than the rate: all of it is hot every second, and a part moves.
+    /// A warm set larger than the rate: all of it is hot every second, and a part moves.
     #[test]
     fn a_warm_set_larger_than_the_rate_moves_at_the_rate() {
         let moved = |rate: u64| {

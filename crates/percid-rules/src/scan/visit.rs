@@ -1,4 +1,4 @@
-//! What a pass asks of one region, and how it arms one.
+//! The tests of one region in a pass, and the arming of one.
 
 use core::ops::Range;
 use core::time::Duration;
@@ -8,34 +8,34 @@ use super::rules::Rules;
 use super::settings::Settings;
 use super::state::Scan;
 
-/// A pass arms memory in pieces that end at multiples of this, the size of a huge page, in bytes.
+/// The size of a huge page in bytes: a pass arms memory in pieces that end at multiples of it.
 pub const HUGE_PAGE: u64 = 2 << 20;
 
-/// Sequences in which activity does not count, because no access could be seen yet.
+/// Sequences in which activity does not count, because no access could be observed yet.
 const BLIND_SEQUENCES: i64 = 2;
 
-/// On whose behalf a pass is made.
+/// The thread for which a pass is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scanner {
     /// The thread's number.
     pub thread: u32,
-    /// Whether the thread's own memory policy lets pages follow their users.
+    /// `true` if the thread's own memory policy lets pages follow their users.
     pub balances: bool,
-    /// How many threads the process has.
+    /// Number of threads in the process.
     pub threads: u32,
 }
 
-/// What a pass does to the world. Regions are named by the address they start at.
+/// The effects of a pass. A region is identified by its start address.
 pub trait Effects {
-    /// Arms the pages of a part of a region: the next access to each is seen. Returns how many were
-    /// not armed before.
+    /// Arms the pages of a part of a region: the next access to each is observed. Returns the
+    /// number of pages that were not armed before.
     fn arm(&mut self, region: u64, part: Range<u64>) -> u64;
 
-    /// Takes note of why a region is not scanned, or is.
+    /// Records the reason why a region is not scanned, or is.
     fn note(&mut self, region: u64, reason: Reason);
 }
 
-/// How the scan of one region ended.
+/// The end of a region's scan.
 #[derive(PartialEq, Eq)]
 pub(super) enum Scanned {
     Completely,
@@ -49,13 +49,13 @@ pub(super) struct Pass<'a, E> {
     pub(super) settings: &'a Settings,
     pub(super) rules: &'a Rules,
     pub(super) effects: &'a mut E,
-    /// Bytes that may still be armed, and looked at.
+    /// Bytes that may still be armed; `look` is the number that may still be inspected.
     pub(super) arm: i64,
     pub(super) look: i64,
 }
 
 impl<E: Effects> Pass<'_, E> {
-    /// What keeps a region from being scanned, whether it is used or not.
+    /// Returns the obstacle to a scan of the region, independently of its users.
     pub(super) fn obstacle(&mut self, index: usize) -> Option<Reason> {
         let (now, sequence) = (self.now, self.scan.sequence);
         let region = &mut self.scan.regions[index];
@@ -76,7 +76,7 @@ impl<E: Effects> Pass<'_, E> {
         done.then_some(Reason::SeqCompleted)
     }
 
-    /// Whether activity does not count yet.
+    /// Returns `true` if activity does not count yet.
     pub(super) fn is_blind(&self, index: usize) -> bool {
         if !self.rules.track_regions {
             return true;
@@ -86,13 +86,14 @@ impl<E: Effects> Pass<'_, E> {
         self.scan.sequence - since < BLIND_SEQUENCES
     }
 
-    /// Whether the scanning thread used the region recently.
+    /// Returns `true` if the scanning thread used the region recently.
     pub(super) fn is_used_by_scanner(&self, index: usize) -> bool {
         let (width, thread) = (self.rules.width, self.scanner.thread);
         self.memory(index).is_some_and(|memory| memory.activity.has(width, thread))
     }
 
-    /// Whether the region was left out for more sequences than there are threads, and that matters.
+    /// Returns `true` if the region was skipped for more sequences than there are threads, and the
+    /// rules rescue it.
     pub(super) fn is_rescued(&self, index: usize) -> bool {
         let completed = self.memory(index).map_or(0, |memory| memory.completed);
         let starves = self.scan.sequence > completed + i64::from(self.scanner.threads);
@@ -107,7 +108,7 @@ impl<E: Effects> Pass<'_, E> {
         self.effects.note(self.scan.regions[index].range.start, reason);
     }
 
-    /// Arms a region from an address on, which it moves, piece by piece.
+    /// Arms a region piece by piece from `at`, and advances `at`.
     pub(super) fn arm_from(&mut self, index: usize, at: &mut u64) -> Scanned {
         let Range { start, end } = self.scan.regions[index].range;
         loop {
@@ -115,7 +116,7 @@ impl<E: Effects> Pass<'_, E> {
             let changed = self.effects.arm(start, *at..stop);
             let bytes = (stop - *at) as i64;
             *at = stop;
-            // What was armed before costs looking only.
+            // A piece that was armed before costs only the inspection.
             self.arm -= if changed > 0 { bytes } else { 0 };
             self.look -= bytes;
             if self.arm <= 0 || self.look <= 0 {

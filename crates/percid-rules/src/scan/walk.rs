@@ -1,5 +1,5 @@
-//! One pass of the scan over the regions: which are armed, which are left out, and why. It changes
-//! the scan's own state only, and reports to [`Effects`].
+//! One pass of the scan over the regions: it arms some, and skips others for a reason. It changes
+//! only the scan's own state, and reports to [`Effects`].
 
 use core::time::Duration;
 
@@ -10,8 +10,8 @@ use super::visit::{Effects, Pass, Scanner};
 use super::{by_activity, by_address};
 
 impl Scan {
-    /// Makes one pass at `now`, which is measured from any fixed time. Without regions nothing
-    /// happens. Costs a step for every region and what [`Effects::arm`] costs.
+    /// Makes one pass at `now`, which is measured from any fixed time. Has no effect without
+    /// regions. The cost is one step per region and the cost of [`Effects::arm`].
     pub fn pass(
         &mut self,
         scanner: Scanner,
@@ -47,7 +47,7 @@ mod tests {
     const MIB: u64 = 1 << 20;
     const ME: Scanner = Scanner { thread: 100, balances: true, threads: 4 };
 
-    /// What happened, in short: `arm A..B` in MiB, or a reason.
+    /// The log in short: `arm A..B` in MiB, or a reason.
     #[derive(Default)]
     struct Log(Vec<(u64, String)>);
 
@@ -79,7 +79,8 @@ mod tests {
         (region, what.to_owned())
     }
 
-    /// A scan past its blind sequences, over unused regions of these starts and ends in MiB.
+    /// Returns a scan past its blind sequences, over unused regions with these starts and ends in
+    /// MiB.
     fn grown(regions: &[(u64, u64)]) -> Scan {
         let mut scan = Scan::new();
         for &(start, end) in regions {
@@ -156,8 +157,8 @@ mod tests {
         assert_eq!(pass(&mut scan, 30, &rules), [done(0, "pid_inactive")]);
     }
 
-    /// Two visits long after the first window has ended: in the first sequence they leave it as it
-    /// is, later they end it and the one after it.
+    /// Two visits long after the first window has ended: in the first sequence they do not change
+    /// it, later they end it and the one after it.
     #[test]
     fn windows_do_not_end_in_the_first_sequence() {
         for (sequence, users) in [(0, 1), (1, 0)] {
@@ -237,7 +238,7 @@ mod tests {
         assert_eq!((next.last(), scan.sequence), (Some(&done(2, "arm 2..3")), sequence + 1));
     }
 
-    /// Before Linux 6.4: no delay, no users, and no region is left out because it was scanned.
+    /// Before Linux 6.4: no delay, no users, and no region is skipped because it was scanned.
     #[test]
     fn regions_that_are_not_tracked_are_scanned_by_anyone_at_once() {
         for order in [Order::Address, Order::Activity] {
@@ -315,8 +316,8 @@ mod tests {
         assert_eq!(scan.sequence(), 2);
     }
 
-    /// The fix lets windows end whoever scans. Before it they ended only for users, so that those
-    /// who came back after a long time still counted.
+    /// With the fix, windows end for any scanning thread. Before it they ended only for users, so
+    /// threads that returned after a long time still counted.
     #[test]
     fn windows_end_for_those_who_do_not_use_the_region_by_a_fix() {
         let visits = |rules: &Rules| {
@@ -362,8 +363,8 @@ mod tests {
         }
     }
 
-    /// The parts that a pass arms, to the byte, of which it may arm `size` bytes; nothing if all is
-    /// armed already.
+    /// Returns the parts that a pass arms, to the byte, if it may arm `size` bytes; none if
+    /// everything is armed already.
     fn parts(scan: &mut Scan, size: u64, armed: u64) -> Vec<(u64, u64)> {
         struct Parts(Vec<(u64, u64)>, u64);
         impl Effects for Parts {
@@ -387,11 +388,11 @@ mod tests {
             assert!(parts.iter().all(|&(start, end)| scan.add(start..end, Traits::ANONYMOUS)));
             scan
         };
-        // One byte is left of two that may be armed, none of the one.
+        // One byte is left of the two that may be armed, none of the one.
         let of_one = [(0, 1), (1, 4), (4, 9)];
         assert_eq!(parts(&mut regions(&of_one), 2, 1), of_one[..2]);
         assert_eq!(parts(&mut regions(&of_one), 1, 1), of_one[..1]);
-        // One byte is left of sixteen that may be looked at, none of the eight.
+        // One byte is left of the sixteen that may be inspected, none of the eight.
         let of_eight = [(0, 8), (8, 15), (15, 16), (16, 17)];
         assert_eq!(parts(&mut regions(&of_eight), 2, 0), of_eight[..3]);
         assert_eq!(parts(&mut regions(&of_eight), 1, 0), of_eight[..1]);
@@ -475,7 +476,7 @@ mod tests {
             at.sequence = sequence;
             assert_eq!(pass(&mut at, 2, &fixed), expected, "{sequence}");
         }
-        // Without the fix it is the process that is young.
+        // Without the fix the age of the process counts.
         for (sequence, what) in [(1, "arm 0..1"), (2, "pid_inactive")] {
             let mut at = grown(&[(0, 1)]);
             at.sequence = sequence;
@@ -496,7 +497,7 @@ mod tests {
         let next = pass(&mut scan, 2, &rules);
         let rest = [done(4, "arm 260..300"), done(0, "arm 0..1"), idle[1].clone()];
         assert_eq!((next.as_slice(), scan.sequence()), (rest.as_slice(), sequence));
-        // One that is begun and nothing else.
+        // A single region whose scan has begun.
         let mut alone = grown(&[(0, 300)]);
         pass(&mut alone, 2, &rules);
         assert_eq!(alone.sequence(), sequence);

@@ -1,9 +1,9 @@
-//! Blocks: the memory of one object, at the same place in every slot.
+//! Blocks: the memory of one object, at the same offset in every slot.
 //!
-//! A block has a size of 8 bytes times a power of two. Those of less than a cache line are cut from
-//! pages of their own, so that counters stay together whatever else a program makes; all others are
-//! aligned to cache lines, and those of a page and more to pages, which are given back to the
-//! kernel when they are freed.
+//! A block has a size of 8 bytes times a power of two. Blocks smaller than a cache line are
+//! allocated from pages of their own, so that counters stay together whatever else a program
+//! creates. All others are aligned to cache lines. Blocks of a page or more are aligned to pages,
+//! which are returned to the kernel when the blocks are freed.
 
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed};
 
@@ -23,7 +23,7 @@ static PLACES: Places = Places {
     free: [const { FreeList { head: AtomicU64::new(0) } }; CLASSES],
 };
 
-/// The memory that they are places of.
+/// The memory behind the places.
 struct Arena;
 
 impl Ground for Arena {
@@ -37,23 +37,23 @@ impl Ground for Arena {
 
     fn bits(&self, place: Place) -> &AtomicU64 {
         let bits = std::ptr::with_exposed_provenance(bits_of(place));
-        // SAFETY: where a place is open its bits are, and both stay mapped for the life of the
-        // process.
+        // SAFETY: if a place is open, its bits are open too, and both stay mapped for the life of
+        // the process.
         unsafe { &*bits }
     }
 }
 
-/// Set once anything was stored in a shared slot through [`Block::shared`]: until then sums need
-/// not touch its pages.
+/// Nonzero once [`Block::shared`] was used: until then sums need not touch the pages of the shared
+/// slot.
 static SHARED_USED: AtomicU32 = AtomicU32::new(0);
 
-/// A block, named by its address in the shared slot.
+/// A block, identified by its address in the shared slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Block(pub(crate) usize);
 
 impl Block {
-    /// Takes a block of at least `bytes` bytes, all zero in every slot; `None` if it is too large,
-    /// or there is no memory.
+    /// Claims a block of at least `bytes` bytes, all zero in every slot; `None` if it is too large,
+    /// or if there is no memory.
     pub(crate) fn claim(bytes: usize) -> Option<Block> {
         #[cfg(test)]
         if let Some(Err(_)) = steps::at(Step::Claim(bytes)) {
@@ -62,41 +62,41 @@ impl Block {
         Some(Block(address(PLACES.claim(class(bytes)?, &Arena)?)))
     }
 
-    /// Gives the block of `bytes` bytes back. `false`, and nothing is done, if it was given back
-    /// before and nobody has claimed it since.
+    /// Frees the block of `bytes` bytes. Returns `false` without effect if it was freed before and
+    /// not claimed since.
     ///
     /// # Safety
     ///
-    /// No thread uses the block any more, it was claimed with this size, and it is not another
-    /// owner's by now. Then no critical section on it can be in flight either: a section runs
+    /// No thread uses the block any more, it was claimed with this size, and it does not belong to
+    /// another owner by now. Then no critical section on it can be in flight either: a section runs
     /// inside an operation of a thread that uses the block.
     pub(crate) unsafe fn release(self, bytes: usize) -> bool {
         let Some(class) = class(bytes) else { return false };
         let place = place(self.0);
-        // Before anything is cleared: the first word of a free block is its list's.
+        // Before anything is cleared: the first word of a free block belongs to its list.
         if !PLACES.take_back(place, &Arena) {
             return false;
         }
         for slot in 0..FRONTIER.slots.reached() {
-            // SAFETY: no thread uses the block, by contract, and its slots are open.
+            // SAFETY: the caller guarantees that no thread uses the block, and its slots are open.
             unsafe { clear(self.0 + slot as usize * STRIDE, WORD << class) };
         }
         PLACES.free(class, place, &Arena);
         true
     }
 
-    /// The address of its shard for `id`, whose memory must have been opened.
+    /// Returns the address of the block's shard for `id`, whose memory must have been opened.
     pub(crate) fn of_id(self, id: u32) -> usize {
         debug_assert!(id + 1 < FRONTIER.slots.reached());
         self.0 + distance(id)
     }
 
-    /// The block that lies `bytes` bytes inside this one.
+    /// Returns the block that lies `bytes` bytes inside this one.
     pub(crate) fn at(self, bytes: usize) -> Block {
         Block(self.0 + bytes)
     }
 
-    /// The first word in the shared slot, for an update.
+    /// Returns the first word in the shared slot, for an update.
     pub(crate) fn shared(self) -> &'static AtomicI64 {
         // Tested before it is set, so that the flag's line stays shared between the CPUs.
         if SHARED_USED.load(Relaxed) == 0 {
@@ -105,19 +105,19 @@ impl Block {
         self.first_word(0)
     }
 
-    /// The first word in the shared slot, for reading; `None`, and its page is not touched, as long
-    /// as no thread ever updated one, or none whose update this thread must see.
+    /// Returns the first word in the shared slot, for reading. Returns `None`, without touching the
+    /// page, as long as no thread ever updated one, or none whose update this thread must see.
     pub(crate) fn shared_if_used(self) -> Option<&'static AtomicI64> {
         (SHARED_USED.load(Relaxed) != 0).then(|| self.first_word(0))
     }
 
-    /// The first word of `id`'s shard, whose memory must have been opened.
+    /// Returns the first word of `id`'s shard, whose memory must have been opened.
     pub(crate) fn word_of_id(self, id: u32) -> &'static AtomicI64 {
         self.first_word(id + 1)
     }
 
-    /// The first word of the shard that is so [far](distance) from the shared slot, whose memory must
-    /// have been opened.
+    /// Returns the first word of the shard at this [`distance`] from the shared slot, whose memory
+    /// must have been opened.
     pub(crate) fn copy(self, distance: usize) -> &'static AtomicI64 {
         self.first_word((distance / STRIDE) as u32)
     }
@@ -129,37 +129,37 @@ impl Block {
     }
 }
 
-/// The bytes of a slot that were ever handed out, or put on a list.
+/// Returns the bytes of a slot that were ever allocated, or put on a list.
 #[cfg(test)]
 #[allow(dead_code, reason = "for tests of Linux with sections")]
 pub(crate) fn handed_out() -> u64 {
     PLACES.next.load(Relaxed)
 }
 
-/// How far an ID's shards are from the shared slot, in bytes.
+/// Returns the distance of an ID's shards from the shared slot, in bytes.
 pub(crate) fn distance(id: u32) -> usize {
     (id as usize + 1) * STRIDE
 }
 
-/// The word at an address inside the arena.
+/// Returns the word at an address inside the arena.
 #[inline(always)]
 pub(crate) fn word(address: usize) -> *const AtomicI64 {
     std::ptr::with_exposed_provenance(address)
 }
 
-/// The address of a place whose extent has been reserved.
+/// Returns the address of a place whose extent has been reserved.
 fn address(place: Place) -> usize {
     let base = EXTENT[(place >> SHIFT) as usize].load(Relaxed);
     base + (place as usize & (STRIDE - 1))
 }
 
-/// The address of the bits of [`given_back`] for a place that is open.
+/// Returns the address of the bits of [`given_back`] for a place that is open.
 fn bits_of(place: Place) -> usize {
     let base = EXTENT[(place >> SHIFT) as usize].load(Relaxed);
     bits_start(base) + given_back::word_at(place as usize & (STRIDE - 1))
 }
 
-/// The place of an address in slot 0 of some extent.
+/// Returns the place of an address in slot 0 of some extent.
 fn place(address: usize) -> Place {
     let bases = EXTENT.iter().map(|base| base.load(Relaxed));
     let found = bases
@@ -179,7 +179,7 @@ unsafe fn clear(start: usize, bytes: usize) {
         return;
     }
     for address in (start..start + bytes).step_by(WORD) {
-        // Reading first keeps pages that were never touched from costing memory.
+        // The word is read first, so that pages that were never touched need no memory.
         if !is_zero(address) {
             // SAFETY: the word lies in an open slot.
             unsafe { &*word(address) }.store(0, Relaxed);
@@ -187,7 +187,7 @@ unsafe fn clear(start: usize, bytes: usize) {
     }
 }
 
-/// A list of blocks that are not in use at the moment. Lock-free.
+/// A lock-free list of blocks that are not in use.
 #[derive(Debug)]
 pub(crate) struct BlockList(FreeList);
 
@@ -196,12 +196,12 @@ impl BlockList {
         BlockList(FreeList { head: AtomicU64::new(0) })
     }
 
-    /// Takes the block that was put there last. The first word of its shared slot is zero.
+    /// Removes the block that was put there last. The first word of its shared slot is zero.
     pub(crate) fn pop(&self) -> Option<Block> {
         self.0.pop(|place| Arena.word(place)).map(|place| Block(address(place)))
     }
 
-    /// Puts a block there. The first word of its shared slot is the list's from now on.
+    /// Adds a block. The first word of its shared slot belongs to the list from now on.
     pub(crate) fn push(&self, block: Block) {
         self.0.push(place(block.0), block.first_word(0));
     }
@@ -215,7 +215,8 @@ mod tests {
     use super::*;
     use crate::arena::places::EXTENTS;
 
-    /// Every claim in turn, its first and last word written, so that an overlap would be seen.
+    /// Claims all sizes in turn, and writes each first and last word, so that an overlap would be
+    /// seen.
     #[test]
     fn blocks_of_all_sizes_are_zeroed_aligned_and_apart() {
         let sizes = [8, 16, 24, 32, 64, 100, 512, 4096, 5000, 30_208, 1 << 20, STRIDE];
@@ -276,10 +277,10 @@ mod tests {
             assert_eq!(unsafe { libc::mlock(start, bytes) }, 0);
             // SAFETY: no thread uses the block any more. Its memory stays mapped.
             unsafe { first.release(bytes) };
-            // The last one is the list's.
+            // The last word belongs to the list.
             assert!(words(first)[..3].iter().all(|word| word.load(Relaxed) == 0), "{bytes}");
             assert!(words(second).iter().all(|word| word.load(Relaxed) == 5), "{bytes}");
-            // SAFETY: as above.
+            // SAFETY: the block is mapped, and no thread uses the second block any more.
             unsafe {
                 libc::munlock(start, bytes);
                 second.release(bytes);
@@ -287,13 +288,13 @@ mod tests {
         }
     }
 
-    /// Blocks of this size are no other test's.
+    /// No other test uses blocks of this size.
     #[test]
     fn a_block_that_is_free_is_not_given_back_again() {
         const BYTES: usize = 1 << 18;
         let [first, second] = [(); 2].map(|()| Block::claim(BYTES).expect("room"));
         let release = |block: Block| {
-            // SAFETY: no thread uses the blocks any more, and nobody else claims one.
+            // SAFETY: no thread uses the blocks any more, and no other thread claims one.
             unsafe { block.release(BYTES) }
         };
         assert!(release(first) && release(second));
@@ -334,11 +335,11 @@ mod tests {
         // SAFETY: no thread uses the page, and no other block does.
         unsafe { first.release(PAGE / 2) };
         assert_eq!(halves[1].load(Relaxed), 5);
-        // SAFETY: as above.
+        // SAFETY: no thread uses the page, and no other block does.
         unsafe { first.at(PAGE / 2).release(PAGE / 2) };
     }
 
-    /// Words that come when they are looked at.
+    /// Words that are created at their first use.
     struct Anywhere {
         words: RefCell<HashMap<Place, &'static AtomicI64>>,
         bits: RefCell<HashMap<usize, &'static AtomicU64>>,
@@ -375,7 +376,7 @@ mod tests {
         (places, Anywhere { words, bits, open })
     }
 
-    /// The bytes of all freed blocks.
+    /// Returns the bytes of all freed blocks.
     fn freed(places: &Places, ground: &Anywhere) -> u64 {
         let of = |class: usize| {
             let pop = || places.free[class].pop(|place| ground.word(place));
@@ -414,7 +415,7 @@ mod tests {
         assert_eq!(claim(WORD), None, "it is full");
     }
 
-    /// Memory that is refused for a while.
+    /// Memory that is temporarily refused.
     #[test]
     fn a_place_that_could_not_be_opened_is_handed_out_later() {
         struct Refused(Anywhere, Cell<bool>);
@@ -441,7 +442,8 @@ mod tests {
             assert_eq!(claim(bytes), None, "{bytes}");
         }
         let wasted = places.next.load(Relaxed) - before;
-        // What lies in front of the pages, and of the next extent for the largest.
+        // The unused parts in front of the pages, and in front of the next extent for the largest
+        // block.
         assert!(wasted < 2 * STRIDE as u64, "{wasted} bytes of addresses");
         ground.1.set(false);
         assert!(claim(PAGE).is_some());

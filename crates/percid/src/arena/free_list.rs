@@ -4,11 +4,11 @@
 //!
 //! A free cell's word holds the offset of the next free cell (0 ends the list); the head holds an
 //! offset and a tag that changes with every pop. A pop reads the head, reads the link of that cell,
-//! and exchanges the head. If another thread took the cell in between, its word is no link any
-//! more, but then the tag has changed as well and the exchange fails; the tag has 32 bits, so it
-//! comes round only if a thread sleeps through exactly 2^32 pops between its two accesses. Reading
-//! the word of a cell that is in use again is harmless: it is an atomic load of memory that is
-//! never unmapped.
+//! and exchanges the head. If another thread took the cell in between, its word is no longer a
+//! link. But then the tag has changed as well, and the exchange fails. The tag has 32 bits, so it
+//! repeats only if a thread sleeps through exactly 2^32 pops between its two accesses. Reading the
+//! word of a cell that is in use again is harmless: it is an atomic load of memory that is never
+//! unmapped.
 
 use crate::sys::atomic::{
     AtomicI64, AtomicU64,
@@ -23,8 +23,8 @@ pub(crate) struct FreeList {
 }
 
 impl FreeList {
-    /// Takes a cell from the list and zeroes its word. `word` finds the word of an offset that was
-    /// pushed.
+    /// Removes a cell from the list and zeroes its word. `word` returns the word of an offset that
+    /// was pushed.
     pub(crate) fn pop<'w>(&self, word: impl Fn(u32) -> &'w AtomicI64) -> Option<u32> {
         // Acquire: for the link.
         let mut head = self.head.load(Acquire);
@@ -47,7 +47,7 @@ impl FreeList {
         }
     }
 
-    /// Puts a cell that no thread uses on the list. `word` is its word.
+    /// Adds a cell that no thread uses to the list. `word` is its word.
     pub(crate) fn push(&self, offset: u32, word: &AtomicI64) {
         let mut head = self.head.load(Relaxed);
         loop {

@@ -1,19 +1,19 @@
-//! Which part of the arena is open: the first so many slots, and of each of them the first so many
-//! bytes in every extent.
+//! The open part of the arena: the first slots up to an edge, and the first bytes up to another
+//! edge of each slot in every extent.
 //!
-//! # Why an ID that was admitted finds every block open
+//! # Why an admitted ID finds every block open
 //!
-//! An ID is admitted after [`admit`](Frontier::admit) of its slot; a block is handed out after
-//! [`widen`](Frontier::widen) of its extent to its end. Each announces how far it goes, and opens
-//! all that has been announced along the other edge. Between the announcement and the look at the
-//! other one stands a sequentially consistent fence, so of two calls at least one sees what the
-//! other one announced, and opens the part where they meet before it returns. What an earlier call
-//! has *reached* it need not open again: that call has met the other one in the same way. Opening
-//! twice does no harm, and what is announced is never taken back, so a call that fails leaves no
-//! more behind than work for the others.
+//! An ID is admitted after [`admit`](Frontier::admit) of its slot; a block is allocated after
+//! [`widen`](Frontier::widen) of its extent to its end. Each call announces its new edge, and opens
+//! everything that has been announced along the other edge. A sequentially consistent fence stands
+//! between the announcement and the load of the other edge. So at least one of two calls sees what
+//! the other one announced, and opens the intersection before it returns. A call need not open
+//! again what an earlier call has *reached*: that call has met the other one in the same way.
+//! Opening twice is harmless, and an announcement is never withdrawn, so a call that fails only
+//! leaves work for the others.
 //!
-//! An extent must have been reserved before it is widened; who sees that it is to be opened also
-//! sees where it is.
+//! An extent must have been reserved before it is widened; a thread that sees the announcement also
+//! sees the extent's address.
 
 use std::ops::Range;
 
@@ -26,30 +26,30 @@ use crate::sys::atomic::{
 /// The open part of `EXTENTS` extents.
 #[derive(Debug)]
 pub(crate) struct Frontier<const EXTENTS: usize> {
-    /// How many slots.
+    /// The number of open slots.
     pub(crate) slots: Edge,
-    /// How many bytes of each slot, for every extent.
+    /// The number of open bytes of each slot, for every extent.
     pub(crate) bytes: [Edge; EXTENTS],
 }
 
-/// How far the open part reaches in one direction.
+/// The end of the open part in one direction.
 #[derive(Debug)]
 pub(crate) struct Edge {
-    /// How far it is to reach.
+    /// The announced end.
     pub(crate) wanted: AtomicU32,
-    /// How far it reaches, whatever is wanted in the other direction by now.
+    /// The end that is open, whatever is wanted in the other direction by now.
     pub(crate) reached: AtomicU32,
 }
 
 impl Edge {
-    /// How far it reaches at least.
+    /// Returns a lower bound of the end that is open.
     pub(crate) fn reached(&self) -> u32 {
-        // Acquire: what was opened up to here has happened before.
+        // Acquire: everything up to this end was opened before.
         self.reached.load(Acquire)
     }
 
     fn announce(&self, end: u32) {
-        // Release: who reads it sees where the extent is.
+        // Release: a thread that reads it sees the address of the extent.
         self.wanted.fetch_max(end, Release);
         fence(SeqCst);
     }
@@ -64,8 +64,8 @@ impl Edge {
 }
 
 impl<const EXTENTS: usize> Frontier<EXTENTS> {
-    /// Makes sure that the bytes below `end` of all slots in use are open in an extent. `open` is
-    /// told which bytes of which slots; `false` if it refuses.
+    /// Makes sure that the bytes below `end` of all slots in use are open in an extent. `open` gets
+    /// the range of slots and the range of bytes. Returns `false` if it refuses.
     pub(crate) fn widen(
         &self,
         extent: usize,
@@ -85,8 +85,8 @@ impl<const EXTENTS: usize> Frontier<EXTENTS> {
         opened
     }
 
-    /// Makes sure that a slot, and all before it, is open as far as each extent is in use. `open`
-    /// is told which bytes of which slots in which extent; `false` if it refuses.
+    /// Makes sure that a slot, and all before it, are open as far as each extent is in use. `open`
+    /// gets the extent, the range of slots and the range of bytes. Returns `false` if it refuses.
     pub(crate) fn admit(
         &self,
         slot: u32,

@@ -1,12 +1,12 @@
-//! Looking at memory whose last contents were values of any type.
+//! Reading memory whose last contents were values of any type.
 //!
-//! Some bytes of a value, its padding, may have no value that Rust's memory model knows of, and a
-//! load of them is undefined behaviour, atomic or not. What an instruction of the processor finds
-//! there is a number like any other.
+//! Some bytes of a value, its padding, may be uninitialised in Rust's memory model. A load of them
+//! is undefined behaviour, atomic or not. An instruction of the processor reads an ordinary number
+//! there.
 
 with_sections! {
-    /// Whether the word at an address of an open slot is zero for certain. A page that was never
-    /// touched does not cost memory by it.
+    /// Returns `true` if the word at an address of an open slot is certainly zero. Reading a page
+    /// that was never touched does not allocate it.
     pub(super) fn is_zero(address: usize) -> bool {
         let word: u64;
         // SAFETY: the word is readable, and nothing is written.
@@ -26,7 +26,7 @@ with_sections! {
 }
 
 without_sections! {
-    /// As its twin, where percid has no assembly: nothing is certain.
+    /// Returns `false` always: without assembly percid cannot read the word.
     pub(super) fn is_zero(_address: usize) -> bool {
         false
     }

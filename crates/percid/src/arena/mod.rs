@@ -1,4 +1,4 @@
-//! Per-ID memory: where an object's shards are.
+//! Per-ID memory: the location of an object's shards.
 //!
 //! # Slots and extents
 //!
@@ -10,16 +10,17 @@
 //! stride is the same everywhere, an object's address alone leads to its shards, whichever extent
 //! it lies in.
 //!
-//! Slots are opened as IDs come into being, and each only as far as objects need it, by powers of
-//! two: memory that is open and was never touched costs nothing, unless a program locks its memory
-//! (`mlockall`), which fills all that is open. A page costs memory when an ID first touches it, on
-//! the node of the CPU that does. Creating an object takes a pop from a list of freed blocks or an
-//! atomic addition, whatever the number of CPUs; only when what is open has to grow, 9 times for an
-//! extent at most, it takes a system call for each ID. All of it is lock-free and
-//! async-signal-safe. Why an ID finds its memory open is said in [`frontier`].
+//! Slots are opened when IDs come into existence, and each only as far as objects need it, by
+//! powers of two. Memory that is open and was never touched costs nothing, unless a program locks
+//! its memory (`mlockall`), which fills all open memory. A page is allocated when an ID first
+//! touches it, on the node of that CPU. Creating an object takes a pop from a list of freed blocks
+//! or an atomic addition, whatever the number of CPUs. Only when the open part has to grow, at most
+//! 9 times per extent, it takes a system call for each ID. All of it is lock-free and
+//! async-signal-safe. [`frontier`] explains why an ID finds its memory open.
 //!
-//! Behind the slots of an extent lie 256 KiB of bits (64 KiB on 32 bits), which tell what was [given back](given_back);
-//! a page of them costs memory once something was that has its bit there.
+//! Behind the slots of an extent lie 256 KiB of bits (64 KiB on 32 bits), which record the blocks
+//! that were [given back](given_back). A page of them is allocated once a block with its bit there
+//! was freed.
 
 mod block;
 mod free_list;
@@ -49,10 +50,10 @@ use places::EXTENTS;
 pub(crate) use places::SHIFT;
 pub(crate) use places::STRIDE;
 
-/// The fewest bytes of a slot that are opened at once: a multiple of every size of pages.
+/// The minimum number of bytes of a slot that are opened at once: a multiple of every page size.
 const SMALLEST_PIECE: usize = 1 << 16;
 
-/// The bytes behind the slots of an extent for the bits of [`given_back`].
+/// The bytes behind the slots of an extent that hold the bits of [`given_back`].
 const BITS: usize = (STRIDE / BYTES_PER_BYTE).next_multiple_of(SMALLEST_PIECE);
 
 /// The addresses of slot 0 of each extent: 0 before the reservation, [`UNAVAILABLE`] if that
@@ -60,7 +61,7 @@ const BITS: usize = (STRIDE / BYTES_PER_BYTE).next_multiple_of(SMALLEST_PIECE);
 static EXTENT: [AtomicUsize; EXTENTS] = [const { AtomicUsize::new(0) }; EXTENTS];
 const UNAVAILABLE: usize = 1;
 
-/// What is open, readable and writable. The shared slot is in use from the start.
+/// The part that is open, readable and writable. The shared slot is in use from the start.
 static FRONTIER: Frontier<EXTENTS> =
     Frontier { slots: edge(1), bytes: [const { edge(0) }; EXTENTS] };
 
@@ -69,7 +70,7 @@ const fn edge(start: u32) -> Edge {
 }
 
 /// Makes sure that the bytes below `end` of an extent are open in all slots in use, reserving it
-/// first if need be. Returns whether they are.
+/// first if needed. Returns `true` if they are.
 fn open_up_to(index: usize, end: usize) -> bool {
     let end = end.next_power_of_two().max(SMALLEST_PIECE) as u32;
     let Some(base) = extent(index) else { return false };
@@ -78,8 +79,8 @@ fn open_up_to(index: usize, end: usize) -> bool {
     })
 }
 
-/// The address of slot 0 of an extent, which is reserved first if need be; `None` if that is not
-/// available.
+/// Returns the address of slot 0 of an extent, which is reserved first if needed; `None` if that is
+/// not available.
 fn extent(index: usize) -> Option<usize> {
     let place = EXTENT.get(index)?;
     let base = match place.load(Acquire) {
@@ -89,7 +90,7 @@ fn extent(index: usize) -> Option<usize> {
     (base != UNAVAILABLE).then_some(base)
 }
 
-/// Whether a block lies in an extent that this copy of percid has reserved.
+/// Returns `true` if a block lies in an extent that this copy of libpercid has reserved.
 #[cfg(all(
     feature = "capi",
     target_os = "linux",
@@ -101,8 +102,8 @@ pub(crate) fn contains(block: Block) -> bool {
     bases.filter(|&base| base != UNAVAILABLE).any(|base| block.0.wrapping_sub(base) < STRIDE)
 }
 
-/// Several threads, or a thread and its signal handler, may reserve at once: the first to publish
-/// wins and the others give theirs back.
+/// Reserves an extent. Several threads, or a thread and its signal handler, may do so at once: the
+/// first to publish wins and the others unmap theirs.
 #[cold]
 fn reserve(place: &AtomicUsize) -> usize {
     let bytes = extent_bytes();
@@ -120,8 +121,8 @@ fn reserve(place: &AtomicUsize) -> usize {
     }
 }
 
-/// How many slots an extent has: one for every possible CPU, and the shared one. Read once, so that
-/// all extents have the same number.
+/// Returns the number of slots in an extent: one for every possible CPU, and the shared one. Read
+/// once, so that all extents have the same number.
 fn slots() -> u32 {
     static SLOTS: AtomicU32 = AtomicU32::new(0);
     match SLOTS.load(Relaxed) {
@@ -134,12 +135,13 @@ fn slots() -> u32 {
     }
 }
 
-/// The address space of an extent: its slots, and behind them the bits of [`given_back`].
+/// Returns the size of an extent's address space: its slots, and behind them the bits of
+/// [`given_back`].
 fn extent_bytes() -> usize {
     slots() as usize * STRIDE + BITS
 }
 
-/// Where the bits of the extent at `base` begin.
+/// Returns the address of the bits of the extent at `base`.
 fn bits_start(base: usize) -> usize {
     base + slots() as usize * STRIDE
 }
@@ -149,31 +151,31 @@ fn open_bits(base: usize, bytes: Range<u32>) -> bool {
     let start = bytes.start as usize / BYTES_PER_BYTE / SMALLEST_PIECE * SMALLEST_PIECE;
     let end = (bytes.end as usize / BYTES_PER_BYTE).next_multiple_of(SMALLEST_PIECE);
     let place = std::ptr::with_exposed_provenance_mut(bits_start(base) + start);
-    // SAFETY: there are no more bytes than a slot has, whose bits lie inside the reservation.
+    // SAFETY: the range has at most the bytes of a slot, whose bits lie inside the reservation.
     unsafe { memory::open(place, end - start) }
 }
 
-/// Opens bytes of each of some slots of the extent at `base`.
+/// Opens a range of bytes in each of some slots of the extent at `base`.
 fn open_slots(base: usize, mut slots: Range<u32>, bytes: Range<u32>) -> bool {
     slots.all(|slot| {
         let start = base + slot as usize * STRIDE + bytes.start as usize;
         let start = std::ptr::with_exposed_provenance_mut(start);
-        // SAFETY: slots below `slots()` lie inside the reservation, and no more are ever wanted;
-        // nor are more bytes than a slot has.
+        // SAFETY: slots below `slots()` lie inside the reservation, and no more are ever wanted.
+        // The range has at most the bytes of a slot.
         unsafe { memory::open(start, bytes.len()) }
     })
 }
 
-/// The address space of all extents so far.
+/// Returns the address ranges of all extents so far.
 pub(crate) fn reserved() -> impl Iterator<Item = Range<usize>> {
     let bases = EXTENT.iter().map(|place| place.load(Acquire));
     let bytes = extent_bytes();
     bases.filter(|base| ![0, UNAVAILABLE].contains(base)).map(move |base| base..base + bytes)
 }
 
-/// The addresses of the memory that holds an ID's copies of all structures: for `mbind`, or for
-/// NUMA balancing. With more structures there are more ranges, and the last ones grow; none goes
-/// away. Async-signal-safe.
+/// Returns the addresses of the memory that holds an ID's copies of all structures: for `mbind`, or
+/// for NUMA balancing. With more structures there are more ranges, and the last ones grow; no range
+/// is ever removed. Async-signal-safe.
 ///
 /// ```
 /// use percid::{Counter, Source};
@@ -192,7 +194,7 @@ pub fn memory_of(id: u32) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// Opens the memory of `id`. Returns whether it is open; it is not if the ID is beyond the number
+/// Opens the memory of `id`. Returns `true` if it is open; it is not if the ID is beyond the number
 /// of possible CPUs or the kernel refuses (a limit on committed memory).
 pub(crate) fn open_id(id: u32) -> bool {
     #[cfg(test)]
@@ -224,7 +226,7 @@ mod tests {
         assert_eq!(FRONTIER.slots.reached(), slots());
     }
 
-    /// The last extent is no other test's.
+    /// No other test uses the last extent.
     #[test]
     fn an_extent_that_cannot_be_had_keeps_no_id_from_the_others() {
         let last = EXTENTS - 1;
@@ -246,7 +248,7 @@ mod tests {
         };
         let (theirs, before) = (AtomicUsize::new(1 << 30), size());
         (0..200).for_each(|_| assert_eq!(reserve(&theirs), 1 << 30));
-        // Other tests reserve some meanwhile.
+        // Other tests reserve some extents during this one.
         assert!(size() < before + 150 * u64::from(slots()) * STRIDE as u64);
     }
 
@@ -257,7 +259,7 @@ mod tests {
         let shard = block.of_id(0);
         let of_id = |address| memory_of(0).any(|range| range.contains(&address));
         assert!(of_id(shard) && of_id(shard + STRIDE - 1) && !of_id(block.0));
-        // What was not reserved belongs to no ID.
+        // Memory that was not reserved belongs to no ID.
         assert!(memory_of(0).all(|range| range.len() <= STRIDE && range.start > 2 * STRIDE));
         // SAFETY: the block is this test's, and its slot is open to the end.
         unsafe { &*word(shard + STRIDE - 8) }.store(1, Relaxed);

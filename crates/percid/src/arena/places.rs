@@ -1,10 +1,11 @@
-//! Places: which part of the slots belongs to which block.
+//! Places: the parts of the slots, and the blocks that they belong to.
 //!
-//! Every place is in one of four states: never handed out, in a block in use, in a list of freed
-//! blocks, or in the rest of the page that small blocks are cut from at present. It changes its
-//! state by one exchange of one word, so no two threads get the same. A place is named by one
-//! thread and used by another only by way of such a word, which is exchanged with release order
-//! after the memory was opened and read with acquire order: so whoever gets a place finds it open.
+//! Every place is in one of four states: never allocated, in a block in use, in a list of freed
+//! blocks, or in the rest of the page that small blocks are currently allocated from. It changes
+//! its state by one exchange of one word, so no two threads get the same place. A place passes from
+//! the thread that names it to another one only through such a word. The word is exchanged with
+//! release order after the memory was opened, and read with acquire order. So every thread that
+//! gets a place finds it open.
 
 use super::free_list::FreeList;
 use super::given_back;
@@ -16,15 +17,15 @@ use crate::sys::atomic::{
 /// log2 of [`STRIDE`].
 #[cfg(not(target_pointer_width = "32"))]
 pub(crate) const SHIFT: u32 = 24;
-/// As its twin, where address space is scarce.
+/// log2 of [`STRIDE`] on 32 bits, where address space is scarce.
 #[cfg(target_pointer_width = "32")]
 pub(crate) const SHIFT: u32 = 20;
 
-/// The bytes of a slot: room for two million counters (131 thousand on 32 bits), and the largest
-/// object.
+/// The bytes of a slot: room for two million counters (131 thousand on 32 bits), and for the
+/// largest object.
 pub(crate) const STRIDE: usize = 1 << SHIFT;
 
-/// The most extents of a process: together 1 GiB for every ID.
+/// Maximum number of extents in a process: together 1 GiB for every ID.
 pub(crate) const EXTENTS: usize = 64;
 
 pub(crate) const WORD: usize = given_back::SMALLEST;
@@ -35,36 +36,36 @@ pub(crate) const PAGE: usize = 4096;
 pub(crate) const CLASSES: usize = (STRIDE / WORD).ilog2() as usize + 1;
 
 /// A place in slot 0 of any extent: the number of the extent, then [`SHIFT`] bits of offset. 0 is
-/// no place: nothing is ever handed out there.
+/// not a place: nothing is ever allocated there.
 pub(crate) type Place = u32;
 const _: () = assert!((EXTENTS as u64) << SHIFT <= 1 << Place::BITS);
 
-/// The first place that is handed out. The first line stays unused.
+/// The first place that is allocated. The first line stays unused.
 pub(crate) const FIRST: u64 = LINE as u64;
 
-/// The class of blocks of at least `bytes` bytes; `None` if there are none that large.
+/// Returns the class of blocks of at least `bytes` bytes; `None` if there are none that large.
 pub(crate) fn class(bytes: usize) -> Option<usize> {
     (bytes <= STRIDE).then(|| bytes.max(WORD).next_power_of_two().ilog2() as usize - 3)
 }
 
-/// The memory that places are places of.
+/// The memory behind the places.
 pub(crate) trait Ground {
-    /// Makes sure that an extent is open up to `end`. Returns whether it is.
+    /// Makes sure that an extent is open up to `end`. Returns `true` if it is.
     fn open(&self, extent: usize, end: usize) -> bool;
 
-    /// The word at a place that is open.
+    /// Returns the word at a place that is open.
     fn word(&self, place: Place) -> &AtomicI64;
 
-    /// The bits of [`given_back`] for a place that is open.
+    /// Returns the bits of [`given_back`] for a place that is open.
     fn bits(&self, place: Place) -> &AtomicU64;
 }
 
 /// The states of all places.
 #[derive(Debug)]
 pub(crate) struct Places {
-    /// The first place that was never handed out, [`FIRST`] at first.
+    /// The first place that was never allocated, [`FIRST`] at first.
     pub(crate) next: AtomicU64,
-    /// The first place in the present page of small blocks that was never handed out; at a page's
+    /// The first place in the current page of small blocks that was never allocated; at a page's
     /// start if there is no such page.
     pub(crate) next_small: AtomicU32,
     /// The freed blocks of each class, linked through their first word in slot 0.
@@ -72,7 +73,8 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// A place for a block: a freed one, one that was never handed out, or a part of a larger one.
+    /// Returns a place for a block: a freed one, one that was never allocated, or a part of a
+    /// larger one.
     pub(crate) fn claim(&self, class: usize, ground: &impl Ground) -> Option<Place> {
         let fresh = || match WORD << class < LINE {
             true => self.fresh_small(class, ground),
@@ -81,13 +83,13 @@ impl Places {
         self.take_freed(class, ground).or_else(fresh).or_else(|| self.split_larger(class, ground))
     }
 
-    /// Takes a block from its owner, who gives it back. `false` if it was given back before and
-    /// nobody has claimed it since: then it is not to be touched.
+    /// Takes a block back from its owner, which frees it. Returns `false` if it was freed before
+    /// and not claimed since: then it must not be touched.
     pub(crate) fn take_back(&self, place: Place, ground: &impl Ground) -> bool {
         given_back::note(ground.bits(place), place)
     }
 
-    /// Frees a block that was taken back, or never handed out.
+    /// Frees a block that was taken back, or never allocated.
     pub(crate) fn free(&self, class: usize, place: Place, ground: &impl Ground) {
         self.free[class].push(place, ground.word(place));
     }
@@ -98,7 +100,7 @@ impl Places {
         Some(place)
     }
 
-    /// Halves the next larger block that is free as often as needed. Halves are not joined again.
+    /// Halves the next larger free block as often as needed. Halves are never joined again.
     fn split_larger(&self, class: usize, ground: &impl Ground) -> Option<Place> {
         let (place, larger) = (class + 1..CLASSES)
             .find_map(|larger| Some((self.take_freed(larger, ground)?, larger)))?;
@@ -106,7 +108,7 @@ impl Places {
         Some(place)
     }
 
-    /// A place that was never handed out, in an extent that is open.
+    /// Returns a place that was never allocated, in an extent that is open.
     fn fresh_large(&self, class: usize, ground: &impl Ground) -> Option<Place> {
         let size = (WORD << class) as u64;
         let start = |next: u64| {
@@ -126,13 +128,13 @@ impl Places {
         if open(place, size, ground) {
             return Some(place as Place);
         }
-        // The next claim tries here again, unless another one was handed out meanwhile.
+        // The next claim tries here again, unless another place was allocated since.
         let _ = self.next.compare_exchange(place + size, place, Relaxed, Relaxed);
         None
     }
 
-    /// Frees what was left over before a block, at the end of an extent or in front of a page, as
-    /// far as it consists of cache lines.
+    /// Frees the unused part before a block, at the end of an extent or in front of a page, if it
+    /// contains whole cache lines.
     fn free_remainder(&self, from: u64, to: u64, ground: &impl Ground) {
         let mut place = from.next_multiple_of(LINE as u64);
         while place + LINE as u64 <= to && open(place, to - place, ground) {
@@ -140,7 +142,7 @@ impl Places {
                 let size = (WORD << class) as u64;
                 place.is_multiple_of(size.min(PAGE as u64)) && place + size <= to
             };
-            // A line always does.
+            // A line always fits.
             let Some(class) = (0..CLASSES).rev().find(fits) else { return };
             self.free(class, place as Place, ground);
             place += (WORD << class) as u64;
@@ -152,7 +154,7 @@ impl Places {
         let page_class = (PAGE / WORD).ilog2() as usize;
         loop {
             let seen = self.next_small.load(Relaxed);
-            // Acquire: the thread that put the page there has opened it. Release: so has this one.
+            // Acquire: the thread that stored the page has opened it. Release: so has this one.
             let exchange =
                 |now| self.next_small.compare_exchange(seen, now, AcqRel, Relaxed).is_ok();
             let next = seen.next_multiple_of(size);
@@ -166,14 +168,14 @@ impl Places {
             if exchange(page + size) {
                 return Some(page);
             }
-            // Another thread has put a page there: this one serves as a block of its size.
+            // Another thread has stored a page: this one is freed as a block of its size.
             self.take_back(page, ground);
             self.free(page_class, page, ground);
         }
     }
 }
 
-/// Opens the memory of a place and the `size` bytes from there. Returns whether it is open.
+/// Opens the memory of a place and the `size` bytes from there. Returns `true` if it is open.
 fn open(place: u64, size: u64, ground: &impl Ground) -> bool {
     let offset = place as usize & (STRIDE - 1);
     ground.open((place >> SHIFT) as usize, offset + size as usize)

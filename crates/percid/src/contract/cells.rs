@@ -1,4 +1,4 @@
-//! The columns: what is tested of each structure.
+//! The columns: the tests of each structure.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
@@ -34,22 +34,22 @@ columns! {
     "visitor-panics": visitor_panics,
 }
 
-/// IDs at the ends of words, of what lies in a structure itself, and of all.
+/// IDs at the ends of words, of the words inside a set, and of all words.
 const IDS: [u32; 6] = [0, 63, 64, 511, 512, MAX_CPUS as u32 - 1];
 
-/// How many puts a test begins with: more than a part holds.
+/// Number of puts at the beginning of a test: more than a shard holds.
 const PUTS: u64 = 20;
 
-/// Some puts that all succeed.
+/// Makes `times` puts that all succeed.
 fn put<R: Contract>(object: &R, times: u64) {
     (0..times).for_each(|n| assert!(object.put(), "put {n} of {times}"));
 }
 
-/// What a process has: bytes of memory, of address space, and of each ID's memory; descriptors,
-/// threads.
+/// Returns the resources of the process: bytes of memory, of address space, and of each ID's
+/// memory; descriptors, threads.
 fn holdings() -> [u64; 5] {
     let read = |of| std::fs::read_to_string(of).expect("/proc");
-    // Not the counts of `statm`, which CPUs may keep to themselves for a while; and without the
+    // It does not use the counts of `statm`, which CPUs may cache for a while; and it excludes the
     // program's own pages.
     let rollup = read("/proc/self/smaps_rollup");
     let anonymous = rollup.lines().find_map(|line| line.strip_prefix("Anonymous:"));
@@ -58,20 +58,21 @@ fn holdings() -> [u64; 5] {
     let memory: u64 = anonymous.and_then(number).expect("a number of KiB");
     let space: u64 = number(&statm).expect("a number of pages");
     let entries = |of| std::fs::read_dir(of).expect("/proc").count() as u64;
-    // SAFETY: asks for a number.
+    // SAFETY: the call returns a number.
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as u64;
     let entries = ["/proc/self/fd", "/proc/self/task"].map(entries);
     [memory << 10, space * page, arena::handed_out(), entries[0], entries[1]]
 }
 
-/// Lets it live so often that eight bytes a life would be noticed. `objects` live in each.
+/// Runs `life` so many times that a leak of eight bytes per life would be noticed. Each life has
+/// `objects` objects.
 fn live_often<R: Contract>(what: &str, objects: u64, life: impl Fn()) {
-    // What the allocator and the stack keep of twenty thousand lives is less.
+    // The allocator and the stack keep less than this from twenty thousand lives.
     const SLACK: u64 = 96 << 10;
     let (memory, space) = (objects * R::LEAVES.0, objects * R::LEAVES.1);
     // Another CPU's ID would have memory of its own.
     Affinity::confine(affinity::current_cpu()).expect("it is allowed");
-    // Those that leave address space must not use it up.
+    // Structures that leave address space behind must not use it up.
     let lives = if space > 0 { 1000 } else { 20_000 };
     (0..lives / 10).for_each(|_| life());
     let before = holdings();
@@ -95,7 +96,7 @@ fn lives<R: Contract>() {
         live_often::<R>(source.name(), 1, || R::with(source).expect("memory").live());
     }
     live_often::<R>("fresh", 1, || R::fresh().live());
-    // What was taken for a use that then was refused.
+    // Memory that was claimed for a use which then was refused.
     let _watching = steps::watch(|step| matches!(step, Step::Map(_)).then_some(Err(libc::ENOMEM)));
     live_often::<R>("without mappings", 0, || {
         let object = R::fresh();
@@ -103,12 +104,12 @@ fn lives<R: Contract>() {
     });
 }
 
-/// At each place where memory is taken another use of the same object comes in between, as that of
-/// another thread may.
+/// Wherever memory is claimed, another use of the same object happens in between, like a use by
+/// another thread.
 fn lost_races<R: Contract>() {
     static OBJECT: AtomicUsize = AtomicUsize::new(0);
     static RACES: AtomicU64 = AtomicU64::new(0);
-    // SAFETY: an object that lives while its address is there.
+    // SAFETY: the object lives while its address is stored.
     let object = || unsafe {
         ptr::with_exposed_provenance::<R>(OBJECT.load(Relaxed)).as_ref().expect("an object")
     };
@@ -119,7 +120,7 @@ fn lost_races<R: Contract>() {
         }
         None
     });
-    // Who loses may have taken as much as who wins.
+    // The loser may have claimed as much as the winner.
     live_often::<R>("lost races", 2, || {
         let object = R::fresh();
         OBJECT.store(ptr::from_ref(&object).expose_provenance(), Relaxed);
@@ -131,7 +132,7 @@ fn lost_races<R: Contract>() {
     assert!(RACES.load(Relaxed) > 1000, "nothing came in between");
 }
 
-/// Whether the kernel may refuse it.
+/// Returns `true` if the kernel may refuse the step.
 fn is_refusable(step: Step) -> bool {
     use Step::{BlockSignals, Insert, LookAtCompanion, Remove, Wait};
     !matches!(step, BlockSignals | Insert(_) | Remove(_) | LookAtCompanion | Wait)
@@ -160,7 +161,7 @@ fn errno_is_kept<R: Contract>() {
         keeps(&format!("{when}: drop"), || drop(object));
     };
     let refused = || steps::watch(|step| is_refusable(step).then_some(Err(steps::REFUSED)));
-    // Every step fails, as far as errno goes.
+    // Every step sets errno as if it failed.
     let noisy = || {
         steps::watch(|step| {
             if is_refusable(step) {
@@ -186,14 +187,14 @@ fn errno_is_kept<R: Contract>() {
     }
 }
 
-/// On one CPU, with nobody else there: what a use costs beside its instructions.
+/// Counts the costs of a use other than instructions, on one CPU without other threads.
 fn work<R: Contract>() {
     static STEPS: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
     const TIMES: u64 = 1000;
     Affinity::confine(affinity::current_cpu()).expect("it is allowed");
-    // The process's number takes memory once.
+    // The process's number needs memory once.
     holder::me();
-    // The kernel changes its own IDs as it likes, and each takes memory.
+    // The kernel may change its own IDs at any time, and each needs memory.
     for source in sources().filter(|&source| source != Source::Kernel) {
         let object = R::with(source).expect("memory");
         let count = |what: &dyn Fn()| {
@@ -224,12 +225,12 @@ fn work<R: Contract>() {
     }
 }
 
-/// What the handler uses, and how many of its puts succeeded.
+/// The object that the handler uses; `PUT_IN_HANDLER` is the number of its puts that succeeded.
 static IN_HANDLER: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
 static PUT_IN_HANDLER: AtomicU64 = AtomicU64::new(0);
 
 extern "C" fn put_in_handler<R: Contract>(_: libc::c_int) {
-    // SAFETY: null, or an object of this type that lives.
+    // SAFETY: null, or a living object of this type.
     if let Some(object) = unsafe { IN_HANDLER.load(Relaxed).cast::<R>().as_ref() } {
         set_errno(7);
         PUT_IN_HANDLER.fetch_add(u64::from(object.put()), Relaxed);
@@ -237,17 +238,17 @@ extern "C" fn put_in_handler<R: Contract>(_: libc::c_int) {
     }
 }
 
-/// It is raised at each step of a slow path, and comes there, or where signals are no longer
-/// blocked.
+/// The signal is raised at each step of a slow path, and is delivered there, or when signals are no
+/// longer blocked.
 fn handler<R: Contract>() {
     if R::HANDLER.is_err() {
         return;
     }
     let handler: extern "C" fn(libc::c_int) = put_in_handler::<R>;
-    // SAFETY: a handler that does what is async-signal-safe.
+    // SAFETY: the handler only calls async-signal-safe functions.
     unsafe { libc::signal(libc::SIGUSR1, handler as libc::sighandler_t) };
     let interrupt = || {
-        // SAFETY: the handler is there.
+        // SAFETY: the handler is installed.
         assert_eq!(unsafe { libc::raise(libc::SIGUSR1) }, 0);
     };
     for round in 0..20 {
@@ -276,7 +277,7 @@ fn handler<R: Contract>() {
     }
 }
 
-/// A child of `fork` that does something and ends.
+/// Starts a child of `fork` that runs `body` and ends.
 fn begin_child(body: impl FnOnce()) -> libc::pid_t {
     // SAFETY: this process has no other thread that uses anything; the child exits at once.
     let child = unsafe { libc::fork() };
@@ -290,7 +291,7 @@ fn begin_child(body: impl FnOnce()) -> libc::pid_t {
 
 fn assert_ends_well(child: libc::pid_t) {
     let mut status = 0;
-    // SAFETY: a place for the status.
+    // SAFETY: `status` is a valid place.
     assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
     assert_eq!(status, 0, "the child");
 }
@@ -312,10 +313,10 @@ fn fork<R: Contract>() {
     }
 }
 
-/// What is asked for, and refused.
+/// A test for the steps that are refused.
 type Wanted = fn(Step) -> bool;
 
-/// Each in a process that has not used anything.
+/// Tests each kind of refusal in a process that has not used anything.
 fn refusal<R: Contract>() {
     static OPENED: AtomicU64 = AtomicU64::new(0);
     let kinds: [(&str, Wanted); 7] = [
@@ -323,7 +324,7 @@ fn refusal<R: Contract>() {
         ("address space", |step| matches!(step, Step::Claim(_))),
         ("mappings", |step| matches!(step, Step::Map(_))),
         ("memory", |step| step == Step::Open),
-        // All but the shared slot's, and the bits of its blocks.
+        // All except those of the shared slot, and of the bits of its blocks.
         ("slots", |step| step == Step::Open && OPENED.fetch_add(1, Relaxed) >= 2),
         ("memory of IDs", |step| matches!(step, Step::OpenId(_))),
         ("fences", |step| matches!(step, Step::Membarrier(Fence::OfAll | Fence::OfCpu(_)))),
@@ -354,7 +355,7 @@ fn refused<R: Contract>(what: &str, is_wanted: Wanted, source: Option<Source>) {
         let later = puts(&object);
         check_count(&object, later + R::kept_by_count(kept), what);
     }
-    // As if nothing had been.
+    // A new object works as if there had been no refusal.
     if let Ok(object) = new() {
         put(&object, PUTS);
         check_count(&object, PUTS, what);
@@ -367,7 +368,7 @@ fn check_count<R: Contract>(object: &R, expected: u64, what: &str) {
     let count = object.count();
     match R::IDS {
         Ok(()) => assert_eq!(count, expected, "{what}"),
-        // Those that there may be are visited too.
+        // IDs that may be members are visited too.
         Err(_) => assert!(count >= expected, "{what}: {count} of {expected}"),
     }
 }
@@ -381,7 +382,7 @@ fn ids_of_atomic<R: Contract>() {
         (block.hint, block.hint_left, block.copy) = (id, 64, 0);
     };
     for id in IDS {
-        // The first try of each finds no memory, and the others do.
+        // The first try for each ID finds no memory, and the later ones do.
         let watching = steps::watch(|step| matches!(step, Step::OpenId(_)).then_some(Err(12)));
         go_to(id);
         put(&object, 1);
@@ -393,7 +394,7 @@ fn ids_of_atomic<R: Contract>() {
     check_count(&object, 3 * IDS.len() as u64, "each ID has two, the shared slot one");
 }
 
-/// Gives one ID after the other to the CPU on which this thread stays.
+/// Assigns one ID after the other to the CPU on which this thread stays.
 fn ids_of_table<R: Contract>() {
     affinity::PRETENDED.store(MAX_CPUS, Relaxed);
     if R::IDS.is_err() || Source::Table.prepare().is_err() {
@@ -420,15 +421,15 @@ fn ids_of_table<R: Contract>() {
     let mut visits = 0;
     visit(&object, &mut || visits += 1);
     drop(watching);
-    // The words of 0 and 63, of 64, of 511, of 512, and of the last.
+    // The words of IDs 0 and 63, of 64, of 511, of 512, and of the last.
     let words = if fences == Fences::PerWord { 5 } else { 0 };
     assert_eq!(FENCES.load(Relaxed), words, "fences of all CPUs");
     assert_eq!(visits, if takes_puts { puts } else { IDS.len() as u64 });
     check_count(&object, 0, "all was taken");
 }
 
-/// How often a visitor may be called: each item that was there, and each that it added before the
-/// visit came to where it was added.
+/// Maximum number of calls of a visitor: one for each item at the start, and one for each item that
+/// it added before the visit reached its shard.
 const MOST_VISITS: u64 = 4 * PUTS + 64;
 
 fn visitor_adds<R: Contract>() {
@@ -439,7 +440,7 @@ fn visitor_adds<R: Contract>() {
         let (mut visits, mut puts) = (0, PUTS);
         visit(&object, &mut || {
             visits += 1;
-            // Or it would never end.
+            // Otherwise it might never end.
             if visits <= 10 * MOST_VISITS {
                 puts += u64::from(object.put());
             }

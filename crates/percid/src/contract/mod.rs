@@ -1,12 +1,12 @@
-//! What holds for every structure, as a table: a row for each structure ([`rows`]), a column for
+//! The properties of every structure, as a table: a row for each structure ([`rows`]), a column for
 //! each kind of fault ([`cells`]).
 //!
 //! A structure's row is an implementation of [`Contract`], whose items have no defaults. So a new
-//! structure needs a row, and a row does not compile before each of its cells has what the test
-//! needs, or the reason why it does not apply.
+//! structure needs a row, and a row does not compile until each of its cells has the data for its
+//! test, or the reason why it does not apply.
 //!
 //! Each cell runs in a process of its own, which is this test program again: nothing was used there
-//! before, no other test has a thread there, and what is done to it stays there.
+//! before, no other test has a thread there, and all changes stay there.
 
 mod cells;
 mod rows;
@@ -17,61 +17,62 @@ use std::process::{Command, Output};
 use crate::id::{Source, Unavailable};
 use crate::sys::race_detector;
 
-/// A cell: what its test needs, or the reason why it does not apply.
+/// A cell: the data for its test, or the reason why it does not apply.
 type Cell<T> = Result<T, &'static str>;
 
-/// Visits what a structure has, and takes it out. Calls a function for each visit.
+/// Visits and removes the contents of a structure. Calls a function for each visit.
 type Visit<R> = fn(&R, &mut dyn FnMut());
 
 /// A row of the table. A *put* is one use by the calling thread that leaves something behind.
 trait Contract: Sized + Sync + 'static {
     fn with(source: Source) -> Result<Self, Unavailable>;
 
-    /// As it lies in a `static`.
+    /// Creates a structure like the one in a `static`.
     fn fresh() -> Self;
 
-    /// One use. `false`: there was no memory for it, which is told.
+    /// Makes one use. Returns `false` if there was no memory for it, which is reported.
     fn put(&self) -> bool;
 
-    /// The puts that it still has. May take them out.
+    /// Returns the number of puts that it still contains. May remove them.
     fn count(&self) -> u64;
 
-    /// Puts that were lost for want of memory, as the structure tells it; nothing if it tells each
-    /// caller.
+    /// Returns the number of puts lost for lack of memory, as the structure reports it; an error if
+    /// it reports to each caller.
     fn told(&self) -> Cell<u64>;
 
-    /// All that can be done with one, in a short life: what is dropped afterwards holds memory of
-    /// every kind that the structure knows.
+    /// Does everything that the structure supports, in a short life: the dropped structure then
+    /// holds memory of every kind that it uses.
     fn live(&self);
 
-    /// Bytes of memory that a life leaves behind for good, by its contract, and of address space.
+    /// Bytes of memory that a life leaves behind forever, by its contract, and of address space.
     const LEAVES: (u64, u64);
 
-    /// How often a thousand puts take memory at most, once it has been used.
+    /// Maximum number of times that a thousand puts claim memory, once it has been used.
     const TAKES_MEMORY: u64;
 
-    /// Whether `put` is async-signal-safe.
+    /// `Ok` if `put` is async-signal-safe.
     const HANDLER: Cell<()>;
 
-    /// The visits of what it has, their fences, and whether each takes one put out.
+    /// The visit of the contents, its fences, and `true` if each visit removes one put.
     const VISIT: Cell<(Visit<Self>, Fences, bool)>;
 
-    /// Of the puts that were counted, those that are counted again.
+    /// Returns the number of puts that a second count reports again, out of those that were
+    /// counted.
     fn kept_by_count(counted: u64) -> u64;
 
-    /// Whether it depends on the IDs of threads: such a structure is used with all of them.
+    /// `Ok` if it depends on the IDs of threads: such a structure is used with all of them.
     const IDS: Cell<()>;
 }
 
-/// Fences of all CPUs that a visit takes where there are sections.
+/// Number of fences of all CPUs that a visit makes if there are sections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fences {
     None,
-    /// One for each 64 IDs that have something.
+    /// One for each 64 IDs with contents.
     PerWord,
 }
 
-/// The sources of this machine.
+/// Returns the sources of this machine.
 fn sources() -> impl Iterator<Item = Source> {
     Source::ALL.into_iter().filter(|source| source.prepare().is_ok())
 }
@@ -80,11 +81,11 @@ fn sources() -> impl Iterator<Item = Source> {
 #[derive(Clone, Copy)]
 struct Column {
     name: &'static str,
-    /// Runs its cells in this process, of which each has its row.
+    /// Runs the cell of a row in this process.
     run: fn(row: usize),
 }
 
-/// The variable that says which cell a process is to run.
+/// The environment variable with the cell that a process must run.
 const CELL: &str = "PERCID_CONTRACT_CELL";
 
 /// Runs a column: each row in a process of its own.
@@ -110,9 +111,9 @@ fn check(column: &str) {
     }
 }
 
-/// `true` under an emulator of programs, of whose architecture the kernel knows nothing. QEMU makes a
-/// child with memory of its own, which cannot tell its parent why it was not started: it ends with
-/// the status of a shell and says nothing.
+/// Returns `true` under a CPU emulator whose architecture the kernel does not know. QEMU creates a
+/// child with memory of its own, which cannot report to its parent why it was not started: it ends
+/// with the status of a shell and prints nothing.
 fn is_not_for_this_machine(started: &io::Result<Output>) -> bool {
     match started {
         Ok(output) => output.status.code() == Some(127) && output.stdout.is_empty(),
@@ -120,7 +121,7 @@ fn is_not_for_this_machine(started: &io::Result<Output>) -> bool {
     }
 }
 
-/// One cell, in a process that was made for it; nothing in any other.
+/// Runs one cell, in a process that was made for it; does nothing in any other.
 #[test]
 fn cell() {
     let Ok(cell) = std::env::var(CELL) else { return };
@@ -130,7 +131,7 @@ fn cell() {
     println!("checked {cell}");
 }
 
-/// A structure that the crate exports has a row here, or is named below as none.
+/// Every structure that the crate exports has a row, or is named below as none.
 #[test]
 fn every_structure_has_a_row() {
     const NO_STRUCTURES: [&str; 9] = [

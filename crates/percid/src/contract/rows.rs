@@ -1,4 +1,4 @@
-//! The rows: what the table's tests must know of each structure.
+//! The rows: the structures' data for the tests of the table.
 
 use std::alloc::Layout;
 
@@ -44,10 +44,10 @@ pub(super) type Values = Local<u64>;
 pub(super) type Numbers = Stack<u64>;
 pub(super) type Boxes = Pool<u64>;
 
-/// So few that a life leaves something in the shared list.
+/// So small that a life leaves something in the shared list.
 const CAPACITY: u32 = 4;
 
-/// A batch of such a part is two items.
+/// A batch of such a shard is two items.
 const BATCHES: u64 = 505;
 
 impl Contract for Counter {
@@ -243,7 +243,7 @@ impl Contract for Values {
     }
 
     fn live(&self) {
-        // The inner ones have extra values.
+        // The inner calls have extra values.
         self.with(|_| self.with(|_| self.with(|value| *value += 1)));
     }
 }
@@ -302,7 +302,7 @@ impl Contract for Boxes {
         Pool::new(|| 0, CAPACITY)
     }
 
-    /// Another object each time.
+    /// A different object each time.
     fn put(&self) -> bool {
         self.idle.push(Box::new(0)).is_ok()
     }
@@ -327,7 +327,7 @@ impl Contract for Boxes {
 }
 
 impl Contract for RawPool {
-    // A slab's header and its address space: an object that comes too late is recognised there.
+    // A slab's header and its address space: a late object is recognised there.
     const LEAVES: (u64, u64) = (128, 64 << 10);
     const TAKES_MEMORY: u64 = BATCHES + 2;
     const HANDLER: Cell<()> = Ok(());
@@ -342,10 +342,10 @@ impl Contract for RawPool {
         RawPool::new(Layout::new::<u64>(), CAPACITY)
     }
 
-    /// Leaves another object each time, as long as the one before is not the thread's.
+    /// Puts a different object each time, as long as the one before does not belong to the thread.
     fn put(&self) -> bool {
         let Some(object) = self.get_new() else { return false };
-        // SAFETY: the object came from this pool, and is not used.
+        // SAFETY: the object came from this pool, and no thread uses it.
         unsafe { self.put(object) }.is_ok()
     }
 
@@ -364,7 +364,7 @@ impl Contract for RawPool {
     fn live(&self) {
         let objects: Vec<_> = (0..40).map(|_| self.get().expect("memory")).collect();
         for &object in &objects[1..] {
-            // SAFETY: the object came from this pool, and is not used.
+            // SAFETY: the object came from this pool, and no thread uses it.
             unsafe { self.put(object) }.expect("it was lent");
         }
         (0..20).for_each(|_| _ = self.get());
@@ -430,7 +430,7 @@ impl Contract for ActiveMask {
         ActiveMask::new()
     }
 
-    /// The next one that is not marked: each put is a visit. The first takes memory.
+    /// Marks the next ID that is not marked: each put is a visit. The first one needs memory.
     fn put(&self) -> bool {
         let free = [600, 3, 64, 511, 512, 8191].into_iter().chain(4..60);
         let id = free.into_iter().find(|&id| !self.is_marked(id));

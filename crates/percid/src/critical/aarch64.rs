@@ -1,11 +1,11 @@
-//! The critical sections in the assembly of 64-bit Arm: see the module above for what they do.
+//! The critical sections in the assembly of 64-bit Arm: the parent module describes them.
 //!
-//! As `x86_64.rs`, with these differences: operations take a second scratch register, since only
-//! loads and stores reach memory; addresses that lie far away are built from page and offset;
-//! conditional branches do not reach into another section, so the exit with a result lies behind
-//! the function's own code; the linker may insert a veneer between the section and its pad, which
-//! destroys x16 and x17; and where a thread on another CPU looks without a fence, loads acquire and
-//! the commit releases.
+//! The file is like `x86_64.rs`, with these differences. Operations take a second scratch register,
+//! since only loads and stores access memory. Distant addresses are built from page and offset.
+//! Conditional branches do not reach into another section, so the exit with a result lies behind
+//! the function's own code. The linker may insert a veneer between the section and its pad, which
+//! destroys x16 and x17. If a thread on another CPU reads without a fence, loads acquire and the
+//! commit releases.
 
 macro_rules! index {
     (kernel, $exit:literal) => {
@@ -50,8 +50,8 @@ macro_rules! section {
             true
         }
     };
-    // The way out is near: conditional branches reach a megabyte, which the text of one object may
-    // exceed, and some assemblers do not say so.
+    // The exit is near: conditional branches reach a megabyte, which the text of one object may
+    // exceed, and some assemblers do not report that.
     (or zero $zero:literal, $source:ident, [$($line:expr,)*], $($operands:tt)*) => {
         section!(
             @ $source, "6f", [$($line,)*], "b 6f",
@@ -128,9 +128,9 @@ macro_rules! add_float {
     }};
 }
 
-/// A reader on another CPU must see the journal that made a word meaningless before it sees what is
-/// written there, hence the barrier; and what was written before it sees a journal, hence the
-/// release.
+/// The barrier: a reader on another CPU must see the journal that made a word meaningless before it
+/// sees what is written to that word. The release: the reader must see what was written before a
+/// journal before it sees that journal.
 macro_rules! tally {
     ($source:ident, $displacement:expr, $word:expr, $place:expr, $times:expr, $sum:expr) => {{
         section!(
@@ -257,8 +257,9 @@ macro_rules! append {
                 "ldr {place}, [{request}, #{capacity}]",
                 "cmp {value}, {place}",
                 "b.hi {restart}",
-                // The tail may have been moved by this very thread a moment ago, in code that this
-                // interrupts: it must be seen before anything that is written into what it freed.
+                // The same thread may have moved the tail shortly before, in code that this
+                // operation interrupts. Another CPU must see the tail before anything that is
+                // written into the freed part.
                 "dmb ishst",
                 "ldr {mask}, [{request}, #{mask_field}]",
                 "add {data}, {index}, #{data_field}",

@@ -1,32 +1,33 @@
-//! What every section reads.
+//! The values that every critical section reads.
 
 use std::ptr;
 use std::sync::atomic::{AtomicIsize, AtomicPtr, AtomicU32, Ordering::Relaxed};
 
-/// Written by slow paths, and before any object that would lead a thread into a section of that
-/// source is marked as ready for it.
+/// The values that every critical section reads. Slow paths write them, before they mark any object
+/// as ready that would lead a thread into a section of that source.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub(crate) struct FastPath {
-    /// From the thread pointer to the rseq area, in bytes.
+    /// Offset from the thread pointer to the rseq area, in bytes.
     pub(crate) area: AtomicIsize,
     /// Entry 0 of the table source: `table[cpu] = ID + 1`, or 0.
     pub(crate) table: AtomicPtr<AtomicU32>,
-    /// Kernel IDs below this have memory that is open.
+    /// Kernel IDs below this have open memory.
     pub(crate) kernel_limit: AtomicU32,
 }
 
 /// The one instance: a process has one rseq area per thread, one table and one arena.
 ///
-/// The critical sections that C programs have inline (`percid_inline.h`) find it in the table of the
-/// C interface. It has no name that a linker knows: two copies in one process must not share it.
+/// The inline critical sections of C programs (`percid_inline.h`) find it in the table of the C
+/// interface. It has no name that is visible to linkers: two libpercid copies in one process must
+/// not share it.
 pub(crate) static FAST_PATH: FastPath = FastPath {
     area: AtomicIsize::new(0),
     table: AtomicPtr::new(ptr::null_mut()),
     kernel_limit: AtomicU32::new(0),
 };
 
-/// What compiled C programs contain as numbers: a change here needs another version of the C
+/// Offsets that compiled C programs contain as numbers: a change requires another version of the C
 /// interface.
 #[cfg(feature = "capi")]
 const _: () = {
@@ -37,7 +38,7 @@ const _: () = {
 };
 
 impl FastPath {
-    /// From the thread pointer to the rseq area, in bytes.
+    /// Returns the offset from the thread pointer to the rseq area, in bytes.
     pub(crate) fn area(&self) -> isize {
         self.area.load(Relaxed)
     }
@@ -54,7 +55,7 @@ impl FastPath {
         self.kernel_limit.load(Relaxed)
     }
 
-    /// Admits the kernel IDs below `limit`; it never falls.
+    /// Admits the kernel IDs below `limit`; the limit never decreases.
     pub(crate) fn raise_kernel_limit(&self, limit: u32) {
         self.kernel_limit.fetch_max(limit, Relaxed);
     }

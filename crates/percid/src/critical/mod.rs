@@ -1,32 +1,32 @@
-//! Restartable critical sections: the closed list of operations. What they do and why that is right
-//! is said here; their assembly is in one file per architecture.
+//! Restartable critical sections: the closed list of operations. This module describes the
+//! operations and proves them correct; their assembly is in one file per architecture.
 //!
-//! # What a section is
+//! # Critical sections
 //!
 //! A section reads the index of the memory that this CPU owns, computes an address and commits with
 //! one store. If the thread is preempted, moved to another CPU, interrupted by a signal or fenced
-//! (`membarrier`) before the commit, the kernel resumes it at the abort pad, which leaves through
-//! the same exit as a missing ID: the operation returns `false`, nothing has happened, and the slow
-//! path decides how often to try again. So no loop here can run forever, not even under a debugger
-//! that single-steps.
+//! (`membarrier`) before the commit, the kernel resumes it at the abort pad. The pad leaves through
+//! the same exit as a missing ID: the operation returns `false`, nothing has changed, and the slow
+//! path decides how often to retry. So no loop here can run forever, not even under a debugger that
+//! single-steps.
 //!
 //! # The two indices
 //!
 //! * **kernel**: `mm_cid` of the rseq area, below [`kernel_limit`](fast_path::FastPath). The
 //!   comparison catches an ID whose memory is not open yet, and a thread that has not registered
 //!   percid's own area (its `mm_cid` is `u32::MAX` there). The C library's area starts with 0, but
-//!   the library ends a program whose thread it cannot register; a thread that takes its
-//!   registration back by hand must not call into percid. An area that is shared with other
-//!   libraries starts with 0 too: there this source is refused.
+//!   the library ends a program if it cannot register a thread; a thread that unregisters itself
+//!   manually must not call into percid. An area that is shared with other libraries starts with 0
+//!   too: there this source is refused.
 //! * **table**: `table[cpu_id]`, where 0 means that the CPU has no ID. The two entries in front of
-//!   the table are zero forever: an unregistered thread's `cpu_id` is -1 or -2 and finds its "no
-//!   ID" there without a comparison.
+//!   the table are zero forever: an unregistered thread's `cpu_id` is -1 or -2, so it reads "no ID"
+//!   there without a comparison.
 //!
 //! # The cost, instruction by instruction (x86-64, a `static` counter, nothing hoisted)
 //!
 //! | instruction | why it is there | can it be hoisted? |
 //! |---|---|---|
-//! | `mov cell, [counter]` | where the counter's memory is | yes: a pointer kept in a register |
+//! | `mov cell, [counter]` | address of the counter's memory | yes: a pointer kept in a register |
 //! | `test cell, MARK; jz` | the source; not claimed yet | yes |
 //! | `mov f, [GOT]` | address of [`FAST_PATH`] | yes; compilers hoist it out of loops |
 //! | `mov area, [f]` | thread pointer to rseq area | yes: constant per process |
@@ -39,18 +39,19 @@
 //! | `mov s, n; add s, [i]; mov [i], s` | the operation; its store commits | no |
 //!
 //! Two of these are stores to different cache lines. A processor that commits one line's stores per
-//! cycle (Golden Cove) therefore needs two cycles where a plain add needs one, whatever is hoisted.
+//! cycle (Golden Cove) therefore needs two cycles, and one for a plain add, whatever is hoisted.
 //!
-//! The shape of the operation matters on the same processors: they forward a store to the next load
-//! of the same word in no time only if the address is a base register and a displacement, and never
-//! for a memory-destination `add` of a register. Medians measured there, ns per increment of one
-//! counter: 1.15 as it is, 3.1 with `add [i], n`, 2.8 with an index register. The kernel's ID is
-//! made ID + 1 by an instruction of its own rather than by the displacement: that costs 0.08 ns at
-//! best and keeps the forwarding from failing half of the time (medians of 1.1 and 3.1 took turns).
+//! The form of the operation matters on the same processors. They forward a store to the next load
+//! of the same word without delay only if the address is a base register and a displacement. They
+//! never do so for a memory-destination `add` of a register. Medians measured there, in ns per
+//! increment of one counter: 1.15 in this form, 3.1 with `add [i], n`, 2.8 with an index register.
+//! A separate instruction computes ID + 1 from the kernel's ID, rather than the displacement. That
+//! costs 0.08 ns at best and keeps the forwarding from failing half of the time (medians alternated
+//! between 1.1 and 3.1).
 //!
 //! # The list
 //!
-//! | operation | commits | writes before, where no thread looks | used by |
+//! | operation | commits | writes before (meaningless until then) | used by |
 //! |---|---|---|---|
 //! | add | the sum | - | counters, histograms |
 //! | add a float | the sum | - | float counters |
@@ -64,17 +65,17 @@
 //! # Proof obligations, discharged by the assembly of each architecture
 //!
 //! 1. The commit is one store, and the last instruction of the section.
-//! 2. Before it, the section writes nothing but scratch registers and memory whose contents mean
-//!    nothing until the commit, not even to the section itself when it runs again; so a restart
-//!    finds its inputs, and nothing has happened.
+//! 2. Before it, the section writes nothing but scratch registers and memory whose contents are
+//!    meaningless until the commit, even to the section itself when it runs again. So a restart
+//!    finds its inputs, and nothing has changed.
 //! 3. The index is read after `rseq_cs` was stored: from then on a change of CPU aborts the
-//!    section, hence at the commit the thread still runs on the CPU whose index it read.
+//!    section. Hence at the commit the thread still runs on the CPU whose index it read.
 //! 4. The signature stands in front of the abort address.
 //! 5. The address that is committed to lies in the memory of that index, which is open (kernel: the
 //!    ID is below the limit; table: opened before the entry was stored; the zero entries in front
 //!    of the table make -1 and -2 valid CPU numbers). No other CPU commits to it. Kernel: the ID
 //!    belongs to the thread that runs here until it is preempted, which aborts the section. Table:
-//!    entries are distinct, and a thread that takes one away fences this CPU before using it.
+//!    entries are distinct, and a thread that takes an ID fences this CPU before using the ID.
 //!    Seized blocks: see [`seizure`](crate::seizure).
 
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
@@ -86,7 +87,7 @@ pub(crate) mod tally;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 pub(crate) mod waiting;
 
-// Each defines a macro for every operation of the list.
+// Each of these modules defines a macro for every operation of the list.
 #[cfg(all(
     target_os = "linux",
     target_pointer_width = "64",
@@ -118,7 +119,7 @@ without_sections! {
     pub(crate) use portable::{self as kernel, self as table};
 }
 
-/// Whether this build has critical sections.
+/// `true` if this build has critical sections.
 pub(crate) const EXIST: bool = crate::architectures::SECTIONS_EXIST;
 
 /// The mark of the table in the lowest bits of a word.
@@ -128,7 +129,7 @@ pub(crate) const KERNEL: usize = 2;
 /// All bits that may hold marks: blocks are aligned to 8 bytes.
 pub(crate) const MARKS: usize = 7;
 
-/// Defines a module that has every section for one source, by the macros of the architecture. The
+/// Defines a module that has every section for one source, from the macros of the architecture. The
 /// address of a word is the word less the mark of the source, which a section makes part of the
 /// displacement of its memory operands.
 #[allow(unused_macros, reason = "only where there are sections")]
@@ -143,7 +144,7 @@ macro_rules! sections {
 
             const DISPLACEMENT: isize = -($mark as isize);
 
-            /// Adds `n` to this CPU's shard of a word. Returns whether it did.
+            /// Adds `n` to this CPU's shard of a word. Returns `true` if it did.
             ///
             /// ```text
             /// shard = word + index * stride
@@ -163,7 +164,7 @@ macro_rules! sections {
                 unsafe { add!($source, DISPLACEMENT, word, n) }
             }
 
-            /// Adds `n` to this CPU's shard of a word that holds a float. Returns whether it did.
+            /// Adds `n` to this CPU's shard of a word that holds a float. Returns `true` if it did.
             ///
             /// ```text
             /// shard = word + index * stride
@@ -172,15 +173,16 @@ macro_rules! sections {
             ///
             /// # Safety
             ///
-            /// As [`add`].
+            /// The same as for [`add`].
             #[inline(always)]
             pub(crate) unsafe fn add_float(word: usize, n: f64) -> bool {
-                // SAFETY: as for the addition.
+                // SAFETY: obligations 1 to 5 above; only scratch registers are written before the
+                // commit.
                 unsafe { add_float!($source, DISPLACEMENT, word, n) }
             }
 
             /// Adds `times` to the count of a bucket of this CPU's shard, and `sum` to its sum.
-            /// Returns whether it did. `place` is the bucket as a journal names it.
+            /// Returns `true` if it did. `place` is the bucket in the form that a journal contains.
             ///
             /// ```text
             /// shard = word + index * stride
@@ -194,18 +196,18 @@ macro_rules! sections {
             /// # Safety
             ///
             /// `word` is the address of a block of buckets (see [`buckets`](crate::buckets)) in the
-            /// shared slot plus marks as for [`add`], and the bucket is one of it.
+            /// shared slot plus marks as for [`add`], and `place` is a bucket of that block.
             #[inline(always)]
             pub(crate) unsafe fn tally(word: usize, place: usize, times: u64, sum: f64) -> bool {
-                // SAFETY: obligations 1 to 5. Before the commit the count of the journal's bucket is
-                // written, for which the journal stands as long as it names that bucket, and the sum
-                // that is not the sum. Both lie in the block.
+                // SAFETY: obligations 1 to 5. Before the commit two words are written: the count of
+                // the journal's bucket, which the journal replaces as long as it names that bucket,
+                // and the unused sum. Both lie in the block.
                 unsafe { tally!($source, DISPLACEMENT, word, place, times, sum) }
             }
 
-            /// Stores `token` in this CPU's shard of a word if `expected` is there, and zero in the
-            /// word `CLOSED` bytes behind it. Returns the address of that shard; 0 if it did not
-            /// store.
+            /// Stores `token` in this CPU's shard of a word if that contains `expected`, and if the
+            /// word `CLOSED` bytes behind it contains zero. Returns the address of that shard; 0 if
+            /// it did not store.
             ///
             /// ```text
             /// shard = word + index * stride
@@ -214,21 +216,22 @@ macro_rules! sections {
             /// *shard = token                            // commits
             /// ```
             ///
-            /// In this order: what was read of a shard while it was closed may be wrong when it is
-            /// open again, so the state must be read after it was found open. A visitor does its
-            /// last store to the state before it opens the shard.
+            /// The order matters: a state that was read from a closed shard may be wrong when the
+            /// shard is open again. So the state must be read after the shard was found open. A
+            /// visitor does its last store to the state before it opens the shard.
             ///
             /// # Safety
             ///
-            /// As [`add`].
+            /// The same as for [`add`].
             #[inline(always)]
             pub(crate) unsafe fn acquire<const CLOSED: isize>(
                 word: usize,
                 expected: usize,
                 token: usize,
             ) -> usize {
-                // SAFETY: as for the addition. The loads acquire: what the last owner wrote before
-                // it released the word is seen after the comparison.
+                // SAFETY: obligations 1 to 5 above; only scratch registers are written before the
+                // commit. The loads acquire: the writes of the last owner before it released the
+                // word are seen after the comparison.
                 unsafe {
                     let shard: usize =
                         acquire!($source, DISPLACEMENT, word, CLOSED, expected, token);
@@ -236,8 +239,8 @@ macro_rules! sections {
                 }
             }
 
-            /// Pushes `item` on this CPU's shard of a stack. Returns whether it did; it does not if
-            /// there is no room, or the shard is inactive or seized.
+            /// Pushes `item` on this CPU's shard of a stack. Returns `true` if it did; it does not
+            /// if there is no room, or if the shard is inactive or seized.
             ///
             /// ```text
             /// shard = word + index * stride
@@ -250,17 +253,17 @@ macro_rules! sections {
             /// # Safety
             ///
             /// `word` is the address of a stack's block (see [`stack`](crate::stack)) in the shared
-            /// slot plus marks as for [`add`], and `capacity` is that of the stack.
+            /// slot plus marks as for [`add`], and `capacity` is the capacity of the stack.
             #[inline(always)]
             pub(crate) unsafe fn push(word: usize, capacity: &u64, item: MaybeUninit<u64>) -> bool {
                 // SAFETY: obligations 1 to 5. Before the commit only the slot above the top is
-                // written, in which there is no item. It is a slot of the block: less one it is
+                // written, which contains no item. It is a slot of the block: its index less one is
                 // below the capacity.
                 unsafe { push!($source, DISPLACEMENT, word, capacity, item) }
             }
 
-            /// Pops an item from this CPU's shard of a stack. `None` if there is none, or the shard
-            /// is inactive or seized.
+            /// Pops an item from this CPU's shard of a stack. Returns `None` if there is none, or
+            /// if the shard is inactive or seized.
             ///
             /// ```text
             /// shard = word + index * stride
@@ -272,16 +275,16 @@ macro_rules! sections {
             ///
             /// # Safety
             ///
-            /// As [`push`].
+            /// The same as for [`push`].
             #[inline(always)]
             pub(crate) unsafe fn pop(word: usize) -> Option<MaybeUninit<u64>> {
                 // SAFETY: obligations 1 to 5; only scratch registers are written before the commit.
-                // The slot below the top is one of the block's, and has an item.
+                // The slot below the top is one of the block's, and contains an item.
                 unsafe { pop!($source, DISPLACEMENT, word) }
             }
 
-            /// Appends a record to this CPU's shard of a ring. Returns whether it did; it does not
-            /// if there is no room. Positions are places in the data modulo its size.
+            /// Appends a record to this CPU's shard of a ring. Returns `true` if it did; it does
+            /// not if there is no room. Positions are offsets in the data modulo its size.
             ///
             /// ```text
             /// shard = word + index * stride
@@ -305,7 +308,7 @@ macro_rules! sections {
             }
 
             /// Discards the oldest records of this CPU's shard of a ring until at most `keep` bytes
-            /// are left. Returns whether it did.
+            /// are left. Returns `true` if it did.
             ///
             /// ```text
             /// shard = word + index * stride
@@ -316,7 +319,7 @@ macro_rules! sections {
             ///
             /// # Safety
             ///
-            /// As [`append`], and `mask` is the ring's capacity less one.
+            /// The same as for [`append`]; in addition `mask` is the ring's capacity less one.
             #[inline(always)]
             pub(crate) unsafe fn discard(word: usize, keep: u64, mask: u64) -> bool {
                 // SAFETY: obligations 1 to 5; only scratch registers are written before the commit.
@@ -332,11 +335,11 @@ with_sections! {
     sections!(table: TABLE);
 }
 
-/// Runs the section of the source that a word is marked with. A word without such a mark has the
-/// result of a section that was aborted.
+/// Runs the section of the source that a word is marked with. A word without such a mark yields the
+/// result of an aborted section.
 ///
-/// A macro and no function: where a fast path is inlined, the compiler knows what follows a missing
-/// mark before it inlines the sections, and places the slow path behind them.
+/// It is a macro and not a function: if a fast path is inlined, the compiler knows what follows a
+/// missing mark before it inlines the sections, and places the slow path behind them.
 macro_rules! by_mark {
     ($word:expr, $operation:ident $(::<$closed:tt>)? ($($argument:expr),*), else $none:expr) => {{
         let word: usize = $word;

@@ -1,6 +1,6 @@
-//! The critical sections where there are none: nothing is tried, so every operation goes the way of
-//! a missing ID, which ends at an atomic instruction. The functions are `unsafe` for the sake of
-//! their signatures; none needs anything of its caller.
+//! Stubs of the critical sections for builds without them. No section is tried, so every operation
+//! continues as if the ID were missing, and ends at an atomic instruction. The functions are
+//! `unsafe` only to have the same signatures; none has an obligation for its caller.
 
 use std::mem::MaybeUninit;
 
@@ -54,12 +54,12 @@ pub(crate) unsafe fn discard(_word: usize, _keep: u64, _mask: u64) -> bool {
 mod tests {
     use super::*;
 
-    /// No word is marked here, so that no operation comes this way. One that did would find out that
-    /// nothing was done.
+    /// No word is marked here, so no operation calls these functions. They return that nothing was
+    /// done.
     #[test]
     fn nothing_is_done_and_nothing_else_is_claimed() {
         let request = Append::new(b"record", 1024).expect("a record that fits");
-        // SAFETY: nothing is asked of the caller.
+        // SAFETY: these functions have no obligation for the caller.
         unsafe {
             assert!(!add(0, 1) && !add_float(0, 1.0) && !tally(0, 0, 1, 1.0));
             assert!(!push(0, &1, MaybeUninit::new(7)));

@@ -1,29 +1,29 @@
-//! What a ring's sections find in memory.
+//! The layout of a ring in memory, as its sections use it.
 
-/// A word of it. `verify/loom` has its own.
+/// A word of a ring. `verify/loom` has its own.
 pub(crate) type Word = crate::sys::atomic::AtomicU64;
 
-/// Where the position of the next record is: a number of bytes that only grows.
+/// Offset of the position of the next record: a number of bytes that only grows.
 pub(crate) const HEAD: usize = 0;
-/// Where the position of the oldest record is, on another cache line: with
-/// [`DropNewest`](crate::Overflow::DropNewest) the consumer writes it, else the writers.
+/// Offset of the position of the oldest record, on another cache line: with
+/// [`DropNewest`](crate::Overflow::DropNewest) the consumer writes it, otherwise the writers.
 pub(crate) const TAIL: usize = 64;
-/// Where the records begin: position modulo capacity. In front are a line for the writers, one for
+/// Offset of the records: position modulo capacity. In front are a line for the writers, one for
 /// the tail and one for the consumer.
 pub(crate) const DATA: usize = 192;
 
-/// How many bits of a header, the lower ones, hold the record's length in bytes.
+/// Number of lower bits in a header that hold the record's length in bytes.
 pub(crate) const LENGTH_BITS: u32 = 16;
 
-/// One, as a header counts: the bits above hold the record's number among all records of this ID.
-/// The header of the next record has its number already; its length means nothing, since a section
-/// that was aborted may have left it there.
+/// One in the number of a header: the bits above hold the record's number among all records of this
+/// ID. The header of the next record has its number already. Its length is meaningless, since a
+/// section that was aborted may have left it there.
 pub(crate) const ONE: u64 = 1 << LENGTH_BITS;
 
 /// The bits of a header that hold the number.
 pub(crate) const NUMBERS: i64 = -(ONE as i64);
 
-/// One record to be appended.
+/// A record to be appended.
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Append {
@@ -31,24 +31,26 @@ pub(crate) struct Append {
     pub(crate) bytes: *const u8,
     /// The end of the whole words among them.
     pub(crate) end: *const u8,
-    /// The bytes after those, as a word; anything if there are none.
+    /// The bytes after those, as a word; any value if there are none.
     pub(crate) rest: u64,
     /// The length in bytes, below 2^16.
     pub(crate) length: u64,
-    /// The bytes it takes: with its header, in whole words.
+    /// The bytes that the record takes: with its header, in whole words.
     pub(crate) size: u64,
-    /// The bytes that must be free: its own and those of the next header.
+    /// The bytes that must be free: those of the record and of the next header.
     pub(crate) needed: u64,
-    /// The bytes of the ring, a power of two.
+    /// The size of the ring in bytes, a power of two.
     pub(crate) capacity: u64,
     /// The capacity less one.
     pub(crate) mask: u64,
 }
 
 impl Append {
-    /// A record for a ring of `capacity` bytes; `None` if it is longer than [`max_record_len`].
+    /// Creates a record for a ring of `capacity` bytes; `None` if it is longer than
+    /// [`max_record_len`].
     ///
-    /// Inline: else the fields go through memory in pieces of another size than they are read in.
+    /// Inline: otherwise the fields would be stored to memory in pieces of a different size than
+    /// they are loaded in.
     #[inline(always)]
     pub(crate) fn new(record: &[u8], capacity: u64) -> Option<Append> {
         let length = record.len() as u64;
@@ -69,20 +71,21 @@ impl Append {
     }
 }
 
-/// The bytes that a record of this length takes.
+/// Returns the bytes that a record of this length takes.
 #[inline(always)]
 pub(crate) const fn size_of_record(length: u64) -> u64 {
     (length + 15) & !7
 }
 
-/// The most bytes of a record of a ring: its length fits a header, and four of it fit the ring.
+/// Returns the maximum length of a record in bytes: its length fits a header, and four records fit
+/// the ring.
 pub(crate) const fn max_record_len(capacity: u64) -> u64 {
     let quarter = capacity / 4 - 16;
     if quarter < ONE { quarter } else { ONE - 1 }
 }
 
-/// The bytes behind the whole words of a record, as a word; anything if there are none. Without a
-/// copy of variable length, which would be a call.
+/// Returns the bytes behind the whole words of a record, as a word; any value if there are none. It
+/// avoids a copy of variable length, which would be a call.
 #[inline(always)]
 fn rest(record: &[u8]) -> u64 {
     let word = match record.len() {

@@ -1,44 +1,45 @@
-//! The critical sections in the assembly of 64-bit RISC-V: see the module above for what they do.
+//! The critical sections in the assembly of 64-bit RISC-V: the parent module describes them.
 //!
-//! As `x86_64.rs`, with these differences.
+//! The file is like `x86_64.rs`, with these differences.
 //!
-//! * Only loads and stores reach memory, at a register and 12 bits of displacement: operations take
-//!   registers for addresses. They use the base instructions (RV64I) alone; the assembler shortens
-//!   what it can, so an instruction has two or four bytes.
-//! * A conditional branch reaches 4 KiB and a jump 1 MiB, and no linker mends what they do not
-//!   reach. Conditional branches stay in the function, where the assembler makes two instructions
-//!   of one that is too far; a pad, in a section of its own, leaves by an address of 32 bits.
-//! * Linkers shorten code (*relaxation*), and where they do, what follows moves by two or four
-//!   bytes. Nothing between the labels of a section is shortened, and the length is the linker's to
-//!   compute. The pads forbid it: so each signature stays aligned, as the kernel's load of it wants
-//!   to be.
+//! * Only loads and stores access memory, at a register and 12 bits of displacement: operations
+//!   take registers for addresses. They use only the base instructions (RV64I); the assembler
+//!   compresses some, so an instruction has two or four bytes.
+//! * A conditional branch reaches 4 KiB and a jump 1 MiB, and no linker fixes those that are out of
+//!   range. Conditional branches stay in the function, where the assembler makes two instructions
+//!   of one that is too far. A pad, in a section of its own, leaves by an address of 32 bits.
+//! * Linkers shorten code (*relaxation*), and then the following code moves by two or four bytes.
+//!   Nothing between the labels of a section is shortened, and the linker computes the length. The
+//!   pads forbid relaxation: so each signature stays aligned, as the kernel's load of it requires.
 //! * A record's bytes may lie at any address, and a load of a word from there may trap into
-//!   firmware. Its words are put together from aligned ones, of which none reaches beyond the page
-//!   that the record ends in.
+//!   firmware. Its words are built from aligned ones, none of which reaches beyond the page that
+//!   the record ends in.
 //!
 //! # Order
 //!
-//! Memory is ordered as by the C++ model's rules at best: where a thread on another CPU looks
-//! without a fence, `fence` orders what Arm's acquiring loads and releasing stores order there.
+//! The code relies on no stronger memory order than the C++ model's. If a thread on another CPU
+//! reads without a fence, a `fence` instruction provides the order that acquiring loads and
+//! releasing stores provide on Arm.
 //!
 //! * acquire: `fence r, rw` behind the load that finds the shard open keeps the load of the state
-//!   behind it; one behind the load of the state keeps everything that the owner then does behind
-//!   it. What the last visitor or owner did before its releasing store is seen.
-//! * append: `fence w, w` in front of the first store into the ring, for a tail that this very
-//!   thread has moved in code that this interrupts; `fence rw, w` in front of the commit: who sees
-//!   the head sees the record. (That the tail was loaded before anything is stored into what
-//!   another CPU freed, the branch between settles: a store waits for the branches in front of it.)
-//! * tally: `fence w, w` in front of the first store: who sees what is written to the sum that was
-//!   the sum before, or to the last count, sees the journal by which it is not. `fence rw, w` in front
-//!   of the commit: who sees a journal sees the sum and the counts it stands for.
-//! * all others: what they commit is seen on other CPUs after a fence (`membarrier`) only, which
-//!   orders both sides; and on this one in the order of the program.
-//! * the index: its load follows the store of `rseq_cs` in the program, and the kernel that changes
-//!   it does so on this CPU, between two instructions. From the index to the address, and from the
-//!   table's address to its entry, leads a dependency, which orders loads here as well.
+//!   behind it. The one behind the load of the state keeps everything that the owner does next
+//!   behind it. So the owner sees what the last visitor or owner did before its releasing store.
+//! * append: `fence w, w` precedes the first store into the ring, for a tail that the same thread
+//!   has moved in code that this operation interrupts. `fence rw, w` precedes the commit: a thread
+//!   that sees the head sees the record. (The branch between orders the load of the tail before any
+//!   store into the part that another CPU freed: a store waits for earlier branches.)
+//! * tally: `fence w, w` precedes the first store. A thread that sees the value written to the
+//!   former sum, or to the last count, sees the journal that made that word meaningless. `fence rw,
+//!   w` precedes the commit: a thread that sees a journal sees the sum and the counts that belong
+//!   to it.
+//! * all others: other CPUs see what they commit only after a fence (`membarrier`), which orders
+//!   both sides; this CPU sees it in program order.
+//! * the index: its load follows the store of `rseq_cs` in program order, and the kernel changes
+//!   the index on this CPU, between two instructions. From the index to the address, and from the
+//!   table's address to its entry, there is a dependency, which orders loads here as well.
 //!
-//! The signature is that of the C library and of `librseq` (`rseq-riscv.h`): an instruction that no
-//! program may execute, `csrw mhartid, zero`.
+//! The signature is the one of the C library and of `librseq` (`rseq-riscv.h`): an instruction that
+//! no program may execute, `csrw mhartid, zero`.
 
 macro_rules! index {
     (kernel, $exit:literal) => {
@@ -300,10 +301,11 @@ macro_rules! append {
                 "add {value}, {value}, {place}",
                 "ld {place}, {capacity}({request})",
                 "bgtu {value}, {place}, {restart}",
-                // The tail may have been moved by this very thread a moment ago, in code that this
-                // interrupts: it must be seen before anything that is written into what it freed.
+                // The same thread may have moved the tail shortly before, in code that this
+                // operation interrupts. Another CPU must see the tail before anything that is
+                // written into the freed part.
                 "fence w, w",
-                // The header: its number is there already.
+                // The header: it contains the record's number already.
                 "ld {mask}, {mask_field}({request})",
                 "addi {data}, {index}, {data_field}",
                 "and {place}, {work}, {mask}",
@@ -314,8 +316,8 @@ macro_rules! append {
                 "ld {value}, {length}({request})",
                 "or {value}, {value}, {number}",
                 "sd {value}, 0({place})",
-                // The whole words: each lies in one aligned word or in two, of which `bits` of the
-                // first are not its own. Where it is one, that is loaded twice.
+                // The whole words. Each lies in one aligned word or in two, of which the first
+                // `bits` bits do not belong to it. If it lies in one, that word is loaded twice.
                 "ld {source}, {bytes}({request})",
                 "ld {end}, {end_field}({request})",
                 "slli {bits}, {source}, 3", // shifts look at the lowest 6 bits
@@ -338,7 +340,7 @@ macro_rules! append {
                 "or {value}, {value}, {upper}",
                 "sd {value}, 0({place})",
                 "j 7b",
-                // The rest, or something that the next number is about to overwrite.
+                // The rest, or a value that the next number will overwrite.
                 "8:",
                 "ld {value}, {rest}({request})",
                 "sd {value}, 0({place})",

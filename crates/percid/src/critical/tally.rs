@@ -1,48 +1,48 @@
-//! What the section that counts a value finds in memory: a journal, two sums, and the counts.
+//! The layout of the memory that counts a value: a journal, two sums, and the counts.
 //!
-//! A value changes two words, a count and the sum, and a section commits with one store. So it commits to
-//! a *journal*, one word that says which of the two sums is the sum, which bucket was counted last, and
-//! what that bucket's count is. The count itself is written by whoever counts next: a number that was
-//! computed before, so that it does not matter how often it is written. The new sum is written where the
-//! sum is not, and means nothing before the commit.
+//! A value changes two words, a count and the sum, and a section commits with one store. So it
+//! commits to a *journal*. That word names the current sum of the two, the bucket that was counted
+//! last, and that bucket's count. The next section writes the count itself. That number was
+//! computed before, so it may be written any number of times. The new sum is written to the unused
+//! one of the two, and means nothing before the commit.
 
-/// The journal: the number of the sum (1 bit), the bucket that was counted last, as the distance of its
-/// count from the first one, and from [`COUNT_SHIFT`] on the count.
+/// The journal: the number of the sum (1 bit), the bucket that was counted last, as the distance of
+/// its count from the first one, and from bit [`COUNT_SHIFT`] on the count.
 pub(crate) const JOURNAL: usize = 0;
 /// The two sums.
 pub(crate) const SUMS: usize = 8;
-/// The counts. That of the journal's bucket may lag behind.
+/// The counts. The one of the journal's bucket may be out of date.
 pub(crate) const COUNTS: usize = 24;
 
-/// Where the count begins in a journal.
+/// The bit at which the count begins in a journal.
 pub(crate) const COUNT_SHIFT: u32 = 14;
-/// How many buckets a journal can name.
+/// Number of buckets that a journal can name.
 pub(crate) const BUCKETS: usize = 1 << 11;
 /// The bits of a journal that name the bucket.
 pub(crate) const PLACES: u64 = (BUCKETS as u64 - 1) << 3;
 
-/// A journal, read.
+/// The value of a journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Journal(pub(crate) u64);
 
 impl Journal {
-    /// Where the sum is.
+    /// Returns the offset of the current sum.
     pub(crate) fn sum(self) -> usize {
         SUMS + 8 * (self.0 & 1) as usize
     }
 
-    /// The bucket that was counted last.
+    /// Returns the bucket that was counted last.
     pub(crate) fn bucket(self) -> usize {
         ((self.0 & PLACES) >> 3) as usize
     }
 
-    /// Its count, modulo 2^50.
+    /// Returns the count of that bucket, modulo 2^50.
     pub(crate) fn count(self) -> u64 {
         self.0 >> COUNT_SHIFT
     }
 }
 
-/// A bucket as a section takes it: as a journal names it.
+/// Returns a bucket in the form that a journal and a section use.
 #[inline(always)]
 pub(crate) const fn place(bucket: usize) -> usize {
     bucket << 3

@@ -1,14 +1,14 @@
-//! The critical sections in the assembly of x86-64: see the module above for what they do.
+//! The critical sections in the assembly of x86-64: the parent module describes them.
 //!
 //! Operands: `index` and `work` are `out`, never `lateout`, so that they cannot share a register
 //! with an input: after an abort the slow path still needs the inputs. `rseq_cs` is never cleared:
-//! the kernel ignores it as soon as the thread is found outside the section.
+//! the kernel ignores it as soon as the thread is outside the section.
 //!
-//! The descriptor goes to the section `__rseq_cs`, where checkers find all of them; it is writable,
-//! since position-independent code needs its addresses relocated. The abort pad has a section of
-//! its own, so that it stays out of the way of the instruction cache.
+//! The descriptor is in the section `__rseq_cs`, in which checkers find all of them. It is
+//! writable, since position-independent code needs its addresses relocated. The abort pad has a
+//! section of its own, so that it uses no space in the instruction cache.
 
-/// Finds the index of this CPU's shard, or leaves for `$exit`.
+/// Finds the index of this CPU's shard, or exits to `$exit`.
 macro_rules! index {
     (kernel, $exit:literal) => {
         concat!(
@@ -47,9 +47,9 @@ macro_rules! field {
 ///
 /// `work` holds the address of the rseq area (relative to the thread pointer) when the index is
 /// read, and is free afterwards; the operation finds the address of this CPU's shard in `index`. A
-/// section leaves without having done anything if it was aborted, found no index, or its operation
-/// jumps to the exit: with `false`, by the label `restart`, or, where it has a result, at the label
-/// 6 with zero in the register `zero`.
+/// section exits without any effect if it was aborted, found no index, or its operation jumps to
+/// the exit. The exit is the label `restart`, which returns `false`. If the section has a result,
+/// the exit is the label 6, with zero in the register `zero`.
 macro_rules! section {
     (or false, $source:ident, [$($line:expr,)*], $($operands:tt)*) => {
         'section: {
@@ -101,7 +101,7 @@ macro_rules! section {
     };
 }
 
-/// The module above says why it has this shape.
+/// The parent module explains the form of this operation.
 macro_rules! add {
     ($source:ident, $displacement:expr, $word:expr, $n:expr) => {{
         section!(
@@ -139,9 +139,9 @@ macro_rules! add_float {
     }};
 }
 
-/// What follows in the journal is computed for both cases, since each journal waits for the one before.
-/// The count is loaded before the last one is stored: a store to an address that comes from memory would
-/// make the processor guess whether the load is of the same word.
+/// The next journal is computed for both cases, since each journal depends on the one before. The
+/// count is loaded before the last one is stored: after a store to an address that comes from
+/// memory, the processor would have to predict whether the load is of the same word.
 macro_rules! tally {
     ($source:ident, $displacement:expr, $word:expr, $place:expr, $times:expr, $sum:expr) => {{
         section!(
@@ -275,7 +275,7 @@ macro_rules! append {
                 "add {value}, qword ptr [{request} + {needed}]",
                 "cmp {value}, qword ptr [{request} + {capacity}]",
                 "ja {restart}",
-                // The header: its number is there already.
+                // The header: it contains the record's number already.
                 "mov {place}, {work}",
                 "and {place}, qword ptr [{request} + {mask}]",
                 "mov {number}, qword ptr [{index} + {place} + {data}]",
@@ -295,7 +295,7 @@ macro_rules! append {
                 "mov qword ptr [{index} + {place} + {data}], {value}",
                 "add {source}, 8",
                 "jmp 7b",
-                // The rest, or something that the next number is about to overwrite.
+                // The rest, or a value that the next number will overwrite.
                 "8:",
                 "mov {value}, qword ptr [{request} + {rest}]",
                 "mov qword ptr [{index} + {place} + {data}], {value}",

@@ -1,5 +1,5 @@
-//! The word of a handle: what an object is at the moment, in one word. It has 64 bits, wherever
-//! addresses have half as many too.
+//! The word of a handle: the current state of an object in one word. It has 64 bits, also on
+//! systems whose addresses have 32.
 
 use crate::arena::Block;
 use crate::critical::{KERNEL, MARKS, TABLE};
@@ -9,25 +9,25 @@ use crate::sys::atomic::{
     Ordering::{Acquire, Relaxed, Release},
 };
 
-/// The mark of the atomic source, beside those that sections know.
+/// The mark of the atomic source, in addition to those of the sections.
 pub(crate) const ATOMIC: usize = 4;
 
 const _: () = assert!(TABLE | KERNEL | ATOMIC == MARKS);
 
-/// Where the mark of an object without fast paths is: above every user-space address, and below the
-/// highest bit.
+/// The position of the mark of an object without fast paths: above every user-space address, and
+/// below the highest bit.
 const HIDDEN: u32 = 56;
 
 /// Marks an object without memory: the highest bit, which is clear in every user-space address.
 const INLINE: u64 = 1 << 63;
 
-/// What the word means.
+/// The state of an object.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum State {
     /// Not used yet.
     Unclaimed,
-    /// It has memory, and uses this source; `None` while the source is being chosen, when
-    /// everything goes to the shared slot.
+    /// It has memory, and uses this source; `None` while the source is being chosen. During that
+    /// time all updates go to the shared slot.
     Claimed(Block, Option<Source>),
     /// There was no memory: the word itself is a count, 60 bits of it.
     Inline(i64),
@@ -65,7 +65,8 @@ impl State {
         (block.0 | mark) as u64
     }
 
-    /// As [`encode`](State::encode), but fast paths find no source.
+    /// Returns the word like [`encode`](State::encode), but with a mark that fast paths do not
+    /// find.
     pub(crate) fn encode_hidden(self) -> u64 {
         let word = self.encode();
         match self {
@@ -78,28 +79,28 @@ impl State {
     }
 }
 
-/// The word.
+/// The word of a handle.
 #[repr(transparent)]
 pub(crate) struct Word {
     pub(crate) value: AtomicU64,
 }
 
 impl Word {
-    /// The word as it is, for a fast path.
+    /// Returns the word unchanged, for a fast path.
     #[inline(always)]
     pub(crate) fn get(&self) -> u64 {
-        // Acquire: a thread that sees the mark of a source sees what its sections read.
+        // Acquire: a thread that sees the mark of a source sees the values that its sections read.
         self.value.load(Acquire)
     }
 
-    /// What the word means now.
+    /// Returns the current state.
     pub(crate) fn state(&self) -> State {
         State::decode(self.get())
     }
 
-    /// Takes the steps that can be taken now: claims memory, and chooses the source, which is
-    /// prepared by then. `give_back` gets a block that no other thread has seen. `hide`: fast paths
-    /// find no source.
+    /// Takes the steps that are possible now: claims memory, and chooses the source, which is then
+    /// prepared. `give_back` gets a block that no other thread has seen. If `hide` returns `true`,
+    /// fast paths do not find the source.
     pub(crate) fn settle(
         &self,
         claim: impl Fn() -> Option<Block>,
@@ -120,8 +121,8 @@ impl Word {
                 },
                 settled => return settled,
             };
-            // A failed exchange means that another thread took this step; a block that was claimed
-            // for nothing goes back.
+            // A failed exchange means that another thread took this step; then a block that was
+            // claimed in vain is freed.
             let word = if hide() { next.encode_hidden() } else { next.encode() };
             if !self.exchange(seen.encode(), word) {
                 if let (State::Unclaimed, State::Claimed(block, _)) = (seen, next) {
@@ -131,13 +132,13 @@ impl Word {
         }
     }
 
-    /// Takes a step from one state to another, unless another thread was faster.
+    /// Changes the state from `seen` to `next`, unless another thread was faster.
     pub(crate) fn replace(&self, seen: State, next: State) -> bool {
         self.exchange(seen.encode(), next.encode())
     }
 
     fn exchange(&self, seen: u64, next: u64) -> bool {
-        // Release: see `get`. What this thread saw of the state before it has acquired.
+        // Release: see `get`. The loads of the state before this were acquiring.
         self.value.compare_exchange(seen, next, Release, Relaxed).is_ok()
     }
 
@@ -155,7 +156,7 @@ impl Word {
 mod tests {
     use super::*;
 
-    /// The highest of user space, or with more bits than a signed number has.
+    /// The highest address of user space, or one with more bits than a signed number has.
     const ADDRESS: usize = (0x7fff_ffff_ffff_u64 & usize::MAX as u64) as usize - 7;
 
     #[test]

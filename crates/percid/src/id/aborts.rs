@@ -1,9 +1,9 @@
-//! What a probe of the kernel can find out.
+//! The results of a probe of the kernel.
 
-/// How many rounds of each kind must have ended in an abort before the kernel is trusted.
+/// Number of rounds of each kind that must end in an abort before the kernel is trusted.
 pub(crate) const ENOUGH: u64 = 2;
 
-/// What became of the rounds of one kind.
+/// The results of the rounds of one kind.
 ///
 /// ```
 /// use std::time::Duration;
@@ -18,13 +18,13 @@ pub(crate) const ENOUGH: u64 = 2;
 pub struct Aborts {
     /// The section was aborted, as it must be.
     pub aborted: u64,
-    /// The section went on as if nothing had happened: the kernel's fault.
+    /// The section continued and committed: a kernel bug.
     pub ignored: u64,
-    /// Nothing can be said: the thread was moved, or nothing happened in time.
+    /// No result: the thread was moved, or nothing happened in time.
     pub undecided: u64,
 }
 
-/// What a probe of the kernel saw, see [`machine::probe`](crate::machine::probe).
+/// The observations of a probe of the kernel, see [`machine::probe`](crate::machine::probe).
 ///
 /// ```
 /// use std::time::Duration;
@@ -50,7 +50,7 @@ impl Probe {
         [self.fences, self.fences_of_one_cpu, self.preemptions]
     }
 
-    /// Whether the kernel ignored what must abort a section.
+    /// Returns `true` if the kernel ignored an event that must abort a section.
     ///
     /// ```
     /// use std::time::Duration;
@@ -63,7 +63,7 @@ impl Probe {
         self.all().iter().any(|kind| kind.ignored > 0)
     }
 
-    /// Whether the kernel aborted often enough, of each kind, to be trusted.
+    /// Returns `true` if the kernel aborted often enough, for each kind, to be trusted.
     ///
     /// ```
     /// use std::time::Duration;

@@ -1,9 +1,9 @@
-//! What percid's table has had to do so far.
+//! Counts of what percid's table has done.
 
-/// How often the slow path of percid's table ran in this process, and what it took from whom.
+/// Counts of the slow path of percid's table in this process, and of the IDs that it took.
 ///
-/// A program whose threads wander sees by two of these, a second apart, what its IDs cost: a slow
-/// path takes 1 us or less, a steal from a CPU that runs the process some 10 us. A child of `fork`
+/// Two of these, a second apart, show the cost of IDs in a program whose threads migrate. A slow
+/// path takes 1 us or less, a steal from a CPU that runs the process about 10 us. A child of `fork`
 /// starts at zero.
 ///
 /// ```
@@ -16,16 +16,16 @@
 #[non_exhaustive]
 #[repr(C)]
 pub struct Activity {
-    /// IDs given to CPUs that had none: the slow paths that succeeded.
+    /// IDs assigned to CPUs that had none: the slow paths that succeeded.
     pub given: u64,
-    /// Of these, the ones taken from another CPU, with a fence of that CPU.
+    /// The given IDs that were taken from another CPU, with a fence of that CPU.
     pub stolen: u64,
-    /// IDs taken back because they had expired or lay above the bound.
+    /// IDs evicted because they had expired or lay above the bound.
     pub evicted: u64,
-    /// Fences of all CPUs for that.
+    /// Fences of all CPUs for evictions.
     pub evictions: u64,
-    /// IDs held by CPUs at the moment.
+    /// IDs currently held by CPUs.
     pub held: u32,
-    /// New IDs are below this at the moment.
+    /// The current upper bound of new IDs, exclusive.
     pub max_nr_cid: u32,
 }

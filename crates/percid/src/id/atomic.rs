@@ -1,4 +1,4 @@
-//! The atomic source: no IDs, only a hint that keeps threads of different CPUs off each other's
+//! The atomic source: no IDs, only a hint that keeps threads of different CPUs on different cache
 //! lines.
 
 use super::seen::Seen;
@@ -6,30 +6,30 @@ use crate::arena;
 use crate::sys::atomic::AtomicU32;
 use crate::sys::{affinity, preserving_errno, thread};
 
-/// Operations for which a thread keeps its hint before it asks for its CPU again.
+/// Operations for which a thread keeps its hint before it reads its CPU again.
 const HINT_OPERATIONS: u32 = 64;
 
 /// The hints whose memory was opened.
 static SEEN: Seen = Seen { end: AtomicU32::new(0) };
 
-/// Asks for the number of copies, which may take what is not async-signal-safe where the system is
-/// not Linux.
+/// Reads the number of copies in advance. On systems other than Linux that may need operations that
+/// are not async-signal-safe.
 pub(crate) fn prepare() {
     affinity::possible_count();
 }
 
-/// How many hints were ever used: sums visit these.
+/// Returns the number of hints ever used: sums visit these.
 pub(crate) fn ids_seen() -> u32 {
     SEEN.end()
 }
 
-/// The calling thread's CPU as of up to 63 calls ago, or more where only additions were done: see
-/// [`copy`].
+/// Returns the CPU of the calling thread as of up to 63 calls ago. It may be older if only
+/// additions were done: see [`copy`].
 #[inline]
 pub(crate) fn hint() -> u32 {
     let block = thread::own();
     // SAFETY: the block is this thread's own. A signal handler that runs between these accesses
-    // leaves a valid hint behind, and any hint is as good as another.
+    // leaves a valid hint, and any hint is valid here.
     unsafe {
         let left = (*block).hint_left.wrapping_sub(1);
         if left >= HINT_OPERATIONS {
@@ -45,11 +45,11 @@ pub(crate) fn hint() -> u32 {
 #[inline(never)]
 fn renew() {
     let block = thread::own();
-    // SAFETY: as in `hint`.
+    // SAFETY: the block is this thread's own, and a signal handler leaves a valid hint.
     unsafe {
         (*block).hint = current_cpu();
         (*block).hint_left = HINT_OPERATIONS;
-        // What was open for the last hint stays open, but is not where this one leads.
+        // The memory of the last hint stays open, but it is not the memory of this hint.
         (*block).copy = 0;
     }
 }
@@ -58,36 +58,37 @@ fn current_cpu() -> u32 {
     preserving_errno(affinity::current_cpu)
 }
 
-/// The hint, with its memory open; `None` if that is not available.
+/// Returns the hint, with its memory open; `None` if that is not available.
 #[inline]
 pub(crate) fn open_hint() -> Option<u32> {
     let hint = hint();
     (hint < SEEN.end() || open(hint)).then_some(hint)
 }
 
-/// From the shared slot to the memory that the calling thread's hint led to last, in bytes; 0 if
-/// there is none. It is open.
+/// Returns the offset from the shared slot to the memory that the calling thread's hint led to
+/// last, in bytes; 0 if there is none. That memory is open.
 ///
-/// A load from thread-local storage, and no store: a locked instruction waits until every store in
-/// front of it is in the cache, so that counting the operations here would cost three quarters of what
-/// the addition does (Golden Cove: 7.8 ns with a count, 4.4 without). Who comes this way
-/// calls [`renew_copy`] now and then.
+/// This is a load from thread-local storage, and no store. A locked instruction waits until every
+/// earlier store is in the cache. So counting the operations here would cost three quarters of the
+/// addition itself (Golden Cove: 7.8 ns with a count, 4.4 without). Callers of this function must
+/// call [`renew_copy`] from time to time.
 #[inline(always)]
 pub(crate) fn copy() -> usize {
     // SAFETY: the block is this thread's own.
     unsafe { (*thread::own()).copy }
 }
 
-/// As [`copy`], after asking for the CPU if that is due, and opening the memory if need be.
+/// Returns the same as [`copy`], after reading the CPU if that is due, and opening the memory if
+/// needed.
 pub(crate) fn open_copy() -> Option<usize> {
     let copy = arena::distance(open_hint()?);
-    // SAFETY: the block is this thread's own. If a signal handler was led elsewhere meanwhile, this
-    // is open all the same.
+    // SAFETY: the block is this thread's own. If a signal handler has stored another copy since,
+    // this one is open all the same.
     unsafe { (*thread::own()).copy = copy };
     Some(copy)
 }
 
-/// Asks for the CPU now, for those whom [`copy`] has served for thousands of operations.
+/// Reads the CPU now, for callers that have used [`copy`] for thousands of operations.
 #[cold]
 #[inline(never)]
 pub(crate) fn renew_copy() {
@@ -105,7 +106,7 @@ fn open(hint: u32) -> bool {
     is_open
 }
 
-/// Opens the memory for the present hint. `false`: there is none.
+/// Opens the memory for the current hint. Returns `false` if there is none.
 pub(crate) fn ensure_id() -> bool {
     open_hint().is_some()
 }
@@ -116,7 +117,7 @@ mod tests {
     use crate::sys::MAX_CPUS;
     use crate::sys::steps::{self, Step};
 
-    /// Makes the calling thread's hint `hint`, for as many calls as `left`.
+    /// Sets the calling thread's hint to `hint`, for `left` calls.
     fn set_hint(hint: u32, left: u32) {
         // SAFETY: the block is this thread's own.
         unsafe { ((*thread::own()).hint, (*thread::own()).hint_left) = (hint, left) };

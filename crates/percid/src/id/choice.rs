@@ -1,4 +1,4 @@
-//! Choosing the source, once per process.
+//! The choice of the ID source, made once per process.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use crate::sys::atomic::AtomicU64;
 use crate::sys::cell::UnsafeCell;
 use crate::sys::{environment, holder, stderr};
 
-/// Which source the process uses, and why.
+/// The ID source of the process, and the reason for it.
 ///
 /// ```
 /// let choice = percid::init();
@@ -21,11 +21,11 @@ use crate::sys::{environment, holder, stderr};
 pub struct Choice {
     /// The source.
     pub source: Source,
-    /// Why this one.
+    /// The reason for this source.
     pub reason: Reason,
 }
 
-/// Why a source was chosen.
+/// The reason for a source.
 ///
 /// ```
 /// use percid::id::Reason;
@@ -37,16 +37,15 @@ pub struct Choice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
-    /// `PERCID_SOURCE` asked for it.
+    /// `PERCID_SOURCE` requested it.
     Override,
     /// The table works here: the default.
     TableWorks,
     /// The table does not work here.
     TableIsNot(Unavailable),
-    /// Another thread, or the code that this signal handler interrupted, is choosing at this
-    /// moment.
+    /// Another thread, or the code that this signal handler interrupted, is currently choosing.
     BeingChosen,
-    /// Whether the kernel aborts critical sections is not known yet; a later use tries again.
+    /// It is not known yet whether the kernel aborts critical sections; a later use tries again.
     NotKnownYet,
 }
 
@@ -67,8 +66,8 @@ impl fmt::Display for Reason {
 /// The choice of this process.
 static CHOICE: TryOnce<Choice> = TryOnce { state: AtomicU64::new(0), value: UnsafeCell::new(None) };
 
-/// The choice, made now unless it was before; `None` while another thread makes it, or if it cannot
-/// be made yet.
+/// Returns the choice, which is made now unless it was made before; `None` while another thread
+/// makes it, or if it cannot be made yet.
 pub(crate) fn get() -> Option<Choice> {
     get_from(&CHOICE, probe::is_resting, decide)
 }
@@ -78,7 +77,7 @@ fn get_from(
     is_resting: impl FnOnce() -> bool,
     decide: impl FnOnce() -> Option<Choice>,
 ) -> Option<Choice> {
-    // Until the kernel is probed again, every operation of every thread comes through here.
+    // Until the kernel is probed again, every operation of every thread calls this.
     match place.get() {
         None if is_resting() => None,
         None => place.get_or_decide(holder::me, holder::exists, decide),
@@ -86,14 +85,14 @@ fn get_from(
     }
 }
 
-/// What to do until there is a choice.
+/// Returns the choice that applies until one is made.
 pub(crate) fn pending() -> Choice {
     let reason = if probe::is_unanswered() { Reason::NotKnownYet } else { Reason::BeingChosen };
     Choice { source: Source::Atomic, reason }
 }
 
-/// `None` if it is not known yet whether critical sections can be trusted, which every source but
-/// one needs.
+/// Makes the choice. Returns `None` if it is not known yet whether critical sections can be
+/// trusted, which every source but one needs.
 fn decide() -> Option<Choice> {
     let automatic = || automatic(Source::Table.prepare());
     match requested() {
@@ -102,7 +101,7 @@ fn decide() -> Option<Choice> {
     }
 }
 
-/// The source that was asked for, if it could be prepared.
+/// Returns the requested source, if it could be prepared.
 fn on_request(
     source: Source,
     prepared: Result<(), Unavailable>,
@@ -118,23 +117,24 @@ fn on_request(
     }
 }
 
-/// percid's table where it works, else none; `None` if that is not known yet.
+/// Chooses percid's table if it works, otherwise the atomic source; `None` if that is not known
+/// yet.
 ///
-/// The kernel's IDs are never chosen: those of Linux 6.4 to 6.18 can be handed out twice
-/// (docs/aba.md), those before 6.13 and from 6.19 on are cold or exceed their bound.
+/// The kernel's IDs are never chosen. Those of Linux 6.4 to 6.18 can be assigned twice
+/// (docs/aba.md); those before 6.13 and from 6.19 on are cold or exceed their bound.
 fn automatic(table: Result<(), Unavailable>) -> Option<Choice> {
     match table {
         Ok(()) => Some(Choice { source: Source::Table, reason: Reason::TableWorks }),
         Err(Unavailable::SectionsNotProbed) => None,
         Err(why) => {
-            // It cannot fail.
+            // This cannot fail.
             let _ = Source::Atomic.prepare();
             Some(Choice { source: Source::Atomic, reason: Reason::TableIsNot(why) })
         }
     }
 }
 
-/// What `PERCID_SOURCE` asks for; a message says so if there is no such source.
+/// Returns the source that `PERCID_SOURCE` requests; prints a message if there is no such source.
 fn requested() -> Option<Source> {
     let value = environment::source()?;
     let source = value.to_str().unwrap_or_default().parse::<Source>();

@@ -1,9 +1,9 @@
-//! How dense the IDs of percid's table are while threads wander over many CPUs: memory against
+//! The density of the IDs of percid's table while threads migrate over many CPUs: memory against
 //! time.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// How many IDs the table may hand out while the process's threads wander, see [`set_density`].
+/// The limit on the number of IDs in percid's table while threads migrate, see [`set_density`].
 ///
 /// ```
 /// use percid::{Density, set_density};
@@ -13,29 +13,30 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Density {
-    /// As many as CPUs were visited within 100 ms, if that is more than `min(allowed CPUs,
-    /// threads)`: the default.
+    /// The number of CPUs visited within 100 ms, if that is more than `min(allowed CPUs, threads)`.
+    /// This is the default.
     #[default]
     Relaxed,
-    /// The same, but never more than this many (or `min(allowed CPUs, threads)`, if that is more).
+    /// The same, but at most this many (or `min(allowed CPUs, threads)`, if that is more).
     AtMost(u32),
-    /// Never more than `min(allowed CPUs, threads)`.
+    /// At most `min(allowed CPUs, threads)`.
     Strict,
 }
 
 static MOST: AtomicU32 = AtomicU32::new(u32::MAX);
 
-/// Says how many IDs percid's table may hand out while the process's threads wander.
+/// Sets the limit on the number of IDs in percid's table while the process's threads migrate.
 ///
-/// Threads that often wake up on other CPUs than before must each time take an ID away from the CPU
-/// they left ([`Strict`](Density::Strict)), at 1 us, or 10 if that CPU runs the process. Once that
-/// has happened ten times within 100 ms for each thread (or allowed CPU, if those are fewer), a CPU
-/// gets an ID of its own instead ([`Relaxed`](Density::Relaxed)): there are as many copies of the
-/// program's data as CPUs were visited within 100 ms, never more than it may use. When the threads
-/// have stayed where they are for 200 ms, the number of IDs is within `min(allowed CPUs, threads)`
-/// again from the next time that any CPU asks for an ID, or [`compact`](crate::compact).
+/// Threads that often wake up on other CPUs than before must each time steal an ID from the CPU
+/// they left ([`Strict`](Density::Strict)). That takes 1 us, or 10 us if that CPU runs the process.
+/// Assume that this has happened ten times within 100 ms per thread (or allowed CPU, if those are
+/// fewer). Then a CPU gets an ID of its own instead ([`Relaxed`](Density::Relaxed)). There are then
+/// as many copies of the program's data as CPUs were visited within 100 ms, and at most as many as
+/// the process may use. When the threads have not migrated for 200 ms, the next ID request of any
+/// CPU, or [`compact`](crate::compact), reduces the number of IDs to `min(allowed CPUs, threads)`
+/// again.
 ///
-/// It holds for the whole process, from the next time that any CPU asks for an ID, and in children
+/// The limit holds for the whole process, from the next ID request of any CPU on, and in children
 /// of `fork`. The other sources ignore it. Thread-safe, async-signal-safe; one store.
 ///
 /// ```
@@ -52,7 +53,7 @@ pub fn set_density(density: Density) {
     MOST.store(most, Relaxed);
 }
 
-/// The most IDs while threads wander; 0 for no more than the bound.
+/// Returns the maximum number of IDs while threads migrate; 0 for no more than the bound.
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 pub(crate) fn most() -> u32 {
     MOST.load(Relaxed)

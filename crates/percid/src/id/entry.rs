@@ -6,26 +6,27 @@ use crate::sys::atomic::{
     Ordering::{Relaxed, Release},
 };
 
-/// One more than the ID of the CPU, or 0 for UNSET. Critical sections read it; the holder of the
+/// One more than the ID of the CPU, or 0 for UNSET. Critical sections read it; the owner of the
 /// table's lock changes it.
 #[repr(transparent)]
 #[derive(Debug)]
 pub(crate) struct Entry(pub(crate) AtomicU32);
 
 impl Entry {
-    /// The ID.
+    /// Returns the ID.
     pub(crate) fn id(&self) -> Option<u32> {
         self.0.load(Relaxed).checked_sub(1)
     }
 
-    /// Gives an ID to the CPU, or gives it back. Release: a thread that finds it here, and those
-    /// that know of what that thread does, see that the ID was added to `seen`.
+    /// Assigns an ID to the CPU, or returns it to the CPU. Release: a thread that reads it here
+    /// sees that the ID was added to `seen`. So does every thread that observes an effect of that
+    /// thread.
     pub(crate) fn set(&self, id: u32, seen: &Seen) {
         debug_assert!(id < seen.end(), "an ID that sums do not visit");
         self.0.store(id + 1, Release);
     }
 
-    /// Takes the CPU's ID. Relaxed: nothing may rely on it before the fence, and that orders it.
+    /// Removes the CPU's ID. Relaxed: no code may rely on it before the fence, which orders it.
     pub(crate) fn unset(&self) {
         self.0.store(0, Relaxed);
     }

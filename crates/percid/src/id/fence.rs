@@ -1,6 +1,6 @@
-//! The fence of the protocols that take something away from CPUs: critical sections in flight have
-//! committed or been aborted when it returns, and every CPU that runs a thread of the process has
-//! gone through a full barrier.
+//! The fence of the protocols that claim something from CPUs. When it returns, critical sections in
+//! flight have committed or been aborted. Every CPU that runs a thread of the process has executed
+//! a full barrier.
 
 use std::sync::atomic::{
     AtomicU32,
@@ -15,23 +15,23 @@ use crate::sys::{membarrier, preserving_errno};
 #[cfg(feature = "testing")]
 pub(crate) static SKIP: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
 
-/// Makes sure that this process can fence. Cost: 2 us while single-threaded, about 20 ms
-/// afterwards, less than 1 us when repeated.
+/// Makes sure that this process can fence. The cost is 2 us while single-threaded, about 20 ms
+/// later, and less than 1 us when repeated.
 ///
 /// # Errors
 ///
-/// Why it cannot.
+/// The reason why it cannot.
 pub(crate) fn prepare() -> Result<(), Unavailable> {
     let commands = membarrier::commands().map_err(Unavailable::MembarrierRefused)?;
     if !membarrier::has_rseq_flavour(commands) {
         return Err(Unavailable::NoMembarrier);
     }
     membarrier::register().map_err(Unavailable::MembarrierRefused)?;
-    // CPU 0 stands for all: this asks whether the kernel can fence one CPU (Linux 5.10).
+    // CPU 0 stands for all: this checks that the kernel can fence one CPU (Linux 5.10).
     membarrier::fence_cpu(0).map_err(Unavailable::MembarrierRefused)
 }
 
-/// Whether this process can fence; found out once.
+/// Returns `true` if this process can fence; checked once.
 pub(crate) fn is_available() -> bool {
     static KNOWN: AtomicU32 = AtomicU32::new(UNKNOWN);
     const UNKNOWN: u32 = 0;
@@ -43,8 +43,9 @@ pub(crate) fn is_available() -> bool {
     KNOWN.load(Relaxed) == YES
 }
 
-/// The other side of [`all`]: what a thread runs between a store and a load that a fencing thread
-/// must not see in the opposite order. It costs nothing: the fence is the barrier of both.
+/// The counterpart of [`all`]. A thread runs it between a store and a load that a fencing thread
+/// must not observe in the opposite order. It costs nothing: the fence is the barrier of both
+/// threads.
 #[inline(always)]
 pub(crate) fn light() {
     compiler_fence(SeqCst);
@@ -59,8 +60,8 @@ pub(crate) fn cpu(cpu: u32) -> Result<(), i32> {
     if skipped() { Ok(()) } else { membarrier::fence_cpu(cpu) }
 }
 
-/// Fences all CPUs, some 10 us, and leaves `errno` alone. In a child of `fork` the parent's
-/// registration is not relied upon.
+/// Fences all CPUs, about 10 us, and preserves `errno`. A child of `fork` does not rely on the
+/// parent's registration: it registers if needed.
 ///
 /// # Errors
 ///
@@ -90,8 +91,8 @@ mod tests {
     use super::*;
     use crate::sys::steps::{self, Answer, Fence, Step};
 
-    /// What is asked of the kernel in `body`, and what `body` returns. `answer` is told how often
-    /// it was asked before.
+    /// Returns the requests to the kernel in `body`, and the result of `body`. `answer` gets the
+    /// number of earlier requests.
     fn asked<T>(
         answer: impl Fn(usize, Fence) -> Answer + 'static,
         body: impl FnOnce() -> T,
@@ -129,14 +130,14 @@ mod tests {
             return;
         }
         let refused = |which: Fence| {
-            // An errno that the kernel has no reason for.
+            // An errno that the kernel never returns here.
             let answer = move |_, fence| (fence == which).then_some(Err(libc::EILSEQ));
             asked(answer, prepare).1
         };
         for step in [Fence::Query, Fence::Register, Fence::OfCpu(0)] {
             assert_eq!(refused(step), Err(Unavailable::MembarrierRefused(libc::EILSEQ)));
         }
-        // The answer without the kernel is: no commands.
+        // Without the kernel the query reports no commands.
         let none = |_, fence| (fence == Fence::Query).then_some(Ok(()));
         assert_eq!(asked(none, prepare).1, Err(Unavailable::NoMembarrier));
     }

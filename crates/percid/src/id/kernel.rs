@@ -1,8 +1,8 @@
 //! The kernel source: the concurrency ID that the kernel keeps in the rseq area (`mm_cid`).
 //!
 //! The kernel guarantees that no two running threads of a process hold the same ID, and a critical
-//! section is aborted before its thread's ID can change. What this module adds is the memory: an ID
-//! is admitted to the fast path once its slot of the arena is open.
+//! section is aborted before its thread's ID can change. This module adds the memory: an ID is
+//! admitted to the fast path once its slot of the arena is open.
 
 use super::unavailable::Unavailable;
 use crate::arena;
@@ -10,7 +10,7 @@ use crate::critical::FAST_PATH;
 use crate::sys::registration::Registration;
 use crate::sys::rseq;
 
-/// Makes the source ready: nothing is needed but an ID in the area.
+/// Prepares the source: it only needs an ID in the area.
 pub(crate) fn prepare(registration: Registration) -> Result<(), Unavailable> {
     match registration {
         Registration::Libc | Registration::Own => {}
@@ -20,8 +20,8 @@ pub(crate) fn prepare(registration: Registration) -> Result<(), Unavailable> {
     if rseq::has_mm_cid(registration) { Ok(()) } else { Err(Unavailable::NoKernelIds) }
 }
 
-/// The kernel's ID of the calling thread, as a hint, if it was admitted: the thread may have got
-/// another one since it made sure of that.
+/// Returns the kernel's ID of the calling thread, as a hint, if it was admitted. The thread may
+/// have got another ID since it made sure of that.
 pub(crate) fn current_admitted() -> Option<u32> {
     current().and_then(admitted)
 }
@@ -30,24 +30,24 @@ fn admitted(id: u32) -> Option<u32> {
     (id < FAST_PATH.kernel_limit()).then_some(id)
 }
 
-/// The kernel's ID of the calling thread, as a hint: it may change at once.
+/// Returns the kernel's ID of the calling thread, as a hint: it may change at once.
 pub(crate) fn current() -> Option<u32> {
     let area = FAST_PATH.area();
     rseq::cpu_id(area).map(|_| rseq::mm_cid(area))
 }
 
-/// How many IDs were ever admitted: sums visit these.
+/// Returns the number of IDs ever admitted: sums visit these.
 pub(crate) fn ids_seen() -> u32 {
     FAST_PATH.kernel_limit()
 }
 
-/// Admits the calling thread's ID. `false`: it has none, or there is no memory for it.
+/// Admits the calling thread's ID. Returns `false` if it has none, or if there is no memory for it.
 #[cold]
 pub(crate) fn ensure_id() -> bool {
     current().or_else(register).is_some_and(admit)
 }
 
-/// Admits `id`, once its memory is open. `false`: there is no memory for it.
+/// Admits `id` once its memory is open. Returns `false` if there is no memory for it.
 fn admit(id: u32) -> bool {
     if id < FAST_PATH.kernel_limit() {
         return true;
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn an_id_is_admitted_after_its_memory_is_open() {
-        // An ID that no machine has, so that it is not admitted by other tests.
+        // An ID that exists on no machine, so that other tests do not admit it.
         const ID: u32 = crate::sys::MAX_CPUS as u32;
         let _watching = steps::watch(|step| {
             assert_eq!(step, Step::OpenId(ID));

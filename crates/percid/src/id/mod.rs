@@ -1,4 +1,4 @@
-//! Concurrency IDs: where they come from, and which source this process uses.
+//! Concurrency IDs: their sources, and the choice of the source for this process.
 
 pub(crate) mod aborts;
 mod activity;
@@ -52,17 +52,19 @@ pub use unavailable::Unavailable;
 
 /// Chooses the source for this process, at the first call; later calls return the same choice.
 ///
-/// Every operation that needs it calls it, so programs need not. Calling it early in `main`, before
-/// threads are started, makes the registration for the kernel's fence cheap: 2 us instead of 20 ms.
+/// Every operation that needs the source calls this function, so programs need not. An early call
+/// in `main`, before threads are started, makes the registration for the kernel's fence cheap: 2 us
+/// instead of 20 ms.
 ///
-/// Thread-safe and, on 64-bit Linux, async-signal-safe; elsewhere the first call may allocate, and
-/// takes the standard library's lock of the environment. If another thread (or the code that a signal handler
-/// interrupted) is choosing at this moment, the answer is [`Source::Atomic`] with
-/// [`Reason::BeingChosen`]; objects used meanwhile are updated atomically and lose nothing by it.
+/// Thread-safe and, on 64-bit Linux, async-signal-safe. On other systems the first call may
+/// allocate, and takes the standard library's lock of the environment. If another thread (or the
+/// code that a signal handler interrupted) is currently choosing, the result is [`Source::Atomic`]
+/// with [`Reason::BeingChosen`]. Objects used during that time are updated atomically and lose
+/// nothing.
 ///
-/// On 64-bit Arm with a release from 6.19 to 7.0 the first call finds out whether the kernel aborts
+/// On 64-bit Arm with a release from 6.19 to 7.0 the first call probes whether the kernel aborts
 /// critical sections (see [`machine::probe`](crate::machine::probe)), in a few milliseconds. If 40
-/// are not enough, as on a machine that is very busy, the answer is `Source::Atomic` with
+/// ms are not enough, as on a very busy machine, the result is `Source::Atomic` with
 /// [`Reason::NotKnownYet`], and a later use tries again.
 ///
 /// ```
@@ -73,12 +75,13 @@ pub fn init() -> Choice {
     preserving_errno(|| choice::get().unwrap_or_else(choice::pending))
 }
 
-/// Makes the process's IDs dense again, on request: takes back IDs at or above
-/// `min(allowed CPUs, threads)`, and those that no CPU has renewed for 100 ms. CPUs that still use
-/// theirs fetch one again at their next operation.
+/// Makes the process's IDs dense again: evicts IDs at or above `min(allowed CPUs, threads)`, and
+/// those that no CPU has renewed for 100 ms. CPUs that still use theirs get one again at their next
+/// operation.
 ///
-/// Returns how many were taken back; always 0 if the source is not [`Source::Table`], whose IDs are
-/// percid's own. Cost: one fence of all CPUs, some 10 us. Async-signal-safe.
+/// Returns the number of evicted IDs. It is always 0 if the source is not [`Source::Table`], the
+/// only one with IDs of percid's own. The cost is one fence of all CPUs, about 10 us.
+/// Async-signal-safe.
 ///
 /// ```
 /// let taken_back = percid::compact();
@@ -91,8 +94,8 @@ pub fn compact() -> u32 {
     })
 }
 
-/// The activity of the table so far; `None` if the table is not used, or another thread is busy
-/// with it at this moment. Linear in the number of possible CPUs. Thread-safe, async-signal-safe.
+/// Returns the activity of the table so far; `None` if the table is not used, or if another thread
+/// currently holds its lock. Linear in the number of possible CPUs. Thread-safe, async-signal-safe.
 ///
 /// ```
 /// percid::init();

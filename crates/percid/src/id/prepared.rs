@@ -1,19 +1,19 @@
-//! Whether something has been prepared.
+//! A flag for a preparation that is done once.
 
 use crate::sys::atomic::{
     AtomicU32,
     Ordering::{Acquire, Release},
 };
 
-/// Nonzero once it has.
+/// The flag; nonzero once the preparation is done.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     pub(crate) done: AtomicU32,
 }
 
 impl Prepared {
-    /// Prepares it unless that was done; several threads may do so at once. What `prepare` stored
-    /// is seen by every thread that gets `Ok` (release and acquire).
+    /// Prepares unless that was done; several threads may do so at once. Every thread that gets
+    /// `Ok` sees the stores of `prepare` (release and acquire).
     ///
     /// # Errors
     ///

@@ -1,32 +1,32 @@
-//! Does this kernel abort critical sections when it must? Found out, not believed.
+//! The probe that tests whether this kernel aborts critical sections when it must.
 //!
-//! 64-bit Arm kernels from 6.19 to 7.0.13 do not: a thread that is preempted inside a section, or
-//! fenced, goes on and commits (mended by mainline commit 411c1cf43039 in 7.1, and in stable
-//! 7.0.14; distributions mend their 7.0 without a new number, so the release does not tell).
-//! Signals still abort on these kernels, so a probe by signals would give the wrong answer.
+//! 64-bit Arm kernels from 6.19 to 7.0.13 do not: a thread that is preempted or fenced inside a
+//! section continues and commits. Mainline commit 411c1cf43039 fixed this in 7.1, and stable 7.0.14
+//! has the fix; distributions fix their 7.0 without a new number, so the release is not conclusive.
+//! Signals still abort on these kernels, so a probe with signals would give the wrong result.
 //!
-//! The fault was in Arm's own entry code, which did not note that user space had been interrupted.
-//! x86-64 and RISC-V enter by the generic code, which does. That is read there; seen was that
-//! x86-64's kernels of these releases abort, and RISC-V's 6.12 and 7.2. Of RISC-V none of the range
-//! could be tried, so there it is found out as well.
+//! The bug was in Arm's own entry code, which did not record that user space had been interrupted.
+//! x86-64 and RISC-V use the generic entry code, which does. That follows from the source. Tests
+//! confirmed that x86-64 kernels of these releases abort, and RISC-V kernels 6.12 and 7.2. No
+//! RISC-V kernel of the range could be tested, so RISC-V is probed as well.
 //!
 //! # The probe
 //!
-//! This thread enters a section that says on which CPU it is, and waits in it for a flag
-//! ([`waiting`]). A [`Companion`] process with the same memory reads that CPU, does one of three
-//! things, and only then sets the flag:
+//! This thread enters a section that publishes its CPU, and waits in it for a flag ([`waiting`]). A
+//! [`Companion`] process with the same memory reads that CPU, does one of three things, and only
+//! then sets the flag:
 //!
 //! * it fences all CPUs, or that CPU (`membarrier`);
-//! * it moves itself to that CPU and sees that it runs there: so this thread was preempted, or had
-//!   moved.
+//! * it moves itself to that CPU and checks that it runs there: so this thread was preempted, or
+//!   had moved.
 //!
 //! Each of them must abort the section, and each happens after the section has begun and before the
 //! flag is set. So: **a section that sees the flag was not aborted when it had to be**. One such
-//! answer condemns the kernel, whatever else happens on the machine. The opposite takes several
-//! rounds: a section may also have been aborted because its thread was moved to another CPU, which
-//! even the faulty kernels notice. A round whose thread is elsewhere afterwards does not count, and
-//! the answer is good only after [`ENOUGH`](super::aborts::ENOUGH) rounds of each kind. If the time
-//! is over before, there is no answer.
+//! result proves the kernel faulty, whatever else happens on the machine. The opposite takes
+//! several rounds: a section may also have been aborted because its thread was moved to another
+//! CPU, which even the faulty kernels notice. A round does not count if its thread is on another
+//! CPU afterwards. The kernel is good only after [`ENOUGH`](super::aborts::ENOUGH) rounds of each
+//! kind. If the time expires before that, there is no result.
 
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -43,17 +43,17 @@ use crate::sys::affinity::Affinity;
 use crate::sys::companion::{self, Companion, End, Mapped, NotGone};
 use crate::sys::{clock, membarrier, process, rseq, signals};
 
-/// How often a section looks for the flag for each millisecond that is left: it must not be over
-/// long before, or the companion would not get its turn on a busy machine, nor long after. A look
-/// takes one or two nanoseconds, and some ten under emulation.
+/// Number of times that a section polls the flag per millisecond that is left. The section must not
+/// end long before the deadline, or the companion would not run in time on a busy machine, nor long
+/// after it. A poll takes one or two nanoseconds, and about ten under emulation.
 const LOOKS_PER_MS: u64 = 500_000;
 
-/// How long the first probe may take in milliseconds; each further one may take twice as long, up
-/// to a limit.
+/// Time limit of the first probe in milliseconds. Each further limit is twice as long, up to
+/// `LAST_LIMIT_MS`.
 const FIRST_LIMIT_MS: u64 = 40;
 const LAST_LIMIT_MS: u64 = 320;
 
-/// What the companion does in a round.
+/// The companion's action in a round.
 #[derive(Debug, Clone, Copy)]
 enum Kind {
     Fence,
@@ -70,19 +70,19 @@ impl Kind {
         }
     }
 
-    /// Does it to the thread in a section on `cpu`.
+    /// Performs the action on the thread in a section on `cpu`.
     ///
     /// # Errors
     ///
-    /// The `errno`; `EAGAIN` if it was not done although nothing was refused.
+    /// The `errno`; `EAGAIN` if the action was not done although nothing was refused.
     fn act_on(self, cpu: u32) -> Result<(), i32> {
         match self {
             Kind::Fence => membarrier::fence_all(),
             Kind::FenceOfOneCpu => membarrier::fence_cpu(cpu),
             Kind::Preemption => {
                 Affinity::confine(cpu)?;
-                // Having been seen there, after the section said so, is the proof, and not what the
-                // call answered.
+                // The proof is that this process was observed on the CPU after the section
+                // published it, not the return value of the call.
                 if companion::cpu() == Some(cpu) { Ok(()) } else { Err(libc::EAGAIN) }
             }
         }
@@ -113,13 +113,13 @@ impl Spoilt {
     }
 }
 
-/// Says whether critical sections can be trusted here. Where architecture and release leave no
-/// doubt it costs one system call; else the kernel is probed, once per process unless the time was
+/// Returns `Ok` if critical sections can be trusted here. It costs one system call if architecture
+/// and release leave no doubt. Otherwise the kernel is probed, once per process unless the time was
 /// too short. Async-signal-safe.
 ///
 /// # Errors
 ///
-/// [`Unavailable::SectionsNotAborted`], or why it is not known.
+/// [`Unavailable::SectionsNotAborted`], or the reason why it is not known.
 pub(crate) fn sections_can_be_trusted() -> Result<(), Unavailable> {
     match KNOWN.load(Relaxed) {
         GOOD => return Ok(()),
@@ -136,8 +136,8 @@ pub(crate) fn sections_can_be_trusted() -> Result<(), Unavailable> {
     }
     let tries = TRIES.fetch_add(1, Relaxed);
     let limit = limit_ms(tries);
-    // Stored before the probe: meanwhile, and in a child of a fork meanwhile, others leave the
-    // kernel alone.
+    // Stored before the probe: during the probe, other threads and a child of a fork do not probe
+    // the kernel.
     NEXT_TRY_MS.store(clock::now_ms() + limit + pause_ms(tries), Relaxed);
     let probe = run(Duration::from_millis(limit), true)?;
     let answer = judge(&probe).ok_or(Unavailable::SectionsNotProbed)?;
@@ -145,7 +145,7 @@ pub(crate) fn sections_can_be_trusted() -> Result<(), Unavailable> {
     sections_can_be_trusted()
 }
 
-/// What to note of a probe; `None` if it has no answer.
+/// Returns the value of `KNOWN` for a probe; `None` if the probe has no result.
 fn judge(probe: &Probe) -> Option<u32> {
     match () {
         () if probe.is_bad() => Some(BAD),
@@ -154,45 +154,45 @@ fn judge(probe: &Probe) -> Option<u32> {
     }
 }
 
-/// What was found out; 0 for nothing yet. Of several answers the highest: one that condemns the
-/// kernel stays, whatever another thread found. Relaxed: it says all by itself.
+/// The result; 0 for none yet. The highest of several results wins: `BAD` stays, whatever another
+/// thread found. Relaxed: the value does not refer to other memory.
 static KNOWN: AtomicU32 = AtomicU32::new(0);
 const GOOD: u32 = 1;
 const BAD: u32 = 2;
 
-/// How many probes have begun.
+/// Number of probes that have begun.
 static TRIES: AtomicU32 = AtomicU32::new(0);
 
-/// When the next probe may begin, in milliseconds; 0 before the first.
+/// The time at which the next probe may begin, in milliseconds; 0 before the first.
 static NEXT_TRY_MS: AtomicU64 = AtomicU64::new(0);
 
 pub(crate) use companion::reap_left;
 
-/// Whether a probe was without an answer, or is under way, and it is too early for the next.
+/// Returns `true` if a probe had no result, or is in progress, and it is too early for the next.
 pub(crate) fn is_resting() -> bool {
     is_unanswered() && clock::now_ms() < NEXT_TRY_MS.load(Relaxed)
 }
 
-/// Whether a probe has begun that has not answered.
+/// Returns `true` if a probe has begun and there is no result yet.
 pub(crate) fn is_unanswered() -> bool {
     KNOWN.load(Relaxed) == 0 && NEXT_TRY_MS.load(Relaxed) != 0
 }
 
-/// How long the probe after this many may take, in milliseconds.
+/// Returns the time limit of the probe after `tries` others, in milliseconds.
 fn limit_ms(tries: u32) -> u64 {
     (FIRST_LIMIT_MS << tries.min(8)).min(LAST_LIMIT_MS)
 }
 
-/// How long to leave the kernel alone after that, in milliseconds: ten times what it took, so that
-/// a program which is not answered spends a tenth of one thread's time on asking; and twice as long
-/// each time where it never is, up to a quarter of an hour.
+/// Returns the pause after that probe, in milliseconds. It is ten times the limit, so that a
+/// program without a result spends a tenth of one thread's time on probes. It doubles each time if
+/// there is never a result, up to a quarter of an hour.
 fn pause_ms(tries: u32) -> u64 {
     (10 * limit_ms(tries)) << tries.saturating_sub(5).min(8)
 }
 
-/// Whether this kernel may be one that does not abort: the faulty range, whose end distributions
-/// move, and the candidates of 7.1. Not inlined: the release takes 400 bytes of a stack that the
-/// probe may need.
+/// Returns `true` if this kernel may be one that does not abort: the faulty range, whose end
+/// distributions move, and the candidates of 7.1. Not inlined: the release takes 400 bytes of a
+/// stack that the probe may need.
 #[inline(never)]
 fn is_in_doubt() -> bool {
     cfg!(not(target_arch = "x86_64")) && process::Release::running().is_none_or(may_be_faulty)
@@ -204,13 +204,13 @@ fn may_be_faulty(release: process::Release) -> bool {
     (first..behind).contains(&release)
 }
 
-/// Probes the kernel: until `limit` is over, or, if `brief`, until the answer is known.
+/// Probes the kernel until `limit` is over, or, if `brief`, until the result is known.
 /// Async-signal-safe.
 ///
 /// # Errors
 ///
-/// Why it cannot be probed: no rseq, no fence, no child process, or one that may not do what is
-/// needed.
+/// The reason why it cannot be probed: no rseq, no fence, no child process, or a child process that
+/// may not do what is needed.
 pub(crate) fn run(limit: Duration, brief: bool) -> Result<Probe, Unavailable> {
     let registration = area::find();
     if !registration.succeeded() {
@@ -220,7 +220,7 @@ pub(crate) fn run(limit: Duration, brief: bool) -> Result<Probe, Unavailable> {
         return Err(Unavailable::SectionsNotProbed);
     }
     fence::prepare()?;
-    // One that is not gone has not had a CPU: another would not get one either.
+    // A companion that has not ended has not had a CPU: another would not get one either.
     if !companion::reap_left() {
         return Err(Unavailable::SectionsNotProbed);
     }
@@ -228,20 +228,21 @@ pub(crate) fn run(limit: Duration, brief: bool) -> Result<Probe, Unavailable> {
     run_on(board, limit, brief)
 }
 
-/// What this thread and the companion share. All zero at first. The accesses are relaxed: each word
-/// says something by itself, and what must be seen in order is in the rendezvous.
+/// Memory shared by this thread and the companion. All zero at first. The accesses are relaxed:
+/// each word is meaningful by itself, and the rendezvous orders what must be seen in order.
 #[repr(C)]
 #[derive(Debug)]
 struct Board {
     rendezvous: Rendezvous,
-    /// When the companion gives up by itself, in milliseconds.
+    /// The time at which the companion gives up by itself, in milliseconds.
     deadline_ms: u64,
-    /// Where both may run. Not on the stack, which may be a signal handler's.
+    /// The CPUs on which both may run. Not on the stack, which may be a signal handler's.
     home: Affinity,
-    /// Where this thread was before the first round, as a hint.
+    /// The CPU of this thread before the first round, as a hint.
     first_cpu: u32,
-    /// The round that the companion is ready for: on another CPU, if there is one. On the same it
-    /// would have its turn with the next tick of the scheduler only, some milliseconds later.
+    /// The round that the companion is ready for. It is then on another CPU, if there is one: on
+    /// the same CPU it would run only after the next tick of the scheduler, some milliseconds
+    /// later.
     ready: AtomicU32,
     /// Nonzero when there are no further rounds.
     over: AtomicU32,
@@ -249,57 +250,60 @@ struct Board {
     refused: AtomicU32,
 }
 
-/// Plays on fresh memory.
+/// Runs the probe on fresh memory.
 fn run_on(memory: Mapped, limit: Duration, brief: bool) -> Result<Probe, Unavailable> {
-    // A handler that runs meanwhile would abort sections, and might end up here itself.
+    // A handler that runs during the probe would abort sections, and might call this function
+    // itself.
     let _signals = signals::block_all();
     let limit_ms = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
     let deadline_ms = clock::now_ms().saturating_add(limit_ms);
     let place = memory.start().cast::<Board>();
-    // SAFETY: fresh memory, all zero, which is a valid value, and no other thread has seen it yet.
-    // From here on both sides only read these three fields.
+    // SAFETY: the memory is fresh and all zero, which is a valid value, and no other thread has
+    // access to it yet. From here on both sides only read these three fields.
     let fresh = unsafe { &mut *place.as_ptr() };
     fresh.deadline_ms = deadline_ms;
     fresh.first_cpu = rseq::cpu_id(FAST_PATH.area()).unwrap_or(NOWHERE);
     if !fresh.home.read() {
         return Err(Unavailable::SectionsNotProbed);
     }
-    // SAFETY: it uses the board alone.
+    // SAFETY: the companion uses only the board.
     let companion = match unsafe { Companion::start(companion, memory) } {
         Ok(companion) => companion,
-        // For the moment: another try later may find room.
+        // A temporary failure: a later try may find room.
         Err(libc::EAGAIN | libc::ENOMEM) => return Err(Unavailable::SectionsNotProbed),
         Err(why) => return Err(Unavailable::ProbeRefused(why)),
     };
-    // SAFETY: the memory stays until the companion's end is known; what both sides change is
-    // atomic, or this thread's alone.
+    // SAFETY: the memory stays until the companion's end is known. Everything that both sides
+    // change is atomic; the rest is changed by this thread alone, if at all.
     let board = unsafe { place.as_ref() };
     let probe = board.play_all(brief);
     board.over.store(1, Relaxed);
     companion.set_free(board.home.words());
-    // If it is gone, the board is mapped as long as this value is there.
+    // If the companion is gone, the board is mapped as long as this value exists.
     let end = companion.end();
     answer(end.as_ref().map(|&(end, _)| end).map_err(|&why| why), || board.told(probe))
 }
 
-/// What to answer after the companion's end, where the board would have `told` something.
+/// Returns the result after the companion's end; `told` returns the result on the board.
 fn answer(
     end: Result<End, NotGone>,
     told: impl FnOnce() -> Result<Probe, Unavailable>,
 ) -> Result<Probe, Unavailable> {
     match end {
-        // Late or not, it has done what the board tells.
+        // Late or not, the companion has done what the board records.
         Ok(End::Exited | End::Late) => told(),
-        // Something does not let it do what the probe needs, and will not the next time.
+        // Something prevents the companion from doing what the probe needs, and will do so the next
+        // time.
         Ok(End::Killed) => Err(Unavailable::ProbeRefused(libc::EPERM)),
         Err(NotGone::Refused(why)) => Err(Unavailable::ProbeRefused(why)),
-        // The board may be written to. Whoever asks again waits for the companion first.
+        // The companion may still write to the board. The next probe waits for the companion first.
         Err(NotGone::Left) => Err(Unavailable::SectionsNotProbed),
     }
 }
 
-/// What a round says whose section began on CPU `there` and whose thread is `here` afterwards;
-/// nothing if what had to abort it was not `done`.
+/// Returns `true` if the section of a round was aborted. It began on CPU `there`, and its thread is
+/// on CPU `here` afterwards. `None` if the round does not count, for example if what had to abort
+/// the section was not `done`.
 fn was_aborted(done: bool, ending: Ending, here: Option<u32>, there: Option<u32>) -> Option<bool> {
     match ending {
         _ if !done => None,
@@ -310,7 +314,7 @@ fn was_aborted(done: bool, ending: Ending, here: Option<u32>, there: Option<u32>
 }
 
 impl Board {
-    /// What a probe has found, unless something was refused that it needs.
+    /// Returns the results of a probe, unless something that it needs was refused.
     fn told(&self, probe: Probe) -> Result<Probe, Unavailable> {
         match self.refused.load(Relaxed) as i32 {
             0 => Ok(probe),
@@ -337,26 +341,28 @@ impl Board {
         probe
     }
 
-    /// One round: whether the section was aborted; `None` if that says nothing.
+    /// Plays one round. Returns `true` if the section was aborted; `None` if the round does not
+    /// count.
     fn play(&self, round: u32, spoilt: bool) -> Option<bool> {
         self.wait_until(|| self.ready.load(Relaxed) == round)?;
         let left_ms = self.deadline_ms.saturating_sub(clock::now_ms()).max(1);
-        // SAFETY: `run` has seen to the registration and to its place.
+        // SAFETY: `run` has made sure of the registration and of its location.
         let ending = unsafe {
             waiting::enter(&self.rendezvous, round, left_ms.saturating_mul(LOOKS_PER_MS), spoilt)
         };
         let here = rseq::cpu_id(FAST_PATH.area());
         if self.rendezvous.cpu(round).is_none() {
-            // Aborted before it could say where it is: the companion waits for that.
+            // Aborted before it could publish its CPU: the companion waits for that.
             self.rendezvous.give_up(round);
         }
-        // The companion must be done with this round before the next begins.
+        // The companion must have finished this round before the next begins.
         self.wait_until(|| self.rendezvous.was_done(round).is_some())?;
         let done = self.rendezvous.was_done(round)?;
         was_aborted(done, ending, here, self.rendezvous.cpu(round))
     }
 
-    /// Lets others run until `done`; `None` when the time is over, or nothing more is to come.
+    /// Yields to other threads until `done`; `None` if the time is over, or if there are no further
+    /// rounds.
     fn wait_until(&self, done: impl Fn() -> bool) -> Option<()> {
         while !done() {
             if self.over.load(Relaxed) != 0 || clock::now_ms() >= self.deadline_ms {
@@ -367,15 +373,15 @@ impl Board {
         Some(())
     }
 
-    /// Waits until the section of `round` has begun, and says on which CPU; `None` when it is time
-    /// to go.
+    /// Waits until the section of `round` has begun, and returns its CPU; `None` if the companion
+    /// must exit.
     fn wait_for_section(&self, round: u32) -> Option<u32> {
         self.wait_until(|| self.rendezvous.cpu(round).is_some())?;
         self.rendezvous.cpu(round)
     }
 
-    /// Sends the companion to another CPU than `cpu`. Where there is none, or none is allowed, it
-    /// stays.
+    /// Moves the companion to another CPU than `cpu`. It stays if there is none, or if none is
+    /// allowed.
     fn leave(&self, cpu: u32) {
         if companion::cpu() == Some(cpu) {
             let _ = self.home.iter().find(|&other| other != cpu).map(Affinity::confine);
@@ -389,7 +395,7 @@ impl Board {
             cpu => Kind::of(round).act_on(cpu),
         };
         if let Err(errno) = done {
-            // Other errors pass: a CPU that has gone away, say.
+            // Other errors are temporary, for example if a CPU was taken offline.
             if matches!(errno, libc::EPERM | libc::EACCES | libc::ENOSYS) {
                 self.refused.store(errno as u32, Relaxed);
             }
@@ -400,7 +406,7 @@ impl Board {
     }
 }
 
-/// The other side, in a process of its own that shares the memory.
+/// The companion: another process that shares the memory.
 extern "C" fn companion(board: *mut c_void) -> c_int {
     companion::end_with_parent();
     // SAFETY: the parent keeps the memory until this process has ended.
@@ -456,7 +462,8 @@ mod tests {
         unsafe { place.as_ref() }
     }
 
-    /// The companion's answer to a round whose fence the kernel answers with `answer`.
+    /// Returns the board after the companion's part of a round whose fence the kernel answers with
+    /// `answer`.
     fn answered(round: u32, cpu: u32, answer: Result<(), i32>) -> &'static Board {
         let board = board();
         let _watching = steps::watch(move |_| {
@@ -471,8 +478,8 @@ mod tests {
     #[test]
     #[cfg_attr(miri, ignore = "it asks the kernel")]
     fn the_flag_is_set_when_the_fence_is_done() {
-        // Rounds 3 and 4 fence all CPUs, and one; a number that no CPU has, so that this thread
-        // stays where it is.
+        // Rounds 3 and 4 fence all CPUs, and one. No CPU has this number, so this thread is not
+        // moved.
         for round in [3, 4] {
             let done = |result| {
                 let board = answered(round, 9999, result);
@@ -497,7 +504,7 @@ mod tests {
         assert_eq!(board.rendezvous.was_done(3), Some(false));
     }
 
-    /// A kernel that only pretends to move a thread has preempted nobody.
+    /// A kernel that only pretends to move a thread has preempted no thread.
     #[test]
     #[cfg_attr(miri, ignore = "it asks the kernel")]
     fn a_preemption_is_seen_and_not_believed() {
@@ -572,7 +579,7 @@ mod tests {
 
     #[test]
     fn this_kernel_aborts() {
-        // Not while another test's companion is left.
+        // Not while another test's companion is still running.
         let answer = || match run(Duration::from_secs(20), true) {
             Err(Unavailable::SectionsNotProbed) => None,
             answer => Some(answer),

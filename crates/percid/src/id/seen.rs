@@ -1,16 +1,16 @@
-//! How many IDs of a source were ever used: sums and drains visit those.
+//! The number of IDs of a source ever used: sums and drains visit those.
 
 use crate::sys::atomic::{
     AtomicU32,
     Ordering::{Acquire, Release},
 };
 
-/// One more than the largest ID that was admitted; it never falls.
+/// One more than the largest ID that was admitted; it never decreases.
 ///
-/// An ID is added after its memory has been opened and before any thread can use it. So whoever
-/// sees it here finds its memory open (release and acquire), and whoever knows of an update of its
-/// memory sees it here: by the entry of the table that led there, which is stored later, with
-/// release.
+/// An ID is added after its memory has been opened and before any thread can use it. So a thread
+/// that reads it here finds its memory open (release and acquire). A thread that has observed an
+/// update of that memory reads it here: the table entry that led to the update is stored later,
+/// with release.
 #[derive(Debug)]
 pub(crate) struct Seen {
     pub(crate) end: AtomicU32,
@@ -22,7 +22,7 @@ impl Seen {
         self.end.fetch_max(id + 1, Release);
     }
 
-    /// One more than the largest ID.
+    /// Returns one more than the largest ID.
     pub(crate) fn end(&self) -> u32 {
         self.end.load(Acquire)
     }

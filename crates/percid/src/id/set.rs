@@ -11,28 +11,28 @@ use crate::sys::{MAX_CPUS, preserving_errno};
 /// The words that lie in the set itself: enough for the IDs below 512.
 const NEAR: usize = 8;
 
-/// The words of a set for all IDs there can be.
+/// The number of words in a set of all possible IDs.
 const WORDS: usize = MAX_CPUS / 64;
 
-/// The bytes of the words that lie elsewhere.
+/// The bytes of the words outside the set.
 const FAR_BYTES: usize = (WORDS - NEAR) * 8;
 
 /// The set. All zero is empty.
 ///
-/// IDs from 512 on are kept in a block of their own, claimed when the first of them comes. If that
-/// is not available, all of them up to the largest that ever came are taken for members forever: no
-/// member may be missed, and one that has nothing costs a visit. No larger ones, because callers
-/// have arrays for the IDs that they insert.
+/// IDs from 512 on are stored in a block of their own, which is claimed for the first of them. If
+/// no block is available, all of them up to the largest inserted one count as members forever. No
+/// member may be missed, and an empty member costs only a visit. Larger IDs do not count, because
+/// callers have arrays for the IDs that they insert.
 #[repr(align(64))]
 #[derive(Debug)]
 pub(crate) struct IdSet {
     near: [AtomicU64; NEAR],
     /// The address of the block; 0 if there is none. Odd if there can be none: then half of it is
-    /// one more than the largest ID that came.
+    /// one more than the largest inserted ID.
     far: AtomicUsize,
 }
 
-/// There can be no block, and no ID from 512 on has come.
+/// There can be no block, and no ID from 512 on was inserted.
 const REFUSED: usize = 1;
 
 impl IdSet {
@@ -53,7 +53,7 @@ impl IdSet {
         }
     }
 
-    /// Makes `id` a member no longer.
+    /// Removes `id` from the members.
     pub(crate) fn remove(&self, id: u32) {
         #[cfg(test)]
         steps::at(Step::Remove(id));
@@ -62,12 +62,12 @@ impl IdSet {
         }
     }
 
-    /// Whether `id` is a member.
+    /// Returns `true` if `id` is a member.
     pub(crate) fn contains(&self, id: u32) -> bool {
         self.load(id as usize / 64) & bit(id) != 0
     }
 
-    /// The members as words: ID 64 i + k is bit k of word i.
+    /// Returns the members as words: ID 64 i + k is bit k of word i.
     pub(crate) fn words(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
         self.words_from(0)
     }
@@ -77,12 +77,12 @@ impl IdSet {
         (first..end).map(|index| (index, self.load(index)))
     }
 
-    /// The members below `end`.
+    /// Returns the members below `end`.
     pub(crate) fn words_below(&self, end: u32) -> impl Iterator<Item = (usize, u64)> + '_ {
         self.words_within(0, end)
     }
 
-    /// The first word from `first` on that has members below `end`.
+    /// Returns the first word from `first` on that has members below `end`.
     pub(crate) fn next_word(&self, first: usize, end: u32) -> Option<(usize, u64)> {
         self.words_within(first, end).find(|&(_, bits)| bits != 0)
     }
@@ -94,17 +94,17 @@ impl IdSet {
         })
     }
 
-    /// Gives the memory back; the set is empty afterwards.
+    /// Frees the memory; the set is empty afterwards.
     pub(crate) fn clear(&mut self) {
         let far = *self.far.get_mut();
         if far != 0 && far & REFUSED == 0 {
-            // SAFETY: `&mut self`: no other thread uses the set.
+            // SAFETY: `&mut self` guarantees that no other thread uses the set.
             unsafe { Block(far).release(FAR_BYTES) };
         }
         *self = IdSet::new();
     }
 
-    /// A set that the arena has refused its memory.
+    /// Returns a set whose memory the arena has refused.
     #[cfg(test)]
     pub(crate) fn without_memory() -> IdSet {
         IdSet { far: AtomicUsize::new(REFUSED), ..IdSet::new() }
@@ -129,14 +129,14 @@ impl IdSet {
         Some(unsafe { &*word(far + (index - NEAR) * 8).cast::<AtomicU64>() })
     }
 
-    /// Claims the block for the first far ID; without it, notes the largest.
+    /// Claims the block for the first far ID; without a block, records the largest ID.
     #[cold]
     fn prepare(&self, id: u32) {
         if set_words::published(&self.far) == 0 {
             preserving_errno(|| self.claim());
         }
         if set_words::published(&self.far) & REFUSED != 0 {
-            // Relaxed: the number says all.
+            // Relaxed: the number does not refer to other memory.
             self.far.fetch_max((id as usize + 1) << 1 | REFUSED, Relaxed);
         }
     }
@@ -146,19 +146,19 @@ impl IdSet {
         let far = block.map_or(REFUSED, |block| block.0);
         let published = set_words::publish(&self.far, far);
         if let Some(block) = block.filter(|_| !published) {
-            // SAFETY: no other thread has seen this block.
+            // SAFETY: the block was not published, so no other thread has access to it.
             unsafe { block.release(FAR_BYTES) };
         }
     }
 }
 
-/// The word at `index` of a set without a block.
+/// Returns the word at `index` of a set without a block.
 fn taken_for_members(far: usize, index: usize) -> u64 {
     let end = if far & REFUSED == 0 { 0 } else { far >> 1 };
     below(end.saturating_sub(index * 64))
 }
 
-/// The lowest bits.
+/// Returns a word with the lowest `count` bits set.
 fn below(count: usize) -> u64 {
     if count < 64 { (1 << count) - 1 } else { u64::MAX }
 }
@@ -167,7 +167,7 @@ fn bit(id: u32) -> u64 {
     1 << (id % 64)
 }
 
-/// The IDs of a word's bits.
+/// Returns the IDs of a word's bits.
 pub(crate) fn ids(index: usize, mut bits: u64) -> impl Iterator<Item = u32> {
     std::iter::from_fn(move || {
         let lowest = (bits != 0).then(|| bits.trailing_zeros())?;

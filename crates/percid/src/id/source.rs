@@ -1,4 +1,4 @@
-//! The three sources of IDs under one roof.
+//! The three ID sources behind one type.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,15 +9,15 @@ use super::{area, atomic, kernel, probe, table};
 use crate::sys::atomic::AtomicU32;
 use crate::sys::preserving_errno;
 
-/// How often an operation is tried before it goes to the shared slot: often enough that a thread
-/// which is moved or interrupted now and then gets through, and bounded, so that a debugger that
+/// Number of times an operation is tried before it uses the shared slot. It is large enough for a
+/// thread that is occasionally moved or interrupted. It is bounded, so that a debugger that
 /// single-steps (which aborts every section) makes progress.
 pub(crate) const RESTART_LIMIT: usize = 8;
 
-/// Which sources have been prepared: before that no object may lead into their sections.
+/// The sources that have been prepared: before that no object may lead into their sections.
 static PREPARED: [Prepared; 3] = [const { Prepared { done: AtomicU32::new(0) } }; 3];
 
-/// Where concurrency IDs come from.
+/// A source of concurrency IDs.
 ///
 /// ```
 /// use percid::Source;
@@ -28,19 +28,19 @@ static PREPARED: [Prepared; 3] = [const { Prepared { done: AtomicU32::new(0) } }
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Source {
-    /// The kernel's own: `mm_cid` of the rseq area (Linux 6.3 and later). Never chosen by percid
-    /// itself.
+    /// The kernel's own IDs: `mm_cid` of the rseq area (Linux 6.3 and later). percid never chooses
+    /// this source by itself.
     ///
-    /// **Linux 6.4 to 6.18 can hand one ID to two running threads**, rarely: a migration, or a
-    /// scan, that is delayed at one instruction while an ordinary scan passes. Both then update the
-    /// same memory without protection, and updates are lost until one of them stops. No such fault
-    /// is known of 6.3, and of 6.19 and later.
+    /// **Linux 6.4 to 6.18 can assign one ID to two running threads**, rarely: if a migration or a
+    /// scan is delayed at one instruction while an ordinary scan passes. Both threads then update
+    /// the same memory without protection, and updates are lost until one of them stops. No such
+    /// bug is known in 6.3, and in 6.19 and later.
     Kernel,
     /// percid's table from CPU to ID (64-bit Linux, 5.10 and later).
     Table,
-    /// None: the CPU number is a mere hint and every update is one atomic instruction. On systems
-    /// without a cheap way to ask for the CPU the hint is a number that each thread gets in turn.
-    /// The only source on systems other than 64-bit Linux.
+    /// No IDs: the CPU number is only a hint, and every update is one atomic instruction. On
+    /// systems without a cheap way to read the CPU number, the hint is a number that is assigned to
+    /// threads in round-robin order. It is the only source on systems other than 64-bit Linux.
     Atomic,
 }
 
@@ -54,11 +54,11 @@ impl Source {
     /// ```
     pub const ALL: [Source; 3] = [Source::Kernel, Source::Table, Source::Atomic];
 
-    /// Prepares the process to use this source, and so finds out whether it can. Repeating it costs
-    /// one load once it has succeeded.
+    /// Prepares the process to use this source, and so checks whether it can. After a success,
+    /// further calls cost one load.
     ///
     /// The first call for [`Source::Table`] registers the process for the kernel's fence: 2 us
-    /// while the process has one thread, about 20 ms afterwards. Thread-safe, async-signal-safe.
+    /// while the process has one thread, about 20 ms later. Thread-safe, async-signal-safe.
     ///
     /// ```
     /// use percid::Source;
@@ -71,7 +71,7 @@ impl Source {
     ///
     /// # Errors
     ///
-    /// Why it cannot be used.
+    /// The reason why it cannot be used.
     pub fn prepare(self) -> Result<(), Unavailable> {
         preserving_errno(|| {
             PREPARED[self as usize].ensure(|| self.prepare_where(probe::sections_can_be_trusted))
@@ -97,11 +97,11 @@ impl Source {
         }
     }
 
-    /// The ID this source gives to the calling thread now; `None` if it has none to give.
+    /// Returns the ID of the calling thread in this source; `None` if it has none.
     ///
-    /// A mere hint: the thread may be moved to another CPU before the caller looks at the answer.
+    /// The result is only a hint: the thread may be moved to another CPU before the caller uses it.
     /// It is exact only while nothing else can run on the CPU. With [`Source::Atomic`] it is the
-    /// CPU number, or on other systems than 64-bit Linux one below the number of copies.
+    /// CPU number, or a number below the number of copies on systems other than 64-bit Linux.
     /// Async-signal-safe.
     ///
     /// ```
@@ -119,7 +119,8 @@ impl Source {
         })
     }
 
-    /// How many IDs of this source the process has used: all that ever existed are below.
+    /// Returns the number of IDs of this source that the process has used: all IDs so far are below
+    /// it.
     ///
     /// ```
     /// let counter = percid::Counter::new();
@@ -134,9 +135,10 @@ impl Source {
         }
     }
 
-    /// Makes sure that the calling thread can use an ID of this source now; `false` if it cannot.
+    /// Makes sure that the calling thread can use an ID of this source now. Returns `false` if it
+    /// cannot.
     pub(crate) fn ensure_id(self) -> bool {
-        // The probe that this process once made may have left a child.
+        // An earlier probe by this process may have left a child.
         probe::reap_left();
         match self {
             Source::Kernel => kernel::ensure_id(),
@@ -145,9 +147,9 @@ impl Source {
         }
     }
 
-    /// Makes sure that the calling thread can use an ID of this source, and says which one it has,
-    /// as a hint: the thread may be moved at once. The ID's memory is open. `None` if it cannot
-    /// have one.
+    /// Makes sure that the calling thread can use an ID of this source, and returns that ID as a
+    /// hint: the thread may be moved at once. The ID's memory is open. Returns `None` if the thread
+    /// cannot have an ID.
     pub(crate) fn ensure_id_hint(self) -> Option<u32> {
         match self {
             Source::Kernel => self.ensure_id().then(kernel::current_admitted)?,
@@ -174,7 +176,7 @@ impl fmt::Display for Source {
     }
 }
 
-/// A name that is no source's.
+/// The error for a name that is not the name of a source.
 ///
 /// ```
 /// let unknown = "percpu".parse::<percid::Source>().unwrap_err();
@@ -227,7 +229,7 @@ mod tests {
         if Source::Table.prepare().is_err() {
             return;
         }
-        // Others that find it unprepared prepare it again.
+        // Other threads that find it unprepared prepare it again.
         PREPARED[Source::Table as usize].done.store(0, Release);
         set_errno(1234);
         let watching = steps::watch(|_| Some(Err(libc::EPERM)));
@@ -237,8 +239,8 @@ mod tests {
         assert_eq!(Source::Table.prepare(), Ok(()));
     }
 
-    /// An operation whose CPU has no ID gets one and is tried again: what it counts lies in that
-    /// ID's memory and not in the shared slot.
+    /// An operation on a CPU without an ID gets one and is retried: it counts in that ID's memory
+    /// and not in the shared slot.
     #[test]
     fn an_operation_is_tried_again_with_the_id_that_it_got() {
         let Ok(counter) = Counter::with_source(Source::Table) else { return };
@@ -251,9 +253,8 @@ mod tests {
                 (rounds, shared) = (rounds + 1, shared + counter.shared() - before);
             }
         }
-        // Another test may take the table between the two lines, for which it has a microsecond.
-        // If it did so in every tenth round, 500 of 1000 would not come about by chance once in
-        // 10^200 runs.
+        // Another test may steal the ID between the two lines, within a microsecond. If that
+        // happened in every tenth round, 500 of 1000 would happen by chance once in 10^200 runs.
         assert!(shared < 500, "{shared} of {rounds}");
     }
 }

@@ -1,9 +1,9 @@
-//! Spoiling the probe of the kernel, for percid's own proofs.
+//! Overrides of the kernel probe, for percid's own proofs.
 
 #[cfg(feature = "testing")]
 use std::sync::atomic::AtomicU32;
 
-/// How the proofs spoil a probe.
+/// The way in which the proofs override a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 #[cfg_attr(
@@ -18,10 +18,10 @@ pub enum Spoilt {
     Skipped,
     /// No kernel is trusted without a probe.
     Always,
-    /// As `Always`, and the kernel takes the section for none.
+    /// Like `Always`; in addition the kernel does not recognise the section.
     WrongDescriptor,
 }
 
-/// What the proofs want.
+/// The override that the proofs request.
 #[cfg(feature = "testing")]
 pub(crate) static SPOILT: AtomicU32 = AtomicU32::new(Spoilt::No as u32);

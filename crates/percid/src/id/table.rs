@@ -7,35 +7,36 @@
 //! table:
 //!
 //! * **Giving** an ID that no thread holds: store it in the entry of a CPU whose entry is UNSET.
-//!   The CPU need not be the one the storing thread runs on by then: the thread that runs there
-//!   will use it.
+//!   The storing thread may run on another CPU by then: the thread that runs on the entry's CPU
+//!   will use the ID.
 //! * **Taking** an ID from a CPU: store UNSET, *fence that CPU*, and only then use the ID for
 //!   anything.
 //!
 //! # Why no two threads use one ID at the same time
 //!
 //! 1. Entries that are not UNSET are distinct: [`Space`] grants an ID only if no CPU holds it, and
-//!    an entry is stored only as `Space` says, under the lock.
+//!    an entry is stored only as `Space` decides, under the lock.
 //! 2. Two threads that run sections at the same time run on different CPUs, so they read different
 //!    entries; a thread that is preempted or moved between its read and its commit is aborted.
 //! 3. A section on the CPU that loses its ID either read the entry before UNSET was stored: then it
-//!    has committed or been aborted when the fence returns; or after: then it found UNSET. The
-//!    fence also orders what the section wrote before whatever the new holder reads.
+//!    has committed or been aborted when the fence returns. Or it read the entry after that: then
+//!    it found UNSET. The fence also orders the writes of the section before the reads of the new
+//!    holder.
 //!
 //! # Why no thread waits
 //!
-//! The lock is only ever tried. A thread that does not get it, and every thread when a fence or the
-//! memory for an ID is refused, updates the object's shared slot by an atomic instruction. The
-//! holder of the lock has all signals blocked, so no handler of its own thread can find it taken
-//! half way; and the holder does a bounded number of system calls, none of which waits for another
-//! thread of the process.
+//! A thread never waits for the lock: it tries once. A thread that does not get it updates the
+//! object's shared slot by an atomic instruction, as does every thread when a fence or the memory
+//! for an ID is refused. The holder of the lock has all signals blocked, so no handler of its own
+//! thread can run while the table is locked. The holder makes a bounded number of system calls,
+//! none of which waits for another thread of the process.
 //!
 //! # Fork
 //!
 //! The whole state is in memory that the kernel zeroes in the child (`MADV_WIPEONFORK`), however
 //! the child was made. Zero is the initial state: the child has an empty table, a free lock, and
-//! registers for the fence again. The objects' memory is the parent's copy, so a sum includes what
-//! the parent had counted.
+//! registers for the fence again. The objects' memory is a copy of the parent's, so a sum includes
+//! the parent's counts.
 
 use super::activity::Activity;
 use super::entry::Entry;
@@ -59,11 +60,11 @@ use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::ptr::{self, NonNull};
 
-/// The unset entries in front of entry 0, found by threads whose `cpu_id` is -1 (not registered) or
-/// -2 (registration failed); more than two only to keep the alignment.
+/// Number of unset entries in front of entry 0. Threads whose `cpu_id` is -1 (not registered) or -2
+/// (registration failed) read these. There are more than two only to keep the alignment.
 const LEADING_ENTRIES: usize = 16;
 
-/// What stands in front of the arrays. All zero at first and again in every child.
+/// The state in front of the arrays. All zero at first and again in every child.
 #[repr(C)]
 #[derive(Debug)]
 struct Header {
@@ -75,8 +76,8 @@ struct Header {
     activity: Activity,
 }
 
-/// A CPU's place, looked up once because that costs some 50 us; `place` is there if `known` is not
-/// 0.
+/// The place of a CPU in the topology, cached because a lookup costs about 50 us; `place` is
+/// initialised if `known` is not 0.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 struct KnownPlace {
@@ -95,7 +96,7 @@ impl KnownPlace {
 #[derive(Debug)]
 struct Table {
     cpus: usize,
-    /// The IDs ever installed, in this process or an ancestor whose data it carries.
+    /// The IDs ever installed, in this process or in an ancestor whose data it has.
     seen: Seen,
     entries: NonNull<Entry>,
     header: NonNull<Header>,
@@ -107,12 +108,12 @@ struct Table {
 /// The process's table, once it is prepared.
 static TABLE: Published<Table> = Published { place: AtomicPtr::new(ptr::null_mut()) };
 
-/// How many IDs this source ever installed: sums visit these.
+/// Returns the number of IDs that this source ever installed: sums visit these.
 pub(crate) fn ids_seen() -> u32 {
     installed().map_or(0, |table| table.seen.end())
 }
 
-/// Makes the source ready, including the registration for the fence.
+/// Prepares the source, including the registration for the fence.
 pub(crate) fn prepare(registration: Registration) -> Result<(), Unavailable> {
     if !registration.succeeded() {
         return Err(Unavailable::NoRseq(registration));
@@ -127,7 +128,7 @@ fn installed() -> Option<&'static Table> {
     TABLE.get()
 }
 
-/// The addresses of the table, once there is one.
+/// Returns the address ranges of the table, once there is one.
 pub(crate) fn memory() -> impl Iterator<Item = Range<usize>> {
     let of = |table: &'static Table| {
         let parts = [(NonNull::from(table).addr(), size_of::<Table>()), table.mapping()];
@@ -136,10 +137,11 @@ pub(crate) fn memory() -> impl Iterator<Item = Range<usize>> {
     installed().into_iter().flat_map(of)
 }
 
-/// Maps and publishes the table. Two threads may do so at once; the second gives its mapping back.
+/// Maps and publishes the table. Two threads may do so at once; the second unmaps its own.
 fn install() -> Option<&'static Table> {
     let table = Table::map(affinity::possible_count())?;
-    // SAFETY: it is never unmapped if it was published, and nobody has seen it if not.
+    // SAFETY: a published table is never unmapped, and an unpublished one was seen by no other
+    // thread.
     unsafe {
         if !TABLE.publish(table) {
             Table::unmap(table);
@@ -159,9 +161,9 @@ struct Layout {
 
 impl Layout {
     fn of(cpus: usize) -> Layout {
-        // An entry for every CPU number that can be, because the sections do not check theirs, and
-        // the kernel's list of possible CPUs may be hidden or out of date (a container moved
-        // elsewhere). Entries that are never touched cost no memory.
+        // An entry for every possible CPU number, because the sections do not check theirs. The
+        // kernel's list of possible CPUs may be hidden or out of date (a container that was moved).
+        // Entries that are never touched use no memory.
         let mut end = (LEADING_ENTRIES + MAX_CPUS) * size_of::<Entry>();
         let mut array = |bytes: usize| {
             // Each array starts on a line of its own.
@@ -193,15 +195,15 @@ impl Layout {
     }
 }
 
-/// The ID of the CPU that runs the calling thread, as a hint: the thread may move at once.
+/// Returns the ID of the CPU that runs the calling thread, as a hint: the thread may move at once.
 pub(crate) fn current() -> Option<u32> {
     let cpu = rseq::cpu_id(FAST_PATH.area())?;
     installed()?.entry(cpu)?.id()
 }
 
-/// Makes sure that the CPU which runs the calling thread has an ID. `false`: it cannot have one
-/// now, use the shared slot. The thread may have moved on when this returns, so callers try again a
-/// bounded number of times.
+/// Makes sure that the CPU which runs the calling thread has an ID. Returns `false` if it cannot
+/// have one now: then the caller must use the shared slot. The thread may have moved when this
+/// returns, so callers retry a bounded number of times.
 #[cold]
 pub(crate) fn ensure_id() -> bool {
     let Some(table) = installed() else {
@@ -216,24 +218,24 @@ pub(crate) fn ensure_id() -> bool {
     table.try_lock().is_some_and(|mut locked| locked.ensure_id())
 }
 
-/// Takes back IDs above the bound and IDs not renewed for 100 ms, with one fence (R7 to R9).
-/// Returns how many, or 0 if another thread is busy with the table.
+/// Evicts IDs above the bound and IDs not renewed for 100 ms, with one fence (R7 to R9). Returns
+/// their number, or 0 if another thread holds the lock.
 pub(crate) fn compact() -> u32 {
     installed().and_then(Table::try_lock).map_or(0, |mut locked| locked.compact(clock::now_ms()))
 }
 
-/// What the table has done so far; `None` if another thread is busy with it.
+/// Returns the table's activity so far; `None` if another thread holds the lock.
 pub(crate) fn activity() -> Option<Activity> {
     Some(installed()?.try_lock()?.activity_now())
 }
 
 impl Table {
-    /// A table for `cpus` CPUs; `None` if there is no memory.
+    /// Maps a table for `cpus` CPUs; `None` if there is no memory.
     fn map(cpus: usize) -> Option<NonNull<Table>> {
         let layout = Layout::of(cpus);
         let start = memory::map_wiped_on_fork(layout.bytes)?;
-        // The description must survive a fork, so it cannot lie in the wiped mapping; and a slow
-        // path in a signal handler must not allocate, so it gets a mapping of its own.
+        // The `Table` itself must survive a fork, so it cannot lie in the wiped mapping. A slow
+        // path in a signal handler must not allocate, so it gets a separate mapping.
         let Some(place) = memory::map(size_of::<Table>()) else {
             // SAFETY: no other thread has seen the mapping.
             unsafe { memory::unmap(start, layout.bytes) };
@@ -245,13 +247,14 @@ impl Table {
         Some(table)
     }
 
-    /// Gives both mappings back.
+    /// Unmaps both mappings.
     ///
     /// # Safety
     ///
     /// The table comes from [`map`](Table::map), and no thread uses it.
     unsafe fn unmap(table: NonNull<Table>) {
-        // SAFETY: by contract; the entries begin behind the leading ones.
+        // SAFETY: the caller passes a table from `map` that no thread uses, so both mappings exist.
+        // The entries begin behind the leading ones.
         unsafe {
             let Table { cpus, entries, .. } = *table.as_ref();
             memory::unmap(entries.sub(LEADING_ENTRIES).cast(), Layout::of(cpus).bytes);
@@ -259,7 +262,8 @@ impl Table {
         }
     }
 
-    /// Where the entries and all that lies behind them are mapped, and how many bytes that has.
+    /// Returns the start and the size in bytes of the mapping of the entries and all arrays behind
+    /// them.
     fn mapping(&self) -> (NonZeroUsize, usize) {
         // SAFETY: the entries begin behind the leading ones.
         (unsafe { self.entries.sub(LEADING_ENTRIES) }.addr(), Layout::of(self.cpus).bytes)
@@ -270,7 +274,7 @@ impl Table {
         ((cpu as usize) < self.cpus).then(|| unsafe { self.entries.add(cpu as usize).as_ref() })
     }
 
-    /// The lock, or `None` if another thread has it. Signals are blocked from before it is taken
+    /// Takes the lock; `None` if another thread has it. Signals are blocked from before it is taken
     /// until after it is released.
     fn try_lock(&'static self) -> Option<Locked> {
         let signals = signals::block_all();
@@ -281,7 +285,8 @@ impl Table {
     }
 }
 
-/// The right to change the table. Fields are dropped in this order: the lock, then the signals.
+/// The permission to change the table. Fields are dropped in this order: the lock, then the
+/// signals.
 #[derive(Debug)]
 pub(crate) struct Locked {
     table: &'static Table,
@@ -292,9 +297,9 @@ pub(crate) struct Locked {
 impl Locked {
     fn space(&mut self) -> Space<'_> {
         let table = self.table;
-        // SAFETY: the lock gives exclusive access to everything in the mapping but the lock and the
-        // entries; the three borrows are disjoint and end before the lock is released. All zero is
-        // a valid value of each type.
+        // SAFETY: the lock gives exclusive access to everything in the mapping except the lock and
+        // the entries. The three borrows are disjoint and end before the lock is released. All zero
+        // is a valid value of each type.
         unsafe {
             Space::new(
                 &mut (*table.header.as_ptr()).counts,
@@ -340,7 +345,7 @@ impl Locked {
         }
     }
 
-    /// As the function of this name.
+    /// Evicts IDs like the free function `compact`, at the time `now`.
     fn compact(&mut self, now: u64) -> u32 {
         if !self.ready_to_fence() {
             return 0;
@@ -356,7 +361,8 @@ impl Locked {
         Activity { held: space.in_use() as u32, max_nr_cid: space.max_nr_cid(), ..so_far }
     }
 
-    /// In a child the registration of the parent is not relied upon.
+    /// Registers this process for the fence if it has not done so: a child of `fork` registers
+    /// again.
     fn ready_to_fence(&mut self) -> bool {
         // SAFETY: the lock gives exclusive access to this field.
         let registered = unsafe { &mut (*self.table.header.as_ptr()).registered };
@@ -367,7 +373,7 @@ impl Locked {
     }
 
     fn activity(&mut self) -> &mut Activity {
-        // SAFETY: as in `limits`.
+        // SAFETY: the lock gives exclusive access to this field, for as long as `self` is borrowed.
         unsafe { &mut (*self.table.header.as_ptr()).activity }
     }
 
@@ -376,20 +382,20 @@ impl Locked {
         unsafe { &mut (*self.table.header.as_ptr()).limits }
     }
 
-    /// Takes an ID for the request out of the space: it is free or in transit afterwards.
+    /// Obtains an ID for the request from the space: it is free or in transit afterwards.
     fn obtain(&mut self, request: Request, limits: Limits, now: u64) -> Option<u32> {
         match self.choose(request, limits) {
             Grant::Free(id) => return Some(id),
             Grant::Nothing => return None,
-            // The thread has moved on from there and takes its ID along: no other CPU is disturbed.
+            // The thread has left that CPU and takes its ID along: no other CPU is disturbed.
             Grant::Steal { from, .. } if Some(from) == request.came_from => {
                 return self.take(from, true);
             }
             Grant::Steal { .. } => {}
         }
-        // Before the first theft in 100 ms every ID that has not been renewed since goes back: CPUs
-        // that still use theirs fetch them again, and the others are known to be idle from then on
-        // (R7).
+        // Before the first steal in 100 ms every ID that has not been renewed since is evicted.
+        // CPUs that still use theirs take them again, and the others are known to be idle from then
+        // on (R7).
         if self.space().scan_due(now) {
             self.space().scanned(now);
             self.evict(|space, cpu| space.is_evicted(cpu, Eviction::Expired, now));
@@ -406,7 +412,7 @@ impl Locked {
         self.space().choose(request, limits, |a, b| places.distance(a, b))
     }
 
-    /// Installs `id` on `cpu`, or frees it if its memory cannot be opened.
+    /// Installs `id` on `cpu`, or withdraws it if its memory cannot be opened.
     fn install(&mut self, cpu: u32, id: u32, thread: u64, now: u64) -> bool {
         self.space().give(cpu, id, thread, now);
         if !arena::open_id(id) {
@@ -423,8 +429,8 @@ impl Locked {
         true
     }
 
-    /// Takes the ID of one CPU away. It is in transit afterwards; `None` if the fence was refused,
-    /// in which case the CPU keeps it.
+    /// Takes the ID of one CPU. It is in transit afterwards; `None` if the fence was refused, in
+    /// which case the CPU keeps it.
     fn take(&mut self, cpu: u32, forget: bool) -> Option<u32> {
         let (entry, id) = (self.table.entry(cpu)?, self.space().held(cpu)?);
         entry.unset();
@@ -437,8 +443,8 @@ impl Locked {
         self.space().take(cpu, forget)
     }
 
-    /// Frees the IDs of all CPUs that `condemned` names, with one fence for all of them; each CPU
-    /// remembers its ID as recent. Returns how many.
+    /// Frees the IDs of all CPUs for which `condemned` returns `true`, with one fence for all of
+    /// them. Each CPU remembers its ID as recent. Returns the number of IDs.
     fn evict(&mut self, condemned: impl Fn(&Space<'_>, u32) -> bool) -> u32 {
         let table = self.table;
         let cpus = || 0..table.cpus as u32;
@@ -477,11 +483,12 @@ impl Locked {
     }
 }
 
-/// The places of the CPUs, each looked up when it is first asked for. To be used under the lock.
+/// The places of the CPUs in the topology, each looked up at its first use. Must be used under the
+/// lock.
 struct Places(&'static Table);
 
 impl Places {
-    /// How far CPU `b` is from CPU `a`.
+    /// Returns the distance of CPU `b` from CPU `a`.
     fn distance(&self, a: u32, b: u32) -> Distance {
         let (a, b) = (self.get(a), self.get(b));
         let same = |a: Option<u32>, b: Option<u32>| a.is_some() && a == b;
@@ -494,7 +501,7 @@ impl Places {
     }
 
     fn get(&self, cpu: u32) -> Place {
-        // SAFETY: the array has an element for every CPU of the space, the maker of this value
+        // SAFETY: the array has an element for every CPU of the space, the creator of this value
         // holds the lock, and no other reference to the element is alive.
         let known = unsafe { &mut *self.0.places.add(cpu as usize).as_ptr() };
         known.get().unwrap_or_else(|| {
@@ -505,34 +512,35 @@ impl Places {
     }
 }
 
-/// The CPU on which this thread last took an ID.
+/// Returns the CPU on which this thread last took an ID.
 fn came_from() -> Option<u32> {
     // SAFETY: the block is the thread's own, and signals are blocked.
     unsafe { (*thread::own()).came_from }.checked_sub(1)
 }
 
 fn remember(cpu: u32) {
-    // SAFETY: as in `came_from`.
+    // SAFETY: the block is the thread's own, and signals are blocked.
     unsafe { (*thread::own()).came_from = cpu + 1 };
 }
 
-/// What only the proofs do to the table.
+/// Operations on the table that only the proofs use.
 #[cfg(any(test, feature = "testing"))]
 #[allow(dead_code, reason = "the tests need a part without the feature")]
 pub(crate) mod hooks {
     use super::*;
 
-    /// Takes the ID of `cpu` away as a thief does and leaves it in transit.
+    /// Takes the ID of `cpu` like a steal, and leaves it in transit.
     pub(crate) fn steal(cpu: u32) -> Option<u32> {
         let table = installed()?;
-        // Looked at first without the lock, which a thief would otherwise hold most of the time.
+        // Checked first without the lock, which a stealing thread would otherwise hold most of the
+        // time.
         table.entry(cpu)?.id()?;
         let mut locked = table.try_lock()?;
         locked.space().held(cpu)?;
         if locked.ready_to_fence() { locked.take(cpu, true) } else { None }
     }
 
-    /// Takes the ID of `cpu` away as compaction does, and keeps it from being reused at once.
+    /// Evicts the ID of `cpu` like compaction, and keeps it from being reused at once.
     pub(crate) fn evict(cpu: u32) -> Option<u32> {
         let table = installed()?;
         table.entry(cpu)?.id()?;
@@ -543,7 +551,7 @@ pub(crate) mod hooks {
         Some(id)
     }
 
-    /// Frees the ID of `cpu` and gives it another one, which no CPU has.
+    /// Frees the ID of `cpu` and gives it another one, which no CPU holds.
     #[cfg(test)]
     pub(crate) fn give(cpu: u32, id: u32) -> bool {
         let Some(mut locked) = installed().and_then(Table::try_lock) else { return false };
@@ -558,8 +566,8 @@ pub(crate) mod hooks {
         membarrier::register().and_then(|()| membarrier::fence_cpu(cpu)).is_ok()
     }
 
-    /// Ends the transit of a stolen ID: frees it, or hands it to `cpu` if that has none. `false`:
-    /// the lock was taken, try again.
+    /// Ends the transit of a stolen ID: frees it, or gives it to `cpu` if that has none. Returns
+    /// `false` if the lock was taken: try again.
     pub(crate) fn put_back(id: u32, cpu: Option<u32>) -> bool {
         let Some(mut locked) = installed().and_then(Table::try_lock) else {
             return false;
@@ -573,19 +581,19 @@ pub(crate) mod hooks {
         true
     }
 
-    /// How many IDs are held or in transit; `None` if the lock was taken.
+    /// Returns the number of IDs held or in transit; `None` if the lock was taken.
     pub(crate) fn ids_in_use() -> Option<usize> {
         Some(installed()?.try_lock()?.space().in_use())
     }
 
-    /// Holds the lock as long as `body` runs; `None` if it was taken.
+    /// Holds the lock while `body` runs; `None` if it was taken.
     pub(crate) fn while_locked<T>(body: impl FnOnce() -> T) -> Option<T> {
         let _locked = installed()?.try_lock()?;
         Some(body())
     }
 }
 
-/// Takes back the IDs of all CPUs, for tests. `false` if another thread is busy with the table.
+/// Evicts the IDs of all CPUs, for tests. Returns `false` if another thread holds the lock.
 #[cfg(all(test, not(percid_portable)))]
 pub(crate) fn forget_all() -> bool {
     let all = |space: &Space<'_>, cpu| space.held(cpu).is_some();

@@ -1,5 +1,5 @@
-//! The table step by step, on tables that no critical section uses: what has been done when the
-//! kernel is asked, what is done when it refuses, and which ID a CPU gets.
+//! Step-by-step tests of the table, on tables that no critical section uses: the state at each call
+//! to the kernel, the result if it refuses, and the ID that a CPU gets.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -12,10 +12,10 @@ use super::*;
 use crate::sys::steps::{self, Answer, Fence, Step, Watching};
 use percid_rules::space::EXPIRY_MS;
 
-/// As many as there may be on a machine that has a place for every kind of distance.
+/// Number of CPUs: enough for every kind of distance.
 const CPUS: usize = 16;
 
-/// The calling thread, in requests.
+/// The calling thread in requests.
 const ME: u64 = 7;
 const ANOTHER: u64 = 8;
 
@@ -30,7 +30,7 @@ fn fresh() -> &'static Table {
     unsafe { Table::map(CPUS).expect("memory").as_ref() }
 }
 
-/// The steps of this thread as they happen, each answered by `answer`.
+/// Records the steps of this thread; `answer` answers each.
 fn watch(answer: impl Fn(Step) -> Answer + 'static) -> (Rc<RefCell<Vec<Step>>>, Watching) {
     let steps = Rc::new(RefCell::new(Vec::new()));
     let note = Rc::clone(&steps);
@@ -44,7 +44,7 @@ fn watch(answer: impl Fn(Step) -> Answer + 'static) -> (Rc<RefCell<Vec<Step>>>, 
     (steps, watching)
 }
 
-/// Everything is granted, also the memory of IDs that this machine has not.
+/// Grants everything, including the memory of IDs that this machine does not have.
 fn granted(_: Step) -> Answer {
     Some(Ok(()))
 }
@@ -61,7 +61,7 @@ fn request(cpu: u32, thread: u64, came_from: Option<u32>) -> Request {
     Request { cpu, thread, came_from }
 }
 
-/// What `ensure_id_of` does after its checks.
+/// The same as `ensure_id_of` after its checks.
 fn enter(locked: &mut Locked, request: Request, limits: Limits, now: u64) -> Option<u32> {
     let id = locked.obtain(request, limits, now)?;
     locked.install(request.cpu, id, request.thread, now).then_some(id)
@@ -75,7 +75,7 @@ fn entries(table: &Table) -> Vec<Option<u32>> {
     (0..CPUS as u32).map(|cpu| table.entry(cpu).expect("an entry").id()).collect()
 }
 
-/// A table in which CPUs 0 and 1 hold the IDs 0 and 1 since `NOW`, which are all there may be.
+/// Returns a table in which CPUs 0 and 1 hold the IDs 0 and 1 since `NOW`; the limit is two IDs.
 fn two_ids() -> (&'static Table, Locked) {
     let table = fresh();
     let (_, _watching) = watch(granted);
@@ -108,7 +108,7 @@ fn an_id_is_given_when_its_memory_is_open_and_sums_visit_it() {
     assert_eq!(table.seen.end(), 2);
     let activity = locked.activity_now();
     assert_eq!((activity.given, activity.held, activity.max_nr_cid), (2, 2, 2));
-    // A smaller ID that comes later hides no larger one.
+    // A smaller ID that comes later does not hide a larger one.
     let (_, _watching) = watch(granted);
     assert_eq!(locked.evict(|_, cpu| cpu == 3), 1);
     assert_eq!(enter(&mut locked, request(3, ME, None), limits(8, 8), NOW), Some(0));
@@ -141,7 +141,7 @@ fn a_thief_unsets_the_entry_fences_that_cpu_and_then_has_the_id() {
     assert_eq!(locked.take(0, true), Some(0));
     assert_eq!(*steps.borrow(), [Step::Membarrier(Fence::OfCpu(0))]);
     assert_eq!(entries(table)[..2], [None, Some(1)]);
-    // In transit: not free, and no longer the CPU's.
+    // In transit: not free, and no longer held by the CPU.
     let activity = locked.activity_now();
     assert_eq!((activity.stolen, activity.held, locked.space().held(0)), (1, 2, None));
 }
@@ -154,7 +154,7 @@ fn an_id_stays_where_the_fence_is_refused() {
     assert_eq!(entries(table)[..2], [Some(0), Some(1)]);
     assert_eq!((locked.space().held(0), locked.activity_now().stolen), (Some(0), 0));
     assert_eq!(fences(&steps), [Fence::OfCpu(0)]);
-    // Nor does another CPU get it.
+    // No other CPU gets it either.
     assert!(!locked.ensure_id_of(4, NOW, |_| limits(2, 2)));
     assert_eq!(entries(table)[4], None);
 }
@@ -195,7 +195,7 @@ fn nothing_is_fenced_for_nothing() {
     assert!(steps.borrow().is_empty());
 }
 
-/// A new table is what a child of a fork finds.
+/// A new table is in the same state as the table in a child of a fork.
 #[test]
 fn a_process_registers_once_before_it_fences() {
     let table = fresh();
@@ -244,12 +244,13 @@ fn a_thread_notes_where_it_took_an_id() {
     remember(9);
     assert!(locked.ensure_id_of(4, NOW, |_| limits(2, 2)));
     assert_eq!((came_from(), entries(table)[4]), (Some(4), Some(0)));
-    // What it took on CPU 4 is its own, although the ID of CPU 1 was taken longer ago.
+    // The thread steals the ID that it took on CPU 4 itself, although the ID of CPU 1 was taken
+    // longer ago.
     assert!(locked.ensure_id_of(6, NOW, |_| limits(2, 2)));
     assert_eq!(fences(&steps), [Fence::OfCpu(0), Fence::OfCpu(4)]);
     assert_eq!((entries(table)[4], entries(table)[6]), (None, Some(0)));
     assert_eq!(came_from(), Some(6));
-    // What another thread took on the CPU where this one was stays there.
+    // An ID that another thread took on this thread's last CPU stays there.
     locked.evict(|_, cpu| cpu == 6);
     drop(locked);
     let address = ptr::from_ref(table).expose_provenance();
@@ -270,14 +271,15 @@ fn a_thread_notes_where_it_took_an_id() {
 fn before_a_theft_what_expired_goes_back_once_in_a_while() {
     let (table, mut locked) = two_ids();
     let (steps, _watching) = watch(granted);
-    // ID 0 has expired, ID 1 has not by a millisecond.
+    // ID 0 has expired, ID 1 will expire a millisecond later.
     let later = NOW + EXPIRY_MS;
     assert_eq!(enter(&mut locked, request(4, ME, None), limits(2, 2), later), Some(0));
     assert_eq!(fences(&steps), [Fence::OfAll]);
     assert_eq!(entries(table)[..5], [None, Some(1), None, None, Some(0)]);
     let activity = *locked.activity();
     assert_eq!((activity.stolen, activity.evicted, activity.evictions), (0, 1, 1));
-    // That was a scan: the next theft within the time is one, though ID 1 has expired by now.
+    // That was a scan: within the time the next steal is a real one, although ID 1 has expired by
+    // now.
     assert_eq!(enter(&mut locked, request(5, ANOTHER, None), limits(2, 2), later + 50), Some(1));
     assert_eq!(fences(&steps), [Fence::OfAll, Fence::OfCpu(1)]);
     assert_eq!(locked.activity().stolen, 1);
@@ -301,7 +303,7 @@ fn a_cpu_comes_back_for_what_was_evicted_and_not_for_what_was_stolen() {
     assert_eq!(locked.evict(holders), 2);
     assert_eq!(enter(&mut locked, request(1, ME, Some(0)), limits(2, 2), NOW), Some(1));
     assert_eq!(enter(&mut locked, request(0, ME, None), limits(2, 2), NOW), Some(0));
-    // Stolen: it does not.
+    // Stolen: CPU 1 does not remember it.
     let stolen = locked.take(1, true).expect("it has one");
     locked.space().free(stolen);
     assert_eq!(locked.evict(holders), 1);
@@ -313,7 +315,7 @@ fn a_cpu_comes_back_for_what_was_evicted_and_not_for_what_was_stolen() {
 fn steals_are_counted_as_steals() {
     let (_, mut locked) = two_ids();
     let (steps, _watching) = watch(granted);
-    // Twenty for two IDs are frequent; then there is an extra one.
+    // Twenty steals for two IDs are frequent; then there is an extra ID.
     let wandering = Limits { allowed: 16, threads: 2, most: 16 };
     for steal in 0..21u32 {
         let cpu = 2 + steal % 14;
@@ -335,7 +337,7 @@ fn steals_are_counted_as_steals() {
 fn the_bound_is_kept_before_an_id_is_given() {
     let (table, mut locked) = two_ids();
     let (steps, _watching) = watch(granted);
-    // One thread is left: ID 1 lies above the bound and goes back before ID 0 is stolen.
+    // One thread is left: ID 1 lies above the bound and is evicted before ID 0 is stolen.
     assert!(locked.ensure_id_of(4, NOW + 5, |_| limits(2, 1)));
     assert_eq!(fences(&steps), [Fence::OfAll, Fence::OfCpu(0)]);
     assert_eq!(entries(table)[..5], [None, None, None, None, Some(0)]);
@@ -356,7 +358,8 @@ fn compaction_takes_back_what_has_expired() {
 fn the_nearest_free_id_is_taken() {
     let table = fresh();
     let place = |core, l3, node| Place { core: Some(core), l3: Some(l3), node: Some(node) };
-    // CPU 0 and 1 on a core, 2 behind their cache, 3 on their node, 4 elsewhere; 5 and 6 unknown.
+    // CPUs 0 and 1 on a core, 2 behind their cache, 3 on their node, 4 on another node; 5 and 6
+    // unknown.
     let places = [place(0, 0, 0), place(0, 0, 0), place(2, 0, 0), place(3, 3, 0), place(4, 4, 1)];
     let unknown = [Place::default(); 2];
     for (cpu, &place) in places.iter().chain(&unknown).enumerate() {
@@ -389,14 +392,15 @@ fn one_thread_at_a_time_holds_the_table() {
 
 fn blocked() -> u64 {
     let mut set = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
-    // SAFETY: reads this thread's mask into a place of its size, whose first word are the signals.
+    // SAFETY: reads this thread's mask into a place of its size, whose first word contains the
+    // signals.
     unsafe {
         libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), set.as_mut_ptr());
         *set.as_ptr().cast::<u64>()
     }
 }
 
-/// The lock that the handler looks at, and what it saw; 0 at first.
+/// The lock that the handler inspects, and the state that it found; 0 at first.
 static LOCK: AtomicPtr<Header> = AtomicPtr::new(std::ptr::null_mut());
 static SAW: AtomicU32 = AtomicU32::new(0);
 const TAKEN: u32 = 1;
@@ -440,7 +444,7 @@ fn no_handler_of_its_thread_finds_the_table_locked() {
     assert_eq!((SAW.load(SeqCst), blocked()), (FREE, before));
 }
 
-/// The child of a fork, which may do little, finds everything as it was at first, but for what the
+/// The child of a fork, which may do little, finds the initial state, except for the IDs that the
 /// process has seen.
 #[test]
 fn a_child_starts_with_an_empty_table() {
@@ -473,7 +477,7 @@ fn a_table_is_not_replaced() {
     assert!(std::ptr::eq(first, second) && std::ptr::eq(first, installed().expect("a table")));
 }
 
-/// Sections look at the entries of all numbers that the kernel may leave in `cpu_id`, unchecked.
+/// Sections read the entries of all numbers that the kernel may store in `cpu_id`, unchecked.
 #[test]
 fn every_number_of_a_cpu_has_an_entry() {
     let layout = Layout::of(CPUS);

@@ -1,4 +1,4 @@
-//! A lock that is only ever tried.
+//! A lock for which no thread waits.
 
 use crate::sys::atomic::{
     AtomicU32,
@@ -20,7 +20,7 @@ impl TryLock {
     }
 }
 
-/// The lock, held; released when dropped.
+/// A guard of the lock, which is released when the guard is dropped.
 #[derive(Debug)]
 pub(crate) struct TryLockGuard<'l>(&'l TryLock);
 

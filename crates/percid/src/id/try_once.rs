@@ -1,4 +1,4 @@
-//! A value that one thread decides once, and for which no thread waits.
+//! A value that one thread decides once, without any thread waiting for it.
 
 use crate::sys::atomic::{
     AtomicU64,
@@ -6,8 +6,8 @@ use crate::sys::atomic::{
 };
 use crate::sys::cell::UnsafeCell;
 
-/// No thread has this number (see [`holder`](crate::sys::holder)): the kernel keeps its part of it
-/// below 2^22.
+/// The state of a decided value. No thread has this number (see [`holder`](crate::sys::holder)):
+/// the kernel keeps its part of it below 2^22.
 const DECIDED: u64 = u64::MAX;
 
 /// The value and its state: 0 at first, the number of the deciding thread while one is deciding,
@@ -18,32 +18,33 @@ pub(crate) struct TryOnce<T> {
     pub(crate) value: UnsafeCell<Option<T>>,
 }
 
-// SAFETY: the value is written by the one thread that moved `state` from 0 (or from the number of a
-// thread that no longer exists) to its own number, before it stores `DECIDED`; and read only by
-// those who have seen that.
+// SAFETY: only one thread writes the value, before it stores `DECIDED`: the thread that changed
+// `state` to its own number, from 0 or from the number of a thread that no longer exists. The value
+// is read only by threads that have read `DECIDED`.
 unsafe impl<T: Copy + Send + Sync> Sync for TryOnce<T> {}
 
 impl<T: Copy> TryOnce<T> {
-    /// The value, decided now unless it was before; `None` while another thread, or the code that
-    /// this signal handler interrupted, is at it, and if `decide` cannot decide yet.
+    /// Returns the value, which is decided now unless it was before. Returns `None` while another
+    /// thread, or the code that this signal handler interrupted, is deciding, and if `decide`
+    /// cannot decide yet.
     ///
-    /// `me` is the calling thread's number, and `exists` tells whether this process has a thread of
-    /// that number: the deciding one does not if this is the child of a fork that happened
-    /// meanwhile.
+    /// `me` is the calling thread's number. `exists` returns `true` if this process has a thread of
+    /// that number: the deciding thread does not exist here if this is the child of a fork that
+    /// happened during its decision.
     pub(crate) fn get_or_decide(
         &self,
         me: impl FnOnce() -> u64,
         exists: impl FnOnce(u64) -> bool,
         decide: impl FnOnce() -> Option<T>,
     ) -> Option<T> {
-        // One load: a state that is decided between two of them would be taken for an abandoned
-        // one.
+        // One load: with two of them, a state that is decided in between would count as abandoned.
         let state = self.state.load(Acquire);
         if state == DECIDED {
             return self.get();
         }
         let me = me();
-        // Relaxed, here and where it is given up: who takes over gets no value from those before.
+        // Relaxed, here and where deciding is given up: the next deciding thread reads no value of
+        // an earlier one.
         let abandoned = state == 0 || (state != me && !exists(state));
         if !abandoned || self.state.compare_exchange(state, me, Relaxed, Relaxed).is_err() {
             return self.get();
@@ -52,13 +53,13 @@ impl<T: Copy> TryOnce<T> {
             self.state.store(0, Relaxed);
             return None;
         };
-        // SAFETY: this thread has the right to write, from its exchange until it stores `DECIDED`.
+        // SAFETY: only this thread may write, from its exchange until it stores `DECIDED`.
         self.value.with_mut(|place| unsafe { *place = Some(value) });
         self.state.store(DECIDED, Release);
         Some(value)
     }
 
-    /// The value, if it has been decided.
+    /// Returns the value, if it has been decided.
     pub(crate) fn get(&self) -> Option<T> {
         if self.state.load(Acquire) != DECIDED {
             return None;

@@ -1,11 +1,11 @@
-//! Why a source cannot be used.
+//! The reasons why a source cannot be used.
 
 use std::fmt;
 
 use crate::sys::errno::ErrnoName;
 use crate::sys::registration::Registration;
 
-/// Why a source cannot be used.
+/// The reason why a source cannot be used.
 ///
 /// ```
 /// use percid::Source;
@@ -22,23 +22,23 @@ pub enum Unavailable {
     NoRseq(Registration),
     /// The rseq area holds no `mm_cid`: a kernel before Linux 6.3.
     NoKernelIds,
-    /// The rseq area is shared with another library: in threads that are not registered its
-    /// `mm_cid` says 0.
+    /// The rseq area is shared with another library: its `mm_cid` is 0 in threads that are not
+    /// registered.
     SharedArea,
     /// The kernel has no fence for critical sections: a kernel before Linux 5.10, or one built
     /// without `CONFIG_RSEQ`.
     NoMembarrier,
     /// `membarrier` is refused to this process: the `errno`.
     MembarrierRefused(i32),
-    /// The kernel does not abort critical sections when it must, so what they count would be lost.
+    /// The kernel does not abort critical sections when it must, so their updates would be lost.
     SectionsNotAborted,
-    /// Whether the kernel aborts critical sections could not be found out in the time that a first
-    /// use may take. The next use tries again, longer.
+    /// A probe could not determine in the time of a first use whether the kernel aborts critical
+    /// sections. The next use tries again, with more time.
     SectionsNotProbed,
-    /// Whether the kernel aborts critical sections cannot be found out: a child process was
+    /// No probe can determine whether the kernel aborts critical sections: a child process was
     /// refused, with this `errno`.
     ProbeRefused(i32),
-    /// The system is not 64-bit Linux: percid has its own IDs, and the kernel's, nowhere else.
+    /// The system is not 64-bit Linux: percid's own IDs and the kernel's exist only there.
     OtherSystem,
     /// The memory for the table, or the arena, is not available.
     NoMemory,

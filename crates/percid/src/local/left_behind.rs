@@ -1,41 +1,41 @@
 //! Values that threads of the parent were using at the time of a fork.
 //!
 //! The child has a copy of each such lock with its holder's token in it, and no thread that will
-//! ever release it. Tokens do not say of which process they are: the child's threads get stacks,
-//! and so tokens, that threads of its parent had. So every object keeps the *generation* (see
+//! ever release it. Tokens do not identify a process: the child's threads may get the stacks, and
+//! so the tokens, of threads of its parent. So every object stores the *generation* (see
 //! [`holder`]) of the process in which its values were first made. While that is the calling
-//! process's, all tokens are of threads that live here, and a visitor waits for them as long as it
-//! takes. If it is another, the first visitor of the process gives up on a lock that stays taken:
-//! at once if the process has no other thread, or else after about a second. It *abandons* the
-//! shard: it writes [`ABANDONED`](super::lock::ABANDONED) over the token, which suits nobody, and
-//! leaves the value alone. When it has seen all shards, no token of the parent's is left, and the
-//! object's generation is the process's.
+//! process's, all tokens belong to threads that live here, and a visitor waits for them without a
+//! limit. If it is another, the first visitor of the process gives up on a lock that stays taken.
+//! It does so at once if the process has no other thread, otherwise after about a second. It
+//! *abandons* the shard: it replaces the token by [`ABANDONED`](super::lock::ABANDONED), which is
+//! no thread's token, and does not touch the value. When it has visited all shards, no token of the
+//! parent is left, and the object's generation becomes the process's.
 //!
-//! A thread of the child that takes longer than that is taken for one of the parent's. That costs
-//! the visit its value, and no more: the thread still has it to itself, and its release, a plain
-//! store, takes the mark away.
+//! A thread of the child that takes longer than that is mistaken for one of the parent. Then only
+//! the visit misses its value: the thread still has exclusive access, and its release, a plain
+//! store, removes the mark.
 
 use crate::backoff::Backoff;
 use crate::sys::atomic::{AtomicU32, Ordering::Relaxed};
 use crate::sys::{holder, process};
 
-/// Notes the process that makes a value, if it is the object's first. Before the value's lock is
-/// released, so no value is older than the note.
+/// Records the process that makes a value, if it is the object's first. This happens before the
+/// value's lock is released, so no value is older than the record.
 pub(crate) fn note(generation: &AtomicU32) {
     if generation.load(Relaxed) == 0 {
-        // Whoever was faster is of the same process.
+        // If another thread was faster, it belongs to the same process.
         let _ = generation.compare_exchange(0, holder::generation(), Relaxed, Relaxed);
     }
 }
 
-/// What a visitor knows of forks since the object's generation.
+/// A visitor's information about forks since the object's generation.
 #[derive(Debug)]
 pub(crate) struct Forks {
     /// The process's generation, if it is not the object's.
     since: Option<u32>,
-    /// No other thread is there that could hold anything.
+    /// `true` if no other thread exists that could hold a lock.
     alone: bool,
-    /// All shards were seen so far.
+    /// `true` if all shards were visited so far.
     complete: bool,
 }
 
@@ -46,17 +46,17 @@ impl Forks {
         Forks { since, alone: since.is_some() && process::threads() == Some(1), complete: true }
     }
 
-    /// Whether a holder that was waited for so long is none of this process.
+    /// Returns `true` if the holder, after such a wait, counts as a thread of another process.
     pub(crate) fn has_left(&self, waited: &Backoff) -> bool {
         self.since.is_some() && (self.alone || waited.is_exhausted())
     }
 
-    /// Not all shards will be seen.
+    /// Records that a shard is skipped.
     pub(crate) fn pass_by(&mut self) {
         self.complete = false;
     }
 
-    /// The visit is over.
+    /// Ends the visit: updates the object's generation if all shards were visited.
     pub(crate) fn settle(&self, generation: &AtomicU32) {
         if let Some(now) = self.since.filter(|_| self.complete) {
             generation.store(now, Relaxed);
@@ -76,13 +76,13 @@ pub(super) mod tests {
     use crate::id::Source;
     use crate::local::Local;
 
-    /// Runs `body` in a child, for a minute at most; it must be true there.
+    /// Runs `body` in a child, for at most a minute; it must return `true` there.
     pub(in crate::local) fn in_child(body: impl FnOnce() -> bool) {
         let status = status_of_child(body);
         assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 7, "{status:x}");
     }
 
-    /// How a child has ended that runs `body`: with 7 if it was true.
+    /// Returns the exit status of a child that runs `body`: 7 if that returned `true`.
     fn status_of_child(body: impl FnOnce() -> bool) -> i32 {
         // SAFETY: the child calls async-signal-safe functions only, unless it has threads, and
         // exits.
@@ -94,7 +94,7 @@ pub(super) mod tests {
             },
             child => {
                 let mut status = 0;
-                // SAFETY: the status has a valid place.
+                // SAFETY: `status` is a valid place.
                 assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
                 status
             }
@@ -107,8 +107,8 @@ pub(super) mod tests {
         sum
     }
 
-    /// Runs `check` while another thread is in a closure, and has the value of 1 among those that
-    /// sum up to 111.
+    /// Runs `check` while another thread is in a closure, and holds the value 1 of the values whose
+    /// sum is 111.
     fn beside_a_closure(source: Source, check: impl FnOnce(&Local<u64>)) {
         let local = Local::with_source(source, || 0).expect("an available source");
         let (inside, left) = (Barrier::new(2), Barrier::new(2));
@@ -152,7 +152,7 @@ pub(super) mod tests {
     #[test]
     fn a_child_with_threads_waits_for_them() {
         beside_a_closure(Source::Atomic, |local| {
-            // An emulator of user space (qemu 7.2) ends such a child.
+            // A user-space emulator (qemu 7.2) ends such a child.
             if libc::WEXITSTATUS(status_of_child(|| thread::spawn(|| ()).join().is_ok())) != 7 {
                 return percid_skips::not_checked(
                     "a child of fork with threads",
@@ -177,7 +177,7 @@ pub(super) mod tests {
         });
     }
 
-    /// Longer than a visitor of the parent is waited for.
+    /// The closure takes longer than a visitor waits for a thread of the parent.
     #[test]
     fn without_a_fork_a_visit_waits_as_long_as_it_takes() {
         let local = Local::with_source(Source::Atomic, || 0).expect("an available source");

@@ -1,34 +1,35 @@
-//! One value per ID, used exclusively by any code.
+//! One value per ID, used exclusively by any closure.
 //!
 //! # A shard's memory
 //!
-//! Word 0 is the lock, word 1 says whether the shard is closed, then comes the value. The lock is 0
-//! if there is no value, [`READY`] if there is one that no thread uses, and otherwise the holder's
-//! token, which tells a visitor its own shards from those of others.
+//! Word 0 is the lock, word 1 is nonzero if the shard is closed, then comes the value. The lock is
+//! 0 if there is no value, [`READY`] if there is one that no thread uses, and otherwise the
+//! holder's token. A visitor recognises the shards that it holds itself by that token.
 //!
 //! # Proof of exclusion
 //!
-//! The lock is taken by the section `acquire`, which stores the token if the shard is open and the
-//! lock is as expected, 0 or [`READY`]. It looks whether the shard is open first: the other way
-//! round it could find a value that a visitor takes out before it finds the shard open again. Two
+//! The section `acquire` takes the lock: it stores the token if the shard is open and the lock is
+//! as expected, 0 or [`READY`]. It checks first that the shard is open. In the other order it could
+//! find a value that a visitor takes out before the section finds the shard open again. Two
 //! sections on one shard cannot overlap, since the shard's ID belongs to one CPU at a time (see
 //! [`critical`](crate::critical)). The holder of the lock may be preempted, moved, or lose the
-//! CPU's ID: the lock stays taken, and the next thread with that ID finds the token there. It is
-//! released by a store that orders everything done to the value before it; the next holder's
+//! CPU's ID: the lock stays taken, and the next thread with that ID finds the token there. The lock
+//! is released by a store that orders everything done to the value before it; the next holder's
 //! section reads it with acquire semantics.
 //!
 //! A visitor *closes* the shard, fences all CPUs, and waits until no thread holds the lock. A
 //! section that found the shard open has committed or been aborted when the fence returns; one that
 //! starts later finds it closed. So from the fence on no section takes the lock any more. The
-//! visitor takes it when the present holder has released it, by an exchange, and waits for no other
-//! thread after that; it gives the lock back and opens the shard. Shards without sections (the
-//! atomic source, extra ones) are taken by an exchange, after which the taker looks whether the
-//! shard is closed, and gives it back if it is; with a full barrier between the exchange and the
-//! look, and one between closing and looking at the lock, one of the two sees the other. Until the
-//! taker has given it back the visitor's exchange fails.
+//! visitor takes it by an exchange when the present holder has released it, and waits for no other
+//! thread after that; it releases the lock and opens the shard. Shards without sections (the atomic
+//! source, extra ones) are taken by an exchange. After that the taker checks whether the shard is
+//! closed, and releases the lock if it is. There is a full barrier between the exchange and that
+//! check, and one between closing and the visitor's load of the lock. So at least one of the two
+//! threads sees the other's store. Until the taker has released the lock the visitor's exchange
+//! fails.
 //!
-//! A thread that finds its shard in use or closed takes an *extra* shard instead: a list of values
-//! outside the arena that grows when all are in use. So only visitors wait.
+//! A thread that finds its shard in use or closed takes an *extra* shard instead. These form a list
+//! of values outside the arena that grows when all are in use. So only visitors wait.
 
 mod left_behind;
 mod lock;
@@ -53,11 +54,12 @@ pub(crate) use lock::CLOSED;
 use lock::CLOSED;
 use lock::{Lock, NONE, READY};
 
-/// A value of type `T` for every CPU that asks for one, to be used by any closure.
+/// A value of type `T` for every CPU that requests one, for use by any closure.
 ///
-/// [`with`](Local::with) lends the CPU's value out under a lock that takes no locked instruction.
-/// Others reach all values with [`for_each`](Local::for_each) and [`drain`](Local::drain), which
-/// stop the CPUs for a moment by a fence. What a counter, a stack or a ring cannot do, this can.
+/// [`with`](Local::with) lends the CPU's value to a closure, under a lock that takes no locked
+/// instruction. [`for_each`](Local::for_each) and [`drain`](Local::drain) visit all values; they
+/// interrupt the CPUs briefly by a fence. It supports operations that a counter, a stack or a ring
+/// does not.
 ///
 /// ```
 /// use std::collections::HashMap;
@@ -75,40 +77,42 @@ use lock::{Lock, NONE, READY};
 ///
 /// * **Threads**: every method may be called by any number of threads at once. No two closures ever
 ///   have the same value at the same time.
-/// * **Which value**: any. A thread gets the value of the CPU that it is on when it asks, keeps it
-///   to the end of the closure wherever it is moved, and may get another next time. Where another
-///   thread is using that value (a thread that was preempted inside its closure, a visitor, the
-///   caller itself further up its stack), it gets an extra one, and one is made if need be. There
-///   are at most as many extra ones as closures were ever active at the same time.
+/// * **Value**: the calling CPU's value at the time of the call. A thread that migrates during the
+///   closure keeps it. Later calls may return another value. If that value is in use, the thread
+///   gets an extra one, which is made if needed. Its user may be a thread that was preempted inside
+///   its closure, a visitor, or the caller itself further up its stack. There are at most as many
+///   extra ones as closures were ever active at the same time.
 /// * **Waiting**: `with` does not wait. `for_each` and `drain` wait for closures that are active,
 ///   and for each other.
-/// * **What a visit may miss**: values that are made while it runs; and those of all IDs, if the
-///   process has entered a sandbox since its first use that refuses `membarrier`.
+/// * **A visit may miss** values that are made while it runs; and those of all IDs, if the process
+///   has entered a sandbox that refuses `membarrier` since its first use.
 /// * **Panics**: a closure that panics leaves the value as it is then; nothing is poisoned.
-/// * **Signals**: `with` is async-signal-safe as far as the closure and `make` are. In a handler
-///   that interrupts a closure the handler gets another value. The others are not.
-/// * **Fork**: the child has a copy of every value. Those that other threads of the parent were using
-///   are lost to it: `with` uses others, and the child's first `for_each` or `drain` waits for them
-///   for about a second each, unless the child has one thread only, and passes them by. (In a thread
-///   whose stack lies where that one's was it panics, as from inside `with`.)
-/// * **Memory**: 256 bytes for the handle (more where `make` captures some 100 bytes and more); for
+/// * **Signals**: `with` is async-signal-safe if the closure and `make` are. A handler that
+///   interrupts a closure gets another value. The other methods are not async-signal-safe.
+/// * **Fork**: the child has a copy of every value. The values that other threads of the parent
+///   were using are lost in the child: `with` uses others. The child's first `for_each` or `drain`
+///   skips each of them, after waiting for it for about a second if the child has several threads.
+///   (A thread panics as if it were inside `with` if its stack lies at the address of such a
+///   thread's.)
+/// * **Memory**: 256 bytes for the handle (more if `make` captures about 100 bytes or more); for
 ///   every ID that used it the size of `T` and 16 bytes, rounded up to a power of two; at least a
 ///   page for an extra one.
-/// * **Cost**: `with` some 30 instructions beside the closure, three of them stores, none locked;
-///   with [`Source::Atomic`] a call and one locked instruction. `for_each` and `drain` one fence,
-///   some 10 us, for every 64 IDs.
+/// * **Cost**: `with` about 30 instructions in addition to the closure, three of them stores, none
+///   locked; with [`Source::Atomic`] a call and one locked instruction. `for_each` and `drain` one
+///   fence, about 10 us, for every 64 IDs.
 #[repr(C, align(64))]
 pub struct Local<T, F = fn() -> T> {
     handle: Handle,
-    /// `None`: a value is made of zeros. Only for objects of C, whose static storage has no function
-    /// of Rust in it, and whose values may be zero.
+    /// `None` if values are made of zeros. Only for C objects: their static storage contains no
+    /// Rust function, and their values may be zero.
     make: Option<F>,
     members: IdSet,
     extras: AtomicPtr<Extra<T>>,
     visits: VisitLock,
     /// The process in which values were first made, or that has last visited all of them.
     generation: AtomicU32,
-    /// Owns values, and is invariant: what is stored as one type must not be lent as another.
+    /// The object owns values, and is invariant: a value that is stored as one type must not be
+    /// lent as another.
     values: PhantomData<*mut T>,
 }
 
@@ -119,7 +123,8 @@ struct Shard<T> {
     value: T,
 }
 
-/// What C programs have as numbers: they make locals of static storage, and acquire inline.
+/// Offsets and sizes that C programs contain as numbers: they define locals in static storage, and
+/// acquire inline.
 #[cfg(all(feature = "capi", target_pointer_width = "64"))]
 const _: () = {
     use std::mem::offset_of;
@@ -139,30 +144,31 @@ struct Extra<T> {
 }
 
 // SAFETY: values are lent to one thread at a time, and may be made, used and dropped by different
-// ones; several may make one at the same time, through a shared reference to what makes them.
+// threads. Several threads may make one at the same time, through a shared reference to `make`.
 unsafe impl<T: Send, F: Sync> Sync for Local<T, F> {}
-// SAFETY: as above; who is given the object makes values, and drops what makes them.
+// SAFETY: values are lent to one thread at a time; the new owner of the object makes values, and
+// drops `make`.
 unsafe impl<T: Send, F: Send> Send for Local<T, F> {}
 
-/// A shard that the calling thread holds. Released when dropped.
+/// A shard that the calling thread holds, released when the guard is dropped.
 #[derive(Debug)]
 struct ShardGuard<'l, T> {
     shard: NonNull<Shard<T>>,
-    /// What the lock becomes: [`NONE`] as long as there is no value.
+    /// The new state of the lock: [`NONE`] as long as there is no value.
     released: i64,
     local: PhantomData<&'l Local<T>>,
 }
 
 impl<T> ShardGuard<'_, T> {
-    /// The value.
+    /// Returns the value.
     #[inline(always)]
     fn value(&mut self) -> &mut T {
-        // SAFETY: the shard is this thread's alone until the lock is released, and has a value.
+        // SAFETY: only this thread uses the shard until the lock is released, and it has a value.
         unsafe { &mut (*self.shard.as_ptr()).value }
     }
 
     fn fill(&mut self, make: Option<&impl Fn() -> T>) {
-        // SAFETY: the shard is this thread's alone until the lock is released.
+        // SAFETY: only this thread uses the shard until the lock is released.
         let place = unsafe { &raw mut (*self.shard.as_ptr()).value };
         // SAFETY: as above; there is no value that this would overwrite, and zeros are one where
         // there is no function.
@@ -184,14 +190,14 @@ impl<T> Drop for ShardGuard<'_, T> {
     }
 }
 
-/// A shard that the calling thread holds, out of the hot path of a Rust program: race detectors are
-/// told when it is released. (They see the atomics of a program that is compiled for them.)
+/// A shard that the calling thread holds, outside the hot path of a Rust program: its release is
+/// announced to race detectors. (They see the atomics of a program that is compiled for them.)
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Held<'l, T>(ShardGuard<'l, T>);
 
 impl<T> Held<'_, T> {
-    /// The value.
+    /// Returns the value.
     #[doc(hidden)]
     #[inline(always)]
     pub fn value(&mut self) -> &mut T {
@@ -211,7 +217,7 @@ fn announce_acquired<T>(shard: NonNull<Shard<T>>) {
     race_detector::acquire(shard.addr().get());
 }
 
-/// A shard that the calling thread has taken, and what it found in the lock.
+/// A shard that the calling thread has taken, and the earlier state of its lock.
 struct Acquired<T> {
     shard: NonNull<Shard<T>>,
     found: i64,
@@ -219,12 +225,12 @@ struct Acquired<T> {
     id: Option<u32>,
 }
 
-/// Where shards that are visited together lie.
+/// The location of shards that are visited together.
 #[derive(Debug)]
 enum Batch<T> {
-    /// Those of an ID and the 63 behind it.
+    /// The shards of an ID and of the 63 IDs after it.
     Ids { block: Block, base: u32 },
-    /// An extra one.
+    /// An extra shard.
     Extra(NonNull<Shard<T>>),
 }
 
@@ -249,7 +255,7 @@ impl<T> Batch<T> {
     }
 }
 
-/// Shards that are closed, to be visited from the lowest bit on. Opened when dropped.
+/// Closed shards, which are visited from the lowest bit on, and opened when dropped.
 #[derive(Debug)]
 struct Closed<T> {
     batch: Batch<T>,
@@ -287,8 +293,8 @@ impl<T, F> Local<T, F> {
 }
 
 impl<T, F: Fn() -> T> Local<T, F> {
-    /// Values that are made by `make` when an ID first asks for one. It will use the source of the
-    /// process (see [`init`](crate::init)).
+    /// Creates values with `make` when an ID first requests one. The object will use the source of
+    /// the process (see [`init`](crate::init)).
     ///
     /// ```
     /// use percid::Local;
@@ -297,7 +303,7 @@ impl<T, F: Fn() -> T> Local<T, F> {
     /// NAMES.with(|names| names.push("one".to_owned()));
     /// ```
     ///
-    /// A closure may capture what the values need. Its type is then part of the object's:
+    /// A closure may capture data for the values. Its type is then part of the object's type:
     ///
     /// ```
     /// use percid::Local;
@@ -321,8 +327,8 @@ impl<T, F: Fn() -> T> Local<T, F> {
 }
 
 impl<T> Local<T> {
-    /// As [`new`](Local::new), for `source`, whatever the process has chosen. `make` captures
-    /// nothing here, so that `Local<T>` is what it makes.
+    /// Creates an object like [`new`](Local::new) that uses `source`, whatever the process has
+    /// chosen. Here `make` captures nothing, so that the result is a `Local<T>`.
     ///
     /// ```
     /// use percid::{Local, Source};
@@ -334,7 +340,7 @@ impl<T> Local<T> {
     ///
     /// # Errors
     ///
-    /// Why the source cannot be used, or not with the fence that visits need.
+    /// The reason why the source cannot be used, or not with the fence that visits need.
     pub fn with_source(source: Source, make: fn() -> T) -> Result<Local<T>, Unavailable> {
         let mut local = Local::new(make);
         local.handle = Handle::with_source(source, Needs::Fence, Self::BYTES)?;
@@ -343,12 +349,12 @@ impl<T> Local<T> {
 }
 
 impl<T, F> Local<T, F> {
-    /// The extra shards.
+    /// Returns the extra shards.
     fn extras(&self) -> impl Iterator<Item = NonNull<Shard<T>>> {
         let mut next = push_list::first(&self.extras);
         std::iter::from_fn(move || {
             let extra = NonNull::new(next)?;
-            // SAFETY: extras stay where they are until the handle is dropped; `next` is never
+            // SAFETY: extras are not moved or unmapped until the handle is dropped; `next` is never
             // changed after the extra was published.
             next = unsafe { (*extra.as_ptr()).next };
             Some(extra.cast())
@@ -380,7 +386,7 @@ impl<T: Send, F: Fn() -> T> Local<T, F> {
         }
     }
 
-    /// As [`with`](Local::with), but `None` if there is no memory.
+    /// Lends a value to `f` like [`with`](Local::with), but returns `None` if there is no memory.
     ///
     /// ```
     /// let totals = percid::Local::new(|| 0u64);
@@ -395,8 +401,8 @@ impl<T: Send, F: Fn() -> T> Local<T, F> {
         Some(f(held.value()))
     }
 
-    /// Takes a value until the guard is dropped; `None` if there is no memory. For C, whose
-    /// functions may end the thread, or jump, and must not do it across percid's frames.
+    /// Takes a value until the guard is dropped; `None` if there is no memory. It is for C
+    /// functions, which may end the thread or jump, and must not do so across percid's frames.
     #[doc(hidden)]
     #[inline(always)]
     pub fn hold(&self) -> Option<Held<'_, T>> {
@@ -408,7 +414,7 @@ impl<T: Send, F: Fn() -> T> Local<T, F> {
         self.take_ready().or_else(|| self.hold_slowly())
     }
 
-    /// The shard of this thread's ID, if it has a value that nobody uses.
+    /// Returns the shard of this thread's ID, if it has a value that no thread uses.
     #[inline(always)]
     fn take_ready(&self) -> Option<ShardGuard<'_, T>> {
         let word = self.handle.word();
@@ -434,8 +440,8 @@ impl<T: Send, F: Fn() -> T> Local<T, F> {
     ///
     /// # Panics
     ///
-    /// If the calling thread is inside a closure of [`with`](Local::with) or of a visit of this
-    /// very object: it would wait for itself.
+    /// If the calling thread is inside a closure of [`with`](Local::with) or of a visit of the same
+    /// object: it would wait for itself.
     pub fn for_each(&self, mut f: impl FnMut(&mut T)) {
         let mut visit = self.visit().unwrap_or_else(HeldByCaller::panic);
         while let Some(value) = visit.next().unwrap_or_else(HeldByCaller::panic) {
@@ -443,7 +449,7 @@ impl<T: Send, F: Fn() -> T> Local<T, F> {
         }
     }
 
-    /// Takes all values out and hands them to `f`. New ones are made when they are needed.
+    /// Takes all values out and passes them to `f`. New ones are made when they are needed.
     ///
     /// Waits for closures that are using one. If `f` panics, the values that come after stay.
     ///
@@ -457,7 +463,8 @@ impl<T: Send, F: Fn() -> T> Local<T, F> {
     ///
     /// # Panics
     ///
-    /// As [`for_each`](Local::for_each).
+    /// If the calling thread is inside a closure or a visit of the same object, as for
+    /// [`for_each`](Local::for_each).
     pub fn drain(&self, mut f: impl FnMut(T)) {
         let mut visit = self.visit().unwrap_or_else(HeldByCaller::panic);
         while visit.next().unwrap_or_else(HeldByCaller::panic).is_some() {
@@ -467,14 +474,14 @@ impl<T: Send, F: Fn() -> T> Local<T, F> {
         }
     }
 
-    /// Begins a visit that hands out one value after the other: for C, as [`hold`](Local::hold).
+    /// Begins a visit that returns one value after the other: for C, like [`hold`](Local::hold).
     ///
     /// # Errors
     ///
     /// The calling thread is inside a closure or a visit of this object.
     #[doc(hidden)]
     pub fn visit(&self) -> Result<Visit<'_, T, F>, HeldByCaller> {
-        // Before waiting for other visitors, one of whom may wait for this very thread.
+        // Before waiting for other visitors, one of which may wait for this thread.
         if self.is_held_by_caller() {
             return Err(HeldByCaller);
         }
@@ -495,7 +502,7 @@ impl<T: Send, F: Fn() -> T> Local<T, F> {
         })
     }
 
-    /// Whether the calling thread has a value, also that of a visit.
+    /// Returns `true` if the calling thread holds a value, including one of a visit.
     fn is_held_by_caller(&self) -> bool {
         let token = thread::token() as i64;
         // SAFETY: shards stay mapped as long as the handle.
@@ -508,7 +515,7 @@ impl<T: Send, F: Fn() -> T> Local<T, F> {
         members.any(|id| is_mine(shard_at(block.of_id(id)))) || self.extras().any(is_mine)
     }
 
-    /// A shard for this thread when the fast path has none.
+    /// Returns a shard for this thread if the fast path has none.
     #[cold]
     #[inline(never)]
     fn hold_slowly(&self) -> Option<ShardGuard<'_, T>> {
@@ -518,8 +525,8 @@ impl<T: Send, F: Fn() -> T> Local<T, F> {
         }
         let acquired = preserving_errno(|| {
             let acquired = self.acquire_slowly().or_else(|| self.acquire_extra())?;
-            // Before there is a value, and before the lock is released: a visit misses no value. If
-            // `make` panics, the member has none, which costs a visit.
+            // This happens before there is a value, and before the lock is released, so a visit
+            // misses no value. If `make` panics, the member has no value, which only costs a visit.
             if let Acquired { found: NONE, id, .. } = acquired {
                 left_behind::note(&self.generation);
                 id.into_iter().for_each(|id| self.members.insert(id));
@@ -535,7 +542,7 @@ impl<T: Send, F: Fn() -> T> Local<T, F> {
         Some(held)
     }
 
-    /// The shard of this thread's ID, unless another thread is using it.
+    /// Returns the shard of this thread's ID, unless another thread is using it.
     fn acquire_slowly(&self) -> Option<Acquired<T>> {
         let State::Claimed(block, Some(source)) = self.handle.settle(Needs::Fence, Self::BYTES)
         else {
@@ -558,10 +565,10 @@ impl<T: Send, F: Fn() -> T> Local<T, F> {
         None
     }
 
-    /// An extra shard that no thread uses, or a new one.
+    /// Returns an extra shard that no thread uses, or a new one.
     fn acquire_extra(&self) -> Option<Acquired<T>> {
         let free = self.extras().find_map(|shard| {
-            // SAFETY: extras stay where they are as long as the handle.
+            // SAFETY: extras are not moved or unmapped as long as the handle exists.
             let lock = unsafe { &(*shard.as_ptr()).lock };
             let found = lock.state();
             let taken = (found == READY || found == NONE) && lock.try_take(found);
@@ -575,18 +582,18 @@ impl<T: Send, F: Fn() -> T> Local<T, F> {
         // SAFETY: fresh zeroed memory, large enough and aligned to a page; all zero is a valid
         // lock, and the value counts as none.
         unsafe { (*extra.as_ptr()).shard.lock.take_fresh() };
-        // SAFETY: no other thread knows the extra before it is pushed.
+        // SAFETY: no other thread has access to the extra before it is pushed.
         let link = |next| unsafe { (*extra.as_ptr()).next = next };
         push_list::push(&self.extras, extra.as_ptr(), link);
         Some(Acquired { shard: extra.cast(), found: NONE, id: None })
     }
 }
 
-/// For C, whose programs take a value and give it back by calls of their own.
+/// Functions for C programs, which take and release a value by separate calls.
 #[cfg(feature = "capi")]
 impl<T: Send> Local<T> {
-    /// Takes a value, which is the caller's until it is [released](Local::release); `None` if there
-    /// is no memory. Until then visits wait.
+    /// Takes a value, which belongs to the caller until it is [released](Local::release); `None` if
+    /// there is no memory. Until then visits wait.
     #[doc(hidden)]
     pub fn acquire(&self) -> Option<NonNull<T>> {
         let held = std::mem::ManuallyDrop::new(self.hold_shard()?);
@@ -594,19 +601,19 @@ impl<T: Send> Local<T> {
         Some(unsafe { NonNull::new_unchecked(&raw mut (*held.shard.as_ptr()).value) })
     }
 
-    /// Gives a value back.
+    /// Releases a value.
     ///
     /// # Safety
     ///
-    /// [`acquire`](Local::acquire) has answered it, and it was not given back since.
+    /// `value` must be a result of [`acquire`](Local::acquire) that was not released since.
     #[doc(hidden)]
     pub unsafe fn release(value: NonNull<T>) {
         race_detector::release(Self::shard_of(value).addr());
-        // SAFETY: by contract it lies in a shard that the caller has.
+        // SAFETY: the caller guarantees that the value lies in a shard that it holds.
         unsafe { (*Self::shard_of(value)).lock.release(READY) };
     }
 
-    /// The lock of a value that was [acquired](Local::acquire).
+    /// Returns the lock of a value that was [acquired](Local::acquire).
     #[doc(hidden)]
     pub fn lock_of(value: NonNull<T>) -> *mut i64 {
         Self::shard_of(value).cast()
@@ -619,7 +626,7 @@ impl<T: Send> Local<T> {
 
 #[cfg(feature = "testing")]
 impl<T, F> Local<T, F> {
-    /// The lock and the value of an ID.
+    /// Returns the lock and the value of an ID.
     pub(crate) fn shard_of_id(&self, id: u32) -> Option<(&std::sync::atomic::AtomicI64, *mut T)> {
         match self.handle.state() {
             State::Claimed(block, Some(source)) if id < source.ids_seen() => {
@@ -632,7 +639,7 @@ impl<T, F> Local<T, F> {
     }
 }
 
-/// The refusal of a visit that would wait for its own thread.
+/// The error of a visit that would wait for its own thread.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct HeldByCaller;
@@ -646,21 +653,21 @@ impl HeldByCaller {
     }
 }
 
-/// A visit, value by value. Dropped before its end, it leaves the values that it has not handed
-/// out.
+/// A visit, value by value. If it is dropped before its end, the values that it has not returned
+/// stay.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Visit<'l, T, F = fn() -> T> {
     local: &'l Local<T, F>,
-    // In the order in which they are given back.
-    /// The value that is handed out at present, and its ID: that of the lowest closed shard.
+    // In the order in which they are dropped.
+    /// The current value and its ID, which is that of the lowest closed shard.
     present: Option<(Held<'l, T>, Option<u32>)>,
     closed: Option<Closed<T>>,
     /// The shards of IDs: `None` when all were visited.
     parts: Option<(Block, Source, u32)>,
-    /// The word of the set from which the next IDs come.
+    /// The word of the set with the next IDs.
     next_word: usize,
-    /// The extra shard that comes next, once it has come to those.
+    /// The next extra shard, once the visit has reached these.
     extra: Option<*mut Extra<T>>,
     forks: Forks,
     _visiting: VisitGuard<'l>,
@@ -686,7 +693,7 @@ impl<T: Send, F> Visit<'_, T, F> {
         Ok(self.present.as_mut().map(|(held, _)| held.value()))
     }
 
-    /// Takes out the value that [`next`](Visit::next) gave last; `None` if that was done.
+    /// Takes out the last value that [`next`](Visit::next) returned; `None` if that was done.
     #[doc(hidden)]
     pub fn take(&mut self) -> Option<T> {
         let (held, id) = self.present.as_mut()?;
@@ -705,7 +712,7 @@ impl<T: Send, F> Visit<'_, T, F> {
     fn take_next(&mut self) -> Result<bool, HeldByCaller> {
         let Some(closed) = &mut self.closed else { return Ok(false) };
         while let Some(bit) = closed.lowest() {
-            // Only this thread stores its token, and not into a shard that is closed.
+            // Only this thread stores its token, and never in a closed shard.
             if closed.batch.lock(bit).state() == thread::token() as i64 {
                 return Err(HeldByCaller);
             }
@@ -722,7 +729,7 @@ impl<T: Send, F> Visit<'_, T, F> {
         Ok(false)
     }
 
-    /// Closes the next shards; `false` if there are none.
+    /// Closes the next shards. Returns `false` if there are none.
     fn close_next(&mut self) -> bool {
         self.close_next_ids() || self.close_next_extra()
     }
@@ -745,8 +752,8 @@ impl<T: Send, F> Visit<'_, T, F> {
     fn close_next_extra(&mut self) -> bool {
         let next = self.extra.get_or_insert_with(|| push_list::first(&self.local.extras));
         let Some(extra) = NonNull::new(*next) else { return false };
-        // SAFETY: extras stay where they are until the handle is dropped; `next` is never changed
-        // after the extra was published.
+        // SAFETY: extras are not moved or unmapped until the handle is dropped; `next` is never
+        // changed after the extra was published.
         *next = unsafe { (*extra.as_ptr()).next };
         self.closed = Some(Closed::new(Batch::Extra(extra.cast()), 1));
         true
@@ -758,7 +765,7 @@ fn shard_at<T>(address: usize) -> NonNull<Shard<T>> {
     NonNull::new(ptr::with_exposed_provenance_mut(address)).unwrap_or(NonNull::dangling())
 }
 
-/// What the atomic source does when nothing is in its way.
+/// Takes the shard of the thread's hint for the atomic source, if it is ready.
 fn take_at_hint<T>(block: Block) -> Option<NonNull<Shard<T>>> {
     let shard: NonNull<Shard<T>> = shard_at(block.of_id(Source::Atomic.ensure_id_hint()?));
     // SAFETY: shards stay mapped as long as the handle.
@@ -782,15 +789,15 @@ fn try_acquire<T>(
     NonNull::new(ptr::with_exposed_provenance_mut(address))
 }
 
-/// The section, in one place for all types of values.
+/// Runs the section, in one place for all types of values.
 ///
 /// # Safety
 ///
-/// The word of a block of shards with the mark of a source that has been prepared.
+/// `word` is a block of shards with the mark of a source that has been prepared.
 #[inline(never)]
 unsafe fn acquire(word: usize, expected: i64) -> usize {
     let token = thread::token();
-    // SAFETY: by contract.
+    // SAFETY: the caller passes a block of shards with the mark of a prepared source.
     unsafe { by_mark!(word, acquire::<CLOSED>(expected as usize, token), else 0) }
 }
 
@@ -799,13 +806,15 @@ impl<T, F> Drop for Local<T, F> {
         if let State::Claimed(block, Some(source)) = self.handle.state() {
             let members = self.members.words_below(source.ids_seen());
             for id in members.flat_map(|(index, bits)| ids(index, bits)) {
-                // SAFETY: members are shards in open slots; `&mut self`: no other thread uses them.
+                // SAFETY: members are shards in open slots; `&mut self` guarantees that no other
+                // thread uses them.
                 unsafe { drop_value(shard_at::<T>(block.of_id(id))) };
             }
         }
         let mut next = *self.extras.get_mut();
         while let Some(extra) = NonNull::new(next) {
-            // SAFETY: as above; each extra is a mapping of its own.
+            // SAFETY: `&mut self` guarantees that no other thread uses the extras; each is a
+            // mapping of its own.
             unsafe {
                 next = (*extra.as_ptr()).next;
                 drop_value(extra.cast::<Shard<T>>());
@@ -819,13 +828,14 @@ impl<T, F> Drop for Local<T, F> {
 }
 
 /// Drops the value of a shard, if it has one. In a child of `fork`, a value that another thread of
-/// the parent was using is left alone.
+/// the parent was using is not dropped.
 ///
 /// # Safety
 ///
 /// No other thread uses the shard.
 unsafe fn drop_value<T>(shard: NonNull<Shard<T>>) {
-    // SAFETY: by contract; a lock that reads ready stands beside a value.
+    // SAFETY: the caller guarantees that no other thread uses the shard; if the lock is ready,
+    // there is a value.
     unsafe {
         if (*shard.as_ptr()).lock.state() == READY {
             (*shard.as_ptr()).lock.release(NONE);
@@ -972,13 +982,13 @@ mod tests {
             assert!(catch_unwind(AssertUnwindSafe(inside)).is_err(), "{source}");
             let nested = || local.for_each(|_| local.drain(drop));
             assert!(catch_unwind(AssertUnwindSafe(nested)).is_err(), "{source}");
-            // Before it visits anything, though its first value is nobody's.
+            // It panics before it visits anything, although no thread uses the first value.
             let (first, second) = (local.hold(), local.hold());
             drop(first);
             let visit = || local.for_each(|value| *value = 7);
             assert!(catch_unwind(AssertUnwindSafe(visit)).is_err(), "{source}");
             drop(second);
-            // All shards that there are: the thread may have moved to a CPU that has none.
+            // All existing shards: the thread may have moved to a CPU that has none.
             local.for_each(|value| *value += 1);
             let mut values = Vec::new();
             local.for_each(|value| values.push(*value));
@@ -986,7 +996,7 @@ mod tests {
         }
     }
 
-    /// Takes values until one is an extra one, to which visits come last.
+    /// Takes values until one is an extra one, which visits reach last.
     #[cfg(all(unix, not(any(miri, percid_plain))))]
     fn keep<'l>(local: &'l Local<i32>, kept: &mut Vec<Held<'l, i32>>) {
         // SAFETY: shards stay mapped as long as the handle.
@@ -996,7 +1006,7 @@ mod tests {
         }
     }
 
-    /// A function of C that a visit calls can do this; a closure of Rust gives back what it gets.
+    /// A C function that a visit calls can do this; a Rust closure always releases its value.
     #[test]
     #[cfg(all(unix, not(any(miri, percid_plain))))]
     fn a_visit_does_not_wait_for_what_its_own_thread_has_kept() {
@@ -1021,12 +1031,12 @@ mod tests {
         }
     }
 
-    /// A local for the steps of its own thread, which are watched: it is there forever.
+    /// Returns a local for the observed steps of the test's own thread; it exists forever.
     fn watched<T>(source: Source, make: fn() -> T) -> &'static Local<T> {
         Box::leak(Box::new(Local::with_source(source, make).expect("an available source")))
     }
 
-    /// The locks of all shards of IDs: state and whether it is closed.
+    /// Returns the locks of all shards of IDs: the state, and `true` if the shard is closed.
     fn locks<T, F>(local: &Local<T, F>) -> Vec<(i64, bool)> {
         let State::Claimed(block, Some(source)) = local.handle.state() else { return Vec::new() };
         let shard = |id| -> NonNull<Shard<T>> { shard_at(block.of_id(id)) };
@@ -1035,7 +1045,7 @@ mod tests {
         (0..source.ids_seen()).map(|id| (lock(id).state(), lock(id).is_closed())).collect()
     }
 
-    /// Makes the value of an ID, not only extra ones: for a moment an ID may not be to be had.
+    /// Makes the value of an ID, not only extra ones: occasionally no ID is available.
     fn make_one<T: Send>(local: &Local<T, impl Fn() -> T>) {
         while locks(local).iter().all(|lock| lock.0 == NONE) {
             local.with(|_| ());
@@ -1103,7 +1113,7 @@ mod tests {
         }
     }
 
-    /// A section that took the lock before the fence keeps it for as long as it likes.
+    /// A section that took the lock before the fence may keep it for any time.
     #[test]
     fn a_holder_is_waited_for() {
         for source in sources() {
@@ -1113,7 +1123,7 @@ mod tests {
                 scope.spawn(|| {
                     local.with(|value| {
                         inside.wait();
-                        // Long enough for the visitor to come, most of the time.
+                        // Usually enough time for the visitor to arrive.
                         std::thread::sleep(std::time::Duration::from_millis(20));
                         *value = 5;
                         both.fetch_add(1, Relaxed);
@@ -1130,7 +1140,7 @@ mod tests {
         }
     }
 
-    /// In a child of `fork`: what a thread of the parent was using may be in any state.
+    /// In a child of `fork`, a value that a thread of the parent was using may be in any state.
     #[test]
     fn a_value_in_use_at_a_fork_is_not_dropped() {
         static KEPT: std::sync::LazyLock<Arc<()>> = std::sync::LazyLock::new(Default::default);
@@ -1164,7 +1174,8 @@ mod tests {
         assert_eq!(Arc::strong_count(&KEPT), 1);
     }
 
-    /// A second visitor would open what the first one has closed. It does not come to its fence.
+    /// A second visitor would open the shards that the first one has closed. It does not reach its
+    /// fence.
     #[test]
     fn one_visits_at_a_time() {
         for source in [Source::Table, Source::Kernel] {
@@ -1190,7 +1201,7 @@ mod tests {
                 local.for_each(|_| {
                     if std::mem::take(&mut first) {
                         inside.wait();
-                        // Time for the other one to come; most often enough.
+                        // Usually enough time for the other visitor to arrive.
                         std::thread::sleep(std::time::Duration::from_millis(50));
                         left.store(1, Relaxed);
                     }
@@ -1203,7 +1214,7 @@ mod tests {
         }
     }
 
-    /// Both would wait for the other's closure, and for the lock of visitors.
+    /// Each would wait for the other's closure, and for the lock of visitors.
     #[test]
     fn two_visits_from_inside_both_panic() {
         let local = Local::new(|| 0);

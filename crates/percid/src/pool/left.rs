@@ -1,16 +1,17 @@
-//! How many idle objects of a slab are on no list: a bounded pool had no room for them.
+//! The number of idle objects of a slab that are on no list because a bounded pool had no room for
+//! them.
 //!
 //! # Proof
 //!
-//! An object that is left is nobody's: it is not lent, not on a list, and is not used again before
-//! the slab's memory has gone back. Leaving adds it to the number, and who takes the number away has
-//! it and all the others: each is in the number, or one thread's. What the taker cannot use it adds
-//! again. Adding releases what was done to the objects, and taking acquires it, so nothing is
-//! written to memory that has gone back.
+//! An object that is left has no owner: it is not lent, not on a list, and is not used again before
+//! the slab's memory has been freed. Leaving adds it to the number, and the thread that takes the
+//! number has it and all the others. So each object is either in the number or belongs to one
+//! thread. That thread adds the objects again that it cannot use. Adding releases the changes to
+//! the objects, and taking acquires them, so nothing is written to memory that has been freed.
 //!
-//! Whoever adds the last object of a slab sees that it is the last, and no other thread is at it
-//! then, unless a drain has taken some away for a moment. What that adds again waits for the next
-//! drain, which takes from all slabs.
+//! The thread that adds the last object of a slab sees that it is the last. No other thread is
+//! using the number then, unless a drain has temporarily taken some objects. If the drain adds them
+//! again, they wait for the next drain, which takes from all slabs.
 //!
 //! Checked with every interleaving in `verify/loom`.
 
@@ -19,14 +20,14 @@ use crate::sys::atomic::{
     Ordering::{Acquire, Release},
 };
 
-/// All zero is none.
+/// The number; 0 if there are none.
 #[derive(Debug)]
 pub(super) struct Left {
     pub(super) number: AtomicU32,
 }
 
 impl Left {
-    /// Leaves objects. Returns how many there are.
+    /// Leaves objects. Returns the new number.
     pub(super) fn add(&self, objects: u32) -> u32 {
         self.number.fetch_add(objects, Release) + objects
     }

@@ -1,4 +1,4 @@
-//! Pools: objects that are used again instead of being made anew.
+//! Pools: objects that are reused instead of being created anew.
 
 mod current;
 mod cut;
@@ -15,7 +15,7 @@ use crate::stack::Stack;
 pub(crate) use raw::all_slabs;
 pub use raw::{Misuse, RawPool};
 
-/// A pool of objects of type `T`, of which every CPU keeps some of its own.
+/// A pool of objects of type `T`. Every CPU has some of its own.
 ///
 /// [`get`](Pool::get) lends an object that was used on this CPU before and is still in its cache,
 /// or makes a new one; dropping the loan puts it back *as it is*.
@@ -31,8 +31,8 @@ pub use raw::{Misuse, RawPool};
 /// assert_eq!(BUFFERS.drain(), 1);
 /// ```
 ///
-/// A loan cannot be given back twice, to another pool, or to one that is gone: the compiler sees to
-/// it.
+/// The compiler guarantees that a loan cannot be returned twice, to another pool, or to one that is
+/// gone.
 ///
 /// ```compile_fail
 /// let pool: percid::Pool<u64> = percid::Pool::new(|| 0, 64);
@@ -51,13 +51,14 @@ pub use raw::{Misuse, RawPool};
 /// # Contract
 ///
 /// * **Threads**: every method may be called by any number of threads at once, and a loan may be
-///   dropped by another thread than it was made for. No object is lent to two at a time.
-/// * **Bounds**: every ID keeps up to `capacity` objects, and the pool besides as many as were ever
-///   lent at the same time. [`bounded`](Pool::bounded) limits that.
-/// * **Signals**: `get` and dropping a loan take no lock and leave `errno` alone; but where `make`
-///   or `T`'s destructor are called (no idle object, no room) they must be async-signal-safe, and
-///   the boxes come from the global allocator, which is not.
-/// * **Fork**: as for [`Stack`].
+///   dropped by another thread than the one it was made for. No object is lent to two threads at a
+///   time.
+/// * **Bounds**: every ID keeps up to `capacity` objects, and the pool in addition as many as were
+///   ever lent at the same time. [`bounded`](Pool::bounded) limits that.
+/// * **Signals**: `get` and dropping a loan take no lock and preserve `errno`. But if `make` or
+///   `T`'s destructor are called (no idle object, no room), they must be async-signal-safe, and the
+///   boxes come from the global allocator, which is not.
+/// * **Fork**: the same as for [`Stack`].
 /// * **Memory**: a box for each object; for the rest see [`Stack`]. Dropping the pool drops the
 ///   idle objects.
 /// * **Cost**: `get` and dropping the loan are one pop and one push of a [`Stack`]. Creating a pool
@@ -68,8 +69,8 @@ pub struct Pool<T> {
 }
 
 impl<T> Pool<T> {
-    /// An empty pool whose objects are made by `make`, with `capacity` idle ones for every ID and
-    /// any number that IDs share. It will use the source of the process (see
+    /// Creates an empty pool whose objects are made by `make`, with `capacity` idle ones for every
+    /// ID and any number that IDs share. It will use the source of the process (see
     /// [`init`](crate::init)).
     ///
     /// ```
@@ -86,8 +87,8 @@ impl<T> Pool<T> {
         Pool { idle: Stack::new(capacity), make }
     }
 
-    /// As [`new`](Pool::new), with about `shared` idle objects that IDs share at most: what is
-    /// given back beyond that is dropped.
+    /// Creates a pool like [`new`](Pool::new) in which IDs share at most about `shared` idle
+    /// objects: objects that are returned beyond that are dropped.
     ///
     /// ```
     /// use percid::Pool;
@@ -104,7 +105,7 @@ impl<T> Pool<T> {
         Pool { idle: Stack::bounded(capacity, shared), make }
     }
 
-    /// As [`new`](Pool::new), for `source`, whatever the process has chosen.
+    /// Creates a pool like [`new`](Pool::new) that uses `source`, whatever the process has chosen.
     ///
     /// ```
     /// use percid::{Pool, Source};
@@ -116,7 +117,7 @@ impl<T> Pool<T> {
     ///
     /// # Errors
     ///
-    /// Why the source cannot be used, or not with the fence that a drain needs.
+    /// The reason why the source cannot be used, or not with the fence that a drain needs.
     ///
     /// # Panics
     ///
@@ -131,7 +132,7 @@ impl<T> Pool<T> {
 }
 
 impl<T: Send> Pool<T> {
-    /// Lends an object: an idle one as it was given back, or a new one.
+    /// Lends an object: an idle one as it was returned, or a new one.
     ///
     /// ```
     /// let buffers = percid::Pool::new(Vec::<u8>::new, 64);
@@ -145,8 +146,8 @@ impl<T: Send> Pool<T> {
         Pooled { object: ManuallyDrop::new(object), pool: self }
     }
 
-    /// Drops all idle objects, of every ID and those that IDs share, and returns how many. What
-    /// this may miss, see [`Stack`].
+    /// Drops all idle objects, of every ID and those that IDs share, and returns their number. For
+    /// objects that it may miss, see [`Stack`].
     ///
     /// ```
     /// let buffers = percid::Pool::new(Vec::<u8>::new, 64);
@@ -163,7 +164,7 @@ impl<T: Send> Pool<T> {
         Box::new((self.make)())
     }
 
-    /// Drops the object if there is no room for it.
+    /// Returns an object to the pool; drops it if there is no room.
     #[inline(always)]
     fn put(&self, object: Box<T>) {
         drop(self.idle.push(object));
@@ -176,7 +177,7 @@ impl<T> fmt::Debug for Pool<T> {
     }
 }
 
-/// An object that a pool has lent. Dropping it gives it back.
+/// A loan of an object, which is returned to the pool when the loan is dropped.
 ///
 /// ```
 /// let words = percid::Pool::new(String::new, 64);
@@ -191,7 +192,7 @@ pub struct Pooled<'p, T: Send> {
 }
 
 impl<T: Send> Pooled<'_, T> {
-    /// Takes the object out of the pool for good.
+    /// Takes the object out of the pool permanently.
     ///
     /// ```
     /// let words = percid::Pool::new(String::new, 64);
@@ -245,8 +246,8 @@ mod tests {
     #[test]
     fn an_object_is_used_again_as_it_was() {
         let pool = Pool::new(|| 0u64, 64);
-        // On the same CPU all the time but where a time slice ends, which is after hundreds of
-        // attempts. Were it every second one, all would fail once in 2^100.
+        // The thread stays on the same CPU except at the end of a time slice, which comes after
+        // hundreds of attempts. If it were every second attempt, all would fail once in 2^100.
         let again = (0..100).any(|_| {
             *pool.get() = 7;
             *pool.get() == 7

@@ -1,12 +1,13 @@
-//! Untyped pools, for C and for programs that cannot use a guard: every object carries a header
-//! that is checked.
+//! Untyped pools, for C and for programs that cannot use a guard: every object has a header that is
+//! checked.
 //!
-//! Objects are cut from *slabs*, mappings of at least 64 KiB. Each has a header of 16 bytes in
-//! front: the number of its pool, whether it is lent or idle, and its slab. Slabs stay mapped for
-//! the life of the process, also after the pool is destroyed; then, and when a drain or a bounded
-//! pool finds all objects of a slab idle, its memory goes back to the kernel and reads as zero from
-//! then on. So the header of anything that ever was an object can be read at any time, and says
-//! whether it is one now. What a destroyed pool leaves behind is address space.
+//! Objects are cut from *slabs*, mappings of at least 64 KiB. In front of each object is a header
+//! of 16 bytes: the number of its pool, its state (lent or idle), and its slab. Slabs stay mapped
+//! for the life of the process, even after the pool is destroyed. When the pool is destroyed, and
+//! when a drain or a bounded pool finds all objects of a slab idle, the slab's memory returns to
+//! the kernel and reads as zero from then on. So the header of every former object can be read at
+//! any time, and shows whether it is an object now. A destroyed pool leaves only address space
+//! behind.
 
 use std::alloc::Layout;
 use std::collections::BTreeMap;
@@ -25,7 +26,7 @@ use crate::push_list;
 use crate::stack::Stack;
 use crate::sys::{memory, preserving_errno, race_detector};
 
-/// What stands in front of every object: 16 bytes, wherever pointers have four.
+/// The header in front of every object: 16 bytes, also if pointers have only four.
 #[repr(C, align(16))]
 struct Header {
     /// The number of the pool, and [`LENT`] or [`IDLE`].
@@ -37,41 +38,42 @@ const HEADER: usize = size_of::<Header>();
 const LENT: u64 = 1 << 32;
 const IDLE: u64 = 2 << 32;
 
-/// The largest object: eight of them are far below the address space, so no size overflows.
+/// The maximum size of an object: eight of them are far below the address space, so no size
+/// overflows.
 const MAX_SIZE: usize = if usize::BITS < 64 { 1 << 26 } else { 1 << 40 };
 
-/// The fewest bytes of a slab, which are whole pages on every machine; it has them any number of
-/// times.
+/// The minimum size of a slab in bytes, which is a number of whole pages on every machine. The
+/// size of every slab is a multiple of it.
 const SLAB: usize = 64 * 1024;
 
-/// A slab's description; it lies in the arena and stays forever.
+/// The description of a slab, which lies in the arena and exists forever.
 #[repr(C)]
 struct Slab {
-    /// The word of the list of spares.
+    /// The link of the list of spares.
     link: AtomicU64,
     start: *mut u8,
     cut: Cut,
     spare: SpareMark,
     left: Left,
-    /// The slab of the same pool that was made before.
+    /// The slab of the same pool that was made before this one.
     older: *mut Slab,
     bytes: usize,
-    /// The slab of any pool that was made before.
+    /// The slab of any pool that was made before this one.
     older_of_all: *mut Slab,
 }
 
 /// The slabs of all pools, the newest first.
 static ALL_SLABS: AtomicPtr<Slab> = AtomicPtr::new(ptr::null_mut());
 
-/// The addresses of the memory of all slabs.
+/// Returns the address ranges of all slabs.
 pub(crate) fn all_slabs() -> impl Iterator<Item = Range<usize>> {
     let mut next = push_list::first(&ALL_SLABS).cast_const();
     std::iter::from_fn(move || {
         if next.is_null() {
             return None;
         }
-        // SAFETY: slabs stay forever, and these members do not change once the slab is on this
-        // list. The others may, so nothing refers to the whole.
+        // SAFETY: slabs exist forever, and these members do not change once the slab is on this
+        // list. The others may, so no reference to the whole is made.
         let (start, bytes, older) = unsafe {
             (
                 (&raw const (*next).start).read(),
@@ -84,7 +86,7 @@ pub(crate) fn all_slabs() -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// Why an object was not taken back.
+/// The reason why an object was not taken back.
 ///
 /// ```
 /// use percid::pool::{Misuse, RawPool};
@@ -105,8 +107,8 @@ pub enum Misuse {
     DoublePut,
     /// It belongs to another pool.
     WrongPool,
-    /// Its memory has gone back to the kernel: the pool was destroyed, or it was idle during a
-    /// drain, or a bounded pool had no room for it.
+    /// Its memory was returned to the kernel: the pool was destroyed, or the object was idle during
+    /// a drain, or a bounded pool had no room for it.
     Gone,
 }
 
@@ -126,18 +128,18 @@ impl std::error::Error for Misuse {}
 
 /// A pool of untyped objects of one layout.
 ///
-/// The contract is that of [`Pool`](crate::Pool), except:
+/// The contract of [`Pool`](crate::Pool) applies, except:
 ///
-/// * **Contents**: a new object is zeroed; one that is used again is as it was given back.
+/// * **Contents**: a new object is zeroed; a reused one is as it was returned.
 /// * **Checks**: [`put`](RawPool::put) reads and writes a header of 16 bytes in front of the
-///   object, so that an object given back twice, to another pool, or after its pool was destroyed,
-///   is refused. That costs a load, a comparison and a store, mostly on the object's own cache
-///   line. The check does not see two threads that put one object at the very same time, nor an
+///   object. So it refuses an object that is returned twice, to another pool, or after its pool was
+///   destroyed. That costs a load, a comparison and a store, mostly on the object's own cache line.
+///   The check does not detect two threads that put one object at exactly the same time, nor an
 ///   object that was lent again in between.
 /// * **Signals**: `get` and `put` are async-signal-safe; memory comes from the kernel.
-/// * **Memory**: slabs of 64 KiB, or of as many times that as eight objects need; touched pages
-///   only. Their address space is never given back, also not when the pool is dropped; their memory
-///   is. Objects that are lent at that time are gone.
+/// * **Memory**: slabs of 64 KiB, or of a multiple that is large enough for eight objects; only
+///   touched pages use memory. Their address space is never unmapped, not even when the pool is
+///   dropped; their memory is returned. Objects that are lent at that time become invalid.
 ///
 /// ```
 /// use percid::pool::RawPool;
@@ -155,19 +157,20 @@ impl std::error::Error for Misuse {}
 #[repr(C)]
 pub struct RawPool {
     idle: Stack<usize>,
-    /// Given at first use, when it has no objects; 0 until then.
+    /// The number of the pool, assigned at first use, when it has no objects; 0 until then.
     number: AtomicU64,
-    /// The objects' layout.
+    /// The layout of the objects.
     size: usize,
     align: usize,
     current: Current<Slab>,
     /// All slabs, the newest first.
     slabs: AtomicPtr<Slab>,
-    /// Slabs without objects, to be used again.
+    /// Slabs without objects, for reuse.
     spares: BlockList,
 }
 
-/// What C programs have as numbers: they make pools of static storage, and get and put inline.
+/// Offsets and sizes that C programs contain as numbers: they define pools in static storage, and
+/// get and put inline.
 #[cfg(all(feature = "capi", target_pointer_width = "64"))]
 const _: () = {
     use std::mem::offset_of;
@@ -180,8 +183,9 @@ const _: () = {
 };
 
 impl RawPool {
-    /// An empty pool of objects of this layout, with `capacity` idle ones for every ID and any
-    /// number that IDs share. It will use the source of the process (see [`init`](crate::init)).
+    /// Creates an empty pool of objects of this layout, with `capacity` idle ones for every ID and
+    /// any number that IDs share. It will use the source of the process (see
+    /// [`init`](crate::init)).
     ///
     /// ```
     /// use percid::pool::RawPool;
@@ -200,9 +204,10 @@ impl RawPool {
         RawPool::over(object, Stack::new(capacity))
     }
 
-    /// As [`new`](RawPool::new), with about `shared` idle objects that IDs share at most. What is
-    /// given back beyond that is not used again until its memory has gone back to the kernel: at
-    /// once where it is the last object of a slab that is idle so, else with a drain.
+    /// Creates a pool like [`new`](RawPool::new) in which IDs share at most about `shared` idle
+    /// objects. Objects that are returned beyond that are not used again until their memory was
+    /// returned to the kernel. That happens at once if the object is the last of a slab of such
+    /// objects, otherwise in a drain.
     ///
     /// ```
     /// use percid::pool::RawPool;
@@ -218,12 +223,13 @@ impl RawPool {
     ///
     /// # Panics
     ///
-    /// As [`new`](RawPool::new).
+    /// The same as for [`new`](RawPool::new).
     pub const fn bounded(object: Layout, capacity: u32, shared: usize) -> RawPool {
         RawPool::over(object, Stack::bounded(capacity, shared))
     }
 
-    /// As [`new`](RawPool::new), for `source`, whatever the process has chosen.
+    /// Creates a pool like [`new`](RawPool::new) that uses `source`, whatever the process has
+    /// chosen.
     ///
     /// ```
     /// use percid::{Source, pool::RawPool};
@@ -236,11 +242,11 @@ impl RawPool {
     ///
     /// # Errors
     ///
-    /// Why the source cannot be used, or not with the fence that a drain needs.
+    /// The reason why the source cannot be used, or not with the fence that a drain needs.
     ///
     /// # Panics
     ///
-    /// As [`new`](RawPool::new).
+    /// The same as for [`new`](RawPool::new).
     pub fn with_source(
         source: Source,
         object: Layout,
@@ -263,7 +269,7 @@ impl RawPool {
         }
     }
 
-    /// The layout of the objects.
+    /// Returns the layout of the objects.
     ///
     /// ```
     /// use percid::pool::RawPool;
@@ -272,7 +278,8 @@ impl RawPool {
     /// assert_eq!(RawPool::new(Layout::new::<u64>(), 64).layout().size(), 8);
     /// ```
     pub fn layout(&self) -> Layout {
-        // SAFETY: they were those of a layout; C's are looked at before such a pool is used.
+        // SAFETY: size and alignment were taken from a layout; those from C are checked before such
+        // a pool is used.
         unsafe { Layout::from_size_align_unchecked(self.size, self.align) }
     }
 
@@ -293,12 +300,12 @@ impl RawPool {
             Some(address) => NonNull::new(ptr::with_exposed_provenance_mut(address))?,
             None => preserving_errno(|| self.cut())?,
         };
-        // SAFETY: the object is this thread's alone, and has a header.
+        // SAFETY: the object belongs to this thread alone, and has a header.
         unsafe { (*header(object)).mark = self.lent() };
         Some(object)
     }
 
-    /// Takes an object back.
+    /// Returns an object to the pool.
     ///
     /// ```
     /// use percid::pool::RawPool;
@@ -313,7 +320,7 @@ impl RawPool {
     ///
     /// # Errors
     ///
-    /// What is wrong with it; then nothing has happened.
+    /// The misuse of the object; then the call had no effect.
     ///
     /// # Safety
     ///
@@ -322,19 +329,19 @@ impl RawPool {
     #[inline]
     pub unsafe fn put(&self, object: NonNull<u8>) -> Result<(), Misuse> {
         let header = header(object);
-        // SAFETY: whatever was an object has a header that can be read.
+        // SAFETY: everything that was ever an object has a header that can be read.
         let mark = unsafe { (*header).mark };
         if mark != self.lent() {
             return Err(self.misuse(mark));
         }
-        // SAFETY: by contract no other thread uses the object.
+        // SAFETY: the caller guarantees that no other thread uses the object.
         unsafe { (*header).mark = self.idle_mark() };
-        // SAFETY: an object's header names its slab, and slabs stay forever.
+        // SAFETY: an object's header names its slab, and slabs exist forever.
         self.keep(object.as_ptr().expose_provenance(), unsafe { &*(*header).slab });
         Ok(())
     }
 
-    /// Puts an idle object of a slab on the lists, or leaves it.
+    /// Adds an idle object of a slab to the lists, or leaves it.
     #[inline]
     fn keep(&self, object: usize, slab: &Slab) {
         if self.idle.push(object).is_err() {
@@ -343,18 +350,18 @@ impl RawPool {
     }
 
     /// Leaves an idle object of a slab, for which there is no room, or no memory for a list. The
-    /// last one takes the slab's memory along.
+    /// last object of a slab frees the slab's memory.
     #[cold]
     fn leave(&self, slab: &Slab) {
         if slab.left.add(1) == self.per_slab() {
-            // SAFETY: none besides is the caller's.
+            // SAFETY: `retire` is told that the caller holds no objects of the slab.
             preserving_errno(|| unsafe { self.retire(slab, 0) });
         }
     }
 
-    /// Gives the memory of all slabs without objects in use back to the kernel, and returns how
-    /// many idle objects were in them. Idle objects of other slabs stay. What this may miss, see
-    /// [`Stack`]; and slabs whose objects another drain has at this moment.
+    /// Returns the memory of all slabs without objects in use to the kernel, and returns the number
+    /// of idle objects in them. Idle objects of other slabs stay. For objects that it may miss, see
+    /// [`Stack`]; it also misses slabs whose objects another drain currently holds.
     ///
     /// ```
     /// use percid::pool::RawPool;
@@ -368,19 +375,19 @@ impl RawPool {
     /// # Ok::<(), percid::pool::Misuse>(())
     /// ```
     pub fn drain(&self) -> usize {
-        // Not a hash map: the first of a thread asks the C library for random bytes, which is a
-        // cancellation point.
+        // Not a hash map: the first one of a thread calls the C library for random bytes, which is
+        // a cancellation point.
         let mut idle: BTreeMap<*const Slab, Vec<usize>> = BTreeMap::new();
         self.idle.drain(|address| {
             let object = ptr::with_exposed_provenance_mut::<u8>(address);
-            // SAFETY: an idle object has a header, which is this thread's alone now.
+            // SAFETY: an idle object has a header, which belongs to this thread alone now.
             let slab = NonNull::new(object).map(|object| unsafe { (*header(object)).slab });
             idle.entry(slab.unwrap_or(ptr::null())).or_default().push(address);
         });
         let mut freed = 0;
         for slab in self.all_slabs() {
             let objects = idle.remove(&ptr::from_ref(slab)).unwrap_or_default();
-            // SAFETY: they came from the lists.
+            // SAFETY: the objects came from the lists.
             match unsafe { self.retire(slab, objects.len() as u32) } {
                 Some(count) => freed += count as usize,
                 None => objects.into_iter().for_each(|object| self.keep(object, slab)),
@@ -389,15 +396,15 @@ impl RawPool {
         freed
     }
 
-    /// Gives a slab's memory back if these idle objects, and those that were left, are all that were
-    /// ever cut from it. Returns how many they are then.
+    /// Frees a slab's memory if these idle objects, and those that were left, are all that were
+    /// ever cut from it. In that case returns their number.
     ///
     /// # Safety
     ///
     /// The caller holds that many objects of the slab.
     unsafe fn retire(&self, slab: &Slab, idle: u32) -> Option<u32> {
         let left = slab.left.take();
-        // SAFETY: those that were left are the caller's now.
+        // SAFETY: the caller holds `idle` objects, and this call has taken those that were left.
         let retired = idle + left > 0 && unsafe { self.give_back(slab, idle + left) };
         if !retired && left > 0 {
             slab.left.add(left);
@@ -405,7 +412,8 @@ impl RawPool {
         retired.then_some(idle + left)
     }
 
-    /// Gives a slab's memory back if the caller has all objects that were ever cut from it.
+    /// Frees a slab's memory if the caller has all objects that were ever cut from it. Returns
+    /// `true` if it did.
     ///
     /// # Safety
     ///
@@ -413,11 +421,12 @@ impl RawPool {
     unsafe fn give_back(&self, slab: &Slab, idle: u32) -> bool {
         // From here on no object is cut from it.
         let Some(count) = slab.cut.close(idle, self.per_slab()) else { return false };
-        // SAFETY: all its objects are the caller's.
+        // SAFETY: all objects of the slab belong to the caller.
         let discarded =
             unsafe { memory::discard(slab.start.expose_provenance(), self.slab_bytes()) };
         if discarded {
-            // Whoever cuts it again finds the memory behind what its last users did to it.
+            // A thread that cuts objects from it again is ordered after the last users of the
+            // memory.
             race_detector::release(ptr::from_ref(slab).addr());
             slab.cut.open(0);
             self.spare(slab);
@@ -427,19 +436,19 @@ impl RawPool {
         discarded
     }
 
-    /// Puts a slab that can be cut on the list of spares, unless it is there.
+    /// Adds a slab that objects can be cut from to the list of spares, unless it is there.
     fn spare(&self, slab: &Slab) {
         if slab.spare.set() {
             self.spares.push(Block(ptr::from_ref(slab).expose_provenance()));
         }
     }
 
-    /// A new object, although there may be idle ones.
+    /// Returns a new object, even if there are idle ones.
     #[cfg(test)]
     #[allow(dead_code, reason = "for tests of Linux")]
     pub(crate) fn get_new(&self) -> Option<NonNull<u8>> {
         let object = preserving_errno(|| self.cut())?;
-        // SAFETY: as in `get`.
+        // SAFETY: the object belongs to this thread alone, and has a header.
         unsafe { (*header(object)).mark = self.lent() };
         Some(object)
     }
@@ -450,7 +459,7 @@ impl RawPool {
         self.ensure_number();
         loop {
             let current = self.current.get();
-            // SAFETY: null, or a slab, which stays forever.
+            // SAFETY: null, or a slab, which exists forever.
             if let Some(slab) = unsafe { current.as_ref() } {
                 if let Some(index) = slab.cut.next(self.per_slab()) {
                     race_detector::acquire(ptr::from_ref(slab).addr());
@@ -459,15 +468,15 @@ impl RawPool {
             }
             let slab = self.take_spare().or_else(|| self.new_slab())?;
             if !self.current.replace(current, slab) {
-                // SAFETY: slabs stay forever.
+                // SAFETY: slabs exist forever.
                 self.spare(unsafe { &*slab });
             }
         }
     }
 
-    /// An object that was just cut, with its header.
+    /// Returns an object that was just cut, after writing its header.
     fn object_of(&self, slab: &Slab, index: u32) -> *mut u8 {
-        // SAFETY: that many objects fit the slab.
+        // SAFETY: `index` is below the number of objects that fit the slab.
         unsafe {
             let object = slab.start.add(self.first() + index as usize * self.stride());
             object.cast::<Header>().sub(1).write(Header { mark: 0, slab });
@@ -477,7 +486,7 @@ impl RawPool {
 
     fn take_spare(&self) -> Option<*mut Slab> {
         let slab = ptr::with_exposed_provenance_mut::<Slab>(self.spares.pop()?.0);
-        // SAFETY: slabs stay forever; this one is on no list any more.
+        // SAFETY: slabs exist forever; this one is on no list any more.
         unsafe { (*slab).spare.clear() };
         Some(slab)
     }
@@ -485,33 +494,33 @@ impl RawPool {
     fn new_slab(&self) -> Option<*mut Slab> {
         let block = Block::claim(size_of::<Slab>())?;
         let Some(start) = memory::map(self.slab_bytes()) else {
-            // SAFETY: no other thread knows the block.
+            // SAFETY: no other thread has access to the block.
             unsafe { block.release(size_of::<Slab>()) };
             return None;
         };
         let slab = ptr::with_exposed_provenance_mut::<Slab>(block.0);
-        // SAFETY: a fresh block in the shared slot, large enough, aligned to a cache line and
-        // zeroed, which is right for all fields but these and the `older` ones. The link is not written: a
-        // thread that lost a race for the block may still read it.
+        // SAFETY: this is a fresh block in the shared slot, large enough, aligned to a cache line
+        // and zeroed. Zero is the right value of all fields except these and the `older` ones. The
+        // link is not written: a thread that lost a race for the block may still read it.
         unsafe {
             (&raw mut (*slab).start).write(start.as_ptr());
             (&raw mut (*slab).bytes).write(self.slab_bytes());
         }
-        // To a detector mapping memory is writing to it.
+        // For a detector, mapping memory is a write to it.
         race_detector::release(slab.addr());
-        // SAFETY: only those who look at all slabs know it before it is pushed a second time, and
-        // they do not read the other list's link.
+        // SAFETY: before the slab is pushed a second time, only threads that iterate over all slabs
+        // have access to it, and they do not read the other list's link.
         let link = |older| unsafe { (&raw mut (*slab).older_of_all).write(older) };
         push_list::push(&ALL_SLABS, slab, link);
-        // SAFETY: no other thread knows the slab before it is pushed.
+        // SAFETY: no other thread uses the `older` link before the slab is pushed to this list.
         let link = |older| unsafe { (&raw mut (*slab).older).write(older) };
         push_list::push(&self.slabs, slab, link);
         Some(slab)
     }
 
-    /// The addresses of the memory that the pool has taken so far, one range a slab, in no order:
-    /// for `mbind`, or for NUMA balancing. They stay the pool's until the process ends. Allocates;
-    /// some nanoseconds a slab.
+    /// Returns the address ranges of the memory that the pool has taken so far, one range per slab,
+    /// in no order: for `mbind`, or for NUMA balancing. They belong to the pool until the process
+    /// ends. Allocates; some nanoseconds per slab.
     ///
     /// ```
     /// use std::alloc::Layout;
@@ -529,11 +538,11 @@ impl RawPool {
 
     fn all_slabs(&self) -> impl Iterator<Item = &Slab> {
         let newest = push_list::first(&self.slabs);
-        // SAFETY: null, or a slab, which stays forever.
+        // SAFETY: null, or a slab, which exists forever.
         std::iter::successors(unsafe { newest.as_ref() }, |slab| unsafe { slab.older.as_ref() })
     }
 
-    /// How many objects fit a slab.
+    /// Returns the number of objects that fit a slab.
     fn per_slab(&self) -> u32 {
         ((self.slab_bytes() - self.first() - self.size) / self.stride() + 1) as u32
     }
@@ -542,23 +551,23 @@ impl RawPool {
         (self.first() + 8 * self.stride()).next_multiple_of(SLAB)
     }
 
-    /// From a slab's start to its first object.
+    /// Returns the offset from a slab's start to its first object.
     fn first(&self) -> usize {
         self.align.max(HEADER)
     }
 
-    /// From one object to the next in a slab.
+    /// Returns the distance between consecutive objects in a slab.
     fn stride(&self) -> usize {
         (self.size + HEADER).next_multiple_of(self.first())
     }
 
-    /// Gives the pool its number, unless it has one. Before its first object is cut: so whoever has
-    /// an object of it finds the number.
+    /// Assigns a number to the pool, unless it has one. This happens before the first object is
+    /// cut, so every thread that has an object of the pool reads the number.
     fn ensure_number(&self) {
         static POOLS: AtomicU32 = AtomicU32::new(1);
         if self.number.load(Relaxed) == 0 {
             let number = u64::from(POOLS.fetch_add(1, Relaxed));
-            // A number that another thread was faster to give stays.
+            // A number that another thread has assigned in the meantime stays.
             let _ = self.number.compare_exchange(0, number, Relaxed, Relaxed);
         }
     }
@@ -585,17 +594,20 @@ fn header(object: NonNull<u8>) -> *mut Header {
     object.as_ptr().cast::<Header>().wrapping_sub(1)
 }
 
-// SAFETY: objects are lent to one thread at a time; slabs are changed as `cut` and `retire` say.
+// SAFETY: objects are lent to one thread at a time; slabs are only changed by `cut` and `retire`,
+// as described there.
 unsafe impl Sync for RawPool {}
-// SAFETY: as above.
+// SAFETY: objects are lent to one thread at a time, whichever thread owns the pool; slabs are only
+// changed by `cut` and `retire`, as described there.
 unsafe impl Send for RawPool {}
 
 impl Drop for RawPool {
     fn drop(&mut self) {
         let mut slab = *self.slabs.get_mut();
         while !slab.is_null() {
-            // SAFETY: slabs stay forever; `&mut self`: no other thread uses this pool's. If the
-            // kernel refuses (locked memory) the headers go, by which objects are recognised.
+            // SAFETY: slabs exist forever; `&mut self` guarantees that no other thread uses this
+            // pool. If the kernel refuses (locked memory), the headers by which objects are
+            // recognised are zeroed instead.
             unsafe {
                 if !memory::discard((*slab).start.expose_provenance(), self.slab_bytes()) {
                     (*slab).start.write_bytes(0, self.slab_bytes());
@@ -636,7 +648,7 @@ mod tests {
             for _ in 0..50 {
                 let object = get(&pool).as_ptr();
                 assert_eq!(object.addr() % align, 0);
-                // SAFETY: the object has that many bytes.
+                // SAFETY: the object has `size` bytes.
                 unsafe {
                     assert!((0..size).all(|byte| object.add(byte).read() == 0));
                     object.write_bytes(0xff, size);
@@ -670,8 +682,8 @@ mod tests {
     #[test]
     fn misuse_is_refused_and_changes_nothing() {
         let other = pool(32, 8);
-        // On the same CPU all the time but where a time slice ends, which is after hundreds of
-        // attempts. Were it every second one, all would fail once in 2^100.
+        // The thread stays on the same CPU except at the end of a time slice, which comes after
+        // hundreds of attempts. If it were every second attempt, all would fail once in 2^100.
         let again = (0..100).any(|_| {
             let one = pool(32, 8);
             let object = get(&one);
@@ -691,7 +703,7 @@ mod tests {
         assert!(again, "an object that was put back is not lent again");
     }
 
-    /// What a pool cannot give back stays in use: Linux refuses to drop locked memory.
+    /// Memory that a pool cannot free stays in use: Linux refuses to drop locked memory.
     #[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
     #[test]
     #[cfg_attr(miri, ignore = "it asks the kernel")]
@@ -717,7 +729,7 @@ mod tests {
         let more: HashSet<_> = (0..100).map(|_| get(&pool)).collect();
         assert!(more.iter().all(|object| !again.contains(object)), "lent twice");
         assert!(cut_before == 1 && all.len() < 40);
-        // SAFETY: as above.
+        // SAFETY: memory of the pool.
         unsafe { libc::munlock(start, slab.len()) };
     }
 
@@ -725,10 +737,10 @@ mod tests {
         RawPool::bounded(Layout::from_size_align(1000, 8).expect("a layout"), 1, shared)
     }
 
-    /// Lends as many objects as some slabs have, and fills them.
+    /// Lends as many objects as `slabs` slabs have, and fills them.
     fn get_slabs(pool: &RawPool, slabs: u32) -> Vec<NonNull<u8>> {
         let objects: Vec<_> = (0..slabs * pool.per_slab()).map(|_| get(pool)).collect();
-        // SAFETY: the objects have that many bytes, and are this thread's.
+        // SAFETY: the objects have 1000 bytes, and belong to this thread.
         objects.iter().for_each(|object| unsafe { object.write_bytes(0xff, 1000) });
         objects
     }
@@ -738,7 +750,7 @@ mod tests {
         unsafe { pool.put(object) }.expect("it was lent");
     }
 
-    /// How many of the objects are in memory that has gone back.
+    /// Returns the number of objects whose memory was freed.
     fn gone(objects: &[NonNull<u8>]) -> usize {
         // SAFETY: slabs stay mapped.
         objects.iter().filter(|object| unsafe { object.read() } == 0).count()
@@ -753,12 +765,12 @@ mod tests {
         // Every ID keeps one, and the list about a batch, of the slabs that were put first.
         let at_once = gone(&objects);
         assert!(at_once >= 2 * pool.per_slab() as usize, "{at_once}");
-        // SAFETY: as `put`.
+        // SAFETY: the object came from the pool and no thread uses it.
         let again = unsafe { pool.put(objects[0]) };
         assert!(matches!(again, Err(Misuse::DoublePut | Misuse::Gone)), "{again:?}");
         assert_eq!(pool.drain() + at_once, objects.len());
         assert_eq!(gone(&objects), objects.len());
-        // The slabs are used again.
+        // The slabs are reused.
         let again: HashSet<_> = get_slabs(&pool, 4).into_iter().collect();
         assert_eq!((again.len(), pool.slabs().len()), (objects.len(), 4));
     }
@@ -768,7 +780,7 @@ mod tests {
     fn a_slab_stays_as_long_as_one_of_its_objects_is_lent() {
         let pool = bounded(0);
         let objects = get_slabs(&pool, 3);
-        // One of each slab, of which none knows where the other slabs begin.
+        // One or two objects of each slab; the test does not know the borders of the slabs.
         let kept: Vec<_> = objects.iter().copied().step_by(pool.per_slab() as usize / 2).collect();
         let others = objects.iter().filter(|object| !kept.contains(object));
         others.for_each(|&object| put(&pool, object));
@@ -779,7 +791,7 @@ mod tests {
         assert_eq!(gone(&objects), objects.len());
     }
 
-    /// Objects that one thread gets and others put: without end, in a bounded number of slabs.
+    /// One thread gets objects and others put them, without end, in a bounded number of slabs.
     #[test]
     #[cfg_attr(miri, ignore = "its objects take Miri some minutes")]
     fn a_bounded_pool_stays_bounded_where_one_gets_and_others_put() {
@@ -817,7 +829,7 @@ mod tests {
         });
     }
 
-    /// No machine has the memory for eight of these.
+    /// No machine has enough memory for eight of these.
     #[test]
     #[cfg_attr(miri, ignore = "Miri gives up where there is no memory")]
     fn errno_is_left_alone_where_there_is_no_memory() {
@@ -832,8 +844,8 @@ mod tests {
         }
     }
 
-    /// An object is idle before another thread can have it: else that one's mark would be
-    /// overwritten.
+    /// An object is marked idle before another thread can get it: otherwise that thread's mark
+    /// would be overwritten.
     #[test]
     #[cfg_attr(miri, ignore = "its pool stays, which is a leak")]
     fn an_object_is_marked_before_it_is_pushed() {
@@ -849,12 +861,12 @@ mod tests {
             }
             None
         });
-        // Until the push has activated a part, for which it needs an ID.
+        // Until the push has activated a shard, for which it needs an ID.
         while seen.get() == 0 {
             // SAFETY: the object came from this pool, and no thread uses it.
             unsafe { pool.put(object) }.expect("it was lent");
             pool.idle.drain(drop);
-            // SAFETY: as above.
+            // SAFETY: the object came from this pool, and no thread uses it.
             unsafe { (*header(object)).mark = pool.lent() };
         }
         assert_eq!(seen.get(), pool.idle_mark());
@@ -875,7 +887,7 @@ mod tests {
         assert!(misuse.contains(&Misuse::Gone) && !misuse.contains(&Misuse::WrongPool));
         put(objects[0]).expect("it was lent");
         assert_eq!(freed + pool.drain(), 500);
-        // And all over again, in the slabs that are there.
+        // The same again, in the existing slabs.
         let slabs = |pool: &RawPool| {
             let mut slab = pool.slabs.load(Relaxed);
             // SAFETY: slabs stay forever.
@@ -902,8 +914,8 @@ mod tests {
                         for _ in 0..LOANS {
                             let objects = [get(&pool), get(&pool)];
                             for object in objects {
-                                // SAFETY: zeroed memory of this layout, or what was left behind
-                                // below.
+                                // SAFETY: zeroed memory of this layout, or the value that was
+                                // stored below.
                                 let users = unsafe { object.cast::<AtomicU32>().as_ref() };
                                 assert_eq!(users.fetch_add(1, Relaxed), 0, "{source}");
                                 users.store(0, Relaxed);

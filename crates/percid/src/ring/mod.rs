@@ -1,30 +1,30 @@
-//! Rings: per-ID buffers of records, which one consumer empties.
+//! Rings: per-ID buffers of records for one consumer.
 //!
 //! # A shard's memory
 //!
-//! Three cache lines, then the data. *Head* is the position behind the newest record, *tail* that
-//! of the oldest one; positions are numbers of bytes that only grow, and lie in the data modulo its
-//! size. A record is a header word and its bytes, padded to words. The header has the record's
-//! length and its number among all records of this shard; the number is written by the record
-//! before, so the word at the head always has the number of the next record. Zeroed memory is an
-//! empty ring.
+//! A shard has three cache lines, then the data. *Head* is the position behind the newest record,
+//! *tail* the position of the oldest one. Positions are numbers of bytes that only grow; the offset
+//! in the data is the position modulo its size. A record is a header word and its bytes, padded to
+//! words. The header contains the record's length and its number among all records of this shard.
+//! The previous record writes that number, so the word at the head always contains the number of
+//! the next record. Zeroed memory is an empty ring.
 //!
 //! # Writers
 //!
 //! The section `append` writes into the free part, between head and tail, and commits the head. If
 //! there is no room, the record is lost ([`Overflow::DropNewest`]), or the section `discard` moves
-//! the tail over enough of the oldest records ([`Overflow::OverwriteOldest`]), an eighth of the
-//! ring at least, so that it is not due with every record. A thread without an ID uses the shared
-//! shard, under a lock that is only tried.
+//! the tail over enough of the oldest records ([`Overflow::OverwriteOldest`]). It discards at least
+//! an eighth of the ring, so that it is not needed for every record. A thread without an ID uses
+//! the shared shard, under a lock that it only tries to take.
 //!
 //! # The consumer
 //!
 //! *Drop newest*: the consumer reads from the tail to the head and then moves the tail, so writers
 //! never touch what it reads. *Overwrite oldest*: the tail belongs to the writers, and the consumer
-//! keeps a position of its own. It copies a record and then looks whether the tail has passed the
-//! record's position meanwhile. If it has, the copy may be torn and is thrown away: writers move
-//! the tail before they write into what it frees, so a consumer that sees any of the new bytes sees
-//! the new tail. Either way a gap in the numbers tells how many records were overwritten.
+//! has a position of its own. It copies a record and then checks whether the tail has passed the
+//! record's position. If it has, the copy may be torn and is discarded: writers move the tail
+//! before they write into the freed part, so a consumer that sees any of the new bytes sees the new
+//! tail. Either way a gap in the numbers is the number of overwritten records.
 
 mod shard;
 mod turn;
@@ -42,7 +42,7 @@ use crate::sys::{preserving_errno, race_detector};
 use shard::{Reading, Shard, bytes_of};
 use turn::{Turn, TurnGuard};
 
-/// What happens to a record when a ring is full.
+/// The treatment of a record when a ring is full.
 ///
 /// ```
 /// use percid::{Overflow, Ring};
@@ -60,7 +60,7 @@ pub enum Overflow {
     OverwriteOldest = 2,
 }
 
-/// Why a record was not appended. It is counted by [`Ring::lost`].
+/// The reason why a record was not appended. Such records are counted by [`Ring::lost`].
 ///
 /// ```
 /// use percid::{Overflow, Ring, ring::AppendError};
@@ -76,7 +76,7 @@ pub enum AppendError {
     TooLong,
     /// The ring is full, and keeps the oldest records ([`Overflow::DropNewest`]).
     Full,
-    /// The thread has no ID now, and another thread is using the shard that it would share.
+    /// The thread currently has no ID, and another thread is using the shared shard.
     Busy,
     /// The ring has no memory.
     NoMemory,
@@ -95,7 +95,7 @@ impl fmt::Display for AppendError {
 
 impl std::error::Error for AppendError {}
 
-/// A ring of byte records for every CPU, emptied by one consumer.
+/// A ring of byte records for every CPU, with one consumer.
 ///
 /// ```
 /// use percid::{Overflow, Ring};
@@ -116,24 +116,24 @@ impl std::error::Error for AppendError {}
 /// # Contract
 ///
 /// * **Threads**: any number of threads may append at once. There is one [`Consumer`] at a time.
-/// * **Order**: records of one ID come in the order in which they were appended, across all polls.
-///   Between IDs there is no order, and a thread that moves to another CPU appends to another ID's
-///   ring: put a time into the record if order matters.
+/// * **Order**: records of one ID are delivered in the order in which they were appended, across
+///   all polls. Between IDs there is no order, and a thread that moves to another CPU appends to
+///   another ID's ring: put a time into the record if order matters.
 /// * **Loss**: a record is delivered once or counted as lost once. With
-///   [`Overflow::OverwriteOldest`] the loss is counted when the consumer comes to the gap.
-/// * **What a poll may miss**: records that are appended while it runs. It delivers every record
-///   whose appending *happens before* it, and ends even if writers are faster than it.
+///   [`Overflow::OverwriteOldest`] the loss is counted when the consumer reaches the gap.
+/// * **A poll may miss** records that are appended while it runs. It delivers every record whose
+///   append *happens before* it, and ends even if writers are faster than it.
 /// * **Signals**: [`append`](Ring::append) is async-signal-safe, also in a handler that interrupts
-///   it, does not wait, and leaves `errno` alone.
-/// * **Fork**: the child has a copy of the records that were not consumed yet, and may make a consumer
-///   whoever of the parent had one. If the child goes on with the parent's, it must not make another.
-///   A shard without sections in which another thread of the parent was appending stays taken: what
-///   is appended there is lost, and counted.
+///   it, does not wait, and preserves `errno`.
+/// * **Fork**: the child has a copy of the records that were not consumed yet, and may make a
+///   consumer even if the parent had one. If the child continues with the parent's consumer, it
+///   must not make another. A shard without sections in which another thread of the parent was
+///   appending stays taken: records that are appended there are lost, and counted.
 /// * **Memory**: 128 bytes for the handle; for every ID that used it 192 bytes and as much of the
 ///   ring as was ever written, page by page; address space is rounded up to a power of two.
-/// * **Cost**: a record some 60 instructions and 9 for each word, none locked. With
-///   [`Source::Atomic`] and in the shared shard two locked instructions. A record that finds the
-///   ring full and overwrites pays for skipping an eighth of it.
+/// * **Cost**: a record about 60 instructions and 9 for each word, none locked. With
+///   [`Source::Atomic`] and in the shared shard two locked instructions. If a record finds the ring
+///   full and overwrites, it also skips an eighth of the ring.
 #[repr(C, align(64))]
 pub struct Ring {
     handle: Handle,
@@ -144,7 +144,8 @@ pub struct Ring {
     consumption: Consumption,
 }
 
-/// What C programs have as numbers: they make rings of static storage, and append inline.
+/// Offsets and sizes that C programs contain as numbers: they define rings in static storage, and
+/// append inline.
 #[cfg(all(feature = "capi", target_pointer_width = "64"))]
 const _: () = {
     use std::mem::offset_of;
@@ -154,10 +155,10 @@ const _: () = {
     assert!(offset_of!(Ring, overflow) == 16);
 };
 
-/// Whether a record was appended, and why not.
+/// The result of an append.
 type Appended = Result<(), AppendError>;
 
-/// What consumers write to, away from what every append reads.
+/// The fields that consumers write, on a different cache line than those that every append reads.
 #[repr(C, align(64))]
 struct Consumption {
     /// Records that were found overwritten.
@@ -166,7 +167,7 @@ struct Consumption {
 }
 
 impl Ring {
-    /// The fewest bytes of a ring.
+    /// The minimum size of a ring in bytes.
     ///
     /// ```
     /// use percid::{Overflow, Ring};
@@ -175,7 +176,7 @@ impl Ring {
     /// assert_eq!(smallest.max_record_len(), 16);
     /// ```
     pub const MIN_BYTES: usize = 128;
-    /// The most bytes of a ring.
+    /// The maximum size of a ring in bytes.
     ///
     /// ```
     /// use percid::{Overflow, Ring};
@@ -185,8 +186,8 @@ impl Ring {
     /// ```
     pub const MAX_BYTES: usize = arena::STRIDE / 2;
 
-    /// An empty ring of `bytes` bytes for every ID. It will use the source of the process (see
-    /// [`init`](crate::init)).
+    /// Creates an empty ring of `bytes` bytes for every ID. It will use the source of the process
+    /// (see [`init`](crate::init)).
     ///
     /// ```
     /// use percid::{Overflow, Ring};
@@ -198,7 +199,7 @@ impl Ring {
     ///
     /// # Panics
     ///
-    /// If the size is no power of two, below [`MIN_BYTES`](Ring::MIN_BYTES) or above
+    /// If the size is not a power of two, below [`MIN_BYTES`](Ring::MIN_BYTES) or above
     /// [`MAX_BYTES`](Ring::MAX_BYTES) (8 MiB; 512 KiB on 32 bits).
     pub const fn new(bytes: usize, overflow: Overflow) -> Ring {
         assert!(
@@ -217,7 +218,7 @@ impl Ring {
         }
     }
 
-    /// As [`new`](Ring::new), for `source`, whatever the process has chosen.
+    /// Creates a ring like [`new`](Ring::new) that uses `source`, whatever the process has chosen.
     ///
     /// ```
     /// use percid::{Overflow, Ring, Source};
@@ -229,11 +230,11 @@ impl Ring {
     ///
     /// # Errors
     ///
-    /// Why the source cannot be used.
+    /// The reason why the source cannot be used.
     ///
     /// # Panics
     ///
-    /// As [`new`](Ring::new).
+    /// The same as for [`new`](Ring::new).
     pub fn with_source(
         source: Source,
         bytes: usize,
@@ -244,7 +245,8 @@ impl Ring {
         Ok(ring)
     }
 
-    /// The most bytes of a record: a quarter of the ring less 16, and 65 535 at most.
+    /// Returns the maximum length of a record in bytes: a quarter of the ring less 16, and at most
+    /// 65 535.
     ///
     /// ```
     /// use percid::{Overflow, Ring};
@@ -268,7 +270,7 @@ impl Ring {
     ///
     /// # Errors
     ///
-    /// Why the record is lost. It is counted as such, so programs may ignore the error.
+    /// The reason why the record is lost. It is counted as lost, so programs may ignore the error.
     #[inline(always)]
     pub fn append(&self, record: &[u8]) -> Result<(), AppendError> {
         let word = self.handle.word();
@@ -282,8 +284,8 @@ impl Ring {
         self.append_slowly(&request)
     }
 
-    /// The consumer; `None` if there is one already. Its place is free again when it is dropped,
-    /// and the next one goes on where it stopped.
+    /// Returns the consumer; `None` if there is one already. When it is dropped another one can be
+    /// made, which continues where it stopped.
     ///
     /// ```
     /// use percid::{Overflow, Ring};
@@ -299,7 +301,8 @@ impl Ring {
         Some(Consumer { ring: self, record: Vec::new(), _turn: turn })
     }
 
-    /// How many records were lost so far: not appended, or found overwritten by the consumer.
+    /// Returns the number of records lost so far: not appended, or found overwritten by the
+    /// consumer.
     ///
     /// ```
     /// use percid::{Overflow, Ring};
@@ -320,7 +323,7 @@ impl Ring {
         Shard { address, capacity: self.capacity }
     }
 
-    /// Counts a record that is lost.
+    /// Counts a lost record.
     #[cold]
     #[inline(never)]
     fn lose(&self, why: AppendError) -> Appended {
@@ -356,7 +359,7 @@ impl Ring {
         })
     }
 
-    /// Appends through a source that has sections; `None` if the thread has no ID now.
+    /// Appends through a source that has sections; `None` if the thread currently has no ID.
     fn append_as(&self, block: Block, source: Source, request: &Append) -> Option<Appended> {
         let word = handle::marked(block, source);
         for _ in 0..RESTART_LIMIT {
@@ -370,7 +373,7 @@ impl Ring {
             if self.overflow == Overflow::DropNewest {
                 return Some(Err(AppendError::Full));
             }
-            // The section that writes into what this frees orders itself behind it.
+            // The section that writes into the freed part orders itself after the discard.
             discard(word, shard.worth_keeping(request), request.mask);
         }
         None
@@ -391,14 +394,14 @@ impl Ring {
 
 #[cfg(feature = "testing")]
 impl Ring {
-    /// Appends to the shard of an ID, which is the caller's alone.
+    /// Appends to the shard of an ID, which belongs to the caller alone.
     pub(crate) fn append_to_id(&self, id: u32, record: &[u8]) -> bool {
         let request = Append::new(record, self.capacity);
         let appended = self.shard_of_id(id).zip(request);
         appended.and_then(|(shard, request)| self.append_locked(shard, &request)) == Some(Ok(()))
     }
 
-    /// The positions of the oldest record of an ID and behind its newest.
+    /// Returns the position of an ID's oldest record, and the position behind its newest.
     pub(crate) fn ends_of_id(&self, id: u32) -> Option<(u64, u64)> {
         self.shard_of_id(id).map(|shard| shard.ends())
     }
@@ -413,7 +416,8 @@ impl Ring {
     }
 }
 
-/// Out of line, so that an unrolled loop does not repeat the sections.
+/// Tries the section `append` once. Out of line, so that an unrolled loop does not repeat the
+/// sections.
 #[inline(never)]
 fn try_append(word: usize, request: &Append) -> bool {
     // SAFETY: the block of a ring that was claimed for the source whose mark the word has; the
@@ -421,10 +425,11 @@ fn try_append(word: usize, request: &Append) -> bool {
     unsafe { by_mark!(word, append(request), else false) }
 }
 
-/// As [`try_append`].
+/// Runs the section `discard` once, out of line like [`try_append`].
 #[inline(never)]
 fn discard(word: usize, keep: u64, mask: u64) {
-    // SAFETY: as in `try_append`.
+    // SAFETY: the block of a ring that was claimed for the source whose mark the word has; `mask`
+    // is the ring's capacity less one.
     unsafe { by_mark!(word, discard(keep, mask), else false) };
 }
 
@@ -446,7 +451,7 @@ pub struct Consumer<'r> {
     _turn: TurnGuard<'r>,
 }
 
-/// A record as the consumer gets it.
+/// A record that is delivered to the consumer.
 ///
 /// ```
 /// use percid::{Overflow, Ring};
@@ -460,7 +465,7 @@ pub struct Consumer<'r> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Event<'e> {
-    /// The ID in whose ring it was; `None` if it was appended without one.
+    /// The ID of the ring that contained it; `None` if it was appended without one.
     pub id: Option<u32>,
     /// Its number among the records of this ID: gaps are lost records.
     pub number: u64,
@@ -469,7 +474,7 @@ pub struct Event<'e> {
 }
 
 impl Consumer<'_> {
-    /// Hands every record that is there to `f`, ID by ID, and returns how many there were.
+    /// Passes all current records to `f`, ID by ID, and returns their number.
     ///
     /// ```
     /// use percid::{Overflow, Ring};
@@ -493,8 +498,8 @@ impl Consumer<'_> {
         count
     }
 
-    /// Begins a poll that hands out one record after the other: for C, whose functions may end the
-    /// thread, or jump, and must not do it across percid's frames.
+    /// Begins a poll that returns one record after the other: for C functions, which may end the
+    /// thread or jump, and must not do so across percid's frames.
     #[doc(hidden)]
     pub fn begin(&self) -> Poll {
         match self.ring.handle.state() {
@@ -507,7 +512,7 @@ impl Consumer<'_> {
         }
     }
 
-    /// The next record of a poll that this consumer has begun.
+    /// Returns the next record of a poll that this consumer has begun.
     #[doc(hidden)]
     pub fn next(&mut self, poll: &mut Poll) -> Option<Event<'_>> {
         loop {
@@ -527,7 +532,7 @@ impl Consumer<'_> {
         }
     }
 
-    /// Ends a poll before its end, so that writers have the room of what was read.
+    /// Ends a poll early, so that writers can use the room of the records that were read.
     #[doc(hidden)]
     pub fn end(&mut self, poll: Poll) {
         if let Some((_, reading)) = poll.reading {
@@ -535,8 +540,8 @@ impl Consumer<'_> {
         }
     }
 
-    /// Ends a consumer whose ring is gone, and which must not touch it any more: for C, which knows
-    /// when that is so.
+    /// Ends a consumer whose ring is gone, without touching the ring: for C, which determines when
+    /// that is the case.
     #[doc(hidden)]
     pub fn abandon(self) {
         let Consumer { record, _turn: turn, .. } = self;
@@ -544,7 +549,7 @@ impl Consumer<'_> {
         drop(record);
     }
 
-    /// The next shard of a poll, and its ID.
+    /// Starts the next shard of a poll, and returns its ID and the reading.
     fn start_next(&self, poll: &mut Poll) -> Option<(Option<u32>, Reading)> {
         let index = (poll.next < poll.end).then_some(poll.next)?;
         poll.next += 1;
@@ -562,7 +567,7 @@ impl Consumer<'_> {
 #[derive(Debug)]
 pub struct Poll {
     block: Block,
-    /// The shard that comes next: 0 is the shared one.
+    /// The next shard: 0 is the shared one.
     next: u32,
     end: u32,
     /// The shard that is being read, and its ID.
@@ -608,7 +613,7 @@ mod tests {
 
     const CAPACITY: u64 = 1024;
 
-    /// A shard whose ends are these, with its memory.
+    /// Returns a shard with these ends, and its memory.
     fn with_ends(head: u64, tail: u64) -> (Vec<layout::Word>, Shard) {
         let words = (layout::DATA + CAPACITY as usize) / 8;
         let memory: Vec<layout::Word> = (0..words).map(|_| layout::Word::new(0)).collect();
@@ -625,7 +630,7 @@ mod tests {
             (0, 0, true),
             (CAPACITY, 0, false),
             (CAPACITY, CAPACITY, true),
-            // The tail was loaded after others had appended and discarded.
+            // The tail was loaded after other threads had appended and discarded.
             (64, 128, true),
             (u64::MAX - 7, 8, true),
             (8, u64::MAX - 7, true),
@@ -667,7 +672,7 @@ mod tests {
         };
         assert_eq!(read(), Some((LAST, LAST)), "none was expected before");
         assert_eq!((read(), read(), read()), (Some((0, 0)), Some((1, 0)), None));
-        // The last before the first is overwritten.
+        // The record with the last number but one follows a gap.
         let (_, head) = shard.ends();
         memory[(layout::DATA + head as usize) / 8].store((LAST - 1) * layout::ONE, Relaxed);
         shard.append(&Append::new(b"it", CAPACITY).expect("it fits"));
@@ -750,7 +755,7 @@ mod tests {
             });
             records.sort_unstable();
             assert_eq!(records, kept, "{source}");
-            // As below.
+            // A thread that is interrupted repeatedly uses the shared shard once.
             assert!(shared < 10, "{source}: {shared} records went where threads without ID go");
             assert_eq!(ring.lost(), 100 - kept.len() as u64, "{source}");
             assert_eq!(ring.append(b"there is room again"), Ok(()), "{source}");
@@ -791,7 +796,7 @@ mod tests {
             assert!(records.contains(&999u64.to_ne_bytes().to_vec()), "{source}");
             assert!(records.len() >= 1024 / 16 * 3 / 4, "{source}: {}", records.len());
             assert_eq!(records.len() as u64 + ring.lost(), 1000, "{source}");
-            // A thread that is interrupted again and again goes there for once.
+            // A thread that is interrupted repeatedly uses the shared shard once.
             assert!(shared < 10, "{source}: {shared} records went where threads without ID go");
         }
     }
@@ -808,7 +813,7 @@ mod tests {
         assert_eq!(all(&ring), [b"two"]);
     }
 
-    /// The shared shard is for threads whose own is in use, and for those without an ID.
+    /// The shared shard is for threads whose own shard is in use, and for those without an ID.
     #[test]
     fn who_finds_its_shard_in_use_appends_to_the_shared_one() {
         let ring = || Ring::with_source(Source::Atomic, 1024, Overflow::DropNewest);
@@ -824,7 +829,7 @@ mod tests {
             let refused = ring.append(b"lost");
             drop((shared, of_ids));
             if Source::Atomic.ids_seen() != ids {
-                // The thread may have moved to a CPU that has no lock here.
+                // The thread may have moved to a CPU whose shard the test has not locked.
                 continue;
             }
             assert_eq!((appended, refused), (Ok(()), Err(AppendError::Busy)));
@@ -841,7 +846,7 @@ mod tests {
     fn the_memory_of_rings_is_used_again() {
         for (source, ring) in rings(Ring::MAX_BYTES, Overflow::DropNewest) {
             drop(ring);
-            // More than fit the address space that is set aside for all.
+            // More than fit the address space that is reserved for all rings.
             for _ in 0..1000 {
                 let ring = Ring::with_source(source, Ring::MAX_BYTES, Overflow::DropNewest);
                 assert_eq!(ring.expect("an available source").append(b""), Ok(()), "{source}");
@@ -849,8 +854,8 @@ mod tests {
         }
     }
 
-    /// Writers of numbered records against a consumer: every record whole, in order by writer and
-    /// ID, once.
+    /// Writers of numbered records against a consumer: every record is delivered whole, in order by
+    /// writer and ID, once.
     #[test]
     fn nothing_is_torn_doubled_or_lost_uncounted() {
         const WRITERS: u64 = 4;

@@ -1,22 +1,24 @@
-//! One shard of a ring, from Rust: writing under its lock, and reading.
+//! One shard of a ring, from Rust code: writing under its lock, and reading.
 //!
-//! # What the orders are for
+//! # Purpose of the memory orders
 //!
-//! *Records are seen whole*: the head is stored with release behind everything of the record, and
-//! the consumer loads it with acquire.
+//! *Records are seen whole*: the head is stored with release order after all stores of the record,
+//! and the consumer loads it with acquire order.
 //!
 //! *Writers do not touch what is being read* ([`DropNewest`](crate::Overflow::DropNewest)): the
-//! tail is stored with release behind the loads of the record, and writers load it with acquire. In
-//! sections the branch on the tail does it, behind which no store is carried out ahead.
+//! tail is stored with release order after the loads of the record, and writers load it with
+//! acquire order. In sections the branch on the tail provides that order: no store behind the
+//! branch is executed before it.
 //!
-//! *A torn copy is noticed* ([`OverwriteOldest`](crate::Overflow::OverwriteOldest)): a release
-//! fence stands between the store to the tail and those to what it frees, an acquire fence between
-//! the consumer's loads of the data and of the tail. The first is part of appending and not of
-//! discarding, because one writer may discard and another, later, append: it has seen the tail by
-//! then, but only a fence of its own passes that on to a consumer that sees its words.
+//! *A torn copy is detected* ([`OverwriteOldest`](crate::Overflow::OverwriteOldest)): a release
+//! fence stands between the store to the tail and the stores into the freed part, an acquire fence
+//! between the consumer's loads of the data and of the tail. The first is part of appending and not
+//! of discarding, because one writer may discard and another, later, append. The latter has seen
+//! the tail by then, but only its own fence makes the tail visible to a consumer that sees its
+//! words.
 //!
 //! The tail that the consumer skips to needs no order: all records in front of `end` were seen when
-//! the head was loaded, and whether they are still there is asked after the copy.
+//! the head was loaded, and after the copy the consumer checks that they are still there.
 //!
 //! Checked with every interleaving and every outcome of a load in `verify/loom`.
 
@@ -28,14 +30,14 @@ use crate::sys::atomic::{
     fence,
 };
 
-/// Where the lock is for those who write without sections.
+/// Offset of the lock for threads that write without sections.
 const LOCK: usize = HEAD + 8;
-/// Where the consumer keeps its position.
+/// Offset of the consumer's position.
 const POSITION: usize = 128;
-/// Where the consumer keeps the number of the record that it expects next.
+/// Offset of the number of the record that the consumer expects next.
 const EXPECTED: usize = 136;
 
-/// Numbers come round after this many records.
+/// Number of records after which the numbers repeat.
 const COUNT: u64 = 1 << 48;
 
 /// A shard of a ring, in an open slot of the arena.
@@ -46,27 +48,28 @@ pub(crate) struct Shard {
 }
 
 impl Shard {
-    /// The lock of those who write without sections.
+    /// Returns the lock for threads that write without sections.
     pub(crate) fn lock(&self) -> &'static TryLock {
         // SAFETY: the lock lies in an open slot, which stays mapped; it is a 32-bit word, and zero
         // is free.
         unsafe { &*word(self.address + LOCK).cast::<TryLock>() }
     }
 
-    /// Whether there is room for a record. Without the lock it is a hint, if others append and
-    /// discard meanwhile. But if there was room at every moment, it says so.
+    /// Returns `true` if there is room for a record. Without the lock it is a hint, if other
+    /// threads append and discard during the call. But if there was room the whole time, it returns
+    /// `true`.
     pub(crate) fn has_room(&self, request: &Append) -> bool {
         let (tail, head) = self.ends();
         head.wrapping_sub(tail) as i64 <= self.capacity as i64 - request.needed as i64
     }
 
-    /// How many bytes to keep when room is made for a record.
+    /// Returns the number of bytes to keep when room is made for a record.
     pub(crate) fn worth_keeping(&self, request: &Append) -> u64 {
         self.capacity - request.needed.max(self.capacity / 8)
     }
 
-    /// Appends under the lock; `None` if another thread has it. Answers whether there was room, or
-    /// was made.
+    /// Appends under the lock; `None` if another thread has it. Returns `true` if there was room,
+    /// or room was made.
     pub(crate) fn append_locked(&self, request: &Append, overwrite: bool) -> Option<bool> {
         let _lock = self.lock().try_lock()?;
         if !self.has_room(request) {
@@ -79,7 +82,7 @@ impl Shard {
         Some(true)
     }
 
-    /// What the section `append` does. The caller holds the lock and there is room.
+    /// Appends like the section `append`. The caller holds the lock and there is room.
     pub(crate) fn append(&self, request: &Append) {
         fence(Release);
         let head = self.at(HEAD).load(Relaxed);
@@ -106,14 +109,14 @@ impl Shard {
         self.at(TAIL).store(tail, Relaxed);
     }
 
-    /// The tail and the head. The tail is loaded after the head: it may be the later one, so that
-    /// less seems to be used than ever was, and not more.
+    /// Returns the tail and the head. The tail is loaded after the head, so it may be newer. Then
+    /// the used part may seem smaller than it ever was, but never larger.
     pub(crate) fn ends(&self) -> (u64, u64) {
         let head = self.at(HEAD).load(Acquire);
         (self.at(TAIL).load(Acquire), head)
     }
 
-    /// The word of the data at a position.
+    /// Returns the word of the data at a position.
     fn data(&self, position: u64) -> &'static Word {
         self.at(DATA + (position & (self.capacity - 1)) as usize)
     }
@@ -125,23 +128,23 @@ impl Shard {
     }
 }
 
-/// The consumer at one shard, from what was there when it came up to what was there then.
+/// The consumer's reading of one shard, up to the end at its start.
 #[derive(Debug)]
 pub(crate) struct Reading {
     shard: Shard,
-    /// The consumer moves the tail.
+    /// `true` if the consumer moves the tail.
     keeps_oldest: bool,
     end: u64,
     position: u64,
     expected: u64,
 }
 
-/// A record that was copied whole.
+/// A record that was copied completely.
 #[derive(Debug)]
 pub(crate) struct Record<'b> {
     pub(crate) number: u64,
     pub(crate) bytes: &'b [u8],
-    /// How many records before it were overwritten.
+    /// Number of overwritten records before it.
     pub(crate) skipped: u64,
 }
 
@@ -157,7 +160,7 @@ impl Reading {
         }
     }
 
-    /// The next record, copied to `buffer`.
+    /// Returns the next record, copied to `buffer`.
     pub(crate) fn next<'b>(&mut self, buffer: &'b mut Vec<u64>) -> Option<Record<'b>> {
         let (number, length) = loop {
             self.skip_overwritten();
@@ -180,7 +183,8 @@ impl Reading {
         self.publish_tail();
     }
 
-    /// Where the tail has overtaken the position, what lies between is gone.
+    /// Skips the records that were overwritten: those between the position and a tail that has
+    /// overtaken it.
     fn skip_overwritten(&mut self) {
         let tail = self.shard.at(TAIL).load(Relaxed);
         if tail.wrapping_sub(self.position) as i64 > 0 && !self.keeps_oldest {
@@ -188,12 +192,12 @@ impl Reading {
         }
     }
 
-    /// Copies the record at the position; `None` if it was overwritten meanwhile.
+    /// Copies the record at the position; `None` if it was overwritten during the copy.
     fn copy_record(&self, buffer: &mut Vec<u64>) -> Option<(u64, usize)> {
         let header = self.shard.data(self.position).load(Relaxed);
         let length = header % ONE;
-        // A header that is torn leads nowhere beyond the ring: it has 16 bits, and the mask does
-        // the rest.
+        // A torn header does not lead outside the ring: the length has 16 bits, and the mask bounds
+        // the positions.
         buffer.clear();
         let words = length.div_ceil(8);
         let word = |index| self.shard.data(self.position + 8 + index * 8).load(Relaxed);
@@ -201,9 +205,9 @@ impl Reading {
         self.is_intact().then_some((header / ONE, length as usize))
     }
 
-    /// Whether what was read at the position so far was no record's that came later.
+    /// Returns `true` if no later record has overwritten what was read at the position so far.
     fn is_intact(&self) -> bool {
-        // The loads before are complete when the tail is read.
+        // The loads before this complete before the load of the tail.
         fence(Acquire);
         self.keeps_oldest
             || self.shard.at(TAIL).load(Relaxed).wrapping_sub(self.position) as i64 <= 0
@@ -212,7 +216,7 @@ impl Reading {
     fn save(&self) {
         self.shard.at(POSITION).store(self.position, Relaxed);
         self.shard.at(EXPECTED).store(self.expected, Relaxed);
-        // Not for every record: each time takes the line away from the writers.
+        // Not for every record: each store takes the cache line from the writers.
         let free = self.position.wrapping_sub(self.shard.at(TAIL).load(Relaxed));
         if free >= self.shard.capacity / 4 {
             self.publish_tail();
@@ -221,15 +225,15 @@ impl Reading {
 
     fn publish_tail(&self) {
         if self.keeps_oldest {
-            // Release: what was read is read before writers reuse it.
+            // Release: the loads of the records come before writers reuse their memory.
             self.shard.at(TAIL).store(self.position, Release);
         }
     }
 }
 
-/// The first bytes of a record that was copied.
+/// Returns the first `length` bytes of a record that was copied.
 pub(crate) fn bytes_of(buffer: &[u64], length: usize) -> &[u8] {
     assert!(length <= size_of_val(buffer));
-    // SAFETY: so many bytes are there, all initialised.
+    // SAFETY: the buffer has that many bytes, all initialised.
     unsafe { std::slice::from_raw_parts(buffer.as_ptr().cast::<u8>(), length) }
 }

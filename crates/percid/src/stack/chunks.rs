@@ -1,19 +1,19 @@
-//! The shared list of a stack: items in chunks, which threads take and put there as a whole.
+//! The shared list of a stack: items in chunks, which threads take and put as a whole.
 //!
-//! A chunk that is not on a list belongs to the thread that took it, so its contents are touched
-//! without synchronisation; taking one acquires what putting it there released. Nothing waits, and
-//! a thread that is interrupted between the two keeps a chunk's items out of sight for that long,
-//! not more.
+//! A chunk that is not on a list belongs to the thread that took it, so its contents are accessed
+//! without synchronisation. Taking a chunk acquires what putting it released. No thread waits. If a
+//! thread is interrupted between taking and putting, only the items of its chunk are unavailable
+//! during that time.
 
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicIsize, Ordering::Relaxed};
 
 use crate::arena::{Block, BlockList};
 
-/// The items of a chunk.
+/// Number of items in a full chunk.
 pub(crate) const ITEMS: usize = 30;
 
-/// A chunk's bytes: the list's word, the number of items, the items.
+/// The size of a chunk in bytes: the list's word, the number of items, the items.
 const BYTES: usize = (2 + ITEMS) * 8;
 
 /// A word of an item; part of it may be padding.
@@ -23,8 +23,8 @@ pub(crate) type Item = MaybeUninit<u64>;
 pub(crate) struct Chunks {
     filled: BlockList,
     empty: BlockList,
-    /// The items in filled chunks, about: it is not changed together with the lists, and may be
-    /// negative for a moment.
+    /// The approximate number of items in filled chunks: it is not changed together with the lists,
+    /// and may be negative temporarily.
     items: AtomicIsize,
 }
 
@@ -33,7 +33,7 @@ impl Chunks {
         Chunks { filled: BlockList::new(), empty: BlockList::new(), items: AtomicIsize::new(0) }
     }
 
-    /// How many items there are, about.
+    /// Returns the approximate number of items.
     pub(crate) fn items(&self) -> usize {
         self.items.load(Relaxed).max(0) as usize
     }
@@ -45,7 +45,7 @@ impl Chunks {
         Some(chunk)
     }
 
-    /// A chunk without items; `None` if there is no memory.
+    /// Returns a chunk without items; `None` if there is no memory.
     pub(crate) fn fresh(&self) -> Option<Chunk> {
         self.empty.pop().or_else(|| Block::claim(BYTES)).map(Chunk)
     }
@@ -61,7 +61,7 @@ impl Chunks {
         }
     }
 
-    /// Adds one item; gives it back if there is no memory.
+    /// Adds one item; returns it if there is no memory.
     pub(crate) fn push(&self, item: Item) -> Result<(), Item> {
         let filled = self.take();
         let (full, room) = match filled {
@@ -85,7 +85,7 @@ impl Chunks {
         item
     }
 
-    /// Gives the memory back. The chunks must have no items.
+    /// Frees the memory. The chunks must have no items.
     pub(crate) fn clear(&mut self) {
         while let Some(block) = self.empty.pop() {
             // SAFETY: the block came from `fresh` and belongs to the thread that took it from the
@@ -101,7 +101,7 @@ pub(crate) struct Chunk(Block);
 
 impl Chunk {
     pub(crate) fn len(&self) -> usize {
-        // SAFETY: the chunk is the caller's alone; so are all its words below.
+        // SAFETY: the chunk and all its words belong to the caller alone.
         unsafe { self.word(1).cast::<usize>().read() }
     }
 
@@ -109,17 +109,17 @@ impl Chunk {
     pub(crate) fn push(&mut self, item: Item) {
         let len = self.len();
         assert!(len < ITEMS);
-        // SAFETY: as above.
+        // SAFETY: the chunk and all its words belong to the caller alone, and there is room.
         unsafe {
             self.word(2 + len).write(item);
             self.word(1).cast::<usize>().write(len + 1);
         }
     }
 
-    /// Takes the item that was added last.
+    /// Removes the item that was added last.
     pub(crate) fn pop(&mut self) -> Option<Item> {
         let len = self.len().checked_sub(1)?;
-        // SAFETY: as above.
+        // SAFETY: the chunk and all its words belong to the caller alone.
         unsafe {
             self.word(1).cast::<usize>().write(len);
             Some(self.word(2 + len).read())

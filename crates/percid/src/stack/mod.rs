@@ -4,22 +4,21 @@
 //!
 //! Word 0 is the *top*: the number of the first free slot, one more than the number of items. 0
 //! means that the shard is inactive (never used, or drained), a negative number that it is seized.
-//! Slots 1 to `capacity` follow. So one signed comparison tells a pop all it must know (`top > 1`),
-//! and one unsigned comparison a push (`top - 1 < capacity`).
+//! Slots 1 to `capacity` follow. So one signed comparison is sufficient for a pop (`top > 1`), and
+//! one unsigned comparison for a push (`top - 1 < capacity`).
 //!
-//! # Who changes it
+//! # Changes of a shard
 //!
-//! Sections `push` and `pop` of the CPU that has the ID; nothing else while the shard is active. A
-//! shard is *activated* by the first thread that needs it: it puts [`ACTIVATING`] there (by a
-//! section, if the word is 0), makes the ID a member of the stack's set, and stores the top of an
-//! empty shard. A drain visits the members: it seizes a shard, takes the items, ends the
-//! membership, and stores 0. Both change the membership only while they own the shard. Hence the
-//! invariant: *an active shard's ID is a member*, so no drain misses one, and the hot path need not
-//! mark anything.
+//! While the shard is active, only the sections `push` and `pop` of the CPU that has the ID change
+//! it. The first thread that needs a shard *activates* it: it stores [`ACTIVATING`] (by a section,
+//! if the word is 0), makes the ID a member of the stack's set, and stores the top of an empty
+//! shard. A drain visits the members: it seizes a shard, takes the items, ends the membership, and
+//! stores 0. Both change the membership only while they own the shard. Hence the invariant: *an
+//! active shard's ID is a member*, so no drain misses one, and the hot path need not mark anything.
 //!
-//! Full shards flush a batch to the shared list, empty ones refill from it. A batch is moved item
-//! by item, each by a section of its own, so nothing goes wrong if the thread moves to another CPU
-//! half way.
+//! Full shards move a batch to the shared list, empty ones refill from it. A batch is moved item by
+//! item, each by a separate section, so it is harmless if the thread moves to another CPU in the
+//! middle.
 
 mod chunks;
 
@@ -46,15 +45,15 @@ const ACTIVATING: i64 = SEIZED;
 /// The top of a shard that is active and has no items.
 const EMPTY: i64 = 1;
 
-/// The largest capacity: a shard must fit a slot of the arena.
+/// The maximum capacity: a shard must fit a slot of the arena.
 const MAX_CAPACITY: u32 = (STRIDE / 8 - 1) as u32;
 
-/// A list of items, last in, first out, of which every CPU has a part of its own.
+/// A list of items, last in, first out. Every CPU has a part of its own.
 ///
-/// What one CPU pushes it pops again, warm in its cache, without a locked instruction. A CPU whose
-/// part is full moves a batch of up to 30 items to a list that all CPUs share; one whose part is
-/// empty fetches a batch from there. Items have up to 8 bytes: a `Box`, an `Arc`, a pointer, a
-/// number.
+/// A CPU pops the items that it pushed, which are still in its cache, without a locked instruction.
+/// A CPU whose part is full moves a batch of up to 30 items to a list that all CPUs share; one
+/// whose part is empty takes a batch from there. Items have up to 8 bytes: a `Box`, an `Arc`, a
+/// pointer, a number.
 ///
 /// ```
 /// static FREE: percid::Stack<Box<[u8; 4096]>> = percid::Stack::new(64);
@@ -65,7 +64,7 @@ const MAX_CAPACITY: u32 = (STRIDE / 8 - 1) as u32;
 /// assert_eq!(FREE.drain(drop), 1);
 /// ```
 ///
-/// Items go in and come out as the same type, lifetimes included:
+/// Items are pushed and popped as the same type, lifetimes included:
 ///
 /// ```compile_fail
 /// fn shorten<'s, 'a>(stack: &'s percid::Stack<&'static u64>) -> &'s percid::Stack<&'a u64> {
@@ -76,41 +75,43 @@ const MAX_CAPACITY: u32 = (STRIDE / 8 - 1) as u32;
 /// # Contract
 ///
 /// * **Threads**: every method may be called by any number of threads at once. No item is lost or
-///   handed out twice.
-/// * **What a pop may miss**: items in the parts of other CPUs, and items that another thread is
-///   moving at this moment. `None` means that this CPU's part and the shared list were found empty,
-///   or that the thread was interrupted or moved eight times in a row and the shared list was found
-///   empty.
-/// * **What a drain may miss**: what is pushed, or moved by another thread, while it runs; and the
-///   parts of all CPUs, if the process has entered a sandbox since its first push that refuses
-///   `membarrier`.
+///   returned twice.
+/// * **A pop may miss** items in the parts of other CPUs, and items that another thread is
+///   currently moving. `None` means that this CPU's part and the shared list were found empty. It
+///   can also mean that the thread was interrupted or moved eight times in a row and the shared
+///   list was found empty.
+/// * **A drain may miss** items that are pushed, or moved by another thread, while it runs; and the
+///   parts of all CPUs, if the process has entered a sandbox that refuses `membarrier` since its
+///   first push.
 /// * **Signals**: [`push`](Stack::push) and [`pop`](Stack::pop) are async-signal-safe, also in a
-///   handler that interrupts one of them, and leave `errno` alone; neither waits.
-///   [`drain`](Stack::drain) waits for other drains: not in a handler.
-/// * **Fork**: the child has a copy of everything but the items that other threads of the parent
-///   were moving at the time. If items own something outside the process's memory, that is the
-///   caller's care.
+///   handler that interrupts one of them, and preserve `errno`; neither waits.
+///   [`drain`](Stack::drain) waits for other drains: do not call it in a handler.
+/// * **Fork**: the child has a copy of everything except the items that other threads of the parent
+///   were moving at the time. If items own something outside the process's memory, the caller must
+///   take care of it.
 /// * **Memory**: 256 bytes for the handle; `8 * (capacity + 1)` bytes, rounded up to a power of
 ///   two, for every ID that used it; 256 bytes for every batch in the shared list.
-/// * **Cost**: a push and a pop some 25 instructions each, three and two of them stores, none
+/// * **Cost**: a push and a pop about 25 instructions each, three and two of them stores, none
 ///   locked; with [`Source::Atomic`] a call and one locked instruction each. A batch costs two
-///   locked instructions, and is due once in 15 operations at worst. Creating a stack is a
-///   constant, whatever the number of CPUs. A drain of stacks in use costs one fence, some 10 us,
-///   for 64 IDs.
+///   locked instructions, and is needed once in 15 operations at worst. Creating a stack is a
+///   constant, whatever the number of CPUs. A drain of a stack in use costs one fence, about 10 us,
+///   per 64 IDs.
 #[repr(C, align(64))]
 pub struct Stack<T> {
-    // What the hot path reads, on a line that is not written to any more.
+    // The fields that the hot path reads, on a cache line that is not written any more.
     handle: Handle,
     capacity: u64,
     shared_limit: usize,
     members: IdSet,
     chunks: Chunks,
     visits: VisitLock,
-    /// Owns items, and is invariant: what is pushed as one type must not be popped as another.
+    /// The object owns items, and is invariant: an item that is pushed as one type must not be
+    /// popped as another.
     items: PhantomData<*mut T>,
 }
 
-/// What C programs have as numbers: they make stacks of static storage, and push and pop inline.
+/// Offsets and sizes that C programs contain as numbers: they define stacks in static storage, and
+/// push and pop inline.
 #[cfg(all(feature = "capi", target_pointer_width = "64"))]
 const _: () = {
     type Pointers = Stack<usize>;
@@ -120,10 +121,10 @@ const _: () = {
     assert!(std::mem::offset_of!(Pointers, shared_limit) == 16);
 };
 
-// SAFETY: a stack moves items between threads, which `T: Send` allows, and hands out no references
-// to them.
+// SAFETY: a stack moves items between threads, which `T: Send` allows, and returns no references to
+// them.
 unsafe impl<T: Send> Sync for Stack<T> {}
-// SAFETY: as above.
+// SAFETY: a stack only moves items between threads, which `T: Send` allows.
 unsafe impl<T: Send> Send for Stack<T> {}
 
 impl<T> Stack<T> {
@@ -132,8 +133,8 @@ impl<T> Stack<T> {
         "items of a stack have up to 8 bytes: box larger ones"
     );
 
-    /// An empty stack that keeps up to `capacity` items for every ID, and any number in the shared
-    /// list. It will use the source of the process (see [`init`](crate::init)).
+    /// Creates an empty stack that keeps up to `capacity` items for every ID, and any number in the
+    /// shared list. It will use the source of the process (see [`init`](crate::init)).
     ///
     /// ```
     /// use percid::Stack;
@@ -149,8 +150,9 @@ impl<T> Stack<T> {
         Stack::bounded(capacity, usize::MAX)
     }
 
-    /// As [`new`](Stack::new), with about `shared` items in the shared list at most: pushes beyond
-    /// it are refused. (Threads that move a batch at the same time may exceed it by a batch each.)
+    /// Creates a stack like [`new`](Stack::new) with at most about `shared` items in the shared
+    /// list: pushes beyond that are refused. (Threads that move a batch at the same time may exceed
+    /// it by a batch each.)
     ///
     /// ```
     /// use percid::Stack;
@@ -180,7 +182,8 @@ impl<T> Stack<T> {
         }
     }
 
-    /// As [`new`](Stack::new), for `source`, whatever the process has chosen.
+    /// Creates a stack like [`new`](Stack::new) that uses `source`, whatever the process has
+    /// chosen.
     ///
     /// ```
     /// use percid::{Source, Stack};
@@ -192,7 +195,7 @@ impl<T> Stack<T> {
     ///
     /// # Errors
     ///
-    /// Why the source cannot be used, or not with the fence that a drain needs.
+    /// The reason why the source cannot be used, or not with the fence that a drain needs.
     ///
     /// # Panics
     ///
@@ -203,7 +206,7 @@ impl<T> Stack<T> {
         Ok(stack)
     }
 
-    /// How many items every ID keeps at most.
+    /// Returns the maximum number of items that every ID keeps.
     ///
     /// ```
     /// assert_eq!(percid::Stack::<u32>::new(64).capacity(), 64);
@@ -216,7 +219,7 @@ impl<T> Stack<T> {
         (self.capacity as usize + 1) * 8
     }
 
-    /// The top of a full shard.
+    /// Returns the top of a full shard.
     fn full(&self) -> i64 {
         self.capacity as i64 + 1
     }
@@ -234,8 +237,8 @@ impl<T: Send> Stack<T> {
     ///
     /// # Errors
     ///
-    /// Gives it back if there is no room: the CPU's part is full, and the shared list as well, or
-    /// there is no memory for it.
+    /// Returns the item if there is no room: the CPU's part is full, and the shared list is full as
+    /// well, or there is no memory for it.
     #[inline(always)]
     pub fn push(&self, item: T) -> Result<(), T> {
         let word = self.handle.word();
@@ -249,7 +252,8 @@ impl<T: Send> Stack<T> {
         self.push_slowly(item).map_err(|item| unsafe { from_word(item) })
     }
 
-    /// Pops the item that this CPU pushed last, or one of the shared list. `None` if there is none.
+    /// Pops the item that this CPU pushed last, or one of the shared list. Returns `None` if there
+    /// is none.
     ///
     /// ```
     /// let free = percid::Stack::new(64);
@@ -260,15 +264,15 @@ impl<T: Send> Stack<T> {
     pub fn pop(&self) -> Option<T> {
         // SAFETY: the word of this stack's handle.
         let popped = unsafe { by_mark!(self.handle.word(), pop(), else None) };
-        // SAFETY: the word was made of an item and is handed out once.
+        // SAFETY: the word was made of an item and is converted back once.
         popped.or_else(|| self.pop_slowly()).map(|item| unsafe { from_word(item) })
     }
 
-    /// Hands all items to `visit`, those of every ID and those of the shared list, and returns how
-    /// many.
+    /// Passes all items to `visit`, those of every ID and those of the shared list, and returns
+    /// their number.
     ///
-    /// Waits for a drain by another thread. Called by `visit`, it does nothing. If `visit` panics,
-    /// the items it has not been given stay.
+    /// Waits for a drain by another thread. If `visit` calls it, it does nothing. If `visit`
+    /// panics, the items that were not passed to it stay.
     ///
     /// ```
     /// let free = percid::Stack::new(64);
@@ -289,9 +293,9 @@ impl<T: Send> Stack<T> {
         count
     }
 
-    /// Begins a drain that hands out one item after the other: for C, whose functions may end the
-    /// thread, or jump, and must not do it across percid's frames. `None` inside a drain of this
-    /// stack by this thread.
+    /// Begins a drain that returns one item after the other: for C functions, which may end the
+    /// thread or jump, and must not do so across percid's frames. Returns `None` inside a drain of
+    /// this stack by this thread.
     #[doc(hidden)]
     pub fn draining(&self) -> Option<Draining<'_, T>> {
         let visiting = self.visits.lock()?;
@@ -358,7 +362,7 @@ impl<T: Send> Stack<T> {
             else {
                 return None;
             };
-            // While the source is being chosen everything goes to the shared list.
+            // While the source is being chosen, all items go to the shared list.
             let Some(source) = source else { return self.chunks.pop() };
             for _ in 0..RESTART_LIMIT {
                 if let Some(item) = self.try_pop(block, source) {
@@ -374,7 +378,7 @@ impl<T: Send> Stack<T> {
         })
     }
 
-    /// The top of the shard that is this thread's now, as a hint; `None` if it has none.
+    /// Returns the top of this thread's current shard, as a hint; `None` if it has none.
     fn look(&self, block: Block, source: Source) -> Option<i64> {
         let id = source.ensure_id_hint()?;
         Some(block.word_of_id(id).load(Relaxed))
@@ -395,11 +399,11 @@ impl<T: Send> Stack<T> {
             let (shard, mut seized) = own_at_hint(block)?;
             return shard.pop(&mut seized);
         }
-        // SAFETY: as in `try_push`.
+        // SAFETY: the block of this stack, whose source has been prepared.
         unsafe { try_pop(handle::marked(block, source)) }
     }
 
-    /// Activates the shard that is this thread's now, unless another thread does.
+    /// Activates this thread's current shard, unless another thread does.
     fn activate(&self, block: Block, source: Source) {
         let shard = if source == Source::Atomic {
             acquire_at_hint(block)
@@ -411,14 +415,16 @@ impl<T: Send> Stack<T> {
             return;
         }
         let id = ((shard - block.0) / STRIDE - 1) as u32;
-        // SAFETY: the first word of a shard in an open slot, which is this thread's until it is
-        // given back.
+        // SAFETY: the first word of a shard in an open slot, which belongs to this thread until it
+        // is returned.
         let top: &AtomicI64 = unsafe { &*word(shard) };
-        // First a member: a drain must not miss what is pushed as soon as the shard is active.
+        // The ID becomes a member first: a drain must not miss items that are pushed as soon as the
+        // shard is active.
         seizure::owned(top, EMPTY).give_back_after(|| self.members.insert(id));
     }
 
-    /// Moves a batch from this CPU's part to the shared list. `false`: it has no room.
+    /// Moves a batch from this CPU's part to the shared list. Returns `false` if the list has no
+    /// room.
     fn flush(&self, block: Block, source: Source) -> bool {
         if self.chunks.items() >= self.shared_limit {
             return false;
@@ -444,7 +450,7 @@ impl<T: Send> Stack<T> {
         item
     }
 
-    /// Pushes a batch of a chunk's items, as far as there is room.
+    /// Pushes a batch of a chunk's items until there is no room.
     fn stow(&self, block: Block, source: Source, chunk: &mut Chunk) {
         if chunk.len() > 0 && self.look(block, source) == Some(0) {
             self.activate(block, source);
@@ -458,35 +464,35 @@ impl<T: Send> Stack<T> {
         }
     }
 
-    /// How many items move at once: half of a part, so that it is neither full nor empty
-    /// afterwards.
+    /// Returns the number of items that move at once: half of a part, so that it is neither full
+    /// nor empty afterwards.
     fn batch(&self) -> usize {
         (self.capacity.div_ceil(2) as usize).min(ITEMS)
     }
 }
 
-/// A drain, item by item. Dropped before its end, it leaves the items that it has not handed out.
+/// A drain, item by item. If it is dropped before its end, the items that it has not returned stay.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Draining<'s, T> {
     stack: &'s Stack<T>,
-    /// `None`: no item is left in the parts of IDs.
+    /// The parts of IDs; `None` if no item is left in them.
     parts: Option<Parts>,
-    /// How many items of the shared list are still due, once it has come to that.
+    /// Number of items of the shared list that are still due, once the drain has reached that list.
     shared: Option<usize>,
-    // Dropped last: the parts are given back under the lock.
+    // Dropped last: the shards are returned under the lock.
     _visiting: VisitGuard<'s>,
 }
 
-/// The parts of all IDs, and how far the drain has come.
+/// The parts of all IDs, and the progress of the drain.
 #[derive(Debug)]
 struct Parts {
     block: Block,
     source: Source,
     ids: u32,
-    /// The word of the set from which the next IDs come.
+    /// The word of the set with the next IDs.
     next_word: usize,
-    /// The ID that is bit 0 of the present visit.
+    /// The ID that is bit 0 of the current visit.
     base: u32,
     visit: Visit<'static>,
     /// The shard that is being emptied, and its ID.
@@ -494,12 +500,12 @@ struct Parts {
 }
 
 impl<T: Send> Draining<'_, T> {
-    /// The next item.
+    /// Returns the next item.
     #[doc(hidden)]
     pub fn next(&mut self) -> Option<T> {
         let item = self.next_of_parts().or_else(|| self.next_shared())?;
         announce_popped(item);
-        // SAFETY: the word was made of an item and is handed out once.
+        // SAFETY: the word was made of an item and is converted back once.
         Some(unsafe { from_word(item) })
     }
 
@@ -511,7 +517,8 @@ impl<T: Send> Draining<'_, T> {
         item
     }
 
-    /// No more than there were when it came to the shared list: others may push all the time.
+    /// Returns an item of the shared list. It returns at most as many as there were when the drain
+    /// reached the list: other threads may push all the time.
     fn next_shared(&mut self) -> Option<Item> {
         let due = self.shared.get_or_insert_with(|| self.stack.chunks.items());
         *due = due.checked_sub(1)?;
@@ -545,9 +552,8 @@ impl Parts {
         let judge = |top| match top {
             1.. => Verdict::Seize,
             0 | ACTIVATING => Verdict::Pass,
-            // Another thread is at work. With sections only a drain would be, and this is the only
-            // one: what stands here is left over from a thread of the parent, at the time of a
-            // fork.
+            // Another thread owns the shard. With sections that could only be a drain, and this is
+            // the only drain: the word was left by a thread of the parent, at the time of a fork.
             _ if sections => Verdict::Pass,
             _ => Verdict::Wait,
         };
@@ -565,8 +571,8 @@ impl Parts {
     }
 }
 
-/// Before an item is pushed: whoever pops it finds what lies behind it. The item that is to be
-/// pushed: with the bits by which it will be known.
+/// Announces a push before it happens: a thread that pops the item sees everything behind it.
+/// Returns the item to be pushed, with the bits that identify it.
 fn announce_push(item: Item) -> Item {
     if !race_detector::is_present() {
         return item;
@@ -582,35 +588,38 @@ fn announce_popped(item: Item) {
     }
 }
 
-/// The section, in one place for all slow paths and all types of items.
+/// Runs the section `push`, in one place for all slow paths and all types of items.
 ///
 /// # Safety
 ///
-/// The word of a stack's block with the mark of a source that has been prepared, and the stack's
-/// capacity.
+/// `word` is a stack's block with the mark of a source that has been prepared, and `capacity` is
+/// the stack's capacity.
 #[inline(never)]
 unsafe fn try_push(word: usize, capacity: &u64, item: Item) -> bool {
-    // SAFETY: by contract.
+    // SAFETY: the caller passes a stack's block with the mark of a prepared source, and its
+    // capacity.
     unsafe { by_mark!(word, push(capacity, item), else false) }
 }
 
-/// As [`try_push`].
+/// Runs the section `pop`, with the obligations of [`try_push`].
 #[inline(never)]
 unsafe fn try_pop(word: usize) -> Option<Item> {
-    // SAFETY: by contract.
+    // SAFETY: the caller passes a stack's block with the mark of a prepared source.
     unsafe { by_mark!(word, pop(), else None) }
 }
 
-/// As [`try_push`]. The address of the shard; 0 if it is active already.
+/// Runs the section `acquire` on an inactive shard, with the obligations of [`try_push`]. Returns
+/// the address of the shard; 0 if it is active already.
 ///
-/// A stack's shard has no word that closes it: its top, expected to be zero, stands for that.
+/// A stack's shard has no word that closes it: its top, which must be zero, is used instead.
 #[inline(never)]
 unsafe fn try_activate(word: usize) -> usize {
-    // SAFETY: by contract.
+    // SAFETY: the caller passes a stack's block with the mark of a prepared source.
     unsafe { by_mark!(word, acquire::<0>(0, ACTIVATING as usize), else 0) }
 }
 
-/// What the atomic source does: only the owner touches a shard.
+/// Seizes the shard of the thread's hint for the atomic source, in which only the owner accesses a
+/// shard.
 fn own_at_hint(block: Block) -> Option<(Shard, Seized<'static>)> {
     let id = Source::Atomic.ensure_id_hint()?;
     let word = block.word_of_id(id);
@@ -621,7 +630,7 @@ fn own_at_hint(block: Block) -> Option<(Shard, Seized<'static>)> {
 
 #[cfg(feature = "testing")]
 impl<T: Send> Stack<T> {
-    /// The items of an ID, the top first; `None` if its shard is inactive.
+    /// Returns the items of an ID, the top first; `None` if its shard is inactive.
     pub(crate) fn items_of_id(&self, id: u32) -> Option<Vec<T>>
     where
         T: Copy,
@@ -632,7 +641,7 @@ impl<T: Send> Stack<T> {
         Some((1..top).rev().map(item).collect())
     }
 
-    /// Pushes to the shard of an ID, which is the caller's alone.
+    /// Pushes to the shard of an ID, which belongs to the caller alone.
     pub(crate) fn push_to_id(&self, id: u32, item: T) -> Result<(), T> {
         let item = into_word(item);
         let pushed = self.shard_of_id(id).is_some_and(|(shard, top)| {
@@ -643,11 +652,11 @@ impl<T: Send> Stack<T> {
         if pushed { Ok(()) } else { Err(unsafe { from_word(item) }) }
     }
 
-    /// Pops from the shard of an ID, which is the caller's alone.
+    /// Pops from the shard of an ID, which belongs to the caller alone.
     pub(crate) fn pop_from_id(&self, id: u32) -> Option<T> {
         let (shard, top) = self.shard_of_id(id)?;
         let item = shard.pop(&mut seizure::exchange(shard.word(), top)?)?;
-        // SAFETY: the word was made of an item and is handed out once.
+        // SAFETY: the word was made of an item and is converted back once.
         Some(unsafe { from_word(item) })
     }
 
@@ -704,7 +713,7 @@ impl Shard {
             return None;
         }
         seized.value -= 1;
-        // SAFETY: as above.
+        // SAFETY: a slot below the top of a shard that this thread owns.
         Some(unsafe { self.slot(seized.value).read() })
     }
 
@@ -722,40 +731,40 @@ fn into_word<T>(item: T) -> Item {
     word
 }
 
-/// The item that a word was made of.
+/// Returns the item that a word was made of.
 ///
 /// # Safety
 ///
-/// It was made of a `T`, which is taken out once.
+/// The word was made of a `T`, which is converted back once.
 #[inline(always)]
 unsafe fn from_word<T>(word: Item) -> T {
-    // SAFETY: by contract.
+    // SAFETY: the caller guarantees that the word was made of a `T`.
     unsafe { word.as_ptr().cast::<T>().read() }
 }
 
 impl<T> Drop for Stack<T> {
     fn drop(&mut self) {
-        // SAFETY (of every `from_word` below): the word was made of an item, which is taken out
-        // once.
+        // SAFETY (of every `from_word` below): the word was made of an item, which is converted
+        // back once.
         if let State::Claimed(block, Some(source)) = self.handle.state() {
             let members = self.members.words_below(source.ids_seen());
             for id in members.flat_map(|(index, bits)| ids(index, bits)) {
                 let shard = Shard { address: block.of_id(id) };
                 let word = block.word_of_id(id);
-                // In a child of fork a thread of the parent may own it: then what it holds is
+                // In a child of fork a thread of the parent may own it: then its contents are
                 // unknown.
                 let mut seized = match word.load(Acquire) {
                     top @ 1.. => seizure::exchange(word, top),
                     _ => None,
                 };
                 while let Some(item) = seized.as_mut().and_then(|seized| shard.pop(seized)) {
-                    // SAFETY: see above.
+                    // SAFETY: the word was made of an item, which is converted back once.
                     drop(unsafe { from_word::<T>(item) });
                 }
             }
         }
         while let Some(item) = self.chunks.pop() {
-            // SAFETY: see above.
+            // SAFETY: the word was made of an item, which is converted back once.
             drop(unsafe { from_word::<T>(item) });
         }
         self.chunks.clear();
@@ -792,7 +801,8 @@ mod tests {
     #[test]
     fn the_last_item_comes_first() {
         with_every_source(8, |stack, source| {
-            // Other CPUs have other parts: stay where we are as far as that is ours to say.
+            // Other CPUs have other parts; the test assumes that the thread mostly stays on its
+            // CPU.
             (1..=5).for_each(|item| stack.push(item).expect("room"));
             let mut popped: Vec<u64> = std::iter::from_fn(|| stack.pop()).collect();
             stack.drain(|item| popped.push(item));
@@ -834,7 +844,8 @@ mod tests {
         });
     }
 
-    /// Also where the thread's part cannot be had: then all that it pushes goes there.
+    /// The test includes threads whose part is not available: then all their items go to the shared
+    /// list.
     #[test]
     fn the_shared_list_is_bounded() {
         with_every_source(4, |mut stack, source| {
@@ -892,7 +903,7 @@ mod tests {
         });
     }
 
-    /// Also where there are items that it could take: those of the shared list.
+    /// The shared list has items that it could take.
     #[test]
     fn a_drain_inside_a_drain_does_nothing() {
         let stack = Stack::new(4);
@@ -900,18 +911,18 @@ mod tests {
         assert_eq!(stack.drain(|_| assert_eq!(stack.drain(drop), 0)), 100);
     }
 
-    /// The tops of all shards that there are.
+    /// Returns the tops of all existing shards.
     fn tops(stack: &Stack<u64>) -> Vec<i64> {
         let State::Claimed(block, Some(source)) = stack.handle.state() else { return Vec::new() };
         (0..source.ids_seen()).map(|id| block.word_of_id(id).load(Relaxed)).collect()
     }
 
-    /// A stack for the steps of its own thread, which are watched: it is there forever.
+    /// Returns a stack for the observed steps of the test's own thread; it exists forever.
     fn watched(capacity: u32, source: Source) -> &'static Stack<u64> {
         Box::leak(Box::new(Stack::with_source(source, capacity).expect("an available source")))
     }
 
-    /// Pushes these items, all of them to parts: for a moment an ID may not be to be had.
+    /// Pushes these items, all of them to parts: occasionally no ID is available.
     fn push_to_parts(stack: &Stack<u64>, items: std::ops::Range<u64>) {
         loop {
             items.clone().for_each(|item| stack.push(item).expect("room"));
@@ -935,13 +946,13 @@ mod tests {
                 }
                 None
             });
-            // On the same CPU all the time but where a time slice ends, which is after hundreds of
-            // attempts. Were it every second one, all would fail once in 2^100.
+            // The thread stays on the same CPU except at the end of a time slice, which comes after
+            // hundreds of attempts. If it were every second attempt, all would fail once in 2^100.
             let right = (0..100).any(|_| {
                 seen.borrow_mut().clear();
                 stack.push(5).expect("room");
                 stack.drain(drop);
-                // The one item was taken out when the membership ends.
+                // When the membership ends, the only item was taken out.
                 *seen.borrow() == [(true, ACTIVATING), (false, 2 | SEIZED)]
             });
             assert!(right, "{source}: {seen:?}");
@@ -970,7 +981,7 @@ mod tests {
         }
     }
 
-    /// In a child of `fork`: what a thread of the parent owned may be in any state.
+    /// In a child of `fork`, a shard that a thread of the parent owned may be in any state.
     #[test]
     fn what_another_thread_owned_at_a_fork_is_left_alone() {
         with_every_source(8, |stack, source| {
@@ -1012,7 +1023,7 @@ mod tests {
             let State::Claimed(block, Some(_)) = stack.handle.state() else { panic!("{source}") };
             let mut chunk = stack.chunks.fresh().expect("memory");
             (0..20).for_each(|item| chunk.push(into_word(item)));
-            // Sooner or later there is no room, and the rest stays in the chunk.
+            // Finally there is no room, and the rest stays in the chunk.
             let before = stack.chunks.items();
             let stowed: usize = (0..10)
                 .map(|_| {
@@ -1036,7 +1047,7 @@ mod tests {
         while crate::id::choice::get().is_none() {}
         for push in [true, false] {
             let stack = Stack::new(4);
-            // Every step of the first use fails, as far as errno goes.
+            // Every step of the first use sets errno as if it failed.
             let _watching = steps::watch(move |_| {
                 set_errno(84);
                 None

@@ -1,4 +1,4 @@
-//! The unsynchronised cell of everything whose interleavings are checked exhaustively; see
+//! The unsynchronised cell of all code whose interleavings are checked exhaustively; see
 //! [`super::atomic`].
 
 /// A cell whose accesses `verify/loom` replaces by checked ones of the same names.
@@ -10,12 +10,12 @@ impl<T> UnsafeCell<T> {
         UnsafeCell(std::cell::UnsafeCell::new(value))
     }
 
-    /// Hands the place to `body`, for reading.
+    /// Passes the pointer to `body`, for reading.
     pub(crate) fn with<R>(&self, body: impl FnOnce(*const T) -> R) -> R {
         body(self.0.get())
     }
 
-    /// Hands the place to `body`, for writing.
+    /// Passes the pointer to `body`, for writing.
     pub(crate) fn with_mut<R>(&self, body: impl FnOnce(*mut T) -> R) -> R {
         body(self.0.get())
     }

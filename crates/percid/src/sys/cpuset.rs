@@ -20,7 +20,7 @@ pub struct CpuSet {
 }
 
 impl CpuSet {
-    /// The empty set.
+    /// Creates an empty set.
     ///
     /// ```
     /// use percid::machine::CpuSet;
@@ -31,7 +31,7 @@ impl CpuSet {
         CpuSet { words: [0; WORDS] }
     }
 
-    /// How many CPUs the set holds.
+    /// Returns the number of CPUs in the set.
     ///
     /// ```
     /// use percid::machine::CpuSet;
@@ -42,7 +42,7 @@ impl CpuSet {
         self.words.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    /// Whether the set holds none.
+    /// Returns `true` if the set is empty.
     ///
     /// ```
     /// use percid::machine::CpuSet;
@@ -53,7 +53,7 @@ impl CpuSet {
         self.words.iter().all(|&word| word == 0)
     }
 
-    /// Whether the set holds `cpu`; false for numbers beyond its range.
+    /// Returns `true` if the set contains `cpu`; `false` for numbers beyond its range.
     ///
     /// ```
     /// use percid::machine::CpuSet;
@@ -65,7 +65,7 @@ impl CpuSet {
         self.words.get(cpu as usize / 64).is_some_and(|word| word >> (cpu % 64) & 1 == 1)
     }
 
-    /// The members in ascending order.
+    /// Returns the members in ascending order.
     ///
     /// ```
     /// use percid::machine::CpuSet;
@@ -76,7 +76,7 @@ impl CpuSet {
         (0..MAX_CPUS as u32).filter(|&cpu| self.contains(cpu))
     }
 
-    /// The largest member.
+    /// Returns the largest member.
     ///
     /// ```
     /// use percid::machine::CpuSet;
@@ -88,7 +88,7 @@ impl CpuSet {
         Some(word as u32 * 64 + 63 - self.words[word].leading_zeros())
     }
 
-    /// Adds `cpu`; numbers beyond the range are ignored, no kernel has them.
+    /// Adds `cpu`. Numbers beyond the range are ignored; no kernel has them.
     ///
     /// ```
     /// use percid::machine::CpuSet;
@@ -118,10 +118,10 @@ impl CpuSet {
     }
 }
 
-/// For what the kernel reads and writes.
+/// The accesses for the words that the kernel reads and writes.
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 impl CpuSet {
-    /// The set as the words the kernel uses: bit `b` of word `w` is CPU `64 w + b`.
+    /// Returns the set as the words that the kernel uses: bit `b` of word `w` is CPU `64 w + b`.
     pub(crate) fn words_mut(&mut self) -> &mut [u64; WORDS] {
         &mut self.words
     }

@@ -3,8 +3,8 @@
 use std::fmt;
 
 unsafe extern "C" {
-    /// The address of the calling thread's `errno`. Every C library has such a function, each by a
-    /// name of its own.
+    /// Returns the address of the calling thread's `errno`. Every C library has such a function,
+    /// each under a different name.
     #[cfg_attr(
         any(target_os = "android", target_os = "netbsd", target_os = "openbsd"),
         link_name = "__errno"
@@ -17,34 +17,35 @@ unsafe extern "C" {
     safe fn __errno_location() -> *mut libc::c_int;
 }
 
-/// The `errno` of the call that failed last on this thread.
+/// Returns the `errno` of the call that failed last on this thread.
 #[cfg(any(test, all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere))))]
 pub(crate) fn errno() -> i32 {
     // SAFETY: the C library returns a valid pointer to the calling thread's own errno.
     unsafe { *__errno_location() }
 }
 
-/// Makes it another.
+/// Sets `errno`.
 #[cfg(test)]
 pub(crate) fn set_errno(value: i32) {
-    // SAFETY: as in `errno`.
+    // SAFETY: the C library returns a valid pointer to the calling thread's own errno.
     unsafe { *__errno_location() = value };
 }
 
-/// Runs `body` and puts `errno` back as it was, so that a percid operation in a signal handler
-/// never changes what the interrupted code is about to read.
+/// Runs `body` and restores `errno`, so that a percid operation in a signal handler never changes
+/// the value that the interrupted code reads next.
 pub(crate) fn preserving_errno<T>(body: impl FnOnce() -> T) -> T {
     let place = __errno_location();
     // SAFETY: the pointer is valid for this thread's whole life and no other thread writes through
     // it.
     let before = unsafe { *place };
     let result = body();
-    // SAFETY: as above.
+    // SAFETY: the pointer is valid for this thread's whole life, and no other thread writes through
+    // it.
     unsafe { *place = before };
     result
 }
 
-/// An `errno` by the name that manual pages use.
+/// An `errno`, displayed as its name in manual pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ErrnoName(pub(crate) i32);
 

@@ -1,12 +1,13 @@
-//! All that talks to the kernel and to the C library.
+//! The system layer: all accesses to the kernel and to the C library.
 //!
-//! What is asked of 64-bit Linux is in `linux/`. Other systems have `elsewhere/`: a file for each, what
-//! they have in common, and answers where there is nothing to ask. `--cfg percid_elsewhere` uses that on
-//! Linux, for tests, and with `--cfg percid_plain` what serves a system that has no file of its own.
+//! `linux/` contains the layer for 64-bit Linux. `elsewhere/` contains the one for other systems: a
+//! file for each, their common parts, and stubs. `--cfg percid_elsewhere` uses that on Linux, for
+//! tests. With `--cfg percid_plain` as well, it uses the file for systems that have no file of
+//! their own.
 //!
-//! On Linux everything below this module is async-signal-safe unless a function says otherwise: plain
-//! system calls into buffers on the stack, no allocation, no lock. The slow paths of the ID sources may
-//! run inside a signal handler, and they call nothing else.
+//! On Linux everything below this module is async-signal-safe unless a function's documentation
+//! excludes it: plain system calls into buffers on the stack, no allocation, no lock. The slow
+//! paths of the ID sources may run inside a signal handler, and they call nothing else.
 
 pub(crate) mod atomic;
 pub(crate) mod cell;

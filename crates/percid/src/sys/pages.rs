@@ -1,15 +1,16 @@
 //! The pages of the machine.
 
-/// The size of a page in bytes. Async-signal-safe.
+/// Returns the size of a page in bytes. Async-signal-safe.
 pub(crate) fn size() -> usize {
-    // SAFETY: takes a number.
+    // SAFETY: the call takes a number.
     let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    // Else nothing is a whole number of them.
+    // Without a page size, no range consists of whole pages.
     usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
-/// Whether a range consists of whole pages of this size. Kernels take the rest of a page at its end
-/// along, and that is another's: blocks are aligned to 4 KiB, and pages have up to 64 KiB.
+/// Returns `true` if a range consists of whole pages of this size. Kernels include the rest of a
+/// page at the end of a range, which may belong to another owner: blocks are aligned to 4 KiB, and
+/// pages have up to 64 KiB.
 pub(crate) fn are_whole(start: usize, bytes: usize, page: usize) -> bool {
     start.is_multiple_of(page) && bytes.is_multiple_of(page)
 }

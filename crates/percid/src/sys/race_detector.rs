@@ -1,21 +1,21 @@
 //! Race detectors that the process runs under: ThreadSanitizer, and valgrind's helgrind and drd.
 //!
-//! They know locks and atomic instructions, and see neither the critical sections nor, if this
-//! library is not compiled for them, its atomics. So what a structure hands from one thread to
-//! another would look like a race. Where one of them watches, structures that hand something over
-//! have no fast paths ([`handle`](crate::handle) leaves out the mark of the source), and their slow
-//! paths announce: [`release`] before something can be taken, [`acquire`] after it was taken, both
-//! with the same key. Without a detector an announcement is a load and a test, in slow paths only.
+//! They support locks and atomic instructions. They do not detect the critical sections nor, if
+//! this library is not compiled for them, its atomics. So passing an object from one thread to
+//! another through a structure would look like a race. If a detector is present, such structures
+//! have no fast paths ([`handle`](crate::handle) omits the mark of the source). Their slow paths
+//! announce: [`release`] before something can be taken, [`acquire`] after it was taken, both with
+//! the same key. Without a detector an announcement is a load and a test, in slow paths only.
 //!
 //! # Facts of the detectors' interfaces
 //!
 //! * ThreadSanitizer (compiler-rt's `sanitizer/tsan_interface.h`): `__tsan_acquire(void *)` and
-//!   `__tsan_release(void *)`. The runtime has them, in whatever way it is linked; a weak reference
-//!   is null without it.
+//!   `__tsan_release(void *)`. The runtime defines them, in whatever way it is linked; a weak
+//!   reference is null without it.
 //! * valgrind (the manual's chapter on client requests, `valgrind.h`): a sequence of instructions
-//!   that does nothing; valgrind looks there for the address of a request and five arguments.
-//!   0x1001 asks whether there is a valgrind. `helgrind.h` and `drd.h` give the same numbers to
-//!   "happens before" and "happens after".
+//!   without effect, which valgrind recognises. It reads the address of a request and five
+//!   arguments there. 0x1001 tests whether valgrind is present. `helgrind.h` and `drd.h` give the
+//!   same numbers to "happens before" and "happens after".
 
 use std::sync::atomic::{
     AtomicU32,
@@ -23,17 +23,17 @@ use std::sync::atomic::{
     fence,
 };
 
-/// Who watches.
+/// The detector that is present.
 static WATCHER: AtomicU32 = AtomicU32::new(UNKNOWN);
 const UNKNOWN: u32 = 0;
 const NOBODY: u32 = 1;
 const THREAD_SANITIZER: u32 = 2;
 const VALGRIND: u32 = 3;
 
-/// Addresses that stand for words.
+/// Addresses that serve as keys of words.
 static KEYS: [AtomicU32; 1024] = [const { AtomicU32::new(0) }; 1024];
 
-/// Whether one watches this process.
+/// Returns `true` if a detector is present.
 #[inline]
 pub(crate) fn is_present() -> bool {
     match WATCHER.load(Relaxed) {
@@ -42,14 +42,14 @@ pub(crate) fn is_present() -> bool {
     }
 }
 
-/// Whether it is ThreadSanitizer.
+/// Returns `true` if the detector is ThreadSanitizer.
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 pub(crate) fn is_thread_sanitizer() -> bool {
     is_present() && WATCHER.load(Relaxed) == THREAD_SANITIZER
 }
 
-/// Announces that what this thread did so far comes before what others do after an [`acquire`] with
-/// this key, an address.
+/// Announces that everything this thread did so far precedes what other threads do after an
+/// [`acquire`] with this key, an address.
 #[inline]
 pub(crate) fn release(key: usize) {
     if is_present() {
@@ -57,7 +57,7 @@ pub(crate) fn release(key: usize) {
     }
 }
 
-/// See [`release`].
+/// Announces the counterpart of [`release`].
 #[inline]
 pub(crate) fn acquire(key: usize) {
     if is_present() {
@@ -65,19 +65,20 @@ pub(crate) fn acquire(key: usize) {
     }
 }
 
-/// A key for whoever hands over a word, an address or not. One of 4096: two words of one key make a
-/// detector believe in an order that is not there.
+/// Returns a key for passing a word, an address or not, to another thread. It is one of 4096: two
+/// words with the same key make a detector assume an order that does not exist.
 pub(crate) fn key_of(word: u64) -> usize {
-    // Fibonacci hashing: the upper bits depend on all.
+    // Fibonacci hashing: the upper bits depend on all bits.
     let hash = word.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 52;
     (&raw const KEYS).addr() + hash as usize
 }
 
-/// The bits of a word whose bytes need not all be initialised, and the word with these very bits.
+/// Returns the bits of a word whose bytes need not all be initialised, and makes the word have
+/// exactly these bits.
 pub(crate) fn frozen(mut word: std::mem::MaybeUninit<u64>) -> u64 {
     calls::touch(&mut word);
-    // SAFETY: the compiler takes it that the assembly has written all of it; a detector, which this
-    // is for, runs no other kind of code.
+    // SAFETY: the compiler must assume that the assembly has initialised the whole word. Under a
+    // detector, the only case in which this is called, no other kind of code runs.
     unsafe { word.assume_init() }
 }
 
@@ -98,7 +99,7 @@ fn look() -> bool {
 #[cold]
 #[inline(never)]
 fn announce(key: usize, tsan: fn() -> Option<calls::Announce>, request: usize) {
-    // The detector's notion of order must not be stronger than the processor's, nor the compiler's.
+    // The detector must not assume a stronger order than the processor and the compiler provide.
     fence(SeqCst);
     if WATCHER.load(Relaxed) == VALGRIND {
         calls::valgrind(request, key);
@@ -148,11 +149,11 @@ mod calls {
         valgrind(RUNNING_ON_VALGRIND, 0) != 0
     }
 
-    /// Asks valgrind; 0 if there is none.
+    /// Sends a request to valgrind; returns 0 if it is not present.
     pub(super) fn valgrind(request: usize, argument: usize) -> usize {
         let request = [request, argument, 0, 0, 0, 0];
         let mut answer = 0_usize;
-        // SAFETY: the register is rolled by 128 bits altogether, and the exchange is of a register
+        // SAFETY: the register is rotated by 128 bits in total, and the exchange is of a register
         // with itself.
         #[cfg(target_arch = "x86_64")]
         unsafe {
@@ -167,7 +168,8 @@ mod calls {
                 options(nostack),
             );
         }
-        // SAFETY: as above.
+        // SAFETY: the register is rotated by 128 bits in total, and a register is combined with
+        // itself.
         #[cfg(target_arch = "aarch64")]
         unsafe {
             asm!(
@@ -201,14 +203,14 @@ mod calls {
         answer
     }
 
-    /// Nothing, but the compiler does not know.
+    /// Has no effect, but hides that from the compiler.
     pub(super) fn touch(word: &mut MaybeUninit<u64>) {
         // SAFETY: no instruction.
         unsafe { asm!("/* {0} */", in(reg) word, options(nostack, preserves_flags)) };
     }
 }
 
-/// Where no assembly is known nobody watches.
+/// Stubs: no detector is found on systems for which the assembly is not known.
 #[cfg(not(all(
     target_os = "linux",
     target_pointer_width = "64",
@@ -254,7 +256,7 @@ mod tests {
 
     use super::*;
 
-    /// The suite does not run under one, unless it is compiled for ThreadSanitizer.
+    /// The test suite does not run under a detector, unless it is compiled for ThreadSanitizer.
     #[test]
     fn nobody_watches_whom_nobody_watches() {
         let runtime = calls::tsan_acquire().is_some();
@@ -276,7 +278,7 @@ mod tests {
 
     #[test]
     fn a_frozen_word_has_the_bits_that_it_had() {
-        // Asked for where there may be a detector only.
+        // Only called if there may be a detector.
         if calls::EXIST {
             assert_eq!(frozen(MaybeUninit::new(0x1234_5678_9abc_def0)), 0x1234_5678_9abc_def0);
         }

@@ -1,11 +1,11 @@
-//! What there is to say of a thread's registration for restartable sequences.
+//! The description of a thread's registration for restartable sequences.
 
 use std::fmt;
 
 use super::errno::ErrnoName;
 use super::rseq;
 
-/// Who registers the threads of this process.
+/// The way in which the threads of this process are registered.
 ///
 /// ```
 /// use percid::machine::{self, Registration};
@@ -19,16 +19,16 @@ use super::rseq;
 pub enum Registration {
     /// The C library registers every thread when it starts.
     Libc,
-    /// percid registers each thread when it first needs to, since the C library does not.
+    /// percid registers each thread at its first need, since the C library does not.
     Own,
     /// Some library of the program defines the thread-local area `__rseq_abi`, and percid shares
-    /// it: the library that needs it first in a thread registers it. Only
-    /// [`Source::Table`](crate::Source::Table) works there.
+    /// it: the first library in a thread that needs it registers it. Only
+    /// [`Source::Table`](crate::Source::Table) works in this case.
     Shared,
-    /// Another library has registered an area of its own that cannot be found, and a thread has
+    /// Another library has registered an area of its own that percid cannot find, and a thread has
     /// only one.
     Taken,
-    /// The kernel refuses: its answer to percid's attempt, an `errno`.
+    /// The kernel refuses: its result of percid's attempt, an `errno`.
     Refused(i32),
     /// percid has no critical sections for this architecture.
     Unsupported,
@@ -58,7 +58,7 @@ impl fmt::Display for Registration {
     }
 }
 
-/// How the kernel keeps a registered area up to date.
+/// The way in which the kernel updates a registered area.
 ///
 /// ```
 /// if let Some(mode) = percid::machine::read().rseq.mode {
@@ -71,9 +71,9 @@ pub enum Mode {
     /// The only mode of a kernel that announces at most 32 bytes.
     Single,
     /// 32 bytes are registered at a kernel that announces more: it rewrites all IDs at every
-    /// switch, for libraries that rely on it.
+    /// switch, for libraries that rely on that.
     Compatible,
     /// More than 32 bytes are registered: IDs are written when they change, and a process that
-    /// writes to a field of the kernel's is killed.
+    /// writes to a field of the kernel is killed.
     Fast,
 }

@@ -1,9 +1,9 @@
-//! The area of restartable sequences, as the kernel knows it.
+//! The layout of the rseq area, as defined by the kernel.
 
-/// The kernel's area. Only its first 28 bytes are used; the rest is what later kernels may fill.
+/// The rseq area. Only its first 28 bytes are used; later kernels may fill the rest.
 ///
-/// The kernel asks for an alignment of at least the size, so one of 64 bytes goes with a size of
-/// 64. Both are as large as they can be: the loader gives no larger alignment to libraries that are
+/// The kernel requires an alignment of at least the size, so 64 bytes of alignment belong to a size
+/// of 64. Both are the maximum: the loader provides no larger alignment for libraries that are
 /// loaded late.
 #[repr(C, align(64))]
 #[derive(Debug)]

@@ -1,12 +1,12 @@
-//! The steps of slow paths that tests look at: what has been done when the kernel is asked, and
-//! what is done when it refuses.
+//! The steps of slow paths that tests observe: the state at each call to the kernel, and the
+//! reaction to a refusal.
 //!
-//! A test sees the steps of its own thread only, so tests do not disturb each other; and those of a
-//! companion that the thread has started, which shares its thread-local storage.
+//! A test observes only the steps of its own thread, so tests do not disturb each other; and those
+//! of a companion that the thread has started, which shares its thread-local storage.
 
 use std::cell::RefCell;
 
-/// What a slow path is about to do.
+/// The next action of a slow path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(
     any(miri, not(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))),
@@ -23,11 +23,11 @@ pub(crate) enum Step {
     Wait,
     /// Block the signals of this thread.
     BlockSignals,
-    /// Ask whether a companion has ended. Any answer in the kernel's place says that it has not.
+    /// Check whether a companion has ended. Any answer in the kernel's place means that it has not.
     LookAtCompanion,
-    /// Claim a block of so many bytes.
+    /// Claim a block of this many bytes.
     Claim(usize),
-    /// Map so many bytes.
+    /// Map this many bytes.
     Map(usize),
     /// Open a part of a reservation.
     Open,
@@ -35,14 +35,14 @@ pub(crate) enum Step {
     OpenId(u32),
     /// Make this ID a member of a set.
     Insert(u32),
-    /// Make it one no longer.
+    /// Remove it from the members.
     Remove(u32),
 }
 
 /// An error for tests that need any.
 pub(crate) const REFUSED: i32 = 12;
 
-/// What is asked of `membarrier`.
+/// The command of a `membarrier` call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(
     not(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere))),
@@ -55,7 +55,7 @@ pub(crate) enum Fence {
     OfAll,
 }
 
-/// A step's answer in the place of the kernel's; `None` if the kernel is to be asked.
+/// The result of a step in place of the kernel's; `None` if the kernel must be called.
 pub(crate) type Answer = Option<Result<(), i32>>;
 
 type Watcher = Box<dyn FnMut(Step) -> Answer>;
@@ -80,9 +80,9 @@ impl Drop for Watching {
     }
 }
 
-/// What the test of this thread answers to `step`, if there is one.
+/// Returns the answer of this thread's test to `step`, if there is one.
 pub(crate) fn at(step: Step) -> Answer {
-    // Taken out meanwhile: a watcher may itself come to steps.
+    // Removed during the call: a watcher may itself execute steps.
     let mut watcher = WATCHER.with(|place| place.borrow_mut().take())?;
     let answer = watcher(step);
     if let Some(Err(errno)) = answer {

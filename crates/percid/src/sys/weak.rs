@@ -6,7 +6,7 @@
 macro_rules! weak {
     ($name:literal) => {{
         let address: usize;
-        // SAFETY: it reads the entry that the linker makes for the name.
+        // SAFETY: it reads the entry that the linker creates for the name.
         unsafe {
             std::arch::asm!(
                 concat!(".weak ", $name),
@@ -19,12 +19,12 @@ macro_rules! weak {
     }};
 }
 
-/// See the macro for x86-64.
+/// Returns the address of a function, like the macro for x86-64.
 #[cfg(target_arch = "aarch64")]
 macro_rules! weak {
     ($name:literal) => {{
         let address: usize;
-        // SAFETY: it reads the entry that the linker makes for the name.
+        // SAFETY: it reads the entry that the linker creates for the name.
         unsafe {
             std::arch::asm!(
                 concat!(".weak ", $name),
@@ -38,12 +38,12 @@ macro_rules! weak {
     }};
 }
 
-/// See the macro for x86-64.
+/// Returns the address of a function, like the macro for x86-64.
 #[cfg(target_arch = "riscv64")]
 macro_rules! weak {
     ($name:literal) => {{
         let address: usize;
-        // SAFETY: it reads the entry that the linker makes for the name.
+        // SAFETY: it reads the entry that the linker creates for the name.
         unsafe {
             std::arch::asm!(
                 concat!(".weak ", $name),
@@ -56,7 +56,7 @@ macro_rules! weak {
     }};
 }
 
-/// No assembly is known for this architecture, so no such function is found.
+/// Returns 0: no assembly is known for this architecture, so no such function is found.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")))]
 macro_rules! weak {
     ($name:literal) => {

@@ -9,10 +9,12 @@ use crate::sys::thread;
 
 /// # Safety
 ///
-/// As its twin for x86-64.
+/// The calling thread's rseq area is registered and lies at [`FAST_PATH`]'s offset.
 pub(super) unsafe fn enter(shared: &Rendezvous, round: u32, length_mask: u64, tries: u64) -> u64 {
     let outcome;
-    // SAFETY: as its twin for x86-64.
+    // SAFETY: the section writes only to `shared` and to `rseq_cs`. `rseq_cs` is cleared on every
+    // exit, so the kernel never reads the descriptor after `shared` is gone. The abort pad follows
+    // its signature.
     unsafe {
         asm!(
             "adr {work}, 2f",

@@ -1,8 +1,8 @@
-//! A critical section that does nothing but wait for a flag, to see whether the kernel aborts it.
+//! A critical section that only waits for a flag, to test whether the kernel aborts it.
 //!
-//! It says on which CPU it is, from inside, and then looks at the flag until that shows its round's
+//! It publishes its CPU from inside, and then polls the flag until that contains its round's
 //! number. Its descriptor lies in the caller's memory and not in the program's section of
-//! descriptors: it belongs to no operation, and a test can spoil it.
+//! descriptors: it belongs to no operation, and a test can make it invalid.
 
 #[cfg(all(target_arch = "aarch64", not(percid_portable)))]
 #[path = "aarch64.rs"]
@@ -24,27 +24,27 @@ without_sections! {
 use rendezvous::{ABORTED, SAW_FLAG};
 pub(crate) use rendezvous::{NOWHERE, Rendezvous};
 
-/// How a wait ended.
+/// The end of a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
     /// The kernel aborted the section.
     Aborted,
     /// The flag was set, and the section saw it.
     SawFlag,
-    /// Neither happened for as many looks.
+    /// Neither happened during `tries` polls.
     TimedOut,
 }
 
-/// Waits inside a section for the flag of `round`, for at most `tries` looks, about a nanosecond
-/// each. With a `spoilt` descriptor the kernel takes it for no section at all.
+/// Waits inside a section for the flag of `round`, for at most `tries` polls, about a nanosecond
+/// each. With a `spoilt` descriptor the kernel does not recognise the section.
 ///
 /// # Safety
 ///
-/// The calling thread's rseq area is registered and lies where [`FAST_PATH`](super::FAST_PATH)
-/// says.
+/// The calling thread's rseq area is registered and lies at [`FAST_PATH`](super::FAST_PATH)'s
+/// offset.
 pub(crate) unsafe fn enter(shared: &Rendezvous, round: u32, tries: u64, spoilt: bool) -> Ending {
     let length_mask = if spoilt { 0 } else { u64::MAX };
-    // SAFETY: by contract.
+    // SAFETY: the caller guarantees that the area is registered and lies at that offset.
     match unsafe { arch::enter(shared, round, length_mask, tries) } {
         ABORTED => Ending::Aborted,
         SAW_FLAG => Ending::SawFlag,
@@ -62,7 +62,7 @@ mod tests {
     use crate::sys::rseq::SIGNATURE;
     use crate::sys::thread;
 
-    /// The word of the calling thread's area that leads to the descriptor of its section.
+    /// Returns the word of the calling thread's area that points to the descriptor of its section.
     fn descriptor_in_use() -> u64 {
         // SAFETY: the area is this thread's.
         unsafe { thread::at(FAST_PATH.area()).add(8).cast::<u64>().read_volatile() }
@@ -80,7 +80,7 @@ mod tests {
         }
         let shared = fresh();
         let wait = |round, tries| {
-            // SAFETY: the source is prepared. An abort is no answer: it is tried again.
+            // SAFETY: the source is prepared. An abort is not a result: the section is retried.
             let again = || unsafe { enter(&shared, round, tries, false) };
             let ending = std::iter::repeat_with(again).find(|&ending| ending != Ending::Aborted);
             assert_eq!(descriptor_in_use(), 0, "the descriptor is not in use afterwards");
@@ -109,7 +109,7 @@ mod tests {
         let signature: *const u32 = std::ptr::with_exposed_provenance(shared.abort as usize - 4);
         // SAFETY: the four bytes in front of the pad, which are in this program's code.
         assert_eq!(unsafe { signature.read_unaligned() }, SIGNATURE);
-        // SAFETY: as above.
+        // SAFETY: the source is prepared.
         unsafe { enter(&shared, 1, 1, true) };
         assert_eq!(shared.length, 0, "spoilt");
     }

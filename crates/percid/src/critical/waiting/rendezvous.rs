@@ -1,11 +1,11 @@
-//! What a section that waits and those who watch it share.
+//! The memory that a waiting section shares with its observers.
 
 use crate::sys::atomic::{
     AtomicU32, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };
 
-/// What the section and those who watch it share. All zero at first.
+/// The memory that a waiting section shares with its observers. All zero at first.
 #[repr(C, align(32))]
 #[derive(Debug)]
 pub(crate) struct Rendezvous {
@@ -18,34 +18,34 @@ pub(crate) struct Rendezvous {
     pub(super) inside: AtomicU64,
     /// The last round whose flag was set.
     pub(super) flag: AtomicU32,
-    /// The last round in which what the flag stands for was not done.
+    /// The last round in which the action that the flag reports was not done.
     pub(super) failed: AtomicU32,
 }
 
-/// No CPU has this number.
+/// A number that no CPU has.
 pub(crate) const NOWHERE: u32 = u32::MAX;
 
-/// What a section returns that was aborted.
+/// Return value of an aborted section.
 pub(super) const ABORTED: u64 = 1;
-/// What a section returns that saw its flag.
+/// Return value of a section that saw its flag.
 pub(super) const SAW_FLAG: u64 = 2;
 
 impl Rendezvous {
-    /// The CPU on which the section of `round` is or was; `None` before it has begun, [`NOWHERE`]
-    /// if it was given up.
+    /// Returns the CPU on which the section of `round` is or was; `None` before it has begun,
+    /// [`NOWHERE`] if it was given up.
     pub(crate) fn cpu(&self, round: u32) -> Option<u32> {
-        // Relaxed: the word says all, and whoever acts on it asks the kernel to.
+        // Relaxed: the word does not refer to other memory, and its reader acts through the kernel.
         let inside = self.inside.load(Relaxed);
         (inside as u32 == round).then(|| ((inside >> 32) as u32).wrapping_sub(1))
     }
 
-    /// Says that the section of `round` was over before it could say where it was: its CPU is none
-    /// that exists.
+    /// Records that the section of `round` was over before it could publish its CPU: the CPU
+    /// becomes [`NOWHERE`].
     pub(crate) fn give_up(&self, round: u32) {
         self.inside.store(u64::from(round), Relaxed);
     }
 
-    /// Sets the flag of `round`; `done` says whether what it stands for was done before.
+    /// Sets the flag of `round`; `done` is `true` if the action was done before.
     pub(crate) fn set_flag(&self, round: u32, done: bool) {
         if !done {
             self.failed.store(round, Relaxed);
@@ -54,7 +54,8 @@ impl Rendezvous {
         self.flag.store(round, Release);
     }
 
-    /// Whether what the flag of `round` stands for was done; `None` before it is set.
+    /// Returns `true` if the action before the flag of `round` was done; `None` before the flag is
+    /// set.
     pub(crate) fn was_done(&self, round: u32) -> Option<bool> {
         let set = self.flag.load(Acquire) == round;
         set.then(|| self.failed.load(Relaxed) != round)

@@ -9,11 +9,13 @@ use crate::sys::thread;
 
 /// # Safety
 ///
-/// As its twin for x86-64.
+/// The calling thread's rseq area is registered and lies at [`FAST_PATH`]'s offset.
 pub(super) unsafe fn enter(shared: &Rendezvous, round: u32, length_mask: u64, tries: u64) -> u64 {
     let outcome;
-    // SAFETY: as its twin for x86-64. The pad lies among those of the sections, so that the linker
-    // moves no signature to where its four bytes are not aligned.
+    // SAFETY: the section writes only to `shared` and to `rseq_cs`. `rseq_cs` is cleared on every
+    // exit, so the kernel never reads the descriptor after `shared` is gone. The abort pad follows
+    // its signature. It lies among the pads of the other sections, so that the linker keeps the
+    // four bytes of the signature aligned.
     unsafe {
         asm!(
             "lla {work}, 2f",

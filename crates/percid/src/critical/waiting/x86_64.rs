@@ -8,12 +8,12 @@ use crate::critical::fast_path::FAST_PATH;
 
 /// # Safety
 ///
-/// The calling thread's rseq area is registered and lies where [`FAST_PATH`] says.
+/// The calling thread's rseq area is registered and lies at [`FAST_PATH`]'s offset.
 pub(super) unsafe fn enter(shared: &Rendezvous, round: u32, length_mask: u64, tries: u64) -> u64 {
     let outcome;
-    // SAFETY: the section writes to `shared` and to `rseq_cs` alone. `rseq_cs` is cleared on every
-    // way out, so the kernel never looks for the descriptor after `shared` is gone. The abort pad
-    // follows its signature.
+    // SAFETY: the section writes only to `shared` and to `rseq_cs`. `rseq_cs` is cleared on every
+    // exit, so the kernel never reads the descriptor after `shared` is gone. The abort pad follows
+    // its signature.
     unsafe {
         asm!(
             "lea {work}, [rip + 2f]",

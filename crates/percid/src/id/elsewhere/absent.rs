@@ -1,5 +1,5 @@
-//! IDs where percid has none: in the place of percid's table and of the kernel's IDs. Neither can be
-//! prepared, so no object uses them and no thread has one.
+//! Stubs of percid's table and of the kernel's IDs for unsupported platforms. Neither can be
+//! prepared, so no object uses them and no thread has an ID.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use crate::id::activity::Activity;
 use crate::id::unavailable::Unavailable;
 use crate::sys::registration::Registration;
 
-/// Who registers threads for restartable sequences: nobody.
+/// Returns that threads are not registered for restartable sequences.
 pub(crate) fn find() -> Registration {
     Registration::Unsupported
 }
@@ -44,7 +44,7 @@ pub(crate) fn memory() -> impl Iterator<Item = Range<usize>> {
     std::iter::empty()
 }
 
-/// What the proofs do to the table: nothing.
+/// The hooks of the proofs; they have no effect.
 #[cfg(feature = "testing")]
 pub(crate) mod hooks {
     pub(crate) fn steal(_cpu: u32) -> Option<u32> {

@@ -1,11 +1,11 @@
-//! The fence of the protocols that take something away from CPUs, where there is none: only
-//! critical sections need it, and the protocols have another way without them.
+//! A stub of the fence for platforms without one. Only critical sections need it; the protocols
+//! that claim something from CPUs work differently without critical sections.
 
 use crate::id::unavailable::Unavailable;
 #[cfg(test)]
 use crate::sys::steps::{self, Fence, Step};
 
-/// Skips all fences, of which there are none.
+/// Skips all fences; there are none.
 #[cfg(feature = "testing")]
 pub(crate) static SKIP: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
 
@@ -17,7 +17,7 @@ pub(crate) fn is_available() -> bool {
     false
 }
 
-/// The other side of a fence that there is not.
+/// The counterpart of the fence, which does not exist here.
 #[inline(always)]
 pub(crate) fn light() {}
 

@@ -1,4 +1,4 @@
-//! Where the system is not 64-bit Linux: no IDs, no fence, nothing to probe.
+//! Stubs for systems that are not 64-bit Linux: no IDs, no fence, no probe.
 
 pub(crate) mod absent;
 pub(crate) mod fence;
@@ -30,7 +30,7 @@ mod tests {
 
     #[test]
     fn what_a_process_gets_is_the_atomic_source() {
-        // Another thread may be about to choose.
+        // Another thread may be choosing at this moment.
         let choice = loop {
             match choice::get() {
                 Some(choice) => break choice,
@@ -55,7 +55,7 @@ mod tests {
         assert_eq!(probed, Err(Unavailable::OtherSystem));
     }
 
-    /// The largest of their kind.
+    /// Tests the largest objects of their kind.
     #[test]
     fn objects_that_fill_a_copy_have_memory() {
         let ring = Ring::new(Ring::MAX_BYTES, Overflow::DropNewest);

@@ -1,4 +1,4 @@
-//! The probe of the kernel, where there are no critical sections that it could abort.
+//! A stub of the kernel probe, for platforms without critical sections.
 
 use std::time::Duration;
 

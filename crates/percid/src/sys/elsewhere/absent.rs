@@ -1,20 +1,20 @@
-//! What Linux tells of a machine and does for a process, where there is another system: nothing.
+//! Stubs of the functions that only Linux supports.
 //!
-//! In the place of `file`, `membarrier`, `process`, `rseq` and `topology`.
+//! They replace `file`, `membarrier`, `process`, `rseq` and `topology`.
 
 use std::ffi::CStr;
 
 use crate::sys::registration::{Mode, Registration};
 
-/// Whether the C library knows of rseq: percid never looks.
+/// Returns `false`: percid does not check here whether the C library supports rseq.
 pub(crate) fn is_in_libc() -> bool {
     false
 }
 
-/// No rseq area is ever registered.
+/// The size of percid's own rseq area: none is ever registered.
 pub(crate) const MAX_OWN_SIZE: u32 = 0;
 
-/// Who registers threads for restartable sequences: nobody.
+/// Returns that threads are not registered for restartable sequences.
 pub(crate) fn registration() -> Registration {
     Registration::Unsupported
 }
@@ -45,7 +45,7 @@ impl Mode {
     }
 }
 
-/// Without an area.
+/// Returns `false`: there is no area.
 #[cfg(feature = "testing")]
 pub(crate) fn unregister_by_hand() -> bool {
     false
@@ -56,7 +56,7 @@ pub(crate) fn area() -> Option<(*mut u8, usize)> {
     None
 }
 
-/// The commands of `membarrier`, which only Linux has.
+/// Returns the commands of `membarrier`, which only Linux has.
 pub(crate) fn commands() -> Result<u32, i32> {
     Ok(0)
 }
@@ -65,7 +65,7 @@ pub(crate) fn has_rseq_flavour(_commands: u32) -> bool {
     false
 }
 
-/// What a fence that there is not answers.
+/// The error of a fence that does not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NoFence;
 
@@ -77,12 +77,12 @@ pub(crate) fn fence_cpu(_: u32) -> Result<(), NoFence> {
     Err(NoFence)
 }
 
-/// No system but Linux describes itself in files of text.
+/// Returns `None`: only Linux describes itself in text files.
 pub(crate) fn find_line(_: &CStr, _: impl Fn(&str) -> bool) -> Option<String> {
     None
 }
 
-/// Where a CPU sits.
+/// The place of a CPU in the topology.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Place {
     pub(crate) core: Option<u32>,
@@ -94,12 +94,12 @@ pub(crate) fn place(_cpu: u32) -> Place {
     Place::default()
 }
 
-/// How many threads the process has.
+/// Returns the number of threads in the process, which is unknown here.
 pub(crate) fn threads() -> Option<u32> {
     None
 }
 
-/// The kernel's release.
+/// Returns the kernel's release, which is unknown here.
 pub(crate) fn with_uname<T>(_: impl FnOnce(&CStr) -> T) -> Option<T> {
     None
 }

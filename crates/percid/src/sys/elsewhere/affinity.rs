@@ -1,9 +1,9 @@
-//! How many copies of everything there are, and which of them a thread uses.
+//! The number of copies of every object, and the copy that a thread uses.
 //!
-//! As many copies as CPUs may be used. A thread uses the one of the CPU that it is on, if asking for
-//! that is cheap, or else one of its own: threads get the copies in turn, each at its first use, and
-//! keep theirs. Either way the number is reduced to that of the copies; it is a hint, and two
-//! threads with the same one lose time and nothing else.
+//! There are as many copies as CPUs may be used. A thread uses the copy of its current CPU, if the
+//! CPU number is cheap to read. Otherwise it uses a copy of its own: threads get the copies in
+//! round-robin order, each at its first use, and keep them. Either way the number is reduced modulo
+//! the number of copies. It is a hint: two threads with the same copy lose time and nothing else.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -13,12 +13,12 @@ use super::system;
 use crate::sys::MAX_CPUS;
 use crate::sys::cpuset::CpuSet;
 
-/// What the proofs want [`possible_count`] to say; 0 for the truth.
+/// The result of [`possible_count`] in the proofs; 0 for the true number.
 #[cfg(feature = "testing")]
 pub(crate) static PRETENDED: AtomicUsize = AtomicUsize::new(0);
 
-/// How many copies there are. The standard library is asked once, as it may read files and
-/// allocate; later changes of a process's rights are not followed.
+/// Returns the number of copies. The standard library is called once, as it may read files and
+/// allocate; later changes of a process's permissions are ignored.
 pub(crate) fn possible_count() -> usize {
     static COUNT: AtomicUsize = AtomicUsize::new(0);
     #[cfg(feature = "testing")]
@@ -28,7 +28,7 @@ pub(crate) fn possible_count() -> usize {
     match COUNT.load(Relaxed) {
         0 => {
             let count = thread::available_parallelism().map_or(1, usize::from);
-            // Of several threads the first decides.
+            // If several threads are here at once, the first decides.
             let count = count.clamp(1, MAX_CPUS);
             COUNT.compare_exchange(0, count, Relaxed, Relaxed).map_or_else(|first| first, |_| count)
         }
@@ -36,19 +36,19 @@ pub(crate) fn possible_count() -> usize {
     }
 }
 
-/// Which copy the calling thread uses at the moment.
+/// Returns the copy that the calling thread currently uses.
 pub(crate) fn current_cpu() -> u32 {
     let number = system::current_cpu().unwrap_or_else(stripe) as usize;
     (number % possible_count()) as u32
 }
 
-/// The calling thread's number among all that have asked.
+/// Returns the calling thread's number, in the order of the first calls.
 fn stripe() -> u32 {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     thread_local! {
         static MINE: Cell<Option<u32>> = const { Cell::new(None) };
     }
-    // A signal handler that runs in between deals a number that is then used by nobody.
+    // A signal handler that runs in between may draw a number of its own, which is then not used.
     MINE.get().unwrap_or_else(|| {
         let mine = NEXT.fetch_add(1, Relaxed) as u32;
         MINE.set(Some(mine));
@@ -56,8 +56,8 @@ fn stripe() -> u32 {
     })
 }
 
-/// Puts the CPUs that the process may use into `set`, by numbers from 0 on: the system's own are
-/// not known.
+/// Adds the CPUs that the process may use to `set`, numbered from 0 on: the system's own numbers
+/// are not known.
 pub(crate) fn read_allowed(set: &mut CpuSet) -> bool {
     (0..possible_count() as u32).for_each(|cpu| set.insert(cpu));
     true
@@ -69,7 +69,7 @@ mod tests {
 
     use super::*;
 
-    /// More threads than copies, so that the numbers come round.
+    /// More threads than copies, so that the numbers repeat.
     #[test]
     fn a_thread_uses_a_copy_that_there_is() {
         let copies = possible_count() as u32;

@@ -1,18 +1,18 @@
-//! Waiting.
+//! Sleeping.
 
 use std::time::{Duration, Instant};
 
-/// Sleeps for so many nanoseconds, and returns how often that time has gone by: some systems sleep
-/// for milliseconds at least.
+/// Sleeps for `nanoseconds`, and returns how many times that time has passed: some systems sleep
+/// for at least milliseconds.
 pub(crate) fn sleep(nanoseconds: i64) -> u32 {
-    // Miri lets nobody else run meanwhile.
+    // Miri runs no other thread during a sleep.
     if cfg!(miri) {
         std::thread::yield_now();
         return 1;
     }
     let (time, before) = (Duration::from_nanos(nanoseconds.unsigned_abs()), Instant::now());
     std::thread::sleep(time);
-    // Linux takes about twice as long as it is told, and counts once.
+    // Linux sleeps about twice as long as requested, and that counts as once.
     (before.elapsed().as_nanos() / (2 * time.as_nanos())).clamp(1, 1_000_000) as u32
 }
 

@@ -1,32 +1,33 @@
-//! Who holds something: a thread, by a number that no thread of a child of `fork` has.
+//! Thread numbers that identify the holder of a lock; no thread in a child of `fork` has the same
+//! number.
 //!
-//! Threads are numbered as they first ask, and no number comes twice. A child of `fork` inherits
-//! the number of the thread that forked, and the next one to be dealt, so the process's
-//! *generation* stands before it: how many processes lie between it and the one that first asked. A
-//! process is known by its number. A child's is not its parent's; that of a process may come again
-//! in a descendant once the process has ended, and if none of those between has ever asked, the two
-//! are taken for one.
+//! Threads are numbered in the order of their first calls, and no number is used twice. A child of
+//! `fork` inherits the number of the thread that forked, and the next free one. So the process's
+//! *generation* precedes it: the number of processes from the one that called first down to this
+//! one. A process is identified by its number. A child's number is not its parent's. A descendant
+//! may get the number of a process that has ended. If no process between the two ever called, the
+//! two count as one.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use super::system;
 
-/// The number of the process that asked last, and below it its generation.
+/// The number of the process that called last, and below it its generation.
 static PROCESS: AtomicU64 = AtomicU64::new(0);
 
-/// The calling thread's number; not 0.
+/// Returns the calling thread's number, which is not 0.
 pub(crate) fn me() -> u64 {
     u64::from(generation()) << 32 | u64::from(thread_number())
 }
 
-/// Whether a thread of this process has that number, as far as is known: those that have ended
-/// hold nothing.
+/// Returns `true` if a thread of this process has or had that number: a thread that has ended holds
+/// nothing.
 pub(crate) fn exists(holder: u64) -> bool {
     (holder >> 32) as u32 == generation()
 }
 
-/// The number of this process among its ancestors, from 1 on.
+/// Returns the number of this process among its ancestors, from 1 on.
 pub(crate) fn generation() -> u32 {
     generation_of(&PROCESS, system::process_number())
 }
@@ -41,13 +42,13 @@ fn generation_of(place: &AtomicU64, process: u32) -> u32 {
         let next = u64::from(process) << 32 | u64::from(generation + 1);
         match place.compare_exchange(seen, next, Relaxed, Relaxed) {
             Ok(_) => return generation + 1,
-            // A signal handler of this thread, or another thread.
+            // A signal handler of this thread, or another thread, was faster.
             Err(now) => seen = now,
         }
     }
 }
 
-/// From 1 on, and below 2^30: [`TryOnce`](crate::id) has numbers of its own above those.
+/// Returns a number from 1 on, below 2^30: [`TryOnce`](crate::id) uses numbers above those.
 fn thread_number() -> u32 {
     static LAST: AtomicU32 = AtomicU32::new(0);
     thread_local! {
@@ -56,7 +57,8 @@ fn thread_number() -> u32 {
     match MINE.get() {
         0 => {
             let mine = LAST.fetch_add(1, Relaxed) % (1 << 30) + 1;
-            // A handler that ran in between may have been dealt one: what it held it has given back.
+            // A handler that ran in between may have drawn a number: it has released everything it
+            // held.
             MINE.set(mine);
             mine
         }

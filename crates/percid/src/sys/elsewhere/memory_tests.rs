@@ -1,15 +1,15 @@
-//! What every system's memory does, whichever this is.
+//! Tests of the memory functions, for every system.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 
 use super::memory::*;
 
-/// Whole pages on every machine.
+/// A number of whole pages on every machine.
 const PART: usize = 1 << 16;
 
 fn byte(start: NonNull<u8>, offset: usize) -> &'static AtomicU8 {
-    // SAFETY: the tests give back what they do not use any more.
+    // SAFETY: the tests unmap memory only after its last use.
     unsafe { start.add(offset).cast().as_ref() }
 }
 
@@ -23,10 +23,10 @@ fn a_reservation_opens_in_parts_and_again() {
             assert_eq!(byte(start, place).fetch_add(1, Relaxed), 0);
         }
     }
-    // SAFETY: as above.
+    // SAFETY: inside the reservation.
     assert!(unsafe { open(start.as_ptr().add(3 * PART), 3 * PART) });
     assert!([3, 4, 5].into_iter().all(|part| byte(start, part * PART).load(Relaxed) == 1));
-    // SAFETY: nobody uses it.
+    // SAFETY: no thread uses it.
     unsafe { unmap(start, 64 * PART) };
 }
 
@@ -42,11 +42,11 @@ fn what_is_discarded_is_zero_and_what_is_beside_it_stays() {
             assert_eq!(byte(start, place).load(Relaxed), expected, "{place:x}");
         }
     }
-    // SAFETY: nobody uses it.
+    // SAFETY: no thread uses it.
     unsafe { unmap(start, 3 * PART) };
 }
 
-/// A thread that has lost a race for a block looks at memory that its new owner gives back.
+/// A thread that has lost a race for a block reads memory that its new owner frees.
 #[test]
 #[cfg_attr(miri, ignore = "to Miri it is a race, as it would be to the language")]
 fn who_looks_while_it_is_discarded_finds_something() {
@@ -66,7 +66,7 @@ fn who_looks_while_it_is_discarded_finds_something() {
         }
         over.store(true, Relaxed);
     });
-    // SAFETY: nobody uses it.
+    // SAFETY: no thread uses it.
     unsafe { unmap(start, PART) };
 }
 

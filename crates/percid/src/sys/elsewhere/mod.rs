@@ -1,7 +1,7 @@
-//! Where the system is not 64-bit Linux.
+//! Systems that are not 64-bit Linux.
 //!
-//! Each system has a file with what it has of its own: memory, the number of a thread's CPU, the
-//! process's number. Whatever else Rust's standard library runs on uses `plain.rs`.
+//! Each system has a file for its own functions: memory, the number of a thread's CPU, the number
+//! of the process. All other systems that Rust's standard library supports use `plain.rs`.
 
 pub(crate) mod absent;
 pub(crate) mod affinity;

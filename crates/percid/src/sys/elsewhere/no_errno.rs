@@ -1,5 +1,5 @@
-//! Where percid calls no C library, so there is no `errno` to be put back. (On Windows operations may
-//! change the last error; no signal handler runs there that could come in between.)
+//! A stub of `errno` for systems on which percid calls no C library. (On Windows operations may
+//! change the last error; no signal handler that could interfere runs there.)
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ pub(crate) fn preserving_errno<T>(body: impl FnOnce() -> T) -> T {
     body()
 }
 
-/// An error of the system by its number.
+/// A system error, displayed as its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ErrnoName(pub(crate) i32);
 
@@ -22,7 +22,7 @@ impl fmt::Display for ErrnoName {
 #[cfg(test)]
 pub(crate) use in_tests::{errno, preserving_errno, set_errno};
 
-/// One for the tests of those who must put it back elsewhere.
+/// An `errno` for the tests of code that must preserve it on other systems.
 #[cfg(test)]
 mod in_tests {
     use std::cell::Cell;

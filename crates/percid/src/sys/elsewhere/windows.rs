@@ -1,4 +1,4 @@
-//! Windows, by functions of `kernel32` that every version since 7 has.
+//! Windows, with functions of `kernel32` that exist in every version since 7.
 
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
@@ -35,9 +35,9 @@ unsafe extern "system" {
     fn GetCurrentProcessorNumberEx(number: *mut ProcessorNumber);
 }
 
-/// Reserves `bytes` of address space that costs no memory and cannot be touched yet.
+/// Reserves `bytes` of address space that uses no memory and cannot be touched yet.
 pub(crate) fn reserve(bytes: usize) -> Option<NonNull<u8>> {
-    // SAFETY: memory at an address of the system's choice touches none in use.
+    // SAFETY: memory at an address of the system's choice overlaps no memory in use.
     unsafe { allocate(ptr::null_mut(), bytes, MEM_RESERVE | MEM_WRITE_WATCH, PAGE_NOACCESS) }
 }
 
@@ -47,29 +47,31 @@ pub(crate) fn reserve(bytes: usize) -> Option<NonNull<u8>> {
 ///
 /// The range must lie inside a reservation made by [`reserve`].
 pub(crate) unsafe fn open(start: *mut u8, bytes: usize) -> bool {
-    // SAFETY: by contract; to commit what is committed already changes nothing.
+    // SAFETY: the caller guarantees that the range lies inside a reservation; committing committed
+    // memory changes nothing.
     unsafe { allocate(start, bytes, MEM_COMMIT, PAGE_READWRITE).is_some() }
 }
 
 /// Maps zeroed memory.
 pub(crate) fn map(bytes: usize) -> Option<NonNull<u8>> {
     let kind = MEM_RESERVE | MEM_COMMIT | MEM_WRITE_WATCH;
-    // SAFETY: as in `reserve`.
+    // SAFETY: memory at an address of the system's choice overlaps no memory in use.
     unsafe { allocate(ptr::null_mut(), bytes, kind, PAGE_READWRITE) }
 }
 
-/// Zeroes memory, and lets the system take it without writing it out.
+/// Zeroes memory, and lets the system reclaim it without writing it to the page file.
 ///
-/// Not by decommitting it: a thread that has lost a race may still look at memory that was given
-/// back, and must find it there. Only pages that were written are touched. What is reset has the
-/// contents that it had or is zeroed, so both are zero. It still counts as the process's.
+/// It does not decommit the memory: a thread that has lost a race may still read freed memory, and
+/// must find it mapped. Only pages that were written are touched. A reset page keeps its contents
+/// or is zeroed, so both are zero. It still counts as the process's memory.
 ///
 /// # Safety
 ///
 /// The range must lie in memory of this module, and no thread may use its contents.
 pub(crate) unsafe fn discard(start: usize, bytes: usize) -> bool {
     let first: *mut u8 = ptr::with_exposed_provenance_mut(start);
-    // SAFETY: by contract. Whether it is reset makes no difference to the contents.
+    // SAFETY: the caller guarantees that the range is memory of this module whose contents no
+    // thread uses. A reset does not change the contents.
     unsafe {
         if !zero_written(start, start + bytes) {
             first.write_bytes(0, bytes);
@@ -80,18 +82,18 @@ pub(crate) unsafe fn discard(start: usize, bytes: usize) -> bool {
     true
 }
 
-/// Zeroes the pages of a range that were written since they were open, or watched anew. `false` if
-/// the system does not tell which.
+/// Zeroes the pages of a range that were written since they were opened or since their watch was
+/// reset. Returns `false` if the system does not report them.
 ///
 /// # Safety
 ///
-/// As [`discard`].
+/// The same as for [`discard`].
 unsafe fn zero_written(mut start: usize, end: usize) -> bool {
     let mut pages = [ptr::null_mut::<c_void>(); 64];
     while start < end {
         let (mut count, mut page_bytes) = (pages.len(), 0);
         let place = ptr::with_exposed_provenance_mut(start);
-        // SAFETY: there is room for as many addresses as the count says.
+        // SAFETY: `pages` has room for `count` addresses.
         let error = unsafe {
             GetWriteWatch(0, place, end - start, pages.as_mut_ptr(), &mut count, &mut page_bytes)
         };
@@ -100,7 +102,7 @@ unsafe fn zero_written(mut start: usize, end: usize) -> bool {
         }
         for &page in &pages[..count] {
             let beyond = (page.addr() + page_bytes as usize).min(end);
-            // SAFETY: a page of the range, as far as it is of the range.
+            // SAFETY: the part of the page that belongs to the range.
             unsafe { page.cast::<u8>().write_bytes(0, beyond - page.addr()) };
         }
         if count < pages.len() {
@@ -111,13 +113,14 @@ unsafe fn zero_written(mut start: usize, end: usize) -> bool {
     true
 }
 
-/// Gives memory back.
+/// Frees memory.
 ///
 /// # Safety
 ///
 /// The address must be one that [`reserve`] or [`map`] returned, and no thread may use the memory.
 pub(crate) unsafe fn unmap(start: NonNull<u8>, _bytes: usize) {
-    // SAFETY: by contract.
+    // SAFETY: the caller guarantees that the address is the start of an allocation which no thread
+    // uses.
     unsafe { VirtualFree(start.as_ptr().cast(), 0, MEM_RELEASE) };
 }
 
@@ -130,20 +133,20 @@ unsafe fn allocate(
     kind: u32,
     protection: u32,
 ) -> Option<NonNull<u8>> {
-    // SAFETY: by contract.
+    // SAFETY: the caller guarantees that the range is null or memory of this module.
     NonNull::new(unsafe { VirtualAlloc(start.cast(), bytes, kind, protection) }.cast())
 }
 
-/// The CPU that runs the calling thread, which may be out of date at once. Groups have up to 64
-/// CPUs.
+/// Returns the CPU that runs the calling thread, which may be out of date at once. Groups have up
+/// to 64 CPUs.
 pub(crate) fn current_cpu() -> Option<u32> {
     let mut place = ProcessorNumber::default();
-    // SAFETY: a place for the answer.
+    // SAFETY: `place` is valid for the result.
     unsafe { GetCurrentProcessorNumberEx(&mut place) };
     Some(u32::from(place.group) * 64 + u32::from(place.number))
 }
 
-/// No process has the memory of another one.
+/// Returns 0: no process has the memory of another one.
 pub(crate) fn process_number() -> u32 {
     0
 }

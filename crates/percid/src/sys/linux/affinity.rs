@@ -1,4 +1,4 @@
-//! Which CPUs there may ever be, and which the calling thread may use.
+//! The CPUs that can ever exist, and those that the calling thread may use.
 
 #[cfg(miri)]
 use super::described::affinity_bytes;
@@ -8,7 +8,8 @@ use super::file;
 use crate::sys::MAX_CPUS;
 use crate::sys::cpuset::CpuSet;
 
-/// Puts the CPUs the calling thread may run on into `set`; `false` if the kernel does not say.
+/// Stores the CPUs that the calling thread may run on in `set`. Returns `false` if the kernel does
+/// not report them.
 ///
 /// The set is the caller's because it is too large for the stack of a signal handler.
 pub(crate) fn read_allowed(set: &mut CpuSet) -> bool {
@@ -20,15 +21,15 @@ pub(crate) fn read_allowed(set: &mut CpuSet) -> bool {
 pub(crate) struct Affinity([u64; MAX_CPUS / 64]);
 
 impl Affinity {
-    /// Becomes the calling thread's; `false` if the kernel does not say. In place, as it is too
-    /// large for the stack of a signal handler.
+    /// Stores the calling thread's affinity in `self`. Returns `false` if the kernel does not
+    /// report it. In place, as it is too large for the stack of a signal handler.
     pub(crate) fn read(&mut self) -> bool {
         affinity_bytes(&mut self.0).is_some()
     }
 
-    /// Confines the calling thread, whose stack has room, to `cpu`, as far as the kernel says: it
-    /// may run elsewhere all the same, if a cpuset is changed meanwhile, or if the kernel is
-    /// another that only pretends.
+    /// Confines the calling thread, whose stack has room, to `cpu`. The kernel's success is not a
+    /// guarantee: the thread may run on another CPU if a cpuset is changed, or if another kernel
+    /// only pretends to confine it.
     ///
     /// # Errors
     ///
@@ -47,27 +48,27 @@ impl Affinity {
         if result == 0 { Ok(()) } else { Err(crate::sys::errno()) }
     }
 
-    /// Its CPUs in ascending order.
+    /// Returns its CPUs in ascending order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         let has = |cpu: u32| self.0[cpu as usize / 64] >> (cpu % 64) & 1 == 1;
         (0..MAX_CPUS as u32).filter(move |&cpu| has(cpu))
     }
 
-    /// The set as the kernel's words.
+    /// Returns the set as the kernel's words.
     pub(crate) fn words(&self) -> &[u64] {
         &self.0
     }
 }
 
-/// The CPU that runs the calling thread, which may be out of date at once.
+/// Returns the CPU that runs the calling thread, which may be out of date at once.
 #[cfg(not(miri))]
 pub(crate) fn current_cpu() -> u32 {
-    // SAFETY: the call takes nothing.
+    // SAFETY: the call has no arguments.
     u32::try_from(unsafe { libc::sched_getcpu() }).unwrap_or(0)
 }
 
-/// Asks for the thread's affinity and returns how many bytes the kernel's mask has. The raw call is
-/// used because the C library hides that.
+/// Reads the thread's affinity and returns the number of bytes in the kernel's mask. It uses the
+/// raw call because the C library hides that number.
 #[cfg(not(miri))]
 fn affinity_bytes(words: &mut [u64]) -> Option<usize> {
     // SAFETY: the kernel writes at most the given number of bytes.
@@ -77,14 +78,14 @@ fn affinity_bytes(words: &mut [u64]) -> Option<usize> {
     usize::try_from(bytes).ok().filter(|&bytes| bytes > 0)
 }
 
-/// What the proofs want [`possible_count`] to say; 0 for the truth.
+/// The result of [`possible_count`] in the proofs; 0 for the true number.
 #[cfg(any(test, feature = "testing"))]
 pub(crate) static PRETENDED: std::sync::atomic::AtomicUsize =
     std::sync::atomic::AtomicUsize::new(0);
 
-/// One more than the largest CPU number that this kernel can ever use, counting CPUs that may be
-/// plugged in later. Tables are sized by this, never by the CPUs that are online. Without sysfs it
-/// is the most that any kernel can use.
+/// Returns one more than the largest CPU number that this kernel can ever use, including CPUs that
+/// may be plugged in later. This determines the size of tables, never the number of CPUs that are
+/// online. Without sysfs it is the maximum of any kernel.
 pub(crate) fn possible_count() -> usize {
     #[cfg(any(test, feature = "testing"))]
     if let pretended @ 1.. = PRETENDED.load(std::sync::atomic::Ordering::Relaxed) {

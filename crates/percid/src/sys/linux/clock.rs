@@ -1,10 +1,11 @@
-//! Time for the slow paths: a coarse monotonic clock, and waiting.
+//! Time for the slow paths: a coarse monotonic clock, and sleeping.
 
 use super::raw_call::raw_call;
 
-/// Milliseconds since an arbitrary start, at the resolution of the scheduler tick (1 to 10 ms).
+/// Returns the milliseconds since an arbitrary start, at the resolution of the scheduler tick (1 to
+/// 10 ms).
 ///
-/// Cost: one vDSO call, no system call.
+/// The cost is one vDSO call and no system call.
 pub(crate) fn now_ms() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is a valid place for the result.
@@ -12,20 +13,20 @@ pub(crate) fn now_ms() -> u64 {
     time.tv_sec as u64 * 1000 + time.tv_nsec as u64 / 1_000_000
 }
 
-/// Sleeps for so many nanoseconds, below a second, or until a signal handler has run. Returns how
-/// often that time has gone by, for those who count: once, about.
+/// Sleeps for `nanoseconds`, less than a second, or until a signal handler has run. Returns how
+/// many times that time has passed, for callers that count: about once.
 ///
-/// By a raw call: the C library's wrappers are cancellation points, and a thread that waits for
-/// another holds what a cancelled one would never give back.
+/// It uses a raw call: the C library's wrappers are cancellation points, and a cancelled thread
+/// would never release what a waiting thread holds.
 pub(crate) fn sleep(nanoseconds: i64) -> u32 {
-    // Miri knows no raw calls.
+    // Miri does not support raw calls.
     if cfg!(miri) {
         std::thread::yield_now();
         return 1;
     }
     let time = libc::timespec { tv_sec: 0, tv_nsec: nanoseconds };
     let place = (&raw const time).expose_provenance();
-    // SAFETY: the call reads the time, and writes nothing where it is given no place.
+    // SAFETY: the call reads the time, and writes nothing because the second pointer is null.
     unsafe { raw_call(libc::SYS_nanosleep, [place, 0, 0, 0]) };
     1
 }
@@ -43,7 +44,7 @@ mod tests {
             unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
             std::time::Duration::new(time.tv_sec as u64, time.tv_nsec as u32).as_millis() as u64
         };
-        // It goes by ticks, so it may be late by some, and never early.
+        // The clock advances by ticks, so it may be late by some, and never early.
         let before = exact();
         std::thread::sleep(std::time::Duration::from_millis(30));
         let now = now_ms();
@@ -62,8 +63,8 @@ mod tests {
         assert!(before.elapsed() >= std::time::Duration::from_millis(20));
     }
 
-    /// A thread whose cancellation is due goes through a sleep of percid's, and not through one of
-    /// the C library.
+    /// A thread with a pending cancellation survives a sleep of percid's, and not one of the C
+    /// library.
     #[test]
     #[cfg_attr(miri, ignore = "Miri cancels no threads")]
     fn a_sleep_is_no_cancellation_point() {

@@ -1,14 +1,16 @@
-//! A process that shares this one's memory for a moment, to do what a thread cannot do to itself.
+//! A process that temporarily shares this one's memory, for actions that a thread cannot perform on
+//! itself.
 //!
-//! It is a child made by `clone` with `CLONE_VM`: no thread of the C library, invisible to `fork`
-//! handlers, without an rseq registration of its own (the kernel clears it for such children), with
-//! every signal blocked that its parent has blocked. It ends without a signal to its parent, and a
-//! plain `wait` for any child does not find it. From its first system call on the kernel kills it
-//! if the thread that made it ends first. If another thread replaces the program (`exec`)
-//! meanwhile, it is killed, and stays a child of the new program that has ended.
+//! It is a child made by `clone` with `CLONE_VM`. It is no thread of the C library, and invisible
+//! to `fork` handlers. It has no rseq registration of its own (the kernel clears it for such
+//! children). All signals that its parent has blocked are blocked in it. It ends without a signal
+//! to its parent, and a plain `wait` for any child does not find it. From its first system call on,
+//! the kernel kills it if the thread that made it ends first. If another thread replaces the
+//! program (`exec`) during that time, the companion is killed, and stays an ended child of the new
+//! program.
 //!
-//! One that does not end in time, as on a busy machine, is [left](LEFT) with its memory, and
-//! [`reap_left`] waits for it later.
+//! A companion that does not end in time, as on a busy machine, is [left](LEFT) with its memory,
+//! and [`reap_left`] waits for it later.
 
 use std::ffi::{c_int, c_void};
 use std::ptr::{self, NonNull};
@@ -23,14 +25,14 @@ use super::{clock, holder, memory};
 use crate::sys::steps::{self, Step};
 use crate::sys::{errno, race_detector};
 
-/// Enough for a few system calls and a set of CPUs, unoptimised.
+/// Stack size: enough for a few system calls and a set of CPUs, unoptimised.
 const STACK_BYTES: usize = 64 << 10;
 
-/// How long a companion that should end is waited for before it is killed, and then once more, in
+/// Time that a companion gets to end before it is killed, and once more after that, in
 /// milliseconds.
 const GRACE_MS: u64 = 100;
 
-/// Zeroed memory that is unmapped with this value.
+/// Zeroed memory that is unmapped when this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Mapped {
     start: NonNull<u8>,
@@ -49,39 +51,40 @@ impl Mapped {
 
 impl Drop for Mapped {
     fn drop(&mut self) {
-        // SAFETY: a whole mapping. Who has this value has the only right to it.
+        // SAFETY: this is a whole mapping, and the owner of this value is the only one that may use
+        // it.
         unsafe { memory::unmap(self.start, self.bytes) };
     }
 }
 
-/// A running companion. Its memory stays unless [`end`](Self::end) says that it is gone.
+/// A running companion. Its memory stays unless [`end`](Self::end) returns that it is gone.
 #[derive(Debug)]
 pub(crate) struct Companion {
     number: libc::pid_t,
-    /// The process whose child it is, among its ancestors.
+    /// The generation of the process that is its parent.
     generation: u32,
     stack: Mapped,
     argument: Mapped,
 }
 
-/// What has become of a companion that is gone.
+/// The way in which a companion ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
     /// It has ended by itself.
     Exited,
     /// It did not end in time, as on a busy machine, and was killed here.
     Late,
-    /// Something else killed it, such as a sandbox that does not like its system calls.
+    /// Something else killed it, such as a sandbox that forbids its system calls.
     Killed,
 }
 
-/// Why a companion may still use its memory.
+/// The reason why a companion may still use its memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NotGone {
-    /// It has not ended in time: it is left, and waited for later.
+    /// It has not ended in time: it is left, and a later call waits for it.
     Left,
-    /// The kernel, or a sandbox, refuses to say whether it has ended: the `errno`. Its memory stays
-    /// for good.
+    /// The kernel, or a sandbox, does not report whether it has ended: the `errno`. Its memory
+    /// stays forever.
     Refused(i32),
 }
 
@@ -91,23 +94,23 @@ struct Left {
     companion: Companion,
 }
 
-/// The companions that were left. A thread takes the whole list, and puts back what still runs: so
-/// nobody else has a companion that is waited for.
+/// The companions that were left. A thread takes the whole list, and adds the ones that still run
+/// again. So no other thread has access to a companion that is waited for.
 static LEFT: AtomicPtr<Left> = AtomicPtr::new(ptr::null_mut());
 
 impl Companion {
-    /// Starts `work` with the place of `argument`. It runs in the child and must do nothing but
-    /// system calls and memory accesses: it shares the parent's thread pointer, hence its
-    /// thread-local storage.
+    /// Starts `work` with the address of `argument`. It runs in the child and must only make system
+    /// calls and access memory: it shares the parent's thread pointer, hence its thread-local
+    /// storage.
     ///
     /// # Errors
     ///
     /// The `errno`: no memory, no process, a sandbox that forbids it, or ThreadSanitizer (ENOSYS),
-    /// whose runtime takes it for a fork, and then finds its own memory changed.
+    /// whose runtime treats the call as a fork, and then finds its own memory changed.
     ///
     /// # Safety
     ///
-    /// `work` uses no other memory of this process than `argument`, or such as stays for ever.
+    /// `work` uses no other memory of this process than `argument`, and memory that stays forever.
     pub(crate) unsafe fn start(
         work: extern "C" fn(*mut c_void) -> c_int,
         argument: Mapped,
@@ -116,14 +119,14 @@ impl Companion {
             return Err(libc::ENOSYS);
         }
         let stack = Mapped::new(STACK_BYTES).ok_or(libc::ENOMEM)?;
-        // Before there is a child: the first call may map memory.
+        // Before the child exists: the first call may map memory.
         let generation = holder::generation();
         // Flags that every C library's function passes on: musl's refuses those about the child's
-        // thread number. What is not shared is copied, but for the memory: shared, a root directory
-        // would keep other threads from running programs with more rights meanwhile.
+        // thread number. Everything except the memory and the files is copied: with a shared root
+        // directory, other threads could not run programs with more privileges during that time.
         let flags = libc::CLONE_VM | libc::CLONE_FILES;
-        // SAFETY: the stack is the child's alone, and both mappings stay until it is gone; `work`
-        // by contract.
+        // SAFETY: only the child uses the stack, and both mappings stay until it is gone. The
+        // caller guarantees that `work` uses only `argument` and memory that stays.
         let number = unsafe {
             let top = stack.start.as_ptr().add(STACK_BYTES).cast::<c_void>();
             libc::clone(work, top, flags, argument.start.as_ptr().cast())
@@ -134,21 +137,21 @@ impl Companion {
         Ok(Companion { number, generation, stack, argument })
     }
 
-    /// Lets the companion run wherever `cpus` allow, so that it gets on where a CPU is kept from
-    /// it.
+    /// Lets the companion run on all of `cpus`, so that it makes progress if its CPU is not
+    /// available to it.
     pub(crate) fn set_free(&self, cpus: &[u64]) {
         let arguments =
             [self.number as usize, size_of_val(cpus), cpus.as_ptr().expose_provenance(), 0];
-        // SAFETY: the kernel reads that many bytes. A failure leaves it where it is.
+        // SAFETY: the kernel reads that many bytes. A failure leaves the companion where it is.
         unsafe { raw_call(libc::SYS_sched_setaffinity, arguments) };
     }
 
-    /// Waits until the companion has ended, and returns the memory that it shared. One that does
-    /// not end in time is killed, and left if that takes its time too.
+    /// Waits until the companion has ended, and returns the memory that it shared. A companion that
+    /// does not end in time is killed, and left if that does not end it in time either.
     ///
     /// # Errors
     ///
-    /// Why it may still use its memory, which stays.
+    /// The reason why it may still use its memory, which stays.
     pub(crate) fn end(self) -> Result<(End, Mapped), NotGone> {
         let end = self.wait(GRACE_MS).or_else(|| {
             self.kill();
@@ -167,12 +170,13 @@ impl Companion {
         }
     }
 
-    /// Whether it has ended, or the `errno` by which that is not said; `None` while it runs.
+    /// Returns how the companion ended, or the `errno` if the kernel does not report that; `None`
+    /// while it runs.
     ///
-    /// Another thread that waits for children of every kind may be faster: then the answer is
-    /// ECHILD, and the child is gone as well, since a process that can be waited for has left its
-    /// memory before. By then its number may be that of another child, but hardly of one that ends
-    /// without a signal, and only such are asked for.
+    /// Another thread that waits for children of every kind may be faster. Then the result is
+    /// ECHILD, and the child is gone as well, since a process that can be waited for has released
+    /// its memory before. Another child may have its number by then, but hardly one that ends
+    /// without a signal, and this call only finds such children.
     fn look(&self) -> Option<Result<End, i32>> {
         #[cfg(test)]
         if steps::at(Step::LookAtCompanion).is_some() {
@@ -203,14 +207,14 @@ impl Companion {
         }
     }
 
-    /// Leaves it to [`reap_left`].
+    /// Leaves the companion to [`reap_left`].
     fn leave(self) {
         let place = self.stack.start.cast::<Left>().as_ptr();
-        // SAFETY: the lowest bytes of its stack, which it does not reach.
+        // SAFETY: these are the lowest bytes of its stack, which it does not reach.
         unsafe { place.write(Left { next: ptr::null_mut(), companion: self }) };
         let mut first = LEFT.load(Relaxed);
         loop {
-            // SAFETY: nobody else knows the place before the exchange.
+            // SAFETY: no other thread has access to the entry before the exchange.
             unsafe { (*place).next = first };
             match LEFT.compare_exchange_weak(first, place, Release, Relaxed) {
                 Ok(_) => return,
@@ -219,8 +223,8 @@ impl Companion {
         }
     }
 
-    /// Gives its memory back if it is gone, and leaves it again if not. A child of `fork` has a
-    /// copy of the memory that no companion uses, and no right to wait for it.
+    /// Unmaps its memory if it is gone, and leaves it again if not. A child of `fork` has a copy of
+    /// the memory that no companion uses, and cannot wait for the companion.
     fn reap(self) {
         if self.generation != holder::generation() {
             return;
@@ -232,17 +236,17 @@ impl Companion {
         }
     }
 
-    /// Kills it by a descriptor, since its number might be another process's by now: the second
-    /// look says that the number was still its own when the descriptor was made.
+    /// Kills it through a descriptor, since another process may have its number by now. The second
+    /// check shows that the number was still its own when the descriptor was made.
     fn kill(&self) {
-        // SAFETY: takes numbers.
+        // SAFETY: the call takes only numbers.
         let descriptor = unsafe { raw_call(libc::SYS_pidfd_open, [self.number as usize, 0, 0, 0]) };
         if descriptor < 0 {
             return;
         }
         if self.look().is_none() {
             let arguments = [descriptor as usize, libc::SIGKILL as usize, 0, 0];
-            // SAFETY: takes numbers and a null pointer for the details.
+            // SAFETY: the call takes numbers, and a null pointer for the details.
             unsafe { raw_call(libc::SYS_pidfd_send_signal, arguments) };
         }
         // SAFETY: the descriptor was made above.
@@ -250,18 +254,18 @@ impl Companion {
     }
 }
 
-/// Waits for the companions that did not end in time, and gives the memory of those back that have
-/// ended since. Returns `true` if none is left; one that another thread is at does not count. Costs
+/// Checks the companions that did not end in time, and unmaps the memory of those that have ended
+/// since. Returns `true` if none is left, not counting those that another thread is checking. Costs
 /// one load while there is none. Async-signal-safe.
 pub(crate) fn reap_left() -> bool {
     if LEFT.load(Relaxed).is_null() {
         return true;
     }
-    // Acquire: what was written before the companion was left is seen.
+    // Acquire: everything that was written before the companion was left is seen.
     let mut place = LEFT.swap(ptr::null_mut(), Acquire);
     while !place.is_null() {
-        // SAFETY: it was written by `leave`, and nobody else has it since the exchange. The stack
-        // that it lies on goes after it was read.
+        // SAFETY: `leave` has written it, and no other thread has access to it since the exchange.
+        // The stack that it lies on is unmapped after it was read.
         let Left { next, companion } = unsafe { place.read() };
         companion.reap();
         place = next;
@@ -269,15 +273,15 @@ pub(crate) fn reap_left() -> bool {
     LEFT.load(Relaxed).is_null()
 }
 
-/// Lets others run on this CPU.
+/// Yields this CPU to other threads.
 pub(crate) fn give_way() {
-    // SAFETY: takes nothing.
+    // SAFETY: the call has no arguments.
     unsafe { raw_call(libc::SYS_sched_yield, [0; 4]) };
 }
 
-/// To be called in the child first: from here on it ends with the thread that made it.
+/// Makes the child end together with the thread that made it. Must be called first in the child.
 pub(crate) fn end_with_parent() {
-    // SAFETY: takes numbers.
+    // SAFETY: the call takes only numbers.
     unsafe {
         raw_call(libc::SYS_prctl, [libc::PR_SET_PDEATHSIG as usize, libc::SIGKILL as usize, 0, 0])
     };
@@ -297,26 +301,26 @@ struct SchedulingAttributes {
     period_ns: u64,
 }
 
-/// Asks for a short slice, the shortest there is: a thread with one may preempt a thread in the
-/// middle of its own (Linux 6.12 and later), and need not wait for a tick. A refusal leaves things
-/// as they are.
+/// Requests the shortest possible slice. A thread with one may preempt a thread in the middle of
+/// that thread's slice (Linux 6.12 and later), and need not wait for a tick. A refusal has no
+/// effect.
 pub(crate) fn ask_for_short_slice() {
     const SHORTEST_NS: u64 = 100_000;
     let mut attributes = SchedulingAttributes::default();
     let size = size_of::<SchedulingAttributes>();
     let place = (&raw mut attributes).expose_provenance();
-    // SAFETY: the kernel writes at most that many bytes to a place that has them.
+    // SAFETY: the kernel writes at most `size` bytes to a place of that size.
     let known = unsafe { raw_call(libc::SYS_sched_getattr, [0, place, size, 0]) } == 0;
     if known && attributes.policy == libc::SCHED_OTHER as u32 {
         attributes.runtime_ns = SHORTEST_NS;
         let place = (&raw const attributes).expose_provenance();
-        // SAFETY: the kernel reads as many bytes as the structure says it has.
+        // SAFETY: the kernel reads as many bytes as the structure's `size` field contains.
         unsafe { raw_call(libc::SYS_sched_setattr, [0, place, 0, 0]) };
     }
 }
 
-/// The CPU that runs the caller. Not the C library's function, which would look into the parent's
-/// rseq area.
+/// Returns the CPU that runs the caller. It does not use the C library's function, which would read
+/// the parent's rseq area.
 pub(crate) fn cpu() -> Option<u32> {
     let mut cpu = 0u32;
     // SAFETY: the kernel writes the number to a place of its size.
@@ -332,12 +336,12 @@ mod tests {
 
     use super::*;
 
-    /// What a companion of these tests is told, and tells.
+    /// The memory shared with a companion of these tests.
     #[derive(Default)]
     struct Board {
         began: AtomicU32,
         enough: AtomicU32,
-        /// How often it was there.
+        /// Number of iterations of the companion.
         seen: AtomicU32,
     }
 
@@ -345,7 +349,7 @@ mod tests {
         Box::leak(Box::default())
     }
 
-    /// Starts `work` with a mapping that leads to the board.
+    /// Starts `work` with a mapping that contains a pointer to the board.
     fn start(work: extern "C" fn(*mut c_void) -> c_int, board: &'static Board) -> Companion {
         start_with(work, board, Mapped::new(8).expect("memory"))
     }
@@ -362,16 +366,17 @@ mod tests {
         }
     }
 
-    /// Read from the mapping again each time: a companion whose memory is gone dies of it.
+    /// Returns the board. The pointer is read from the mapping each time: a companion whose memory
+    /// is gone is killed by that access.
     fn board_at(argument: *mut c_void) -> &'static Board {
         // SAFETY: `start_with` has written it.
         unsafe { argument.cast::<&'static Board>().read_volatile() }
     }
 
-    /// Whether the process has a child of this number, be it one that has ended.
+    /// Returns `true` if the process has a child of this number, including one that has ended.
     fn is_child(number: libc::pid_t) -> bool {
         let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT | libc::__WALL;
-        // SAFETY: takes numbers, and no place for the answer.
+        // SAFETY: the call takes numbers, and a null pointer for the result.
         unsafe { libc::waitid(libc::P_PID, number as libc::id_t, ptr::null_mut(), options) == 0 }
     }
 
@@ -383,7 +388,7 @@ mod tests {
     extern "C" fn stay(board: *mut c_void) -> c_int {
         end_with_parent();
         board_at(board).began.store(1, SeqCst);
-        // Not for ever, if the test dies.
+        // It does not run forever if the test is killed.
         let end_ms = clock::now_ms() + 600_000;
         while board_at(board).enough.load(SeqCst) == 0 && clock::now_ms() < end_ms {
             board_at(board).seen.fetch_add(1, SeqCst);
@@ -403,8 +408,7 @@ mod tests {
         true
     }
 
-    /// Waits until it has ended, and leaves it to others to wait for that. So `end` has no time in
-    /// which it must end.
+    /// Waits until it has ended, without reaping it. So `end` need not wait for it.
     fn await_end(companion: &Companion) {
         let options = libc::WEXITED | libc::WNOWAIT | libc::__WALL;
         // SAFETY: all zero is a valid place for the answer.
@@ -434,7 +438,8 @@ mod tests {
         assert!(wait_until(gone), "a zombie stays");
     }
 
-    /// A file's name in the list of mappings says whether one is there, whatever other tests map.
+    /// A file's name in the list of mappings shows whether a mapping exists, whatever other tests
+    /// map.
     #[test]
     fn what_was_left_keeps_its_memory_as_long_as_it_runs() {
         let name = c"percid-companion-left";
@@ -462,7 +467,7 @@ mod tests {
             assert!(wait_until(|| board.seen.load(SeqCst) > before + 1), "it does not get on");
             assert!(is_mapped() && is_child(number));
         }
-        // Another test may be at the list while this one forks.
+        // Another test may be using the list while this one forks.
         let given_back = || !is_mapped_in_child(start);
         assert!(wait_until(given_back), "a child of fork has a copy that nobody uses");
         assert!(is_child(number), "and no right to wait for it");
@@ -475,10 +480,11 @@ mod tests {
         assert!(!is_child(number), "a zombie stays");
     }
 
-    /// Whether a child of `fork` has something at this place after it has looked at what was left.
+    /// Returns `true` if a child of `fork` still has this page mapped after it has called
+    /// [`reap_left`].
     fn is_mapped_in_child(place: NonNull<u8>) -> bool {
         let mut pages = [0u8; 1];
-        // SAFETY: the child does nothing but system calls. `mincore` reads no memory of ours.
+        // SAFETY: the child only makes system calls. `mincore` does not read this process's memory.
         unsafe {
             let child = libc::fork();
             if child == 0 {
@@ -513,8 +519,8 @@ mod tests {
         let (number, mut status) = (companion.number, libc::SIGKILL);
         let end = end_of(companion);
         if end == Err(NotGone::Left) {
-            // It is killed as well, where a busy machine takes longer for that. Another test may
-            // wait for it first.
+            // It is killed as well if a busy machine takes longer for that. Another test may wait
+            // for it first.
             // SAFETY: `status` is a valid place.
             unsafe { libc::waitpid(number, &mut status, libc::__WALL) };
         }
@@ -570,7 +576,7 @@ mod tests {
         assert_eq!((confined, free), (only, home));
     }
 
-    /// Where 1024 CPUs are enough.
+    /// Returns the affinity of a process. 1024 CPUs are enough here.
     fn libc_affinity(number: libc::pid_t) -> [u64; 16] {
         let mut words = [0u64; 16];
         // SAFETY: the place has the size that is given.
@@ -579,7 +585,7 @@ mod tests {
         words
     }
 
-    /// By then its number may be another process's, which is no child of this one.
+    /// Another process, which is not a child of this one, may have its number by then.
     #[test]
     fn nothing_but_a_child_is_killed() {
         let ([mut answers, mut questions], mut status) = ([[0; 2]; 2], 0);
@@ -590,12 +596,13 @@ mod tests {
         // SAFETY: the child and its child do nothing but system calls.
         let child = unsafe { libc::fork() };
         if child == 0 {
-            // SAFETY: as above. The number goes through the pipe, and an answer to a question.
+            // SAFETY: the child and its child only make system calls. The number goes through the
+            // pipe, and then an answer to a question.
             unsafe {
                 if libc::fork() == 0 {
                     let mut number = libc::getpid();
                     libc::write(answers[1], (&raw const number).cast(), 4);
-                    // It ends with the test, if that dies.
+                    // It ends with the test, if that is killed.
                     libc::close(questions[1]);
                     libc::read(questions[0], (&raw mut number).cast(), 1);
                     libc::write(answers[1], (&raw const number).cast(), 1);
@@ -614,7 +621,8 @@ mod tests {
         let generation = holder::generation();
         Companion { number, generation, stack: memory(), argument: memory() }.kill();
         let mut byte = 0u8;
-        // SAFETY: as above. What is to be killed runs no instruction any more, so it would not answer.
+        // SAFETY: valid places; the descriptors are this test's. A killed process executes no
+        // instruction, so it would not answer.
         unsafe {
             assert_eq!(libc::write(questions[1], (&raw const byte).cast(), 1), 1);
             assert_eq!(libc::read(answers[0], (&raw mut byte).cast(), 1), 1, "it was killed");

@@ -1,5 +1,5 @@
-//! A machine described in memory: what tests of the parsers read in place of `/proc` and `/sys`,
-//! and what Miri, which has neither, reads always.
+//! A machine described in memory. Tests of the parsers read it in place of `/proc` and `/sys`;
+//! Miri, which has neither, always reads it.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -8,8 +8,8 @@ use std::ffi::CStr;
 /// Files by their paths. A directory is a file without text.
 pub(crate) type Files<'a> = [(&'a str, &'a str)];
 
-/// Four CPUs, which are two cores of two threads on a node each. CPU 1 has no caches, CPU 2 has no
-/// third level, and CPU 3 has a fourth one.
+/// Four CPUs: two cores of two threads, one core per node. CPU 1 has no caches, CPU 2 has no third
+/// level, and CPU 3 has a fourth one.
 #[rustfmt::skip]
 pub(crate) const MACHINE: &Files<'static> = &[
     ("/proc/cpuinfo", "processor\t: 0\nmodel name\t: Described CPU @ 1.00GHz\nmodel\t\t: 1\n"),
@@ -56,8 +56,8 @@ fn owned(files: &Files<'_>) -> HashMap<String, String> {
     files.iter().map(|&(path, text)| (path.to_owned(), text.to_owned())).collect()
 }
 
-/// The described machine's file of this name, if it has one; `None` where the kernel is to be
-/// asked.
+/// Returns the described machine's file of this name, if it has one; `None` if the kernel's file
+/// must be read.
 pub(crate) fn file(path: &CStr) -> Option<Option<String>> {
     FILES.with_borrow_mut(|files| {
         if cfg!(miri) && files.is_none() {
@@ -68,7 +68,8 @@ pub(crate) fn file(path: &CStr) -> Option<Option<String>> {
     })
 }
 
-/// The CPU of the calling thread: another one at each call, as if threads wandered all the time.
+/// Returns the CPU of the calling thread: a different one at each call, as if threads migrated all
+/// the time.
 #[cfg(miri)]
 pub(crate) fn current_cpu() -> u32 {
     use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -77,8 +78,8 @@ pub(crate) fn current_cpu() -> u32 {
     CALLS.fetch_add(1, Relaxed) % 4
 }
 
-/// The affinity of the calling thread: all of [`MACHINE`]'s CPUs. Returns the size of the kernel's
-/// mask in bytes.
+/// Stores the affinity of the calling thread: all of [`MACHINE`]'s CPUs. Returns the size of the
+/// kernel's mask in bytes.
 #[cfg(miri)]
 pub(crate) fn affinity_bytes(words: &mut [u64]) -> Option<usize> {
     words[0] = 0b1111;

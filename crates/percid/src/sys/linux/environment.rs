@@ -1,12 +1,13 @@
-//! What the environment asks for.
+//! The settings in environment variables.
 
 use std::ffi::CStr;
 
 use super::process;
 
-/// The value of `PERCID_SOURCE`, unless it is missing or empty, or the program has rights that its
-/// caller has not (set-user-ID, file capabilities): then the environment is a stranger's. Read
-/// without the standard library's lock on the environment, which the interrupted code might hold.
+/// Returns the value of `PERCID_SOURCE`, unless it is missing or empty, or the program has
+/// privileges that its caller does not have (set-user-ID, file capabilities). In that case the
+/// environment is not trusted. It is read without the standard library's lock on the environment,
+/// which the interrupted code might hold.
 pub(crate) fn source() -> Option<&'static CStr> {
     if process::auxiliary(libc::AT_SECURE) != 0 {
         return None;

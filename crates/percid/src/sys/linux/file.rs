@@ -1,14 +1,14 @@
 //! Reading the small text files of `/proc` and `/sys`.
 //!
-//! By raw system calls: the C library's wrappers are cancellation points, and a thread must not be
-//! cancelled while it holds the lock of the table. And by small steps: the stack of a signal
+//! It uses raw system calls: the C library's wrappers are cancellation points, and a thread must
+//! not be cancelled while it holds the table's lock. It reads small pieces: the stack of a signal
 //! handler may have little room.
 
 use std::ffi::CStr;
 use std::fmt::{self, Write};
 use std::ops::ControlFlow;
 
-/// Hands the bytes of a file to `body`, one after the other, until it breaks; `None` if the file
+/// Passes the bytes of a file to `body`, one after the other, until it breaks; `None` if the file
 /// cannot be opened.
 pub(crate) fn for_each_byte<B>(
     path: &CStr,
@@ -24,7 +24,7 @@ pub(crate) fn for_each_byte<B>(
     Some(result)
 }
 
-/// Whether there is a file or a directory of this name.
+/// Returns `true` if there is a file or a directory of this name.
 pub(crate) fn exists(path: &CStr) -> bool {
     #[cfg(any(test, miri))]
     if let Some(text) = super::described::file(path) {
@@ -60,8 +60,8 @@ fn read_all<B>(fd: libc::c_long, body: &mut impl FnMut(u8) -> ControlFlow<B>) ->
     }
 }
 
-/// The numbers in a text, in whatever notation they stand there. No `Option` of a number: what
-/// compilers make of its unset half looks like an error to valgrind.
+/// A parser for the numbers in a text, in any notation. It does not use an `Option` of a number:
+/// valgrind reports the compiled code for its unset half as an error.
 #[derive(Debug, Default)]
 struct Numbers {
     current: u32,
@@ -69,7 +69,7 @@ struct Numbers {
 }
 
 impl Numbers {
-    /// Takes the next byte; a number when the byte ends one.
+    /// Processes the next byte; returns a number if the byte ends one.
     fn push(&mut self, byte: u8) -> Option<u32> {
         if byte.is_ascii_digit() {
             let digit = u32::from(byte - b'0');
@@ -80,14 +80,14 @@ impl Numbers {
         self.end()
     }
 
-    /// The number that the end of the text ends, if any.
+    /// Returns the number that the end of the text ends, if any.
     fn end(&mut self) -> Option<u32> {
         let number = std::mem::take(&mut self.current);
         std::mem::take(&mut self.has_digits).then_some(number)
     }
 }
 
-/// The first number in a file: of a CPU list, its smallest member.
+/// Returns the first number in a file: the smallest member of a CPU list.
 pub(crate) fn first_number(path: &CStr) -> Option<u32> {
     let mut numbers = Numbers::default();
     let first = for_each_byte(path, |byte| match numbers.push(byte) {
@@ -97,7 +97,7 @@ pub(crate) fn first_number(path: &CStr) -> Option<u32> {
     first.or(numbers.end())
 }
 
-/// The last number in a file: of a CPU list, its largest member.
+/// Returns the last number in a file: the largest member of a CPU list.
 pub(crate) fn last_number(path: &CStr) -> Option<u32> {
     let (mut numbers, mut last) = (Numbers::default(), None);
     for_each_byte(path, |byte| {
@@ -107,8 +107,8 @@ pub(crate) fn last_number(path: &CStr) -> Option<u32> {
     numbers.end().or(last)
 }
 
-/// The first line of a file of which `is_it` says so, without its end. Allocates, so it is not
-/// async-signal-safe.
+/// Returns the first line of a file for which `is_it` returns `true`, without its line end.
+/// Allocates, so it is not async-signal-safe.
 pub(crate) fn find_line(path: &CStr, is_it: impl Fn(&str) -> bool) -> Option<String> {
     let mut line = Vec::new();
     let found = for_each_byte(path, |byte| {
@@ -138,7 +138,7 @@ impl Path {
         Some(path)
     }
 
-    /// The path as a C string.
+    /// Returns the path as a C string.
     pub(crate) fn as_c_str(&self) -> Option<&CStr> {
         CStr::from_bytes_with_nul(&self.bytes[..=self.used]).ok()
     }
@@ -201,7 +201,8 @@ mod tests {
         });
     }
 
-    /// The buffer has 64 bytes: several times as many, and an end of the file in its middle.
+    /// The buffer has 64 bytes: the file has several times as many, and ends in the middle of a
+    /// buffer.
     #[test]
     #[cfg_attr(miri, ignore = "Miri has no files")]
     fn a_file_is_read_to_its_end_and_closed() {
@@ -218,7 +219,7 @@ mod tests {
             .map(|_| bytes)
         };
         assert!(exists(&c_path));
-        // More often than a process may open files.
+        // More times than a process may open files.
         assert!((0..2000).all(|_| read().as_ref() == Some(&text)));
         let tenth = for_each_byte(&c_path, |byte| match byte {
             9 => ControlFlow::Break("found"),
@@ -247,7 +248,7 @@ mod tests {
         assert_eq!(last_number(c"/proc/no such file"), None);
     }
 
-    /// A file of this test, gone when the value is dropped.
+    /// A file of this test, removed when the value is dropped.
     struct File(std::path::PathBuf);
 
     impl File {
@@ -292,7 +293,7 @@ mod tests {
         let count = || std::fs::read_dir("/proc/self/fd").expect("/proc").count();
         let before = count();
         (0..200).for_each(|_| _ = first_number(c"/proc/self/status"));
-        // Other tests open some meanwhile.
+        // Other tests open some files during this one.
         assert!(count() < before + 150);
     }
 

@@ -1,18 +1,20 @@
-//! Who holds something: a thread, by a number that no thread of a child of `fork` has.
+//! Thread numbers that identify the holder of a lock; no thread in a child of `fork` has the same
+//! number.
 //!
-//! The kernel's thread numbers alone would not do. Where the child begins a new PID namespace (a
-//! container's first process, a fork after `unshare`) its threads have the numbers 1, 2, 3 there,
-//! as threads of its parent may have in theirs. It would take what such a thread holds for its own.
+//! The kernel's thread numbers alone would not suffice. If the child begins a new PID namespace (a
+//! container's first process, a fork after `unshare`), its threads have the numbers 1, 2, 3 there.
+//! Threads of its parent may have these numbers in their namespace, so the child would mistake a
+//! lock that such a thread holds for its own.
 //!
-//! So the process's *generation* stands before the number: how many forks lie between it and the
-//! process that first asked. A process notes its generation in memory that the kernel wipes in
-//! every child, however it was made, and takes the next one from a count that the child inherits.
-//! Whatever the child's copy of the memory says of a holder was written after the count had
-//! reached that holder's generation; so the child's own is higher. Within a process the kernel's
-//! numbers are enough.
+//! So the process's *generation* precedes the number: the number of forks between it and the
+//! process that called first. A process records its generation in memory that the kernel wipes in
+//! every child, however it was made. It takes the next one from a counter that the child inherits.
+//! Any holder that the child's copy of the memory names was written after the counter had reached
+//! that holder's generation; so the child's own generation is higher. Within a process the kernel's
+//! numbers suffice.
 //!
-//! Where the kernel cannot wipe memory (before Linux 4.14) all generations are 0, and what is left
-//! is the kernel's number.
+//! If the kernel cannot wipe memory (before Linux 4.14), all generations are 0, and only the
+//! kernel's number remains.
 
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{
@@ -23,23 +25,23 @@ use std::sync::atomic::{
 use super::{memory, process};
 use crate::sys::preserving_errno;
 
-/// The word that a fork wipes: the process's generation, 0 if it has none yet. Null at first. It
-/// never changes afterwards, so that no two threads of a process disagree.
+/// The word that a fork wipes: the process's generation, 0 if it has none yet. Null at first. The
+/// pointer never changes after that, so that all threads of a process agree.
 static GENERATION: AtomicPtr<AtomicU32> = AtomicPtr::new(ptr::null_mut());
 
-/// What [`GENERATION`] leads to where there is no such word: always 0.
+/// The target of [`GENERATION`] if there is no such word: always 0.
 static NONE: AtomicU32 = AtomicU32::new(0);
 
-/// The generations that were given out, in this process and its ancestors.
+/// The generations that were assigned, in this process and its ancestors.
 static GENERATIONS: AtomicU32 = AtomicU32::new(0);
 
-/// The calling thread's number; not 0.
+/// Returns the calling thread's number, which is not 0.
 pub(crate) fn me() -> u64 {
     u64::from(generation()) << 32 | u64::from(process::thread_id())
 }
 
-/// The process's number, which none of its ancestors and children has, as far as the kernel can wipe
-/// memory; else the kernel's. Async-signal-safe.
+/// Returns the process's number, which none of its ancestors and children has. If the kernel cannot
+/// wipe memory, it is the kernel's number. Async-signal-safe.
 #[cfg(any(feature = "capi", test))]
 pub(crate) fn process() -> u64 {
     match generation() {
@@ -48,23 +50,23 @@ pub(crate) fn process() -> u64 {
     }
 }
 
-/// Whether a thread of this process has that number, as far as the kernel says.
+/// Returns `true` if a thread of this process has that number, according to the kernel.
 pub(crate) fn exists(holder: u64) -> bool {
     (holder >> 32) as u32 == generation() && process::has_thread(holder as u32)
 }
 
-/// The number of this process among its ancestors; 0 where that cannot be told.
+/// Returns the number of this process among its ancestors; 0 if that is not known.
 pub(crate) fn generation() -> u32 {
     let own = word();
     if ptr::eq(own, &NONE) { 0 } else { decided(own, || GENERATIONS.fetch_add(1, Relaxed) + 1) }
 }
 
-/// What was stored first in a word that was 0.
+/// Returns the value that was stored first in a word that was 0.
 fn decided(word: &AtomicU32, next: impl FnOnce() -> u32) -> u32 {
     match word.load(Relaxed) {
         0 => {
             let next = next();
-            // Another thread may be here at once, or a signal handler of this one.
+            // Another thread may be here at the same time, or a signal handler of this one.
             word.compare_exchange(0, next, Relaxed, Relaxed).map_or_else(|first| first, |_| next)
         }
         known => known,
@@ -72,12 +74,12 @@ fn decided(word: &AtomicU32, next: impl FnOnce() -> u32) -> u32 {
 }
 
 fn word() -> &'static AtomicU32 {
-    // SAFETY: null, or a word that is there forever.
+    // SAFETY: the pointer is null, or points to a word that stays forever.
     unsafe { GENERATION.load(Acquire).as_ref() }.unwrap_or_else(|| preserving_errno(map))
 }
 
-/// Several threads, or a thread and its signal handler, may be here at once: the first to publish
-/// wins and the others give theirs back.
+/// Maps the word. Several threads, or a thread and its signal handler, may do so at once: the first
+/// to publish wins and the others unmap theirs.
 #[cold]
 fn map() -> &'static AtomicU32 {
     let page = memory::map_wiped_on_fork(size_of::<AtomicU32>()).map(NonNull::cast::<AtomicU32>);
@@ -90,7 +92,7 @@ fn map() -> &'static AtomicU32 {
                 // SAFETY: no other thread has seen this mapping: the exchange failed.
                 unsafe { memory::unmap(page.cast(), size_of::<AtomicU32>()) };
             }
-            // SAFETY: as above.
+            // SAFETY: the published word is a mapping that stays, or the static.
             unsafe { &*first }
         }
     }
@@ -100,7 +102,7 @@ fn map() -> &'static AtomicU32 {
 mod tests {
     use super::*;
 
-    /// The exit status of a child that runs `body`.
+    /// Returns the exit status of a child that runs `body`.
     fn in_child(body: impl FnOnce() -> bool) -> i32 {
         // SAFETY: the child calls async-signal-safe functions only, and exits.
         match unsafe { libc::fork() } {
@@ -108,7 +110,7 @@ mod tests {
             0 => unsafe { libc::_exit(if body() { 7 } else { 1 }) },
             child => {
                 let mut status = 0;
-                // SAFETY: the status has a valid place.
+                // SAFETY: `status` is a valid place.
                 assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
                 libc::WEXITSTATUS(status)
             }
@@ -142,7 +144,8 @@ mod tests {
     fn a_child_knows_no_thread_of_its_ancestors() {
         let mine = me();
         let number = mine as u32;
-        // The kernel's number taken for granted: in another PID namespace it may be the same.
+        // The thread has the same kernel number as `mine`: in another PID namespace that can
+        // happen.
         let renamed = move || me() & !0xffff_ffff | u64::from(number);
         assert_eq!(renamed(), mine);
         let grandchild = move |theirs| renamed() != mine && renamed() != theirs && !exists(theirs);
@@ -150,7 +153,7 @@ mod tests {
         assert_eq!(process_there, process());
         let child = move || {
             let theirs = me();
-            // A thread of the parent that has the number of one that lives here.
+            // A thread of the parent with the number of a thread that exists here.
             let lookalike = mine & !0xffff_ffff | u64::from(process::thread_id());
             renamed() != mine
                 && !exists(mine)

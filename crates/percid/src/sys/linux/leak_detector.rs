@@ -1,14 +1,15 @@
-//! LeakSanitizer, which looks for pointers in global variables, stacks and the heap, and not in
-//! memory that a library mapped. An object that only a value in percid's memory points to would be
-//! reported as lost. Where it is linked, each mapping is told to it.
+//! LeakSanitizer: it searches for pointers in global variables, stacks and the heap, and not in
+//! memory that a library mapped. It would report an object as lost if only a value in percid's
+//! memory points to it. If LeakSanitizer is linked, each mapping is registered with it.
 //!
 //! # Facts of its interface
 //!
-//! compiler-rt's `sanitizer/lsan_interface.h`: `__lsan_register_root_region(const void *, size_t)`
-//! and `__lsan_unregister_root_region`, which ends the process unless both arguments are those of a
-//! region that is registered. The parts of a region that cannot be read are left out when the
-//! search begins. Both take a lock that the search holds too: in a process with LeakSanitizer, a
-//! signal handler that interrupts the search may not be the first that uses an object.
+//! The functions are in compiler-rt's `sanitizer/lsan_interface.h`:
+//! `__lsan_register_root_region(const void *, size_t)` and `__lsan_unregister_root_region`. The
+//! latter ends the process unless both arguments are those of a registered region. The parts of a
+//! region that cannot be read are left out when the search begins. Both take a lock that the search
+//! holds too. In a process with LeakSanitizer, a signal handler that interrupts the search may
+//! therefore not be the first to use an object.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -17,12 +18,12 @@ use crate::sys::weak::weak;
 
 type OnRegion = unsafe extern "C" fn(*const c_void, usize);
 
-/// Announces a mapping that may hold pointers.
+/// Registers a mapping that may hold pointers.
 pub(super) fn add(start: NonNull<u8>, bytes: usize) {
     call(weak!("__lsan_register_root_region"), start, bytes);
 }
 
-/// Announces the end of a mapping, before it is unmapped. The same mapping was [added](add).
+/// Unregisters a mapping before it is unmapped. The same mapping was [added](add).
 pub(super) fn remove(start: NonNull<u8>, bytes: usize) {
     call(weak!("__lsan_unregister_root_region"), start, bytes);
 }

@@ -12,7 +12,7 @@ const CMD_PRIVATE_EXPEDITED_RSEQ: i32 = 1 << 7;
 const CMD_REGISTER_PRIVATE_EXPEDITED_RSEQ: i32 = 1 << 8;
 const FLAG_CPU: u32 = 1;
 
-/// Returns the commands the kernel offers, as the bit mask of its own query.
+/// Returns the commands that the kernel supports, as the bit mask of its own query.
 ///
 /// # Errors
 ///
@@ -21,14 +21,14 @@ pub(crate) fn commands() -> Result<u32, i32> {
     call(CMD_QUERY, 0, 0).map(|mask| mask as u32)
 }
 
-/// Whether the rseq flavour exists (Linux 5.10).
+/// Returns `true` if the rseq flavour exists (Linux 5.10).
 pub(crate) fn has_rseq_flavour(commands: u32) -> bool {
     let needed = (CMD_PRIVATE_EXPEDITED_RSEQ | CMD_REGISTER_PRIVATE_EXPEDITED_RSEQ) as u32;
     commands & needed == needed
 }
 
-/// Announces this process as a user of the fence. Needed once before the first fence; repeating it
-/// is cheap. Cost: 2 us while single-threaded, about 20 ms afterwards.
+/// Registers this process for the fence. Needed once before the first fence; further calls are
+/// cheap. The cost is 2 us while single-threaded, about 20 ms later.
 ///
 /// # Errors
 ///
@@ -38,7 +38,7 @@ pub(crate) fn register() -> Result<(), i32> {
 }
 
 /// Returns after every critical section of this process that was in flight on `cpu` has committed
-/// or been aborted, and orders this thread's earlier stores before whatever runs there next.
+/// or been aborted, and orders this thread's earlier stores before anything that runs there next.
 ///
 /// # Errors
 ///
@@ -47,11 +47,11 @@ pub(crate) fn fence_cpu(cpu: u32) -> Result<(), i32> {
     call(CMD_PRIVATE_EXPEDITED_RSEQ, FLAG_CPU, cpu).map(drop)
 }
 
-/// As [`fence_cpu`], for all CPUs at once.
+/// Fences all CPUs at once, like [`fence_cpu`].
 ///
 /// # Errors
 ///
-/// As [`fence_cpu`].
+/// The same as for [`fence_cpu`].
 pub(crate) fn fence_all() -> Result<(), i32> {
     call(CMD_PRIVATE_EXPEDITED_RSEQ, 0, 0).map(drop)
 }
@@ -65,7 +65,7 @@ fn call(command: i32, flags: u32, cpu: u32) -> Result<i32, i32> {
 }
 
 fn ask(command: i32, flags: u32, cpu: u32) -> Result<i32, i32> {
-    // Miri does not know the call.
+    // Miri does not support the call.
     if cfg!(miri) {
         return Err(libc::ENOSYS);
     }

@@ -7,7 +7,7 @@ use crate::sys::pages;
 #[cfg(test)]
 use crate::sys::steps::{self, Step};
 
-/// Reserves `bytes` of address space that costs no memory and cannot be touched yet.
+/// Reserves `bytes` of address space that uses no memory and cannot be touched yet.
 ///
 /// Huge pages are refused: with them the first touch of an ID's memory would cost 2 MiB.
 pub(crate) fn reserve(bytes: usize) -> Option<NonNull<u8>> {
@@ -17,7 +17,7 @@ pub(crate) fn reserve(bytes: usize) -> Option<NonNull<u8>> {
     unsafe { libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_NOHUGEPAGE) };
     // After `mlockall(MCL_FUTURE)` opening a part would fill it with memory at once, on the node of
     // the CPU that opens it.
-    // SAFETY: as above.
+    // SAFETY: the range was mapped above.
     unsafe { libc::munlock(start.as_ptr().cast(), bytes) };
     Some(start)
 }
@@ -32,8 +32,8 @@ pub(crate) unsafe fn open(start: *mut u8, bytes: usize) -> bool {
     if let Some(answer) = steps::at(Step::Open) {
         return answer.is_ok();
     }
-    // SAFETY: the range is the caller's own mapping, by contract; widening the protection of memory
-    // that is untouchable or open already takes nothing from other users.
+    // SAFETY: the caller guarantees that the range lies inside a reservation; widening the
+    // protection of memory that is inaccessible or open already does not affect other users.
     unsafe { libc::mprotect(start.cast(), bytes, libc::PROT_READ | libc::PROT_WRITE) == 0 }
 }
 
@@ -60,8 +60,8 @@ pub(crate) fn map_wiped_on_fork(bytes: usize) -> Option<NonNull<u8>> {
     Some(start)
 }
 
-/// Gives the memory of whole pages back to the kernel: they read as zero again. `false` if they are
-/// no whole pages of this machine, or the kernel refuses (locked memory).
+/// Returns the memory of whole pages to the kernel: they read as zero again. Returns `false` if
+/// they are not whole pages of this machine, or the kernel refuses (locked memory).
 ///
 /// # Safety
 ///
@@ -71,18 +71,20 @@ pub(crate) unsafe fn discard(start: usize, bytes: usize) -> bool {
         return false;
     }
     let start: *mut libc::c_void = ptr::with_exposed_provenance_mut(start);
-    // SAFETY: by contract.
+    // SAFETY: the caller guarantees that the range lies in a mapping of this module and that no
+    // thread uses its contents.
     unsafe { libc::madvise(start, bytes, libc::MADV_DONTNEED) == 0 }
 }
 
-/// Gives a mapping back.
+/// Unmaps a mapping.
 ///
 /// # Safety
 ///
 /// The range must be a whole mapping of this module, and no thread may use it any more.
 pub(crate) unsafe fn unmap(start: NonNull<u8>, bytes: usize) {
     leak_detector::remove(start, bytes);
-    // SAFETY: by contract.
+    // SAFETY: the caller guarantees that the range is a whole mapping of this module which no
+    // thread uses.
     unsafe { libc::munmap(start.as_ptr().cast(), bytes) };
 }
 
@@ -96,27 +98,27 @@ fn map_with(bytes: usize, protection: i32, flags: i32) -> Option<NonNull<u8>> {
 }
 
 fn map_at_once(bytes: usize, protection: i32, flags: i32) -> Option<NonNull<u8>> {
-    // SAFETY: a new anonymous mapping at an address of the kernel's choice touches no memory in
+    // SAFETY: a new anonymous mapping at an address of the kernel's choice overlaps no memory in
     // use.
     let start = unsafe { libc::mmap(ptr::null_mut(), bytes, protection, flags, -1, 0) };
     if start == libc::MAP_FAILED { None } else { NonNull::new(start.cast()) }
 }
 
-/// Maps memory where all that is mapped is locked (`mlockall(MCL_FUTURE)`) and so much may not be
-/// locked (`RLIMIT_MEMLOCK`), not even address space that cannot be touched. One page may; it is
-/// unlocked, and what a mapping that is not locked grows by does not count.
+/// Maps memory if every mapping is locked (`mlockall(MCL_FUTURE)`) and so much may not be locked
+/// (`RLIMIT_MEMLOCK`), not even inaccessible address space. One page may be locked. It is unlocked,
+/// and the growth of an unlocked mapping does not count.
 fn map_unlocked(bytes: usize, protection: i32, flags: i32) -> Option<NonNull<u8>> {
     const PAGE: usize = 4096;
     let page = map_at_once(PAGE, protection, flags)?;
     let place = page.as_ptr().cast();
-    // SAFETY: the page was mapped above, and no other thread has seen it. Both calls round its
+    // SAFETY: the page was mapped above, and no other thread has access to it. Both calls round its
     // length up to a page of the machine.
     let grown = unsafe {
         libc::munlock(place, PAGE);
         libc::mremap(place, PAGE, bytes, libc::MREMAP_MAYMOVE)
     };
     if grown == libc::MAP_FAILED {
-        // SAFETY: the page is still there, and still nobody else's.
+        // SAFETY: the page is still mapped, and still no other thread has access to it.
         unsafe { libc::munmap(place, PAGE) };
         return None;
     }
@@ -131,11 +133,11 @@ mod tests {
     const PAGE: usize = 4096;
 
     fn byte(start: NonNull<u8>, offset: usize) -> &'static AtomicU8 {
-        // SAFETY: the tests unmap what they do not use any more.
+        // SAFETY: the tests unmap memory only after its last use.
         unsafe { start.add(offset).cast().as_ref() }
     }
 
-    /// Whether the mapping that an address lies in has a flag, by the names of `smaps`.
+    /// Returns `true` if the mapping of an address has a flag, by its name in `smaps`.
     fn has(start: NonNull<u8>, offset: usize, flag: &str) -> bool {
         let address = start.addr().get() + offset;
         let smaps = std::fs::read_to_string("/proc/self/smaps").expect("/proc");
@@ -165,9 +167,9 @@ mod tests {
         // A kernel without huge pages has no such flag either.
         let huge = std::path::Path::new("/sys/kernel/mm/transparent_hugepage").exists();
         assert_eq!(has(start, PAGE, "nh"), huge);
-        // Else opening it would be held against a limit on memory.
+        // Otherwise the opened memory would count against a memory limit.
         assert!(has(start, PAGE, "nr"));
-        // SAFETY: nobody uses it.
+        // SAFETY: no thread uses it.
         unsafe { unmap(start, 1 << 30) };
     }
 
@@ -180,7 +182,7 @@ mod tests {
             assert_eq!(byte(start, offset).fetch_add(1, Relaxed), 0);
         }
         assert!(!has(start, 0, "lo"));
-        // SAFETY: nobody uses it.
+        // SAFETY: no thread uses it.
         unsafe { unmap(start, 1 << 20) };
         assert_eq!(map_unlocked(1 << 60, libc::PROT_NONE, private), None);
     }
@@ -214,10 +216,10 @@ mod tests {
         }
     }
 
-    /// Whether `body` is true in a child of `fork`, where no other thread runs. It must not
-    /// allocate.
+    /// Returns `true` if `body` returns `true` in a child of `fork`, where no other thread runs.
+    /// `body` must not allocate.
     fn in_a_child(body: impl FnOnce() -> bool) -> bool {
-        // SAFETY: the child does what may be done in a signal handler, and ends.
+        // SAFETY: the child only calls async-signal-safe functions, and ends.
         let child = unsafe { libc::fork() };
         if child == 0 {
             let status = if body() { 42 } else { 1 };
@@ -237,13 +239,13 @@ mod tests {
         let at = |start| byte(start, 8).load(Relaxed);
         assert!(in_a_child(|| (at(wiped), at(kept)) == (0, 3)));
         assert_eq!(at(wiped), 3);
-        // SAFETY: nobody uses them any more.
+        // SAFETY: no thread uses them any more.
         [wiped, kept].into_iter().for_each(|start| unsafe { unmap(start, PAGE) });
     }
 
     #[test]
     fn what_cannot_grow_leaves_nothing_behind() {
-        // Each try would leave a page. An emulator of programs maps some for itself.
+        // Each try would leave a page. A CPU emulator maps some pages for itself.
         const TRIES: u64 = 10_000;
         let pages =
             || crate::sys::file::first_number(c"/proc/self/statm").map(|pages| pages as u64);

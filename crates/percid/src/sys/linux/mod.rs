@@ -1,4 +1,4 @@
-//! Where the system is 64-bit Linux: a file for each thing that is asked of the kernel.
+//! The system layer for 64-bit Linux: one file per kernel interface.
 
 pub(crate) mod affinity;
 pub(crate) mod clock;

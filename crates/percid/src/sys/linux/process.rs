@@ -1,18 +1,18 @@
-//! What the kernel knows of this process: its threads; and of itself: its release.
+//! The kernel's information about this process and itself: its threads, and the kernel's release.
 
 use std::ffi::CStr;
 use std::ops::ControlFlow;
 
 use super::file;
 
-/// How many threads the process has now; `None` without `/proc`.
+/// Returns the current number of threads in the process; `None` without `/proc`.
 ///
-/// The link count of `/proc/self/task` is 2 plus the number of threads: one system call, where
-/// parsing `/proc/self/stat` takes three and makes the kernel add up CPU times. Other
-/// implementations of `/proc` (gVisor) are not so precise, so an impossible count is looked up in
-/// the long way.
+/// The link count of `/proc/self/task` is 2 plus the number of threads. It takes one system call,
+/// while parsing `/proc/self/stat` takes three and makes the kernel add up CPU times. Other
+/// implementations of `/proc` (gVisor) are less precise, so an impossible count is replaced by the
+/// one in `/proc/self/stat`.
 pub(crate) fn threads() -> Option<u32> {
-    // Miri has no files to ask for.
+    // Miri has no files.
     if cfg!(miri) {
         return threads_from_stat();
     }
@@ -28,10 +28,10 @@ pub(crate) fn threads() -> Option<u32> {
     if links > 2 { Some(links - 2) } else { threads_from_stat() }
 }
 
-/// The field `num_threads` (the twentieth) of `/proc/self/stat`.
+/// Returns the field `num_threads` (the twentieth) of `/proc/self/stat`.
 fn threads_from_stat() -> Option<u32> {
-    // The second field is the program's name in parentheses and may hold anything, even spaces and
-    // parentheses: fields are counted from the last closing one.
+    // The second field is the program's name in parentheses and may contain anything, even spaces
+    // and parentheses: fields are counted from the last closing one.
     let (mut spaces, mut number) = (0, None);
     file::for_each_byte(c"/proc/self/stat", |byte| {
         match byte {
@@ -47,16 +47,17 @@ fn threads_from_stat() -> Option<u32> {
     number
 }
 
-/// The calling thread's number, unique among the machine's threads as long as it exists.
+/// Returns the calling thread's number, which is unique among the machine's threads as long as it
+/// exists.
 pub(crate) fn thread_id() -> u32 {
-    // SAFETY: the call takes nothing and cannot fail.
+    // SAFETY: the call has no arguments and cannot fail.
     unsafe { libc::syscall(libc::SYS_gettid) as u32 }
 }
 
-/// Whether this process has a thread of this number, as far as the kernel says: a sandbox that
-/// refuses the question has not answered it.
+/// Returns `true` if this process has a thread of this number, or if the kernel does not report
+/// that, for example because a sandbox refuses the call.
 pub(crate) fn has_thread(number: u32) -> bool {
-    // Miri does not know the call. Nothing forks there.
+    // Miri does not support the call. No process forks there.
     if cfg!(miri) {
         return true;
     }
@@ -65,9 +66,10 @@ pub(crate) fn has_thread(number: u32) -> bool {
     found == 0 || crate::sys::errno() != libc::ESRCH
 }
 
-/// What the kernel told the process of `kind` (`AT_...`) when it started; 0 if nothing.
+/// Returns the auxiliary value of `kind` (`AT_...`) that the kernel passed at program start; 0 if
+/// there is none.
 pub(crate) fn auxiliary(kind: libc::c_ulong) -> libc::c_ulong {
-    // Miri tells nothing.
+    // Miri passes none.
     if cfg!(miri) {
         return 0;
     }
@@ -83,7 +85,7 @@ pub(crate) struct Release {
 }
 
 impl Release {
-    /// The running kernel's release.
+    /// Returns the running kernel's release.
     pub(crate) fn running() -> Option<Release> {
         with_uname(|name| Release::parse(name.to_bytes()))?
     }
@@ -95,7 +97,7 @@ impl Release {
     }
 }
 
-/// Hands the running kernel's release string to `body`.
+/// Passes the running kernel's release string to `body`.
 pub(crate) fn with_uname<T>(body: impl FnOnce(&CStr) -> T) -> Option<T> {
     let mut name = std::mem::MaybeUninit::<libc::utsname>::zeroed();
     // SAFETY: `name` has room for the answer.
@@ -104,7 +106,7 @@ pub(crate) fn with_uname<T>(body: impl FnOnce(&CStr) -> T) -> Option<T> {
     }
     // SAFETY: all zero is a valid value; the call succeeded, so every field is a terminated string.
     let name = unsafe { name.assume_init() };
-    // SAFETY: as above; the string is there as long as `name`.
+    // SAFETY: the call filled the field with a terminated string, which exists as long as `name`.
     Some(body(unsafe { CStr::from_ptr(name.release.as_ptr()) }))
 }
 
@@ -120,7 +122,7 @@ mod tests {
             for _ in 0..3 {
                 scope.spawn(|| hold.wait());
             }
-            // Other tests start and end threads meanwhile, so the two readings may differ, but
+            // Other tests start and end threads during this one, so the two values may differ, but
             // hardly in every second attempt: by chance in all of them once in 2^1000.
             let agree = (0..1000).any(|_| threads().is_some() && threads() == threads_from_stat());
             let counted = threads();
@@ -145,7 +147,8 @@ mod tests {
     fn a_thread_exists_until_it_ends() {
         let (there, end) = (thread_id(), std::thread::spawn(thread_id).join().expect("no panic"));
         assert!(has_thread(there));
-        // It has been joined, and leaves the process's list a moment later: this test ends then.
+        // The thread has been joined, and leaves the process's list a moment later: this test ends
+        // then.
         let patience = std::time::Instant::now() + std::time::Duration::from_secs(600);
         while has_thread(end) {
             assert!(std::time::Instant::now() < patience);
@@ -154,7 +157,7 @@ mod tests {
         assert!(!has_thread(1) || std::process::id() == 1, "another process's");
     }
 
-    /// A sandbox that forbids the question has not said that the thread is gone.
+    /// A sandbox that forbids the call has not reported that the thread is gone.
     #[test]
     #[cfg_attr(miri, ignore = "it asks the kernel")]
     fn a_thread_exists_where_the_question_is_refused() {

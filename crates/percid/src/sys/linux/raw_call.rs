@@ -1,19 +1,20 @@
-//! System calls whose answer does not pass through `errno`.
+//! System calls whose result does not pass through `errno`.
 //!
 //! A process that shares this one's memory and thread pointer ([`companion`](super::companion))
-//! shares its `errno` as well: what either finds there may be the other's.
+//! shares its `errno` as well: either process may read the value of the other.
 
-/// The kernel's answer to a system call of up to four arguments: a result, or an `errno` with a
-/// minus sign.
+/// Makes a system call of up to four arguments. Returns the result, or an `errno` with a minus
+/// sign.
 ///
 /// # Safety
 ///
-/// As the system call demands of its arguments.
+/// The arguments must satisfy the requirements of the system call.
 #[cfg(target_arch = "x86_64")]
 pub(crate) unsafe fn raw_call(number: libc::c_long, arguments: [usize; 4]) -> isize {
     let [a, b, c, d] = arguments;
     let answer;
-    // SAFETY: by contract; the kernel destroys rcx and r11 and nothing else.
+    // SAFETY: the caller guarantees valid arguments; the kernel clobbers rcx and r11 and no other
+    // register.
     unsafe {
         std::arch::asm!(
             "syscall",
@@ -30,16 +31,18 @@ pub(crate) unsafe fn raw_call(number: libc::c_long, arguments: [usize; 4]) -> is
     answer
 }
 
-/// As its twin for x86-64.
+/// Makes a system call of up to four arguments. Returns the result, or an `errno` with a minus
+/// sign.
 ///
 /// # Safety
 ///
-/// As the system call demands of its arguments.
+/// The arguments must satisfy the requirements of the system call.
 #[cfg(target_arch = "aarch64")]
 pub(crate) unsafe fn raw_call(number: libc::c_long, arguments: [usize; 4]) -> isize {
     let [a, b, c, d] = arguments;
     let answer;
-    // SAFETY: by contract; the kernel destroys the answer's register and nothing else.
+    // SAFETY: the caller guarantees valid arguments; the kernel clobbers the result register and no
+    // other.
     unsafe {
         std::arch::asm!(
             "svc #0",
@@ -54,16 +57,18 @@ pub(crate) unsafe fn raw_call(number: libc::c_long, arguments: [usize; 4]) -> is
     answer
 }
 
-/// As its twin for x86-64.
+/// Makes a system call of up to four arguments. Returns the result, or an `errno` with a minus
+/// sign.
 ///
 /// # Safety
 ///
-/// As the system call demands of its arguments.
+/// The arguments must satisfy the requirements of the system call.
 #[cfg(target_arch = "riscv64")]
 pub(crate) unsafe fn raw_call(number: libc::c_long, arguments: [usize; 4]) -> isize {
     let [a, b, c, d] = arguments;
     let answer;
-    // SAFETY: by contract; the kernel destroys the answer's register and nothing else.
+    // SAFETY: the caller guarantees valid arguments; the kernel clobbers the result register and no
+    // other.
     unsafe {
         std::arch::asm!(
             "ecall",
@@ -78,15 +83,16 @@ pub(crate) unsafe fn raw_call(number: libc::c_long, arguments: [usize; 4]) -> is
     answer
 }
 
-/// Elsewhere there are no critical sections, and no thread has a companion.
+/// Makes the call through the C library: on other architectures there are no critical sections, and
+/// no thread has a companion.
 ///
 /// # Safety
 ///
-/// As the system call demands of its arguments.
+/// The arguments must satisfy the requirements of the system call.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")))]
 pub(crate) unsafe fn raw_call(number: libc::c_long, arguments: [usize; 4]) -> isize {
     let [a, b, c, d] = arguments;
-    // SAFETY: by contract.
+    // SAFETY: the caller guarantees valid arguments.
     let answer = unsafe { libc::syscall(number, a, b, c, d) } as isize;
     if answer < 0 { -(crate::sys::errno() as isize) } else { answer }
 }
@@ -110,7 +116,7 @@ mod tests {
             let text = text.as_ptr().expose_provenance();
             assert_eq!(raw_call(libc::SYS_write, [to, text, 6, 0]), 6);
             assert_eq!(raw_call(libc::SYS_read, [from, place, 8, 0]), 6);
-            // The fourth argument: not a place in a pipe.
+            // The fourth argument: an offset, which a pipe does not support.
             assert_eq!(raw_call(libc::SYS_pread64, [from, place, 8, 0]), -(libc::ESPIPE as isize));
             assert_eq!(raw_call(libc::SYS_close, [from, 0, 0, 0]), 0);
             assert_eq!(raw_call(libc::SYS_close, [to, 0, 0, 0]), 0);

@@ -1,4 +1,4 @@
-//! Registration: what is asked of the kernel, and what is made of its answers.
+//! Tests of the registration: the calls to the kernel, and the effect of its results.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::*;
 use Registration::{Libc, Own, Refused, Shared, Taken, Unsupported};
 
-/// What the kernel was asked for: size and flags, always of one area.
+/// The size and the flags of each call to the kernel, always for one area.
 type Calls = Rc<RefCell<Vec<(u32, i32)>>>;
 
 /// Runs `body` in a thread that was never registered by percid.
@@ -14,7 +14,7 @@ fn in_a_fresh_thread(body: impl FnOnce() + Send + 'static) {
     std::thread::spawn(body).join().expect("no panic");
 }
 
-/// The kernel answers with `answers`, one after the other, to calls for the area at `offset`.
+/// Answers the calls for the area at `offset` with `answers`, one after the other.
 fn answering(offset: isize, answers: &'static [Result<(), i32>]) -> (Calls, steps::Watching) {
     let calls = Calls::default();
     let note = Rc::clone(&calls);
@@ -32,7 +32,7 @@ fn answering_for_own(answers: &'static [Result<(), i32>]) -> (Calls, steps::Watc
     answering(thread::own_offset(), answers)
 }
 
-/// What the kernel does when it registers percid's own area of this thread.
+/// Does the same as the kernel when it registers percid's own area of this thread.
 fn set_own_cpu(cpu: i32) {
     // SAFETY: the area is this thread's, and not registered.
     unsafe { (&raw mut (*thread::own()).area.cpu_id).write_volatile(cpu) };
@@ -50,7 +50,7 @@ fn as_many_bytes_as_announced_if_there_is_room() {
     assert_eq!(own_size(28, 32), 32);
     assert_eq!(own_size(33, 64), 33);
     assert_eq!(own_size(64, 64), 64);
-    // Neither too much nor aligned too far.
+    // Neither too many bytes nor too large an alignment.
     assert_eq!(own_size(65, 128), 32);
     assert_eq!(own_size(65, 64), 32);
     assert_eq!(own_size(40, 128), 32);
@@ -79,14 +79,14 @@ fn the_first_answer_is_that_of_all_threads() {
 fn what_the_kernel_answers_says_whose_the_area_is() {
     assert_eq!(judge(Ok(()), Shared, true), Shared);
     assert_eq!(judge(Err(libc::EINVAL), Own, false), Taken);
-    // Another signature; or a sandbox.
+    // Another signature, or a sandbox.
     assert_eq!(judge(Err(libc::EPERM), Shared, true), Taken);
     assert_eq!(judge(Err(libc::EPERM), Shared, false), Refused(libc::EPERM));
     assert_eq!(judge(Err(libc::ENOSYS), Own, false), Refused(libc::ENOSYS));
 }
 
-/// In a thread whose registration by the C library failed, or was taken back, its symbols say
-/// nothing.
+/// In a thread whose registration by the C library failed, or was removed, the library's symbols do
+/// not apply.
 #[cfg(target_env = "gnu")]
 #[test]
 fn the_c_librarys_word_is_not_enough() {
@@ -178,7 +178,7 @@ fn of_a_shared_area_32_bytes_are_registered_and_more_are_asked_for_only() {
     assert_eq!(ask(33, &[EINVAL, EPERM]), (Err(libc::EPERM), vec![32, 33]));
 }
 
-/// A handler that ran in the middle would count in an area that is no longer the kernel's.
+/// A handler that ran in the middle would count in an area that the kernel no longer updates.
 #[test]
 fn a_registration_is_taken_back_for_good_and_without_handlers() {
     let unregister = |answer: Result<(), i32>| {
@@ -197,14 +197,15 @@ fn a_registration_is_taken_back_for_good_and_without_handlers() {
         unsafe { (*thread::own()).area.mm_cid }
     };
     in_a_fresh_thread(move || {
-        // SAFETY: the block is this thread's own, and what a registration leaves there.
+        // SAFETY: the block is this thread's own, and these are the values that a registration
+        // leaves there.
         unsafe { ((*thread::own()).registered, (*thread::own()).area.mm_cid) = (32, 0) };
         assert_eq!(unregister(Ok(())), u32::MAX);
         assert_eq!(registered(), 0);
         assert!(!is_blocked(libc::SIGUSR1));
     });
     in_a_fresh_thread(move || {
-        // SAFETY: as above.
+        // SAFETY: the block is this thread's own.
         unsafe { ((*thread::own()).registered, (*thread::own()).area.mm_cid) = (32, 3) };
         assert_eq!(unregister(Err(libc::EINVAL)), 3, "the area is still the kernel's");
     });

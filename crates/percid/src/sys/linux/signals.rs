@@ -1,25 +1,25 @@
-//! Blocking signals for the length of a slow path.
+//! Blocking signals for the duration of a slow path.
 
 /// The size of the kernel's own signal set in bytes.
 const KERNEL_SIGSET_BYTES: usize = 8;
 
-/// Signals stay blocked for the calling thread until this value is dropped.
+/// A guard: signals stay blocked for the calling thread until it is dropped.
 ///
-/// It goes to the kernel directly, because the C library keeps its two internal signals (thread
-/// cancellation, `setuid` broadcasts) out of every set it passes on, and a thread must not be
-/// cancelled while it holds an ID that is on its way from one CPU to another.
+/// It calls the kernel directly, because the C library removes its two internal signals (thread
+/// cancellation, `setuid` broadcasts) from every set it passes on. A thread must not be cancelled
+/// while it holds an ID in transit from one CPU to another.
 #[derive(Debug)]
 pub(crate) struct Blocked {
     before: u64,
 }
 
-/// Signals that an instruction or system call of this very thread raises. Blocked, they would kill
-/// the process where a handler could have dealt with them: a sandbox that emulates system calls
-/// needs SIGSYS.
+/// Signals that an instruction or system call of the thread itself raises. If they were blocked,
+/// they would kill the process although a handler could process them: a sandbox that emulates
+/// system calls needs SIGSYS.
 const SYNCHRONOUS: [i32; 6] =
     [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGTRAP, libc::SIGSYS];
 
-/// Blocks all signals but the synchronous ones (and the two that cannot be blocked).
+/// Blocks all signals except the synchronous ones (and the two that cannot be blocked).
 pub(crate) fn block_all() -> Blocked {
     #[cfg(test)]
     crate::sys::steps::at(crate::sys::steps::Step::BlockSignals);
@@ -37,7 +37,7 @@ impl Drop for Blocked {
 
 fn change(how: i32, set: &u64, before: Option<&mut u64>) {
     let before = before.map_or(std::ptr::null_mut(), |place| place as *mut u64);
-    // SAFETY: both sets are 8 bytes long, as the kernel demands of its callers on 64-bit machines.
+    // SAFETY: both sets are 8 bytes long, as the kernel requires on 64-bit machines.
     unsafe {
         libc::syscall(libc::SYS_rt_sigprocmask, how, set as *const u64, before, KERNEL_SIGSET_BYTES)
     };
@@ -47,7 +47,7 @@ fn change(how: i32, set: &u64, before: Option<&mut u64>) {
 mod tests {
     use super::*;
 
-    /// The signals that the calling thread has blocked.
+    /// Returns the signals that the calling thread has blocked.
     fn blocked() -> u64 {
         let status = std::fs::read_to_string("/proc/thread-self/status").expect("/proc");
         let line = status.lines().find_map(|line| line.strip_prefix("SigBlk:"));
@@ -61,7 +61,7 @@ mod tests {
         let guard = block_all();
         let unblocked = [libc::SIGKILL, libc::SIGSTOP].into_iter().chain(SYNCHRONOUS);
         let unblocked = unblocked.fold(0, |set, signal| set | 1u64 << (signal - 1));
-        // The C library's own two among them.
+        // Including the two signals of the C library.
         assert_eq!(blocked(), !unblocked);
         assert_eq!(!blocked() & 1 << (libc::SIGSYS - 1), 1 << (libc::SIGSYS - 1));
         drop(guard);

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-/// One line on its way to standard error, cut off at the size of its buffer.
+/// A line for standard error, truncated at the size of its buffer.
 struct Line {
     bytes: [u8; 256],
     used: usize,
@@ -19,8 +19,8 @@ impl Write for Line {
     }
 }
 
-/// Writes `percid: message` as one line, best effort: an error is ignored, because a library has
-/// nowhere to report that standard error is closed.
+/// Writes `percid: message` as one line, best effort: an error is ignored, because a library cannot
+/// report that standard error is closed.
 pub(crate) fn say(message: fmt::Arguments<'_>) {
     let mut line = Line { bytes: [0; 256], used: 0 };
     let _ = write!(line, "percid: {message}");

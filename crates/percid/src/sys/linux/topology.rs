@@ -1,9 +1,9 @@
-//! Which CPUs share a core, a last-level cache and a NUMA node.
+//! The CPU topology: the CPUs that share a core, a last-level cache and a NUMA node.
 
 use super::file::{self, Path};
 
-/// Where one CPU sits: the smallest CPU of its core, the smallest CPU of its last-level cache, and
-/// the number of its node. `None` where the kernel does not say (an unplugged CPU).
+/// The place of a CPU: the smallest CPU of its core, the smallest CPU of its last-level cache, and
+/// the number of its node. `None` if the kernel does not report it (an unplugged CPU).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Place {
     pub(crate) core: Option<u32>,
@@ -11,8 +11,8 @@ pub(crate) struct Place {
     pub(crate) node: Option<u32>,
 }
 
-/// Reads the place of `cpu` from sysfs. Cost: 5 to 10 small files, some 50 us; callers keep the
-/// answer.
+/// Reads the place of `cpu` from sysfs. The cost is 5 to 10 small files, about 50 us; callers store
+/// the result.
 pub(crate) fn place(cpu: u32) -> Place {
     Place { core: core(cpu), l3: last_level_cache(cpu), node: node(cpu) }
 }
@@ -21,7 +21,7 @@ fn core(cpu: u32) -> Option<u32> {
     first_number(format_args!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list"))
 }
 
-/// The unified cache of level 3, or of the highest level below it on machines without one.
+/// Returns the unified cache of level 3, or of the highest level below it on machines without one.
 fn last_level_cache(cpu: u32) -> Option<u32> {
     let mut best = None;
     for index in 0..8 {
@@ -40,8 +40,8 @@ fn last_level_cache(cpu: u32) -> Option<u32> {
     best.map(|(_, first)| first)
 }
 
-/// The kernel links each CPU to its node by the directory's name; there are at most 1024 nodes, and
-/// machines number them densely, so the search is short.
+/// Returns the node of a CPU. The kernel links each CPU to its node by the directory's name. There
+/// are at most 1024 nodes, and machines number them densely, so the search is short.
 pub(crate) fn node(cpu: u32) -> Option<u32> {
     (0..online_nodes()?).find(|node| {
         let link = Path::format(format_args!("/sys/devices/system/cpu/cpu{cpu}/node{node}"));
@@ -53,7 +53,7 @@ fn online_nodes() -> Option<u32> {
     file::last_number(c"/sys/devices/system/node/online").map(|last| last + 1)
 }
 
-/// The first number in a file: of a list, its smallest CPU.
+/// Returns the first number in a file: the smallest CPU of a list.
 fn first_number(path: std::fmt::Arguments<'_>) -> Option<u32> {
     file::first_number(Path::format(path)?.as_c_str()?)
 }
@@ -75,7 +75,8 @@ mod tests {
         });
     }
 
-    /// A cache's level and the CPUs that share it, in the order of the kernel's numbers.
+    /// Each pair is a cache's level and the CPUs that share it, in the order of the kernel's
+    /// numbers.
     #[test]
     fn the_last_level_is_the_highest_up_to_the_third() {
         let behind = |caches: &[(&str, &str)]| {

@@ -1,15 +1,15 @@
-//! What every thread has of percid.
+//! The thread-local storage of percid.
 
 use crate::sys::rseq_area::Area;
 
-/// The thread's block. The image every thread starts with is the assembly below; this declaration
-/// must match it.
+/// The thread's block. The assembly below defines the image that every thread starts with; this
+/// declaration must match it.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub(crate) struct Block {
-    /// An rseq area of our own, registered if the C library has registered none.
+    /// percid's own rseq area, registered if the C library has registered none.
     pub(crate) area: Area,
-    /// How many bytes of it are registered.
+    /// Number of its registered bytes.
     pub(crate) registered: u32,
     /// One more than the CPU on which this thread last took an ID in a slow path; 0 for none.
     pub(crate) came_from: u32,
@@ -19,11 +19,12 @@ pub(crate) struct Block {
     pub(crate) hint: u32,
     /// Operations left until the hint is read again.
     pub(crate) hint_left: u32,
-    /// From the shared slot to the memory that a hint led to, which is open; 0 if there is none.
+    /// Offset from the shared slot to the memory that a hint led to, which is open; 0 if there is
+    /// none.
     pub(crate) copy: usize,
 }
 
-// The symbol carries the version, so that two versions of percid in one program do not collide.
+// The symbol contains the version, so that two versions of percid in one program do not collide.
 with_sections! {
     std::arch::global_asm!(
         ".pushsection .tdata.percid_0_1, \"awT\", @progbits",

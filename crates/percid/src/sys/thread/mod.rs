@@ -1,10 +1,11 @@
-//! percid's own block of thread-local storage, and where the C library keeps its rseq area.
+//! percid's own block of thread-local storage, and the location of the C library's rseq area.
 //!
 //! The block must lie at the same distance from the thread pointer in every thread, because the
-//! critical sections reach it (or the C library's area) by *thread pointer + one process-wide
-//! offset*. Rust's `thread_local!` promises that only in executables, not in shared libraries that
-//! are loaded late; the block is therefore laid down in assembly and found by the initial-exec
-//! model, which the loader either satisfies for all threads or refuses the library.
+//! critical sections access it (or the C library's area) at *thread pointer + one process-wide
+//! offset*. Rust's `thread_local!` guarantees that only in executables, not in shared libraries
+//! that are loaded late. The block is therefore defined in assembly and accessed in the
+//! initial-exec model, which the loader either satisfies for all threads, or it refuses the
+//! library.
 
 #[cfg(all(
     target_os = "linux",
@@ -47,13 +48,13 @@ pub(crate) use block::Block;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 pub(crate) use libc_rseq::{libc_rseq, shared_offset};
 
-/// The address of the calling thread's block.
+/// Returns the address of the calling thread's block.
 #[inline(always)]
 pub(crate) fn own() -> *mut Block {
     at(own_offset()).cast()
 }
 
-/// The address at `offset` bytes from the thread pointer.
+/// Returns the address at `offset` bytes from the thread pointer.
 #[inline(always)]
 pub(crate) fn at(offset: isize) -> *mut u8 {
     ptr::with_exposed_provenance_mut(arch::pointer().wrapping_add_signed(offset))
@@ -66,7 +67,8 @@ mod tests {
     #[test]
     fn every_thread_starts_with_the_same_image_in_a_place_of_its_own() {
         let look = || {
-            // SAFETY: the block is this thread's own and no thread writes to it meanwhile.
+            // SAFETY: the block is this thread's own, and nothing writes to it while it is
+            // borrowed.
             let block = unsafe { &*own() };
             assert_eq!(own() as usize % align_of::<Block>(), 0);
             assert_eq!((block.came_from, block.refused, block.registered), (0, 0, 0));

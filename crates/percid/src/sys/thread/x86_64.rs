@@ -2,7 +2,7 @@
 
 use std::arch::asm;
 
-/// The thread pointer.
+/// Returns the thread pointer.
 #[inline(always)]
 pub(crate) fn pointer() -> usize {
     let pointer;
@@ -14,13 +14,13 @@ pub(crate) fn pointer() -> usize {
     pointer
 }
 
-/// A number that no other living thread has; not 0 and even.
+/// Returns a number that no other living thread has; not 0 and even.
 #[inline(always)]
 pub(crate) fn token() -> usize {
     pointer()
 }
 
-/// From the thread pointer to percid's block; the same in every thread.
+/// Returns the offset from the thread pointer to percid's block; the same in every thread.
 #[inline(always)]
 pub(crate) fn own_offset() -> isize {
     let offset;
@@ -32,7 +32,7 @@ pub(crate) fn own_offset() -> isize {
     offset
 }
 
-/// The C library's rseq symbols, offset and size: null where it has none.
+/// Returns the addresses of the C library's rseq symbols, offset and size; null if it has none.
 pub(super) fn libc_rseq_symbols() -> (*const isize, *const u32) {
     let (offset, size): (*const isize, *const u32);
     // SAFETY: reads two slots of the global offset table that the linker or loader has filled.
@@ -50,13 +50,13 @@ pub(super) fn libc_rseq_symbols() -> (*const isize, *const u32) {
     (offset, size)
 }
 
-/// Where the references to `__rseq_abi` and to a name that is not defined lead, from the thread
-/// pointer.
+/// Returns the offsets from the thread pointer to which the references to `__rseq_abi` and to an
+/// undefined name resolve.
 #[cfg(target_env = "gnu")]
 pub(super) fn shared_references() -> Option<(isize, isize)> {
     let (shared, undefined): (isize, isize);
     // SAFETY: reads two slots of the global offset table that the linker or loader has filled, or
-    // what the linker has put in their place.
+    // the values that the linker has put in their place.
     unsafe {
         asm!(
             ".weak __rseq_abi",
