@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::findings::Findings;
 
-/// What the reader prefers.
+/// The colour scheme that the reader prefers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
     /// Dark text on a light page.
@@ -17,17 +17,17 @@ pub enum Scheme {
     Dark,
 }
 
-/// How the page is shown.
+/// The circumstances in which the page is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// What the reader prefers.
+    /// The preferred colour scheme.
     pub scheme: Scheme,
-    /// In CSS pixels. Chromium's own windows are never narrower than 500.
+    /// The width of the window in CSS pixels. Chromium's own windows are never narrower than 500.
     pub width: u32,
 }
 
 impl Frame {
-    /// How every page has to be readable: light and dark, on a screen and on a phone.
+    /// The frames in which every page must be readable: light and dark, on a screen and on a phone.
     pub const ALL: [Frame; 4] = [
         Frame { scheme: Scheme::Light, width: 1300 },
         Frame { scheme: Scheme::Dark, width: 1300 },
@@ -35,7 +35,7 @@ impl Frame {
         Frame { scheme: Scheme::Dark, width: 390 },
     ];
 
-    /// For names of files.
+    /// Returns the frame as a part of file names.
     fn name(self) -> String {
         format!("{:?}-{}", self.scheme, self.width).to_lowercase()
     }
@@ -48,12 +48,12 @@ pub struct Browser {
     folder: PathBuf,
 }
 
-/// Of the window in which a page is looked at, in CSS pixels.
+/// The height of the window in which a page is shown, in CSS pixels.
 const HEIGHT: u32 = 900;
-/// Pictures of longer pages end here, in CSS pixels.
+/// The maximum height of pictures, in CSS pixels.
 const TALLEST: u32 = 16_000;
 
-/// A page takes some seconds. A machine that does much else is waited for.
+/// Time limit for a page, which takes some seconds on a machine without other load.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// The program that starts, if one does.
@@ -85,12 +85,12 @@ impl Browser {
         found.map(|program| Browser { program, folder: folder.into() })
     }
 
-    /// Shows the page in all frames at once. Where `PERCID_PICTURES` names a folder, it gets a
-    /// picture of each: `NAME-SCHEME-WIDTH.png`. Takes a second or two.
+    /// Shows the page in all frames at once. If `PERCID_PICTURES` names a folder, it gets a picture
+    /// of each: `NAME-SCHEME-WIDTH.png`. Takes a second or two.
     ///
     /// # Panics
     ///
-    /// As [`Browser::inspect`].
+    /// Panics like [`Browser::inspect`].
     pub fn look_at(&self, name: &str, html: &str) -> Vec<(Frame, Findings)> {
         let found = self.inspect_all(name, html, &Frame::ALL);
         let found: Vec<_> = Frame::ALL.into_iter().zip(found).collect();
@@ -111,10 +111,10 @@ impl Browser {
         self.inspect_all(name, html, &[frame]).remove(0)
     }
 
-    /// The browser starts once: that takes longer than to look at a page.
+    /// The browser starts once: that takes longer than showing a page.
     fn inspect_all(&self, name: &str, html: &str, frames: &[Frame]) -> Vec<Findings> {
         let folder = self.folder.join(name);
-        // Of an earlier run.
+        // Remove the results of an earlier run.
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).expect("a folder");
         fs::write(folder.join("page.html"), html).expect("the page is written");
@@ -127,7 +127,7 @@ impl Browser {
             .unwrap_or_else(|| panic!("{name}: the probe has not reported:\n{dom}"));
         for (found, frame) in found.iter_mut().zip(frames) {
             found.size = html.len();
-            // Else a scheme would not have been looked at.
+            // The page must have been shown in this scheme.
             assert_eq!(found.dark, frame.scheme == Scheme::Dark, "{name}: shown as {frame:?}");
         }
         found

@@ -5,36 +5,37 @@ use crate::document::Document;
 /// A line that a document tells its reader to type.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Command {
-    /// Where it stands.
+    /// The line number in the document.
     pub line: usize,
     /// The command, without the comment behind it, for the shell. It may be several lines.
     pub text: String,
-    /// How it is checked.
+    /// The method of its check.
     pub check: Check,
     /// `true` if that takes minutes.
     pub is_long: bool,
 }
 
-/// How a command is checked.
+/// The method of checking a command.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Check {
     /// It runs, and must succeed.
     Run,
     /// A step of `.ci/run` runs it.
     Step,
-    /// It needs what a check does not have. The program must understand its options.
+    /// It needs something that a check does not have. The program must accept its options.
     Help(String),
 }
 
-/// What a newcomer would type; in a block that is no list of commands, this is a fault.
+/// The beginnings of commands that a newcomer would type; in a block that is no list of commands,
+/// this is a fault.
 const PROGRAMS: [&str; 5] = ["cargo ", "percid ", "target/release/", "target/debug/", ".ci/"];
 
 /// The commands of a document, in their order.
 ///
 /// # Errors
 ///
-/// A line that looks like a command in a block that is none of commands, so that nothing would run
-/// it.
+/// Returns a line that looks like a command in a block that is not a list of commands, so that it
+/// would not be run.
 pub fn commands(document: &Document, steps: &str) -> Result<Vec<Command>, String> {
     let mut found = Vec::new();
     for block in &document.blocks {

@@ -9,7 +9,7 @@ use percid_documents::document::{self, Document};
 use percid_documents::session::Place;
 use percid_documents::{STEPS, root};
 
-/// How long a command may take. What takes longer needs time, and the document must say so.
+/// Time limit of a command. A command that takes longer needs a mark in the document.
 const LIMIT: Duration = Duration::from_secs(900);
 
 const HELP: &str = "\

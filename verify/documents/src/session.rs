@@ -17,19 +17,19 @@ pub struct Place {
     home: PathBuf,
 }
 
-/// How a command ended.
+/// The result of a command.
 #[derive(Debug)]
 pub struct Ending {
     /// Its exit status, or `None` if it did not end in time.
     pub status: Option<i32>,
-    /// How long it took.
+    /// Its duration.
     pub took: Duration,
-    /// What it printed.
+    /// Its output.
     pub output: String,
 }
 
 impl Ending {
-    /// Whether it did what the document promises.
+    /// Returns `true` if the command succeeded.
     pub fn is_success(&self) -> bool {
         self.status == Some(0)
     }
@@ -95,7 +95,8 @@ impl Place {
                 break;
             }
         }
-        // What did not end in time, with all that it started: the shell leads a group of processes.
+        // Kill a command that did not end in time, with all of its children: the shell leads a
+        // process group.
         let group = format!("-{}", shell.id());
         Process::new("kill").args(["-KILL", "--", &group]).stderr(Stdio::null()).status()?;
         shell.wait()?;

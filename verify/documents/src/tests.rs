@@ -1,5 +1,5 @@
-//! The documents themselves, and documents with faults, which must be noticed. What the commands do
-//! is checked by `.ci/run documents`, since most of them take seconds.
+//! Tests of the documents themselves, and of documents with faults, which must be detected.
+//! `.ci/run documents` checks the commands, since most of them take seconds.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -16,10 +16,10 @@ use percid_vm::tool;
 use crate::error::Error;
 use crate::packet::{Found, Parser};
 
-/// How many CPUs the guest's rounds need: more than threads.
+/// Number of CPUs that the guest's rounds need: more than threads.
 pub const CPUS: u32 = 10;
 
-/// What a machine is made of.
+/// The configuration of a machine.
 #[derive(Debug, Clone)]
 pub struct Spec<'a> {
     /// The kernel, as the emulator takes it.
@@ -30,7 +30,7 @@ pub struct Spec<'a> {
     pub append: &'a str,
 }
 
-/// What a machine does.
+/// An event of a machine.
 #[derive(Debug)]
 pub enum Event {
     /// It wrote a line to its console.
@@ -74,7 +74,7 @@ impl Machine {
         self.stub.write_all(bytes).map_err(|error| Error::Stub(error.to_string()))
     }
 
-    /// What happens next, within `time`.
+    /// Returns the next event, if there is one within `time`.
     pub fn next(&self, time: Duration) -> Option<Event> {
         match self.events.recv_timeout(time) {
             Ok(event) => Some(event),

@@ -17,10 +17,10 @@ use percid_vm::kernel::Kernel;
 use percid_vm::platform::{Arch, Platform};
 use percid_vm::tool;
 
-/// Neither as it should be nor not: there is no result.
+/// Exit status if there is no result, neither a good nor a bad one.
 const NO_RESULT: u8 = 2;
-/// How many machines may be needed for the rounds of a way: emulated machines on a busy host are
-/// late, and guests with many emulation threads panic now and then.
+/// Maximum number of machines for the rounds of a way: emulated machines on a busy host are late,
+/// and guests with many emulation threads panic sometimes.
 const TRIES: u32 = 12;
 
 fn main() -> ExitCode {

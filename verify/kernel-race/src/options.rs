@@ -39,16 +39,16 @@ others lose nothing though there were duplicates, controls show nothing), 1 if
 one is not, 2 if there is no result.
 ";
 
-/// What the command line asks for.
+/// The options of the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     /// Kernels by name.
     pub kernels: Vec<Platform>,
     /// Kernels by file, instead of those.
     pub images: Vec<PathBuf>,
-    /// How.
+    /// The ways to the race.
     pub ways: Vec<Way>,
-    /// Which IDs percid uses.
+    /// The IDs that percid uses.
     pub ids: Vec<Ids>,
     /// Rounds of each kind.
     pub runs: u32,

@@ -30,7 +30,7 @@ enum State {
     Checksum(Option<u8>),
 }
 
-/// What a parser found.
+/// A result of a parser.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
     /// A packet, whole and right: its contents.

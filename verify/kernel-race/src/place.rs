@@ -9,7 +9,7 @@ use iced_x86::{
     Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register,
 };
 
-/// How many instructions before an exchange its new value may be loaded.
+/// Maximum number of instructions between the load of a new value and the exchange.
 const REACH: usize = 12;
 
 /// A function of the running kernel.
@@ -17,7 +17,7 @@ const REACH: usize = 12;
 pub struct Function {
     /// Its name.
     pub name: String,
-    /// Where it lies.
+    /// The address of its first byte.
     pub start: u64,
     /// Its bytes.
     pub code: Vec<u8>,
@@ -107,8 +107,8 @@ fn is_immediate(instruction: &Instruction) -> bool {
         && !matches!(instruction.op1_kind(), OpKind::Register | OpKind::Memory)
 }
 
-/// Whether the first operand is this register, or the one that it is part of. Enough for loads;
-/// calls, which may change any register, are looked at by [`leaves`] or between the places.
+/// Returns `true` if the first operand is this register, or a part of it. Sufficient for loads;
+/// calls, which may change any register, are checked by [`leaves`] or between the places.
 fn writes(instruction: &Instruction, register: Register) -> bool {
     let compares =
         matches!(instruction.mnemonic(), Mnemonic::Cmp | Mnemonic::Test | Mnemonic::Push);
@@ -124,7 +124,7 @@ fn copied_register(load: &Instruction) -> Option<Register> {
     is_copy.then(|| load.op1_register())
 }
 
-/// Whether the next instruction may be another than the one behind it.
+/// Returns `true` if the next executed instruction may be another than the following one.
 fn leaves(instruction: &Instruction) -> bool {
     !matches!(
         instruction.flow_control(),

@@ -82,7 +82,8 @@ fn unaided_cells(unaided: &Unaided) -> [String; UNAIDED_HEAD.len()] {
     ]
 }
 
-/// What the table has no room for: what percid chose, and rounds that came to nothing.
+/// Returns the remarks beside the table: the sources that percid chose, and the rounds without a
+/// result.
 pub fn remarks(results: &Results) -> String {
     let mut text = String::new();
     for row in &results.rows {

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::machine::{Event, Machine};
 use crate::packet::{bytes, digits, frame};
 
-/// How long an answer may take: the host may be busy with other things.
+/// Time limit for an answer: the host may have other load.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The registers in the order of the stub's answer to `g`, 8 bytes each.
@@ -54,7 +54,7 @@ impl Registers {
     }
 }
 
-/// What a machine does that is of interest to who drives it.
+/// An event of a machine for its debugger.
 #[derive(Debug)]
 pub enum Happening {
     /// A line on the console.
@@ -93,7 +93,7 @@ impl Target {
         Ok(target)
     }
 
-    /// What happens next, within `time`.
+    /// Returns the next event, if there is one within `time`.
     pub fn next(&mut self, time: Duration) -> Result<Option<Happening>, Error> {
         if let Some(line) = self.lines.pop_front() {
             return Ok(Some(Happening::Line(line)));
@@ -218,7 +218,7 @@ impl Target {
         }
     }
 
-    /// Which CPU a stop reply is about.
+    /// Returns the CPU of a stop reply.
     fn stopped(&self, packet: &[u8]) -> Result<u32, Error> {
         let name = thread_of(packet).ok_or_else(|| strange("going on", packet))?;
         let cpu = self.names.iter().position(|known| same_thread(known, &name));
@@ -234,12 +234,13 @@ fn thread_of(packet: &[u8]) -> Option<String> {
     names.next()
 }
 
-/// Whether a reply says that the machine has come to its end.
+/// Returns `true` if a reply reports the end of the machine.
 fn has_ended(packet: &[u8]) -> bool {
     matches!(packet.first(), Some(b'W' | b'X'))
 }
 
-/// Names are hexadecimal numbers, written with leading zeroes here and without them there.
+/// Compares names, which are hexadecimal numbers with leading zeros in some replies and without in
+/// others.
 fn same_thread(a: &str, b: &str) -> bool {
     a.trim_start_matches('0') == b.trim_start_matches('0')
 }

@@ -1,4 +1,4 @@
-//! What is open of the arena: whoever has been admitted finds everything open that was handed out.
+//! The open part of the arena: a thread that was admitted finds everything open that was assigned.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ use crate::frontier::{Edge, Frontier};
 /// One extent of 3 slots with 2 bytes each.
 struct Arena {
     frontier: Frontier<1>,
-    /// Where the extent is: 0 until it is known.
+    /// The address of the extent: 0 until it is known.
     base: AtomicU32,
     open: [[AtomicU32; 2]; 3],
 }

@@ -11,10 +11,10 @@ use crate::id::Source;
 
 struct Object {
     word: Word,
-    /// Blocks claimed and given back.
+    /// Number of blocks claimed, and number given back.
     claimed: AtomicUsize,
     given_back: AtomicUsize,
-    /// What the sections of the source read: written before anything is marked.
+    /// The value that the sections of the source read: written before anything is marked.
     prepared: AtomicUsize,
 }
 

@@ -1,14 +1,14 @@
 //! Every interleaving of the pieces of percid that are built on atomics.
 //!
 //! The pieces are the library's own files, compiled here once more with its atomic types and its
-//! unsynchronised cell replaced by those of loom, which runs a test once for every order in which
-//! its threads' accesses can take place and every value that a load may return under the memory
-//! model. What loom does not know is rseq and membarrier: the protocol of the table has its models
-//! in `verify/models`.
+//! unsynchronised cell replaced by those of loom. loom runs a test once for every order in which
+//! its threads' accesses can take place, and every value that a load may return under the memory
+//! model. loom does not support rseq and membarrier: the protocol of the table has its models in
+//! `verify/models`.
 //!
-//! `cargo test -p percid-loom` explores everything and prints how much that was. Each module of
-//! tests has a negative control: the same test over a piece with one thing taken away, which must
-//! fail.
+//! `cargo test -p percid-loom` explores everything and prints the number of interleavings. Each
+//! module of tests has a negative control: the same test over a piece with one part removed, which
+//! must fail.
 
 #![cfg(test)]
 
@@ -100,7 +100,7 @@ mod try_once_tests;
 mod visit_lock_tests;
 mod wishes_tests;
 
-/// What the library's `sys` offers to these files, in loom's kind.
+/// Replacement of the library's `sys` for these files, with loom's types.
 mod sys {
     pub(crate) mod atomic {
         pub(crate) use loom::sync::atomic::*;

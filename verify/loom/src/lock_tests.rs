@@ -29,7 +29,7 @@ impl Shard {
         self.value.with_mut(|value| unsafe { *value += 1 });
     }
 
-    /// What a closure does; returns whether it got the shard.
+    /// Runs a closure on the shard; returns `true` if it got the shard.
     fn with(&self, try_take: fn(&Lock) -> bool) -> bool {
         let taken = try_take(&self.lock);
         if taken {
@@ -47,7 +47,7 @@ impl Shard {
         self.lock.open();
     }
 
-    /// As `visit`, and takes the value out; returns whether there was one.
+    /// Like `visit`, and removes the value; returns `true` if there was one.
     fn drain(&self) -> bool {
         self.lock.close();
         let taken = self.lock.take_closed(|_| false);
@@ -135,8 +135,8 @@ fn a_copy_without_a_value_is_passed() {
     });
 }
 
-/// Closes a shard and finds its lock free, while `take` comes. Whoever takes the lock for good has
-/// given it back by then, or is seen to hold it.
+/// Closes a shard and finds its lock free, while `take` runs. A thread that took the lock for good
+/// has released it by then, or the visitor observes that it holds it.
 fn a_visitor_comes(take: fn(&Lock) -> bool) {
     let shard = Arc::new((Shard::new(), AtomicU64::new(0)));
     let theirs = Arc::clone(&shard);
@@ -222,7 +222,7 @@ fn a_section_that_finds_the_shard_open_again_finds_no_value() {
     });
 }
 
-/// Where there is no value yet, a taker that finds the shard closed makes none up.
+/// If there is no value yet, a taker that finds the shard closed must not create one.
 #[test]
 fn who_gives_a_lock_back_puts_back_what_was_there() {
     explore::all("lock, a taker without a value and a drain", || {

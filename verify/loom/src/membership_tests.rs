@@ -88,7 +88,8 @@ fn two_markers_and_a_refused_drain() {
     assert!(mask.is_marked(0) && mask.is_marked(1), "an item is missed");
 }
 
-/// Who takes a bit that was clear before sees what it announces, by the language's rules alone.
+/// A thread that takes a bit that was clear before reads what it announces, by the language's rules
+/// alone.
 fn a_bit_that_is_set_carries_what_it_announces() {
     let mask = Arc::new(Mask::default());
     let theirs = Arc::clone(&mask);

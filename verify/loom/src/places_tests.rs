@@ -66,12 +66,12 @@ impl Arena {
         place
     }
 
-    /// As its owner.
+    /// Releases a block, as its only owner.
     fn release(&self, bytes: usize, place: Place) {
         assert!(self.destroy(bytes, place), "place {place} was not in use");
     }
 
-    /// As one of several who take themselves for its owner. Returns whether this one was.
+    /// Releases a block, as one of several threads that may own it. Returns `true` if this one did.
     fn destroy(&self, bytes: usize, place: Place) -> bool {
         if !self.places.take_back(place, &self.memory) {
             return false;
@@ -81,7 +81,7 @@ impl Arena {
         true
     }
 
-    /// How many freed blocks there are of a size. Nobody can give one of them back.
+    /// Returns the number of freed blocks of a size. None of them can be given back again.
     fn free(&self, bytes: usize) -> usize {
         let list = &self.places.free[class(bytes).expect("a class")];
         std::iter::from_fn(|| list.pop(|place| self.memory.word(place)))
@@ -193,7 +193,7 @@ fn a_block_that_is_looked_at_before_it_is_noted_is_caught() {
     explore::expect_failure("places, copies, two steps", || {
         let arena = Arena::new();
         let place = arena.claim(PAGE);
-        // As `destroy`, with a load and a store.
+        // Like `destroy`, with a load and a store.
         let destroy = move |arena: &Arena| {
             let bits = arena.memory.bits(place);
             let seen = bits.load(Relaxed);
@@ -216,7 +216,7 @@ fn a_page_that_nobody_waits_for_is_caught() {
     explore::expect_failure("places, a page that is dropped", || {
         let arena = Arena::new();
         let theirs = Arc::clone(&arena);
-        // As a small block's claim, but who finds another's page there leaves its own.
+        // Like the claim of a small block, but a thread that finds another's page abandons its own.
         let claim = |arena: &Arena| {
             let page = arena.claim(PAGE);
             let small = &arena.places.next_small;

@@ -10,7 +10,7 @@ use loom::thread;
 use crate::{explore, push_list};
 
 struct Node {
-    /// What comes after it; loom checks that it is not written while it is read.
+    /// The next node; loom checks that it is not written while it is read.
     next: UnsafeCell<*mut Node>,
 }
 

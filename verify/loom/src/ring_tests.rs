@@ -57,10 +57,10 @@ struct Words {
     lock: TryLock,
 }
 
-/// Where the lock is in the library.
+/// The position of the lock in the library.
 const LOCK: usize = HEAD + 8;
 
-/// More than a shard's words take.
+/// More bytes than a shard's words take.
 const APART: usize = 1 << 16;
 
 impl Memory {
@@ -99,7 +99,7 @@ impl Drop for Memory {
     }
 }
 
-/// What is at an address of a shard: a word, or the lock.
+/// Returns the object at an address of a shard: a word, or the lock.
 pub(crate) fn word(address: usize) -> *const u8 {
     let place = std::ptr::with_exposed_provenance::<Words>(address & !(APART - 1));
     match address % APART {
@@ -177,7 +177,7 @@ struct Pair {
     ring: fn() -> Arc<Memory>,
     write: fn(Shard) -> u64,
     read: fn(Shard) -> u64,
-    /// What must hold when both have ended, by what they answered.
+    /// The condition after both have ended, given their results.
     check: fn(Shard, u64, u64),
 }
 
@@ -283,7 +283,8 @@ fn one_writer_at_a_time_has_the_lock() {
         let append = |number| {
             let ring = Arc::clone(&ring);
             thread::spawn(move || {
-                // Of another length each: so what two of them write together is torn.
+                // The records differ in length, so a record that two threads write together is
+                // torn.
                 let bytes = &record(7)[..number];
                 let request = Append::new(bytes, CAPACITY).expect("a record that fits");
                 ring.shard().append_locked(&request, true).is_some()

@@ -29,7 +29,7 @@ impl Shard {
         self.items.with_mut(|items| unsafe { *items += change });
     }
 
-    /// Adds one item, as every user does; returns whether the shard was to be had.
+    /// Adds one item, as every user does; returns `true` if the shard was available.
     fn push(&self) -> bool {
         let value = self.word.load(Relaxed);
         if value < 1 {
@@ -41,7 +41,7 @@ impl Shard {
         true
     }
 
-    /// As a drain does, for whatever there is; returns how many items.
+    /// Removes all items, as a drain does; returns their number.
     fn drain(&self) -> i64 {
         let mut drained = 0;
         let judge = |value| match value {
@@ -90,7 +90,7 @@ fn a_drain_has_a_shard_alone_and_misses_nothing() {
     });
 }
 
-/// Whoever activates what a drain has left passes on what the drain did, to the first user.
+/// The thread that activates a drained shard passes the effects of the drain on to the first user.
 #[test]
 fn an_activation_passes_on_what_was_there_before() {
     explore::bounded(3, "seizure, a drain, an activation and a user", || {

@@ -32,17 +32,17 @@ pub trait Model {
     /// The safety property that `state` breaks, if any.
     fn broken(&self, state: &Self::State) -> Option<&'static str>;
 
-    /// Whether `action`, taken in `before`, begins new work, as opposed to carrying on with work in
-    /// flight.
+    /// Returns `true` if `action`, taken in `before`, begins new work, as opposed to continuing
+    /// work in flight.
     fn begins(&self, before: &Self::State, action: Self::Action) -> bool;
 
-    /// Whether no work is in flight in `state`.
+    /// Returns `true` if no work is in flight in `state`.
     fn at_rest(&self, state: &Self::State) -> bool;
 
-    /// Who takes `action` in `before`, and what it does, for a reader.
+    /// Returns the actor of `action` in `before`, and a description of the step, for a reader.
     fn narrate(&self, before: &Self::State, action: Self::Action) -> (String, String);
 
-    /// `state` on one line, for a reader.
+    /// Returns `state` on one line, for a reader.
     fn picture(&self, state: &Self::State) -> String;
 }
 
@@ -52,7 +52,7 @@ pub const DRAINS: &str = "P3 progress: work in flight can finish without new wor
 /// One line of a counter-example.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// Who acts.
+    /// The actor.
     pub actor: String,
     /// The one atomic step.
     pub step: String,
@@ -83,7 +83,7 @@ impl fmt::Display for Trace {
     }
 }
 
-/// What an exploration found out.
+/// The result of an exploration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// Every reachable state was visited, and all properties hold in all of them.
@@ -117,7 +117,7 @@ pub struct Report {
     pub transitions: u64,
     /// Steps from an initial state to the farthest state visited.
     pub depth: u32,
-    /// What was found.
+    /// The result.
     pub verdict: Verdict,
     /// Wall-clock time.
     pub elapsed: Duration,

@@ -1,9 +1,9 @@
-//! Store buffers, for the protocols whose barriers are the question.
+//! Store buffers, for protocols that depend on barriers.
 
-/// How the stores of one processor reach the others.
+/// The way in which the stores of one processor reach the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Memory {
-    /// At once, and loads are performed in program order: no processor is like that.
+    /// At once, and loads are performed in program order: no real processor is like that.
     Sequential,
     /// Through a buffer, in program order. An atomic read-modify-write empties it first. x86-64.
     Fifo,
@@ -18,7 +18,7 @@ pub trait Store: Copy {
     /// Names a place in memory.
     type Place: Eq;
 
-    /// Where the store goes to.
+    /// Returns the target of the store.
     fn place(&self) -> Self::Place;
 }
 
@@ -30,13 +30,13 @@ impl<S: Store, const N: usize> Buffer<S, N> {
     /// No store waits.
     pub const EMPTY: Self = Self([None; N]);
 
-    /// Whether one store more has to wait until another one has left.
+    /// Returns `true` if another store must wait until one has left.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.0[N - 1].is_some()
     }
 
-    /// Whether no store waits.
+    /// Returns `true` if no store waits.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0[0].is_none()

@@ -19,7 +19,7 @@ pub const FILE: &str = "instructions.toml";
 /// A change of one macro.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// What is done to which instruction.
+    /// The change and the instruction.
     pub name: String,
     /// The macro's text.
     pub before: String,
@@ -39,12 +39,12 @@ struct Catalogue {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Section {
-    /// In the names of its mutants.
+    /// A part of the names of its mutants.
     name: String,
     file: String,
-    /// How it begins: a text that the file has once,
+    /// The beginning of the macro: a text that occurs in the file exactly once,
     begins: String,
-    /// or whose first occurrence behind this one is meant.
+    /// or whose first occurrence after this text is meant.
     behind: Option<String>,
     suites: Vec<String>,
 }
@@ -214,7 +214,7 @@ impl Part {
         &self.text[self.body().len()..]
     }
 
-    /// As a comment of the assembler, up to the end of its line.
+    /// Returns the instruction as a comment of the assembler, up to the end of its line.
     fn left_out(&self) -> String {
         let opened = self.text.replacen('"', "\"/* ", 1);
         let end = match opened.rfind("\\n") {
@@ -253,7 +253,7 @@ fn parts(text: &str) -> Vec<Part> {
     parts
 }
 
-/// What is between the first quotation marks of a line.
+/// Returns the text between the first quotation marks of a line.
 fn string(line: &str) -> Option<&str> {
     let (_, rest) = line.split_once('"')?;
     rest.split('"').next()

@@ -82,7 +82,7 @@ fn try_all(options: &Options, chosen: &[&Mutant]) -> io::Result<Vec<Tried>> {
     Ok(tried.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()))
 }
 
-/// What a suite notices counts only if the suite passes without the mutant.
+/// Checks that the suites pass without the mutants; otherwise their detection does not count.
 fn without_mutants(
     options: &Options,
     tree: &Tree,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Which command a suite is.
+/// The kind of command of a suite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Kind {
     Lib,
@@ -55,15 +55,15 @@ pub struct Suite {
 /// A command in the folder of the project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// What is executed: `cargo`, or a program below the folder of what is built.
+    /// The program: `cargo`, or a program below the build folder.
     pub program: Program,
     /// Its arguments.
     pub arguments: Vec<String>,
-    /// `RUSTFLAGS`, if any. What is built with flags has a folder of its own.
+    /// `RUSTFLAGS`, if any. Builds with flags have a separate folder.
     pub flags: Option<&'static str>,
 }
 
-/// What a command executes.
+/// The program of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Program {
     /// The one that `CARGO` names.

@@ -7,7 +7,7 @@ use percid::Counter;
 
 use crate::area;
 
-/// What every actor adds to while it counts.
+/// The counter that every actor adds to while it counts.
 static COUNTER: Counter = Counter::new();
 
 /// Orders.
@@ -16,9 +16,9 @@ const TOUCH: u32 = 1;
 const RUN: u32 = 2;
 const LEAVE: u32 = 3;
 
-/// How long a thread runs that is to be seen on its CPU, and no longer.
+/// Run time of a thread that must be seen on its CPU, but not longer.
 const TOUCHING: Duration = Duration::from_millis(10);
-/// Increments between two looks at the orders.
+/// Number of increments between two checks of the orders.
 const BATCH: i64 = 1000;
 
 /// One thread, and what is known of it. On cache lines of its own: it is read while it runs.
@@ -32,7 +32,7 @@ pub(crate) struct Actor {
     turns: AtomicU64,
     added: AtomicI64,
     sleeps: AtomicBool,
-    /// Whether it will never add anything any more.
+    /// `true` if it will never add anything any more.
     has_left: AtomicBool,
 }
 
@@ -94,7 +94,7 @@ impl Actor {
         self.cpu.load(Ordering::Acquire)
     }
 
-    /// How often it has looked at its orders while it ran.
+    /// Returns the number of times that it has checked its orders while it ran.
     pub(crate) fn turns(&self) -> u64 {
         self.turns.load(Ordering::Acquire)
     }
@@ -116,7 +116,7 @@ impl Actor {
         self.order.store(SLEEP, Ordering::Release);
     }
 
-    /// Whether it sleeps, but for the last steps of the way there.
+    /// Returns `true` if it sleeps, or is about to.
     pub(crate) fn sleeps(&self) -> bool {
         self.sleeps.load(Ordering::Acquire)
     }
@@ -219,8 +219,8 @@ pub(crate) fn sample(actors: &[&Actor], time: Duration) -> (u64, u64) {
     (samples, doubled)
 }
 
-/// Whether two of `actors` have one ID; `None` if one of them does not run, or has got another ID
-/// meanwhile.
+/// Returns `true` if two of `actors` have one ID; `None` if one of them does not run, or has got
+/// another ID since the first look.
 ///
 /// Every actor has published its ID anew before the first look, and again between the two looks,
 /// and both looks are equal. So for each of two actors with one ID there is a moment between the

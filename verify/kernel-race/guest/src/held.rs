@@ -61,7 +61,7 @@ pub(crate) fn run(control: bool) -> Result<Outcome, String> {
     HELPERS.iter().for_each(Actor::rest);
     // The IDs of the helpers expire after 100 ms, and a scan comes every 100 ms.
     spin(Duration::from_millis(500));
-    // Else it was switched away meanwhile, by whatever thread of the kernel.
+    // Otherwise a thread of the kernel preempted the settler.
     if !control && SETTLER.id() != id {
         return Err(format!("the settler has ID {}, the mover had {id}", SETTLER.id()));
     }

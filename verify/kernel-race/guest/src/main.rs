@@ -19,7 +19,7 @@ use percid_vm::protocol::EXIT_VALUE;
 
 use ask::say;
 
-/// Where the first process waits: on a CPU that no thread of a round begins on.
+/// The CPU on which the first process waits: no thread of a round begins on it.
 const WAITING_CPU: u32 = 6;
 
 fn main() -> ExitCode {

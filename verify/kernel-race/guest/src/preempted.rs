@@ -39,8 +39,8 @@ const HOLDING: [u32; 3] = [4, 5, 6];
 const WANDERING: u32 = 7;
 const WAITING: u32 = 8;
 
-/// How many IDs are in use while the scanner stands: the conductor's, the scanner's, the settler's.
-/// A scan by weight wants back what is not below.
+/// Number of IDs in use while the scanner stands: the conductor's, the scanner's, the settler's. A
+/// scan by weight takes back all IDs from this number on.
 const RUNNING: u32 = 3;
 
 static SCANNER: Actor = Actor::new();
@@ -51,7 +51,7 @@ static HOLDERS: [Actor; 3] = [const { Actor::new() }; 3];
 static WANDERER: Actor = Actor::new();
 
 static ANSWER: AtomicU32 = AtomicU32::new(answer::NONE);
-/// How far the real-time thread is.
+/// The stage of the real-time thread.
 static STAGE: AtomicU32 = AtomicU32::new(IDLE);
 const IDLE: u32 = 0;
 const STALLING: u32 = 1;
@@ -156,7 +156,7 @@ fn forget() {
     spin(EXPIRY);
 }
 
-/// What the real-time thread does, once it is no actor like the others any more.
+/// Runs the real-time thread after its time as an ordinary actor.
 fn stall_the_scanner(actor: &'static Actor) {
     actor.act();
     while ANSWER.load(Ordering::Acquire) != answer::DONE {

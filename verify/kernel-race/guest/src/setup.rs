@@ -1,4 +1,4 @@
-//! What the first process prepares and finds out.
+//! The preparations and queries of the first process.
 
 use std::ffi::{CStr, CString};
 use std::fs;
@@ -14,8 +14,8 @@ const WANTED: [&str; 3] =
 pub(crate) fn mount_all() {
     for (kind, place) in [(c"proc", "/proc"), (c"sysfs", "/sys"), (c"debugfs", "/sys/kernel/debug")]
     {
-        // In sysfs the place is there already. What cannot be mounted shows as `unknown` or as
-        // missing symbols.
+        // In sysfs the directory exists already. If a file system cannot be mounted, its values
+        // appear as `unknown` or as missing symbols.
         let _ = fs::create_dir_all(place);
         let _ = mount(kind, place);
     }
@@ -70,8 +70,8 @@ fn chosen(modes: &str) -> &str {
     mode.map_or("unknown", |(mode, _)| mode)
 }
 
-/// Where the wanted functions lie. Compilers may have made clones of them, with names like
-/// `NAME.isra.0`.
+/// Returns the addresses of the wanted functions. Compilers may have made clones of them, with
+/// names like `NAME.isra.0`.
 pub(crate) fn symbols() -> Vec<Line> {
     let text = fs::read_to_string("/proc/kallsyms").unwrap_or_default();
     find(&text)

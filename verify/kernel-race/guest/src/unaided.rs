@@ -28,18 +28,18 @@ static MOVER: Actor = Actor::new();
 static SETTLER: Actor = Actor::new();
 static HOLDER: Actor = Actor::new();
 
-/// A thread that does not run by then is on a CPU that stands; the attempt is over.
+/// Time limit for a thread to run: if it does not, its CPU stands, and the attempt is over.
 const PATIENCE: Duration = Duration::from_secs(5);
 const GLANCE: Duration = Duration::from_micros(50);
-/// How long two threads with one ID are left running, to see what it costs.
+/// Time for which two threads with one ID are left running, to measure the damage.
 const AFTERMATH: Duration = Duration::from_millis(100);
 const BETWEEN_REPORTS: Duration = Duration::from_secs(30);
 
-/// What was done so far.
+/// The counts so far.
 #[derive(Default)]
 struct Tally {
     attempts: u64,
-    /// Those in which the mover's ID was above another that was in use, which is what a scan needs.
+    /// Attempts in which the mover's ID was above another one in use, as a scan requires.
     favourable: u64,
     doubled: u64,
     migrations: u64,

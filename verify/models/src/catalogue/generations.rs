@@ -48,7 +48,7 @@ fn one_late(generation: Generation, name: &str) -> Vec<Case> {
 /// Makes a precaution part of a configuration.
 type Remedy = fn(Kernel) -> Kernel;
 
-/// What keeps one late agent harmless.
+/// Returns the cases of precautions that make one late agent harmless.
 fn remedies(generation: Generation, name: &str) -> Vec<Case> {
     let remedies: [(_, Remedy, _); 3] = [
         ("tagged", |kernel| Kernel { tagged: true, ..kernel }, "a version tag removes it"),

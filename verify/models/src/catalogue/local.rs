@@ -35,7 +35,7 @@ pub(super) fn sound() -> Vec<Case> {
     }
 }
 
-/// What the local's lock does not survive.
+/// Returns the flaws that the local's lock does not survive.
 pub(super) fn controls() -> Vec<Case> {
     use local::Flaw;
     let (new, exchange) = (Local::with_sections(), Local::with_exchange());

@@ -36,7 +36,7 @@ pub(super) fn sound() -> Vec<Case> {
     }
 }
 
-/// What the mask does not survive.
+/// Returns the flaws that the mask does not survive.
 pub(super) fn controls() -> Vec<Case> {
     let new = Mask::new();
     let two_ids = Mask { ids: 2, drainers: 1, ..new };

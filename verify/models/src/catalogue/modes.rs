@@ -19,7 +19,7 @@ pub(super) fn sound() -> Vec<Case> {
     }
 }
 
-/// What it does not survive.
+/// Returns the flaws that the protocol does not survive.
 pub(super) fn controls() -> Vec<Case> {
     let with = |flaw, modes| Modes { flaw: Some(flaw), ..modes };
     let [new, scarce] = [Modes::new(), Modes::scarce(2)];

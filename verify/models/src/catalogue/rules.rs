@@ -1,4 +1,4 @@
-//! What the generations have in common.
+//! The common rules of the generations.
 
 use super::{Case, Size, System, case};
 use crate::kernel::{Memory, SHARED_ID};

@@ -28,7 +28,7 @@ pub(super) fn sound() -> Vec<Case> {
     }
 }
 
-/// What a seizure does not survive.
+/// Returns the flaws that a seizure does not survive.
 pub(super) fn controls() -> Vec<Case> {
     let stack = Seizure::on_one_cpu();
     let with = |flaw, model| Seizure { flaw: Some(flaw), ..model };

@@ -25,7 +25,7 @@ pub(super) fn sound() -> Vec<Case> {
     }
 }
 
-/// What must not come out clean.
+/// Returns the cases that must break a property.
 pub(super) fn controls() -> Vec<Case> {
     let new = Table { threads: 2, ..Table::new() };
     let order = |order| Table { order, ..new };

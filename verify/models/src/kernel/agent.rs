@@ -154,8 +154,9 @@ fn hand_over(kernel: &Kernel, mover: &Mover, id: Id) -> MoverStep {
     }
 }
 
-/// Where the source's run-queue lock is to be held from the last look on, another agent's holding
-/// it ends the attempt: the slot stays marked, and its CPU frees the ID at its next switch.
+/// Returns `true` if the last look may take place. If the source's run-queue lock must be held from
+/// that look on and another agent holds it, the attempt ends: the slot stays marked, and its CPU
+/// frees the ID at its next switch.
 fn may_look(kernel: &Kernel, state: &State, cpu: CpuNr) -> bool {
     !kernel.locks_source || kernel.is_unlocked(state, cpu)
 }

@@ -57,8 +57,8 @@ fn after_barrier(kernel: &Kernel, then: Then) -> CpuStep {
     }
 }
 
-/// Whether the switch in progress can take its next step: it waits for the slow lock, and for a
-/// free ID.
+/// Returns `true` if the switch in progress can take its next step: it waits for the slow lock, and
+/// for a free ID.
 pub(super) fn can_step(kernel: &Kernel, state: &State, nr: CpuNr) -> bool {
     match state.cpu(nr).step {
         CpuStep::Rest => false,

@@ -83,12 +83,12 @@ impl Kernel {
         }
     }
 
-    /// Whether CPUs remember the ID that they held last.
+    /// Returns `true` if CPUs remember the ID that they held last.
     fn remembers(&self) -> bool {
         self.generation != Generation::B
     }
 
-    /// Whether anybody looks at time stamps.
+    /// Returns `true` if time stamps are used.
     fn timed(&self) -> bool {
         self.undelayed.scans || self.agents.contains(&Role::Scanner)
     }
@@ -98,14 +98,14 @@ impl Kernel {
         self.cpus.min(state.users)
     }
 
-    /// Whether the run-queue lock of `cpu` is free.
+    /// Returns `true` if the run-queue lock of `cpu` is free.
     fn is_unlocked(&self, state: &State, cpu: CpuNr) -> bool {
         state.cpu(cpu).step == CpuStep::Rest
             && !state.locked_by_mover(cpu)
             && !(self.locks_source && state.about_to_release(cpu))
     }
 
-    /// Whether the run-queue lock of `cpu` is free and its thread preemptible.
+    /// Returns `true` if the run-queue lock of `cpu` is free and its thread preemptible.
     fn can_switch(&self, state: &State, cpu: CpuNr) -> bool {
         let stays = match state.scan_on(cpu) {
             None => false,
@@ -114,7 +114,7 @@ impl Kernel {
         self.is_unlocked(state, cpu) && !stays
     }
 
-    /// Whether time stamps can expire now.
+    /// Returns `true` if time stamps can expire now.
     fn can_elapse(&self, state: &State) -> bool {
         let cpus = &state.cpus[..usize::from(self.cpus)];
         let changes = !state.scan_due || cpus.iter().any(|cpu| !cpu.expired);
@@ -166,7 +166,8 @@ impl Kernel {
         }
     }
 
-    /// Whether whole work that begins so would end without having to wait for a thread.
+    /// Returns `true` if whole work that begins with `action` would end without waiting for a
+    /// thread.
     fn can_end(&self, state: &State, action: Action) -> bool {
         !self.undelayed.switches || course::run(self, state, action, |_, _| {}).is_some()
     }

@@ -1,4 +1,4 @@
-//! What must hold in every reachable state.
+//! Properties of every reachable state.
 
 use super::protocol::Kernel;
 use super::state::{

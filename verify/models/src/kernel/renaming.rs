@@ -10,8 +10,8 @@ use crate::symmetry::{rename_set, sorting_orders};
 
 /// The least state among those renamings of `state` that put the CPUs in order.
 ///
-/// What [`nameless`] keeps of a CPU is the same under every renaming, so sorting by it leaves the
-/// choice to the ties.
+/// The result of [`nameless`] for a CPU is the same under every renaming, so sorting by it leaves
+/// only the ties as a choice.
 pub(super) fn representative(kernel: &Kernel, state: &State) -> State {
     let sorting = sorting_orders(kernel.cpus, state.cpus.map(nameless));
     let renamed = sorting.map(|order| {

@@ -7,14 +7,14 @@ use crate::structure::state::{CpuNr, IDS, Id, Visit, Visitor};
 /// The instruction by which threads take a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Taking {
-    /// By a critical section that stores.
+    /// A critical section that stores.
     Section,
-    /// By an exchange, between two looks.
+    /// An exchange, between two checks.
     Exchange,
 }
 
-/// A negative control: where the protocol is left. In a few places that is harmless, and the
-/// catalogue says so.
+/// A negative control: a deviation from the protocol. A few of them are harmless, which the
+/// catalogue states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Flaw {
     /// A visitor calls no membarrier.
@@ -65,9 +65,9 @@ pub enum Lock {
 pub struct Shard {
     /// The lock.
     pub lock: Lock,
-    /// Whether a visitor has closed it.
+    /// `true` if a visitor has closed it.
     pub closed: bool,
-    /// Whether there is a value. No step depends on it.
+    /// `true` if there is a value. No step depends on it.
     pub value: bool,
 }
 
@@ -77,9 +77,9 @@ pub type Shards = [Shard; IDS];
 /// A store to a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Write {
-    /// Whose lock.
+    /// The ID whose lock it is.
     pub id: Id,
-    /// What it becomes.
+    /// The new state of the lock.
     pub lock: Lock,
 }
 

@@ -93,8 +93,8 @@ fn visit(state: &mut State, nr: usize, id: Id) {
     }
 }
 
-/// The drain is over. What it owed must have been visited, unless another drain has taken its bit
-/// and is under way.
+/// Ends the drain. Everything that it owed must have been visited, unless another drain has taken
+/// its bit and is under way.
 fn end(state: &mut State, nr: usize) {
     state.drainers[nr] = Drainer::IDLE;
     let others = state.drainers.iter().fold(0, |left, other| left | other.left);

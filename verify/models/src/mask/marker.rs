@@ -36,24 +36,24 @@ impl Marking {
     }
 }
 
-/// Whether a marker can begin to mark: to publish takes room in the buffer.
+/// Returns `true` if a marker can begin to mark: publishing needs space in the buffer.
 pub(super) fn can_begin(mask: &Mask, state: &State, nr: usize) -> bool {
     state.markers[nr].mark.is_none() && has_room(state, nr, mask.marking.steps()[0])
 }
 
-/// A mark begins with its first step.
+/// Begins a mark with its first step.
 pub(super) fn begin(mask: &Mask, state: &mut State, nr: usize, id: Id) {
     state.markers[nr].mark = Some(mask.marking.first(id));
     step(mask, state, nr);
 }
 
-/// Whether a marker can take its next step.
+/// Returns `true` if a marker can take its next step.
 pub(super) fn can_step(state: &State, nr: usize) -> bool {
     state.markers[nr].mark.is_some_and(|mark| has_room(state, nr, mark.step))
 }
 
-/// Whether the load of a marker's next test may be performed. Between two marks is early enough:
-/// later, it would be no different from the test.
+/// Returns `true` if the load of a marker's next test may be performed. It is sufficient to permit
+/// that between two marks: later, it would not differ from the test.
 pub(super) fn can_load_early(mask: &Mask, state: &State, nr: usize) -> bool {
     let marker = &state.markers[nr];
     mask.memory == Memory::Unordered && marker.mark.is_none() && marker.early.is_none()

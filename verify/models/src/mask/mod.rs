@@ -3,21 +3,21 @@
 //! Markers publish data for an ID (an item in its list, a record in its ring) and then make sure
 //! that the ID's bit is set: a load and a test, and an atomic read-modify-write only if the bit was
 //! clear. Drainers take the bits and then visit the IDs. This is Dekker's problem: the marker
-//! stores data and loads the bit, the drainer stores the bit and loads the data, and one of the two
-//! must see the other. A barrier between store and load is needed on both sides. The marker has
-//! none: the drainer has the kernel run one on every processor that runs the process (membarrier),
-//! after it has taken the bits and before it visits anybody.
+//! stores data and loads the bit, the drainer stores the bit and loads the data, and at least one
+//! of the two must observe the store of the other. A barrier between store and load is needed on
+//! both sides. The marker has none: the drainer makes the kernel run one on every processor that
+//! runs the process (membarrier), after it has taken the bits and before it visits any ID.
 //!
 //! Markers mark forever, any ID at any time; drainers drain forever, and at the same time.
 //! Executions are not bounded.
 //!
-//! # What stands for the data
+//! # Representation of the data
 //!
-//! What matters is whether something was published and not visited, not what. All that one marker
-//! has published for one ID is one flag in memory, with what waits in the marker's store buffer
-//! beside it. A visit takes what is visible of all markers. Each publication also carries what the
-//! properties ask for, and no step depends on: whether its mark has returned, and which drains have
-//! begun since.
+//! The model only records whether something was published and not visited. All data that one marker
+//! has published for one ID is one flag in memory, with the data that waits in the marker's store
+//! buffer beside it. A visit takes the visible data of all markers. Each publication also carries
+//! information for the properties, on which no step depends: whether its mark has returned, and
+//! which drains have begun since.
 //!
 //! # Assumptions
 //!
@@ -43,7 +43,8 @@
 //! 6. A drain that begins after a mark has returned sees what that mark has done to the mask: the
 //!    two are ordered by a synchronisation that both took part in, or by time on machines where
 //!    that is the same.
-//! 7. How a visit keeps publications and other visits apart is the affair of the data structure.
+//! 7. The separation of a visit from publications and other visits is the task of the data
+//! structure.
 
 mod drainer;
 mod marker;

@@ -3,7 +3,7 @@
 use super::protocol::{Action, Mask};
 use super::state::{DrainStep, Id, MarkStep, Marker, Set, State};
 
-/// Who takes `action` in `before`, and what it does.
+/// Returns the actor of `action` in `before`, and a description of the step.
 pub(super) fn narrate(mask: &Mask, before: &State, action: Action) -> (String, String) {
     match action {
         Action::Mark(nr, id) => {

@@ -1,8 +1,8 @@
-//! What must hold in every reachable state.
+//! Properties of every reachable state.
 
 use super::state::State;
 
-/// No thread will come for data that was announced.
+/// No thread will visit data that was announced.
 pub const FORGOTTEN: &str =
     "P1 kept: data whose mark has returned, its bit clear, and no drain on its way to it";
 /// A drain ended too early.

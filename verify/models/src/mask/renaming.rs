@@ -67,7 +67,7 @@ impl Renaming<'_> {
         Drainer { done, left, blind, ..*drainer }
     }
 
-    /// Where every ID has a word of its own, words are renamed with their IDs.
+    /// If every ID has a word of its own, words are renamed with their IDs.
     fn words(&self, words: Set) -> Set {
         if self.mask.words == 1 { words } else { rename_set(words, self.ids) }
     }

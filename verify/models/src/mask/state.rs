@@ -17,17 +17,17 @@ pub const IDS: usize = 2;
 /// mark in progress.
 pub const WAITING: usize = 2;
 
-/// What one marker has published for one ID and no drain has visited.
+/// The data that one marker has published for one ID and no drain has visited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Data {
-    /// Whether a mark that announces it has returned.
+    /// `true` if a mark that announces it has returned.
     pub returned: bool,
     /// The drains in progress that began after that.
     pub owed: Set,
 }
 
 impl Data {
-    /// Published a moment ago.
+    /// New data.
     pub const NEW: Self = Self { returned: false, owed: 0 };
 
     /// Both together: a visit takes both.
@@ -41,7 +41,7 @@ impl Data {
 pub struct Publication {
     /// The ID for which it is.
     pub id: Id,
-    /// What is published.
+    /// The published data.
     pub data: Data,
 }
 
@@ -136,7 +136,7 @@ pub struct State {
     pub markers: [Marker; MARKERS],
     /// The drainers.
     pub drainers: [Drainer; DRAINERS],
-    /// Whether a drain has ended without what it owed.
+    /// `true` if a drain has ended without data that it owed.
     pub owing: bool,
 }
 
@@ -156,19 +156,19 @@ impl Marker {
         self.buffer.take().for_each(|publication| self.show(publication));
     }
 
-    /// What a full barrier does: earlier stores are visible, later loads have yet to be performed.
+    /// Performs a full barrier: earlier stores are visible, later loads have yet to be performed.
     pub fn barrier(&mut self) {
         self.flush_all();
         self.early = None;
     }
 
-    /// Others see the data from here on.
+    /// Makes the data visible to others.
     pub fn show(&mut self, Publication { id, data }: Publication) {
         let visible = &mut self.visible[usize::from(id)];
         *visible = Some(visible.map_or(data, |older| older.and(data)));
     }
 
-    /// What was published for `id` last, unless it was visited.
+    /// Returns the last publication for `id`, unless it was visited.
     pub fn newest(&mut self, id: Id) -> Option<&mut Data> {
         let waiting = self.buffer.iter_mut().rev().find(|publication| publication.id == id);
         match waiting {

@@ -48,12 +48,13 @@ fn give_or_end(change: &Change) -> ChangeStep {
     if change.child.is_some() && !change.to_cpus { ChangeStep::Give } else { ChangeStep::End }
 }
 
-/// Whether the CPU of the thread that carries a change out takes no interrupts.
+/// Returns `true` if the CPU of the thread that performs a change takes no interrupts.
 pub(super) fn interrupts_off(change: &Change) -> bool {
     !matches!(change.step, ChangeStep::Next | ChangeStep::Act { .. } | ChangeStep::End)
 }
 
-/// Whether the next step can be taken: it waits for a run-queue lock, or until an ID is free.
+/// Returns `true` if the next step can be taken: it waits for a run-queue lock, or until an ID is
+/// free.
 pub(super) fn can_step(modes: &Modes, state: &State, change: &Change) -> bool {
     let waits = match change.step {
         ChangeStep::Next => change.todo != 0,
@@ -66,7 +67,7 @@ pub(super) fn can_step(modes: &Modes, state: &State, change: &Change) -> bool {
     state.is_at_work(change.by) && !waits
 }
 
-/// Whether the run-queue lock of the owner's CPU is held.
+/// Returns `true` if the run-queue lock of the owner's CPU is held.
 fn is_locked(state: &State, change: &Change, owner: u8) -> bool {
     let cpu = if change.to_cpus {
         match state.thread(owner).place {
@@ -152,7 +153,7 @@ fn store_mode(modes: &Modes, state: &mut State, change: &mut Change) -> ChangeSt
     }
 }
 
-/// What is to be known of an owner: its ID, and the running thread that uses it.
+/// Returns the step with the properties of an owner: its ID, and the running thread that uses it.
 fn look(state: &State, change: &Change, owner: u8) -> ChangeStep {
     let running = |thread: &ThreadNr| matches!(state.thread(*thread).place, Place::Running(_));
     let (id, running) = if change.to_cpus {

@@ -26,7 +26,7 @@ pub(super) fn switch(state: &mut State, nr: CpuNr, next: Option<ThreadNr>) {
     }
 }
 
-/// Whether the switch in progress can take its next step: it spins until an ID is free.
+/// Returns `true` if the switch in progress can take its next step: it spins until an ID is free.
 pub(super) fn can_step(modes: &Modes, state: &State, nr: CpuNr) -> bool {
     match state.cpu(nr).step {
         CpuStep::Rest => false,
@@ -87,7 +87,7 @@ fn leaving(state: &State, nr: CpuNr) -> Option<ThreadNr> {
     (0..).zip(&state.threads).find(|(_, t)| t.place == Place::Leaving(nr)).map(|(nr, _)| nr)
 }
 
-/// Who is no user of the process, or no longer, needs no ID.
+/// Skips the ID if the current thread is not a user of the process (any more).
 fn skip_or_go_in(state: &mut State, nr: CpuNr) {
     if state.user_on(nr).is_some() {
         state.cpu_mut(nr).step = CpuStep::In;
@@ -103,7 +103,7 @@ fn incoming(state: &mut State, nr: CpuNr) {
     let thread = state.user_on(nr).expect("only users come in");
     let (own, cpus) = (state.thread(thread).cid.owned(), state.cpu(nr).owned);
     match (own, cpus) {
-        // What the owner has already is not marked: it is the owner's in the new mode, too.
+        // An ID that the owner already has is not marked: it is the owner's in the new mode, too.
         (Some(id), None) if !mode.per_cpu => use_or_converge(state, nr, id, settled, below),
         (None, Some(id)) if mode == settled && mode.per_cpu => {
             use_or_converge(state, nr, id, settled, below);

@@ -56,7 +56,8 @@ impl Modes {
         Self { cpus: 2, threads: 3, ids: 4, threshold: None, flaw: None, symmetric: true }
     }
 
-    /// As many IDs as CPUs, and the threads are the owners whenever there are IDs for all of them.
+    /// Returns a configuration with as many IDs as CPUs, in which the threads are the owners
+    /// whenever there are IDs for all of them.
     #[must_use]
     pub const fn scarce(cpus: u8) -> Self {
         Self { cpus, ids: cpus, threshold: Some(cpus + 1), ..Self::new() }
@@ -69,7 +70,7 @@ impl Modes {
         ((best + best / 4).min(self.ids), self.threshold.unwrap_or(published))
     }
 
-    /// Whether the run-queue lock of `cpu` is free and its thread preemptible.
+    /// Returns `true` if the run-queue lock of `cpu` is free and its thread preemptible.
     fn can_switch(&self, state: &State, cpu: CpuNr) -> bool {
         let stays = state
             .change

@@ -4,7 +4,7 @@ use super::protocol::{Action, Modes};
 use super::state::{Change, ChangeStep, Cid, CpuStep, Mode, State};
 use crate::kernel::state::{CpuNr, Id};
 
-/// Who takes `action` in `before`, and what it does.
+/// Returns the actor of `action` in `before`, and a description of the step.
 pub(super) fn narrate(modes: &Modes, before: &State, action: Action) -> (String, String) {
     match action {
         Action::Switch(cpu, Some(thread)) => {

@@ -1,4 +1,4 @@
-//! What must hold in every reachable state.
+//! Properties of every reachable state.
 
 use super::protocol::Modes;
 use super::state::{ChangeStep, Cid, CpuStep, Place, State};
@@ -23,7 +23,7 @@ pub(super) fn broken(modes: &Modes, state: &State) -> Option<&'static str> {
         .or_else(|| left_behind(state).then_some(LEFT_BEHIND))
 }
 
-/// What the thread holds that runs on a CPU outside of switches.
+/// Returns the ID of the thread that runs on a CPU outside of switches.
 fn held(state: &State, cpu: u8) -> Option<Id> {
     let at_rest = state.cpu(cpu).step == CpuStep::Rest;
     state.user_on(cpu).filter(|_| at_rest).and_then(|user| state.thread(user).cid.id())

@@ -68,7 +68,7 @@ fn sort_threads(modes: &Modes, state: &State) -> State {
     renamed
 }
 
-/// What the change in flight has to do with a thread.
+/// Returns the roles of a thread in the change in flight.
 fn roles(state: &State, nr: ThreadNr) -> [bool; 5] {
     let Some(change) = state.change else { return [false; 5] };
     let (fixed, seen) = match change.step {

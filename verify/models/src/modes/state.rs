@@ -7,16 +7,16 @@ pub const CPUS: usize = 3;
 /// Threads in the largest configuration.
 pub const THREADS: usize = 4;
 
-/// Who owns IDs.
+/// The owners of IDs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Mode {
     /// The CPUs; otherwise the threads.
     pub per_cpu: bool,
-    /// Whether owners are still being changed.
+    /// `true` if owners are still being changed.
     pub transit: bool,
 }
 
-/// The ID of a thread, and whose it is.
+/// The ID of a thread, and its owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Cid {
     /// It has none.
@@ -56,7 +56,7 @@ pub struct Cpu {
     pub current: Option<ThreadNr>,
     /// The ID that this CPU owns.
     pub owned: Option<Id>,
-    /// How far the context switch in progress has come.
+    /// The progress of the context switch.
     pub step: CpuStep,
 }
 
@@ -86,10 +86,10 @@ pub enum CpuStep {
     Free(Id),
 }
 
-/// Where a thread is.
+/// The location of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Place {
-    /// Not born, or gone.
+    /// Not created, or gone.
     Nowhere,
     /// On no CPU; any CPU may take it.
     Waiting,
@@ -102,11 +102,11 @@ pub enum Place {
 /// A thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Thread {
-    /// Where it is.
+    /// Its location.
     pub place: Place,
     /// Its ID.
     pub cid: Cid,
-    /// Whether it counts as a user of the process: from its creation until its exit.
+    /// `true` if it counts as a user of the process: from its creation until its exit.
     pub active: bool,
 }
 
@@ -117,9 +117,10 @@ pub struct Change {
     pub by: ThreadNr,
     /// The thread that is born.
     pub child: Option<ThreadNr>,
-    /// Who becomes the owner: the CPUs, or the threads. All other owners of IDs are fixed up.
+    /// `true` if the CPUs become the owners; otherwise the threads. All other owners of IDs are
+    /// fixed up.
     pub to_cpus: bool,
-    /// Owners that are still to be fixed up: threads if the CPUs become the owners, else CPUs.
+    /// Owners that must still be fixed up: threads if the CPUs become the owners, otherwise CPUs.
     pub todo: u8,
     /// The next atomic step.
     pub step: ChangeStep,
@@ -172,7 +173,7 @@ pub struct State {
     pub max_cids: u8,
     /// In per-CPU mode: with fewer users, threads become the owners again.
     pub threshold: u8,
-    /// Whether a step broke a rule by itself.
+    /// The rule that a step broke by itself, if any.
     pub fault: Option<Fault>,
 }
 
@@ -213,7 +214,7 @@ impl State {
         self.bitmap &= !(1 << id);
     }
 
-    /// Whether a thread runs, and its CPU is not about to switch.
+    /// Returns `true` if a thread runs, and its CPU is not about to switch.
     #[must_use]
     pub fn is_at_work(&self, thread: ThreadNr) -> bool {
         self.cpus.iter().any(|cpu| cpu.current == Some(thread) && cpu.step == CpuStep::Rest)

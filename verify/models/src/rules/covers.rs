@@ -83,7 +83,7 @@ fn successors(rules: &Rules, state: &State) -> Vec<State> {
     std::iter::once(*state).chain(stepped).collect()
 }
 
-/// What the rules know of a state.
+/// Returns the abstraction of a state in the rules.
 fn abstraction(kernel: &Kernel, state: &exact::State) -> State {
     let mut agents = [Agent::Idle; AGENTS];
     for (agent, exact) in agents.iter_mut().zip(&state.agents[..kernel.agents.len()]) {

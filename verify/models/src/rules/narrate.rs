@@ -4,7 +4,7 @@ use super::state::{Agent, State, Step, ThiefStep};
 use super::{Action, Rules};
 use crate::kernel::state::{CpuNr, Slot, Then};
 
-/// Who takes `action` in `before`, and what it does.
+/// Returns the actor of `action` in `before`, and a description of the step.
 pub(super) fn narrate(before: &State, action: Action) -> (String, String) {
     match action {
         Action::Switch(cpu, true) => {

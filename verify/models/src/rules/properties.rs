@@ -1,4 +1,4 @@
-//! What must hold in every reachable state; the same as in the kernel's model.
+//! Properties of every reachable state; the same as in the kernel's model.
 
 use super::Rules;
 use super::state::{Agent, State, Step, ThiefStep};

@@ -10,16 +10,16 @@ pub const AGENTS: usize = 3;
 /// A CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Cpu {
-    /// Whether this CPU has made a thread of the process current.
+    /// `true` if this CPU has made a thread of the process current.
     pub current: bool,
-    /// Whether other CPUs see that.
+    /// `true` if other CPUs observe that.
     pub seen: bool,
     /// The ID that its thread holds, from the end of the switch that brought it in to the beginning
     /// of the next one.
     pub held: Option<Id>,
     /// The slot.
     pub slot: Slot,
-    /// How far the context switch in progress has come.
+    /// The progress of the context switch.
     pub step: Step,
 }
 
@@ -72,8 +72,8 @@ pub struct Thief {
     pub from: CpuNr,
     /// The CPU that gets it, whose run-queue lock the thief holds; none if it is to be freed.
     pub to: Option<CpuNr>,
-    /// Whether nothing was installed in the slot since it was loaded; kept where slots have version
-    /// tags only.
+    /// `true` if nothing was installed in the slot since it was loaded; used only if slots have
+    /// version tags.
     pub same_version: bool,
     /// The next atomic step.
     pub step: ThiefStep,
@@ -101,7 +101,7 @@ pub struct State {
     pub agents: [Agent; AGENTS],
     /// The ID bitmap.
     pub bitmap: u8,
-    /// Whether a step broke a rule by itself.
+    /// The rule that a step broke by itself, if any.
     pub fault: Option<Fault>,
 }
 

@@ -1,22 +1,22 @@
-//! Seizing a block: how a drainer takes a block away from the CPU that uses it without locked
-//! instructions.
+//! Seizing a block: the way in which a drainer takes a block from the CPU that uses it without
+//! locked instructions.
 //!
 //! Every ID has a block of memory with a state word. Threads that run with the ID change the block
 //! in critical sections: read the word, read or write a slot, commit with one store to the word. A
-//! drainer, anywhere, marks the word as seized by a compare-exchange, has the kernel abort the
+//! drainer, on any CPU, marks the word as seized by a compare-exchange, makes the kernel abort the
 //! sections in flight (membarrier), and confirms that none of them has committed over its mark.
-//! Then the block is the drainer's alone: sections that begin from then on see the mark and leave.
-//! A mask says which blocks a drainer must look at; a block that was never used, or was drained,
-//! is inactive and gets its bit when it is activated.
+//! Then only the drainer uses the block: sections that begin later find the mark and leave. A mask
+//! contains the blocks that a drainer must visit; a block that was never used, or was drained, is
+//! inactive and gets its bit when it is activated.
 //!
-//! A block is a stack: the word says how many items there are. Threads push and pop forever.
+//! A block is a stack: the word contains the number of items. Threads push and pop forever.
 //!
-//! # What stands for the data
+//! # Representation of the data
 //!
-//! Items are a few, distinct, and circulate: outside, in the hands of a thread that pushes, inside,
-//! and outside again, by a pop or a drain. Each must be in exactly one of these places at any time.
-//! A push that finds its block full or unsuitable ends with the item outside: the shared list, or
-//! the caller, is another matter. Dead slots keep their items, so that a stale count would show.
+//! Items are few, distinct, and circulate: outside, in a thread that pushes, inside, and outside
+//! again, by a pop or a drain. Each must be in exactly one of these places at any time. A push that
+//! finds its block full or unsuitable ends with the item outside; the shared list or the caller
+//! would handle it. Dead slots keep their items, so that a stale count would be detected.
 //!
 //! # Assumptions
 //!
@@ -27,8 +27,8 @@
 //!    the buffer: the stores need no order among themselves. Not left open is this: a bit is set
 //!    and cleared before the word is stored that says so (a release store). The lock of drainers is
 //!    one, too.
-//! 2. What a drain does with an owned block is one step: no other thread may touch the block then,
-//!    and that is checked. An operation never waits.
+//! 2. The work of a drain on an owned block is one step: no other thread may access the block then,
+//! and that is checked. An operation never waits.
 //! 3. A drain must get what is inside a block when it begins if the activation of the block is
 //!    visible by then. An item in a block whose activation still waits in a store buffer may be
 //!    missed: no thread can have learned of it but by a later store from the same buffer.
@@ -156,7 +156,7 @@ impl Protocol for Stack {
         visitor::seize(model, state, hold)
     }
 
-    /// What the word said has been used by then.
+    /// Updates the expected value of the word after a step of the drain.
     fn passes_over(hold: &mut Hold<Self>, _: bool) -> bool {
         if matches!(hold.step, SeizeStep::Clear | SeizeStep::Release) {
             hold.known = Value::Inactive;

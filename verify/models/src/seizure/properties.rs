@@ -1,4 +1,4 @@
-//! What must hold in every reachable state.
+//! Properties of every reachable state.
 
 use super::state::{Fault, Item};
 use super::{Seizure, State, ownership};
@@ -39,7 +39,7 @@ pub(super) fn broken(model: &Seizure, state: &State) -> Option<&'static str> {
     }
 }
 
-/// How many owners an item has.
+/// Returns the number of owners of an item.
 fn places(model: &Seizure, state: &State, item: Item) -> usize {
     let hands = state.threads.iter().filter(|thread| super::pushes(thread, item));
     let inside = (0..model.ids).flat_map(|id| ownership::live(model, state, id));

@@ -46,7 +46,7 @@ pub enum Flaw {
     UnfencedTheft,
 }
 
-/// What a block's state word says about its content.
+/// The meaning of a block's state word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Value {
     /// Nothing: no thread may use the block.
@@ -60,9 +60,9 @@ pub enum Value {
 /// A block's state word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Word {
-    /// What it says.
+    /// Its meaning.
     pub value: Value,
-    /// Whether it carries the seized mark.
+    /// `true` if it carries the seized mark.
     pub seized: bool,
 }
 
@@ -79,7 +79,7 @@ impl Word {
         Self { value, seized: true }
     }
 
-    /// Whether critical sections may change the block.
+    /// Returns `true` if critical sections may change the block.
     #[must_use]
     pub fn is_active(self) -> bool {
         !self.seized && !matches!(self.value, Value::Inactive | Value::Activating)
@@ -115,12 +115,12 @@ impl Store for Write {
     }
 }
 
-/// What a thread wants.
+/// The operation of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Op {
-    /// To push an item, which it has in its hands until then.
+    /// Push an item, which the thread holds until then.
     Push(Item),
-    /// To pop an item.
+    /// Pop an item.
     Pop,
 }
 
@@ -135,9 +135,9 @@ pub enum At {
     Slot(Id, u8),
     /// In the section: store the word.
     Commit {
-        /// Whose word.
+        /// The ID of the word.
         id: Id,
-        /// What it is to say.
+        /// The new value of the word.
         value: Value,
         /// The item that was loaded.
         popped: Option<Item>,

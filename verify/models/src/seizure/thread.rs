@@ -35,7 +35,8 @@ fn begin_section(state: &State, cpu: CpuNr, first: fn(Id) -> At) -> Option<At> {
     state.table[usize::from(cpu)].map(first)
 }
 
-/// What the word says decides. None: the block is unsuitable; the operation ends elsewhere.
+/// Returns the next step, depending on the word. `None`: the block is unsuitable, and the operation
+/// ends elsewhere.
 fn look(model: &Seizure, op: Op, id: Id, block: &Block) -> Option<At> {
     match (op, block.word) {
         (_, Word { value: Value::Inactive, seized: false }) => Some(match model.flaw {

@@ -122,7 +122,7 @@ pub trait Protocol: Piece {
         0
     }
 
-    /// What a thing that circulates keeps under every name.
+    /// Returns the properties of a circulating item that do not depend on names.
     fn trait_of_item(_: &State<Self>, _: u8) -> (bool, bool) {
         (false, false)
     }
@@ -139,7 +139,7 @@ pub trait Protocol: Piece {
     /// New names in what a visit owes.
     fn rename_owed(names: &Renaming<'_>, owed: Set) -> Set;
 
-    /// What a thread wants, in words: "begins to push x".
+    /// Describes the operation of a thread: "begins to push x".
     fn say_op(op: Self::Op) -> String;
 
     /// A step of a thread in words.
@@ -164,7 +164,7 @@ pub trait Protocol: Piece {
     /// The memory of an ID on part of a line.
     fn picture(state: &State<Self>, id: Id) -> String;
 
-    /// What else there is.
+    /// Describes the rest of the state.
     fn picture_of_rest(_: &Structure<Self>, _: &State<Self>) -> String {
         String::new()
     }

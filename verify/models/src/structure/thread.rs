@@ -58,7 +58,7 @@ impl<P: Protocol> Structure<P> {
         writes.for_each(|write| P::perform(self, state, write));
     }
 
-    /// What a preemption, a migration and a fence do to a thread in a critical section: it begins
+    /// Aborts the critical section of a thread at a preemption, a migration or a fence: it begins
     /// again.
     pub(super) fn abort(&self, thread: &mut Thread<P>) {
         if let Some(work) = &mut thread.work {
@@ -66,7 +66,7 @@ impl<P: Protocol> Structure<P> {
         }
     }
 
-    /// A thread loses its CPU. A context switch is a full barrier.
+    /// Preempts a thread. A context switch is a full barrier.
     pub(super) fn preempt(&self, state: &mut State<P>, nr: usize) {
         self.abort(&mut state.threads[nr]);
         if let Some(cpu) = state.threads[nr].on.take() {

@@ -1,11 +1,11 @@
 //! percid's own protocol: the table from CPU to ID.
 //!
 //! Threads add forever: a critical section that commits with one store, or the slow path, or the
-//! shared slot. Remote agents take IDs away forever, write through them, and free them or give
-//! them to another CPU. Nothing is bounded but the number of CPUs, threads, IDs and agents, and yet
-//! the state space is finite, because of what stands for the data.
+//! shared slot. Remote agents take IDs away forever, write through them, and free them or give them
+//! to another CPU. Only the numbers of CPUs, threads, IDs and agents are bounded. The state space
+//! is finite nevertheless, because of the representation of the data.
 //!
-//! # What stands for the data
+//! # Representation of the data
 //!
 //! A word's value does not matter, only whether an increment is lost. A register that holds a
 //! loaded word carries one bit: "no thread has stored to the word since". A store from a register
@@ -22,9 +22,9 @@
 //!    committed. Load and store of the data word are two steps with room for an abort in between,
 //!    as on machines without an add to memory.
 //! 3. Arming (`rseq_cs`), the load of the CPU number, the load of the entry, and each step of the
-//!    slow path are one step each. What only the lock's holder reads or writes (the free IDs, the
-//!    choice of a victim) is one step with the access next to it.
-//! 4. The slow path takes any free ID, or one from any other CPU that has one. Which one is policy.
+//! slow path are one step each. An access that only the lock's holder makes (to the free IDs, or
+//! for the choice of a victim) is one step with the access next to it.
+//! 4. The slow path takes any free ID, or one from any other CPU that has one. The policy chooses.
 //! 5. A thread in the slow path can be preempted and moved at every step. It steals for the CPU
 //!    that it read once.
 //! 6. A thief in the slow path stores its own increment through the stolen ID, with plain accesses,
@@ -225,7 +225,7 @@ fn give_back(state: &mut State, cpus: &[Eviction; CPUS]) {
     }
 }
 
-/// Whether no add is in flight on a thread.
+/// Returns `true` if no add is in flight on a thread.
 fn is_idle(thread: &Thread) -> bool {
     thread.interrupted.is_none() && matches!(thread.add.at, At::Start | At::Gone)
 }

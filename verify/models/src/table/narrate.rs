@@ -3,7 +3,7 @@
 use super::protocol::{Action, Table};
 use super::state::{Agent, At, CpuNr, Id, State, Theft, TheftStep};
 
-/// Who takes `action` in `before`, and what it does.
+/// Returns the actor of `action` in `before`, and a description of the step.
 pub(super) fn narrate(table: &Table, before: &State, action: Action) -> (String, String) {
     match action {
         Action::Run(nr, cpu) => (thread(before, nr), format!("is scheduled on cpu{cpu}")),

@@ -1,4 +1,4 @@
-//! What must hold in every reachable state.
+//! Properties of every reachable state.
 
 use super::protocol::{Action, Table};
 use super::state::{Agent, At, Fault, Id, State};
@@ -64,8 +64,8 @@ fn owners(table: &Table, state: &State, id: Id) -> usize {
     in_table + usize::from(state.free & 1 << id != 0) + in_threads.count() + in_agents.count()
 }
 
-/// Whether a running thread, if no other thread takes a step and nothing disturbs it, comes to the
-/// end of what it is doing.
+/// Returns `true` if a running thread comes to the end of its work if no other thread takes a step
+/// and nothing disturbs it.
 fn finishes_alone(table: &Table, state: &State, nr: usize) -> bool {
     let mut alone = *state;
     let mut own = Vec::new();

@@ -3,7 +3,7 @@
 use super::protocol::{Lock, Table};
 use super::state::{Add, At, CpuNr, Fault, Id, Read, State, TheftStep, Thread};
 
-/// Whether a thread can take its next step without a choice.
+/// Returns `true` if a thread can take its next step without a choice.
 pub(super) fn can_step(table: &Table, state: &State, nr: usize) -> bool {
     let Thread { on, add, .. } = state.threads[nr];
     on.is_some()
@@ -101,12 +101,12 @@ fn slow_path(table: &Table, state: &mut State, on: CpuNr, at: At) -> At {
     }
 }
 
-/// Where signals are not blocked, there is nothing to unblock.
+/// Returns the step after the slow path. If signals are not blocked, there is nothing to unblock.
 fn leave_slow_path(table: &Table, denied: bool) -> At {
     if table.blocks_signals { At::Unblock { denied } } else { At::Shared }
 }
 
-/// The slow path takes a free ID.
+/// Takes a free ID in the slow path.
 pub(super) fn take_free(state: &mut State, nr: usize, cpu: CpuNr, id: Id) {
     state.free &= !(1 << id);
     state.threads[nr].add.at = At::Install(cpu, id);
