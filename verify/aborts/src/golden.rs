@@ -47,7 +47,7 @@ pub const BLESS: &str = "PERCID_BLESS";
 pub enum Compared {
     /// Instruction by instruction.
     Exactly,
-    /// By length, because the compiler is a different one.
+    /// Only the length, because the compiler is a different one.
     ByLength,
     /// Not compared: recorded as the expected code.
     Blessed,

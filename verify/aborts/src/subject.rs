@@ -64,7 +64,7 @@ pub struct State {
 /// The changes by one operation.
 #[derive(Debug, Clone)]
 pub struct Change {
-    /// By ID; IDs without a change are omitted.
+    /// Changes by ID; IDs without a change are omitted.
     pub copies: Vec<(usize, i64)>,
     /// The change in the shared slot.
     pub shared: i64,

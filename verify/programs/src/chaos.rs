@@ -24,16 +24,16 @@ pub(crate) trait Subject: Sync {
     /// A batch of operations by a worker.
     fn work(&self, random: &mut Random);
 
-    /// What the signal handler does.
+    /// Performs the work of the signal handler.
     fn handle(&self);
 
-    /// What the remote party does.
+    /// Performs the work of the remote party.
     fn visit(&self);
 
-    /// What the thief does with an ID that is his.
+    /// Performs the work of the thief with an ID that it has stolen.
     fn rob(&self, _stolen: &Stolen) {}
 
-    /// Whether everything is accounted for, now that no thread is at it any more, in figures.
+    /// Checks that everything is accounted for, after all threads have ended. Returns the figures.
     fn account(&self) -> Verdict;
 }
 
@@ -53,12 +53,12 @@ extern "C" fn handler(_: i32) {
 /// write is not counted.
 extern "C" fn late_trap(_: i32) {}
 
-/// Of so many thefts, this is one event of another kind: visits, signals and moves; and threads that
-/// come and go, which take longest.
+/// Ratio of thefts to events of another kind: visits, signals and moves; and to threads that start
+/// and end, which take longest.
 const THEFTS_PER_EVENT: u64 = 50;
 const THEFTS_PER_THREAD: u64 = 200;
 
-/// What the threads of a run share.
+/// The shared data of the threads of a run.
 struct Run {
     subject: &'static dyn Subject,
     source: Source,
@@ -67,7 +67,7 @@ struct Run {
     skip_fence: bool,
     unregister: bool,
     clobber: bool,
-    /// What each worker wrote to its rseq area, if that is watched.
+    /// The writes of each worker to its rseq area, if they are counted.
     written: Option<Mutex<Vec<Result<Writes, String>>>>,
     stop: AtomicBool,
     cpus: Vec<u32>,
@@ -262,7 +262,8 @@ impl Run {
         if account.is_ok() && within && self.happened() > 0 { Ok(figures) } else { Err(figures) }
     }
 
-    /// Whether the workers wrote to `rseq_cs` and to no other field of their areas, and in figures.
+    /// Returns `true` if the workers wrote to `rseq_cs` and to no other field of their areas, and
+    /// the figures.
     fn written(&self) -> Result<(bool, String), String> {
         let Some(written) = &self.written else { return Ok((true, String::new())) };
         let mut sum = Writes::default();

@@ -38,8 +38,8 @@ pub(crate) fn run(_: &Options) -> Verdict {
     if right { Ok(figures) } else { Err(format!("{figures}: expected {expected}")) }
 }
 
-/// `true` if this kernel aborts critical sections, found out at length: only 64-bit Arm ever had
-/// kernels that do not. Where other processes have the CPU, one answer may take several questions.
+/// Returns `true` if this kernel aborts critical sections, after a long probe: only 64-bit Arm ever
+/// had kernels that do not. If other processes use the CPU, several probes may be necessary.
 fn aborts() -> Result<bool, String> {
     let mut said = Err("no answer".to_owned());
     becomes(|| {

@@ -55,7 +55,7 @@ pub(crate) fn run(options: &Options) -> Verdict {
     Ok(format!("source={} reason={reason:?} sum={sum} elevated={elevated}", choice.source))
 }
 
-/// Whether the program has rights that its caller has not.
+/// Returns `true` if the program has rights that its caller does not have.
 fn elevated() -> bool {
     // SAFETY: the call takes a number.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }

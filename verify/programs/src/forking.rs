@@ -34,7 +34,7 @@ impl Structures {
         })
     }
 
-    /// What the threads of the parent do all the time.
+    /// Uses all structures, as the threads of the parent do all the time.
     fn use_all(&self) {
         self.histogram.record(7);
         let _ = self.stack.push(1);
@@ -43,7 +43,8 @@ impl Structures {
         let _ = self.ring.append(b"a record of the parent");
     }
 
-    /// Whether they all work in a child: nothing waits for threads that are not there.
+    /// Returns `true` if all structures work in a child: nothing waits for threads that do not
+    /// exist there.
     fn work_in_child(&self) -> bool {
         let item = 1 << 40;
         self.local.with(|value| *value = 1 << 50);

@@ -25,8 +25,8 @@ use crate::options::Options;
 use crate::pinning;
 use crate::verdict::Verdict;
 
-/// How often every CPU is made to do something. The scan compares the time of a slot with the clock
-/// of that CPU's run queue, which stands still while the CPU sleeps.
+/// Interval of activity on every CPU. The scan compares the time of a slot with the clock of that
+/// CPU's run queue, which stands still while the CPU sleeps.
 const HEARTBEAT: Duration = Duration::from_millis(3);
 
 pub(crate) fn run(options: &Options) -> Verdict {

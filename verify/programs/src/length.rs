@@ -19,7 +19,7 @@ pub(crate) struct Length {
 }
 
 impl Length {
-    /// Begins a run of the given length. Of its seconds it takes this share.
+    /// Begins a run of the given length. It takes this share of the seconds.
     pub(crate) fn begin(options: &Options, share: f64) -> Length {
         let earliest = Instant::now() + Duration::from_secs_f64(options.seconds * share);
         Length { earliest, latest: earliest + PATIENCE, events: options.events }

@@ -1,4 +1,4 @@
-//! What ten thousand counters cost.
+//! The memory of ten thousand counters.
 
 use percid::Counter;
 
@@ -10,7 +10,7 @@ const COUNTERS: usize = 10_000;
 
 pub(crate) fn run(options: &Options) -> Verdict {
     let source = options.source.unwrap_or(percid::init().source);
-    // What reading the memory takes itself is there before anything is measured.
+    // The memory for reading the value itself is allocated before anything is measured.
     resident_kib()?;
     let at_first = resident_kib()?;
     source.prepare().map_err(|error| error.to_string())?;

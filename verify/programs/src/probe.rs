@@ -1,5 +1,4 @@
-//! Whether the kernel aborts critical sections, found out as a first use does it: in many fresh
-//! processes, all of which must answer alike.
+//! The probe of the kernel at the first use, in many new processes, all of which must agree.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};

@@ -10,8 +10,7 @@ use crate::options::Options;
 use crate::pinning;
 use crate::verdict::Verdict;
 
-/// How long it stays before it moves once more: twice the time after which IDs expire, and some
-/// ticks.
+/// Time that it stays before it moves again: twice the time after which IDs expire, and some ticks.
 const QUIET: Duration = Duration::from_millis(250);
 
 pub(crate) fn run(options: &Options) -> Verdict {

@@ -45,7 +45,7 @@ pub(crate) struct Watch {
     others: Vec<File>,
 }
 
-/// What was written.
+/// The counts of writes.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Writes {
     /// To `rseq_cs`.
@@ -68,7 +68,7 @@ impl Watch {
         })
     }
 
-    /// How often the thread has written.
+    /// Returns the number of writes of the thread.
     pub(crate) fn writes(&self) -> Result<Writes, String> {
         let others = self.others.iter().map(count).sum::<Result<u64, String>>()?;
         Ok(Writes { rseq_cs: count(&self.rseq_cs)?, others })

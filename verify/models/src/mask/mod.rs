@@ -44,7 +44,7 @@
 //!    two are ordered by a synchronisation that both took part in, or by time on machines where
 //!    that is the same.
 //! 7. The separation of a visit from publications and other visits is the task of the data
-//! structure.
+//!    structure.
 
 mod drainer;
 mod marker;

@@ -28,7 +28,7 @@
 //!    and cleared before the word is stored that says so (a release store). The lock of drainers is
 //!    one, too.
 //! 2. The work of a drain on an owned block is one step: no other thread may access the block then,
-//! and that is checked. An operation never waits.
+//!    and that is checked. An operation never waits.
 //! 3. A drain must get what is inside a block when it begins if the activation of the block is
 //!    visible by then. An item in a block whose activation still waits in a store buffer may be
 //!    missed: no thread can have learned of it but by a later store from the same buffer.

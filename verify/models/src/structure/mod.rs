@@ -18,8 +18,8 @@
 //!    the ID to any CPU without one. That covers percid's table, whose protocol is explored by
 //!    itself, and the kernel, which moves an ID when no section of its owner is in flight.
 //! 4. Memory, if it is not sequential, is a store buffer for each CPU. A context switch and a fence
-//! empty it. The stores of visitors are visible at once: they are release stores, and a visitor
-//! whose stores are late is equivalent to a slow visitor.
+//!    empty it. The stores of visitors are visible at once: they are release stores, and a visitor
+//!    whose stores are late is equivalent to a slow visitor.
 //! 5. Membarrier reaches the CPUs one by one, in any order; it empties the store buffer, and aborts
 //!    the section in flight.
 //! 6. The memory of IDs is visited one after the other. Visitors that begin with several, call

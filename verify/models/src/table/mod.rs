@@ -22,8 +22,8 @@
 //!    committed. Load and store of the data word are two steps with room for an abort in between,
 //!    as on machines without an add to memory.
 //! 3. Arming (`rseq_cs`), the load of the CPU number, the load of the entry, and each step of the
-//! slow path are one step each. An access that only the lock's holder makes (to the free IDs, or
-//! for the choice of a victim) is one step with the access next to it.
+//!    slow path are one step each. An access that only the lock's holder makes (to the free IDs, or
+//!    for the choice of a victim) is one step with the access next to it.
 //! 4. The slow path takes any free ID, or one from any other CPU that has one. The policy chooses.
 //! 5. A thread in the slow path can be preempted and moved at every step. It steals for the CPU
 //!    that it read once.

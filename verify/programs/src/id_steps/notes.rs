@@ -1,4 +1,5 @@
-//! What a thread of the traced process notes: the IDs that it sees, and when it ran.
+//! The notes of a thread of the traced process: the IDs that it sees, and the times at which it
+//! ran.
 
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -11,14 +12,14 @@ use crate::pinning;
 /// Between the ends of two threads.
 pub(super) const APART_ENDS: Duration = Duration::from_millis(20);
 
-/// Between two looks of a thread that stays on its CPU.
+/// Interval between two looks of a thread that stays on its CPU.
 pub(super) const LOOKS: Duration = Duration::from_millis(2);
 
-/// What the process remembers until its end.
+/// The notes, which are kept until the process ends.
 static NOTES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// Between a change of what a thread does and a look at its ID, so that the order of the two is
-/// clear from times in microseconds.
+/// Pause between a change of a thread's activity and a look at its ID, so that the order of the two
+/// is clear from times in microseconds.
 const APART: Duration = Duration::from_micros(50);
 
 /// Restricts the calling thread to one CPU, which the kernel knows before it moves the thread.

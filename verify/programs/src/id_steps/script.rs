@@ -1,24 +1,24 @@
-//! What the workers do, decided before they start.
+//! The steps of the workers, decided before they start.
 
 use crate::random::Random;
 
-/// What one worker does when it is its turn.
+/// The step of one worker.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Step {
-    /// Which worker.
+    /// The worker.
     pub(super) worker: usize,
-    /// For how long it stays on its CPU, in milliseconds.
+    /// Time that it stays on its CPU, in milliseconds.
     pub(super) hold_ms: u64,
-    /// For how long it sleeps before it passes the turn on, in milliseconds.
+    /// Time that it sleeps before it passes the turn on, in milliseconds.
     pub(super) pause_ms: u64,
-    /// Whether it passes the turn on at the beginning, so that the next worker runs beside it.
+    /// `true` if it passes the turn on at the beginning, so that the next worker runs beside it.
     pub(super) overlaps: bool,
 }
 
 /// Long enough for two ticks of 4 ms, the usual length, and for one of 10 ms.
 pub(super) const HOLD_MS: u64 = 12;
 
-/// Long enough for all to begin before the first ends, where CPUs are real.
+/// Long enough for all to begin before the first ends, if CPUs are real.
 const MEETING_MS: u64 = 4;
 
 /// Longer than an ID stays without being used, so that in the intermittent pattern every turn finds

@@ -19,10 +19,10 @@ const EVENTS: [&str; 6] = [
 /// kernels.
 const WELCOME: [&str; 2] = ["irq_vectors/local_timer_exit", "rseq/rseq_update"];
 
-/// For each CPU: many times what ten seconds of a busy one take.
+/// Buffer size of each CPU: many times the trace of ten seconds on a busy one.
 const BUFFER_KB: &str = "8192";
 
-/// Whether this process can trace.
+/// Returns an error if this process cannot trace.
 pub(super) fn missing() -> Result<(), String> {
     let instances = Path::new(TRACING).join("instances");
     if !instances.is_dir() {

@@ -43,8 +43,8 @@ fn come_back(cpus: &[u32], random: &mut Random) {
     }
 }
 
-/// The only thread that is left visits every CPU. What those remember is above the bound, but for
-/// one.
+/// Moves the only remaining thread over all CPUs. All but one of the IDs that they remember are
+/// above the bound.
 fn wander(cpus: &[u32]) {
     for &cpu in cpus {
         sleep(2 * UNCLEAR.end);
@@ -202,7 +202,7 @@ impl Turn<'_> {
 }
 
 impl Progress {
-    /// How long it takes until all ages that are unclear now are clear; `None` if none is.
+    /// Returns the time until all ages that are unclear now are clear; `None` if none is.
     fn unclear_for(&self, worker: usize) -> Option<Duration> {
         let now = Instant::now();
         let others = self.ran.iter().enumerate().filter(|(other, _)| *other != worker);

@@ -1,4 +1,4 @@
-//! What is different on 64-bit RISC-V.
+//! The parts that are specific to 64-bit RISC-V.
 
 use std::ops::Range;
 
@@ -33,7 +33,8 @@ pub(super) fn in_front(start: u64) -> Vec<u64> {
     [start - 2, start - 4].into_iter().filter(|&store| is_declared(store)).take(1).collect()
 }
 
-/// Where the two instructions of a jump at a pad lead: `auipc`, and `jalr` that keeps nothing.
+/// Returns the target of the two instructions of a jump at a pad: `auipc`, and `jalr` without a
+/// link register.
 pub(super) fn target_of_jump(place: u64) -> Option<u64> {
     let (upper, lower) = (whole(place), whole(place + 4));
     let register = upper >> 7 & 31;

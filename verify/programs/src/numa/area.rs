@@ -10,11 +10,11 @@ pub(super) const PAGE: usize = 4096;
 
 pub(super) const HUGE: usize = 2 << 20;
 
-/// Which pages memory consists of.
+/// The kind of pages of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pages {
     Small,
-    /// Transparent huge ones, where the kernel has some.
+    /// Transparent huge pages, if the kernel has some.
     Huge,
 }
 
@@ -34,7 +34,7 @@ impl Area {
         Ok(area)
     }
 
-    /// As [`new`](Area::new), huge pages.
+    /// Like [`new`](Area::new), with huge pages.
     fn huge(bytes: usize) -> Result<Area, String> {
         let area = Area::map(bytes, libc::MAP_PRIVATE)?;
         // A kernel with less than 512 MiB of memory has them switched off.
@@ -143,7 +143,7 @@ impl Area {
     }
 }
 
-/// What programs do to their memory.
+/// Operations of programs on their memory.
 impl Area {
     /// Unmaps some pages. They must not be used afterwards.
     pub(super) fn unmap(&self, pages: Range<usize>) {

@@ -13,14 +13,14 @@ use crate::length::becomes;
 pub(super) const BYTES: usize = 8 << 20;
 /// More pages than a process can have mappings, which is 65530 by default; they are never written.
 pub(super) const CROWD: usize = 66_000 * PAGE;
-/// What a child ends with when nothing happened.
+/// Exit status of a child to which nothing happened.
 pub(super) const UNHARMED: i32 = 0;
 
 pub(super) fn balancer() -> Result<Balancer, String> {
     Balancer::builder().settings(quick()).build().map_err(|error| error.to_string())
 }
 
-/// An area all of whose pages are there and armed.
+/// Returns an area whose pages all have memory and are armed.
 pub(super) fn armed(
     balancer: &Balancer,
     area: &Area,

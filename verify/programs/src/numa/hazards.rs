@@ -1,5 +1,5 @@
-//! What programs may do to trapped memory, each in a child of its own: a child that ends unharmed
-//! was neither killed nor refused anything.
+//! Operations of programs on trapped memory, each in its own child: a child that ends unharmed was
+//! neither killed nor refused anything.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
@@ -273,12 +273,12 @@ fn limit_data(bytes: u64) {
     unsafe { libc::setrlimit(libc::RLIMIT_DATA, &limit) };
 }
 
-/// Where private memory is limited the rights might not be restored: they are not taken, and not
-/// withheld.
+/// Checks limited private memory: the rights could not be restored, so they are not removed, and
+/// armed memory gets them back.
 fn limited_data() -> Outcome {
     let (balancer, area, other) = (balancer()?, Area::new(BYTES)?, Area::new(BYTES)?);
     let _region = armed(&balancer, &area, AccessMethod::Trapped)?;
-    // Much more than there is: it is the limit that counts.
+    // Much more than there is: only the existence of the limit matters.
     limit_data(1 << 40);
     let armed = balancer.pass().armed;
     check(&format!("{armed} pages armed"), armed == 0)?;

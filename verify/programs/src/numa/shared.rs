@@ -59,9 +59,9 @@ pub(crate) fn run(options: &Options) -> Verdict {
 
 /// The share of the region that moves in a scan after settling.
 struct Moved {
-    /// By the balancer's count.
+    /// The share by the balancer's count.
     counted: f64,
-    /// By the kernel's count, which is for all processes.
+    /// The share by the kernel's count, which includes all processes.
     by_kernel: f64,
 }
 

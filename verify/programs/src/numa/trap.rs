@@ -25,12 +25,12 @@ use crate::{pinning, sandbox};
 const GRAIN: usize = 16;
 /// Rounds of the stress to every region of the churn, which takes longer.
 pub(super) const ROUNDS_PER_REGION: u64 = 5;
-/// What a child ends with when the handler before percid's was called.
+/// Exit status of a child in which the handler before percid's was called.
 const HANDLED: i32 = 42;
 
 pub(crate) fn run(options: &Options) -> Verdict {
     percid_numa::testing::pretend_nodes(2);
-    // First of all: the handler before the first trapped region matters.
+    // First, because the handler before the first trapped region matters.
     let mut stages = Stages::default();
     stages.run("crashes", crashes)?;
     let mut hazards = 0;
@@ -244,7 +244,7 @@ fn refusals() -> Result<(), String> {
                 pause_forever();
             }
             if armed == 0 {
-                // Had anything been armed it could not be disarmed.
+                // If anything was armed, it could not be disarmed.
                 (0..area.pages()).for_each(|page| area.word(page).store(8, Relaxed));
             }
         })?;
@@ -255,7 +255,7 @@ fn refusals() -> Result<(), String> {
     Ok(())
 }
 
-/// What arming costs for a page, and the first access to an armed grain.
+/// Measures the cost of arming a page, and of the first access to an armed grain.
 fn cost() -> Verdict {
     let balancer = balancer()?;
     let area = Area::new(BYTES)?;

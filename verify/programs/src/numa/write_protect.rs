@@ -281,8 +281,8 @@ fn vanishing() -> Result<(), String> {
     if intact { Ok(()) } else { Err("moved memory has lost its contents".to_owned()) }
 }
 
-/// Memory is replaced while threads wait there: they go on, though the region is still registered.
-/// As in [`churn`], closing the descriptor frees no thread.
+/// Replaces memory while threads wait there: they must continue, although the region is still
+/// registered. Closing the descriptor would free no thread, see [`churn`].
 fn replaced(options: &Options) -> Verdict {
     const WRITERS: usize = 4;
     let area = Area::new(64 * GRAIN * PAGE)?;
@@ -370,7 +370,7 @@ fn identity() -> Result<(), String> {
 
 /// The allocator's own memory is armed while threads allocate: the monitor must not need it.
 fn heap(options: &Options) -> Verdict {
-    // As much as the threads will need, so that it is mapped when the heap is registered.
+    // Allocate as much as the threads will need, so that it is mapped when the heap is registered.
     drop((0..512).map(|_| vec![1u8; 64 << 10]).collect::<Vec<_>>());
     // Other allocators than glibc's need not have one heap for all threads.
     let range = heap_range().filter(|_| cfg!(target_env = "gnu"));
@@ -514,7 +514,7 @@ fn migrated() -> Verdict {
     if right { Ok(figures) } else { Err(format!("{figures}: {done}, intact={intact}")) }
 }
 
-/// What arming costs for a page, and a write that is caught.
+/// Measures the cost of arming a page, and of a detected write.
 fn cost() -> Verdict {
     let balancer = balancer()?;
     let area = Area::new(BYTES)?;

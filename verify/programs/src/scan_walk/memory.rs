@@ -27,7 +27,7 @@ pub(crate) struct Region {
     pub(crate) policy: Option<Policy>,
 }
 
-/// What is mapped.
+/// The kind of a mapping.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Kind {
     /// In chunks of a scan.

@@ -79,7 +79,7 @@ impl Recording {
         Some(())
     }
 
-    /// What a pass did.
+    /// Records an event of a pass.
     fn found(&mut self, line: &str) {
         if let Some(pass) = self.pass.take() {
             self.put(&pass);

@@ -37,9 +37,9 @@ struct Checked {
     torn: AtomicU64,
     disordered: AtomicU64,
     gaps: AtomicU64,
-    /// By ID and writer, the last record.
+    /// The last record, by ID and writer.
     last: Mutex<HashMap<(Option<u32>, u64), u64>>,
-    /// By ID, the number of the record that comes next.
+    /// The number of the next record, by ID.
     next: Mutex<HashMap<Option<u32>, u64>>,
 }
 

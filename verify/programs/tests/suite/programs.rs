@@ -14,7 +14,7 @@ fn alone() -> MutexGuard<'static, ()> {
     ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// What a program printed, and whether it passed.
+/// The output of a program, and its result.
 struct Outcome {
     passed: bool,
     line: String,
@@ -42,7 +42,7 @@ fn run_with(environment: &[(&str, &str)], arguments: &str) -> Outcome {
 
 const PROGRAMS: &str = env!("CARGO_BIN_EXE_percid-programs");
 
-/// As [`run_with`]; the command is the programs, or what starts them.
+/// Like [`run_with`]; the command is the programs, or a command that starts them.
 fn run_command(mut command: Command, environment: &[(&str, &str)], arguments: &str) -> Outcome {
     command.args(arguments.split_whitespace()).env_remove("PERCID_SOURCE");
     command.envs(environment.iter().copied());
@@ -152,22 +152,22 @@ fn the_stress_of_structures_sees_a_missing_fence() {
             ));
         }
     }
-    // Of buckets nobody takes anything but their IDs, which are the table's alone to take.
+    // Only IDs can be stolen from buckets, and only the table can do that.
     assert_fails("stress --structure buckets --events 1000 --skip-fence --source table");
     assert_fails("mask-order --events 100 --skip-fence");
 }
 
-/// How often a negative control is tried. The windows are a few instructions wide, so that not every
-/// try fails, as it should: of these a third does, and beside other work one in fifteen. If it
-/// is but one in forty, all tries pass with a chance of (39/40)^1000 < 1e-10.
+/// Number of tries of a negative control. The windows are a few instructions wide, so not every try
+/// fails: a third does, and on a busy machine one in fifteen. If it is only one in forty, all tries
+/// pass with a probability of (39/40)^1000 < 1e-10.
 const TRIES: u32 = 1000;
 
-/// Without its fence a structure breaks before long.
+/// Checks that a structure without its fence breaks before long.
 fn assert_fails(arguments: &str) {
     assert_caught(arguments, || !run(arguments).passed);
 }
 
-/// The same, and increments are lost.
+/// Checks the same, and that increments are lost.
 fn assert_loses(arguments: &str) {
     assert_caught(arguments, || {
         let outcome = run(arguments);
@@ -336,13 +336,13 @@ fn nothing_leaks_and_nothing_unset_is_read_under_valgrind() {
     assert_eq!(control.status.code(), Some(VALGRIND_FOUND), "the negative control passed");
 }
 
-/// What valgrind exits with if it has found something.
+/// Exit status of valgrind if it has found an error.
 const VALGRIND_FOUND: i32 = 9;
 
 fn under_valgrind(arguments: &str) -> Output {
     let found = format!("--error-exitcode={VALGRIND_FOUND}");
     let mut command = Command::new("valgrind");
-    // Fair: else the thread that is to end the others may never get its turn among them.
+    // Fair: otherwise the thread that ends the others may never run.
     command.args(["--quiet", "--fair-sched=yes", &found, "--leak-check=full"]);
     command
         .args(["--errors-for-leak-kinds=definite,indirect", env!("CARGO_BIN_EXE_percid-programs")]);
@@ -428,8 +428,8 @@ fn programs_with_mode(mode: u32) -> Option<String> {
     Some(file.into_os_string().into_string().expect("a name in UTF-8"))
 }
 
-/// Where this is not root, or programs cannot have more rights than their caller (`nosuid`,
-/// `no_new_privs`), nothing is checked.
+/// Checks nothing if this is not root, or if programs cannot have more rights than their caller
+/// (`nosuid`, `no_new_privs`).
 #[test]
 fn a_program_with_more_rights_than_its_caller_does_not_obey_the_caller() {
     use std::os::unix::process::CommandExt;
@@ -497,8 +497,8 @@ fn the_kernel_knows_the_area_by_the_size_that_is_told() {
     assert!(!own.line.contains("registered=Libc"), "{}", own.line);
 }
 
-/// Where no watchpoints are to be had, nothing is checked: some hypervisors have none. The mask is
-/// left out, since it has no sections.
+/// Checks nothing if no watchpoints are available: some hypervisors have none. The mask is omitted,
+/// since it has no sections.
 #[test]
 #[ignore = "slow: an interrupt for each store"]
 fn of_the_rseq_area_only_one_field_is_ever_written() {
@@ -651,8 +651,8 @@ fn with_a_c_library_that_registers_what_the_kernel_announces() {
     }
 }
 
-/// On pretended nodes: this machine may have one. What it costs is printed; others use the machine
-/// too.
+/// Uses pretended nodes: this machine may have only one. The cost is printed, not checked, since
+/// the machine may have other load.
 #[test]
 fn a_reported_access_counts_once_for_every_armed_page() {
     let outcome = pass("numa-touch");

@@ -15,10 +15,10 @@ pub(super) const BYTES: usize = 2 << 20;
 const ENOUGH: f64 = 0.95;
 /// Emulated CPUs that take turns let an interrupt wait for a tenth of a second.
 const PATIENCE: Duration = Duration::from_secs(90);
-/// What moves at all has begun to by then: many periods, and the delay of new regions.
+/// Time by which any move has begun: many periods, and the delay of new regions.
 const A_WHILE: Duration = Duration::from_secs(4);
 
-/// The node where memory is at first and the one where it is used, each with a CPU.
+/// The node of the memory at first and the node that uses it, each with a CPU.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Two {
     pub(super) home: (u32, u32),

@@ -8,8 +8,8 @@ use crate::numa::area::Area;
 const DEFAULT: i32 = 0;
 const BIND: i32 = 2;
 
-/// What the process binds to a node stays there, though the memory itself has no policy. The
-/// control: without the policy it follows.
+/// Checks that memory stays on the node that the process is bound to, although the memory itself
+/// has no policy. The control: without the policy it follows.
 pub(super) fn inherited() -> Outcome {
     let home = Two::of_this_machine().home.0;
     set(BIND, Some(1 << home))?;

@@ -17,7 +17,7 @@ use crate::random::seed;
 const BYTES: usize = 16 << 20;
 /// Memory is placed when this share of it is.
 const ENOUGH: f64 = 0.95;
-/// How often to look, and at one page of how many.
+/// Interval between looks, and the number of pages of which one is looked at.
 const LOOK: Duration = Duration::from_millis(100);
 const SAMPLE: usize = 16;
 
@@ -179,7 +179,7 @@ impl Course<'_> {
     }
 }
 
-/// What is counted from the start of the machine, or of the process.
+/// Counts since the start of the machine, or of the process.
 struct Counts {
     moved: u64,
     hint_faults: u64,

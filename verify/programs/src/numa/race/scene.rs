@@ -1,4 +1,4 @@
-//! What the threads of a race do to their memory: which pages each uses, in which stages.
+//! The access of the threads of a race to their memory: the pages that each uses, by stage.
 
 use std::ops::Range;
 use std::str::FromStr;
