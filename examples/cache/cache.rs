@@ -19,7 +19,7 @@ pub(crate) struct Cache<'p> {
     pub(crate) retired: Retired<'p>,
     pub(crate) hits: Counter,
     pub(crate) misses: Counter,
-    /// How long lookups took, in nanoseconds.
+    /// The times of lookups, in nanoseconds.
     pub(crate) hit_times: Histogram,
     pub(crate) miss_times: Histogram,
     /// Pages that came from the pool and were not blank.
@@ -80,7 +80,7 @@ impl<'p> Cache<'p> {
         result
     }
 
-    /// How many pages it has.
+    /// Returns the number of pages.
     pub(crate) fn len(&self) -> usize {
         let shards = self.shards.iter();
         shards.map(|it| it.0.lock().unwrap_or_else(PoisonError::into_inner).len()).sum()

@@ -1,6 +1,6 @@
 //! A cache of pages that many threads read.
 //!
-//! What is shown, and why by this structure:
+//! The structures of percid that it uses, and the reasons:
 //!
 //! * **`Pool`** for the pages. The threads that miss take them out and the background thread gives
 //!   them back, often on another CPU: the pool moves them across in batches of up to 30, so most
@@ -117,7 +117,7 @@ fn load(options: &Options, cache: &Cache<'_>, wrong: &Counter) -> io::Result<()>
     })
 }
 
-/// What every thread does.
+/// Runs the lookups of one thread.
 fn look_up(cache: &Cache<'_>, times: u64, zipf: &Zipf, random: &mut Random, wrong: &Counter) {
     for _ in 0..times {
         let key = zipf.key(random);

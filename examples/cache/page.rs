@@ -14,12 +14,12 @@ static MADE: Counter = Counter::new();
 /// Pages whose memory was given back so far.
 static FREED: Counter = Counter::new();
 
-/// How many pages were made.
+/// Returns the number of pages that were made.
 pub(crate) fn made() -> i64 {
     MADE.sum()
 }
 
-/// How many pages were freed.
+/// Returns the number of pages that were freed.
 pub(crate) fn freed() -> i64 {
     FREED.sum()
 }
@@ -44,7 +44,7 @@ impl Page {
         }
     }
 
-    /// Whether this is the page of a key, so far as two of its words tell.
+    /// Returns `true` if this is the page of a key, judged by two of its words.
     pub(crate) fn is_of(&self, key: u64) -> bool {
         let last = WORDS - 1;
         self.words[0] == content(key, 0) && self.words[last] == content(key, last as u64)
@@ -55,7 +55,7 @@ impl Page {
         self.words.fill(0);
     }
 
-    /// Whether the page is blank, so far as two of its words tell.
+    /// Returns `true` if the page is blank, judged by two of its words.
     pub(crate) fn is_blank(&self) -> bool {
         self.words[0] == 0 && self.words[WORDS - 1] == 0
     }

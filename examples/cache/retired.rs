@@ -61,7 +61,7 @@ impl<'p> Retired<'p> {
         count
     }
 
-    /// How many pages wait.
+    /// Returns the number of pages that wait.
     pub(crate) fn len(&self) -> usize {
         (0..self.batches.len() as u32).map(|id| self.batch(id).len()).sum()
     }
@@ -74,8 +74,8 @@ impl<'p> Retired<'p> {
         count
     }
 
-    /// Where this thread's pages go. The thread may be moved at once: then it shares a batch for
-    /// one page.
+    /// Returns the batch of this thread's pages. The thread may be moved at once: then it shares a
+    /// batch for one page.
     fn id(&self) -> u32 {
         self.source.current_id().unwrap_or(0) % self.batches.len() as u32
     }

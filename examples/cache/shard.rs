@@ -11,7 +11,7 @@ use crate::page::Page;
 
 /// A map that is locked by a thread that uses it.
 pub(crate) struct Shard<'p> {
-    /// Where in the circle a key's page stands.
+    /// The position of a key's page in the circle.
     places: HashMap<u64, usize>,
     circle: Vec<Slot<'p>>,
     hand: usize,
@@ -56,12 +56,12 @@ impl<'p> Shard<'p> {
         Some(evicted.page)
     }
 
-    /// How many pages it has.
+    /// Returns the number of pages.
     pub(crate) fn len(&self) -> usize {
         self.circle.len()
     }
 
-    /// Moves the hand to a page that was not used since the hand last came by, and behind it.
+    /// Moves the hand to a page that was not used since the last pass of the hand, and past it.
     fn unused(&mut self) -> usize {
         loop {
             let place = self.hand;

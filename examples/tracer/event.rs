@@ -1,4 +1,4 @@
-//! What a record in the ring means.
+//! The contents of a record in the ring.
 
 /// The size of a record: four words, and the ring's header makes five.
 pub(crate) const BYTES: usize = 32;
@@ -34,19 +34,19 @@ pub(crate) enum Phase {
     End,
 }
 
-/// What a thread did at some time.
+/// An event of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Event {
     /// Nanoseconds of the monotonic clock since the trace began.
     pub(crate) time: u64,
     /// Its number among the events of its thread, from 0: orders events of one time.
     pub(crate) number: u64,
-    /// How many events ago the span began; 0 for a begin.
+    /// Number of events since the span began; 0 for a begin.
     pub(crate) age: u32,
-    /// What the span is about, for people.
+    /// The task of the span, for people.
     pub(crate) task: u32,
     pub(crate) thread: u16,
-    /// How many spans are around this one.
+    /// Number of spans around this one.
     pub(crate) depth: u8,
     pub(crate) name: Name,
     pub(crate) phase: Phase,

@@ -1,6 +1,6 @@
 //! Traces the threads of a work queue, and writes the trace for Perfetto.
 //!
-//! What is shown, and why by this structure:
+//! The structures of percid that it uses, and the reasons:
 //!
 //! * **`Ring`** for events. Tracing must not change what it looks at: a lock or a shared buffer
 //!   would make threads wait for each other that do not in the real program. Every CPU appends to a
@@ -132,7 +132,7 @@ fn run(
             })
         };
         let threads: io::Result<Vec<_>> = (SUBMITTER..=options.threads as u16).map(start).collect();
-        // Who was started before another could not be would wait forever.
+        // The threads that were started would otherwise wait forever after a failed start.
         let threads = threads.inspect_err(|_| queue.close())?;
         let finished = || threads.iter().all(thread::ScopedJoinHandle::is_finished);
         let polled = match options.poll_every {

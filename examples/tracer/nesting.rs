@@ -104,7 +104,7 @@ mod tests {
         (out, nesting)
     }
 
-    /// Whether a viewer that ends the innermost span at each end gets it right.
+    /// Returns `true` if a viewer that ends the innermost span at each end is correct.
     fn is_nested(events: &[Nested]) -> bool {
         let mut open = Vec::new();
         let right = events.iter().all(|Nested { event, .. }| match event.phase {

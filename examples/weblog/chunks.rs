@@ -7,13 +7,13 @@ use std::io::{self, Read};
 pub(crate) struct Chunks<R> {
     input: R,
     size: usize,
-    /// What was read beyond the last chunk. Always shorter than a chunk.
+    /// Data that was read beyond the last chunk. Always shorter than a chunk.
     rest: Vec<u8>,
     number: usize,
     ended: bool,
 }
 
-/// What a buffer was filled with.
+/// The contents of a filled buffer.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Chunk {
     /// Chunks are numbered from 0 in the order of the stream.

@@ -1,6 +1,6 @@
 //! Aggregates the log of a web server, in the Combined Log Format, with any number of threads.
 //!
-//! What is shown, and why by this structure:
+//! The structures of percid that it uses, and the reasons:
 //!
 //! * **`Counter`** for requests by status class and method, and for bytes sent. Every line updates
 //!   three of them, so with shared atomics the threads would fight for three cache lines.
@@ -120,7 +120,7 @@ fn open(options: &Options) -> io::Result<Box<dyn Read + Send>> {
     })
 }
 
-/// What every thread does: take a chunk, count its lines, until there are no more.
+/// Runs a thread: takes a chunk, counts its lines, until there are no more.
 fn work(chunks: &Mutex<Chunks<impl Read>>, places: &Places) -> io::Result<()> {
     loop {
         let mut buffer = BUFFERS.get();

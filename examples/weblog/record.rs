@@ -4,24 +4,24 @@
 //! host ident user [time] "request" status bytes "referer" "user agent"
 //! ```
 //!
-//! Inside quotes a backslash escapes the next character, as Apache and nginx write it. What clients
-//! send is not always a request (`"\x16\x03\x01"` is another thread who speaks TLS to the wrong
-//! port): such lines are well-formed, and their method is [`Method::None`].
+//! Inside quotes a backslash escapes the next character, as Apache and nginx write it. Clients do
+//! not always send a request (`"\x16\x03\x01"` is the begin of TLS on the wrong port): such lines
+//! are well-formed, and their method is [`Method::None`].
 
-/// What should stand where a line is malformed.
+/// The expected text at the position of an error.
 pub(crate) type Expected = &'static str;
 
-/// For a line that does not fit a chunk.
+/// The expectation for a line that does not fit a chunk.
 pub(crate) const SHORTER_LINE: Expected = "a line shorter than a chunk";
 
-/// What is counted of a request.
+/// The counted parts of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Record<'l> {
     pub(crate) method: Method,
     /// Without the query; `None` if the request is none.
     pub(crate) path: Option<&'l [u8]>,
     pub(crate) status: Status,
-    /// Of the response's body.
+    /// Size of the response's body.
     pub(crate) bytes: u64,
 }
 
@@ -90,7 +90,7 @@ pub(crate) fn parse(line: &[u8]) -> Result<Record<'_>, Expected> {
     Ok(Record { method, path, status, bytes })
 }
 
-/// What is left of a line.
+/// The rest of a line.
 struct Fields<'l> {
     rest: &'l [u8],
 }

@@ -21,7 +21,7 @@ mod given_back;
 #[allow(dead_code, reason = "the library uses all of it")]
 mod places;
 
-/// As in the library.
+/// The same as in the library.
 mod sys {
     pub(crate) mod atomic {
         pub(crate) use std::sync::atomic::*;
@@ -181,13 +181,14 @@ impl Both {
         }
     }
 
-    /// Whether a free block was halved: then its places are others' by now.
+    /// Returns `true` if a free block was halved: then its places belong to other blocks.
     fn is_split(&self, place: usize) -> bool {
         let bits = self.ground.bits(place as Place).load(Relaxed);
         bits >> (place / WORD % 64) & 1 == 0
     }
 
-    /// Every byte was handed out, is free, lies in a page of small blocks, or could not be opened.
+    /// Checks that every byte was assigned, is free, is in a page of small blocks, or could not be
+    /// opened.
     fn check_sum(&self) {
         let owned: usize = self.owned.values().sum();
         let pop = |class: usize| {

@@ -20,7 +20,7 @@ struct Input {
     steps: Vec<(u8, Step)>,
 }
 
-/// What a driver does, at a time that does not go back.
+/// A step of a driver, at a time that does not go back.
 #[derive(Arbitrary, Debug, Clone, Copy)]
 enum Step {
     /// A thread looks for an ID on a CPU.
@@ -124,7 +124,7 @@ impl Both<'_> {
         }
     }
 
-    /// As the slow path of the table does it.
+    /// Enters like the slow path of the table.
     fn enter(&mut self, cpu: u32, thread: u64, came_from: Option<u32>, limits: Limits) {
         if self.space.held(cpu).is_some() {
             return;
@@ -219,7 +219,7 @@ impl Both<'_> {
     }
 }
 
-/// What a CPU holds.
+/// The ID of a CPU.
 #[derive(Debug, Clone, Copy)]
 struct Held {
     id: u32,
@@ -234,17 +234,17 @@ struct Model {
     held: BTreeMap<u32, Held>,
     /// IDs between two CPUs.
     transit: BTreeSet<u32>,
-    /// By CPU, the ID that it held last and was not robbed of.
+    /// The ID that each CPU held last and that was not stolen.
     recent: BTreeMap<u32, u32>,
-    /// By ID, the CPU that held it last.
+    /// The CPU that held each ID last.
     last: BTreeMap<u32, u32>,
-    /// How many IDs there are.
+    /// Number of IDs.
     count: u32,
     /// There may be IDs beyond the bound.
     extra: bool,
-    /// When the time began in which steals are counted, and how many there were.
+    /// The start of the interval in which steals are counted, and their number.
     counting: (u64, u64),
-    /// In that time there was no memory for an ID.
+    /// `true` if there was no memory for an ID in that interval.
     refused: bool,
     scanned: u64,
 }

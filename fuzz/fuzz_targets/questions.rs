@@ -1,5 +1,4 @@
-//! What a schedule is asked, of schedules that no kernel makes: no question takes long or adds up to more
-//! than there was.
+//! Analyses of schedules that no kernel makes: none may take long or add up to more than there was.
 #![no_main]
 
 use libfuzzer_sys::arbitrary::{self, Arbitrary};

@@ -20,14 +20,14 @@ struct Input {
 #[derive(Arbitrary, Debug)]
 enum Step {
     Append(u16),
-    /// As long as a record may be, and this much more or less.
+    /// A record of the maximum length, plus this.
     AppendLongest(i8),
     Poll,
-    /// Some records only.
+    /// Polls some records only.
     PollSome(u8),
-    /// Each of these is appended while a record is being delivered.
+    /// Appends each of these while a record is being delivered.
     PollAndAppend(u8),
-    /// This CPU's ID is taken away: the next record goes to another one's memory.
+    /// Steals this CPU's ID: the next record goes to another one's memory.
     Steal,
     PutBack,
 }
@@ -63,21 +63,21 @@ struct Both<'r> {
     source: percid::Source,
     bytes: usize,
     overflow: Overflow,
-    /// By ID; without one all of them have been taken away.
+    /// Shards by ID; `None` if all IDs have been taken away.
     shards: BTreeMap<Option<u32>, Shard>,
     lost: u64,
-    /// Records are told apart by their bytes.
+    /// Records are distinguished by their bytes.
     next: u8,
 }
 
-/// What one ID has.
+/// The ring of one ID.
 #[derive(Debug, Default)]
 struct Shard {
     /// The number of the next record.
     number: u64,
-    /// Those that have room in the ring: numbers and bytes.
+    /// The records that have space in the ring: numbers and bytes.
     records: VecDeque<(u64, Vec<u8>)>,
-    /// The first that the consumer has not had.
+    /// The first record that the consumer has not got.
     wanted: u64,
 }
 
@@ -145,7 +145,7 @@ impl Both<'_> {
             let (number, bytes) = (event.number, event.bytes.to_vec());
             self.delivered(id, number, &bytes);
             if let Some(length) = append {
-                // Else a record for each record, without end.
+                // Limited: otherwise a record would be appended for each record, without end.
                 if count < 64 {
                     self.append(length);
                 }
@@ -184,7 +184,7 @@ impl Both<'_> {
         }
     }
 
-    /// What was read has made room: where the poll has come to its end, and where it was stopped.
+    /// Frees the space of delivered records, after a poll that ended or was stopped.
     fn make_room(&mut self) {
         self.shards.values_mut().for_each(|shard| shard.free_read(self.overflow));
     }

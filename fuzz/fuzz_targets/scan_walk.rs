@@ -19,7 +19,7 @@ use percid_rules::scan::{
 struct Input {
     rules: Choice,
     settings: Constants,
-    /// Which pieces were armed before, by their number: those cost looking only.
+    /// The numbers of the pieces that were armed before: for those only looking is charged.
     armed: u64,
     steps: Vec<Step>,
 }
@@ -102,14 +102,14 @@ impl Choice {
     }
 }
 
-/// What a walk did, in its order.
+/// The actions of a scan, in its order.
 #[derive(Debug, PartialEq, Eq)]
 enum Done {
     Armed(u64, Range<u64>),
     Noted(u64, Reason),
 }
 
-/// Both the product's and the model's effects.
+/// The effects of both the product and the model.
 struct Log {
     armed: u64,
     done: Vec<Done>,
@@ -196,12 +196,12 @@ struct Region {
     known: Option<Known>,
 }
 
-/// What a region remembers from its first visit on.
+/// The data that a region stores from its first visit on.
 #[derive(Debug, Clone)]
 struct Known {
     next_scan: Duration,
     reset: Duration,
-    /// The threads' bits of the window before, and of this one.
+    /// The threads' bits of the previous window, and of this one.
     windows: [BTreeSet<u32>; 2],
     completed: i64,
     first: i64,
@@ -222,7 +222,7 @@ struct Model {
     offset: u64,
 }
 
-/// What a pass may still do, in bytes.
+/// The remaining budget of a pass, in bytes.
 struct Budget {
     arm: i64,
     look: i64,

@@ -34,13 +34,14 @@ fuzz_target!(|bytes: &[u8]| -> Corpus {
     Corpus::Keep
 });
 
-/// What is written is the beginning of the text and a zero, and nothing behind the room given.
+/// Checks that the beginning of the text and a zero are written, and nothing beyond the given
+/// space.
 fn check_c_text(bytes: &[u8]) {
     let Some((&size, text)) = bytes.split_first() else { return };
     let text = String::from_utf8_lossy(text);
     let mut memory = vec![0x55; usize::from(size) + 1];
     let start = memory.as_mut_ptr().cast();
-    // SAFETY: there is one byte more than that.
+    // SAFETY: the memory is one byte larger than `size`.
     let length = unsafe { text::write(start, size.into(), &text) };
     assert_eq!(length, text.len());
     assert_eq!(memory[usize::from(size)], 0x55);
@@ -83,8 +84,8 @@ fn check_cpu_list(text: &str) {
     assert!(found == expected, "{text:?}");
 }
 
-/// Which numbers below `end` are members of a list, letter by letter; `None` if it is none. The two
-/// readers differ in what they take for one.
+/// Returns which numbers below `end` are members of a list, letter by letter; `None` if the text is
+/// not a list. The two readers differ in the texts that they accept.
 fn naive(text: &str, lenient: bool, end: usize) -> Option<Vec<bool>> {
     let mut members = vec![false; end];
     let text = text.trim();

@@ -1,5 +1,5 @@
-//! Recordings that have not ended: what a recorder has written by then, with any end and any damage.
-//! What is read as a whole is what recovery makes a table of.
+//! Recordings that have not ended: the output of a recorder up to some time, with any end and any
+//! damage. The table that recovery makes must contain everything that the reader reads.
 #![no_main]
 
 use std::fs::File;

@@ -69,7 +69,7 @@ fn stack(stack: Stack<u64>, shared: Option<u8>, can_be_stolen: bool, steps: Vec<
     let capacity = stack.capacity() as usize;
     let mut items: BTreeSet<u64> = BTreeSet::new();
     let mut thief = Thief::default();
-    // Whether some may lie where this thread's ID does not reach.
+    // `true` if some items may be in a part that this thread's ID does not reach.
     let mut scattered = false;
     let mut fresh = 0..;
     for step in steps {
@@ -135,7 +135,7 @@ fn stack(stack: Stack<u64>, shared: Option<u8>, can_be_stolen: bool, steps: Vec<
 
 fn pool(pool: RawPool, can_be_stolen: bool, steps: Vec<OfPool>) {
     let layout = pool.layout();
-    // What is lent, by address, with what was written there.
+    // The lent objects, by address, with the value that was written there.
     let mut lent: BTreeMap<usize, (NonNull<u8>, u8)> = BTreeMap::new();
     let mut thief = Thief::default();
     let mut mark = 0;

@@ -46,9 +46,10 @@ pub fn source(choice: u8) -> (Source, bool) {
 pub struct Thief(Vec<Stolen>);
 
 impl Thief {
-    /// Takes the ID away that this CPU has in percid's table. Returns whether it had one.
+    /// Steals the ID that this CPU has in percid's table. Returns `true` if it had one.
     pub fn steal(&mut self) -> bool {
-        // What is free is taken again first, so without some in hand it would be the same ID.
+        // Free IDs are assigned first, so without some stolen ones the CPU would get the same ID
+        // again.
         let stolen = testing::steal(stay());
         let has_stolen = stolen.is_some();
         self.0.extend(stolen);

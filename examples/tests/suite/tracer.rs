@@ -32,7 +32,7 @@ impl Trace {
         Trace::read(&output, &program::run(TRACER, source, &arguments))
     }
 
-    /// As [`record`](Trace::record), on one CPU only: all events are in one ring, in their order.
+    /// Like [`record`](Trace::record), on one CPU only: all events are in one ring, in their order.
     fn record_on_one_cpu(source: Option<Source>, arguments: &str) -> Trace {
         let cpu = percid::machine::read().allowed.iter().next().expect("a CPU").to_string();
         let output = scratch();
@@ -66,12 +66,12 @@ impl Trace {
         self.metadata[field].as_u64().unwrap_or_else(|| panic!("{field}: {}", self.metadata))
     }
 
-    /// Whether a span of this name and task began.
+    /// Returns `true` if a span of this name and task began.
     fn began(&self, name: &str, task: u64) -> bool {
         self.events().any(|it| is_begin(it) && it["name"] == name && it["args"]["task"] == task)
     }
 
-    /// What holds for every trace.
+    /// Checks the requirements for every trace.
     fn check(&self) {
         self.threads.values().for_each(|events| check_thread(events));
         let [recorded, delivered, lost] =
@@ -85,7 +85,7 @@ impl Trace {
         assert_eq!(told, lost != 0, "{}", self.stderr);
     }
 
-    /// What holds if nothing was lost.
+    /// Checks the requirements for a trace without losses.
     fn check_complete(&self, tasks: u64) {
         assert_eq!((self.number("ends_left_out"), self.number("ends_added")), (0, 0));
         for name in ["submit", "task", "fill", "sort"] {

@@ -15,7 +15,7 @@ pub struct TraceProcessor {
     python: PathBuf,
 }
 
-/// What a query found: the values of each row.
+/// The result of a query: the values of each row.
 pub type Rows = Vec<Vec<Value>>;
 
 const HERE: &str = env!("CARGO_MANIFEST_DIR");

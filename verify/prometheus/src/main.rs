@@ -44,7 +44,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     serve_registry(TcpListener::bind(client_page)?, registry);
     for connection in TcpListener::bind(service)?.incoming() {
         let (connection, of_client) = (connection?, of_client.clone());
-        // Who breaks a connection off has no answer to wait for.
+        // A client that closes its connection does not wait for an answer.
         thread::spawn(move || _ = answer_all(&connection, &of_client));
     }
     Ok(())

@@ -58,7 +58,7 @@ pub fn acquire() {
     println!("{runs} runs");
 }
 
-/// A value that is not to be had.
+/// Tests a value that is not available.
 pub fn acquire_what_is_closed_or_taken() {
     exhaust::all(&Acquire::<BESIDE> { closed: 1, ..FREE });
     exhaust::briefly(&Acquire::<BESIDE> { closed: 1 << 40, ..FREE });
@@ -71,8 +71,8 @@ unsafe extern "C" {
     fn percid_inline_lock(word: u64) -> *mut i64;
 }
 
-/// What C has inline: it expects what a local's lock is when nobody has the value, and stores the
-/// thread pointer.
+/// C's inline section: it expects the lock of a local without an owner, and stores the thread
+/// pointer.
 struct Lock {
     state: u64,
     closed: u64,
@@ -105,7 +105,7 @@ impl Operation for Lock {
     }
 }
 
-/// A value that is free, and one that is not to be had.
+/// Tests a value that is free, and one that is not available.
 pub fn acquire_in_c() {
     let runs = exhaust::all(&Lock { state: 1, closed: 0 });
     exhaust::all(&Lock { state: 1, closed: 1 });
@@ -122,7 +122,7 @@ pub fn acquire_in_c() {
 pub fn acquire_after_the_shard_was_closed() {
     for source in [Source::Kernel, Source::Table] {
         let world = World::new();
-        // By way of a table, so that there is one copy of the section.
+        // Called through a table, so that there is one copy of the section.
         let closed: &dyn Operation = &Acquire::<BESIDE> { closed: 1, ..FREE };
         let closed = std::hint::black_box(closed);
         let section = exhaust::section_of(closed, &world, source);

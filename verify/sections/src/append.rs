@@ -139,12 +139,12 @@ fn append_reads_nothing_behind_the_record(language: Language) {
     }
 }
 
-/// Of the library.
+/// Tests the section of the library.
 pub fn append_in_rust() {
     append(Language::Rust);
 }
 
-/// Of C programs.
+/// Tests the section of C programs.
 pub fn append_in_c() {
     append(Language::C);
 }

@@ -1,4 +1,4 @@
-//! What `exhaust` must find out.
+//! The faults that `exhaust` must detect.
 
 use std::panic::catch_unwind;
 

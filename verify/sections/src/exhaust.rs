@@ -10,7 +10,7 @@ use crate::world::{ELSEWHERE, HERE, Place, Shard, Shards, Source, WITHOUT, World
 /// More instructions than any call takes.
 const MANY: usize = 5_000;
 
-/// What happened in one run.
+/// The results of one run.
 #[derive(Debug)]
 struct Ran {
     result: Option<u64>,

@@ -1,10 +1,10 @@
-//! What the kernel does to a thread that it has preempted, before the thread runs on.
+//! The work of the kernel on a thread that it has preempted, before the thread continues.
 
 use crate::descriptors::Descriptor;
 use crate::stepping::Stop;
 use crate::world::World;
 
-/// In front of every abort pad.
+/// The bytes before every abort pad.
 #[cfg(target_arch = "x86_64")]
 const SIGNATURE: u32 = 0x5305_3053;
 #[cfg(target_arch = "aarch64")]
@@ -12,18 +12,18 @@ const SIGNATURE: u32 = 0xd428_bc00;
 #[cfg(target_arch = "riscv64")]
 const SIGNATURE: u32 = 0xf140_1073;
 
-/// How a preempted thread goes on.
+/// The way in which a preempted thread continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Resumed {
-    /// Where it was.
+    /// At the interrupted instruction.
     There,
     /// At the pad of the section in which it was.
     AtThePad,
-    /// The kernel would have ended it: what it declared is no section.
+    /// The kernel would have killed it: the declared section is invalid.
     Ended,
 }
 
-/// Preempts the thread where it stands.
+/// Preempts the thread at its present instruction.
 pub(crate) fn preempt(stop: &mut Stop<'_>, world: &World) -> Resumed {
     let declared = world.take_declaration();
     if declared == 0 {

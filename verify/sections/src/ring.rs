@@ -5,7 +5,7 @@ use crate::operation::noise;
 use crate::world::Shard;
 
 pub(crate) const CAPACITY: u64 = 512;
-/// What an aborted try may have left beside the number of the next record.
+/// A value that an aborted try may have left beside the number of the next record.
 const LEFTOVER: u64 = 0x1357;
 
 /// A ring with records of these lengths, the first at `tail`.
@@ -23,12 +23,12 @@ pub(crate) fn shard(slot: usize, tail: u64, lengths: &[u64]) -> Shard {
     shard
 }
 
-/// Which word of a shard is at a position.
+/// Returns the index of the word at a position of a shard.
 pub(crate) fn data(position: u64) -> usize {
     DATA / 8 + (position % CAPACITY / 8) as usize
 }
 
-/// The bytes that a record takes: a header, and its own in whole words.
+/// Returns the bytes that a record takes: a header, and its data in whole words.
 pub(crate) fn size(length: u64) -> u64 {
     8 + length.next_multiple_of(8)
 }

@@ -107,14 +107,14 @@ impl Operation for Pop {
     }
 }
 
-/// Where there is room, and where there is none; and whatever the top is.
+/// Tests with and without space, and with any top.
 fn push(language: Language) {
     let runs = exhaust::all(&Push(language, 3)) + exhaust::all(&Push(language, 7));
     TOPS.into_iter().for_each(|top| exhaust::briefly(&Push(language, top)));
     println!("{runs} runs");
 }
 
-/// Where there is an item, and where there is none; and whatever the top is.
+/// Tests with and without an item, and with any top.
 fn pop(language: Language) {
     let runs = exhaust::all(&Pop(language, 3)) + exhaust::all(&Pop(language, 1));
     // Nothing is behind the words of the test, so no such top can be.
@@ -123,22 +123,22 @@ fn pop(language: Language) {
     println!("{runs} runs");
 }
 
-/// Of the library.
+/// Tests the section of the library.
 pub fn push_in_rust() {
     push(Language::Rust);
 }
 
-/// Of C programs.
+/// Tests the section of C programs.
 pub fn push_in_c() {
     push(Language::C);
 }
 
-/// Of the library.
+/// Tests the section of the library.
 pub fn pop_in_rust() {
     pop(Language::Rust);
 }
 
-/// Of C programs.
+/// Tests the section of C programs.
 pub fn pop_in_c() {
     pop(Language::C);
 }

@@ -14,14 +14,14 @@ pub(crate) const WORDS: usize = 128;
 const SLOTS: usize = 5;
 /// The IDs of the kernel that have memory.
 pub(crate) const LIMIT: u32 = SLOTS as u32 - 1;
-/// Where a shard begins in its slot.
+/// The offset of a shard in its slot.
 const OFFSET: usize = 3 * PAGE;
-/// What may be touched around it.
+/// Size of the memory around it that may be touched.
 const PAGE: usize = 4096;
 
 /// A shard's words.
 pub(crate) type Shard = [u64; WORDS];
-/// Those of all slots.
+/// The shards of all slots.
 pub(crate) type Shards = [Shard; SLOTS];
 
 /// `struct rseq`.
@@ -36,19 +36,19 @@ struct Area {
     mm_cid: AtomicU32,
 }
 
-/// Where the index comes from.
+/// The source of the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Source {
     Kernel,
     Table,
 }
 
-/// Where the thread is, for either source.
+/// The place of the thread, for either source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
     cpu: i32,
     mm_cid: u32,
-    /// The slot to which both lead; 0 if they lead to none.
+    /// The slot that both lead to; 0 if they lead to none.
     pub(crate) slot: usize,
 }
 

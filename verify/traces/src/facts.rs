@@ -1,4 +1,4 @@
-//! What must hold of a recording of the workload, by whichever way it was recorded.
+//! Requirements for a recording of the workload, for every way of recording.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
@@ -9,7 +9,7 @@ use percid_trace::event::{Cpu, Shares, State, Tid, UNKNOWN, What};
 use crate::recording::Recording;
 use crate::workload::Notes;
 
-/// What was counted.
+/// The counts of a recording.
 #[derive(Debug)]
 pub(crate) struct Figures {
     events: usize,
@@ -56,7 +56,8 @@ fn check_trace(trace: &Trace, recording: &Recording, online: &[Cpu]) -> Result<F
     })
 }
 
-/// As many threads and children were created as the workload says, and all ended.
+/// Checks that as many threads and children were created as the workload reports, and that all
+/// ended.
 fn births(trace: &Trace, notes: &Notes) -> Result<(), String> {
     let is_own = |thread: &Tid| *thread == notes.process || notes.threads.contains_key(thread);
     let (mut threads, mut children, mut ended) = (BTreeSet::new(), 0, BTreeSet::new());
@@ -139,10 +140,10 @@ fn run_times(turns: &[Turn], notes: &Notes) -> Result<(), String> {
     Ok(())
 }
 
-/// What an emulated CPU may take to end a thread.
+/// Time that an emulated CPU may take to end a thread, in nanoseconds.
 const SLACK_NS: u64 = 50_000_000;
 
-/// Threads ran where they found themselves.
+/// Checks that threads ran on the CPUs that they noted.
 fn places(turns: &[Turn], notes: &Notes) -> Result<(), String> {
     let mut places: BTreeMap<Tid, BTreeSet<Cpu>> = BTreeMap::new();
     for turn in turns {
@@ -189,7 +190,7 @@ pub(crate) fn control(recording: &Recording, online: &[Cpu]) -> Result<(), Strin
     Ok(())
 }
 
-/// What can be wrong with a recording.
+/// The possible faults of a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
     /// A switch away from a thread of the workload is missing.

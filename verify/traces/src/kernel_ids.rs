@@ -14,12 +14,12 @@ use crate::{cpus, heartbeat};
 /// alone has more.
 const DECIDED: usize = 20;
 
-/// Emulated CPUs stand still now and then. Where it matters what another one does meanwhile, the
-/// comparison ends, so a recording may say less than another. None may differ.
+/// Number of recordings. Emulated CPUs stop sometimes. If the work of another CPU at that time
+/// matters, the comparison ends, so a recording may show less than another. None may differ.
 const RECORDINGS: usize = 4;
 
-/// The control: the next generation, which differs only in which ID a CPU gets again that has lost
-/// its own.
+/// The negative control: the next generation, which differs only in the ID that a CPU gets again
+/// after it has lost its own.
 const OTHER: &str = "linux-6.13";
 
 pub(crate) fn run() -> Verdict {

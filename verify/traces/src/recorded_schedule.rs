@@ -1,4 +1,5 @@
-//! What is recorded is what the threads did, by tracefs and by perf events, of the whole system.
+//! Recordings match the activity of the threads, with tracefs and with perf events, for the whole
+//! system.
 
 use std::time::Duration;
 

@@ -22,11 +22,11 @@ const BUFFER_KB: u32 = 1024;
 pub(crate) struct Recording {
     pub(crate) recorded: Recorded,
     pub(crate) notes: Notes,
-    /// Whether everything was recorded, and not the workload only.
+    /// `true` if everything was recorded, not only the workload.
     pub(crate) is_of_system: bool,
 }
 
-/// How a recording should be, where it is not to be as good as it can.
+/// The limitations of a recording, if it must not be as good as possible.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Handicap {
     /// The buffer of each CPU.

@@ -22,29 +22,29 @@ use crate::cpus;
 
 /// Runs the program: `workload NOTES`.
 pub(crate) const NAME: &str = "workload";
-/// What its children replace their program with.
+/// The name of the program that its children execute.
 pub(crate) const CHILD: &str = "child";
 
-/// Between two bouts: longer than any ID stays that is not used.
+/// Pause between two bouts: longer than an unused ID is kept.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// What the program says of itself.
+/// The program's notes about itself.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
     /// The first thread.
     pub(crate) process: Tid,
     /// The others.
     pub(crate) threads: BTreeMap<Tid, Noted>,
-    /// How many children it had.
+    /// Number of its children.
     pub(crate) children: usize,
 }
 
-/// What a thread says of itself.
+/// A thread's notes about itself.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Noted {
-    /// For how long it ran, in nanoseconds.
+    /// Its run time, in nanoseconds.
     pub(crate) run_ns: u64,
-    /// Where it found itself.
+    /// The CPUs that it ran on.
     pub(crate) cpus: BTreeSet<Cpu>,
 }
 
@@ -199,7 +199,7 @@ struct Team<'scope> {
     done: Receiver<()>,
 }
 
-/// What a thread is told to do.
+/// An order to a thread.
 #[derive(Debug, Clone, Copy)]
 enum Order {
     /// To work and rest, in a rhythm that depends on its number.
@@ -256,13 +256,13 @@ impl Drop for Team<'_> {
     }
 }
 
-/// How often each of many threads works and rests.
+/// Number of times that each of many threads works and rests.
 const ROUNDS: usize = 16;
 
-/// How long a bout of few threads takes: less than an ID stays that is not used.
+/// Duration of a bout of few threads: shorter than an unused ID is kept.
 const BOUT: Duration = Duration::from_millis(50);
 
-/// How many bouts there are of the same threads.
+/// Number of bouts of the same threads.
 const BOUTS: u64 = 2;
 
 /// Long enough for three ticks.

@@ -1,6 +1,6 @@
-//! Packages of Debian for any architecture, by apt with a configuration of its own: nothing of the
-//! machine's own lists, sources and packages is changed, and no privileges are needed. Where
-//! Debian's mirror is, the machine's sources say.
+//! Packages of Debian for any architecture, by apt with a configuration of its own: the machine's
+//! own lists, sources and packages are not changed, and no privileges are needed. The machine's
+//! sources contain the address of Debian's mirror.
 
 use std::cmp::Ordering;
 use std::fs;
@@ -139,8 +139,8 @@ fn configuration(root: &Path, arch: &str) -> String {
     )
 }
 
-/// Where `suite` is to be had, by the machine's own sources. The archive of security updates is
-/// another one.
+/// Returns the address of the mirror with `suite`, by the machine's own sources. The archive of
+/// security updates is another one.
 fn mirror(suite: &str) -> Result<String> {
     let label = if suite.ends_with("-security") { "Debian-Security" } else { "Debian" };
     let mut command = tool::APT_GET.command();

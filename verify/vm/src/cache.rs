@@ -1,4 +1,4 @@
-//! Where kernels and guest programs are kept between runs.
+//! The folder in which kernels and guest programs are kept between runs.
 
 use std::env;
 use std::fs;

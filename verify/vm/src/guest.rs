@@ -104,7 +104,8 @@ pub fn demand_static(path: &Path) -> Result<Arch> {
     }
 }
 
-/// What an ELF file is built for; `None` if it is none, or for something else.
+/// Returns the architecture of an ELF file; `None` if it is not an ELF file, or for another
+/// architecture.
 fn machine(elf: &[u8]) -> Option<Arch> {
     match elf.get(0x12..0x14)? {
         [62, 0] => Some(Arch::X86_64),
@@ -114,7 +115,7 @@ fn machine(elf: &[u8]) -> Option<Arch> {
     }
 }
 
-/// Whether an ELF file asks for an interpreter; `None` if it is none.
+/// Returns `true` if an ELF file requests an interpreter; `None` if it is not an ELF file.
 fn interpreter(elf: &[u8]) -> Option<bool> {
     const PT_INTERP: u32 = 3;
     if !elf.starts_with(b"\x7fELF\x02\x01") {
@@ -133,23 +134,23 @@ fn interpreter(elf: &[u8]) -> Option<bool> {
     Some(false)
 }
 
-/// One entry of the list that the guest's binary gives of its programs.
+/// One entry of the list of programs that the guest's binary prints.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// What to run, in the form of [`Job`].
+    /// The command to run, in the form of [`Job`].
     pub command: String,
-    /// How long it may take, if it says so itself.
+    /// The time limit, if the entry has one.
     pub limit: Option<Duration>,
-    /// Traits without which a machine does not run it.
+    /// Traits that a machine must have to run it.
     pub on: Vec<String>,
-    /// What it is about, for people.
+    /// A description, for people.
     pub about: String,
 }
 
 impl Entry {
-    /// Asks `binary` for its programs: given the sole argument `--list` it
-    /// prints a line for each that is run when none is asked for by name,
-    /// `[limit=SECONDS] [on=TRAIT]… [NAME=VALUE …] program [argument …] [# about]`.
+    /// Requests the list of programs from `binary`: with the single argument `--list` it prints a
+    /// line for each one that is run by default, `[limit=SECONDS] [on=TRAIT]… [NAME=VALUE …]
+    /// program [argument …] [# about]`.
     pub fn list(binary: &Path) -> Result<Vec<Self>> {
         let mut command = Command::new(binary);
         let output = tool::output_of(command.arg("--list"), "list the guest's programs")?;
@@ -164,7 +165,7 @@ impl Entry {
         Ok(Self { limit: entry.limit.or(Some(limit)), ..entry })
     }
 
-    /// What this entry runs, within `default` if it names no limit itself.
+    /// Returns the job of this entry, with the limit `default` if it has none itself.
     pub fn job(&self, default: Duration) -> Result<Job> {
         let job = Job::new(&self.command, self.limit.unwrap_or(default));
         job.ok_or_else(|| self.bad("a program's name"))
@@ -191,7 +192,7 @@ impl Entry {
             }
             entry.command = rest.trim().to_owned();
         }
-        // What cannot be run is said now, not when it is needed.
+        // Report an invalid command now, not when it is needed.
         entry.job(Duration::ZERO)?;
         Ok(entry)
     }

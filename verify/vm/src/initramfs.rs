@@ -11,7 +11,7 @@ pub struct Archive {
     entries: u32,
 }
 
-/// What an entry is; values of `st_mode`.
+/// Types of entries; values of `st_mode`.
 const DIRECTORY: u32 = 0o040_000;
 const REGULAR: u32 = 0o100_000;
 const CHARACTER_DEVICE: u32 = 0o020_000;

@@ -14,9 +14,9 @@ use crate::vmlinux;
 /// A kernel that is ready to boot.
 #[derive(Debug, Clone)]
 pub struct Kernel {
-    /// What it was asked for as.
+    /// The requested platform.
     pub platform: Platform,
-    /// What it calls itself.
+    /// The release of the kernel.
     pub release: String,
     /// The package it was taken from and the version of that.
     pub package: String,
@@ -94,7 +94,7 @@ fn name_of(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Downloads the package that `pin` names, or else the newest one of its series that is to be had.
+/// Downloads the package that `pin` names, or otherwise the newest available one of its series.
 fn download(pin: &Pin, root: &Path, scratch: &Path) -> Result<(String, PathBuf)> {
     let lists = Lists::of(pin, &scratch.join("apt"))?;
     let fetched =

@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 use crate::error::{Error, Result};
 use crate::tool;
 
-/// How often the machine is looked at.
+/// Interval between two checks of the machine.
 const GLANCE: Duration = Duration::from_millis(10);
 
-/// More than any honest run writes; stops one that would fill the disk.
+/// Maximum log size: more than any normal run writes; stops one that would fill the disk.
 const MAX_LOG: u64 = 64 << 20;
 
 /// The files that a machine writes.
@@ -24,27 +24,27 @@ pub struct Logs<'a> {
     pub console: &'a Path,
     /// The report of the guest's first process and its programs.
     pub report: &'a Path,
-    /// What QEMU itself has to say.
+    /// QEMU's own messages.
     pub emulator: &'a Path,
 }
 
-/// How a machine came to its end.
+/// The way in which a machine ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// By itself; QEMU's exit status.
+    /// It ended itself; contains QEMU's exit status.
     Exited(ExitStatus),
-    /// We ended it when this time was over.
+    /// The harness ended it when this time was over.
     Overdue(Duration),
-    /// We ended it because it wrote without end.
+    /// The harness ended it because it wrote without end.
     Flooded,
 }
 
-/// What remains of a machine.
+/// The results of an ended machine.
 #[derive(Debug, Clone)]
 pub struct Remains {
-    /// How it ended.
+    /// The way in which it ended.
     pub end: End,
-    /// How long it lived by the host's clock.
+    /// Its duration by the host's clock.
     pub wall: Duration,
     /// The kernel's console.
     pub console: String,

@@ -63,10 +63,10 @@ struct Task {
     jobs: Vec<Job>,
 }
 
-/// What boots the machines of each architecture.
+/// The harnesses that boot the machines of each architecture.
 type Harnesses = BTreeMap<Arch, Harness>;
 
-/// Shows what came of the machines. Returns whether everything passed.
+/// Shows the results of the machines. Returns `true` if everything passed.
 fn report(options: &Options, boots: &[Boot], started: Instant) -> Result<bool> {
     let report = Report::new(boots, started.elapsed());
     publish(options, &report)?;
@@ -170,8 +170,8 @@ fn job(options: &Options, entries: &[Entry], command: &str) -> Result<Job> {
     Ok(job.within(limit))
 }
 
-/// The machines with their jobs and kernels. Those whose kernel is no longer to be had are left
-/// out, in the long plan refused.
+/// Returns the machines with their jobs and kernels. Machines whose kernel is no longer available
+/// are omitted; in the long plan they are an error.
 fn tasks(
     options: &Options,
     machines: &[Machine],

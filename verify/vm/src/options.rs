@@ -53,20 +53,20 @@ Exit status: 0 if everything passed, 1 if a program or a machine failed,
 2 if there is no result, for example because QEMU is missing.
 ";
 
-/// Where the programs come from.
+/// The origin of the programs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Programs {
     /// Percid's, built from the workspace.
     Percid,
-    /// Those that record the kernel, built from the workspace.
+    /// The programs that record the kernel, built from the workspace.
     Traces,
-    /// The harness's own.
+    /// The harness's own programs.
     SelfCheck,
     /// A binary that is there already.
     Binary(PathBuf),
 }
 
-/// What the command line asks for.
+/// The options of the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     /// Kernels; empty for all.
@@ -87,17 +87,17 @@ pub struct Options {
     pub json: bool,
     /// Show all output.
     pub verbose: bool,
-    /// Where to keep logs.
+    /// The folder for logs.
     pub keep_logs: Option<PathBuf>,
-    /// Give what failed another try.
+    /// Repeat failed jobs once.
     pub again: bool,
     /// Fetch kernels again.
     pub refresh: bool,
-    /// All kernels, and no result where one is no longer to be had.
+    /// All kernels, and no result if one is no longer available.
     pub long: bool,
-    /// What emulates the CPUs, if not what the plan says.
+    /// The kind of emulation of the CPUs, if it differs from the plan.
     pub threads: Option<Threads>,
-    /// Where the programs come from.
+    /// The origin of the programs.
     pub programs: Programs,
     /// Further binaries for the machines.
     pub companions: Vec<PathBuf>,

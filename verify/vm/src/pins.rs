@@ -1,4 +1,4 @@
-//! Which package each kernel is taken from: the table `kernels.txt`.
+//! The package of each kernel: the table `kernels.txt`.
 
 use std::fmt;
 use std::sync::LazyLock;
@@ -11,13 +11,13 @@ const TABLE: &str = include_str!("../kernels.txt");
 /// A kernel by its package.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pin {
-    /// What it is.
+    /// The platform.
     pub platform: Platform,
     /// The suite of Debian in which it lies.
     pub suite: String,
     /// Its package and the version of that.
     pub package: Package,
-    /// Whether it aborts critical sections, as all do that have no fault.
+    /// `true` if it aborts critical sections, as all kernels without the bug do.
     pub aborts: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What can be booted: a series of kernels on an architecture.
+//! The platforms that can be booted: a series of kernels on an architecture.
 
 use std::env;
 use std::fmt;
@@ -53,7 +53,7 @@ impl Arch {
         format!("{processor}-unknown-linux-gnu")
     }
 
-    /// What Debian calls its smallest kernels, at the end of their releases.
+    /// Returns Debian's name of its smallest kernels, at the end of their releases.
     fn flavour(self) -> String {
         match self {
             Self::X86_64 | Self::Aarch64 => format!("-cloud-{}", self.debian()),
@@ -105,7 +105,7 @@ impl Series {
         Self { major, minor }
     }
 
-    /// Whether a kernel that calls itself `release` is of this series.
+    /// Returns `true` if the kernel `release` is of this series.
     pub fn matches(self, release: &str) -> bool {
         let rest = release.strip_prefix(&self.to_string());
         rest.is_some_and(|rest| rest.starts_with('.'))
@@ -150,14 +150,14 @@ impl Platform {
         Self { series, arch: Arch::Aarch64 }
     }
 
-    /// Whether `package` is an image of this series for this architecture.
+    /// Returns `true` if `package` is an image of this series for this architecture.
     pub fn is_image(self, package: &str) -> bool {
         self.release_in(package).is_some()
     }
 
-    /// The release of the kernel in `package`, if that is an image of this series for this
-    /// architecture. Images lay in `linux-image-…` up to 6.18; since then those packages are empty,
-    /// and the image is in `linux-binary-…`.
+    /// Returns the release of the kernel in `package`, if it is an image of this series for this
+    /// architecture. Images were in `linux-image-…` up to 6.18; since then those packages are
+    /// empty, and the image is in `linux-binary-…`.
     pub fn release_in(self, package: &str) -> Option<&str> {
         let rest = package.strip_prefix("linux-binary-");
         let rest = rest.or_else(|| package.strip_prefix("linux-image-"))?;

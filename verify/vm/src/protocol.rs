@@ -17,7 +17,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// What every line of the guest's first process begins with.
+/// The beginning of every line of the guest's first process.
 pub const PREFIX: &str = "PERCID-VM ";
 /// The list of jobs in the initramfs.
 pub const JOBS_PATH: &str = "/percid/jobs";
@@ -63,7 +63,7 @@ impl Job {
         (!words.is_empty()).then_some(Self { limit, environment, words })
     }
 
-    /// How long the program may take, to the second.
+    /// Returns the time limit of the program, to the second.
     pub fn limit(&self) -> Duration {
         self.limit
     }
@@ -124,24 +124,24 @@ pub fn read_jobs(text: &str) -> Result<Vec<Job>, Malformed> {
     text.lines().map(str::parse).collect()
 }
 
-/// How a program ended.
+/// The way in which a program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// By itself, with this code.
+    /// It exited with this code.
     Exit(i32),
-    /// By this signal.
+    /// It was killed by this signal.
     Signal(i32),
-    /// Killed by us after this many seconds.
+    /// Killed by the harness after this many seconds.
     Timeout(u64),
 }
 
 impl Ending {
-    /// Whether the program found everything right.
+    /// Returns `true` if the program passed.
     pub fn passed(self) -> bool {
         self == Self::Exit(0)
     }
 
-    /// Whether the program had nothing to do here.
+    /// Returns `true` if the program had nothing to test here.
     pub fn skipped(self) -> bool {
         self == Self::Exit(SKIPPED)
     }
@@ -173,7 +173,7 @@ impl FromStr for Ending {
     }
 }
 
-/// What the guest found itself to be.
+/// The properties of the machine as the guest finds them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Machine {
     /// The kernel's release.
@@ -188,14 +188,14 @@ pub struct Machine {
     pub ms: u64,
 }
 
-/// How many programs ended in which way.
+/// Numbers of programs by their ending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tally {
-    /// All of them.
+    /// Number of all programs.
     pub programs: u32,
-    /// Those that found everything right.
+    /// Number of programs that passed.
     pub passed: u32,
-    /// Those that did not, or did not come to an end.
+    /// Number of programs that failed, or did not end.
     pub failed: u32,
     /// Those that had nothing to do on this machine.
     pub skipped: u32,
@@ -226,9 +226,9 @@ pub enum Line {
     End {
         /// The job's label.
         label: String,
-        /// How it ended.
+        /// The way in which it ended.
         ending: Ending,
-        /// How long it took by the guest's clock.
+        /// Its duration by the guest's clock.
         ms: u64,
     },
     /// Something that a person may want to know.

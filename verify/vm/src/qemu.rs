@@ -14,7 +14,7 @@ const TICKS_PER_SECOND: u64 = 250;
 /// Memory of each node in MiB unless told otherwise.
 pub const NODE_MIB: u32 = 256;
 
-/// What emulates the CPUs.
+/// The kind of emulation of the CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Threads {
     /// One thread, for one CPU at a time: deterministic enough for large machines. It changes CPUs
@@ -40,7 +40,7 @@ impl Threads {
 pub struct Spec {
     /// The architecture.
     pub arch: Arch,
-    /// What emulates the CPUs.
+    /// The kind of emulation of the CPUs.
     pub threads: Threads,
     /// CPUs and nodes.
     pub shape: Shape,
@@ -50,9 +50,9 @@ pub struct Spec {
     pub kernel: PathBuf,
     /// The root file system.
     pub initramfs: PathBuf,
-    /// Where the first serial port goes, the kernel's console.
+    /// The output of the first serial port, the kernel's console.
     pub console: PathBuf,
-    /// Where the second serial port goes, the guest's report.
+    /// The output of the second serial port, the guest's report.
     pub report: PathBuf,
     /// The speed of the host's time-stamp counter.
     pub tsc_khz: Option<u64>,

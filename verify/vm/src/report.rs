@@ -1,4 +1,4 @@
-//! What people and programs get to see.
+//! The output for people and for programs.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -25,12 +25,12 @@ impl<'a> Report<'a> {
         Self { boots, wall }
     }
 
-    /// Whether everything passed. Nothing at all is not everything.
+    /// Returns `true` if everything passed. An empty report does not pass.
     pub fn passed(&self) -> bool {
         !self.boots.is_empty() && self.boots.iter().all(|boot| boot.verdict.passed())
     }
 
-    /// The one line for the one that collects the suites' results.
+    /// Returns the line for the program that collects the suites' results.
     pub fn summary(&self) -> String {
         let tally = self.tally();
         let failed_boots = self.boots.iter().filter(|boot| !boot.verdict.faults.is_empty());
@@ -221,8 +221,8 @@ fn seconds(time: Duration) -> String {
     format!("{:.2} s", time.as_secs_f64())
 }
 
-/// What the machine took beside its programs. The guest's clock runs at the
-/// host's speed, so the difference means something.
+/// Returns the time of the machine without its programs. The guest's clock runs at the host's
+/// speed, so the difference is meaningful.
 fn own_time(boot: &Boot) -> Duration {
     let programs: Duration = boot.verdict.results.iter().map(|result| result.time).sum();
     boot.wall.saturating_sub(programs)

@@ -1,4 +1,4 @@
-//! How many CPUs and nodes a machine has.
+//! The numbers of CPUs and nodes of a machine.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use crate::error::Error;
 
 /// The largest machine that booted reliably; larger ones crashed the guest.
 const MAX_CPUS: u32 = 128;
-/// What the distance table below is written for.
+/// Maximum number of nodes of the distance table below.
 const MAX_NODES: u32 = 16;
 
 /// CPUs and nodes of a machine, written `CPUS/NODES` as in `16/4`, or
@@ -74,14 +74,14 @@ impl Shape {
         self.nodes
     }
 
-    /// Whether some have none.
+    /// Returns `true` if some nodes have no CPUs.
     pub fn has_memory_only(self) -> bool {
         self.memory_only > 0
     }
 
-    /// The CPU numbers of `node`, inclusive ranges: first its share of the CPUs
-    /// that come up, then its share of the spare ones. So also a machine with
-    /// spare CPUs has running ones on every node with CPUs.
+    /// Returns the CPU numbers of `node`, inclusive ranges: first its share of the CPUs that come
+    /// up, then its share of the spare ones. So a machine with spare CPUs also has running ones on
+    /// every node with CPUs.
     pub fn cpus_of(self, node: u32) -> Vec<(u32, u32)> {
         if node >= self.nodes {
             return Vec::new();

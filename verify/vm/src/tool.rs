@@ -7,7 +7,7 @@ use std::thread;
 
 use crate::error::{Error, Result};
 
-/// How much of a failed program's standard error is passed on.
+/// Number of lines of a failed program's standard error that are passed on.
 const STDERR_LINES: usize = 20;
 
 /// A program of the host and the Debian package that brings it.
@@ -56,13 +56,13 @@ impl Tool {
         Command::new(self.name)
     }
 
-    /// Whether the tool can be started at all.
+    /// Returns `true` if the tool can be started.
     pub fn is_installed(self) -> bool {
         let path = std::env::var_os("PATH").unwrap_or_default();
         std::env::split_paths(&path).any(|dir| dir.join(self.name).is_file())
     }
 
-    /// An error unless the tool is installed.
+    /// Returns an error unless the tool is installed.
     pub fn demand(self) -> Result<()> {
         if self.is_installed() { Ok(()) } else { Err(self.missing()) }
     }

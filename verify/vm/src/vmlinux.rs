@@ -52,7 +52,7 @@ fn little_endian(
     Ok(field.iter().rev().fold(0, |value, &byte| value << 8 | usize::from(byte)))
 }
 
-/// Who unpacks a payload, told by its first bytes.
+/// Returns the program that unpacks a payload, determined by its first bytes.
 pub fn unpacker(payload: &[u8]) -> Option<(Tool, &'static [&'static str])> {
     const MAGICS: [(&[u8], Tool, &[&str]); 4] = [
         (b"\x28\xb5\x2f\xfd", tool::ZSTD, &["-dcq"]),

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use percid::Source;
 use serde_json::Value;
 
-/// What a program left behind.
+/// The results of a program.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) status: i32,
@@ -28,7 +28,7 @@ pub(crate) fn run(program: &str, source: Option<Source>, arguments: &[&str]) -> 
     run_on(program, source, arguments, None)
 }
 
-/// As [`run`], with a file for standard input.
+/// Like [`run`], with a file for standard input.
 pub(crate) fn run_on(
     program: &str,
     source: Option<Source>,

@@ -22,7 +22,7 @@ const STEPS: usize = 600;
 struct Owned {
     region: Region,
     memory: Vec<u8>,
-    /// Whether a page of it is armed.
+    /// `true` if a page of it is armed.
     armed: bool,
 }
 
@@ -41,7 +41,7 @@ impl Owned {
     }
 }
 
-/// What the pure walk does; as many pages change as the balancer reported.
+/// Effects of the pure scan; as many pages change as the balancer reported.
 struct Log {
     changed: VecDeque<u64>,
     done: Vec<(usize, String)>,
@@ -67,7 +67,7 @@ struct Pair {
     owned: Vec<Owned>,
     scan: scan::Scan,
     rules: Rules,
-    /// By region, of those that are registered; and of all that ever were.
+    /// The counts of reasons by region, for regions that are registered; and for all regions ever.
     reasons: BTreeMap<(u64, &'static str), u64>,
     all_reasons: BTreeMap<&'static str, u64>,
     passes: u64,

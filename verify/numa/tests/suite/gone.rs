@@ -1,5 +1,5 @@
-//! What is mapped in place of a region is left alone, also by pages that were to move.
-//! The thread of this test is bound to a CPU.
+//! Memory that is mapped in place of a region is left alone, even if pages of the region had a
+//! pending move. The thread of this test is bound to a CPU.
 
 use std::ptr;
 use std::time::Duration;

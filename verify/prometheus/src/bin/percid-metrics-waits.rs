@@ -2,10 +2,10 @@
 //!
 //! `percid-metrics-waits [SERIES]`
 //!
-//! SERIES counters (100000 if nothing is said) differ in one label. One thread reads their page, or looks
-//! for idle ones, three times. Another one registers new counters meanwhile, one each millisecond, and
-//! times each. What the machine adds is in the last column: the same, while the first thread only
-//! computes.
+//! SERIES counters (100000 if nothing is said) differ in one label. One thread reads their page, or
+//! looks for idle ones, three times. Another one registers new counters meanwhile, one each
+//! millisecond, and times each. The last column contains the waits that the machine causes: the
+//! same measurement, while the first thread only computes.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;

@@ -12,9 +12,9 @@ use serde_json::Value;
 
 const CLIENTS: usize = 4;
 const REQUESTS: usize = 2500;
-/// Of so many requests one is for what is not there.
+/// Number of requests of which one is for a missing page.
 const MISSING: usize = 10;
-/// Far longer than anything takes, on whatever machine.
+/// Time limit: far longer than any step takes, on any machine.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// A process of this test's, which ends with it.
@@ -50,7 +50,7 @@ fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// What a server answers, without its headers.
+/// Returns the answer of a server, without its headers.
 fn get(address: SocketAddr, path: &str) -> Option<String> {
     let mut connection = TcpStream::connect(address).ok()?;
     write!(connection, "GET {path} HTTP/1.0\r\nHost: x\r\n\r\n").ok()?;
@@ -59,7 +59,7 @@ fn get(address: SocketAddr, path: &str) -> Option<String> {
     answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned())
 }
 
-/// What the server says of a query that has one number as its answer.
+/// Returns the server's answer to a query whose result is one number.
 fn query(prometheus: SocketAddr, query: &str) -> Option<f64> {
     let path = format!("/api/v1/query?query={}", query.replace('+', "%2B").replace(' ', "%20"));
     let answer: Value = serde_json::from_str(&get(prometheus, &path)?).ok()?;
@@ -84,7 +84,8 @@ fn load(service: SocketAddr) {
     }
 }
 
-/// Whether Prometheus is installed; says so if not. With `PERCID_PROMETHEUS=require` it must be.
+/// Returns `true` if Prometheus is installed; otherwise reports it. With
+/// `PERCID_PROMETHEUS=require` it must be.
 fn is_there() -> bool {
     let is_there = has("prometheus") && has("promtool");
     let is_required = std::env::var_os("PERCID_PROMETHEUS").is_some_and(|wish| wish == "require");

@@ -10,7 +10,7 @@ use crate::stepping;
 use crate::tally;
 use crate::world::{Source, World};
 
-/// What matters of an instruction.
+/// The relevant property of an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Load,

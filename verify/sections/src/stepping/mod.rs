@@ -45,9 +45,9 @@ impl Stop<'_> {
     }
 }
 
-/// What is run, and what happens where it is stopped.
+/// The running operation, and the action at its stop.
 struct Run<'a> {
-    /// Instructions until then.
+    /// Number of instructions until the stop.
     left: usize,
     act: &'a mut dyn FnMut(&mut Stop<'_>),
     done: bool,

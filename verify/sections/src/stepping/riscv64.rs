@@ -41,8 +41,8 @@ pub(crate) fn instructions(section: &Descriptor) -> impl Iterator<Item = (usize,
     })
 }
 
-/// Where the three instructions in front of a section are, which declare it: `auipc` and `addi`,
-/// then `sd` at 8 from a register, in four bytes or two.
+/// Returns the addresses of the three instructions before a section, which declare it: `auipc` and
+/// `addi`, then `sd` at 8 from a register, in four bytes or two.
 fn in_front(start: usize) -> [usize; 3] {
     let whole = |place| u32::from(read(place)) | u32::from(read(place + 2)) << 16;
     let opcode = |place, funct| whole(place) & 0x707f == funct;

@@ -11,7 +11,7 @@ use percid_vm::protocol::{Ending, Job, Line, PROGRAMS_PATH};
 
 use crate::port::Port;
 
-/// What a shell returns for a command that it cannot start.
+/// The status that a shell returns for a command that it cannot start.
 const NOT_STARTED: i32 = 127;
 
 /// Runs `job` with its output going to `port`.

@@ -1,4 +1,4 @@
-//! What the command says where something is missing on the host.
+//! Messages of the command if something is missing on the host.
 
 use std::env;
 use std::fs;

@@ -10,11 +10,11 @@ use percid_vm::protocol::Job;
 
 use crate::machines::{outputs, skipped};
 
-/// How many IDs must agree before the first that differs, in one of the recordings at least. The
-/// intermittent pattern has about 150, the random schedule that follows it the others.
+/// Number of IDs that must agree before the first that differs, in at least one of the recordings.
+/// The intermittent pattern has about 150, the random schedule that follows it the others.
 const DECIDED: usize = 150;
 
-/// In no recording this many IDs are those of the next generation, before the first that differs.
+/// No recording may have this many IDs of the next generation before the first that differs.
 const DECIDED_OF_OTHER: usize = 100;
 
 /// Schedules to record. Emulated CPUs stand still now and then. So in some of them a decision soon

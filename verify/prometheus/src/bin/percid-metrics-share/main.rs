@@ -1,4 +1,4 @@
-//! Which share of a web service's time its metrics take, with one client library and with another.
+//! Measures the share of a web service's time that its metrics take, by client library.
 //!
 //! usage: percid-metrics-share [--seconds N] [--rounds N] [--json]
 //!        percid-metrics-share serve CLIENT

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 /// A part of the names of the functions that count.
 const COUNTS: &str = "metrics_of_request";
 
-/// How many samples there are.
+/// Numbers of samples.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Samples {
     pub(crate) all: u64,

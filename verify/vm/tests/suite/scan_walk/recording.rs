@@ -1,4 +1,4 @@
-//! What the program `scan-walk` prints, read back.
+//! The output of the program `scan-walk`, parsed.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -21,10 +21,10 @@ pub(crate) enum Entry {
     Hint { thread: u32, address: u64 },
 }
 
-/// What the kernel did in a pass.
+/// An action of the kernel in a pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Done {
-    /// It left a region out, or remarked on it.
+    /// It skipped a region, or remarked on it.
     Traced { start: u64, reason: Reason },
     /// It armed a chunk.
     Armed { range: Range<u64>, changed: u64 },
