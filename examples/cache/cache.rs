@@ -31,7 +31,7 @@ pub(crate) struct Cache<'p> {
 struct Aligned<'p>(Mutex<Shard<'p>>);
 
 impl<'p> Cache<'p> {
-    /// An empty cache for at least `capacity` pages, which it takes from `pages`.
+    /// Makes an empty cache for at least `capacity` pages, which it takes from `pages`.
     pub(crate) fn new(pages: &'p Pool<Page>, capacity: usize) -> Cache<'p> {
         let capacity = capacity.div_ceil(1 << SHARDS_LOG2);
         let shard = |_| Aligned(Mutex::new(Shard::new(capacity)));

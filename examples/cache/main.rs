@@ -109,7 +109,7 @@ fn load(options: &Options, cache: &Cache<'_>, wrong: &Counter) -> io::Result<()>
         let workers: io::Result<Vec<_>> = (0..options.threads).map(worker).collect();
         let join = |worker: thread::ScopedJoinHandle<'_, ()>| worker.join();
         let ended: io::Result<Vec<_>> = workers.map(|all| all.into_iter().map(join).collect());
-        // Before anything else can go wrong: the scope waits for the wiper.
+        // First, before anything else can fail: the scope waits for the wiper.
         stop.store(true, Relaxed);
         wiper.thread().unpark();
         ended?.into_iter().for_each(|worker| worker.expect("workers do not panic"));

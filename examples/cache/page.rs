@@ -11,7 +11,7 @@ pub(crate) const BYTES: usize = WORDS * size_of::<u64>();
 /// Pages made so far, by any thread: what the accounts are checked against.
 static MADE: Counter = Counter::new();
 
-/// Pages whose memory was given back so far.
+/// Number of pages whose memory was freed so far.
 static FREED: Counter = Counter::new();
 
 /// Returns the number of pages that were made.
@@ -30,7 +30,7 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// A blank page: what the pool calls when it has none.
+    /// Makes a blank page: the pool calls this if it has none.
     pub(crate) fn blank() -> Page {
         MADE.add(1);
         Page { words: [0; WORDS] }
@@ -67,7 +67,7 @@ impl Drop for Page {
     }
 }
 
-/// Never zero, as a blank page is.
+/// Returns a word of a key's page; never zero, unlike those of a blank page.
 fn content(key: u64, index: u64) -> u64 {
     (key ^ index << 48).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1
 }

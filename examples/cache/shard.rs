@@ -25,20 +25,20 @@ struct Slot<'p> {
 }
 
 impl<'p> Shard<'p> {
-    /// An empty one that keeps up to `capacity` pages.
+    /// Makes an empty shard that keeps up to `capacity` pages.
     pub(crate) fn new(capacity: usize) -> Shard<'p> {
         Shard { places: HashMap::new(), circle: Vec::new(), hand: 0, capacity }
     }
 
-    /// The page of a key, which counts as used from now on.
+    /// Returns the page of a key, which counts as used from now on.
     pub(crate) fn get(&mut self, key: u64) -> Option<&Page> {
         let slot = &mut self.circle[*self.places.get(&key)?];
         slot.used = true;
         Some(&slot.page)
     }
 
-    /// Keeps a page, and gives back the one that has to go for it: an evicted one, or `page` itself
-    /// if another thread has loaded the same meanwhile.
+    /// Keeps a page, and returns the one that must leave for it: an evicted one, or `page` itself
+    /// if another thread has loaded the same since.
     pub(crate) fn insert(&mut self, key: u64, page: Pooled<'p, Page>) -> Option<Pooled<'p, Page>> {
         if self.places.contains_key(&key) {
             return Some(page);

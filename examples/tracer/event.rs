@@ -53,7 +53,7 @@ pub(crate) struct Event {
 }
 
 impl Event {
-    /// The number of the event that began this span.
+    /// Returns the number of the event that began this span.
     pub(crate) fn begin(&self) -> u64 {
         self.number.wrapping_sub(u64::from(self.age))
     }
@@ -69,7 +69,7 @@ impl Event {
         bytes
     }
 
-    /// `None` if the bytes are no event.
+    /// Decodes an event; returns `None` if the bytes are not one.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Event> {
         let bytes: &[u8; BYTES] = bytes.try_into().ok()?;
         Some(Event {

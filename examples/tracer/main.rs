@@ -144,7 +144,7 @@ fn run(
     })
 }
 
-/// Empties the rings now and then, until the threads have finished.
+/// Empties the rings periodically, until the threads have finished.
 fn poll_until(
     finished: impl Fn() -> bool,
     every: Duration,

@@ -32,7 +32,7 @@ impl Order {
         self.held.push(event);
     }
 
-    /// A poll has ended that began at this time: appends what may be written now.
+    /// Ends a poll that began at this time: appends the events that may be written now.
     pub(crate) fn complete(&mut self, poll_began: u64, out: &mut Vec<Event>) {
         let before = std::mem::replace(&mut self.before, poll_began);
         self.sort();
@@ -40,7 +40,7 @@ impl Order {
         out.extend(self.held.drain(..count));
     }
 
-    /// No thread records any more: appends the rest.
+    /// Appends the rest, after the last thread has ended.
     pub(crate) fn finish(&mut self, out: &mut Vec<Event>) {
         self.sort();
         out.append(&mut self.held);

@@ -68,7 +68,7 @@ impl Queue {
         }
     }
 
-    /// The next task; `None` once there will be no more.
+    /// Returns the next task; `None` once there will be no more.
     fn take(&self) -> Option<u32> {
         let task = self.wait_while(|it| it.tasks.is_empty() && !it.closed).tasks.pop_front();
         self.changed.notify_all();

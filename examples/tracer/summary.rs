@@ -21,7 +21,7 @@ pub(crate) struct Summary {
     pub(crate) recorded: u64,
     /// Events that the ring delivered.
     pub(crate) delivered: u64,
-    /// Events that the ring says were lost.
+    /// Events that the ring counted as lost.
     pub(crate) lost: u64,
     /// Ends that were left out, since their begin was lost.
     pub(crate) ends_left_out: u64,

@@ -71,7 +71,7 @@ impl Aggregate {
         self.by_method.each_ref().map(Counter::sum)
     }
 
-    /// The hits of all CPUs.
+    /// Returns the hits of all CPUs.
     pub(crate) fn hits(&self) -> Hits {
         let mut all = Hits::new();
         self.hits.for_each(|hits| {

@@ -85,7 +85,7 @@ fn after_last_line_end(bytes: &[u8]) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// Hands out a text byte by byte, with interruptions, and fails at its end if told so.
+    /// Returns a text byte by byte, with interruptions; fails at its end if `fails` is set.
     struct Slow<'t> {
         text: &'t [u8],
         interrupted: bool,

@@ -65,7 +65,7 @@ fn main() -> ExitCode {
     percid::init();
     let Err(failure) = run(&options) else { return ExitCode::SUCCESS };
     match failure {
-        // The reader went away (`weblog … | head -1`): no thread is left to tell.
+        // The reader has closed the output (`weblog … | head -1`): no message is needed.
         Failure::Output(cause) if cause.kind() == io::ErrorKind::BrokenPipe => {
             return ExitCode::SUCCESS;
         }
@@ -131,8 +131,7 @@ fn work(chunks: &Mutex<Chunks<impl Read>>, places: &Places) -> io::Result<()> {
     }
 }
 
-/// Counts the requests of a chunk, and says how many lines it has and which are the first malformed
-/// ones.
+/// Counts the requests of a chunk, and returns its number of lines and the first malformed ones.
 fn count(chunk: &Chunk, bytes: &[u8]) -> (u64, Vec<Malformed>) {
     let mut malformed = Vec::new();
     let mut lines = 0;

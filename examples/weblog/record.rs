@@ -96,7 +96,7 @@ struct Fields<'l> {
 }
 
 impl<'l> Fields<'l> {
-    /// The next field up to a space.
+    /// Returns the next field up to a space.
     fn word(&mut self) -> Option<&'l [u8]> {
         let end = self.rest.iter().position(|&byte| byte == b' ').unwrap_or(self.rest.len());
         self.take(0, end, end)
@@ -145,7 +145,7 @@ fn bytes(word: &[u8]) -> Option<u64> {
     u64::try_from(number).ok().filter(|_| word[0] != b'+')
 }
 
-/// `GET /path?query HTTP/1.1`; the oldest clients send no version.
+/// Parses `GET /path?query HTTP/1.1`; the oldest clients send no version.
 fn method_and_path(request: &[u8]) -> (Method, Option<&[u8]>) {
     let mut words = request.split(|&byte| byte == b' ').filter(|word| !word.is_empty());
     let (Some(method), Some(target)) = (words.next(), words.next()) else {

@@ -63,7 +63,7 @@ struct Both<'r> {
     source: percid::Source,
     bytes: usize,
     overflow: Overflow,
-    /// Shards by ID; `None` if all IDs have been taken away.
+    /// Shards by ID; `None` if all IDs have been stolen.
     shards: BTreeMap<Option<u32>, Shard>,
     lost: u64,
     /// Records are distinguished by their bytes.
@@ -82,14 +82,14 @@ struct Shard {
 }
 
 impl Shard {
-    /// A record takes a word and its bytes in whole words.
+    /// Returns the used bytes: a record takes a word and its bytes in whole words.
     fn used(&self) -> usize {
         self.records.iter().map(|(_, bytes)| size(bytes.len())).sum()
     }
 }
 
 impl Shard {
-    /// The writers may use the room of what was read; where they overwrite, they always may.
+    /// Frees the space of read records; writers that overwrite may always use it.
     fn free_read(&mut self, overflow: Overflow) {
         if overflow == Overflow::DropNewest {
             self.records.retain(|(number, _)| *number >= self.wanted);
@@ -161,9 +161,9 @@ impl Both<'_> {
         self.make_room();
     }
 
-    /// A record is the next one that is there; those between are lost.
+    /// Checks that a record is the next one that is there; those between are lost.
     fn delivered(&mut self, id: Option<u32>, number: u64, bytes: &[u8]) {
-        // The writers of other IDs have the room of what was read there.
+        // The writers of other IDs may use the space of their read records.
         for (_, other) in self.shards.iter_mut().filter(|(other, _)| **other != id) {
             other.free_read(self.overflow);
         }

@@ -1,8 +1,8 @@
 //! The NUMA scan's walk over regions against a naive model of the published one.
 //!
-//! The model is written from the published order of the questions (Linux 6.7, and the fixes up to
-//! 6.12) and from the documentation of `percid_rules::scan`. It keeps a list of what every region
-//! knows, and walks over it step by step.
+//! The model is written from the published order of the checks (Linux 6.7, and the fixes up to
+//! 6.12) and from the documentation of `percid_rules::scan`. It keeps a list of the state of every
+//! region, and scans it step by step.
 #![no_main]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -69,7 +69,7 @@ impl Place {
 }
 
 impl Kind {
-    /// Most regions can be scanned.
+    /// Returns traits: most regions can be scanned.
     fn traits(self) -> Traits {
         let has = |bit: u8| self.0 >> bit & 1 == 1;
         if !has(7) {
@@ -317,7 +317,7 @@ impl Model {
         self.end_sequence();
     }
 
-    /// The questions in the published order; the reason for which a region is left out.
+    /// Checks the conditions in the published order; returns the reason if the region is skipped.
     fn question(
         &mut self,
         start: u64,
@@ -409,7 +409,7 @@ impl Model {
     }
 
     /// Arms a region from an address on, in pieces that end at multiples of 2 MiB, until the budget
-    /// is spent; says where it stopped.
+    /// is used up; returns where it stopped.
     fn scan(&mut self, start: u64, from: u64, budget: &mut Budget, log: &mut Log) -> u64 {
         let end = self.regions[&start].end;
         let mut at = from;
@@ -437,8 +437,8 @@ impl Model {
         at
     }
 
-    /// First what was begun, then what the thread uses, what several use, what one uses, and one
-    /// region without users.
+    /// Scans by activity: first begun regions, then those that the thread uses, those that several
+    /// use, those that one uses, and one region without users.
     fn by_activity(&mut self, scanner: Scanner, now: Duration, budget: &mut Budget, log: &mut Log) {
         let mut ranks: [Vec<u64>; 5] = Default::default();
         let starts: Vec<u64> = self.regions.keys().copied().collect();

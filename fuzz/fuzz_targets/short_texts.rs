@@ -15,7 +15,7 @@ mod sys;
 #[allow(dead_code, reason = "the library uses all of it")]
 mod text;
 
-/// Kernels write longer lists, with nothing else in them.
+/// Maximum length of a list; kernels write longer ones, with nothing else in them.
 const LONGEST: usize = 256;
 
 fuzz_target!(|bytes: &[u8]| -> Corpus {
@@ -60,7 +60,7 @@ fn check_release(text: &str) {
     assert!((major, minor) >= (6, 3), "{text}");
 }
 
-/// The library's: a list is the set of its members; empty parts say nothing.
+/// Checks the library's reader: a list is the set of its members; empty parts are ignored.
 fn check_cpu_set(text: &str) {
     let expected = naive(text, true, sys::MAX_CPUS);
     let set = sys::cpuset::CpuSet::parse(text);
@@ -72,7 +72,7 @@ fn check_cpu_set(text: &str) {
     assert_eq!(sys::cpuset::CpuSet::parse(&set.to_string()), Some(set));
 }
 
-/// That of traces: ranges, in their order; empty parts are refused.
+/// Checks the reader of traces: ranges, in their order; empty parts are refused.
 fn check_cpu_list(text: &str) {
     const END: usize = 1 << 17;
     let expected = naive(text, false, END);
@@ -108,7 +108,7 @@ fn naive(text: &str, lenient: bool, end: usize) -> Option<Vec<bool>> {
     Some(members)
 }
 
-/// Digits, in front of which Rust's numbers may have a plus.
+/// Reads digits; Rust's numbers may have a plus before them.
 fn naive_number(text: &str) -> Option<u64> {
     let digits = text.strip_prefix('+').unwrap_or(text);
     if digits.is_empty() {

@@ -25,7 +25,7 @@ enum Step {
     Put(u8),
     Visit,
     DrainLocal,
-    /// This CPU's ID is taken away: what follows goes to another one's memory.
+    /// Steals this CPU's ID: later operations use another one's memory.
     Steal,
     PutBack,
     Compact,

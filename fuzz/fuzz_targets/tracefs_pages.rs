@@ -1,5 +1,5 @@
-//! Sub-buffers of the kernel's trace, as `trace_pipe_raw` hands them out, and the kernel's
-//! description of how they are laid out.
+//! Sub-buffers of the kernel's trace, as read from `trace_pipe_raw`, and the kernel's description
+//! of their layout.
 #![no_main]
 
 use libfuzzer_sys::arbitrary::{self, Arbitrary};

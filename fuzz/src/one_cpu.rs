@@ -25,7 +25,7 @@ pub fn stay() -> u32 {
     })
 }
 
-/// The sources that work here, with whether IDs can be taken away.
+/// Returns the sources that work here, each with `true` if its IDs can be stolen.
 pub fn sources() -> &'static [(Source, bool)] {
     static SOURCES: OnceLock<Vec<(Source, bool)>> = OnceLock::new();
     SOURCES.get_or_init(|| {
@@ -35,7 +35,7 @@ pub fn sources() -> &'static [(Source, bool)] {
     })
 }
 
-/// One of the sources.
+/// Returns one of the sources.
 pub fn source(choice: u8) -> (Source, bool) {
     let sources = sources();
     sources[usize::from(choice) % sources.len()]

@@ -14,7 +14,7 @@ pub mod interrupt {
             false
         }
 
-        /// Sleeps.
+        /// Sleeps for `duration`.
         pub fn sleep(&self, duration: Duration) {
             std::thread::sleep(duration);
         }

@@ -56,7 +56,7 @@ const TALLEST: u32 = 16_000;
 /// Time limit for a page, which takes some seconds on a machine without other load.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// The program that starts, if one does.
+/// Returns the name of a program that starts, if one does.
 fn program() -> Option<&'static str> {
     static FOUND: OnceLock<Option<&str>> = OnceLock::new();
     let starts = |program: &&str| {
@@ -69,12 +69,12 @@ fn program() -> Option<&'static str> {
 }
 
 impl Browser {
-    /// Pages will be left in `folder`, for a look at them. `None`, which the output says, if there
-    /// is no browser and none is required.
+    /// Finds the browser; pages will be left in `folder` for inspection. Returns `None`, which the
+    /// output reports, if there is no browser and none is required.
     ///
     /// # Panics
     ///
-    /// If one is required and there is none.
+    /// Panics if one is required and there is none.
     pub fn find(folder: impl Into<PathBuf>) -> Option<Browser> {
         let found = program();
         if found.is_none() {
@@ -111,7 +111,8 @@ impl Browser {
         self.inspect_all(name, html, &[frame]).remove(0)
     }
 
-    /// The browser starts once: that takes longer than showing a page.
+    /// Inspects a page in all frames. The browser starts once: that takes longer than showing a
+    /// page.
     fn inspect_all(&self, name: &str, html: &str, frames: &[Frame]) -> Vec<Findings> {
         let folder = self.folder.join(name);
         // Remove the results of an earlier run.
@@ -133,11 +134,11 @@ impl Browser {
         found
     }
 
-    /// The document after all its scripts have run, as HTML.
+    /// Returns the document after all its scripts have run, as HTML.
     fn dom(&self, folder: &Path, page: &Path) -> String {
         let out = folder.join("dom.html");
         let mut command = self.command(folder);
-        // Time that passes only while there is nothing left to do.
+        // Virtual time, which passes only while there is nothing left to do.
         command.args(["--virtual-time-budget=30000", "--dump-dom"]);
         command.arg(format!("file://{}", page.display()));
         command.stdout(File::create(&out).expect("a file for the document"));
@@ -146,7 +147,7 @@ impl Browser {
         fs::read_to_string(out).expect("the document is text")
     }
 
-    /// A picture of the page that [`Browser::inspect`] has left in the folder of this name.
+    /// Takes a picture of the page that [`Browser::inspect`] has left in the folder of this name.
     fn picture(&self, name: &str, frame: Frame, height: u32, pictures: &Path) {
         let folder = self.folder.join(name);
         fs::create_dir_all(pictures).expect("a folder for pictures");
@@ -166,11 +167,11 @@ impl Browser {
         assert!(picture.is_file(), "{}: there is no picture", picture.display());
     }
 
-    /// The arguments that every run of the browser has.
+    /// Returns the command with the arguments of every run of the browser.
     fn command(&self, folder: &Path) -> Command {
         let mut command = Command::new(self.program);
-        // Chromium refuses to be root with its sandbox, and containers often cannot give it one;
-        // what it shows here are pages of our own.
+        // Chromium refuses to be root with its sandbox, and containers often do not permit one; the
+        // pages here are our own.
         command.args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"]);
         command.arg(format!("--user-data-dir={}", folder.join("profile").display()));
         command.stderr(Stdio::null());
@@ -195,16 +196,16 @@ fn finish(mut command: Command) {
     }
 }
 
-/// The probe comes before everything else, so that it hears of every error.
+/// Inserts the probe before everything else, so that it receives every error.
 fn probed(html: &str) -> String {
     let probe = format!("<head>\n<script>\n{}</script>", include_str!("probe.js"));
     assert_eq!(html.matches("<head>\n").count(), 1);
     html.replacen("<head>\n", &probe, 1)
 }
 
-/// A page with windows of any width on the page that is looked at, and the place for the findings
-/// in them. A window's own colour scheme is what the page in it is told that the reader prefers.
-/// All windows lie upon each other: pages out of sight would be drawn later, or never.
+/// Returns a page with windows of any width on the inspected page, and the place for their
+/// findings. A window's own colour scheme is the preference that is reported to the page in it. All
+/// windows overlap: pages out of view would be drawn later, or never.
 fn window_around(page: &str, frames: &[Frame], height: u32) -> String {
     let window = |frame: &Frame| {
         let scheme = format!("{:?}", frame.scheme).to_lowercase();

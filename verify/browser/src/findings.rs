@@ -42,8 +42,9 @@ pub struct Findings {
     pub lowest_contrast: f64,
     /// Those with the lowest contrast: the text, and the ratio.
     faintest: Vec<(String, f64)>,
-    /// The time lines that can be zoomed into: at first, and after the buttons for zooming in twice, for
-    /// later, earlier, out, and the whole. One only where there are no buttons, as without a script.
+    /// The time lines that can be zoomed into: at first, and after the buttons for zooming in
+    /// twice, for later, earlier, out, and the whole. Only one if there are no buttons, as without
+    /// a script.
     #[serde(default)]
     pub zooms: Vec<Zoom>,
 }
@@ -96,7 +97,7 @@ impl Findings {
         (found.len() == windows).then_some(found)
     }
 
-    /// All that is wrong if the charts should have these numbers of marks.
+    /// Returns all problems if the charts should have these numbers of marks.
     pub fn problems(&self, marks: &[usize]) -> Vec<String> {
         let mut problems = self.layout();
         if self.charts.len() != marks.len() {
@@ -110,7 +111,7 @@ impl Findings {
         problems
     }
 
-    /// All that is wrong with how the page is laid out and read.
+    /// Returns all problems of the layout and of the reading of the page.
     fn layout(&self) -> Vec<String> {
         let mut problems = self.errors.clone();
         if self.size > LARGEST {

@@ -30,7 +30,7 @@ pub enum Check {
 /// this is a fault.
 const PROGRAMS: [&str; 5] = ["cargo ", "percid ", "target/release/", "target/debug/", ".ci/"];
 
-/// The commands of a document, in their order.
+/// Returns the commands of a document, in their order.
 ///
 /// # Errors
 ///
@@ -63,7 +63,7 @@ pub fn commands(document: &Document, steps: &str) -> Result<Vec<Command>, String
     Ok(found)
 }
 
-/// `true` if the steps have the command, or it is one of them.
+/// Returns `true` if the steps contain the command, or if it is one of them.
 fn is_step(command: &str, steps: &str) -> bool {
     let function = command.strip_prefix(".ci/run ").map(|step| format!("run_{step}() {{"));
     steps.lines().any(|line| {
@@ -71,14 +71,14 @@ fn is_step(command: &str, steps: &str) -> bool {
     })
 }
 
-/// A line of a block of text that a reader would take for a command. Programs in other languages
-/// may contain such words.
+/// Returns a line of a block of text that a reader would take for a command. Programs in other
+/// languages may contain such words.
 fn stray<'t>(language: &str, text: &'t str) -> Option<&'t str> {
     let is_command = |line: &&str| PROGRAMS.iter().any(|program| line.starts_with(program));
     text.lines().map(str::trim).find(is_command).filter(|_| language == "text")
 }
 
-/// The lines, with those joined that end in a backslash, without comments and empty lines.
+/// Returns the lines, with those joined that end in a backslash, without comments and empty lines.
 fn joined(text: &str) -> Vec<(usize, String)> {
     let mut found: Vec<(usize, String)> = Vec::new();
     let mut goes_on = false;
@@ -94,7 +94,7 @@ fn joined(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// A comment begins with ` #` outside of quotes.
+/// Returns a line without its comment, which begins with ` #` outside of quotes.
 fn without_comment(line: &str) -> &str {
     let (mut quote, mut before) = (None, ' ');
     for (place, letter) in line.char_indices() {
@@ -110,8 +110,8 @@ fn without_comment(line: &str) -> &str {
     line
 }
 
-/// The command that shows whether a program understands a command's options: the same with `--help`
-/// behind them, and without what it would do with its output. `None` for programs that are not
+/// Returns the command that shows whether a program accepts a command's options: the same with
+/// `--help` after them, and without the processing of its output. `None` for programs that are not
 /// percid's.
 pub fn with_help(command: &str) -> Option<String> {
     let one_line = command.replace("\\\n", " ");

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
-/// A document, as far as it is checked.
+/// The checked parts of a document.
 #[derive(Debug, Default)]
 pub struct Document {
     /// Its path from the project's root.
@@ -43,7 +43,7 @@ impl Block {
     }
 }
 
-/// Every document of a tree: the root's, those of the book, and the README files.
+/// Returns every document of a tree: the root's, those of the book, and the README files.
 pub fn all(root: &Path) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for folder in ["", "docs"] {
@@ -142,7 +142,7 @@ fn needed(html: &str) -> Option<String> {
     Some(comment.trim().strip_prefix("needs:")?.trim().to_owned())
 }
 
-/// The name by which links reach a heading, as forges and mdBook make it.
+/// Returns the name by which links reach a heading, as forges and mdBook make it.
 fn anchor(heading: &str) -> String {
     let letters = heading.trim().to_lowercase();
     let kept = letters.chars().filter(|letter| letter.is_alphanumeric() || " -_".contains(*letter));

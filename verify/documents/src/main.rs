@@ -65,8 +65,8 @@ fn check(named: &[PathBuf], is_long: bool) -> Result<usize, Box<dyn std::error::
     Ok(failed)
 }
 
-/// Does what the first page says, outside of the workspace: a new crate, percid, and the program of
-/// the page.
+/// Follows the first page, outside of the workspace: a new crate, percid, and the program of the
+/// page.
 fn newcomer(place: &Place, page: &Document) -> std::io::Result<usize> {
     let program = page.blocks.iter().find(|block| block.language == "rust");
     let program = program.ok_or_else(|| std::io::Error::other("the first page has no program"))?;

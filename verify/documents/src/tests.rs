@@ -51,7 +51,7 @@ fn every_package_that_is_named_exists() {
     assert!(found > 20, "{found}");
 }
 
-/// The names of the workspace's packages.
+/// Returns the names of the workspace's packages.
 fn packages() -> Vec<String> {
     let mut cargo = std::process::Command::new(env!("CARGO"));
     cargo.args(["tree", "--workspace", "--depth", "0", "--prefix", "none", "--offline"]);

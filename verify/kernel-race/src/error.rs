@@ -16,9 +16,9 @@ pub enum Error {
         /// The searched pattern, and the code that was found.
         why: String,
     },
-    /// The emulator's debugging stub does not do what it is told.
+    /// The emulator's debugging stub does not follow a command.
     Stub(String),
-    /// The machine ended, hung or spoke no sense, again and again.
+    /// The machine ended, hung or sent invalid data, again and again.
     Machine(String),
 }
 

@@ -107,9 +107,9 @@ fn end(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// One emulation thread for each CPU: the others must go on while one is held. With QEMU 7.2,
-/// guests of that kind died while they booted, behind a `cmpxchg16b` whose flags held bits of an
-/// address. Without that instruction fewer do.
+/// Returns the command, with one emulation thread for each CPU: the others must continue while one
+/// is held. With QEMU 7.2, guests of that kind died while they booted, after a `cmpxchg16b` whose
+/// flags held bits of an address. Without that instruction fewer do.
 fn command(spec: &Spec<'_>, root: &Path, console: &Path, stub: &Path) -> Command {
     let socket = |path: &Path| format!("unix:{},server=on,wait=off", path.display());
     let mut command = tool::QEMU.command();
@@ -131,15 +131,16 @@ fn command(spec: &Spec<'_>, root: &Path, console: &Path, stub: &Path) -> Command
     command
 }
 
-/// `nokaslr`, so that addresses are those of the image, for people; nothing here needs it. Lines of
-/// the kernel between those of the guest would cut them, so there are none but a panic's.
+/// Returns the kernel's arguments. `nokaslr`, so that addresses are those of the image, for people;
+/// nothing here needs it. Lines of the kernel between those of the guest would cut them, so only
+/// those of a panic are enabled.
 fn kernel_arguments(append: &str) -> String {
     let arguments = "console=ttyS0 quiet loglevel=2 panic=-1 nokaslr mitigations=off nowatchdog tsc=reliable \
                      no_timer_check rcupdate.rcu_cpu_stall_suppress=1";
     format!("{arguments} {append}").trim_end().to_owned()
 }
 
-/// A machine that is stopped waits forever, so it must not outlive us even if we are killed.
+/// Makes the machine die with this process, even if it is killed: a stopped machine waits forever.
 fn die_with_parent(command: &mut Command) {
     let hook = || {
         // SAFETY: a system call on integers, allowed between fork and exec.

@@ -22,12 +22,12 @@ pub(crate) fn has_ids() -> bool {
     registered != 0 && features as usize >= MM_CID + 4
 }
 
-/// The concurrency ID that the kernel gave this thread.
+/// Returns the concurrency ID that the kernel gave this thread.
 pub(crate) fn mm_cid() -> u32 {
     word(MM_CID)
 }
 
-/// The CPU that this thread runs on.
+/// Returns the CPU that this thread runs on.
 pub(crate) fn cpu() -> u32 {
     word(CPU_ID)
 }

@@ -11,10 +11,9 @@ pub const PREFIX: &str = "RACE ";
 /// The list of rounds in the root file system, one a line.
 pub const ROUNDS_PATH: &str = "/rounds";
 
-/// Values of the word by which the host answers a guest that has asked by [`Line::Arm`] or
-/// [`Line::Release`].
+/// Values of the word by which the host answers a [`Line::Arm`] or [`Line::Release`] of the guest.
 pub mod answer {
-    /// Nothing was answered yet.
+    /// No answer yet.
     pub const NONE: u32 = 0;
     /// A CPU that comes to the place will be caught.
     pub const ARMED: u32 = 1;
@@ -36,9 +35,9 @@ pub enum Way {
 /// The IDs that percid uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Ids {
-    /// The kernel's, asked for by `PERCID_SOURCE`.
+    /// The kernel's, requested by `PERCID_SOURCE`.
     Kernel,
-    /// percid's table, asked for by `PERCID_SOURCE`.
+    /// percid's table, requested by `PERCID_SOURCE`.
     Table,
     /// percid's own choice: the variable is not set.
     Chosen,
@@ -161,14 +160,13 @@ pub enum Line {
     Begin(Round),
     /// The source that percid uses, and the reason.
     Source(String),
-    /// The guest waits until who comes to the place on this CPU will be caught.
+    /// The guest waits until a CPU that comes to the place will be caught.
     Arm {
-        /// The CPU that is to be caught.
+        /// The CPU that must be caught.
         cpu: u32,
         /// The address, in the process of the round, of the word that the host answers by.
         answer: u64,
-        /// The address of the word with the ID that is to be cleared at the place; 0 if any will
-        /// do.
+        /// The address of the word with the ID that must be cleared at the place; 0 if any will do.
         id: u64,
     },
     /// The guest waits until the CPU that was caught has been let go.

@@ -105,8 +105,8 @@ pub(crate) fn run(control: bool) -> Result<Outcome, String> {
     measure()
 }
 
-/// Waits for the real-time thread. Asleep at first: else the scan that is waited for might come on
-/// this CPU.
+/// Waits for the real-time thread. Asleep at first: otherwise the expected scan might run on this
+/// CPU.
 fn stall() -> Result<(), String> {
     let until = Instant::now() + Duration::from_secs(3);
     while STAGE.load(Ordering::Acquire) == IDLE {
@@ -134,8 +134,8 @@ fn start() {
     WANDERER.start(WANDERING);
 }
 
-/// From 6.13 on a CPU that remembers no ID takes one that no thread ever had, while there are such.
-/// With all CPUs busy at the same time there are none left.
+/// Uses all IDs. From 6.13 on a CPU that remembers no ID takes one that no thread ever had, if
+/// there is one. With all CPUs busy at the same time there are none left.
 fn use_all_ids() {
     let all = || HOLDERS.iter().chain([&SCANNER, &SETTLER, &LATE_ONE, &WANDERER, &REAL_TIME]);
     all().for_each(Actor::run);
@@ -147,7 +147,7 @@ fn use_all_ids() {
     spin(EXPIRY);
 }
 
-/// A CPU forgets its ID when a thread takes it along.
+/// Makes CPUs forget their ID: a thread takes it along.
 fn forget() {
     for cpu in [SETTLING, LATE].into_iter().chain(HOLDING).chain([WANDERING]) {
         pin(WANDERER.thread(), cpu);

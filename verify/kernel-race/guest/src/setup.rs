@@ -30,9 +30,9 @@ fn mount(kind: &CStr, place: &str) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Real-time threads that are busy for a second are throttled, or, from 6.12 on, ordinary threads
-/// are served in spite of them; their CPU would switch. Returns a note for each setting that could
-/// not be made.
+/// Lets real-time threads run. If they are busy for a second they are throttled, or, from 6.12 on,
+/// ordinary threads are served in spite of them; their CPU would switch. Returns a note for each
+/// setting that could not be made.
 pub(crate) fn let_real_time_run() -> Vec<String> {
     let mut settings = vec![("/proc/sys/kernel/sched_rt_runtime_us".to_owned(), "-1")];
     for server in
@@ -64,7 +64,7 @@ pub(crate) fn boot() -> Line {
     Line::Boot { release: release.trim().to_owned(), preemption: chosen(&modes).to_owned() }
 }
 
-/// The mode in parentheses.
+/// Returns the mode in parentheses.
 fn chosen(modes: &str) -> &str {
     let mode = modes.split_once('(').and_then(|(_, rest)| rest.split_once(')'));
     mode.map_or("unknown", |(mode, _)| mode)

@@ -64,7 +64,8 @@ pub(crate) fn run(seconds: u32) -> Result<Outcome, String> {
     Ok(Outcome { samples: tally.attempts, doubled: tally.doubled, added, kept })
 }
 
-/// While there are IDs that no thread ever had, these are taken before lower ones that are free.
+/// Uses all IDs. While there are IDs that no thread ever had, these are taken before lower ones
+/// that are free.
 fn use_all_ids() {
     for (actor, cpu) in [(&MOVER, SOURCE), (&SETTLER, DESTINATION), (&HOLDER, HOLDING)] {
         actor.start(cpu);
@@ -136,7 +137,7 @@ fn put_to_sleep(actor: &Actor) {
     wait_until(|| actor.sleeps());
 }
 
-/// Asleep meanwhile: others are parked here.
+/// Waits asleep: other threads may need this CPU.
 fn wait_until(done: impl Fn() -> bool) -> bool {
     let until = Instant::now() + PATIENCE;
     while !done() {
