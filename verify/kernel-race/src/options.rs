@@ -58,7 +58,7 @@ pub struct Options {
     pub unaided: Option<u32>,
     /// JSON instead of a table.
     pub json: bool,
-    /// Show what the guest says.
+    /// Show the guest's output.
     pub verbose: bool,
 }
 
@@ -79,7 +79,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Reads the arguments after the program's name; `None` asks for help.
+    /// Reads the arguments after the program's name; `None` if help is requested.
     pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Option<Self>, Error> {
         let mut options = Self::default();
         let mut parser = lexopt::Parser::from_args(arguments);

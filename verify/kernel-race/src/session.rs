@@ -69,7 +69,7 @@ pub enum End {
     Lost(String),
 }
 
-/// Boots `image` and drives it through `rounds`; tells `watch` each line of the guest.
+/// Boots `image` and drives it through `rounds`; passes each line of the guest to `watch`.
 pub fn boot(
     image: &Path,
     program: &[u8],
@@ -97,7 +97,7 @@ fn root(program: &[u8], rounds: &[Round]) -> Vec<u8> {
     archive.finish()
 }
 
-/// A thread whom the guest wants caught.
+/// A thread that the guest requests to catch.
 #[derive(Debug, Clone, Copy)]
 struct Trap {
     cpu: u32,
@@ -115,7 +115,7 @@ struct Session {
     trap: Option<Trap>,
     /// The CPU that stands while the others go on.
     held: Option<u32>,
-    /// The guest's last words, for who asks why it ended.
+    /// The guest's last lines, for messages about its end.
     words: VecDeque<String>,
 }
 
@@ -146,7 +146,7 @@ impl Session {
             match self.go_along(&mut heard, watch) {
                 Ok(None) => {}
                 Ok(Some(end)) => break end,
-                // A machine that breaks down while it is asked something.
+                // A machine that breaks down during a request.
                 Err(Error::Stub(what)) => break End::Lost(self.last_words(&what)),
                 Err(error) => return Err(error),
             }
@@ -249,8 +249,8 @@ impl Session {
         Ok(())
     }
 
-    /// The guest waits for its trap to be set. In a control there is none, and the guest is told
-    /// the same.
+    /// Sets the trap that the guest waits for. In a control there is none, and the guest gets the
+    /// same answer.
     fn arm(&mut self, cpu: u32, answer: u64, id: u64) -> Result<(), Error> {
         self.target.stop()?;
         let round = self.current.as_ref().map(|report| report.round);
@@ -263,7 +263,7 @@ impl Session {
         self.target.resume()
     }
 
-    /// The guest wants the CPU that is held to go on, if there is one.
+    /// Lets the held CPU continue, if there is one, at the guest's request.
     fn release(&mut self, answer: u64) -> Result<(), Error> {
         self.target.stop()?;
         self.held = None;
@@ -287,7 +287,7 @@ impl Session {
         Err(Error::Stub(format!("nothing is mapped at {address:#x}, where the guest waits")))
     }
 
-    /// All CPUs stand because one came to a breakpoint.
+    /// Handles a stop of all CPUs because one reached a breakpoint.
     fn stopped(&mut self, cpu: u32) -> Result<(), Error> {
         let Some(trap) = self.trap else { return self.go_on() };
         let registers = self.target.registers(cpu)?;

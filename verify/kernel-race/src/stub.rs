@@ -38,7 +38,7 @@ const REGISTERS: [Register; 17] = [
 pub struct Registers([u64; REGISTERS.len()]);
 
 impl Registers {
-    /// The value of a general register, or of `rip`.
+    /// Returns the value of a general register, or of `rip`.
     pub fn get(&self, register: Register) -> Option<u64> {
         let at = REGISTERS.iter().position(|known| *known == register)?;
         Some(self.0[at])
@@ -142,14 +142,14 @@ impl Target {
         self.demand_ok(&format!("z1,{address:x},1"))
     }
 
-    /// The registers of a CPU that stands.
+    /// Returns the registers of a CPU that stands.
     pub fn registers(&mut self, cpu: u32) -> Result<Registers, Error> {
         self.select(cpu)?;
         let answer = self.ask("g")?;
         Registers::parse(&answer).ok_or_else(|| strange("g", &answer))
     }
 
-    /// Memory as the CPU sees it at this moment; `None` if nothing is mapped there.
+    /// Returns memory as the CPU sees it at this moment; `None` if nothing is mapped there.
     pub fn read(
         &mut self,
         cpu: u32,
@@ -226,7 +226,7 @@ impl Target {
     }
 }
 
-/// The name of the thread in a reply such as `T05thread:02;`.
+/// Returns the name of the thread in a reply such as `T05thread:02;`.
 fn thread_of(packet: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(packet.strip_prefix(b"T")?).ok()?;
     let pairs = text.get(2..)?.split(';').filter_map(|pair| pair.split_once(':'));

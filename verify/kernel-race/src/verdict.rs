@@ -37,7 +37,7 @@ impl Results {
         }
     }
 
-    /// The row of a kind; kinds are in the order in which they came.
+    /// Returns the row of a kind; kinds are in the order in which they came.
     fn row(&mut self, release: &str, kind: Round) -> &mut Row {
         let is_its = |row: &Row| row.release == release && row.kind == kind;
         let at = self.rows.iter().position(is_its).unwrap_or_else(|| {

@@ -1,4 +1,5 @@
-//! Idle objects that are on no list: the slab's memory goes back once, when nobody uses any of them.
+//! Idle objects that are on no list: the slab's memory is given back once, when no thread uses any
+//! of them.
 
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;

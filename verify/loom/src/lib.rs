@@ -141,16 +141,17 @@ mod sys {
             static OWN: usize = NEXT.fetch_add(16, Relaxed);
         }
 
-        /// A number that no other thread has. In the library it is an address, which a thread that
-        /// is started later may have again; but starting it comes after the end of the other.
+        /// Returns a number that no other thread has. In the library it is an address, which a
+        /// thread that is started later may have again; but its start comes after the end of the
+        /// other.
         pub(crate) fn token() -> usize {
             OWN.with(|own| *own)
         }
     }
 }
 
-/// The fence of the library, which loom does not know. `light` is what `all` makes of it: a full
-/// barrier at the point where the thread is. Loom explores all points, since it explores all
+/// The fence of the library, which loom does not support. `light` has the effect of `all` on a
+/// thread: a full barrier at its present point. Loom explores all points, since it explores all
 /// orders.
 mod id {
     pub(crate) use crate::try_lock;
@@ -177,8 +178,8 @@ mod id {
             static REFUSING: Cell<bool> = const { Cell::new(false) };
         }
 
-        /// The kernel refuses the fence to the threads of this test, which are coroutines of one
-        /// thread of the kernel.
+        /// Runs `body` while the kernel refuses the fence to the threads of this test, which are
+        /// coroutines of one thread of the kernel.
         pub(crate) fn refusing(body: impl FnOnce()) {
             REFUSING.set(true);
             body();
@@ -263,7 +264,7 @@ mod backoff {
             loom::thread::yield_now();
         }
 
-        /// At once: how long threads wait is not explored.
+        /// Returns `true` at once: waiting times are not explored.
         pub(crate) fn is_sleeping(&self) -> bool {
             true
         }

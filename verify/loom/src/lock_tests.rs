@@ -1,5 +1,4 @@
-//! The lock of a local's shard where no section takes it: takers and a visitor never have it
-//! together.
+//! The lock of a local's shard if no section takes it: takers and a visitor never hold it together.
 
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
@@ -47,7 +46,7 @@ impl Shard {
         self.lock.open();
     }
 
-    /// Like `visit`, and removes the value; returns `true` if there was one.
+    /// Does the same as `visit`, and removes the value; returns `true` if there was one.
     fn drain(&self) -> bool {
         self.lock.close();
         let taken = self.lock.take_closed(|_| false);
@@ -85,8 +84,8 @@ fn a_visitor_has_a_shard_alone() {
     });
 }
 
-/// Another thread who has to give the shard back puts back what he found: never a value that was
-/// taken out.
+/// Another thread that must release the shard restores the state that it found: never a value that
+/// was removed.
 #[test]
 fn a_drained_copy_stays_without_a_value() {
     explore::all("lock, a taker and a drain", || {
@@ -197,7 +196,8 @@ fn who_finds_a_shard_closed_leaves_its_lock_alone() {
     });
 }
 
-/// A drain of a shard behind its fence, and a section that begins by then: it needs no exchange.
+/// Explores a drain of a shard after its fence, and a section that begins by then: it needs no
+/// exchange.
 fn a_section_and_a_drain(section: fn(&Lock) -> bool) {
     let lock = Arc::new(Lock { state: AtomicI64::new(READY), closed: AtomicU64::new(1) });
     let theirs = Arc::clone(&lock);

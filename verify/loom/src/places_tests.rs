@@ -1,4 +1,4 @@
-//! The places of blocks: no two threads get the same one, each comes open and zeroed, none is lost,
+//! The places of blocks: no two threads get the same one, each is open and zeroed, none is lost,
 //! and none is given back twice.
 
 use loom::sync::Arc;
@@ -45,7 +45,7 @@ struct Arena {
 }
 
 impl Arena {
-    /// Page 0 is in use.
+    /// Makes an arena in which page 0 is in use.
     fn new() -> Arc<Arena> {
         let free = std::array::from_fn(|_| FreeList { head: AtomicU64::new(0) });
         let next = AtomicU64::new(PAGE as u64);
@@ -58,7 +58,7 @@ impl Arena {
         Arc::new(Arena { places, memory })
     }
 
-    /// Claims a block and uses it: it must be open, zeroed and nobody else's.
+    /// Claims a block and uses it: it must be open, zeroed and not in use.
     fn claim(&self, bytes: usize) -> Place {
         let class = class(bytes).expect("a class");
         let place = self.places.claim(class, &self.memory).expect("room");
@@ -168,8 +168,8 @@ fn of_two_copies_one_gives_the_block_back() {
     });
 }
 
-/// Each of two threads takes what the other one may have given back, and has a neighbour in the
-/// word of bits.
+/// Each of two threads takes a block that the other one may have given back, and has a neighbour in
+/// the word of bits.
 #[test]
 fn whoever_owns_a_block_can_give_it_back() {
     explore::bounded(2, "places, 2 threads, owners", || {

@@ -1,4 +1,4 @@
-//! Publishing: one is kept, and all who get it see it whole.
+//! Publishing: one value is kept, and all threads that get it observe its complete contents.
 
 use std::ptr::{self, NonNull};
 
@@ -9,7 +9,7 @@ use loom::thread;
 use crate::explore;
 use crate::published::Published;
 
-/// Two threads publish: each makes its own value, and one of the two is kept.
+/// Explores two threads that publish: each makes its own value, and one of the two is kept.
 fn two_threads(publish: fn(&Published<AtomicU32>, NonNull<AtomicU32>) -> bool) {
     let shared = Arc::new(Published { place: AtomicPtr::new(ptr::null_mut()) });
     let work = move |shared: &Published<AtomicU32>, number: u32| {

@@ -1,5 +1,6 @@
-//! Seizing without sections: who owns a shard has it alone, and sees what its owners before did.
-//! With sections it needs their fence; the library's tests go through that step by step.
+//! Seizing without sections: the owner of a shard has it alone, and observes the effects of its
+//! earlier owners. With sections it needs their fence; the library's tests explore that step by
+//! step.
 
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
@@ -19,7 +20,7 @@ struct Shard {
 }
 
 impl Shard {
-    /// A shard whose word and items say `value`.
+    /// Makes a shard whose word and items are `value`.
     fn new(value: i64) -> Arc<Shard> {
         Arc::new(Shard { word: AtomicI64::new(value), items: UnsafeCell::new(value) })
     }
@@ -58,9 +59,9 @@ impl Shard {
         drained
     }
 
-    /// All users have ended.
+    /// Returns the number of items, after all users have ended.
     fn left(&self) -> i64 {
-        // SAFETY: as said.
+        // SAFETY: all users have ended.
         let items = self.items.with(|items| unsafe { *items });
         assert_eq!(items, self.word.load(Relaxed), "the word does not say what there is");
         items

@@ -1,6 +1,6 @@
-//! Explicit-state models: of concurrency-ID protocols (is the ID of a running thread its own,
-//! whatever happens?), and of what percid's structures do without locked instructions (is data of
-//! another CPU ever missed, lost or used by two?).
+//! Explicit-state models of concurrency-ID protocols (a running thread must always have its own
+//! ID), and of percid's structures without locked instructions (data of another CPU must never be
+//! missed, lost or used by two).
 //!
 //! - [`kernel`]: the kernel's slot protocol in its generations b (Linux 6.4), c (6.13) and d
 //!   (6.14), step by step;

@@ -42,12 +42,12 @@ impl<S: Store, const N: usize> Buffer<S, N> {
         self.0[0].is_none()
     }
 
-    /// The waiting stores, the oldest first.
+    /// Returns the waiting stores, the oldest first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &S> {
         self.0.iter().flatten()
     }
 
-    /// The waiting stores, to change them.
+    /// Returns the waiting stores, mutably.
     pub fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut S> {
         self.0.iter_mut().flatten()
     }
@@ -62,8 +62,8 @@ impl<S: Store, const N: usize> Buffer<S, N> {
         *free.expect("whoever stores has looked for room") = Some(store);
     }
 
-    /// The positions of the stores that may become visible next. Stores to one place never overtake
-    /// each other.
+    /// Returns the positions of the stores that may become visible next. Stores to one place never
+    /// overtake each other.
     pub fn ready(&self, memory: Memory) -> impl Iterator<Item = usize> {
         let first_to_its_place = |index: usize, store: &S| {
             self.iter().take(index).all(|older| older.place() != store.place())

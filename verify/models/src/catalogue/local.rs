@@ -4,7 +4,7 @@ use super::{Case, Size, System, case};
 use crate::local::{self, Local, OVERTAKEN, REVIVED, STARVED};
 use crate::memory::Memory::{Fifo, Unordered};
 
-/// A value has one owner at a time, and visitors get it.
+/// Returns the cases in which a value has one owner at a time, and visitors get it.
 pub(super) fn sound() -> Vec<Case> {
     let (new, moving, exchange) =
         (Local::with_sections(), Local::with_theft(), Local::with_exchange());

@@ -4,7 +4,7 @@ use super::{Case, Size, System, case};
 use crate::mask::{self, Draining, FORGOTTEN, Marking, Mask};
 use crate::memory::Memory::{Sequential, Unordered};
 
-/// The active mask must never lose a member.
+/// Returns the cases in which the active mask must never lose a member.
 pub(super) fn sound() -> Vec<Case> {
     let new = Mask::new();
     let one = Mask { drainers: 1, ..new };

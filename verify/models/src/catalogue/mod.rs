@@ -91,7 +91,7 @@ impl Case {
     }
 }
 
-/// All cases.
+/// Returns all cases.
 #[must_use]
 pub fn catalogue() -> Vec<Case> {
     [

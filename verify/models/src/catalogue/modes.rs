@@ -5,7 +5,7 @@ use crate::explore::DRAINS;
 use crate::kernel::LEAK;
 use crate::modes::{BORROWED, Flaw, Modes};
 
-/// The protocol as it is.
+/// Returns the cases of the unchanged protocol.
 pub(super) fn sound() -> Vec<Case> {
     let [new, scarce] = [Modes::new(), Modes::scarce(2)];
     let four = |modes| Modes { threads: 4, ..modes };

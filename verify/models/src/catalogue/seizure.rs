@@ -4,7 +4,7 @@ use super::{Case, Size, System, case};
 use crate::memory::Memory::{Fifo, Unordered};
 use crate::seizure::{self, Flaw, INTRUDED, Seizure, Stack, TWICE, UNMARKED};
 
-/// Seizing a block must not lose an item.
+/// Returns the cases in which seizing a block must not lose an item.
 pub(super) fn sound() -> Vec<Case> {
     let [stack, moving_stack] = [Seizure::on_one_cpu(), Seizure::with_theft()];
     let two_ids = Seizure { ids: 2, protocol: Stack { items: 1 }, ..moving_stack };

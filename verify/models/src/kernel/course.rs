@@ -29,7 +29,7 @@ pub(super) fn run(
     Some(state)
 }
 
-/// The step of whole work that follows, if one does; nothing if it has to wait.
+/// Returns the next step of whole work, if there is one; `None` if it must wait.
 fn following(kernel: &Kernel, state: &State, begun: Action) -> Option<Option<Action>> {
     match begun {
         Action::Switch(cpu, _) | Action::Exit(cpu) if kernel.undelayed.switches => {

@@ -1,7 +1,7 @@
 //! The kernel's slot protocol, generations b to d (Linux 6.4 to 6.18).
 //!
-//! One model for three generations: [`Generation`] says what c adds to b (the recent ID, expansion
-//! before compaction) and what d adds to c (compaction after shrink). [`cpu`] is the context
+//! One model for three generations: [`Generation`] selects the additions of c to b (the recent ID,
+//! expansion before compaction) and of d to c (compaction after shrink). [`cpu`] is the context
 //! switch, [`agent`] are the two kinds of remote agents.
 //!
 //! # Assumptions
@@ -21,9 +21,9 @@
 //! 4. Taking a lock is one step together with the first access under it, releasing it is one step
 //!    with the last: nothing that is observable to others lies in between. The slow lock of the
 //!    allocator is modelled with steps of its own.
-//! 5. A scan begins at most once per 100 ms, from any running thread but one that is still at one.
-//!    Nothing keeps it waiting for a scan that began earlier and is late. Migrations are concurrent
-//!    if their destinations differ.
+//! 5. A scan begins at most once per 100 ms, from any running thread that has no scan in progress.
+//!    It does not wait for a scan that began earlier and is late. Migrations are concurrent if
+//!    their destinations differ.
 //! 6. A scan visits the CPUs of each pass in any order, each once; it counts the set bits once,
 //!    between its two passes. A remote clear loads the slot itself. The second pass marks what it
 //!    finds, also where a thread of the process runs: the look at the current thread comes after
@@ -63,7 +63,8 @@ pub use properties::{DOUBLE_FREE, LEAK, OVERWRITTEN, SHARED_ID, TWO_OWNERS};
 pub use protocol::{Action, Generation, Kernel, Memory, Role, Stalls, Undelayed};
 
 impl Kernel {
-    /// Three CPUs, three threads that may exit, agents that are late, sequential memory, no tags.
+    /// Returns a configuration with three CPUs, three threads that may exit, agents that are late,
+    /// sequential memory, no tags.
     #[must_use]
     pub const fn new(generation: Generation, agents: &'static [Role]) -> Self {
         Self {
@@ -93,7 +94,7 @@ impl Kernel {
         self.undelayed.scans || self.agents.contains(&Role::Scanner)
     }
 
-    /// The bound of generations c and d: `min(nr_cpus_allowed, users)`.
+    /// Returns the bound of generations c and d: `min(nr_cpus_allowed, users)`.
     fn bound(&self, state: &State) -> u8 {
         self.cpus.min(state.users)
     }
@@ -125,7 +126,7 @@ impl Kernel {
         self.timed() && changes && settled
     }
 
-    /// The place of an agent that is over before anybody else takes a step.
+    /// Returns the place of an agent that ends before any other actor takes a step.
     fn spare(&self) -> u8 {
         self.agents.len() as u8
     }
@@ -215,7 +216,7 @@ impl Kernel {
         }
     }
 
-    /// The state after one atomic step.
+    /// Applies one atomic step to the state.
     fn act(&self, state: &mut State, action: Action) {
         match action {
             Action::Switch(cpu, thread) => cpu::switch(self, state, cpu, thread),

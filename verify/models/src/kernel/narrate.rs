@@ -236,7 +236,8 @@ fn take(before: &State, which: &str, id: Id) -> String {
     format!("alloc: test-and-set {which} {id}{}", outcome(before.bitmap & 1 << id == 0))
 }
 
-/// The state on one line: per CPU the thread and the ID it holds, slot, recent ID; then the bitmap.
+/// Returns the state on one line: per CPU the thread and the ID it holds, slot, recent ID; then the
+/// bitmap.
 pub(super) fn picture(kernel: &Kernel, state: &State) -> String {
     let cpus = (0..kernel.cpus).map(|nr| {
         let cpu = state.cpu(nr);

@@ -26,7 +26,7 @@ pub enum Slot {
 }
 
 impl Slot {
-    /// The ID in the slot, marked or not.
+    /// Returns the ID in the slot, marked or not.
     #[must_use]
     pub fn id(self) -> Option<Id> {
         match self {
@@ -89,8 +89,7 @@ pub enum CpuStep {
     },
     /// Allocation: load the recent ID; it is usable if it is below the bound.
     LoadRecent {
-        /// `max_nr_cid` as loaded before, or the number of CPUs where the generation does not
-        /// compare.
+        /// `max_nr_cid` as loaded before, or the number of CPUs if the generation does not compare.
         below: u8,
     },
     /// Allocation: test-and-set the recent ID.
@@ -253,7 +252,7 @@ pub enum ScannerStep {
     LoadWeight,
 }
 
-/// A remote clear in flight: a thread saw a valid slot and wants to free its ID.
+/// A remote clear in flight: a thread has observed a valid slot and tries to free its ID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RemoteClear {
     /// The CPU.
@@ -312,29 +311,29 @@ pub enum Fault {
 }
 
 impl State {
-    /// The CPU with a number.
+    /// Returns the CPU with a number.
     #[must_use]
     pub fn cpu(&self, nr: CpuNr) -> &Cpu {
         &self.cpus[usize::from(nr)]
     }
 
-    /// The CPU with a number, to change it.
+    /// Returns the CPU with a number, mutably.
     pub fn cpu_mut(&mut self, nr: CpuNr) -> &mut Cpu {
         &mut self.cpus[usize::from(nr)]
     }
 
-    /// The thread with a number.
+    /// Returns the thread with a number.
     #[must_use]
     pub fn thread(&self, nr: ThreadNr) -> &Thread {
         &self.threads[usize::from(nr)]
     }
 
-    /// The thread with a number, to change it.
+    /// Returns the thread with a number, mutably.
     pub fn thread_mut(&mut self, nr: ThreadNr) -> &mut Thread {
         &mut self.threads[usize::from(nr)]
     }
 
-    /// Test-and-set of a bit; true if it was clear.
+    /// Tests and sets a bit; returns `true` if it was clear.
     pub fn take(&mut self, id: Id) -> bool {
         let clear = self.bitmap & 1 << id == 0;
         self.bitmap |= 1 << id;
@@ -349,7 +348,7 @@ impl State {
         self.bitmap &= !(1 << id);
     }
 
-    /// Compare-exchange of a slot; true if it succeeded.
+    /// Compare-exchanges a slot; returns `true` if it succeeded.
     pub fn exchange(&mut self, cpu: CpuNr, from: Slot, to: Slot) -> bool {
         let slot = &mut self.cpu_mut(cpu).slot;
         let same = *slot == from;
@@ -411,7 +410,7 @@ impl State {
         self.scanners().any(|scanner| scanner.by == thread)
     }
 
-    /// The scan whose thread runs on `cpu`.
+    /// Returns the scan whose thread runs on `cpu`.
     #[must_use]
     pub fn scan_on(&self, cpu: CpuNr) -> Option<&Scanner> {
         let current = self.cpu(cpu).current?;
@@ -424,7 +423,7 @@ impl State {
         self.cpus.iter().any(|cpu| cpu.current == Some(thread) && cpu.step == CpuStep::Rest)
     }
 
-    /// The thread that runs on `cpu` and the ID that it holds, outside of switches.
+    /// Returns the thread that runs on `cpu` and the ID that it holds, outside of switches.
     #[must_use]
     pub fn holder(&self, cpu: CpuNr) -> Option<(ThreadNr, Option<Id>)> {
         let cpu = self.cpu(cpu);

@@ -55,19 +55,19 @@ pub type Local = Structure<Taking>;
 pub type State = crate::structure::state::State<Taking>;
 
 impl Local {
-    /// With sections, on one CPU with one ID: two threads, two visitors.
+    /// Returns a configuration with sections, on one CPU with one ID: two threads, two visitors.
     #[must_use]
     pub const fn with_sections() -> Self {
         Structure::of(Taking::Section)
     }
 
-    /// The same on two CPUs, between which the ID moves.
+    /// Returns the same on two CPUs, between which the ID moves.
     #[must_use]
     pub const fn with_theft() -> Self {
         Self { cpus: 2, theft: true, ..Self::with_sections() }
     }
 
-    /// Without sections, on two CPUs that share a shard.
+    /// Returns a configuration without sections, on two CPUs that share a shard.
     #[must_use]
     pub const fn with_exchange() -> Self {
         Self { cpus: 2, ..Structure::of(Taking::Exchange) }
@@ -155,7 +155,7 @@ impl Protocol for Taking {
         visitor::act(model, state, nr, hold)
     }
 
-    /// A visitor that took no value out leaves the bit alone.
+    /// Omits the clearing of the bit, unless a drain took a value out.
     fn passes_over(hold: &mut Hold<Self>, drains: bool) -> bool {
         hold.step == Step::Clear && !(hold.known && drains)
     }

@@ -19,7 +19,7 @@ pub const UNMARKED: &str = "P4 mask: a shard has a value that nobody uses, and i
 /// A visit ended too early.
 pub const OWED: &str = "P5 visits: a visit ends without a value that was there before it began";
 
-/// The first property that `state` breaks.
+/// Returns the first property that `state` breaks.
 pub(super) fn broken(model: &Local, state: &State) -> Option<&'static str> {
     let mut ids = 0..model.ids;
     let free = |id| state.shard(id).lock == Lock::Ready && owners(model, state, id) == 0;

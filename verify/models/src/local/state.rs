@@ -1,4 +1,4 @@
-//! The memory of an ID, and the steps of those who use it.
+//! The memory of an ID, and the steps of its users.
 
 use super::{Local, State};
 use crate::memory::Store;
@@ -159,18 +159,18 @@ pub enum Fault {
 }
 
 impl State {
-    /// The shard of an ID.
+    /// Returns the shard of an ID.
     #[must_use]
     pub fn shard(&self, id: Id) -> &Shard {
         &self.data[usize::from(id)]
     }
 
-    /// The shard of an ID, to change it.
+    /// Returns the shard of an ID, mutably.
     pub fn shard_mut(&mut self, id: Id) -> &mut Shard {
         &mut self.data[usize::from(id)]
     }
 
-    /// The lock as a thread on `cpu` sees it.
+    /// Returns the lock as a thread on `cpu` sees it.
     #[must_use]
     pub fn lock_seen_on(&self, cpu: CpuNr, id: Id) -> Lock {
         let mut waiting = self.buffers[usize::from(cpu)].iter().rev();

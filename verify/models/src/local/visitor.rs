@@ -4,7 +4,7 @@ use super::state::{Fault, Flaw, Lock, Step, Taking};
 use super::{Local, State};
 use crate::structure::state::{Hold, Id, Set, Visit, Visitor};
 
-/// The steps of a visit to a shard.
+/// Returns the steps of a visit to a shard.
 pub(super) fn steps(model: &Local) -> &'static [Step] {
     use Step::{Clear, Close, Membarrier, Open, Release, Take, Use};
     match (model.flaw, model.protocol) {
@@ -36,7 +36,7 @@ pub(super) fn owed(model: &Local, state: &State) -> Set {
     values.fold(0, |values, id| values | 1 << id) & state.mask
 }
 
-/// One step of a visit to a shard.
+/// Takes one step of a visit to a shard.
 pub(super) fn act(
     model: &Local,
     state: &mut State,

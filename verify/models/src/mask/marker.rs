@@ -15,17 +15,17 @@ impl Marking {
         }
     }
 
-    /// A mark before its first step.
+    /// Returns a mark before its first step.
     pub(super) fn first(self, id: Id) -> Mark {
         Mark { id, step: self.steps()[0], found: 0 }
     }
 
-    /// The bits whose loaded values matter to the steps after the test.
+    /// Returns the bits whose loaded values matter to the steps after the test.
     fn matter(self, mask: &Mask, id: Id) -> Set {
         if self == Self::TornSet { mask.word_of(id) } else { 1 << id }
     }
 
-    /// The step of `mark` after this one; none if it is over.
+    /// Returns the step of `mark` after this one; `None` if it is over.
     fn after(self, mark: &Mark) -> Option<MarkStep> {
         let at = self.steps().iter().position(|&step| step == mark.step);
         let rest = &self.steps()[at.expect("a mark is at one of its own steps") + 1..];
@@ -100,7 +100,7 @@ fn publish(mask: &Mask, state: &mut State, nr: usize, id: Id) {
     }
 }
 
-/// The mark is over; a visit may have taken what it announces already.
+/// Ends the mark; a visit may have taken the announced data already.
 fn returns(state: &mut State, nr: usize, id: Id) {
     let marker = &mut state.markers[nr];
     marker.mark = None;

@@ -31,17 +31,17 @@
 //!    read-modify-write does nothing of the kind; the load of a test may be performed at any time
 //!    after the marker's last access to the mask, also before the publication; a drainer may read
 //!    data before it takes the bits.
-//! 3. An atomic read-modify-write of a word is one step that all threads see at once. There is one
-//!    order of the values of a word, and loads of one word by one thread see it in order, also if
-//!    the bits asked for differ (so that they are performed early only back to the last access to
-//!    the whole mask, which is less than different words would allow).
+//! 3. An atomic read-modify-write of a word is one step that all threads observe at once. There is
+//!    one order of the values of a word, and loads of one word by one thread observe it in order,
+//!    even if the requested bits differ. (So they are performed early only back to the last access
+//!    to the whole mask, which is less than different words would allow.)
 //! 4. Membarrier reaches the markers one by one, in any order. On each of them: what was stored
 //!    becomes visible, and a load that was performed early is performed again. A thread that does
 //!    not run had its barrier when it was scheduled out.
 //! 5. A marker reads the ID, is preempted and moved, and marks an ID that is another CPU's by then:
-//!    markers mark any ID here, and no ID belongs to anybody.
-//! 6. A drain that begins after a mark has returned sees what that mark has done to the mask: the
-//!    two are ordered by a synchronisation that both took part in, or by time on machines where
+//!    markers mark any ID here, and no ID has an owner.
+//! 6. A drain that begins after a mark has returned observes the effect of that mark on the mask:
+//!    the two are ordered by a synchronisation that both took part in, or by time on machines where
 //!    that is the same.
 //! 7. The separation of a visit from publications and other visits is the task of the data
 //!    structure.
@@ -62,7 +62,7 @@ pub use properties::{FORGOTTEN, OWED};
 pub use protocol::{Action, Draining, Marking, Mask};
 
 impl Mask {
-    /// The protocol with store buffers: two markers, two drainers, one ID.
+    /// Returns the protocol with store buffers: two markers, two drainers, one ID.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -77,12 +77,12 @@ impl Mask {
         }
     }
 
-    /// The IDs in a word of the mask.
+    /// Returns the IDs in a word of the mask.
     fn word(&self, word: u8) -> Set {
         if self.words == 1 { (1 << self.ids) - 1 } else { 1 << word }
     }
 
-    /// The IDs in the word that has `id`.
+    /// Returns the IDs in the word that has `id`.
     fn word_of(&self, id: Id) -> Set {
         self.word(if self.words == 1 { 0 } else { id })
     }

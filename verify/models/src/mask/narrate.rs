@@ -77,7 +77,8 @@ fn set(members: Set) -> String {
     format!("{{{}}}", members.join(" "))
 }
 
-/// The state on one line: the mask, who has published what, what the drains will visit.
+/// Returns the state on one line: the mask, the publications of each marker, the IDs that the
+/// drains will visit.
 pub(super) fn picture(mask: &Mask, state: &State) -> String {
     let markers = state.markers[..usize::from(mask.markers)].iter().map(|marker| {
         let visible = (0..).zip(marker.visible).filter(|(_, data)| data.is_some());

@@ -8,9 +8,9 @@ pub const FORGOTTEN: &str =
 /// A drain ended too early.
 pub const OWED: &str = "P2 drains: a drain ends without what was marked before it began";
 
-/// The first property that `state` breaks.
+/// Returns the first property that `state` breaks.
 ///
-/// [`FORGOTTEN`] is required at every moment. At rest, with no drain in progress, it says that
+/// [`FORGOTTEN`] is required at every moment. At rest, with no drain in progress, it means that
 /// unvisited data implies a set bit.
 pub(super) fn broken(state: &State) -> Option<&'static str> {
     let coming = state.drainers.iter().fold(state.mask, |coming, drainer| coming | drainer.left);

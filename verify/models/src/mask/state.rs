@@ -30,7 +30,7 @@ impl Data {
     /// New data.
     pub const NEW: Self = Self { returned: false, owed: 0 };
 
-    /// Both together: a visit takes both.
+    /// Combines both: a visit takes both.
     fn and(self, newer: Self) -> Self {
         Self { returned: self.returned | newer.returned, owed: self.owed | newer.owed }
     }
@@ -75,7 +75,7 @@ pub struct Mark {
     pub id: Id,
     /// The next atomic step.
     pub step: MarkStep,
-    /// The bits that the test has found set, as far as they matter to the steps to come.
+    /// The bits that the test has found set and that matter to later steps.
     pub found: Set,
 }
 
@@ -145,13 +145,13 @@ impl Marker {
     pub const NEW: Self =
         Self { mark: None, early: None, buffer: Buffer::EMPTY, visible: [None; IDS] };
 
-    /// A waiting publication becomes visible.
+    /// Makes a waiting publication visible.
     pub fn flush(&mut self, index: usize) {
         let publication = self.buffer.remove(index);
         self.show(publication);
     }
 
-    /// All waiting publications become visible.
+    /// Makes all waiting publications visible.
     pub fn flush_all(&mut self) {
         self.buffer.take().for_each(|publication| self.show(publication));
     }
@@ -177,7 +177,7 @@ impl Marker {
         }
     }
 
-    /// All that was published and not visited, visible or not.
+    /// Returns everything that was published and not visited, visible or not.
     pub fn unvisited(&self) -> impl Iterator<Item = Publication> {
         let visible = (0..).zip(self.visible).filter_map(|(id, data)| {
             let data = data?;
@@ -186,7 +186,7 @@ impl Marker {
         visible.chain(self.buffer.iter().copied())
     }
 
-    /// The same, to change it.
+    /// Returns the same, mutably.
     pub fn unvisited_mut(&mut self) -> impl Iterator<Item = &mut Data> {
         let waiting = self.buffer.iter_mut().map(|publication| &mut publication.data);
         self.visible.iter_mut().flatten().chain(waiting)

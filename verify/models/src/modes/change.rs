@@ -11,7 +11,7 @@ pub(super) fn fork(modes: &Modes, state: &mut State, by: ThreadNr, child: Thread
     begin(modes, state, by, Some(child));
 }
 
-/// Takes the mutex; there is one user fewer, who gives its ID back unless that is the CPU's.
+/// Takes the mutex; there is one user fewer, which frees its ID unless that is the CPU's.
 pub(super) fn exit(modes: &Modes, state: &mut State, by: ThreadNr) {
     let thread = state.thread_mut(by);
     let cid = std::mem::replace(&mut thread.cid, Cid::Unset);
@@ -135,7 +135,7 @@ pub(super) fn step(modes: &Modes, state: &mut State) {
     state.change = Some(change);
 }
 
-/// The new mode, together with the transition bit unless a flaw parts them.
+/// Stores the new mode, together with the transition bit unless a flaw separates them.
 fn store_mode(modes: &Modes, state: &mut State, change: &mut Change) -> ChangeStep {
     state.mode.per_cpu = change.to_cpus;
     change.todo = if change.to_cpus {
@@ -173,7 +173,7 @@ fn look(state: &State, change: &Change, owner: u8) -> ChangeStep {
     ChangeStep::Act { owner, id, running }
 }
 
-/// The ID of an owner of the old kind becomes its user's until that is switched out, or free.
+/// Lends the ID of an owner of the old kind to its user until that is switched out, or frees it.
 fn act(modes: &Modes, state: &mut State, seen: ChangeStep) {
     let ChangeStep::Act { owner, id, running } = seen else { unreachable!("it was looked at") };
     let Some(id) = id else { return };
@@ -193,7 +193,7 @@ fn act(modes: &Modes, state: &mut State, seen: ChangeStep) {
     }
 }
 
-/// Without transitions the new owner has the ID at once.
+/// Gives the ID to the new owner at once, without a transition.
 fn keep(state: &mut State, user: ThreadNr, id: Id, to_cpus: bool) {
     state.thread_mut(user).cid = if to_cpus { Cid::OfCpu(id) } else { Cid::Own(id) };
     if let (true, Place::Running(cpu)) = (to_cpus, state.thread(user).place) {

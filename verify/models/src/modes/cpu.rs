@@ -65,7 +65,8 @@ pub(super) fn step(modes: &Modes, state: &mut State, nr: CpuNr) {
     }
 }
 
-/// The previous thread's ID was in transit: it goes to the owner that the mode asks for, or back.
+/// Handles a previous thread whose ID was in transit: it goes to the owner that the mode requires,
+/// or is freed.
 fn out(modes: &Modes, state: &mut State, nr: CpuNr) {
     let previous = leaving(state, nr).expect("somebody is switched out");
     let id = state.thread(previous).cid.id().expect("an ID in transit");
@@ -96,7 +97,7 @@ fn skip_or_go_in(state: &mut State, nr: CpuNr) {
     }
 }
 
-/// The next thread: who has an ID already, and who is to own it?
+/// Chooses the ID for the next thread, depending on its present owners and the required one.
 fn incoming(state: &mut State, nr: CpuNr) {
     let (mode, below) = (state.mode, state.max_cids);
     let settled = Mode { transit: false, ..mode };
@@ -123,7 +124,7 @@ fn use_or_converge(state: &mut State, nr: CpuNr, id: Id, mode: Mode, below: u8) 
     }
 }
 
-/// The current thread holds the ID from here on; an ID too many is given back.
+/// Gives the ID to the current thread, which holds it from here on; a surplus ID is freed.
 fn hold(state: &mut State, nr: CpuNr, id: Id, mode: Mode, too_many: Option<Id>) {
     let thread = state.user_on(nr).expect("only users hold IDs");
     let of_cpu = mode.per_cpu && !mode.transit;

@@ -102,8 +102,8 @@ fn cid(cid: Cid) -> String {
     }
 }
 
-/// The state on one line: the mode; per CPU its thread and its ID; per thread its ID (`~`: in
-/// transit); the bitmap.
+/// Returns the state on one line: the mode; per CPU its thread and its ID; per thread its ID (`~`:
+/// in transit); the bitmap.
 pub(super) fn picture(modes: &Modes, state: &State) -> String {
     let cpus = (0..modes.cpus).map(|nr| {
         let cpu = state.cpu(nr);

@@ -30,7 +30,7 @@ pub enum Cid {
 }
 
 impl Cid {
-    /// The ID.
+    /// Returns the ID.
     #[must_use]
     pub fn id(self) -> Option<Id> {
         match self {
@@ -39,7 +39,7 @@ impl Cid {
         }
     }
 
-    /// The ID, if it goes where the thread goes.
+    /// Returns the ID, if it goes where the thread goes.
     #[must_use]
     pub fn owned(self) -> Option<Id> {
         match self {
@@ -133,9 +133,9 @@ pub enum ChangeStep {
     Drop(Id),
     /// Store the mode.
     StoreMode,
-    /// Store the transition bit, where it is in a word of its own.
+    /// Store the transition bit, if it is in a word of its own.
     StoreTransit,
-    /// Go to an owner, or be done with them.
+    /// Go to an owner, or finish.
     Next,
     /// Wait for the owner's run-queue lock, and fix the owner up.
     Fix(u8),
@@ -178,29 +178,29 @@ pub struct State {
 }
 
 impl State {
-    /// The CPU with a number.
+    /// Returns the CPU with a number.
     #[must_use]
     pub fn cpu(&self, nr: CpuNr) -> &Cpu {
         &self.cpus[usize::from(nr)]
     }
 
-    /// The CPU with a number, to change it.
+    /// Returns the CPU with a number, mutably.
     pub fn cpu_mut(&mut self, nr: CpuNr) -> &mut Cpu {
         &mut self.cpus[usize::from(nr)]
     }
 
-    /// The thread with a number.
+    /// Returns the thread with a number.
     #[must_use]
     pub fn thread(&self, nr: ThreadNr) -> &Thread {
         &self.threads[usize::from(nr)]
     }
 
-    /// The thread with a number, to change it.
+    /// Returns the thread with a number, mutably.
     pub fn thread_mut(&mut self, nr: ThreadNr) -> &mut Thread {
         &mut self.threads[usize::from(nr)]
     }
 
-    /// The first clear bit below a bound.
+    /// Returns the first clear bit below a bound.
     #[must_use]
     pub fn first_free(&self, below: u8) -> Option<Id> {
         (0..below).find(|id| self.bitmap & 1 << id == 0)
@@ -220,7 +220,7 @@ impl State {
         self.cpus.iter().any(|cpu| cpu.current == Some(thread) && cpu.step == CpuStep::Rest)
     }
 
-    /// The active thread that runs on a CPU.
+    /// Returns the active thread that runs on a CPU.
     #[must_use]
     pub fn user_on(&self, cpu: CpuNr) -> Option<ThreadNr> {
         self.cpu(cpu).current.filter(|&thread| self.thread(thread).active)

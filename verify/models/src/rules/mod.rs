@@ -78,7 +78,7 @@ pub enum Action {
 }
 
 impl Rules {
-    /// Three CPUs, a number of agents, sequential memory.
+    /// Returns a configuration with three CPUs, a number of agents, sequential memory.
     #[must_use]
     pub const fn new(agents: u8, tagged: bool) -> Self {
         Self {

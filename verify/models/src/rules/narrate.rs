@@ -88,7 +88,8 @@ fn exchange(now: Slot, from: Slot, to: Slot) -> String {
     format!("CAS {} -> {}{}", slot(from), slot(to), if now == from { "" } else { " FAILS" })
 }
 
-/// The state on one line: per CPU the thread and the ID it holds, and the slot; then the bitmap.
+/// Returns the state on one line: per CPU the thread and the ID it holds, and the slot; then the
+/// bitmap.
 pub(super) fn picture(rules: &Rules, state: &State) -> String {
     let cpus = (0..rules.cpus).map(|nr| {
         let cpu = state.cpu(nr);

@@ -63,14 +63,14 @@ pub enum Agent {
     Thief(Thief),
 }
 
-/// An ID being taken away.
+/// An ID that is being stolen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Thief {
     /// The ID.
     pub id: Id,
     /// The CPU that has it.
     pub from: CpuNr,
-    /// The CPU that gets it, whose run-queue lock the thief holds; none if it is to be freed.
+    /// The CPU that gets it, whose run-queue lock the thief holds; `None` if it will be freed.
     pub to: Option<CpuNr>,
     /// `true` if nothing was installed in the slot since it was loaded; used only if slots have
     /// version tags.
@@ -106,13 +106,13 @@ pub struct State {
 }
 
 impl State {
-    /// The CPU with a number.
+    /// Returns the CPU with a number.
     #[must_use]
     pub fn cpu(&self, nr: CpuNr) -> &Cpu {
         &self.cpus[usize::from(nr)]
     }
 
-    /// The CPU with a number, to change it.
+    /// Returns the CPU with a number, mutably.
     pub fn cpu_mut(&mut self, nr: CpuNr) -> &mut Cpu {
         &mut self.cpus[usize::from(nr)]
     }
@@ -145,7 +145,7 @@ impl Cpu {
         self.seen = self.current;
     }
 
-    /// Compare-exchange of the slot; true if it succeeded.
+    /// Compare-exchanges the slot; returns `true` if it succeeded.
     pub fn exchange(&mut self, from: Slot, to: Slot) -> bool {
         let same = self.slot == from;
         if same {

@@ -31,7 +31,7 @@
 //!    and that is checked. An operation never waits.
 //! 3. A drain must get what is inside a block when it begins if the activation of the block is
 //!    visible by then. An item in a block whose activation still waits in a store buffer may be
-//!    missed: no thread can have learned of it but by a later store from the same buffer.
+//!    missed: a thread can have learned of it only by a later store from the same buffer.
 //!
 //! [`Memory::Unordered`]: crate::memory::Memory::Unordered
 
@@ -56,20 +56,20 @@ pub type Seizure = Structure<Stack>;
 pub type State = crate::structure::state::State<Stack>;
 
 impl Seizure {
-    /// The protocol on one CPU with one ID: two threads, two drainers, two items.
+    /// Returns the protocol on one CPU with one ID: two threads, two drainers, two items.
     #[must_use]
     pub const fn on_one_cpu() -> Self {
         Structure::of(Stack { items: 2 })
     }
 
-    /// The same on two CPUs, between which the ID moves; one drainer.
+    /// Returns the same on two CPUs, between which the ID moves; one drainer.
     #[must_use]
     pub const fn with_theft() -> Self {
         Self { cpus: 2, visitors: 1, theft: true, ..Self::on_one_cpu() }
     }
 }
 
-/// Returns `true` if a thread has an item in its hands.
+/// Returns `true` if a thread holds an item that it will push.
 fn pushes(thread: &Thread<Stack>, item: Item) -> bool {
     thread.work.is_some_and(|work| work.op == Op::Push(item))
 }
@@ -156,7 +156,7 @@ impl Protocol for Stack {
         visitor::seize(model, state, hold)
     }
 
-    /// Updates the expected value of the word after a step of the drain.
+    /// Forgets the value of the word before steps that do not need it.
     fn passes_over(hold: &mut Hold<Self>, _: bool) -> bool {
         if matches!(hold.step, SeizeStep::Clear | SeizeStep::Release) {
             hold.known = Value::Inactive;

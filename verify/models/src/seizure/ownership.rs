@@ -35,7 +35,7 @@ pub(super) fn owners(model: &Seizure, state: &State, id: Id) -> usize {
     threads.count() + visitors
 }
 
-/// The items in a block, including those whose stores are still waiting in a buffer.
+/// Returns the items in a block, including those whose stores are still waiting in a buffer.
 pub(super) fn live(model: &Seizure, state: &State, id: Id) -> impl Iterator<Item = Item> + use<> {
     let block = state.block_with(id, &state.buffers);
     let emptied =

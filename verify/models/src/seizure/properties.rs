@@ -16,7 +16,7 @@ pub const UNMARKED: &str = "P4 mask: a block is active and not seized, and its b
 /// A drain ended too early.
 pub const OWED: &str = "P5 drains: a drain ends without what was inside before it began";
 
-/// The first property that `state` breaks.
+/// Returns the first property that `state` breaks.
 pub(super) fn broken(model: &Seizure, state: &State) -> Option<&'static str> {
     let mut ids = 0..model.ids;
     let places = |item| places(model, state, item);

@@ -1,4 +1,4 @@
-//! The memory of an ID, and the steps of those who use it.
+//! The memory of an ID, and the steps of its users.
 
 use super::State;
 use crate::memory::{Buffer, Store};
@@ -17,7 +17,7 @@ pub struct Stack {
     pub items: u8,
 }
 
-/// A negative control: where the protocol is left.
+/// A negative control: a deviation from the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Flaw {
     /// A drainer calls no membarrier.
@@ -67,13 +67,13 @@ pub struct Word {
 }
 
 impl Word {
-    /// A word without the seized mark.
+    /// Returns a word without the seized mark.
     #[must_use]
     pub const fn of(value: Value) -> Self {
         Self { value, seized: false }
     }
 
-    /// A word with the seized mark.
+    /// Returns a word with the seized mark.
     #[must_use]
     pub const fn seized(value: Value) -> Self {
         Self { value, seized: true }
@@ -187,7 +187,7 @@ pub struct Data {
 /// A step that breaks a rule by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Fault {
-    /// An item was handed out twice.
+    /// An item was returned twice.
     Twice,
     /// A section committed to a block that a thread owned.
     Intruded,
@@ -196,18 +196,18 @@ pub enum Fault {
 }
 
 impl State {
-    /// The block of an ID.
+    /// Returns the block of an ID.
     #[must_use]
     pub fn block(&self, id: Id) -> &Block {
         &self.data.blocks[usize::from(id)]
     }
 
-    /// The word of an ID's block in memory.
+    /// Returns the word of an ID's block in memory, mutably.
     pub fn word_mut(&mut self, id: Id) -> &mut Word {
         &mut self.data.blocks[usize::from(id)].word
     }
 
-    /// The block as it will be once the stores that wait in `buffers` are visible.
+    /// Returns the block as it will be once the stores that wait in `buffers` are visible.
     pub fn block_with(&self, id: Id, buffers: &[Buffer<Write, WAITING>]) -> Block {
         let mut block = *self.block(id);
         for write in buffers.iter().flat_map(Buffer::iter) {
@@ -222,13 +222,13 @@ impl State {
         block
     }
 
-    /// The block as a thread on `cpu` sees it.
+    /// Returns the block as a thread on `cpu` sees it.
     #[must_use]
     pub fn block_seen_on(&self, cpu: CpuNr, id: Id) -> Block {
         self.block_with(id, std::slice::from_ref(&self.buffers[usize::from(cpu)]))
     }
 
-    /// A store becomes visible.
+    /// Makes a store visible.
     pub fn perform(&mut self, write: Write) {
         match write {
             Write::Word(id, word) => *self.word_mut(id) = word,
@@ -238,7 +238,7 @@ impl State {
         }
     }
 
-    /// An item is handed out, by a pop or a drain; or it comes back from a push that was refused.
+    /// Returns an item to the outside, by a pop or a drain, or after a push that was refused.
     pub fn hand_out(&mut self, item: Item) {
         if self.data.outside & 1 << item != 0 {
             self.fault = Some(Fault::Twice);

@@ -101,7 +101,7 @@ pub enum Action<P: Protocol> {
 }
 
 impl<P: Protocol> Structure<P> {
-    /// On one CPU with one ID: two threads, two visitors.
+    /// Returns a configuration on one CPU with one ID: two threads, two visitors.
     pub(crate) const fn of(protocol: P) -> Self {
         Self {
             protocol,
