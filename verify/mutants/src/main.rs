@@ -35,7 +35,7 @@ fn no_result(error: &str) -> ExitCode {
     ExitCode::from(2)
 }
 
-/// Does what the command line says. Returns how many outcomes are not as the catalogue says.
+/// Follows the command line. Returns the number of outcomes that differ from the catalogue.
 fn run(options: &Options) -> Result<usize, String> {
     let all = catalogue::read(&root().join("verify/mutants/catalogue"))?;
     let chosen = options.selection.of(&all, &root())?;

@@ -82,7 +82,7 @@ fn controls(all: &[Mutant]) -> Vec<&Mutant> {
     all.iter().filter(|mutant| is_control(mutant)).collect()
 }
 
-/// A dozen of those that have suites.
+/// Returns a dozen of the mutants that have suites.
 fn dozen(all: &[Mutant], number: usize) -> Vec<&Mutant> {
     let tried: Vec<&Mutant> =
         all.iter().filter(|mutant| matches!(mutant.expectation, Expectation::Noticed(_))).collect();

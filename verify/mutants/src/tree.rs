@@ -84,7 +84,7 @@ pub fn replace_once(text: &str, before: &str, after: &str) -> Result<String, usi
     }
 }
 
-/// The files of a project, from its root.
+/// Returns the files of a project, from its root.
 fn tracked(root: &Path) -> io::Result<BTreeSet<PathBuf>> {
     let arguments = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
     let listing = Command::new("git").args(arguments).current_dir(root).output()?;

@@ -1,7 +1,7 @@
-//! The rseq area as the kernel knows it: which one is registered, with how many bytes, and what
-//! becomes of a process that writes where only the kernel may.
+//! The rseq area of the kernel: which one is registered, its size, and the fate of a process that
+//! writes to the kernel's fields.
 //!
-//! Everything is asked of children of `fork`, which inherit the registration.
+//! All of it is tested in children of `fork`, which inherit the registration.
 
 use std::time::Duration;
 

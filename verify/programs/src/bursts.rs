@@ -119,10 +119,9 @@ fn burst(source: Source, counter: &Counter, areas: usize) -> (Option<u32>, i64) 
     (index, minor_faults() - before)
 }
 
-/// Asks the kernel's NUMA balancing to leave this process alone: it unmaps pages now and then to
-/// see who touches them, and those faults are not the ones that are counted here. It scans only
-/// where no policy was set; this one, for the calling thread and those it starts, says what the
-/// default does.
+/// Excludes this process from the kernel's NUMA balancing: it unmaps pages periodically to detect
+/// the accessing threads, and those faults must not be counted here. It scans only threads without
+/// a policy; this one, for the calling thread and its children, has the effect of the default.
 fn refuse_hint_faults() {
     const MPOL_LOCAL: libc::c_long = 4;
     // SAFETY: the call reads no memory for this policy. Kernels without NUMA refuse it, rightly.
@@ -138,7 +137,7 @@ fn minor_faults() -> i64 {
     }
 }
 
-/// The place of each thread in the order.
+/// Returns the place of each thread in the order.
 fn shuffled(count: usize) -> Vec<usize> {
     let mut random = Random::new(seed(), 3);
     let mut order: Vec<usize> = (0..count).collect();

@@ -21,8 +21,8 @@ pub(crate) fn run(_: &Options) -> Verdict {
         _ if aborts()? => Source::Table,
         _ => Source::Atomic,
     };
-    // Read off the kernel's history, not from what the library found out: 6.3 brought the IDs. In
-    // an area that other libraries use, they cannot be told from none.
+    // From the kernel's history, independent of the library's result: 6.3 introduced the IDs. In an
+    // area that other libraries use, they cannot be distinguished from none.
     let has_ids = release >= (6, 3) && alone;
     let choice = percid::init();
     let figures = format!(

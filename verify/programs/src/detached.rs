@@ -48,7 +48,7 @@ pub(crate) fn run(_: &Options) -> Verdict {
     if sum == THREADS * 2 * INCREMENTS { Ok(figures) } else { Err(figures) }
 }
 
-/// A key whose destructor counts.
+/// Makes a key whose destructor counts.
 fn key() -> Result<libc::pthread_key_t, String> {
     let mut made = 0;
     // SAFETY: `made` is a valid place, and the destructor may run in any thread.

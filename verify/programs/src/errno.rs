@@ -5,9 +5,9 @@ pub(crate) fn kept<T>(body: impl FnOnce() -> T) -> Option<T> {
     const PROGRAMS: i32 = 77;
     // SAFETY: the calling thread's own errno.
     let errno = unsafe { libc::__errno_location() };
-    // SAFETY: as above.
+    // SAFETY: the pointer is that of the calling thread's own errno.
     unsafe { *errno = PROGRAMS };
     let result = body();
-    // SAFETY: as above.
+    // SAFETY: the pointer is that of the calling thread's own errno.
     (unsafe { *errno } == PROGRAMS).then_some(result)
 }

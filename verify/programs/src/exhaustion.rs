@@ -43,7 +43,7 @@ pub(crate) fn run(options: &Options) -> Verdict {
     if right { Ok(figures) } else { Err(figures) }
 }
 
-/// The library's first call to the kernel is refused.
+/// Appends to a ring while the library's first call to the kernel is refused.
 fn first_of_all_a_ring() -> Result<(), String> {
     let ring = Ring::new(1 << 20, Overflow::OverwriteOldest);
     match errno::kept(|| ring.append(b"lost")) {

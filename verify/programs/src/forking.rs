@@ -79,7 +79,7 @@ pub(crate) fn run(options: &Options) -> Verdict {
                 }
             });
         }
-        // A thread is in the slow path nearly all the time, so that many forks happen meanwhile.
+        // A thread is in the slow path nearly all the time, so that many forks happen during it.
         scope.spawn(|| {
             while !stop.load(Relaxed) {
                 testing::while_table_is_locked(std::hint::spin_loop);
@@ -119,7 +119,7 @@ fn one_child(structures: &Structures) -> Result<(), String> {
     }
 }
 
-/// The exit status: 0 if all is well.
+/// Returns the exit status of the child: 0 if everything passed.
 fn in_child(structures: &Structures) -> i32 {
     let (counter, source) = (&structures.counter, structures.source);
     let before = counter.sum();

@@ -1,4 +1,4 @@
-//! The length of a run: it ends when enough has happened, and not before the time that was asked for.
+//! The length of a run: it ends after enough events, and not before the requested time.
 
 use std::time::{Duration, Instant};
 
@@ -25,7 +25,7 @@ impl Length {
         Length { earliest, latest: earliest + PATIENCE, events: options.events }
     }
 
-    /// `true` until so many events have happened and the time is over.
+    /// Returns `true` until `happened` events are enough and the time is over.
     pub(crate) fn goes_on(self, happened: u64) -> bool {
         let now = Instant::now();
         now < self.earliest || (happened < self.events && now < self.latest)

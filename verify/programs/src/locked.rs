@@ -15,7 +15,7 @@ const ROUNDS: i64 = 60_000;
 /// The default limit of a user for locked memory, since Linux 5.16.
 const LIMIT: u64 = 8 << 20;
 
-/// A user who has no rights.
+/// A user without rights.
 const NOBODY: u32 = 65534;
 
 /// Bytes of an ID in an extent of the arena.
@@ -113,12 +113,12 @@ fn try_to_map(bytes: usize) -> Result<(), i32> {
     if start == libc::MAP_FAILED {
         return Err(std::io::Error::last_os_error().raw_os_error().unwrap_or(0));
     }
-    // SAFETY: as above.
+    // SAFETY: the mapping is this function's own, and nothing uses it any more.
     unsafe { libc::munmap(start, bytes) };
     Ok(())
 }
 
-/// A line of `/proc/self/status`, in KiB.
+/// Returns a line of `/proc/self/status`, in KiB.
 fn of_status(name: &str) -> Result<usize, String> {
     let text = std::fs::read_to_string("/proc/self/status").map_err(|error| error.to_string())?;
     text.lines().find_map(|line| kib(line.strip_prefix(name)?)).ok_or(format!("no {name}"))

@@ -99,8 +99,8 @@ impl Race {
                 }
                 std::hint::spin_loop();
             }
-            // A mere load leaves the line with the drainer, who has written it last: so the next
-            // store takes its time to become visible.
+            // A load leaves the line with the drainer, which has written it last: so the next store
+            // becomes visible late.
             if self.published.0.load(Relaxed) != 0 {
                 self.missed.fetch_add(1, Relaxed);
             }

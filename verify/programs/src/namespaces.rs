@@ -46,8 +46,8 @@ pub(crate) fn run(options: &Options) -> Verdict {
     Ok(format!("source={source} children=2"))
 }
 
-/// The first process of a namespace: its first thread visits, or its second; the third one makes
-/// the child meanwhile.
+/// Runs the first process of a namespace: its first thread visits, or its second; the third one
+/// makes the child at that time.
 fn parent(source: Source, lookalike: Lookalike) -> i32 {
     let Ok(stack) = Stack::with_source(source, 4) else { return -1 };
     // Far more than its part holds: the others are in the shared list.
@@ -85,7 +85,7 @@ fn parent(source: Source, lookalike: Lookalike) -> i32 {
     })
 }
 
-/// The first process of the next namespace.
+/// Runs the first process of the next namespace.
 fn child(stack: &Stack<u64>, lookalike: Lookalike) -> i32 {
     give_up_in_time();
     let over = AtomicBool::new(false);
@@ -140,7 +140,7 @@ fn in_child(body: impl FnOnce() -> i32) -> i32 {
     }
 }
 
-/// Like [`in_child`], but the child is the first process of another PID namespace.
+/// Does the same as [`in_child`], but the child is the first process of another PID namespace.
 fn in_next_namespace(body: impl FnOnce() -> i32) -> i32 {
     let entered = [libc::CLONE_NEWPID, libc::CLONE_NEWPID | libc::CLONE_NEWUSER]
         .into_iter()

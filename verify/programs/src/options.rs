@@ -75,7 +75,7 @@ pub(crate) struct Options {
     pub(crate) contender: Option<Contender>,
     /// Print a JSON document as well.
     pub(crate) json: bool,
-    /// Set in the process that already runs in the sandbox; or asks for one.
+    /// Set in the process that already runs in the sandbox; or requests one.
     pub(crate) confined: bool,
     /// Set in the process that is being traced.
     pub(crate) traced: bool,

@@ -18,7 +18,7 @@ pub(crate) fn restrict(thread: i32, cpus: &[u32]) -> bool {
     }
 }
 
-/// The calling thread's number.
+/// Returns the calling thread's number.
 pub(crate) fn thread_id() -> i32 {
     // SAFETY: the call takes nothing and cannot fail.
     unsafe { libc::syscall(libc::SYS_gettid) as i32 }

@@ -77,7 +77,8 @@ fn one_child() -> Result<(i32, Duration), String> {
     }
 }
 
-/// The exit status for a choice, or for that of a later try if there was no time for the first.
+/// Returns the exit status for a choice, or for that of a later try if there was no time for the
+/// first.
 fn in_the_end(first: Choice) -> i32 {
     let mut choice = first;
     becomes(|| {
@@ -100,7 +101,7 @@ fn in_the_end(first: Choice) -> i32 {
     }
 }
 
-/// A word that parent and children share; mapped once.
+/// Returns a word that parent and children share; mapped once.
 fn shared_word() -> Option<&'static AtomicU64> {
     static WORD: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
     let address = *WORD.get_or_init(|| {

@@ -35,7 +35,7 @@ fn rows() -> Vec<Row> {
     rows.collect()
 }
 
-/// The places between backquotes.
+/// Returns the places between backquotes.
 fn places(cell: &str) -> Vec<String> {
     cell.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }

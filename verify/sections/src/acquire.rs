@@ -51,7 +51,7 @@ impl<const CLOSED: isize> Operation for Acquire<CLOSED> {
 pub(crate) const FREE: Acquire<BESIDE> =
     Acquire { expected: EXPECTED, state: EXPECTED as u64, closed: 0 };
 
-/// A value that is free.
+/// Tests a value that is free.
 pub fn acquire() {
     let mut runs = exhaust::all(&FREE);
     runs += exhaust::all(&Acquire::<SAME> { expected: 0, state: 0, closed: 0 });
@@ -80,7 +80,7 @@ struct Lock {
 
 impl Operation for Lock {
     fn call(&self, word: usize) -> Option<u64> {
-        // SAFETY: as above.
+        // SAFETY: the word is one of the test's world, which has set all that sections read.
         let lock = unsafe { percid_inline_lock(word as u64) };
         (!lock.is_null()).then_some(lock.addr() as u64)
     }
@@ -115,10 +115,10 @@ pub fn acquire_in_c() {
     println!("{runs} runs");
 }
 
-/// A visitor takes the value out of a shard that it has closed, stores that there is none, and
-/// opens the shard again, all between two instructions of a section on another CPU. The section
-/// must not believe what the state was before: a shard that it finds open is one whose state it has
-/// still to read.
+/// Tests a visitor that takes the value out of a shard that it has closed, stores that there is
+/// none, and opens the shard again, all between two instructions of a section on another CPU. The
+/// section must not rely on the state before: if it finds the shard open, it must still read its
+/// state.
 pub fn acquire_after_the_shard_was_closed() {
     for source in [Source::Kernel, Source::Table] {
         let world = World::new();

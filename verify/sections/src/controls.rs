@@ -41,12 +41,12 @@ fn is_found_out(in_a_section: bool, modelled: u64) -> bool {
     catch_unwind(|| exhaust::all(&Faulty { in_a_section, modelled })).is_err()
 }
 
-/// A change of memory without a section.
+/// Tests a change of memory without a section.
 pub fn what_is_no_section_is_found_out() {
     assert!(is_found_out(false, 5));
 }
 
-/// A model that is wrong.
+/// Tests a wrong model.
 pub fn what_a_section_does_not_do_is_found_out() {
     assert!(is_found_out(true, 6));
     assert!(!is_found_out(true, 5));

@@ -29,13 +29,14 @@ pub(crate) fn preempt(stop: &mut Stop<'_>, world: &World) -> Resumed {
     if declared == 0 {
         return Resumed::There;
     }
-    // SAFETY: what a section declares is a descriptor of this program; a mutant that declares
-    // something else ends here, which is noticed as well.
+    // SAFETY: a section declares a descriptor of this program; a mutant that declares something
+    // else ends here, which is detected as well.
     let section = unsafe { *std::ptr::with_exposed_provenance::<Descriptor>(declared) };
     if !section.contains(stop.place()) {
         return Resumed::There;
     }
-    // SAFETY: as above.
+    // SAFETY: the descriptor is of this program, so its abort pad and the bytes before it are
+    // mapped.
     let signature =
         unsafe { std::ptr::with_exposed_provenance::<u32>(section.abort - 4).read_unaligned() };
     if signature != SIGNATURE || section.version_and_flags != [0; 2] {

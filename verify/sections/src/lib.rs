@@ -2,11 +2,11 @@
 //! that the test simulates.
 //!
 //! The sections are the library's own files, compiled here once more. They are given an rseq area,
-//! a table and memory of the test's own ([`world`]), of which the real kernel knows nothing, so
-//! that it never interferes. The test runs a section up to each of its instructions in turn
-//! ([`stepping`]) and does there what the kernel does to a thread that it preempts ([`kernel`]), on
-//! the same CPU or with a move to another one, or another thread's work at that point. A model of
-//! each operation in Rust ([`operation`]) defines the required result; `exhaust` tries all.
+//! a table and memory of the test's own ([`world`]), which the real kernel does not use, so that it
+//! never interferes. The test runs a section up to each of its instructions in turn ([`stepping`]).
+//! There it does the kernel's work of a preemption ([`kernel`]), on the same CPU or with a move to
+//! another one, or another thread's work. A model of each operation in Rust ([`operation`]) defines
+//! the required result; `exhaust` tries all.
 //!
 //! The tests are in `tests/`: the library's files have some of their own, which need the rest of the
 //! library.

@@ -16,7 +16,7 @@ pub(crate) trait Operation {
     /// Clears the parts without meaning, which an aborted section may have written.
     fn forget_free_parts(&self, _shard: &mut Shard) {}
 
-    /// What a result tells of the shard where the operation took place is this slot's.
+    /// Returns the part of a result that depends on the slot whose shard the operation used.
     fn result_in(&self, result: Option<u64>, _distance: usize) -> Option<u64> {
         result
     }
@@ -29,7 +29,7 @@ pub(crate) enum Language {
     C,
 }
 
-/// A shard full of numbers that are nowhere else.
+/// Returns a shard full of numbers that occur nowhere else.
 pub(crate) fn noise(slot: usize) -> Shard {
     std::array::from_fn(|word| 0x0101_0000_0000 * (slot as u64 + 1) + 0x0101 * word as u64)
 }

@@ -106,7 +106,7 @@ impl World {
         self.area.mm_cid.store(mm_cid, Relaxed);
     }
 
-    /// The address of a word of the shared slot's shard, with the mark of a source.
+    /// Returns the address of a word of the shared slot's shard, with the mark of a source.
     pub(crate) fn word(&self, source: Source) -> usize {
         let mark = match source {
             Source::Kernel => KERNEL,
@@ -115,7 +115,7 @@ impl World {
         self.shard(0).expose_provenance() + mark
     }
 
-    /// The address of a slot's shard.
+    /// Returns the address of a slot's shard.
     pub(crate) fn shard(&self, slot: usize) -> *mut Shard {
         self.memory.wrapping_add((slot << SHIFT) + OFFSET).cast()
     }
@@ -134,7 +134,7 @@ impl World {
         shards
     }
 
-    /// One word of a slot, as another thread writes it.
+    /// Stores one word of a slot, as another thread does.
     pub(crate) fn store(&self, slot: usize, word: usize, value: u64) {
         // SAFETY: the shard is mapped and aligned.
         unsafe { &*self.shard(slot).cast::<AtomicU64>().add(word) }.store(value, Relaxed);

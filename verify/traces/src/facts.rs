@@ -93,8 +93,8 @@ struct Turn {
     run_ns: u64,
 }
 
-/// Each turn of a thread ends on the CPU where it began, before the next one begins, and none
-/// follows the last.
+/// Returns the turns. Checks that each turn of a thread ends on the CPU where it began, before the
+/// next one begins, and that none follows the thread's end.
 fn turns(trace: &Trace, notes: &Notes) -> Result<Vec<Turn>, String> {
     let mut running: HashMap<Tid, (Cpu, u64)> = HashMap::new();
     let mut dead = BTreeSet::new();
@@ -159,8 +159,8 @@ fn places(turns: &[Turn], notes: &Notes) -> Result<(), String> {
     Ok(())
 }
 
-/// Every CPU goes on with the thread to which it switched, from the first switch to the last; every
-/// CPU that is there has some.
+/// Checks that every CPU continues with the thread to which it switched, from the first switch to
+/// the last; every online CPU must have some.
 fn no_gaps(trace: &Trace, online: &[Cpu]) -> Result<(), String> {
     let mut running: BTreeMap<Cpu, Tid> = BTreeMap::new();
     for event in &trace.events {
@@ -177,8 +177,8 @@ fn no_gaps(trace: &Trace, online: &[Cpu]) -> Result<(), String> {
     Ok(())
 }
 
-/// The negative control: recordings of the system with a fault, each of which the checks have to
-/// find.
+/// Runs the negative control: recordings of the system with a fault, each of which the checks must
+/// detect.
 pub(crate) fn control(recording: &Recording, online: &[Cpu]) -> Result<(), String> {
     for fault in FAULTS {
         let mut trace = recording.recorded.trace.clone();

@@ -34,12 +34,12 @@ pub(crate) fn during<T>(all: &[Cpu], work: impl FnOnce() -> T) -> T {
     })
 }
 
-/// Makes the calling thread run only where no other thread wants to.
+/// Makes the calling thread run only while no other thread can run on its CPU.
 fn yield_to_all() {
     // SAFETY: all zero is a valid parameter, and the call reads it.
     unsafe {
         let parameter: libc::sched_param = std::mem::zeroed();
-        // If that is refused, others are preempted now and then.
+        // If that is refused, others are preempted sometimes.
         libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameter);
     }
 }

@@ -63,7 +63,7 @@ fn show_until(recording: &Recording, time: Ns) {
 /// This many steps before a difference are printed.
 const SHOWN: usize = 100;
 
-/// A kernel without IDs: that is what is said of it.
+/// Checks a kernel without IDs, which the recording must report.
 fn has_none(recording: &Recording) -> Verdict {
     let Recording { recorded, notes, .. } = recording;
     if !recorded.without.contains(&"concurrency IDs") {
@@ -75,8 +75,8 @@ fn has_none(recording: &Recording) -> Verdict {
     }
 }
 
-/// The policy of another generation gives other IDs, in the order in which the trace has
-/// everything.
+/// Checks that the policy of another generation gives other IDs, for the events in the order of the
+/// trace.
 fn control(recording: &Recording) -> Verdict {
     let Recording { recorded, notes, .. } = recording;
     let other = find(OTHER).ok_or("no such policy")?;

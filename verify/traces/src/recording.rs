@@ -17,7 +17,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// For each CPU. Machines of many CPUs have little memory.
 const BUFFER_KB: u32 = 1024;
 
-/// A recording, and what the workload says of itself.
+/// A recording, and the workload's notes about itself.
 #[derive(Debug)]
 pub(crate) struct Recording {
     pub(crate) recorded: Recorded,
@@ -110,7 +110,7 @@ fn options(target: Target, way: Way, handicap: Handicap) -> Options {
     }
 }
 
-/// A recording that went on until its end.
+/// Returns a recording that was complete.
 fn whole(recorded: Result<Recorded, Refusal>) -> Result<Recorded, String> {
     let recorded = recorded.map_err(|refusal| refusal.to_string())?;
     match recorded.broken {

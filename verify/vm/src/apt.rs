@@ -57,8 +57,8 @@ impl Lists {
         Ok(lists)
     }
 
-    /// All images of the series, the newest first. Lists may name some that the archive no longer
-    /// has.
+    /// Returns all images of the series, the newest first. Lists may name some that the archive no
+    /// longer has.
     pub fn images(&self) -> Result<Vec<Package>> {
         tool::DPKG.demand()?;
         let mut images = self.unordered()?;
@@ -84,8 +84,8 @@ impl Lists {
         })
     }
 
-    /// All images of the series. Those come first that hold the image if several packages do or
-    /// seem to.
+    /// Returns all images of the series. If several packages contain the image or seem to, those
+    /// that contain it come first.
     fn unordered(&self) -> Result<Vec<Package>> {
         let mut images = Vec::new();
         for prefix in ["linux-binary-", "linux-image-"] {
@@ -152,7 +152,7 @@ fn mirror(suite: &str) -> Result<String> {
     found.map(|(_, uri)| uri.to_owned()).ok_or(Error::NoMirror { label })
 }
 
-/// The order of two versions, by Debian's rules.
+/// Compares two versions, by Debian's rules.
 fn by_version(a: &str, b: &str) -> Ordering {
     let is = |relation: &str| {
         let status = tool::DPKG.command().args(["--compare-versions", a, relation, b]).status();

@@ -1,5 +1,5 @@
-//! Programs for the guest: built statically, because the guest has no
-//! libraries, and asked for the names they answer to.
+//! Programs for the guest: built statically, because the guest has no libraries, and queried for
+//! their list of names.
 
 use std::env;
 use std::fs;
@@ -25,33 +25,34 @@ pub struct Source {
 }
 
 impl Source {
-    /// A binary of the package with this manifest.
+    /// Makes a binary of the package with this manifest.
     pub fn of(manifest: PathBuf, binary: &'static str) -> Self {
         Self { manifest, binary, features: &[] }
     }
 
-    /// The first process of the guest.
+    /// Returns the source of the first process of the guest.
     pub fn init() -> Self {
         Self::own("percid-vm-init")
     }
 
-    /// The programs that prove the harness.
+    /// Returns the source of the programs that test the harness.
     pub fn fixtures() -> Self {
         Self::own("percid-vm-fixtures")
     }
 
-    /// The harness itself is not for the guest.
+    /// Returns the source of a binary of this package, without the harness itself, which is not for
+    /// the guest.
     fn own(binary: &'static str) -> Self {
         let features = &["--no-default-features"];
         Self { manifest: own_directory().join("Cargo.toml"), binary, features }
     }
 
-    /// The programs that prove percid.
+    /// Returns the source of the programs that test percid.
     pub fn programs() -> Self {
         Self::of(own_directory().join("../programs/Cargo.toml"), "percid-programs")
     }
 
-    /// The programs that prove recordings.
+    /// Returns the source of the programs that test recordings.
     pub fn traces() -> Self {
         Self::of(own_directory().join("../traces/Cargo.toml"), "percid-trace-programs")
     }
@@ -69,8 +70,8 @@ impl Source {
             .arg(&self.manifest)
             .arg("--target-dir")
             .arg(cache.guest())
-            // Exactly these flags: what the host's build is asked to do (say,
-            // measuring coverage) has no place in the guest.
+            // Exactly these flags: those of the host's build (measuring coverage, for example) do
+            // not apply to the guest.
             .env("CARGO_ENCODED_RUSTFLAGS", "-Ctarget-feature=+crt-static");
         if arch.name() != env::consts::ARCH {
             let linker = arch.cross_linker();
@@ -90,8 +91,8 @@ fn own_directory() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The architecture of the program `path`. An error if it is none or needs a dynamic linker, which
-/// in the guest would only show as "no such file".
+/// Returns the architecture of the program `path`. Returns an error if it is none or needs a
+/// dynamic linker, which in the guest would only show as "no such file".
 pub fn demand_static(path: &Path) -> Result<Arch> {
     let bytes = fs::read(path).map_err(Error::file("read", path))?;
     let bad = |expected| Error::BadImage { path: path.to_path_buf(), expected };
@@ -159,7 +160,7 @@ impl Entry {
         lines.map(Self::parse).collect()
     }
 
-    /// An entry for `command`, which no list has.
+    /// Makes an entry for `command`, which no list contains.
     pub fn of(command: &str, limit: Duration) -> Result<Self> {
         let entry = Self::parse(command)?;
         Ok(Self { limit: entry.limit.or(Some(limit)), ..entry })

@@ -59,7 +59,7 @@ impl Boot {
 }
 
 impl Harness {
-    /// A harness that runs the programs in the static binary `programs`.
+    /// Makes a harness that runs the programs in the static binary `programs`.
     pub fn new(cache: &Cache, programs: &Path) -> Result<Self> {
         let arch = guest::demand_static(programs)?;
         arch.emulator().demand()?;

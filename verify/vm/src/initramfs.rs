@@ -17,7 +17,7 @@ const REGULAR: u32 = 0o100_000;
 const CHARACTER_DEVICE: u32 = 0o020_000;
 
 impl Archive {
-    /// An empty archive.
+    /// Makes an empty archive.
     pub fn new() -> Self {
         Self::default()
     }

@@ -101,8 +101,8 @@ impl Drop for Watched {
     }
 }
 
-/// A machine spins forever if it is not ended, so it must not outlive us even
-/// if we are killed.
+/// Makes the machine die with this process, even if it is killed: a machine that is not ended spins
+/// forever.
 fn die_with_parent(command: &mut Command) {
     let parent = std::process::id();
     let hook = move || {
@@ -113,7 +113,7 @@ fn die_with_parent(command: &mut Command) {
             }
             libc::getppid()
         };
-        // The parent may have died before we asked to be told.
+        // The parent may have died before the request for the signal.
         if parent_now.unsigned_abs() == parent {
             Ok(())
         } else {
@@ -144,7 +144,7 @@ fn length(path: &Path) -> u64 {
     fs::metadata(path).map_or(0, |metadata| metadata.len())
 }
 
-/// A log as text. A missing one is an empty one: the machine never got there.
+/// Returns a log as text. A missing one is an empty one: the machine never got there.
 fn text(path: &Path) -> String {
     let bytes = fs::read(path).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);

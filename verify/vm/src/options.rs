@@ -127,7 +127,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Reads the arguments after the program's name; `None` asks for help.
+    /// Reads the arguments after the program's name; `None` if help is requested.
     pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Option<Self>> {
         let mut parser = Parser::from_args(arguments);
         let mut options = Self::default();
@@ -177,7 +177,7 @@ impl From<lexopt::Error> for Error {
     }
 }
 
-/// Those of each list; none if one of them asks for all.
+/// Returns the platforms of all lists; none if one of them contains `all`.
 fn platforms(lists: &[String]) -> Result<Vec<Platform>> {
     if lists.iter().any(|list| list == "all") {
         return Ok(Vec::new());
@@ -200,7 +200,7 @@ fn seconds(value: OsString) -> Result<Duration> {
     number(value).map(Duration::from_secs)
 }
 
-/// Every number here is a positive one, and none is large.
+/// Parses a number, which must be positive and not large.
 fn number(value: OsString) -> Result<u64> {
     let number = value.parse_with(|text| {
         let number = text.parse().ok().filter(|number| (1..=1_000_000).contains(number));

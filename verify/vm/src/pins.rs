@@ -36,7 +36,7 @@ impl fmt::Display for Package {
     }
 }
 
-/// All kernels, by architecture and then oldest first.
+/// Returns all kernels, by architecture and then oldest first.
 pub fn all() -> &'static [Pin] {
     static ALL: LazyLock<Vec<Pin>> = LazyLock::new(|| {
         let lines = TABLE.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
@@ -47,7 +47,7 @@ pub fn all() -> &'static [Pin] {
     &ALL
 }
 
-/// The kernel for `platform`.
+/// Returns the kernel for `platform`.
 pub fn of(platform: Platform) -> Result<&'static Pin> {
     let found = all().iter().find(|pin| pin.platform == platform);
     found.ok_or_else(|| {

@@ -22,14 +22,14 @@ impl Arch {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::X86_64, Self::Aarch64, Self::Riscv64];
 
-    /// The one that this program was built for.
+    /// Returns the architecture that this program was built for.
     pub fn host() -> Result<Self, Error> {
         let host = env::consts::ARCH;
         let found = Self::ALL.into_iter().find(|arch| arch.name() == host);
         found.ok_or_else(|| Error::Usage(format!("no machines are made on {host}")))
     }
 
-    /// Debian's name.
+    /// Returns Debian's name.
     pub fn debian(self) -> &'static str {
         match self {
             Self::X86_64 => "amd64",
@@ -38,7 +38,7 @@ impl Arch {
         }
     }
 
-    /// The compiler's name.
+    /// Returns the compiler's name.
     pub fn name(self) -> &'static str {
         match self {
             Self::X86_64 => "x86_64",
@@ -47,7 +47,7 @@ impl Arch {
         }
     }
 
-    /// The compiler's name for programs of it.
+    /// Returns the compiler's name for programs of it.
     pub fn target(self) -> String {
         let processor = if self == Self::Riscv64 { "riscv64gc" } else { self.name() };
         format!("{processor}-unknown-linux-gnu")
@@ -61,7 +61,7 @@ impl Arch {
         }
     }
 
-    /// The emulator.
+    /// Returns the emulator.
     pub fn emulator(self) -> Tool {
         match self {
             Self::X86_64 => tool::QEMU,
@@ -79,7 +79,7 @@ impl Arch {
         }
     }
 
-    /// The architecture of Debian's name `text`.
+    /// Returns the architecture with Debian's name `text`.
     pub fn from_debian(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|arch| arch.debian() == text)
     }
@@ -100,7 +100,7 @@ impl Series {
     /// The last one whose concurrency IDs move without the lock of the run queue they leave.
     pub const V6_18: Self = Self::new(6, 18);
 
-    /// The series `major.minor`.
+    /// Makes the series `major.minor`.
     pub const fn new(major: u16, minor: u16) -> Self {
         Self { major, minor }
     }
@@ -140,12 +140,12 @@ pub struct Platform {
 }
 
 impl Platform {
-    /// `series` on 64-bit x86.
+    /// Returns the platform `series` on 64-bit x86.
     pub const fn x86_64(series: Series) -> Self {
         Self { series, arch: Arch::X86_64 }
     }
 
-    /// `series` on 64-bit Arm.
+    /// Returns the platform `series` on 64-bit Arm.
     pub const fn aarch64(series: Series) -> Self {
         Self { series, arch: Arch::Aarch64 }
     }

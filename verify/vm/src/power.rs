@@ -55,12 +55,12 @@ pub fn end_machine(value: u32) -> io::Error {
     io::Error::other("called the emulator to end, and the machine still runs")
 }
 
-/// Like the function of the same name for Arm.
+/// Does the same as the function of the same name for Arm.
 #[cfg(target_arch = "riscv64")]
 pub fn end_machine(value: u32) -> io::Error {
     let arguments: [u64; 2] = [APPLICATION_EXIT, u64::from(value * 2 + 1)];
-    // SAFETY: as its twin for Arm; the answer is in a0. The emulator wants the three instructions in
-    // their long form and on one page.
+    // SAFETY: the call reads the two words, which live through it, and writes no memory; it answers
+    // in a0. The emulator requires the three instructions in their long form and on one page.
     unsafe {
         std::arch::asm!(
             ".option push",

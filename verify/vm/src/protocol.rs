@@ -51,7 +51,7 @@ pub struct Job {
 }
 
 impl Job {
-    /// A job from its command; `None` if that names no program.
+    /// Makes a job from its command; `None` if that names no program.
     pub fn new(command: &str, limit: Duration) -> Option<Self> {
         let mut words = command.split_whitespace().peekable();
         let mut environment = Vec::new();
@@ -68,28 +68,28 @@ impl Job {
         self.limit
     }
 
-    /// The same job with another limit.
+    /// Returns the same job with another limit.
     #[must_use]
     pub fn within(self, limit: Duration) -> Self {
         Self { limit, ..self }
     }
 
-    /// Environment variables to set.
+    /// Returns the environment variables to set.
     pub fn environment(&self) -> &[(String, String)] {
         &self.environment
     }
 
-    /// The program's name.
+    /// Returns the program's name.
     pub fn program(&self) -> &str {
         &self.words[0]
     }
 
-    /// The program's name and arguments.
+    /// Returns the program's name and arguments.
     pub fn words(&self) -> &[String] {
         &self.words
     }
 
-    /// The whole command, by which results are told apart.
+    /// Returns the whole command, which identifies the results.
     pub fn label(&self) -> String {
         let variables = self.environment.iter().map(|(n, v)| format!("{n}={v}"));
         let words = variables.chain(self.words.iter().cloned());
@@ -114,12 +114,12 @@ impl FromStr for Job {
     }
 }
 
-/// The text of the list of jobs.
+/// Returns the text of the list of jobs.
 pub fn write_jobs(jobs: &[Job]) -> String {
     jobs.iter().map(|job| format!("{job}\n")).collect()
 }
 
-/// The jobs in such a text.
+/// Parses the jobs in such a text.
 pub fn read_jobs(text: &str) -> Result<Vec<Job>, Malformed> {
     text.lines().map(str::parse).collect()
 }
@@ -231,7 +231,7 @@ pub enum Line {
         /// Its duration by the guest's clock.
         ms: u64,
     },
-    /// Something that a person may want to know.
+    /// A note for people.
     Note(String),
     /// All programs have ended; nothing follows.
     Summary(Tally),
@@ -309,7 +309,7 @@ fn parse_end(text: &str) -> Option<Line> {
     Some(Line::End { label, ending, ms })
 }
 
-/// The values of exactly these fields in exactly this order.
+/// Returns the values of exactly these fields in exactly this order.
 fn fields<'a, const N: usize>(text: &'a str, names: [&str; N]) -> Option<[&'a str; N]> {
     let mut values = [""; N];
     let mut words = text.split(' ');

@@ -20,7 +20,7 @@ pub struct Report<'a> {
 const COLUMN: usize = 11;
 
 impl<'a> Report<'a> {
-    /// A report on `boots`, which took `wall` by the host's clock.
+    /// Makes a report on `boots`, which took `wall` by the host's clock.
     pub fn new(boots: &'a [Boot], wall: Duration) -> Self {
         Self { boots, wall }
     }
@@ -82,7 +82,7 @@ impl<'a> Report<'a> {
         out
     }
 
-    /// All that any machine was to run, in the order of the first that was to run it.
+    /// Returns the labels of all jobs of any machine, in the order of the first machine with each.
     fn labels(&self) -> Vec<String> {
         let mut labels = Vec::new();
         for label in self.boots.iter().flat_map(|boot| &boot.jobs).map(Job::label) {
@@ -113,7 +113,7 @@ impl<'a> Report<'a> {
         out
     }
 
-    /// The whole report as one JSON document.
+    /// Returns the whole report as one JSON document.
     pub fn json(&self) -> String {
         let tally = self.tally();
         let document = Document {
@@ -208,7 +208,7 @@ impl<'a> ResultDocument<'a> {
     }
 }
 
-/// In seconds, to the millisecond.
+/// Returns the time in seconds, rounded to the millisecond.
 fn rounded(time: Duration) -> f64 {
     (time.as_secs_f64() * 1000.0).round() / 1000.0
 }

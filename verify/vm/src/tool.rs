@@ -1,4 +1,4 @@
-//! Programs of the host, run with errors that say which package is missing.
+//! Programs of the host, run with errors that name the missing package.
 
 use std::io::Write;
 use std::path::Path;
@@ -51,7 +51,7 @@ pub const RISCV64_LINKER: Tool =
     Tool { name: "riscv64-linux-gnu-gcc", package: "gcc-riscv64-linux-gnu" };
 
 impl Tool {
-    /// A command that runs this tool.
+    /// Returns a command that runs this tool.
     pub fn command(self) -> Command {
         Command::new(self.name)
     }
@@ -67,7 +67,7 @@ impl Tool {
         if self.is_installed() { Ok(()) } else { Err(self.missing()) }
     }
 
-    /// The error of this tool's absence.
+    /// Returns the error of this tool's absence.
     pub fn missing(self) -> Error {
         Error::MissingTool { tool: self.name.to_owned(), package: self.package }
     }
@@ -79,7 +79,7 @@ impl Tool {
         output_of(command, task)
     }
 
-    /// The same, with `input` on the tool's standard input.
+    /// Does the same, with `input` on the tool's standard input.
     pub fn filter(self, command: &mut Command, input: &[u8], task: &str) -> Result<Vec<u8>> {
         self.demand()?;
         let result = pipe_through(command, input);
@@ -122,7 +122,7 @@ fn pipe_through(command: &mut Command, input: &[u8]) -> std::io::Result<Output> 
     thread::scope(|scope| {
         scope.spawn(move || {
             if let Some(mut stdin) = stdin {
-                // A tool that stops reading early says why by its exit status.
+                // A tool that stops reading early reports the reason by its exit status.
                 let _ = stdin.write_all(input);
             }
         });
@@ -130,7 +130,7 @@ fn pipe_through(command: &mut Command, input: &[u8]) -> std::io::Result<Output> 
     })
 }
 
-/// The command as a person would type it, for messages.
+/// Returns the command as a person would type it, for messages.
 pub fn words(command: &Command) -> String {
     let program = Path::new(command.get_program());
     let mut line = program.display().to_string();

@@ -221,8 +221,8 @@ impl Reading {
         if running != label {
             return self.breaks(format!("`{label}` ended while `{running}` was running"));
         }
-        // The guest puts an empty line in front of its own, because it cannot
-        // know whether the program ended its last one.
+        // The guest writes an empty line before its own, because it cannot know whether the program
+        // ended its last one.
         if output.last().is_some_and(String::is_empty) {
             output.pop();
         }
@@ -294,7 +294,8 @@ fn fault_of_machine(reading: &Reading, expected: Expectation<'_>) -> Option<Faul
     })
 }
 
-/// A machine that ended well must have told of exactly the jobs it was given.
+/// Returns the fault, if any: a machine that ended well must have reported exactly the jobs it was
+/// given.
 fn fault_of_results(
     verdict: &Verdict,
     summary: Option<Tally>,
@@ -321,16 +322,15 @@ fn fault_of_results(
     None
 }
 
-/// The kernel's last words, without their time stamp.
+/// Returns the kernel's panic message, without its time stamp.
 fn panic_message(console: &str) -> Option<String> {
     const WORDS: &str = "Kernel panic - not syncing: ";
     let (_, rest) = console.split_once(WORDS)?;
     Some(rest.lines().next().unwrap_or_default().to_owned())
 }
 
-/// The first few complaints on the kernel's console. They are remarks, not
-/// faults: under emulation on a busy host a kernel may well find that time
-/// jumps.
+/// Returns the first few complaints on the kernel's console. They are remarks, not faults: under
+/// emulation on a busy host a kernel may find that time jumps.
 fn kernel_complaints(console: &str) -> Vec<String> {
     const MARKS: [&str; 5] = ["WARNING:", "BUG:", "INFO: rcu", "INFO: task", "Oops"];
     const MOST: usize = 3;

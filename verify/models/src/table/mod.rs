@@ -15,9 +15,9 @@
 //!
 //! # Assumptions
 //!
-//! 1. Memory is sequentially consistent: a thread that reads an entry sees what was written before it was
-//!    stored. The fence is one step: it is a full barrier on the calling and on the fenced CPU, and
-//!    nothing that the caller does lies between its beginning and its end.
+//! 1. Memory is sequentially consistent: a thread that reads an entry observes the writes before
+//!    its store. The fence is one step: it is a full barrier on the calling and on the fenced CPU,
+//!    and the caller does nothing between its beginning and its end.
 //! 2. A preemption, a migration, a signal and a fence restart a critical section unless it has
 //!    committed. Load and store of the data word are two steps with room for an abort in between,
 //!    as on machines without an add to memory.
@@ -34,8 +34,8 @@
 //! 7. A signal arrives whenever its thread runs, signals are not blocked, and no handler runs on
 //!    that thread. The handler adds.
 //! 8. The add to the shared slot is one atomic read-modify-write.
-//! 9. There may be fewer IDs than CPUs, so that stealing is necessary, whatever the policy says
-//!    about how many there should be.
+//! 9. There may be fewer IDs than CPUs, so that stealing is necessary, whatever number the policy
+//!    requires.
 
 mod narrate;
 mod properties;
@@ -53,7 +53,7 @@ pub use protocol::{Action, Lock, Table};
 pub use theft::Order;
 
 impl Table {
-    /// The protocol on three CPUs: three threads, two IDs, two agents, no signals.
+    /// Returns the protocol on three CPUs: three threads, two IDs, two agents, no signals.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -101,7 +101,7 @@ impl Table {
         }
     }
 
-    /// The slow path steals only if no ID is free.
+    /// Appends the choices of the slow path, which steals only if no ID is free.
     fn choices(&self, state: &State, nr: usize, cpu: CpuNr, out: &mut Vec<Action>) {
         let free = (0..self.ids).filter(|id| state.free & 1 << id != 0);
         out.extend(free.map(|id| Action::TakeFree(nr, cpu, id)));
@@ -141,7 +141,7 @@ impl Table {
         }
     }
 
-    /// The victim itself may get the ID back.
+    /// Appends the choices of an agent. The victim itself may get the ID back.
     fn agent_choices(&self, state: &State, nr: usize, out: &mut Vec<Action>) {
         for victim in self.holders(state) {
             out.push(Action::AgentSteal(nr, victim, None));
@@ -154,13 +154,14 @@ impl Table {
         }
     }
 
-    /// The other orders make no difference to an eviction, or none that is worth another control.
+    /// Returns `true` if agents evict: the other orders make no difference to an eviction, or none
+    /// that needs another control.
     fn evicts(&self) -> bool {
         matches!(self.order, Order::Sound | Order::NoFence)
     }
 
-    /// Any number of entries is unset; each of their CPUs is fenced after that; then the IDs are
-    /// freed.
+    /// Appends the steps of an eviction: any number of entries is unset; each of their CPUs is
+    /// fenced after that; then the IDs are freed.
     fn eviction_actions(
         &self,
         state: &State,
@@ -216,7 +217,7 @@ impl Default for Table {
     }
 }
 
-/// The fence of an eviction is refused, if only by one CPU: each CPU gets its ID back.
+/// Undoes an eviction whose fence is refused, if only by one CPU: each CPU gets its ID back.
 fn give_back(state: &mut State, cpus: &[Eviction; CPUS]) {
     for (cpu, eviction) in (0..).zip(cpus) {
         if let Some(id) = eviction.id() {

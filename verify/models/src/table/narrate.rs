@@ -115,7 +115,7 @@ fn entry(entry: Option<Id>) -> String {
     entry.map_or("UNSET".into(), |id| id.to_string())
 }
 
-/// The state on one line: the table, the free IDs, the lock.
+/// Returns the state on one line: the table, the free IDs, the lock.
 pub(super) fn picture(table: &Table, state: &State) -> String {
     let cpus = (0..table.cpus).map(|cpu| {
         let running = state.threads.iter().position(|thread| thread.on == Some(cpu));

@@ -24,7 +24,7 @@ pub const SOLO: &str = "P3 progress: a running thread cannot finish its add by i
 /// More own steps than the longest undisturbed add, a handler's and the interrupted one, takes.
 const SOLO_STEPS: usize = 64;
 
-/// The first property that `state` breaks.
+/// Returns the first property that `state` breaks.
 pub(super) fn broken(table: &Table, state: &State) -> Option<&'static str> {
     match state.fault {
         Some(Fault::Lost) => Some(LOST),

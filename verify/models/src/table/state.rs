@@ -65,14 +65,14 @@ pub struct Read {
     pub fresh: bool,
 }
 
-/// An ID being taken away from a CPU, with the lock held.
+/// An ID that is being stolen from a CPU, with the lock held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Theft {
     /// The ID.
     pub id: Id,
     /// The CPU that has it, as long as that matters.
     pub victim: Option<CpuNr>,
-    /// The CPU that gets it; none if it is to be freed.
+    /// The CPU that gets it; `None` if it will be freed.
     pub to: Option<CpuNr>,
     /// The next atomic step.
     pub step: TheftStep,
@@ -148,7 +148,7 @@ pub enum Eviction {
 }
 
 impl Eviction {
-    /// The ID in transit.
+    /// Returns the ID in transit.
     #[must_use]
     pub fn id(self) -> Option<Id> {
         match self {
@@ -189,7 +189,7 @@ pub enum Fault {
 }
 
 impl State {
-    /// The entry of a CPU, to change it.
+    /// Returns the entry of a CPU, mutably.
     pub fn entry(&mut self, cpu: CpuNr) -> &mut Option<Id> {
         &mut self.table[usize::from(cpu)]
     }

@@ -39,7 +39,7 @@ impl Order {
         self.position(theft.step) > self.position(step)
     }
 
-    /// A theft that has not begun.
+    /// Returns a theft that has not begun.
     pub(super) fn begin(self, victim: CpuNr, id: Id, to: Option<CpuNr>) -> Theft {
         Theft { id, victim: Some(victim), to, step: self.steps()[0] }
     }

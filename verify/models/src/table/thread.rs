@@ -15,7 +15,7 @@ pub(super) fn can_step(table: &Table, state: &State, nr: usize) -> bool {
         }
 }
 
-/// The CPU for which a thread in the slow path must choose an ID.
+/// Returns the CPU for which a thread in the slow path must choose an ID.
 pub(super) fn chooses_for(state: &State, nr: usize) -> Option<CpuNr> {
     match state.threads[nr] {
         Thread { on: Some(_), add: Add { at: At::LoadEntry(cpu), .. }, .. } => {
@@ -112,13 +112,13 @@ pub(super) fn take_free(state: &mut State, nr: usize, cpu: CpuNr, id: Id) {
     state.threads[nr].add.at = At::Install(cpu, id);
 }
 
-/// The slow path decides to take an ID away from a CPU.
+/// Decides in the slow path to steal an ID from a CPU.
 pub(super) fn steal(table: &Table, state: &mut State, nr: usize, cpu: CpuNr, victim: CpuNr) {
     let id = state.table[usize::from(victim)].expect("victims have an ID");
     state.threads[nr].add.at = At::Stealing(table.order.begin(victim, id, Some(cpu)));
 }
 
-/// The kernel refuses the fence to the slow path: it leaves without an ID.
+/// Refuses the fence to the slow path, which leaves without an ID.
 pub(super) fn refuse(table: &Table, state: &mut State, nr: usize) {
     if let At::Stealing(theft) = state.threads[nr].add.at {
         table.order.refuse(state, &theft);
@@ -126,21 +126,21 @@ pub(super) fn refuse(table: &Table, state: &mut State, nr: usize) {
     state.threads[nr].add.at = At::Unlock;
 }
 
-/// A signal interrupts a thread; its handler adds.
+/// Interrupts a thread by a signal; its handler adds.
 pub(super) fn interrupt(state: &mut State, nr: usize) {
     let thread = &mut state.threads[nr];
     thread.abort();
     thread.interrupted = Some(std::mem::replace(&mut thread.add, Add::NEW));
 }
 
-/// The increment of the add in progress is stored.
+/// Stores the increment of the add in progress.
 fn land(state: &mut State, nr: usize) {
     if std::mem::replace(&mut state.threads[nr].add.landed, true) {
         state.fault = Some(Fault::Doubled);
     }
 }
 
-/// The add in progress is over; a handler returns.
+/// Ends the add in progress; a handler returns.
 fn finish(state: &mut State, nr: usize) {
     if !state.threads[nr].add.landed {
         state.fault = Some(Fault::Missed);

@@ -13,7 +13,7 @@ use crate::suite::Suite;
 pub enum Expectation {
     /// One of these suites must notice it. They are run in this order.
     Noticed(Vec<Suite>),
-    /// No execution can tell it from the original: the argument.
+    /// No execution can distinguish it from the original; contains the argument.
     Equivalent(String),
     /// It changes nothing, so these suites must all pass: a negative control of the runner.
     Survives(Vec<Suite>),

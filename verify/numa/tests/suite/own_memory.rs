@@ -11,7 +11,7 @@ use percid_numa::{Balancer, IdRegions, Settings};
 /// Longer than a thread fails to keep its ID for some milliseconds, on whatever machine.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// A balancer that scans at once.
+/// Makes a balancer that scans at once.
 fn balancer() -> Balancer {
     percid_numa::testing::pretend_nodes(2);
     let settings = Settings { scan_delay: Duration::from_nanos(1), ..Settings::default() };

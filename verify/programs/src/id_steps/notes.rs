@@ -22,7 +22,7 @@ static NOTES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 /// is clear from times in microseconds.
 const APART: Duration = Duration::from_micros(50);
 
-/// Restricts the calling thread to one CPU, which the kernel knows before it moves the thread.
+/// Restricts the calling thread to one CPU, and notes that before the kernel moves the thread.
 pub(super) fn pin(cpu: u32) {
     note(format!("{} affinity {} 1", now_us(), pinning::thread_id()));
     pinning::restrict(0, &[cpu]);
@@ -52,8 +52,8 @@ fn note(text: String) {
     NOTES.lock().unwrap_or_else(PoisonError::into_inner).push(text);
 }
 
-/// Stays on the CPU, and notes when it is back after something else ran there: that tells a timer
-/// tick from which the thread returned at once from one that was followed by a switch.
+/// Stays on the CPU, and notes when it is back after something else ran there. That distinguishes a
+/// timer tick after which the thread returned at once from one that was followed by a switch.
 pub(super) fn spin(duration: Duration) {
     let start = Instant::now();
     let mut before = start;
@@ -71,7 +71,7 @@ pub(super) fn be_seen() {
     note(format!("{} back {} 0", now_us(), pinning::thread_id()));
 }
 
-/// Sleeps, after having been seen.
+/// Sleeps, after a note that it was seen.
 pub(super) fn sleep(duration: Duration) {
     be_seen();
     thread::sleep(duration);
@@ -80,7 +80,7 @@ pub(super) fn sleep(duration: Duration) {
 /// Longer than reading the clock takes, shorter than an interrupt.
 const GAP: Duration = Duration::from_micros(8);
 
-/// The clock of the trace, in microseconds.
+/// Returns the clock of the trace, in microseconds.
 fn now_us() -> u64 {
     // SAFETY: all zero is a valid time.
     let mut time: libc::timespec = unsafe { std::mem::zeroed() };

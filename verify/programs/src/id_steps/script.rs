@@ -25,7 +25,7 @@ const MEETING_MS: u64 = 4;
 /// it gone.
 const LONG_PAUSE_MS: u64 = 150;
 
-/// All workers hold an ID at once.
+/// Returns a meeting, in which all workers hold an ID at once.
 pub(super) fn meeting(workers: &[usize]) -> Vec<Step> {
     let last = workers.len() - 1;
     let step = |(index, &worker)| Step {
@@ -37,7 +37,7 @@ pub(super) fn meeting(workers: &[usize]) -> Vec<Step> {
     workers.iter().enumerate().map(step).collect()
 }
 
-/// The intermittent pattern: one after the other, in an order that is shuffled once.
+/// Returns the intermittent pattern: one after the other, in an order that is shuffled once.
 pub(super) fn intermittent(workers: &[usize], rounds: usize, random: &mut Random) -> Vec<Step> {
     let mut order = workers.to_vec();
     for last in (1..order.len()).rev() {
@@ -48,7 +48,7 @@ pub(super) fn intermittent(workers: &[usize], rounds: usize, random: &mut Random
     (0..rounds).flat_map(|_| order.iter().map(step)).collect()
 }
 
-/// Random workers, pauses and times on the CPU, some beside each other.
+/// Returns random workers, pauses and times on the CPU, some concurrent.
 pub(super) fn random(workers: &[usize], steps: usize, random: &mut Random) -> Vec<Step> {
     let mut step = |_| Step {
         worker: workers[random.below(workers.len())],

@@ -62,7 +62,7 @@ impl Instance {
         self.write("tracing_on", "0")
     }
 
-    /// All events, in the order of their times.
+    /// Returns all events, in the order of their times.
     pub(super) fn read(&self) -> Result<String, String> {
         let path = self.0.join("trace");
         let text = fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -77,7 +77,7 @@ impl Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        // One that stays costs memory and nothing else.
+        // A remaining instance costs memory and nothing else.
         let _ = fs::remove_dir(&self.0);
     }
 }

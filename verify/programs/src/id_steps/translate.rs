@@ -22,7 +22,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-/// The recording of the process `child`: its part of `trace`, and its notes.
+/// Returns the recording of the process `child`: its part of `trace`, and its notes.
 pub(super) fn translate(trace: &str, child: u32, notes: &str) -> Result<String, String> {
     let notes = Notes::read(notes)?;
     let mut process = Process { child, ..Process::default() };
@@ -119,7 +119,7 @@ impl<'a> Event<'a> {
         })
     }
 
-    /// The value of a field; the last of that name, as commands come before numbers.
+    /// Returns the value of a field; the last of that name, as commands come before numbers.
     fn field(&self, name: &str) -> Option<u32> {
         let mut words = self.fields.split_whitespace().rev();
         words.find_map(|word| word.strip_prefix(name)?.strip_prefix('='))?.parse().ok()
@@ -170,7 +170,7 @@ impl Process {
         }
     }
 
-    /// Our number of a thread.
+    /// Returns the program's number of a thread.
     fn number(&self, thread: u32) -> Option<u32> {
         self.threads.get(&thread).copied()
     }
@@ -203,7 +203,7 @@ impl Process {
         }
     }
 
-    /// The event in our words; `None` if it is not about the process.
+    /// Returns the event in the recording's form; `None` if it is not about the process.
     fn describe(&mut self, event: &Event<'_>) -> Option<String> {
         let cpu = event.cpu;
         let running = self.number(event.thread);
@@ -253,7 +253,7 @@ impl Process {
         Ok(())
     }
 
-    /// All events in their order, from the first on.
+    /// Returns all events in their order, from the first on.
     fn lines(mut self) -> String {
         self.events.retain(|(_, text)| !text.is_empty());
         self.events.sort_by_key(|(time, _)| *time);

@@ -27,7 +27,7 @@ pub(super) fn run(options: &Options) -> Verdict {
     Ok("followed".to_owned())
 }
 
-/// A thread for each CPU, which comes back to it after pauses.
+/// Runs a thread for each CPU, which comes back to it after pauses.
 fn come_back(cpus: &[u32], random: &mut Random) {
     let all: Vec<usize> = (0..cpus.len()).collect();
     let mut steps = script::meeting(&all);
@@ -182,10 +182,10 @@ impl Turn<'_> {
         drop(condition.wait_while(self.progress(), |progress| progress.begun <= nr));
     }
 
-    /// The kernel looks at the age of slots when a timer tick lands in a running thread, and acts
-    /// on 100 ms. A recording is of use only if no decision depends on a millisecond more or less.
-    /// So the worker, which is about to let ticks land, sleeps until neither the last scan nor the
-    /// last use of any CPU was about 100 ms ago.
+    /// Waits until the ages are clear. The kernel checks the age of slots when a timer tick occurs
+    /// in a running thread, and acts on 100 ms. A recording is useful only if no decision depends
+    /// on a millisecond more or less. So the worker, which is about to permit ticks, sleeps until
+    /// neither the last scan nor the last use of any CPU was about 100 ms ago.
     fn wait_until_clear(&self, worker: usize) {
         let mut progress = self.progress();
         while let Some(remaining) = progress.unclear_for(worker) {
@@ -212,8 +212,8 @@ impl Progress {
     }
 }
 
-/// The CPUs this thread may use, without a look into the file system, which takes long enough to be
-/// scanned.
+/// Returns the CPUs that this thread may use, without an access to the file system, which takes
+/// long enough to be scanned.
 fn allowed() -> Vec<u32> {
     let mut mask = [0u64; 128];
     // SAFETY: the mask is writable for its whole size.

@@ -19,12 +19,12 @@ pub(super) struct Registers {
     pub(super) state: u64,
 }
 
-/// The addresses of instructions.
+/// Returns the addresses of instructions.
 pub(super) fn instructions(range: Range<u64>) -> Vec<u64> {
     range.step_by(STEP as usize).collect()
 }
 
-/// The instructions in front of a section, which declare it.
+/// Returns the instructions before a section, which declare it.
 pub(super) fn in_front(start: u64) -> Vec<u64> {
     instructions(start - 3 * STEP..start)
 }

@@ -179,7 +179,7 @@ impl Child {
         Ok(reached)
     }
 
-    /// A trap at every pad, forever: its jump is done here.
+    /// Sets a trap at every pad, permanently: its jump is performed here.
     fn plant_pads(&mut self, sections: &[Descriptor]) -> Result<(), String> {
         for section in sections {
             // Read here: the child has the same program at the same addresses.
@@ -349,7 +349,7 @@ struct Structures {
 
 static STRUCTURES: std::sync::OnceLock<Structures> = std::sync::OnceLock::new();
 
-/// The child: rounds forever, each of which ends at rest.
+/// Runs the child: rounds forever, each of which ends at rest.
 fn be_interrupted(source: Source) -> ! {
     let made = (|| {
         Ok::<_, percid::id::Unavailable>(Structures {

@@ -15,15 +15,15 @@ pub(super) struct Registers {
     pub(super) general: [u64; 31],
 }
 
-/// The addresses of instructions, each of two bytes or four.
+/// Returns the addresses of instructions, each of two bytes or four.
 pub(super) fn instructions(range: Range<u64>) -> Vec<u64> {
     let length = |place| if half(place) & 3 == 3 { 4 } else { 2 };
     let next = |&place: &u64| Some(place + length(place)).filter(|next| range.contains(next));
     std::iter::successors(Some(range.start), next).collect()
 }
 
-/// The instruction in front of a section, which declares it: `sd` at 8 from a register, in two bytes
-/// or four. Those in front of that address the descriptor; `addi` is the last of them.
+/// Returns the instruction before a section, which declares it: `sd` at 8 from a register, in two
+/// bytes or four. Those before it address the descriptor; `addi` is the last of them.
 pub(super) fn in_front(start: u64) -> Vec<u64> {
     let is_declared = |store: u64| {
         let is_whole = store + 4 == start;

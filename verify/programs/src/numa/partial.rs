@@ -72,7 +72,7 @@ fn use_all(area: &Area, region: &Region) {
     }
 }
 
-/// The share of a late region on its user's node after many passes by another thread.
+/// Returns the share of a late region on its user's node after many passes by another thread.
 fn inactive(options: &Options, nodes: &[(u32, Vec<u32>)], rules: Rules) -> Result<f64, String> {
     let delay = Duration::from_millis(1);
     let balancer = Balancer::builder()

@@ -125,8 +125,8 @@ fn moved(
     Ok(Moved { counted: share(counted), by_kernel: share(by_kernel) })
 }
 
-/// The pages that a thread is to use before all others use any: in each grain one random page is
-/// first used by one random thread.
+/// Returns the pages that a thread must use before all others use any: in each grain one random
+/// page is first used by one random thread.
 fn first_uses(
     random: &mut Random,
     pages: usize,

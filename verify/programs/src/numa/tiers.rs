@@ -106,7 +106,7 @@ impl<'a> Scene<'a> {
         Area::on(&self.cpus, bytes, pages(self.options))
     }
 
-    /// The first two stages.
+    /// Runs the first two stages.
     fn place(&self) -> Verdict {
         let tiers = Tiers { cold_after: COLD, ..Tiers::default() };
         let (balancer, area) = (self.balancer(Some(tiers))?, self.area()?);
@@ -172,7 +172,7 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// The third stage.
+    /// Runs the third stage.
     fn warm(&self) -> Verdict {
         let limited = self.wander(WARM_RATE)?;
         let unlimited = self.wander(u64::MAX)?;
@@ -211,7 +211,7 @@ impl<'a> Scene<'a> {
         Ok(moved as f64 / began.elapsed().as_secs_f64())
     }
 
-    /// The fourth stage: of two areas, one on the node without CPUs, a part is used.
+    /// Runs the fourth stage: of two areas, one on the node without CPUs, a part is used.
     fn off(&self) -> Verdict {
         let balancer = self.balancer(None)?;
         let (near, far) = (self.area()?, self.area()?);
@@ -251,7 +251,7 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// Starts a thread that uses an area until it is told to stop.
+    /// Starts a thread that uses an area until it is stopped.
     fn start<'scope>(
         &'scope self,
         scope: &'scope Scope<'scope, '_>,
@@ -318,7 +318,7 @@ impl Drop for Stop<'_> {
     }
 }
 
-/// Returns the nodes that have memory and no CPUs, by the kernel's lists; none where it has no such
+/// Returns the nodes that have memory and no CPUs, by the kernel's lists; none if it has no such
 /// lists.
 fn without_cpus() -> Vec<u32> {
     let read =
@@ -340,7 +340,7 @@ fn nearest(from: u32, nodes: &[u32]) -> Result<u32, String> {
     nodes.iter().copied().min_by_key(distance).ok_or_else(|| "no node without CPUs".to_owned())
 }
 
-/// The numbers of a list such as `0-3,8`.
+/// Parses a list such as `0-3,8`.
 fn numbers(list: &str) -> Vec<u32> {
     let ranges = list.trim().split(',').filter_map(|range| {
         let (first, last) = range.split_once('-').unwrap_or((range, range));

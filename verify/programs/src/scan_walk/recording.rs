@@ -39,7 +39,7 @@ impl Recording {
         )
     }
 
-    /// `      task-TID   [CPU] flags  time: event: text`
+    /// Parses `      task-TID   [CPU] flags  time: event: text`.
     fn line(&mut self, line: &str) -> Option<()> {
         let (head, rest) = line.split_once(" [")?;
         let thread: u32 = head.rsplit('-').next()?.trim().parse().ok()?;

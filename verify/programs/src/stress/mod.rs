@@ -44,7 +44,7 @@ pub(crate) fn run(options: &Options) -> Verdict {
     chaos::run(subject, source, options)
 }
 
-/// Figures, as the verdict says.
+/// Returns the figures as a success or a failure.
 fn verdict(right: bool, figures: String) -> Verdict {
     if right { Ok(figures) } else { Err(figures) }
 }

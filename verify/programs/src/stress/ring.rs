@@ -61,7 +61,8 @@ pub(super) fn make(source: Source) -> Result<Box<dyn Subject>, Unavailable> {
 }
 
 impl Checked {
-    /// A record: the writer, its number, and words that repeat the number; cut by up to 7 bytes.
+    /// Appends a record: the writer, its number, and words that repeat the number; cut by up to 7
+    /// bytes.
     fn append(&self, writer: u64, number: u64) {
         let mut words = [number; WORDS];
         words[0] = writer;

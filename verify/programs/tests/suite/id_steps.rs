@@ -8,8 +8,8 @@ use std::process::Command;
 use percid_sim::conformance::{Recording, generation};
 use percid_sim::policies::find;
 
-/// Schedules that are recorded at least, and at most: a schedule of which a decision falls on the
-/// border says less than others.
+/// Minimum and maximum numbers of recorded schedules: a schedule with a decision close to the
+/// border is less informative.
 const SEEDS: std::ops::RangeInclusive<u32> = 1..=40;
 
 /// Maximum number of recordings of a schedule. On a busy machine an event may be recorded late, in

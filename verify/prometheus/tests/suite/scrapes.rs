@@ -110,8 +110,8 @@ struct Servers {
 }
 
 impl Servers {
-    /// Another program may take an address that was free: then one of the two ends, and others are
-    /// chosen.
+    /// Starts the servers. Another program may take an address that was free: then one of the two
+    /// ends, and others are chosen.
     fn start() -> Servers {
         loop {
             let mut servers = Servers::begin();
@@ -148,7 +148,7 @@ impl Servers {
         Servers { service, page, prometheus, processes, _folder: folder }
     }
 
-    /// Number of times that a page was read.
+    /// Returns the number of times that a page was read.
     fn scrapes(&self) -> f64 {
         query(self.prometheus, "sum(sum_over_time(up[1h]))").unwrap_or(0.0)
     }
@@ -179,8 +179,8 @@ fn a_prometheus_server_has_exactly_what_was_counted() {
     ] {
         let is_it = || query(prometheus, question) == Some(expected);
         wait_until(&format!("{question} is {expected}"), is_it);
-        // It stays so, as the next pages have it. A machine that is slow reads no page in time now and
-        // then: then there is no answer.
+        // It stays so in the next pages. A slow machine sometimes reads no page in time: then there
+        // is no answer.
         let before = servers.scrapes();
         let next = || servers.scrapes() >= before + 4.0;
         wait_until("both pages are read twice", next);
@@ -210,7 +210,7 @@ fn promtool_says(page: &str) -> String {
     String::from_utf8_lossy(&all).into_owned()
 }
 
-/// The gauge has no help text, which promtool does not like.
+/// Checks a page with promtool, which reports that the gauge has no help text.
 fn promtool_accepts(page: &str) {
     let says = promtool_says(page);
     assert!(says.lines().all(|line| line == "http_in_flight no help text"), "{says}");
@@ -228,7 +228,7 @@ fn promtool_finds_a_page_that_is_wrong() {
     assert!(promtool_says(&page("\"c\"d\"")).contains("error while linting"), "an unescaped quote");
 }
 
-/// The names in the dashboard's queries.
+/// Checks the names in the dashboard's queries.
 fn every_metric_of_the_dashboard_is_there(page: &str) {
     let path = "../../crates/percid-metrics/grafana/dashboard.json";
     let text = fs::read_to_string(path).expect("the dashboard");

@@ -1,4 +1,4 @@
-//! Regions of every kind that the scan tells apart.
+//! Regions of every kind that the scan distinguishes.
 
 use std::fs::File;
 use std::io;
@@ -64,7 +64,7 @@ impl Kind {
     }
 }
 
-/// `start` is 0, or lies with all the length in a mapping that no thread uses.
+/// Maps memory. `start` is 0, or is with all the length in a mapping that no thread uses.
 fn map_at(
     start: usize,
     length: usize,

@@ -25,11 +25,11 @@ impl Port {
     /// Writes one line, on a line of its own wherever the last program stopped.
     pub(crate) fn say(&mut self, line: &Line) {
         let text = format!("\n{line}\n");
-        // If this fails, the host misses the line and says so.
+        // If this fails, the host misses the line and reports that.
         let _ = self.0.write_all(text.as_bytes());
     }
 
-    /// The port as a program's output.
+    /// Returns the port as a program's output.
     pub(crate) fn as_output(&self) -> io::Result<Stdio> {
         self.0.try_clone().map(Stdio::from)
     }

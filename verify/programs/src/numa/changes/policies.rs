@@ -24,7 +24,7 @@ pub(super) fn inherited() -> Outcome {
 /// Sets the policy of the calling thread and of those that it makes.
 fn set(mode: i32, nodes: Option<libc::c_ulong>) -> Result<(), String> {
     let mask = nodes.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-    // The kernel takes one bit less than it is told.
+    // The kernel reads one bit less than this number.
     let bits = libc::c_ulong::BITS + 1;
     // SAFETY: the mask, if there is one, has as many bits as the kernel reads.
     let done = unsafe { libc::syscall(libc::SYS_set_mempolicy, mode, mask, u64::from(bits)) };

@@ -78,7 +78,7 @@ fn judge(options: &Options, scene: Scene) -> Result<Judged, String> {
     Ok(judged)
 }
 
-/// The mean share of memory that was where it is used at the end of each stage.
+/// Returns the mean share of memory that was on the node that uses it, at the end of each stage.
 fn placed(figures: &[Figures]) -> Option<f64> {
     let shares: Vec<f64> = figures.iter().filter_map(|stage| stage.share).collect();
     (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)

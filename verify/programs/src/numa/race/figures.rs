@@ -37,10 +37,10 @@ pub(super) struct Figures {
     pub(super) hint_faults: u64,
     /// Page table entries that the kernel armed, by its count for the machine.
     pub(super) pte_updates: u64,
-    /// Interrupts by which CPUs were made to forget pages, by the machine's count; `None` where the
-    /// processor does that without.
+    /// Interrupts by which CPUs were made to forget pages, by the machine's count; `None` if the
+    /// processor needs none.
     pub(super) shootdowns: Option<u64>,
-    /// Accesses to armed memory that percid saw by a fault.
+    /// Accesses to armed memory that percid detected by a fault.
     pub(super) caught: u64,
     /// Accesses to armed memory that were reported to percid.
     pub(super) reported: u64,
@@ -162,7 +162,7 @@ impl Comparison {
         Typical::of(&runs)
     }
 
-    /// Everything in one line, and what is wrong with it.
+    /// Returns everything in one line, with the failures.
     pub(super) fn verdict(&self) -> Verdict {
         let mut wrong = Vec::new();
         for row in &self.rows {

@@ -32,7 +32,7 @@ pub(super) struct Place {
 }
 
 impl Team<'_> {
-    /// The body of a thread.
+    /// Runs a thread.
     pub(super) fn work(&self, number: usize) {
         pinning::restrict(0, &[self.places[number].cpu]);
         let mut random = Random::new(self.seed, number as u64);

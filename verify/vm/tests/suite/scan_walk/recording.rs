@@ -111,7 +111,7 @@ fn hex(word: &str) -> Option<u64> {
     u64::from_str_radix(word, 16).ok()
 }
 
-/// The traits by the flags of smaps, and by what the program knows of its own regions.
+/// Returns the traits by the flags of smaps, and by the program's notes about its own regions.
 fn traits(flags: &str, rest: &[&str]) -> Traits {
     let flags: Vec<&str> = flags.split(',').collect();
     let has = |flag: &str| flags.contains(&flag);
