@@ -10,8 +10,8 @@
 //!   has a map of its own, and the report adds them up.
 //! * **`Pool`** for the buffers of chunks: a worker gets the buffer that was used last on its CPU
 //!   and is still in that cache.
-//! * **A mutex** for what is rare: it is taken once per chunk (`chunks.rs`, `places.rs`). Per-CPU
-//!   data pays where every line would meet; not here.
+//! * **A mutex** for rare accesses: it is taken once per chunk (`chunks.rs`, `places.rs`). Per-CPU
+//!   data is useful for accesses by every line, which is not the case here.
 //!
 //! The result depends neither on the number of threads nor on percid's source of IDs, which the
 //! tests check.

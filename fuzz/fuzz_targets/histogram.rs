@@ -27,7 +27,7 @@ enum Step {
     PutBack,
 }
 
-/// Near a power of two, where buckets begin and end.
+/// A value near a power of two, at which buckets begin and end.
 #[derive(Arbitrary, Debug, Clone, Copy)]
 struct Value {
     power: u8,

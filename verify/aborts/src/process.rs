@@ -17,7 +17,7 @@ pub type Registers = libc::user_regs_struct;
 pub enum Event {
     /// A signal, which is not delivered unless the tracer passes it on.
     Stopped(i32),
-    /// It is no more: exit status or signal, as `waitpid` says it.
+    /// It has ended: exit status or signal, as `waitpid` returns it.
     Gone(i32),
 }
 

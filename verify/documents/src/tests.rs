@@ -98,7 +98,7 @@ fn a_command_that_fails_or_does_not_end_is_noticed() {
     assert_eq!(endless.iter().map(|it| it.status).collect::<Vec<_>>(), [None]);
 }
 
-/// The documented way to install for C once failed in a fresh clone, and nowhere else.
+/// The documented way to install for C once failed only in a fresh clone.
 #[test]
 fn commands_run_in_the_root_of_a_clone_with_a_home_of_their_own() {
     let origin = scratch("origin");

@@ -23,7 +23,7 @@ pub struct Parser {
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Between packets, where acknowledgements are.
+    /// Between packets; acknowledgements are there.
     #[default]
     Between,
     Contents,

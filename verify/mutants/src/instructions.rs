@@ -1,9 +1,9 @@
-//! Mutants of the assembly: every instruction of every section left out, and exchanged with the
-//! next one.
+//! Mutants of the assembly: every instruction of every section omitted, and exchanged with the next
+//! one.
 //!
 //! A source line that begins with a string is an instruction, a label or a directive; labels and
-//! directives stay where they are. A line of anything else, such as the place where another macro's
-//! instructions come in, separates neighbours. An instruction is left out by making it a comment of
+//! directives stay where they are. A line of anything else, such as the insertion of another
+//! macro's instructions, separates neighbours. An instruction is omitted by making it a comment of
 //! the assembler, so that its operands are still used.
 
 use std::path::Path;

@@ -86,7 +86,7 @@ fn known_to_the_kernel() -> Result<Option<Known>, String> {
         libc::syscall(libc::SYS_ptrace, request, child, room, &raw mut known)
     };
     let error = std::io::Error::last_os_error();
-    // SAFETY: as above; the child is killed and waited for.
+    // SAFETY: the child is ours; it is killed and waited for.
     unsafe { libc::kill(child, libc::SIGKILL) };
     wait(child)?;
     match (stopped, told) {
@@ -124,7 +124,7 @@ fn child(body: impl FnOnce() -> i32) -> Result<Ended, String> {
 /// Starts a child that runs `body` and exits with what it returns. This process has one thread, so
 /// a child may do whatever it may.
 fn fork(body: impl FnOnce() -> i32) -> Result<libc::pid_t, String> {
-    // SAFETY: as above; the child ends without returning.
+    // SAFETY: the child runs `body`, and ends without returning.
     match unsafe { libc::fork() } {
         -1 => Err(std::io::Error::last_os_error().to_string()),
         0 => {

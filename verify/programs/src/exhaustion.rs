@@ -28,7 +28,7 @@ pub(crate) fn run(options: &Options) -> Verdict {
     let refused = Source::Atomic.prepare().and_then(|()| Counter::with_source(Source::Atomic));
     let full = refused.err().map(|error| error.to_string());
     let structures = without_memory();
-    // Memory that was given back is available again, also in smaller pieces: that of the rings as
+    // Memory that was freed is available again, also in smaller pieces: that of the rings as
     // counters.
     let fitted = counters.iter().filter(|counter| counter.by_id().next().is_some()).count();
     drop(rings);

@@ -38,7 +38,7 @@ pub(crate) struct Options {
     pub(crate) unregister: bool,
     /// Counts the writes of workers to their rseq areas.
     pub(crate) watch: bool,
-    /// The negative control of that: workers write where only the kernel may.
+    /// The negative control of that: workers write to a field of the kernel.
     pub(crate) clobber: bool,
     /// System calls to deny before starting over in the sandbox.
     pub(crate) deny: Vec<libc::c_long>,

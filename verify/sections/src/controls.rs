@@ -22,7 +22,7 @@ impl Operation for Faulty {
         }
         let cell = (word & !MARKS) + (HERE.slot << SHIFT);
         let cell = std::ptr::with_exposed_provenance_mut::<u64>(cell);
-        // SAFETY: as above.
+        // SAFETY: the cell is a word of the test's world, which only this thread uses.
         unsafe { cell.write_volatile(cell.read_volatile() + 5) };
         Some(0)
     }

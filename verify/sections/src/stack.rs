@@ -77,13 +77,13 @@ struct Pop(Language, i64);
 impl Operation for Pop {
     fn call(&self, word: usize) -> Option<u64> {
         match self.0 {
-            // SAFETY: as above; every item is initialised.
+            // SAFETY: the word is one of the test's world; every item is initialised.
             Language::Rust => unsafe {
                 by_mark!(word, pop(), else None).map(|item| item.assume_init())
             },
             Language::C => {
                 let mut item = std::ptr::null_mut();
-                // SAFETY: as above.
+                // SAFETY: the word is one of the test's world, which has set all that sections read.
                 let done = unsafe { percid_inline_pop(word as u64, &mut item) } != 0;
                 done.then_some(item.addr() as u64)
             }

@@ -12,7 +12,7 @@ const FIRST_COUNT: usize = COUNTS / 8;
 /// The last bucket that a shard of the test has.
 const LAST: usize = WORDS - FIRST_COUNT - 1;
 
-/// Counts so many values with a sum in a bucket, where another was counted last.
+/// Counts `times` values with a sum in a bucket, after another bucket was counted last.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tally {
     bucket: usize,

@@ -128,7 +128,7 @@ impl World {
     pub(crate) fn read(&self) -> Box<Shards> {
         let mut shards = Box::new([[0; WORDS]; SLOTS]);
         for (slot, words) in shards.iter_mut().enumerate() {
-            // SAFETY: as above.
+            // SAFETY: the shard is mapped, and only this thread uses it.
             *words = unsafe { self.shard(slot).read_volatile() };
         }
         shards
@@ -169,7 +169,7 @@ fn limit(seconds: libc::time_t) {
     assert_eq!(unsafe { libc::setitimer(libc::ITIMER_PROF, &timer, ptr::null_mut()) }, 0);
 }
 
-/// Address space for all slots, of which only the shards may be touched.
+/// Maps address space for all slots, in which only the shards are accessible.
 fn map() -> *mut u8 {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     // SAFETY: a new mapping; then a part of it.

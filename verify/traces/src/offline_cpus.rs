@@ -1,4 +1,4 @@
-//! CPUs keep their numbers where one of them is missing.
+//! CPUs keep their numbers if one of them is missing.
 
 use std::collections::BTreeSet;
 

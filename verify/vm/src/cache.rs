@@ -45,8 +45,8 @@ impl Cache {
     }
 }
 
-/// Cargo's notes about the compiler, in every target directory. Its other
-/// mark, the tag of a cache, is missing where another program made the directory.
+/// Cargo's notes about the compiler, in every target directory. Its other mark, the tag of a cache,
+/// is missing if another program made the directory.
 const MARK: &str = ".rustc_info.json";
 
 /// Finds Cargo's target directory among the ancestors of this binary, with any profile, target

@@ -11,18 +11,18 @@
 //! | 8 | at first, the real-time thread |
 //! | 9 | none: only while there are fewer threads than CPUs do CPUs forget |
 //!
-//! The settler has run on CPU 2 with an ID *k* and sleeps. After 100 ms the scan on CPU 1 wants *k*
-//! back: it marks CPU 2's slot as lazy and sees that no thread of the process runs there. At this
-//! moment a timer interrupt comes and wakes the real-time thread up, which preempts the scanner:
-//! interrupts are on. It wakes the settler up, which finds the mark, gives *k* back and gets it
-//! again, and keeps CPU 1 for longer than the period of scans. The holders sleep by now, so the
-//! next scan by weight, on CPU 0, wants *k* back as too large, and marks the slot, although the
-//! settler runs. Now the real-time thread sleeps, and the first scan takes that mark for its own:
-//! *k* is free, and the late one gets it.
+//! The settler has run on CPU 2 with an ID *k* and sleeps. After 100 ms the scan on CPU 1 tries to
+//! take back *k*: it marks CPU 2's slot as lazy and finds that no thread of the process runs there.
+//! At this moment a timer interrupt wakes up the real-time thread, which preempts the scanner,
+//! because interrupts are on. It wakes up the settler, which finds the mark, frees *k* and gets it
+//! again. The real-time thread keeps CPU 1 for longer than the period of scans. The holders sleep
+//! by now, so the next scan by weight, on CPU 0, tries to take back *k* as too large, and marks the
+//! slot, although the settler runs. Now the real-time thread sleeps, and the first scan mistakes
+//! that mark for its own: *k* is free, and the late thread gets it.
 //!
-//! That the late one gets just that ID is arranged: up to 6.12 the lowest free one is given out, so
-//! the holders hold all below *k*; from 6.13 on the one that the CPU had last, so the late one runs
-//! on CPU 3 with *k* before, and CPU 2 remembers none.
+//! The late thread gets exactly that ID by preparation. Up to 6.12 the lowest free one is assigned,
+//! so the holders hold all below *k*. From 6.13 on it is the one that the CPU had last, so the late
+//! thread runs on CPU 3 with *k* before, and CPU 2 remembers none.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};

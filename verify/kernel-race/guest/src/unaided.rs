@@ -1,16 +1,15 @@
 //! The late migration without help: a thread is held by chance only.
 //!
-//! An emulator with more virtual CPUs than the host has free ones lets each of them stand now and
-//! then, for as long as the host's scheduler likes, as any hypervisor does. Here two threads do
-//! over and over what [`crate::held`] does once: the mover leaves CPU 1 for CPU 2 and takes its ID
-//! *k* along, and at this moment the settler begins to run on CPU 1. If CPU 2 stands between its
-//! two compare-exchanges while the settler takes *k* over, and a scan by weight comes, both have
-//! *k*.
+//! If an emulator has more virtual CPUs than the host has free ones, each of them stops sometimes,
+//! for as long as the host's scheduler decides, as under any hypervisor. Here two threads repeat
+//! the steps of [`crate::held`]: the mover leaves CPU 1 for CPU 2 and takes its ID *k* along, and
+//! at this moment the settler begins to run on CPU 1. If CPU 2 stands between its two
+//! compare-exchanges while the settler takes *k* over, and a scan by weight comes, both have *k*.
 //!
-//! The scan must want *k* back, so a lower ID must have become free meanwhile. A thread that comes
-//! to a CPU that has an ID gives its own back at once (while there are fewer threads than CPUs):
-//! this is what the holder does, on the conductor's CPU, as soon as the settler runs. The settler
-//! does the same at the end, so that its CPU has no ID and remembers none.
+//! The scan takes back *k* only if a lower ID has become free. A thread that comes to a CPU with an
+//! ID frees its own at once (while there are fewer threads than CPUs): the holder does that, on the
+//! conductor's CPU, as soon as the settler runs. The settler does the same at the end, so that its
+//! CPU has no ID and remembers none.
 
 use std::time::{Duration, Instant};
 

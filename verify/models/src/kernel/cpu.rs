@@ -238,7 +238,7 @@ fn unlocked(kernel: &Kernel, id: Id) -> CpuStep {
     if kernel.timed() { CpuStep::StampNew(id) } else { CpuStep::Install(id) }
 }
 
-/// Stores the allocated ID where others can see it.
+/// Stores the allocated ID in shared memory.
 fn settle(kernel: &Kernel, state: &mut State, nr: CpuNr, now: CpuStep) -> CpuStep {
     match now {
         CpuStep::Unlock(id) => {

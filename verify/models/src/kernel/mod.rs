@@ -25,9 +25,9 @@
 //!    It does not wait for a scan that began earlier and is late. Migrations are concurrent if
 //!    their destinations differ.
 //! 6. A scan visits the CPUs of each pass in any order, each once; it counts the set bits once,
-//!    between its two passes. A remote clear loads the slot itself. The second pass marks what it
-//!    finds, also where a thread of the process runs: the look at the current thread comes after
-//!    the mark, and leaves the mark where it is.
+//!    between its two passes. A remote clear loads the slot itself. The second pass marks every
+//!    valid slot, even if a thread of the process runs there: the look at the current thread comes
+//!    after the mark, and does not remove the mark.
 //! 7. A migration notes at its beginning whether the destination has an ID, and acts on that at its
 //!    end. The only writer that could make an unset destination valid in between waits for the lock
 //!    that the migration holds.

@@ -14,9 +14,9 @@
 //!    number of IDs is that of the possible CPUs, which may be more.
 //! 2. Memory is sequentially consistent.
 //! 3. A switch holds its CPU's run-queue lock from its first step to its last, and interrupts are
-//!    off. A fork or an exit holds a mutex from its first step to its last. It is carried out by
-//!    the running thread, which may be preempted where it goes from one owner to the next, and not
-//!    while it counts users, stores the mode, or waits for a run-queue lock.
+//!    off. A fork or an exit holds a mutex from its first step to its last. The running thread
+//!    performs it. That thread may be preempted between one owner and the next, but not while it
+//!    counts users, stores the mode, or waits for a run-queue lock.
 //! 4. Taking a lock is one step with the first access under it, releasing it one with the last.
 //!    Data that only holders of a lock read (a CPU's ID, a thread's) changes together with the next
 //!    access to shared data: the mode, the bitmap. So a fix-up is one step.
@@ -27,7 +27,7 @@
 //! 7. With `opt = min(CPUs, users)`, `max_cids` is `min(opt + opt/4, IDs)`. The CPUs become owners
 //!    if there are more users than `max_cids`; the threads do if there are fewer than a threshold
 //!    that is computed at that moment: `max(min(opt - opt/4, IDs/2), 1)`. Another threshold can be
-//!    set, so that few CPUs and IDs see both changes.
+//!    set, so that both changes occur with few CPUs and IDs.
 //! 8. Owners are fixed up in any order. The thread that forks or exits is one of them; that its own
 //!    ID is handled at once when the mode is stored is one of these orders.
 //! 9. The last thread does not exit.

@@ -17,7 +17,7 @@
 //!
 //! - Loads on the way to an ID and failed test-and-sets change nothing and are left out; so are the
 //!   slow lock, recent IDs, time stamps, and the first look of a migration at the source's current
-//!   thread (whatever it sees, the model goes on or gives up).
+//!   thread (the model continues or ends with either result).
 //! - A migration that may give the ID to its destination holds the destination's run-queue lock
 //!   from the load of the source's slot.
 

@@ -24,8 +24,8 @@
 //!
 //! 1. Store buffers hold the stores of sections and of activations. [`Memory::Unordered`] lets
 //!    stores to different places overtake each other, and the atomic set of a bit does not empty
-//!    the buffer: the stores need no order among themselves. Not left open is this: a bit is set
-//!    and cleared before the word is stored that says so (a release store). The lock of drainers is
+//!    the buffer: the stores need no order among themselves. One order is fixed: a bit is set and
+//!    cleared before the corresponding word is stored (a release store). The lock of drainers is
 //!    one, too.
 //! 2. The work of a drain on an owned block is one step: no other thread may access the block then,
 //!    and that is checked. An operation never waits.

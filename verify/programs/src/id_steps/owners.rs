@@ -69,7 +69,7 @@ struct Turn {
     hold: Duration,
 }
 
-/// A thread that runs where it is ordered to.
+/// A thread that runs on the CPUs of its orders.
 struct Member<'scope> {
     turns: Sender<Turn>,
     /// One answer when it runs, one when it has done its turn.

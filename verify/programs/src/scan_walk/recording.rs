@@ -15,7 +15,7 @@ pub(crate) struct Recording {
     arming: BTreeMap<String, (String, String)>,
     /// The address of the last fault, by thread.
     faults: BTreeMap<String, String>,
-    /// A pass of which nothing was heard yet: it may not have been due.
+    /// A pass without an event so far: it may not have been due.
     pass: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! The shares of time that clients take are measured, and nothing is taken where nothing counts.
+//! The clients' shares of time are measured, and the share is zero if nothing counts.
 
 use std::process::Command;
 

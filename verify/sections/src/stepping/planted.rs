@@ -1,4 +1,5 @@
-//! Planted traps, where user space cannot have the processor trap after every instruction.
+//! Traps that are set in the code, for processors that user space cannot make trap after every
+//! instruction.
 
 use std::sync::Mutex;
 
