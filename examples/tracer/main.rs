@@ -8,8 +8,8 @@
 //! * **Its overflow policies.** *Drop newest* keeps what led up to an overload; the consumer has to
 //!   be fast enough. *Overwrite oldest* keeps what happened last: with `--flight-recorder` no
 //!   thread reads until the end, as a program would that writes its last moments when it fails.
-//! * **How order is restored** (`order.rs`): a ring is in order, but threads move between rings.
-//! * **How loss is shown** (`nesting.rs`, `summary.rs`): in the trace, on standard error, and spans
+//! * **Restoring the order** (`order.rs`): a ring is in order, but threads move between rings.
+//! * **Reporting losses** (`nesting.rs`, `summary.rs`): in the trace, on standard error, and spans
 //!   nest all the same.
 //!
 //! Exit status: 0 if the trace was written, also if events were lost; 1 if it could not be written

@@ -13,7 +13,7 @@
 //!
 //! The sections are found in the program itself, by its section of descriptors.
 //!
-//! # What is interrupted
+//! # Interrupted operations
 //!
 //! All eight operations of either source, wherever the compiler has put their sections: in the fast
 //! paths and out of line. The subject's operations visit all of them, and the suite reports the
@@ -36,7 +36,7 @@
 //! gets some; and all tries are aborted. Sections on a slow path are reached by aborting the
 //! sections before.
 //!
-//! # What must be true afterwards
+//! # Required effects
 //!
 //! Each party of a round (the operation, the handler, a thief) has a different amount, and the
 //! subject reports where each of them took place: the amounts of a counter's and a histogram's
@@ -66,9 +66,9 @@
 //! | with a signal (kill) | `Signal`, with a handler that does the same to the same structure; `MoveAndSignal` |
 //! | (migration by chance) | `Move`, `MoveRunning` |
 //! | membarrier against a section | `Fence`, `Steal`, `StealAndReturn`, `StealWhileStopped`; control `StealWithoutFence` |
-//! | membarrier against those who take something away | `Visit` (drain, poll), `VisitWhileStopped`; control `VisitWithoutFence` |
+//! | membarrier against visitors | `Visit` (drain, poll), `VisitWhileStopped`; control `VisitWithoutFence` |
 //!
-//! # What is not interrupted
+//! # Limits
 //!
 //! * A loop inside a section (`append`, `discard`): its instructions are interrupted in the first
 //!   iteration only, since counting the iterations would abort the section. The instructions after

@@ -37,7 +37,7 @@ struct Push(Language, i64);
 
 impl Operation for Push {
     fn call(&self, word: usize) -> Option<u64> {
-        // SAFETY: the word is one of the test's world, which has set all that sections read.
+        // SAFETY: the word is one of the test's world, with all values that sections read.
         let done = unsafe {
             match self.0 {
                 Language::Rust => {
@@ -83,7 +83,7 @@ impl Operation for Pop {
             },
             Language::C => {
                 let mut item = std::ptr::null_mut();
-                // SAFETY: the word is one of the test's world, which has set all that sections read.
+                // SAFETY: the word is one of the test's world, with all values that sections read.
                 let done = unsafe { percid_inline_pop(word as u64, &mut item) } != 0;
                 done.then_some(item.addr() as u64)
             }
