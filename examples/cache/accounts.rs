@@ -1,4 +1,4 @@
-//! Where all pages are.
+//! The locations of all pages.
 
 use percid::Pool;
 use serde::Serialize;
@@ -35,7 +35,7 @@ impl Accounts {
         Accounts { made, cached, pending, idle, leaked: page::made() - page::freed() }
     }
 
-    /// Whether every page is somewhere, and none is left.
+    /// Returns `true` if every page is accounted for, and none is leaked.
     pub(crate) fn balance(&self) -> bool {
         let found = self.cached + self.pending + self.idle;
         self.made == found as i64 && self.leaked == 0

@@ -19,7 +19,7 @@ pub(crate) struct Cache<'p> {
     pub(crate) retired: Retired<'p>,
     pub(crate) hits: Counter,
     pub(crate) misses: Counter,
-    /// How long lookups took, in nanoseconds.
+    /// The times of lookups, in nanoseconds.
     pub(crate) hit_times: Histogram,
     pub(crate) miss_times: Histogram,
     /// Pages that came from the pool and were not blank.
@@ -31,7 +31,7 @@ pub(crate) struct Cache<'p> {
 struct Aligned<'p>(Mutex<Shard<'p>>);
 
 impl<'p> Cache<'p> {
-    /// An empty cache for at least `capacity` pages, which it takes from `pages`.
+    /// Makes an empty cache for at least `capacity` pages, which it takes from `pages`.
     pub(crate) fn new(pages: &'p Pool<Page>, capacity: usize) -> Cache<'p> {
         let capacity = capacity.div_ceil(1 << SHARDS_LOG2);
         let shard = |_| Aligned(Mutex::new(Shard::new(capacity)));
@@ -80,7 +80,7 @@ impl<'p> Cache<'p> {
         result
     }
 
-    /// How many pages it has.
+    /// Returns the number of pages.
     pub(crate) fn len(&self) -> usize {
         let shards = self.shards.iter();
         shards.map(|it| it.0.lock().unwrap_or_else(PoisonError::into_inner).len()).sum()

@@ -1,6 +1,6 @@
 //! A cache of pages that many threads read.
 //!
-//! What is shown, and why by this structure:
+//! The structures of percid that it uses, and the reasons:
 //!
 //! * **`Pool`** for the pages. The threads that miss take them out and the background thread gives
 //!   them back, often on another CPU: the pool moves them across in batches of up to 30, so most
@@ -109,7 +109,7 @@ fn load(options: &Options, cache: &Cache<'_>, wrong: &Counter) -> io::Result<()>
         let workers: io::Result<Vec<_>> = (0..options.threads).map(worker).collect();
         let join = |worker: thread::ScopedJoinHandle<'_, ()>| worker.join();
         let ended: io::Result<Vec<_>> = workers.map(|all| all.into_iter().map(join).collect());
-        // Before anything else can go wrong: the scope waits for the wiper.
+        // First, before anything else can fail: the scope waits for the wiper.
         stop.store(true, Relaxed);
         wiper.thread().unpark();
         ended?.into_iter().for_each(|worker| worker.expect("workers do not panic"));
@@ -117,7 +117,7 @@ fn load(options: &Options, cache: &Cache<'_>, wrong: &Counter) -> io::Result<()>
     })
 }
 
-/// What every thread does.
+/// Runs the lookups of one thread.
 fn look_up(cache: &Cache<'_>, times: u64, zipf: &Zipf, random: &mut Random, wrong: &Counter) {
     for _ in 0..times {
         let key = zipf.key(random);

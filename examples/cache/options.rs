@@ -28,7 +28,7 @@ const MOST_THREADS: usize = 8192;
 /// 16 bytes of memory for each are enough.
 const MOST_KEYS: usize = 100_000_000;
 
-/// What the user asked for.
+/// The request of the user.
 #[derive(Debug)]
 pub(crate) enum Asked {
     Run(Options),

@@ -11,15 +11,15 @@ pub(crate) const BYTES: usize = WORDS * size_of::<u64>();
 /// Pages made so far, by any thread: what the accounts are checked against.
 static MADE: Counter = Counter::new();
 
-/// Pages whose memory was given back so far.
+/// Number of pages whose memory was freed so far.
 static FREED: Counter = Counter::new();
 
-/// How many pages were made.
+/// Returns the number of pages that were made.
 pub(crate) fn made() -> i64 {
     MADE.sum()
 }
 
-/// How many pages were freed.
+/// Returns the number of pages that were freed.
 pub(crate) fn freed() -> i64 {
     FREED.sum()
 }
@@ -30,7 +30,7 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// A blank page: what the pool calls when it has none.
+    /// Makes a blank page: the pool calls this if it has none.
     pub(crate) fn blank() -> Page {
         MADE.add(1);
         Page { words: [0; WORDS] }
@@ -44,7 +44,7 @@ impl Page {
         }
     }
 
-    /// Whether this is the page of a key, so far as two of its words tell.
+    /// Returns `true` if this is the page of a key, judged by two of its words.
     pub(crate) fn is_of(&self, key: u64) -> bool {
         let last = WORDS - 1;
         self.words[0] == content(key, 0) && self.words[last] == content(key, last as u64)
@@ -55,7 +55,7 @@ impl Page {
         self.words.fill(0);
     }
 
-    /// Whether the page is blank, so far as two of its words tell.
+    /// Returns `true` if the page is blank, judged by two of its words.
     pub(crate) fn is_blank(&self) -> bool {
         self.words[0] == 0 && self.words[WORDS - 1] == 0
     }
@@ -67,7 +67,7 @@ impl Drop for Page {
     }
 }
 
-/// Never zero, as a blank page is.
+/// Returns a word of a key's page; never zero, unlike those of a blank page.
 fn content(key: u64, index: u64) -> u64 {
     (key ^ index << 48).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1
 }

@@ -24,7 +24,7 @@ pub(crate) struct Report {
     pub(crate) pages: Accounts,
     /// The IDs that were ever in use: about as many as CPUs took part.
     pub(crate) ids: u32,
-    /// What the pool and the batches hold for each ID beside the pages of the cache, in bytes.
+    /// Memory of the pool and the batches for each ID beside the pages of the cache, in bytes.
     pub(crate) bytes_per_id: u64,
     /// Lookups that found the page of another key.
     pub(crate) wrong_pages: i64,
@@ -32,7 +32,7 @@ pub(crate) struct Report {
     pub(crate) unwiped_pages: i64,
 }
 
-/// How long something took, each figure within 1/128 of the exact one.
+/// Durations, each within 1/128 of the exact value.
 #[derive(Debug, Serialize)]
 pub(crate) struct Times {
     median: u64,
@@ -54,7 +54,7 @@ impl Times {
 }
 
 impl Report {
-    /// What is wrong, if anything.
+    /// Returns the fault, if any.
     pub(crate) fn fault(&self) -> Option<String> {
         let Accounts { made, cached, pending, idle, leaked } = self.pages;
         if !self.pages.balance() {

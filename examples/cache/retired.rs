@@ -1,10 +1,10 @@
 //! Evicted pages on their way back to the pool.
 //!
-//! A page is wiped before it is used again, and not by the thread that is waiting for its own
-//! page: the evicting thread puts it into the batch of its ID and goes on; a background thread
-//! wipes the batches. The [`ActiveMask`] tells the background thread which IDs have a batch at all,
-//! so that it looks at those and not at one batch for every CPU that the machine might have; and
-//! telling it so costs an evicting thread a load and a test while its bit is set.
+//! A page is wiped before it is used again, but not by the thread that waits for its own page: the
+//! evicting thread puts it into the batch of its ID and continues; a background thread wipes the
+//! batches. The [`ActiveMask`] contains the IDs that have a batch at all, so that the background
+//! thread visits only those and not one batch for every CPU that the machine might have. Setting
+//! its bit costs an evicting thread a load and a test while the bit is set.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -61,7 +61,7 @@ impl<'p> Retired<'p> {
         count
     }
 
-    /// How many pages wait.
+    /// Returns the number of pages that wait.
     pub(crate) fn len(&self) -> usize {
         (0..self.batches.len() as u32).map(|id| self.batch(id).len()).sum()
     }
@@ -74,8 +74,8 @@ impl<'p> Retired<'p> {
         count
     }
 
-    /// Where this thread's pages go. The thread may be moved at once: then it shares a batch for
-    /// one page.
+    /// Returns the batch of this thread's pages. The thread may be moved at once: then it shares a
+    /// batch for one page.
     fn id(&self) -> u32 {
         self.source.current_id().unwrap_or(0) % self.batches.len() as u32
     }

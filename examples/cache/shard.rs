@@ -11,7 +11,7 @@ use crate::page::Page;
 
 /// A map that is locked by a thread that uses it.
 pub(crate) struct Shard<'p> {
-    /// Where in the circle a key's page stands.
+    /// The position of a key's page in the circle.
     places: HashMap<u64, usize>,
     circle: Vec<Slot<'p>>,
     hand: usize,
@@ -25,20 +25,20 @@ struct Slot<'p> {
 }
 
 impl<'p> Shard<'p> {
-    /// An empty one that keeps up to `capacity` pages.
+    /// Makes an empty shard that keeps up to `capacity` pages.
     pub(crate) fn new(capacity: usize) -> Shard<'p> {
         Shard { places: HashMap::new(), circle: Vec::new(), hand: 0, capacity }
     }
 
-    /// The page of a key, which counts as used from now on.
+    /// Returns the page of a key, which counts as used from now on.
     pub(crate) fn get(&mut self, key: u64) -> Option<&Page> {
         let slot = &mut self.circle[*self.places.get(&key)?];
         slot.used = true;
         Some(&slot.page)
     }
 
-    /// Keeps a page, and gives back the one that has to go for it: an evicted one, or `page` itself
-    /// if another thread has loaded the same meanwhile.
+    /// Keeps a page, and returns the one that must leave for it: an evicted one, or `page` itself
+    /// if another thread has loaded the same since.
     pub(crate) fn insert(&mut self, key: u64, page: Pooled<'p, Page>) -> Option<Pooled<'p, Page>> {
         if self.places.contains_key(&key) {
             return Some(page);
@@ -56,12 +56,12 @@ impl<'p> Shard<'p> {
         Some(evicted.page)
     }
 
-    /// How many pages it has.
+    /// Returns the number of pages.
     pub(crate) fn len(&self) -> usize {
         self.circle.len()
     }
 
-    /// Moves the hand to a page that was not used since the hand last came by, and behind it.
+    /// Moves the hand to a page that was not used since the last pass of the hand, and past it.
     fn unused(&mut self) -> usize {
         loop {
             let place = self.hand;

@@ -1,4 +1,4 @@
-//! Keys as caches see them: few are asked for often, many seldom.
+//! The distribution of keys in caches: few are requested often, many seldom.
 
 /// Zipf's distribution: key `k` of `0..keys` has a probability proportional to `1 / (k + 1)^skew`.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ impl Zipf {
         Zipf { cumulative }
     }
 
-    /// A key by this distribution.
+    /// Returns a key of this distribution.
     pub(crate) fn key(&self, random: &mut Random) -> u64 {
         let share = random.fraction();
         let key = self.cumulative.partition_point(|&cumulative| cumulative <= share);
@@ -34,7 +34,8 @@ impl Zipf {
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// A generator for one of several threads: the same seed and thread give the same numbers.
+    /// Makes a generator for one of several threads: the same seed and thread give the same
+    /// numbers.
     pub(crate) fn new(seed: u64, thread: usize) -> Random {
         let mut seeds = Random(seed);
         (0..thread).for_each(|_| _ = seeds.next());
@@ -49,7 +50,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number from 0 up to but not including 1.
+    /// Returns a number from 0 up to but not including 1.
     fn fraction(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }

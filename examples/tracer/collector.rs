@@ -21,12 +21,12 @@ pub(crate) struct Collector<'r, W> {
     found: Found,
 }
 
-/// What the collector has seen.
+/// The counts of the collector.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Found {
     /// Events that the ring delivered.
     pub(crate) delivered: u64,
-    /// Records that were none of ours.
+    /// Records that this program did not write.
     pub(crate) unreadable: u64,
     /// Ends that were left out, since their begin was lost.
     pub(crate) lost_begins: u64,

@@ -1,4 +1,4 @@
-//! What a record in the ring means.
+//! The contents of a record in the ring.
 
 /// The size of a record: four words, and the ring's header makes five.
 pub(crate) const BYTES: usize = 32;
@@ -34,26 +34,26 @@ pub(crate) enum Phase {
     End,
 }
 
-/// What a thread did at some time.
+/// An event of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Event {
     /// Nanoseconds of the monotonic clock since the trace began.
     pub(crate) time: u64,
     /// Its number among the events of its thread, from 0: orders events of one time.
     pub(crate) number: u64,
-    /// How many events ago the span began; 0 for a begin.
+    /// Number of events since the span began; 0 for a begin.
     pub(crate) age: u32,
-    /// What the span is about, for people.
+    /// The task of the span, for people.
     pub(crate) task: u32,
     pub(crate) thread: u16,
-    /// How many spans are around this one.
+    /// Number of spans around this one.
     pub(crate) depth: u8,
     pub(crate) name: Name,
     pub(crate) phase: Phase,
 }
 
 impl Event {
-    /// The number of the event that began this span.
+    /// Returns the number of the event that began this span.
     pub(crate) fn begin(&self) -> u64 {
         self.number.wrapping_sub(u64::from(self.age))
     }
@@ -69,7 +69,7 @@ impl Event {
         bytes
     }
 
-    /// `None` if the bytes are no event.
+    /// Decodes an event; returns `None` if the bytes are not one.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Event> {
         let bytes: &[u8; BYTES] = bytes.try_into().ok()?;
         Some(Event {

@@ -1,6 +1,6 @@
 //! Traces the threads of a work queue, and writes the trace for Perfetto.
 //!
-//! What is shown, and why by this structure:
+//! The structures of percid that it uses, and the reasons:
 //!
 //! * **`Ring`** for events. Tracing must not change what it looks at: a lock or a shared buffer
 //!   would make threads wait for each other that do not in the real program. Every CPU appends to a
@@ -8,8 +8,8 @@
 //! * **Its overflow policies.** *Drop newest* keeps what led up to an overload; the consumer has to
 //!   be fast enough. *Overwrite oldest* keeps what happened last: with `--flight-recorder` no
 //!   thread reads until the end, as a program would that writes its last moments when it fails.
-//! * **How order is restored** (`order.rs`): a ring is in order, but threads move between rings.
-//! * **How loss is shown** (`nesting.rs`, `summary.rs`): in the trace, on standard error, and spans
+//! * **Restoring the order** (`order.rs`): a ring is in order, but threads move between rings.
+//! * **Reporting losses** (`nesting.rs`, `summary.rs`): in the trace, on standard error, and spans
 //!   nest all the same.
 //!
 //! Exit status: 0 if the trace was written, also if events were lost; 1 if it could not be written
@@ -132,7 +132,7 @@ fn run(
             })
         };
         let threads: io::Result<Vec<_>> = (SUBMITTER..=options.threads as u16).map(start).collect();
-        // Who was started before another could not be would wait forever.
+        // The threads that were started would otherwise wait forever after a failed start.
         let threads = threads.inspect_err(|_| queue.close())?;
         let finished = || threads.iter().all(thread::ScopedJoinHandle::is_finished);
         let polled = match options.poll_every {
@@ -144,7 +144,7 @@ fn run(
     })
 }
 
-/// Empties the rings now and then, until the threads have finished.
+/// Empties the rings periodically, until the threads have finished.
 fn poll_until(
     finished: impl Fn() -> bool,
     every: Duration,

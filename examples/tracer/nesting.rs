@@ -1,9 +1,9 @@
-//! Makes the spans of every thread nest, whatever was lost.
+//! Makes the spans of every thread nest, even if events were lost.
 //!
 //! A viewer takes an end for that of the innermost open span. If events were lost, that would be
-//! the wrong one for all that follows. So an end whose begin was lost is left out, and a span whose
-//! end was lost is ended when the next event shows that it is over. Nothing is changed where
-//! nothing was lost.
+//! the wrong one for all that follows. So an end whose begin was lost is omitted, and a span whose
+//! end was lost is ended when the next event shows that it is over. Nothing is changed if nothing
+//! was lost.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ impl Nesting {
         Nesting::default()
     }
 
-    /// Appends what is to be written for an event. Events of a thread come in their order.
+    /// Appends the output for an event. Events of a thread come in their order.
     pub(crate) fn add(&mut self, event: Event, out: &mut Vec<Nested>) {
         self.now = self.now.max(event.time);
         let is_own_end = |begin: &Event| {
@@ -75,7 +75,8 @@ mod tests {
     use super::*;
     use crate::event::Name;
 
-    /// A trace of one thread in which spans are nested three deep, as they would be recorded.
+    /// Returns a trace of one thread in which spans are nested three deep, as they would be
+    /// recorded.
     fn recorded() -> Vec<Event> {
         let mut events: Vec<Event> = Vec::new();
         let mut begins = Vec::new();
@@ -104,7 +105,7 @@ mod tests {
         (out, nesting)
     }
 
-    /// Whether a viewer that ends the innermost span at each end gets it right.
+    /// Returns `true` if a viewer that ends the innermost span at each end is correct.
     fn is_nested(events: &[Nested]) -> bool {
         let mut open = Vec::new();
         let right = events.iter().all(|Nested { event, .. }| match event.phase {

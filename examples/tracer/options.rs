@@ -27,7 +27,7 @@ PERCID_SOURCE=kernel|table|atomic chooses where percid takes its IDs from.
 /// The number of a thread has 16 bits.
 const MOST_THREADS: usize = 8192;
 
-/// What the user asked for.
+/// The request of the user.
 #[derive(Debug)]
 pub(crate) enum Asked {
     Run(Options),

@@ -1,13 +1,13 @@
 //! Puts the events of every thread in order.
 //!
 //! A thread that moves to another CPU goes on in another ID's ring, so a poll may deliver the newer
-//! events of a thread and leave the older ones to the next poll. How long must an event be held
-//! back until nothing older of its thread can come? A thread looks at the clock for an event after
-//! it has appended the one before. So if the time of an event lies before the begin of a poll,
-//! everything older of its thread had been appended by then, and that poll delivers it at the
-//! latest. Hence: **what is older than the begin of a poll may be written when that poll has
-//! ended.** We take the poll before, since the clocks of two CPUs, and what they see of each
-//! other's memory, may differ by some nanoseconds.
+//! events of a thread and leave the older ones to the next poll. An event must be held back until
+//! nothing older of its thread can come. A thread reads the clock for an event after it has
+//! appended the one before. So if the time of an event lies before the begin of a poll, everything
+//! older of its thread had been appended by then, and that poll delivers it at the latest. Hence:
+//! **events older than the begin of a poll may be written when that poll has ended.** We use the
+//! poll before, since the clocks of two CPUs, and their views of each other's memory, may differ by
+//! some nanoseconds.
 //!
 //! Between threads that is not strict: one that is preempted between its look at the clock and the
 //! append delivers its event late. Viewers sort.
@@ -18,7 +18,7 @@ use crate::event::Event;
 #[derive(Debug, Default)]
 pub(crate) struct Order {
     held: Vec<Event>,
-    /// When the poll before began.
+    /// Time at which the poll before began.
     before: u64,
 }
 
@@ -32,7 +32,7 @@ impl Order {
         self.held.push(event);
     }
 
-    /// A poll has ended that began at this time: appends what may be written now.
+    /// Ends a poll that began at this time: appends the events that may be written now.
     pub(crate) fn complete(&mut self, poll_began: u64, out: &mut Vec<Event>) {
         let before = std::mem::replace(&mut self.before, poll_began);
         self.sort();
@@ -40,7 +40,7 @@ impl Order {
         out.extend(self.held.drain(..count));
     }
 
-    /// No thread records any more: appends the rest.
+    /// Appends the rest, after the last thread has ended.
     pub(crate) fn finish(&mut self, out: &mut Vec<Event>) {
         self.sort();
         out.append(&mut self.held);
@@ -66,7 +66,7 @@ mod tests {
         random: u64,
         now: u64,
         rings: [Vec<Event>; IDS],
-        /// Of each thread: its ID, its number of events, and the time of the one that it will
+        /// For each thread: its ID, its number of events, and the time of the one that it will
         /// append.
         threads: [(usize, u64, Option<u64>); THREADS],
         /// The begin of the poll and the next ID that it comes to.
@@ -76,8 +76,8 @@ mod tests {
     }
 
     impl Simulation {
-        /// Whether the events of every thread were written in order, and all of them. `hold`:
-        /// whether events are held back.
+        /// Returns `true` if all events of every thread were written in order. With `hold`, events
+        /// are held back.
         fn run(seed: u64, hold: bool) -> bool {
             let mut it = Simulation { random: seed, ..Simulation::default() };
             for _ in 0..400 {

@@ -1,4 +1,4 @@
-//! What is traced: a bounded queue of tasks, one thread that submits them, several that work.
+//! The traced program: a bounded queue of tasks, one thread that submits them, several that work.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -6,7 +6,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use crate::event::Name;
 use crate::recorder::Recorder;
 
-/// More tasks than that do not wait: who submits has to wait.
+/// Maximum number of waiting tasks: a thread that submits more must wait.
 const BOUND: usize = 64;
 
 /// The numbers that a task sorts.
@@ -51,8 +51,7 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// What a worker does: a span for waiting, one for the task, and in it one for each of its
-    /// parts.
+    /// Runs a worker: a span for waiting, one for the task, and in it one for each of its parts.
     pub(crate) fn work(&self, recorder: &Recorder<'_>) {
         let mut numbers = Vec::with_capacity(NUMBERS);
         for round in 0.. {
@@ -69,7 +68,7 @@ impl Queue {
         }
     }
 
-    /// The next task; `None` once there will be no more.
+    /// Returns the next task; `None` once there will be no more.
     fn take(&self) -> Option<u32> {
         let task = self.wait_while(|it| it.tasks.is_empty() && !it.closed).tasks.pop_front();
         self.changed.notify_all();

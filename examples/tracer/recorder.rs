@@ -51,7 +51,7 @@ impl<'r> Recorder<'r> {
         Span { recorder: self, name, task, depth, begin }
     }
 
-    /// How many events were recorded so far.
+    /// Returns the number of events that were recorded so far.
     pub(crate) fn recorded(&self) -> u64 {
         self.recorded.get()
     }

@@ -1,4 +1,4 @@
-//! What is to be known about a trace: printed, and written into it.
+//! The summary of a trace: printed, and written into the trace.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -21,7 +21,7 @@ pub(crate) struct Summary {
     pub(crate) recorded: u64,
     /// Events that the ring delivered.
     pub(crate) delivered: u64,
-    /// Events that the ring says were lost.
+    /// Events that the ring counted as lost.
     pub(crate) lost: u64,
     /// Ends that were left out, since their begin was lost.
     pub(crate) ends_left_out: u64,
@@ -57,7 +57,7 @@ impl Summary {
         }
     }
 
-    /// What is wrong, if anything: every event was delivered or is counted as lost.
+    /// Returns the fault, if any: every event must be delivered or counted as lost.
     pub(crate) fn fault(&self) -> Option<String> {
         let Summary { recorded, delivered, lost, unreadable, .. } = self;
         (recorded != &(delivered + lost) || *unreadable != 0).then(|| {

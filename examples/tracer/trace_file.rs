@@ -50,7 +50,7 @@ impl<W: Write> TraceFile<W> {
         }
     }
 
-    /// Ends the trace with what else is to be known about it.
+    /// Ends the trace with its metadata.
     pub(crate) fn finish(mut self, metadata: &impl Serialize) -> io::Result<()> {
         write!(self.out, "\n],\"otherData\":")?;
         serde_json::to_writer(&mut self.out, metadata)?;

@@ -1,4 +1,4 @@
-//! What is counted: percid's structures, one set for all threads.
+//! The counts: percid's structures, one set for all threads.
 
 use std::collections::HashMap;
 
@@ -7,10 +7,10 @@ use percid::{Counter, Histogram, Local};
 
 use crate::record::{Method, Record, Status};
 
-/// How often each path was asked for.
+/// Number of requests by path.
 pub(crate) type Hits = HashMap<Box<[u8]>, u64>;
 
-/// The figures of a log. Creating one is a constant: it may be a `static`.
+/// The figures of a log. Its constructor is constant, so it may be a `static`.
 #[derive(Debug)]
 pub(crate) struct Aggregate {
     by_status: [Counter; Status::NAMES.len()],
@@ -71,7 +71,7 @@ impl Aggregate {
         self.by_method.each_ref().map(Counter::sum)
     }
 
-    /// The hits of all CPUs.
+    /// Returns the hits of all CPUs.
     pub(crate) fn hits(&self) -> Hits {
         let mut all = Hits::new();
         self.hits.for_each(|hits| {

@@ -7,13 +7,13 @@ use std::io::{self, Read};
 pub(crate) struct Chunks<R> {
     input: R,
     size: usize,
-    /// What was read beyond the last chunk. Always shorter than a chunk.
+    /// Data that was read beyond the last chunk. Always shorter than a chunk.
     rest: Vec<u8>,
     number: usize,
     ended: bool,
 }
 
-/// What a buffer was filled with.
+/// The contents of a filled buffer.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Chunk {
     /// Chunks are numbered from 0 in the order of the stream.
@@ -85,7 +85,7 @@ fn after_last_line_end(bytes: &[u8]) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// Hands out a text byte by byte, with interruptions, and fails at its end if told so.
+    /// Returns a text byte by byte, with interruptions; fails at its end if `fails` is set.
     struct Slow<'t> {
         text: &'t [u8],
         interrupted: bool,

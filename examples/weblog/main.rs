@@ -1,6 +1,6 @@
 //! Aggregates the log of a web server, in the Combined Log Format, with any number of threads.
 //!
-//! What is shown, and why by this structure:
+//! The structures of percid that it uses, and the reasons:
 //!
 //! * **`Counter`** for requests by status class and method, and for bytes sent. Every line updates
 //!   three of them, so with shared atomics the threads would fight for three cache lines.
@@ -10,8 +10,8 @@
 //!   has a map of its own, and the report adds them up.
 //! * **`Pool`** for the buffers of chunks: a worker gets the buffer that was used last on its CPU
 //!   and is still in that cache.
-//! * **A mutex** for what is rare: it is taken once per chunk (`chunks.rs`, `places.rs`). Per-CPU
-//!   data pays where every line would meet; not here.
+//! * **A mutex** for rare accesses: it is taken once per chunk (`chunks.rs`, `places.rs`). Per-CPU
+//!   data is useful for accesses by every line, which is not the case here.
 //!
 //! The result depends neither on the number of threads nor on percid's source of IDs, which the
 //! tests check.
@@ -65,7 +65,7 @@ fn main() -> ExitCode {
     percid::init();
     let Err(failure) = run(&options) else { return ExitCode::SUCCESS };
     match failure {
-        // The reader went away (`weblog … | head -1`): no thread is left to tell.
+        // The reader has closed the output (`weblog … | head -1`): no message is needed.
         Failure::Output(cause) if cause.kind() == io::ErrorKind::BrokenPipe => {
             return ExitCode::SUCCESS;
         }
@@ -120,7 +120,7 @@ fn open(options: &Options) -> io::Result<Box<dyn Read + Send>> {
     })
 }
 
-/// What every thread does: take a chunk, count its lines, until there are no more.
+/// Runs a thread: takes a chunk, counts its lines, until there are no more.
 fn work(chunks: &Mutex<Chunks<impl Read>>, places: &Places) -> io::Result<()> {
     loop {
         let mut buffer = BUFFERS.get();
@@ -131,8 +131,7 @@ fn work(chunks: &Mutex<Chunks<impl Read>>, places: &Places) -> io::Result<()> {
     }
 }
 
-/// Counts the requests of a chunk, and says how many lines it has and which are the first malformed
-/// ones.
+/// Counts the requests of a chunk, and returns its number of lines and the first malformed ones.
 fn count(chunk: &Chunk, bytes: &[u8]) -> (u64, Vec<Malformed>) {
     let mut malformed = Vec::new();
     let mut lines = 0;

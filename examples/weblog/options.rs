@@ -28,7 +28,7 @@ const LARGEST_CHUNK: usize = 1 << 30;
 /// More threads than any machine has CPUs.
 const MOST_THREADS: usize = 8192;
 
-/// What the user asked for.
+/// The request of the user.
 #[derive(Debug)]
 pub(crate) enum Asked {
     Run(Options),
@@ -47,7 +47,7 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// What messages call the log.
+    /// Returns the name of the log for messages.
     pub(crate) fn name(&self) -> std::borrow::Cow<'_, str> {
         self.file.as_ref().map_or("standard input".into(), |file| file.to_string_lossy())
     }

@@ -1,4 +1,4 @@
-//! Where malformed lines are.
+//! The locations of malformed lines.
 //!
 //! Chunks are counted out of order, so the number of a line in the file is known only when the
 //! chunks before it have been counted as well: each chunk notes how many lines it has.
@@ -8,10 +8,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::printable::printable;
 
-/// How many malformed lines are shown.
+/// Number of malformed lines that are shown.
 pub(crate) const SHOWN: usize = 5;
 
-/// How much of a line is shown, in bytes.
+/// Length of the shown part of a line, in bytes.
 const EXCERPT: usize = 80;
 
 /// A line that is no record of a request.
@@ -43,14 +43,14 @@ pub(crate) struct Shown {
     pub(crate) excerpt: String,
 }
 
-/// How many lines each chunk has, and the first malformed ones.
+/// The number of lines of each chunk, and the first malformed ones.
 #[derive(Debug, Default)]
 pub(crate) struct Places(Mutex<Noted>);
 
 #[derive(Debug, Default)]
 struct Noted {
     lines: Vec<u64>,
-    /// By chunk and line, so that a file that is read again changes nothing.
+    /// Malformed lines by chunk and line, so that a file that is read again changes nothing.
     first: BTreeMap<(usize, u64), Malformed>,
 }
 
@@ -72,12 +72,12 @@ impl Places {
         }
     }
 
-    /// How many lines the file has, as far as it was read.
+    /// Returns the number of lines of the file that were read so far.
     pub(crate) fn lines(&self) -> u64 {
         self.noted().lines.iter().sum()
     }
 
-    /// The first malformed lines, once all chunks have been noted.
+    /// Returns the first malformed lines, once all chunks have been noted.
     pub(crate) fn first_malformed(&self) -> Vec<Shown> {
         let noted = self.noted();
         let shown = noted.first.iter().map(|(&(chunk, line), malformed)| Shown {

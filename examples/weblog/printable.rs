@@ -1,6 +1,6 @@
-//! What clients sent, made fit for a terminal.
+//! Text from clients, escaped for a terminal.
 
-/// The text with control characters escaped; what is no UTF-8 is replaced.
+/// Returns the text with control characters escaped; invalid UTF-8 is replaced.
 pub(crate) fn printable(bytes: &[u8]) -> String {
     let mut text = String::new();
     for character in String::from_utf8_lossy(bytes).chars() {

@@ -4,24 +4,24 @@
 //! host ident user [time] "request" status bytes "referer" "user agent"
 //! ```
 //!
-//! Inside quotes a backslash escapes the next character, as Apache and nginx write it. What clients
-//! send is not always a request (`"\x16\x03\x01"` is another thread who speaks TLS to the wrong
-//! port): such lines are well-formed, and their method is [`Method::None`].
+//! Inside quotes a backslash escapes the next character, as Apache and nginx write it. Clients do
+//! not always send a request (`"\x16\x03\x01"` is the begin of TLS on the wrong port): such lines
+//! are well-formed, and their method is [`Method::None`].
 
-/// What should stand where a line is malformed.
+/// The expected text at the position of an error.
 pub(crate) type Expected = &'static str;
 
-/// For a line that does not fit a chunk.
+/// The expectation for a line that does not fit a chunk.
 pub(crate) const SHORTER_LINE: Expected = "a line shorter than a chunk";
 
-/// What is counted of a request.
+/// The counted parts of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Record<'l> {
     pub(crate) method: Method,
     /// Without the query; `None` if the request is none.
     pub(crate) path: Option<&'l [u8]>,
     pub(crate) status: Status,
-    /// Of the response's body.
+    /// Size of the response's body.
     pub(crate) bytes: u64,
 }
 
@@ -90,13 +90,13 @@ pub(crate) fn parse(line: &[u8]) -> Result<Record<'_>, Expected> {
     Ok(Record { method, path, status, bytes })
 }
 
-/// What is left of a line.
+/// The rest of a line.
 struct Fields<'l> {
     rest: &'l [u8],
 }
 
 impl<'l> Fields<'l> {
-    /// The next field up to a space.
+    /// Returns the next field up to a space.
     fn word(&mut self) -> Option<&'l [u8]> {
         let end = self.rest.iter().position(|&byte| byte == b' ').unwrap_or(self.rest.len());
         self.take(0, end, end)
@@ -145,7 +145,7 @@ fn bytes(word: &[u8]) -> Option<u64> {
     u64::try_from(number).ok().filter(|_| word[0] != b'+')
 }
 
-/// `GET /path?query HTTP/1.1`; the oldest clients send no version.
+/// Parses `GET /path?query HTTP/1.1`; the oldest clients send no version.
 fn method_and_path(request: &[u8]) -> (Method, Option<&[u8]>) {
     let mut words = request.split(|&byte| byte == b' ').filter(|word| !word.is_empty());
     let (Some(method), Some(target)) = (words.next(), words.next()) else {

@@ -78,7 +78,7 @@ pub(crate) fn collect(
     }
 }
 
-/// The counts that are not zero.
+/// Returns the counts that are not zero.
 fn named(names: &[&'static str], counts: &[i64]) -> BTreeMap<&'static str, i64> {
     let pairs = names.iter().copied().zip(counts.iter().copied());
     pairs.filter(|(_, count)| *count != 0).collect()
@@ -95,7 +95,7 @@ fn sizes(requests: &Aggregate) -> Option<Sizes> {
     })
 }
 
-/// The paths with most hits; among equals those that come first in the alphabet.
+/// Returns the paths with most hits; among equals those that come first in the alphabet.
 fn top(hits: Hits, count: usize) -> Vec<Path> {
     let mut paths: Vec<_> = hits.into_iter().collect();
     paths.sort_unstable_by(|one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(&other.0)));

@@ -1,5 +1,5 @@
-//! The arena's places against a map of who has what: blocks do not overlap, are aligned, lie in
-//! open memory of one extent, and nothing is lost between them.
+//! The arena's places against a map of the owners: blocks do not overlap, are aligned, lie in open
+//! memory of one extent, and nothing is lost between them.
 #![no_main]
 
 use std::cell::RefCell;
@@ -21,7 +21,7 @@ mod given_back;
 #[allow(dead_code, reason = "the library uses all of it")]
 mod places;
 
-/// As in the library.
+/// The same as in the library.
 mod sys {
     pub(crate) mod atomic {
         pub(crate) use std::sync::atomic::*;
@@ -46,7 +46,7 @@ enum Step {
         which: u16,
         times: u8,
     },
-    /// Gives one back that was given back before.
+    /// Gives one back a second time.
     ReleaseAgain {
         which: u8,
     },
@@ -112,7 +112,7 @@ impl Ground for Anywhere {
         let index = (place >> SHIFT) as usize * STRIDE + offset;
         let mut bits = self.bits.borrow_mut();
         let bits = &raw const **bits.entry(index).or_default();
-        // SAFETY: as above.
+        // SAFETY: the box is neither moved nor dropped before `self`.
         unsafe { &*bits }
     }
 }
@@ -150,7 +150,7 @@ impl Both {
         self.ground.word(place as Place).store(-1, Relaxed);
     }
 
-    /// There is nothing of this size or above, neither free nor new.
+    /// Checks that there is nothing of this size or above, neither free nor new.
     fn check_full(&self, class: usize) {
         let free = |class: usize| self.places.free[class].head.load(Relaxed) as u32 != 0;
         assert!(!(class..CLASSES).any(free), "a free one was not taken");
@@ -181,13 +181,14 @@ impl Both {
         }
     }
 
-    /// Whether a free block was halved: then its places are others' by now.
+    /// Returns `true` if a free block was halved: then its places belong to other blocks.
     fn is_split(&self, place: usize) -> bool {
         let bits = self.ground.bits(place as Place).load(Relaxed);
         bits >> (place / WORD % 64) & 1 == 0
     }
 
-    /// Every byte was handed out, is free, lies in a page of small blocks, or could not be opened.
+    /// Checks that every byte was assigned, is free, is in a page of small blocks, or could not be
+    /// opened.
     fn check_sum(&self) {
         let owned: usize = self.owned.values().sum();
         let pop = |class: usize| {
@@ -200,7 +201,7 @@ impl Both {
         let rest = small.next_multiple_of(PAGE) - small;
         let next = self.places.next.load(Relaxed) as usize - FIRST as usize;
         if self.ground.limit >= EXTENTS {
-            // Less than a line is lost where a small block is aligned in its page.
+            // Less than a line is lost if a small block is aligned in its page.
             assert!(owned + free + rest <= next, "{owned} + {free} + {rest} of {next}");
         }
     }

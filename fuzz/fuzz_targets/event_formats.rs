@@ -19,9 +19,9 @@ struct Input<'a> {
 
 #[derive(Arbitrary, Debug)]
 enum Description<'a> {
-    /// Of a system.
+    /// The description of any event of a system.
     Any(u8, &'a str),
-    /// A whole one of an event that is known, and fields.
+    /// A complete description of a known event, with fields.
     Of { event: u8, number: u8, fields: Vec<Field> },
 }
 
@@ -112,7 +112,7 @@ fn spelled<'a>(description: &Description<'a>) -> (&'static str, String) {
         }
         Description::Of { event, number, fields } => {
             let (system, event) = EVENTS[usize::from(*event) % EVENTS.len()];
-            // Where most kernels have them.
+            // The offsets of most kernels.
             let common = "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
                           \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n";
             let fields: String = fields.iter().map(line).collect();

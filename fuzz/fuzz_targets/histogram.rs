@@ -22,12 +22,12 @@ enum Step {
     Quantile(u8, u8),
     Take,
     Merge,
-    /// This CPU's ID is taken away: the next record goes to another one's memory.
+    /// Steals this CPU's ID: the next record goes to another one's memory.
     Steal,
     PutBack,
 }
 
-/// Near a power of two, where buckets begin and end.
+/// A value near a power of two, at which buckets begin and end.
 #[derive(Arbitrary, Debug, Clone, Copy)]
 struct Value {
     power: u8,
@@ -82,7 +82,7 @@ fuzz_target!(init: { one_cpu::stay(); }, |input: Input| {
     assert_eq!(histogram.unrecorded(), 0);
 });
 
-/// The bucket of a value, as the documentation says: below 128 one for each value, from there on 64
+/// Returns the bucket of a value, as documented: below 128 one for each value, above that 64
 /// between two powers of two.
 fn bucket(value: u64) -> (u64, u64) {
     if value < 128 {
@@ -118,7 +118,7 @@ fn check(snapshot: &Snapshot, recorded: &Recorded) {
     assert_eq!(snapshot.mean().is_some(), count > 0);
 }
 
-/// The middle of the bucket of the value of rank `ceil(q * count)`.
+/// Checks the quantile: the middle of the bucket of the value of rank `ceil(q * count)`.
 fn check_quantile(snapshot: &Snapshot, recorded: &Recorded, part: u8, whole: u8) {
     let (part, whole) = (u64::from(part), u64::from(whole.max(1)));
     let count: u64 = recorded.values().sum();

@@ -1,7 +1,7 @@
 //! The ID space against a naive model of its rules, R1 to R9 and percid's own.
 //!
-//! The model is written from the documentation of `percid_rules::space`, with sets and maps where
-//! the product has words that count from one, and no state that follows from other state.
+//! The model is written from the documentation of `percid_rules::space`. It has sets and maps in
+//! place of the product's words with counts from one, and no state that follows from other state.
 #![no_main]
 
 use std::cmp::Reverse;
@@ -20,7 +20,7 @@ struct Input {
     steps: Vec<(u8, Step)>,
 }
 
-/// What a driver does, at a time that does not go back.
+/// A step of a driver, at a time that does not go back.
 #[derive(Arbitrary, Debug, Clone, Copy)]
 enum Step {
     /// A thread looks for an ID on a CPU.
@@ -29,13 +29,13 @@ enum Step {
     EnterInVain { cpu: u8, thread: u8, limits: Bounds },
     /// A CPU's ID is taken back by a scan.
     Expire { cpu: u8 },
-    /// A CPU's ID is taken by a thief who does not use it yet.
+    /// A thief takes a CPU's ID and does not use it yet.
     Take { cpu: u8 },
-    /// A free ID is kept from being used.
+    /// A free ID is reserved.
     HoldBack { id: u8 },
     /// One of those in transit is freed, or given to a CPU without one.
     PutBack { which: u8, cpu: Option<u8> },
-    /// A program asks for density.
+    /// A program requests compaction.
     Compact { limits: Bounds },
     /// A pause of some periods.
     Sleep { periods: u8 },
@@ -55,7 +55,7 @@ impl Bounds {
     }
 }
 
-/// Two CPUs on a core, four behind a cache, eight on a node.
+/// Returns the distance: two CPUs on a core, four behind a cache, eight on a node.
 fn distance(a: u32, b: u32) -> Distance {
     let same = |size: u32| a / size == b / size;
     match (same(2), same(4), same(8)) {
@@ -124,7 +124,7 @@ impl Both<'_> {
         }
     }
 
-    /// As the slow path of the table does it.
+    /// Enters like the slow path of the table.
     fn enter(&mut self, cpu: u32, thread: u64, came_from: Option<u32>, limits: Limits) {
         if self.space.held(cpu).is_some() {
             return;
@@ -219,7 +219,7 @@ impl Both<'_> {
     }
 }
 
-/// What a CPU holds.
+/// The ID of a CPU.
 #[derive(Debug, Clone, Copy)]
 struct Held {
     id: u32,
@@ -234,17 +234,17 @@ struct Model {
     held: BTreeMap<u32, Held>,
     /// IDs between two CPUs.
     transit: BTreeSet<u32>,
-    /// By CPU, the ID that it held last and was not robbed of.
+    /// The ID that each CPU held last and that was not stolen.
     recent: BTreeMap<u32, u32>,
-    /// By ID, the CPU that held it last.
+    /// The CPU that held each ID last.
     last: BTreeMap<u32, u32>,
-    /// How many IDs there are.
+    /// Number of IDs.
     count: u32,
     /// There may be IDs beyond the bound.
     extra: bool,
-    /// When the time began in which steals are counted, and how many there were.
+    /// The start of the interval in which steals are counted, and their number.
     counting: (u64, u64),
-    /// In that time there was no memory for an ID.
+    /// `true` if there was no memory for an ID in that interval.
     refused: bool,
     scanned: u64,
 }
@@ -269,12 +269,13 @@ impl Model {
         !self.transit.contains(&id) && self.held.values().all(|held| held.id != id)
     }
 
-    /// `min(allowed CPUs, threads)`: the caller is a thread on an allowed CPU.
+    /// Returns `min(allowed CPUs, threads)`: the caller is a thread on an allowed CPU.
     fn bound(limits: Limits) -> u32 {
         limits.allowed.min(limits.threads).max(1)
     }
 
-    /// While steals are frequent, up to the allowed CPUs or the most that is wanted.
+    /// Returns the bound while steals are frequent: up to the allowed CPUs or the configured
+    /// maximum.
     fn relaxed_bound(limits: Limits) -> u32 {
         Model::bound(limits).max(limits.allowed.min(limits.most))
     }
@@ -290,7 +291,7 @@ impl Model {
         if let Some(id) = self.new_below(Model::bound(limits)) {
             return Grant::Free(id);
         }
-        // 3. A free one: the one left behind, else the nearest, else the first.
+        // 3. A free one: the one left behind, otherwise the nearest, otherwise the first.
         let free: Vec<u32> = (0..self.count).filter(|&id| self.is_free(id)).collect();
         let left = |id: &&u32| {
             request.came_from.is_some() && self.last.get(*id) == request.came_from.as_ref()
@@ -316,7 +317,7 @@ impl Model {
                 return Grant::Free(id);
             }
         }
-        // 5. A stolen one: what this thread took where it came from, else the oldest.
+        // 5. A stolen one: the ID that this thread took on its last CPU, otherwise the oldest.
         let own = request.came_from.and_then(|cpu| Some((cpu, self.held.get(&cpu)?)));
         if let Some((from, held)) = own.filter(|(_, held)| held.taker == request.thread) {
             return Grant::Steal { from, id: held.id };
@@ -360,7 +361,7 @@ impl Model {
         Eviction::Expired
     }
 
-    /// R9, and what R8 has to do then.
+    /// Applies R9, and returns the eviction by R8 that it causes.
     fn shrink(&mut self, limits: Limits) -> Eviction {
         self.extra = false;
         self.count = self.count.min(Model::bound(limits));

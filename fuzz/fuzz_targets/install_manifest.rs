@@ -20,7 +20,7 @@ mod fingerprint;
 #[allow(dead_code, reason = "the installer uses all of it")]
 mod manifest;
 
-/// As the installer says why it failed.
+/// The error type of the installer.
 type Failure = String;
 
 fuzz_target!(|text: &[u8]| -> Corpus {
@@ -32,7 +32,7 @@ fuzz_target!(|text: &[u8]| -> Corpus {
         assert!(!hidden("\n"), "{path:?} is two lines");
     }
     let again = read(manifest.text().as_bytes());
-    // What has no prefix is none that the installer wrote.
+    // A manifest without a prefix was not written by the installer.
     if manifest.prefix != Path::new("") {
         assert_eq!(again, Ok(Some(manifest)), "what was read is written as something else");
     }

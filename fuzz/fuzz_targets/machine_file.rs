@@ -1,4 +1,5 @@
-//! Descriptions of machines. What is accepted has a sound topology, and a workload runs on it.
+//! Descriptions of machines. Every accepted one must have a sound topology, and must run a
+//! workload.
 #![no_main]
 
 use std::sync::atomic::AtomicBool;
@@ -35,7 +36,7 @@ fn check(machine: &Machine) {
     }
     for (name, number) in machine.costs.all().into_iter().chain(machine.kernel.all()) {
         assert!(machine.has(name));
-        // What a file may say may be said by hand.
+        // A number that a file may contain may also be set by a call.
         machine.clone().set(name, number.value).expect("a number of the file");
     }
 }

@@ -12,11 +12,11 @@ use percid_trace::read::{Format, read_bytes};
 
 #[derive(Arbitrary, Debug)]
 enum Input<'a> {
-    /// What may be a compressed file.
+    /// Bytes that may be a compressed file.
     File(&'a [u8]),
     /// The same behind the first bytes of one.
     Begun(bool, &'a [u8]),
-    /// What is compressed, and whether by zstd.
+    /// The plain content, and `true` for zstd.
     Content(bool, &'a [u8]),
 }
 
@@ -37,7 +37,7 @@ fn read(bytes: &[u8]) {
     }
 }
 
-/// What was compressed is read as it was, or refused as it was.
+/// Checks that compressed content is read or refused like the plain content.
 fn check(zstd: bool, plain: &[u8]) {
     let packed = match zstd {
         true => zstd::bulk::compress(plain, 1).expect("memory"),

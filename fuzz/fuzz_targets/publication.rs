@@ -24,7 +24,7 @@ struct Input<'a> {
     answers: u32,
     length: Length,
     sealed: bool,
-    /// What the owner stores while the reader waits.
+    /// The values that the owner stores while the reader waits.
     later: Option<(u8, Length)>,
     text: &'a [u8],
 }
@@ -47,7 +47,7 @@ impl Length {
     }
 }
 
-/// Where the count of answers is, and the length behind it.
+/// The offset of the count of answers; the length follows it.
 const ANSWERS_AT: u64 = 20;
 
 fuzz_target!(|input: Input<'_>| {

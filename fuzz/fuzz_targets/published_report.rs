@@ -15,7 +15,7 @@ fuzz_target!(|text: &[u8]| -> Corpus {
     Corpus::Keep
 });
 
-/// What is shown of a report.
+/// Checks the displayed parts of a report.
 fn check(report: &PublishedReport) {
     assert!(report.nodes.iter().all(|&node| node < 1024));
     let _ = (report.age(), report.scan_share(), report.move_share());

@@ -1,5 +1,4 @@
-//! What a schedule is asked, of schedules that no kernel makes: no question takes long or adds up to more
-//! than there was.
+//! Analyses of schedules that no kernel makes: none may take long or add up to more than there was.
 #![no_main]
 
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
@@ -54,7 +53,7 @@ fuzz_target!(|asked: Asked| {
     questions::Wakeups::of(&trace);
 });
 
-/// No CPU does more in a slice than that is long, nor do threads more than their CPU.
+/// Checks that no CPU does more in a slice than its length, nor threads more than their CPU.
 fn check_usage(trace: &Trace, found: &Usage) {
     let ends = trace.events.first().zip(trace.events.last());
     let whole = ends.map_or(0, |(first, last)| last.time - first.time);

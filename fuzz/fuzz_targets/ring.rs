@@ -20,14 +20,14 @@ struct Input {
 #[derive(Arbitrary, Debug)]
 enum Step {
     Append(u16),
-    /// As long as a record may be, and this much more or less.
+    /// A record of the maximum length, plus this.
     AppendLongest(i8),
     Poll,
-    /// Some records only.
+    /// Polls some records only.
     PollSome(u8),
-    /// Each of these is appended while a record is being delivered.
+    /// Appends each of these while a record is being delivered.
     PollAndAppend(u8),
-    /// This CPU's ID is taken away: the next record goes to another one's memory.
+    /// Steals this CPU's ID: the next record goes to another one's memory.
     Steal,
     PutBack,
 }
@@ -63,33 +63,33 @@ struct Both<'r> {
     source: percid::Source,
     bytes: usize,
     overflow: Overflow,
-    /// By ID; without one all of them have been taken away.
+    /// Shards by ID; `None` if all IDs have been stolen.
     shards: BTreeMap<Option<u32>, Shard>,
     lost: u64,
-    /// Records are told apart by their bytes.
+    /// Records are distinguished by their bytes.
     next: u8,
 }
 
-/// What one ID has.
+/// The ring of one ID.
 #[derive(Debug, Default)]
 struct Shard {
     /// The number of the next record.
     number: u64,
-    /// Those that have room in the ring: numbers and bytes.
+    /// The records that have space in the ring: numbers and bytes.
     records: VecDeque<(u64, Vec<u8>)>,
-    /// The first that the consumer has not had.
+    /// The first record that the consumer has not got.
     wanted: u64,
 }
 
 impl Shard {
-    /// A record takes a word and its bytes in whole words.
+    /// Returns the used bytes: a record takes a word and its bytes in whole words.
     fn used(&self) -> usize {
         self.records.iter().map(|(_, bytes)| size(bytes.len())).sum()
     }
 }
 
 impl Shard {
-    /// The writers may use the room of what was read; where they overwrite, they always may.
+    /// Frees the space of read records; writers that overwrite may always use it.
     fn free_read(&mut self, overflow: Overflow) {
         if overflow == Overflow::DropNewest {
             self.records.retain(|(number, _)| *number >= self.wanted);
@@ -145,7 +145,7 @@ impl Both<'_> {
             let (number, bytes) = (event.number, event.bytes.to_vec());
             self.delivered(id, number, &bytes);
             if let Some(length) = append {
-                // Else a record for each record, without end.
+                // Limited: otherwise a record would be appended for each record, without end.
                 if count < 64 {
                     self.append(length);
                 }
@@ -161,9 +161,9 @@ impl Both<'_> {
         self.make_room();
     }
 
-    /// A record is the next one that is there; those between are lost.
+    /// Checks that a record is the next one that is there; those between are lost.
     fn delivered(&mut self, id: Option<u32>, number: u64, bytes: &[u8]) {
-        // The writers of other IDs have the room of what was read there.
+        // The writers of other IDs may use the space of their read records.
         for (_, other) in self.shards.iter_mut().filter(|(other, _)| **other != id) {
             other.free_read(self.overflow);
         }
@@ -184,7 +184,7 @@ impl Both<'_> {
         }
     }
 
-    /// What was read has made room: where the poll has come to its end, and where it was stopped.
+    /// Frees the space of delivered records, after a poll that ended or was stopped.
     fn make_room(&mut self) {
         self.shards.values_mut().for_each(|shard| shard.free_read(self.overflow));
     }

@@ -1,8 +1,8 @@
 //! The NUMA scan's walk over regions against a naive model of the published one.
 //!
-//! The model is written from the published order of the questions (Linux 6.7, and the fixes up to
-//! 6.12) and from the documentation of `percid_rules::scan`. It keeps a list of what every region
-//! knows, and walks over it step by step.
+//! The model is written from the published order of the checks (Linux 6.7, and the fixes up to
+//! 6.12) and from the documentation of `percid_rules::scan`. It keeps a list of the state of every
+//! region, and scans it step by step.
 #![no_main]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +19,7 @@ use percid_rules::scan::{
 struct Input {
     rules: Choice,
     settings: Constants,
-    /// Which pieces were armed before, by their number: those cost looking only.
+    /// The numbers of the pieces that were armed before: for those only looking is charged.
     armed: u64,
     steps: Vec<Step>,
 }
@@ -69,7 +69,7 @@ impl Place {
 }
 
 impl Kind {
-    /// Most regions can be scanned.
+    /// Returns traits: most regions can be scanned.
     fn traits(self) -> Traits {
         let has = |bit: u8| self.0 >> bit & 1 == 1;
         if !has(7) {
@@ -102,14 +102,14 @@ impl Choice {
     }
 }
 
-/// What a walk did, in its order.
+/// The actions of a scan, in its order.
 #[derive(Debug, PartialEq, Eq)]
 enum Done {
     Armed(u64, Range<u64>),
     Noted(u64, Reason),
 }
 
-/// Both the product's and the model's effects.
+/// The effects of both the product and the model.
 struct Log {
     armed: u64,
     done: Vec<Done>,
@@ -196,12 +196,12 @@ struct Region {
     known: Option<Known>,
 }
 
-/// What a region remembers from its first visit on.
+/// The data that a region stores from its first visit on.
 #[derive(Debug, Clone)]
 struct Known {
     next_scan: Duration,
     reset: Duration,
-    /// The threads' bits of the window before, and of this one.
+    /// The threads' bits of the previous window, and of this one.
     windows: [BTreeSet<u32>; 2],
     completed: i64,
     first: i64,
@@ -222,7 +222,7 @@ struct Model {
     offset: u64,
 }
 
-/// What a pass may still do, in bytes.
+/// The remaining budget of a pass, in bytes.
 struct Budget {
     arm: i64,
     look: i64,
@@ -317,7 +317,7 @@ impl Model {
         self.end_sequence();
     }
 
-    /// The questions in the published order; the reason for which a region is left out.
+    /// Checks the conditions in the published order; returns the reason if the region is skipped.
     fn question(
         &mut self,
         start: u64,
@@ -409,7 +409,7 @@ impl Model {
     }
 
     /// Arms a region from an address on, in pieces that end at multiples of 2 MiB, until the budget
-    /// is spent; says where it stopped.
+    /// is used up; returns where it stopped.
     fn scan(&mut self, start: u64, from: u64, budget: &mut Budget, log: &mut Log) -> u64 {
         let end = self.regions[&start].end;
         let mut at = from;
@@ -437,8 +437,8 @@ impl Model {
         at
     }
 
-    /// First what was begun, then what the thread uses, what several use, what one uses, and one
-    /// region without users.
+    /// Scans by activity: first begun regions, then those that the thread uses, those that several
+    /// use, those that one uses, and one region without users.
     fn by_activity(&mut self, scanner: Scanner, now: Duration, budget: &mut Budget, log: &mut Log) {
         let mut ranks: [Vec<u64>; 5] = Default::default();
         let starts: Vec<u64> = self.regions.keys().copied().collect();

@@ -15,7 +15,7 @@ mod sys;
 #[allow(dead_code, reason = "the library uses all of it")]
 mod text;
 
-/// Kernels write longer lists, with nothing else in them.
+/// Maximum length of a list; kernels write longer ones, with nothing else in them.
 const LONGEST: usize = 256;
 
 fuzz_target!(|bytes: &[u8]| -> Corpus {
@@ -34,13 +34,14 @@ fuzz_target!(|bytes: &[u8]| -> Corpus {
     Corpus::Keep
 });
 
-/// What is written is the beginning of the text and a zero, and nothing behind the room given.
+/// Checks that the beginning of the text and a zero are written, and nothing beyond the given
+/// space.
 fn check_c_text(bytes: &[u8]) {
     let Some((&size, text)) = bytes.split_first() else { return };
     let text = String::from_utf8_lossy(text);
     let mut memory = vec![0x55; usize::from(size) + 1];
     let start = memory.as_mut_ptr().cast();
-    // SAFETY: there is one byte more than that.
+    // SAFETY: the memory is one byte larger than `size`.
     let length = unsafe { text::write(start, size.into(), &text) };
     assert_eq!(length, text.len());
     assert_eq!(memory[usize::from(size)], 0x55);
@@ -59,7 +60,7 @@ fn check_release(text: &str) {
     assert!((major, minor) >= (6, 3), "{text}");
 }
 
-/// The library's: a list is the set of its members; empty parts say nothing.
+/// Checks the library's reader: a list is the set of its members; empty parts are ignored.
 fn check_cpu_set(text: &str) {
     let expected = naive(text, true, sys::MAX_CPUS);
     let set = sys::cpuset::CpuSet::parse(text);
@@ -71,7 +72,7 @@ fn check_cpu_set(text: &str) {
     assert_eq!(sys::cpuset::CpuSet::parse(&set.to_string()), Some(set));
 }
 
-/// That of traces: ranges, in their order; empty parts are refused.
+/// Checks the reader of traces: ranges, in their order; empty parts are refused.
 fn check_cpu_list(text: &str) {
     const END: usize = 1 << 17;
     let expected = naive(text, false, END);
@@ -83,8 +84,8 @@ fn check_cpu_list(text: &str) {
     assert!(found == expected, "{text:?}");
 }
 
-/// Which numbers below `end` are members of a list, letter by letter; `None` if it is none. The two
-/// readers differ in what they take for one.
+/// Returns which numbers below `end` are members of a list, letter by letter; `None` if the text is
+/// not a list. The two readers differ in the texts that they accept.
 fn naive(text: &str, lenient: bool, end: usize) -> Option<Vec<bool>> {
     let mut members = vec![false; end];
     let text = text.trim();
@@ -107,7 +108,7 @@ fn naive(text: &str, lenient: bool, end: usize) -> Option<Vec<bool>> {
     Some(members)
 }
 
-/// Digits, in front of which Rust's numbers may have a plus.
+/// Reads digits; Rust's numbers may have a plus before them.
 fn naive_number(text: &str) -> Option<u64> {
     let digits = text.strip_prefix('+').unwrap_or(text);
     if digits.is_empty() {

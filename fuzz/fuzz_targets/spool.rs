@@ -1,5 +1,5 @@
-//! Recordings that have not ended: what a recorder has written by then, with any end and any damage.
-//! What is read as a whole is what recovery makes a table of.
+//! Recordings that have not ended: the output of a recorder up to some time, with any end and any
+//! damage. The table that recovery makes must contain everything that the reader reads.
 #![no_main]
 
 use std::fs::File;
@@ -35,8 +35,8 @@ fuzz_target!(|bytes: &[u8]| -> Corpus {
     Corpus::Keep
 });
 
-/// The same with the checksums of its frames as they should be, but for every other length, because by
-/// chance none is.
+/// Returns the bytes with correct checksums of the frames if the length is even, because random
+/// checksums are never correct.
 fn repaired(bytes: &[u8]) -> Vec<u8> {
     const HEAD: usize = 9;
     let mut bytes = bytes.to_vec();
@@ -54,12 +54,12 @@ fn repaired(bytes: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A file with these bytes that has no name.
+/// Makes an unnamed file with these bytes.
 fn file(bytes: &[u8]) -> File {
     // SAFETY: the name is a text with an end.
     let file = unsafe { libc::memfd_create(c"spool".as_ptr(), 0) };
     assert!(file >= 0, "{}", std::io::Error::last_os_error());
-    // SAFETY: nobody else has the new file.
+    // SAFETY: nothing else owns the new descriptor.
     let mut file = unsafe { <File as std::os::fd::FromRawFd>::from_raw_fd(file) };
     file.write_all(bytes).expect("memory");
     file.seek(SeekFrom::Start(0)).expect("the beginning");

@@ -25,7 +25,7 @@ enum OfStack {
     Drain,
     /// A drain that ends after some items.
     DrainSome(u8),
-    /// This CPU's ID is taken away: its items are out of this thread's reach until a drain.
+    /// Steals this CPU's ID: its items cannot be reached by this thread until a drain.
     Steal,
     PutBack,
 }
@@ -69,7 +69,7 @@ fn stack(stack: Stack<u64>, shared: Option<u8>, can_be_stolen: bool, steps: Vec<
     let capacity = stack.capacity() as usize;
     let mut items: BTreeSet<u64> = BTreeSet::new();
     let mut thief = Thief::default();
-    // Whether some may lie where this thread's ID does not reach.
+    // `true` if some items may be in a part that this thread's ID does not reach.
     let mut scattered = false;
     let mut fresh = 0..;
     for step in steps {
@@ -135,7 +135,7 @@ fn stack(stack: Stack<u64>, shared: Option<u8>, can_be_stolen: bool, steps: Vec<
 
 fn pool(pool: RawPool, can_be_stolen: bool, steps: Vec<OfPool>) {
     let layout = pool.layout();
-    // What is lent, by address, with what was written there.
+    // The lent objects, by address, with the value that was written there.
     let mut lent: BTreeMap<usize, (NonNull<u8>, u8)> = BTreeMap::new();
     let mut thief = Thief::default();
     let mut mark = 0;
@@ -154,14 +154,14 @@ fn pool(pool: RawPool, can_be_stolen: bool, steps: Vec<OfPool>) {
             OfPool::Put(times) => {
                 for _ in 0..times {
                     let Some((_, (object, mark))) = lent.pop_last() else { break };
-                    // SAFETY: as above; it was written when it was lent.
+                    // SAFETY: the object is lent to this test, and was written when it was lent.
                     let bytes =
                         unsafe { NonNull::slice_from_raw_parts(object, layout.size()).as_ref() };
                     assert!(
                         bytes.iter().all(|&byte| byte == mark),
                         "someone else has written there"
                     );
-                    // SAFETY: it is this pool's, and nobody uses it any more.
+                    // SAFETY: the object is from this pool, and nothing uses it any more.
                     unsafe { pool.put(object) }.expect("it was lent");
                 }
             }
@@ -171,7 +171,7 @@ fn pool(pool: RawPool, can_be_stolen: bool, steps: Vec<OfPool>) {
         }
     }
     for (object, _) in lent.into_values() {
-        // SAFETY: as above.
+        // SAFETY: the object is from this pool, and nothing uses it any more.
         unsafe { pool.put(object) }.expect("it was lent");
     }
 }

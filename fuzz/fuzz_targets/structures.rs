@@ -25,7 +25,7 @@ enum Step {
     Put(u8),
     Visit,
     DrainLocal,
-    /// This CPU's ID is taken away: what follows goes to another one's memory.
+    /// Steals this CPU's ID: later operations use another one's memory.
     Steal,
     PutBack,
     Compact,
@@ -88,7 +88,7 @@ fuzz_target!(init: { one_cpu::stay(); }, |input: Input| {
     }
 });
 
-/// By any IDs, so in any order.
+/// Compares sorted: the items come from any IDs, so in any order.
 fn assert_same(mut found: Vec<u8>, put: &[u8]) {
     let mut put = put.to_vec();
     found.sort_unstable();

@@ -1,6 +1,6 @@
 //! The library's own file about sets of CPUs: it is private there.
 
-/// As there.
+/// The same as in the library.
 pub(crate) const MAX_CPUS: usize = 8192;
 
 #[path = "../../crates/percid/src/sys/cpuset.rs"]

@@ -1,5 +1,5 @@
-//! Sub-buffers of the kernel's trace, as `trace_pipe_raw` hands them out, and the kernel's
-//! description of how they are laid out.
+//! Sub-buffers of the kernel's trace, as read from `trace_pipe_raw`, and the kernel's description
+//! of their layout.
 #![no_main]
 
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
@@ -8,7 +8,7 @@ use percid_trace::formats::ByteOrder;
 use percid_trace::{error, formats};
 use sub_buffers::{Layout, Page, Record};
 
-/// What the recorder and the reader of trace.dat share: it is private there.
+/// The common code of the recorder and the reader of trace.dat: it is private there.
 #[path = "../../crates/percid-trace/src/sub_buffers.rs"]
 #[allow(dead_code, reason = "those two use all of it")]
 mod sub_buffers;
@@ -20,14 +20,14 @@ enum Input<'a> {
     Page(bool, bool, &'a [u8]),
     /// A description, and a sub-buffer that follows it.
     Described(bool, &'a str, &'a [u8]),
-    /// What a kernel wrote, which must be read as it was written.
+    /// Records that a kernel wrote, which must be read as they were written.
     Written { big: bool, lost: Option<u16>, records: Vec<Written<'a>> },
 }
 
 #[derive(Arbitrary, Debug)]
 enum Written<'a> {
     Record(u16, &'a [u8]),
-    /// A longer pause than a record has room for.
+    /// A pause that exceeds the space in a record.
     Pause(u32, u16),
     /// A record that was taken back.
     Discarded(u16, u8),
@@ -86,7 +86,7 @@ impl Writer {
                     expected.push((time, data.to_vec()));
                 }
                 Written::Pause(high, low) => {
-                    // A day and a half at the most: many in a row must not exceed the clock.
+                    // A day and a half at most: many in a row must not exceed the clock.
                     let high = high & 0xf_ffff;
                     let pause = u64::from(high) << 27 | u64::from(low);
                     time += pause;

@@ -1,5 +1,5 @@
-//! Descriptions of workloads. What is accepted makes a program on a machine, and the program runs
-//! under a policy.
+//! Descriptions of workloads. Every accepted one must make a program for a machine, and the program
+//! must run under a policy.
 #![no_main]
 
 use std::sync::atomic::AtomicBool;
@@ -10,7 +10,7 @@ use percid_sim::engine::Simulation;
 use percid_sim::policies;
 use percid_sim::workload::Workload;
 
-/// What a file may ask for is a million threads, each of which is simulated.
+/// Maximum number of simulated threads: a file may request a million.
 const SIMULATED: u64 = 500;
 
 fuzz_target!(|text: &str| -> Corpus {

@@ -51,8 +51,8 @@ pub fn check_shown(trace: &Trace) {
     perfetto::read(&shown[..]).expect("what was written can be read");
 }
 
-/// The reader of Parquet catches panics of the library below it, which is no fault; libFuzzer's
-/// hook ends the program at any panic. To be called when the target begins.
+/// Allows panics that the reader of Parquet catches, which are no faults; libFuzzer's hook ends the
+/// program at any panic. Must be called when the target begins.
 pub fn allow_caught_panics() {
     let end = panic::take_hook();
     panic::set_hook(Box::new(move |info| {

@@ -1,4 +1,4 @@
-//! What several fuzz targets need.
+//! Common code of several fuzz targets.
 
 #[cfg(feature = "files")]
 pub mod files;

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use percid_sim::machine::Machine;
 use percid_sim::topology::{Place, Topology};
 
-/// A machine with 16 CPUs: two sockets with two last-level caches each, of two cores of two
+/// Returns a machine with 16 CPUs: two sockets with two last-level caches each, of two cores of two
 /// hardware threads.
 pub fn small() -> &'static Machine {
     static SMALL: OnceLock<Machine> = OnceLock::new();

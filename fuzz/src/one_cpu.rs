@@ -25,7 +25,7 @@ pub fn stay() -> u32 {
     })
 }
 
-/// The sources that work here, with whether IDs can be taken away.
+/// Returns the sources that work here, each with `true` if its IDs can be stolen.
 pub fn sources() -> &'static [(Source, bool)] {
     static SOURCES: OnceLock<Vec<(Source, bool)>> = OnceLock::new();
     SOURCES.get_or_init(|| {
@@ -35,7 +35,7 @@ pub fn sources() -> &'static [(Source, bool)] {
     })
 }
 
-/// One of the sources.
+/// Returns one of the sources.
 pub fn source(choice: u8) -> (Source, bool) {
     let sources = sources();
     sources[usize::from(choice) % sources.len()]
@@ -46,9 +46,10 @@ pub fn source(choice: u8) -> (Source, bool) {
 pub struct Thief(Vec<Stolen>);
 
 impl Thief {
-    /// Takes the ID away that this CPU has in percid's table. Returns whether it had one.
+    /// Steals the ID that this CPU has in percid's table. Returns `true` if it had one.
     pub fn steal(&mut self) -> bool {
-        // What is free is taken again first, so without some in hand it would be the same ID.
+        // Free IDs are assigned first, so without some stolen ones the CPU would get the same ID
+        // again.
         let stolen = testing::steal(stay());
         let has_stolen = stolen.is_some();
         self.0.extend(stolen);

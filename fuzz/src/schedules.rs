@@ -54,7 +54,7 @@ impl Thread {
 const AFFINITIES: [&[u8]; 5] = [b"0-3", b"5", b"0-15", b"", b"0-99999"];
 
 impl Schedule {
-    /// The trace of it.
+    /// Returns the trace of the schedule.
     pub fn trace(&self) -> Trace {
         let mut trace = Trace { origin: origin(self.release), ..Trace::default() };
         let mut time = 0;

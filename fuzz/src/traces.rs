@@ -1,11 +1,11 @@
-//! What must hold of every trace that a reader accepts, whatever the file said.
+//! Requirements for every trace that a reader accepts, whatever the file contains.
 
 use percid_trace::event::{Event, What};
 use percid_trace::trustworthiness::Trustworthiness;
 use percid_trace::{Trace, gaps, kernel_ids, replay};
 
-/// Longer traces are checked for what costs little only: a file of some kilobytes can have a
-/// hundred thousand events.
+/// Maximum length for expensive checks: a file of some kilobytes can have a hundred thousand
+/// events.
 pub(crate) const SHORT: usize = 2_000;
 
 /// Checks what is promised of every trace, and that everything that takes traces takes this one.

@@ -17,7 +17,7 @@ fn number(value: &Value) -> i64 {
     value.as_i64().unwrap_or_else(|| panic!("{value} is no number"))
 }
 
-/// Adds the pages up again: the program's own verdict is not asked.
+/// Adds the pages up again, independent of the program's own verdict.
 fn assert_accounts(report: &Value) {
     let of = |field: &str| number(&report["pages"][field]);
     assert_eq!(of("made"), of("cached") + of("pending") + of("idle"), "{report}");
@@ -46,8 +46,8 @@ fn no_page_is_lost_doubled_wrong_or_unwiped() {
     }
 }
 
-/// The keys that one thread asks for are known: as many misses as different keys if none is
-/// evicted.
+/// The keys of one thread are known: if none is evicted, there are as many misses as different
+/// keys.
 #[test]
 fn a_cache_with_room_for_all_misses_every_key_once() {
     let arguments = "--json --threads 1 --lookups 50000 --keys 2000 --capacity 1000000 --skew 1";

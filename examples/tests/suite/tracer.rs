@@ -32,7 +32,8 @@ impl Trace {
         Trace::read(&output, &program::run(TRACER, source, &arguments))
     }
 
-    /// As [`record`](Trace::record), on one CPU only: all events are in one ring, in their order.
+    /// Records like [`record`](Trace::record), on one CPU only: all events are in one ring, in
+    /// their order.
     fn record_on_one_cpu(source: Option<Source>, arguments: &str) -> Trace {
         let cpu = percid::machine::read().allowed.iter().next().expect("a CPU").to_string();
         let output = scratch();
@@ -66,12 +67,12 @@ impl Trace {
         self.metadata[field].as_u64().unwrap_or_else(|| panic!("{field}: {}", self.metadata))
     }
 
-    /// Whether a span of this name and task began.
+    /// Returns `true` if a span of this name and task began.
     fn began(&self, name: &str, task: u64) -> bool {
         self.events().any(|it| is_begin(it) && it["name"] == name && it["args"]["task"] == task)
     }
 
-    /// What holds for every trace.
+    /// Checks the requirements for every trace.
     fn check(&self) {
         self.threads.values().for_each(|events| check_thread(events));
         let [recorded, delivered, lost] =
@@ -85,7 +86,7 @@ impl Trace {
         assert_eq!(told, lost != 0, "{}", self.stderr);
     }
 
-    /// What holds if nothing was lost.
+    /// Checks the requirements for a trace without losses.
     fn check_complete(&self, tasks: u64) {
         assert_eq!((self.number("ends_left_out"), self.number("ends_added")), (0, 0));
         for name in ["submit", "task", "fill", "sort"] {
@@ -114,7 +115,7 @@ fn is_begin(event: &Value) -> bool {
     event["ph"] == "B"
 }
 
-/// The events of one thread: in the order of time, every begin with its end, spans nested.
+/// Checks the events of one thread: in the order of time, every begin with its end, spans nested.
 fn check_thread(events: &[Value]) {
     let times: Vec<f64> = events.iter().filter_map(|event| event["ts"].as_f64()).collect();
     assert_eq!(times.len(), events.len());
@@ -130,8 +131,8 @@ fn check_thread(events: &[Value]) {
     assert!(open.is_empty(), "without end: {open:?}");
 }
 
-/// With room for everything. Even then an event may be lost where a thread has no ID at the moment,
-/// or shares one: it is counted, and the next run is looked at.
+/// The ring has space for everything. Even then an event may be lost if a thread has no ID at the
+/// moment, or shares one: it is counted, and the run is repeated.
 #[test]
 fn a_trace_without_loss_has_everything() {
     for source in sources() {
@@ -155,7 +156,7 @@ fn a_trace_without_loss_has_everything() {
 }
 
 /// The largest rings fill a slot of percid's memory each, and threads that race for the first use
-/// of one ask for several.
+/// of one request several.
 #[test]
 fn the_largest_rings_survive_a_race_for_their_first_use() {
     for source in sources() {
@@ -187,7 +188,7 @@ fn a_flight_recorder_keeps_the_newest_and_dropping_keeps_the_oldest() {
         newest.check();
         assert!(newest.began("wait", 1000) && !newest.began("submit", 0), "{source:?}");
         let kept = newest.number("delivered");
-        // The CPU's ring; and the shared one, where a thread was preempted while it appended.
+        // The CPU's ring; and the shared one, if a thread was preempted while it appended.
         assert!((60..=2 * 4096 / 40).contains(&kept), "{source:?}: {}", newest.metadata);
 
         let oldest = Trace::record_on_one_cpu(source, &format!("{common} --poll-ms 1000000"));

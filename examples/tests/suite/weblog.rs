@@ -20,7 +20,7 @@ fn weblog(arguments: &[&str]) -> Outcome {
     program::run(WEBLOG, None, arguments)
 }
 
-/// A report without what differs from run to run.
+/// Returns a report without the fields that differ from run to run.
 fn figures(mut report: Value) -> Value {
     let fields = report.as_object_mut().expect("an object");
     for field in ["file", "threads", "source", "seconds", "lines_per_second"] {
@@ -29,8 +29,8 @@ fn figures(mut report: Value) -> Value {
     report
 }
 
-/// The figures of a log without malformed lines, computed in one go. A line is cut at its quotes,
-/// of which nginx writes none inside a field.
+/// Returns the figures of a log without malformed lines, computed in one go. A line is cut at its
+/// quotes; nginx writes none inside a field.
 fn expected(log: &str, top: usize) -> Value {
     let (mut statuses, mut methods) = (HashMap::new(), HashMap::new());
     let mut hits: HashMap<&str, u64> = HashMap::new();
@@ -69,7 +69,8 @@ fn expected(log: &str, top: usize) -> Value {
     })
 }
 
-/// Compares a report with what was computed; the quantiles may be off as far as the histogram says.
+/// Compares a report with the computed figures; the quantiles may differ by the error of the
+/// histogram.
 fn agree(report: &Value, mut expected: Value) -> bool {
     let sizes = expected.as_object_mut().and_then(|it| it.remove("sizes")).expect("the sizes");
     let sizes: Vec<f64> =
@@ -133,7 +134,7 @@ fn neither_threads_nor_chunks_nor_pipes_change_anything() {
     assert_eq!(figures(outcome.report()), expected);
 }
 
-/// Every 300th line is cut off, as when a server is killed while it writes.
+/// Cuts off every 300th line, as when a server is killed while it writes.
 fn with_malformed_lines(lines: &[&str]) -> String {
     let cut = |(index, line): (usize, &&str)| {
         let end = if index % 300 == 299 { line.len() / 2 } else { line.len() };

@@ -4,17 +4,17 @@
 pub mod interrupt {
     use std::time::Duration;
 
-    /// Whether Ctrl-C was pressed, which nobody does here.
+    /// The state of Ctrl-C, which is never pressed here.
     #[derive(Clone, Debug)]
     pub struct Interrupt;
 
     impl Interrupt {
-        /// Never.
+        /// Returns `false`.
         pub fn pressed(&self) -> bool {
             false
         }
 
-        /// Sleeps.
+        /// Sleeps for `duration`.
         pub fn sleep(&self, duration: Duration) {
             std::thread::sleep(duration);
         }

@@ -131,19 +131,19 @@ fn tool(variable: &str, name: &str) -> String {
     std::env::var(variable).unwrap_or_else(|_| name.to_owned())
 }
 
-/// Cargo's folder that contains the running program: the one with Cargo's notes about the compiler.
-/// (Its other mark, the tag of a cache, is missing where another program made the folder.)
+/// Returns Cargo's folder that contains the running program: the one with Cargo's notes about the
+/// compiler. (Its other mark, the tag of a cache, is missing if another program made the folder.)
 fn target_folder() -> Result<PathBuf, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let folder = program.ancestors().find(|folder| folder.join(".rustc_info.json").exists());
     folder.map(Path::to_owned).ok_or_else(|| "not run from Cargo's target folder".to_owned())
 }
 
-/// The compiler's version, and the major version of its LLVM.
+/// Returns the compiler's version, and the major version of its LLVM.
 ///
 /// # Errors
 ///
-/// If the compiler does not say.
+/// Returns an error if the compiler's output does not contain them.
 pub fn toolchain() -> Result<(String, u32), String> {
     let output = Command::new(tool("RUSTC", "rustc")).arg("-vV").output();
     let output = output.map_err(|error| format!("rustc: {error}"))?;

@@ -110,7 +110,8 @@ pub fn visit(
     Ok(campaign.tally)
 }
 
-/// The control of thefts and visits: without their fence, while the worker is inside a section.
+/// Runs the negative control of thefts and visits: without their fence, while the worker is inside
+/// a section.
 ///
 /// # Errors
 ///
@@ -130,12 +131,12 @@ pub fn run_without_fence(
     Ok(campaign.tally)
 }
 
-/// The sections of a program that can run and that no operation came through, and the instructions
-/// in those of percid that none came to.
+/// Returns the sections of a program that can run but that no operation visited, and the
+/// instructions in percid's sections that none reached.
 ///
 /// # Errors
 ///
-/// If the program cannot be read.
+/// Returns an error if the program cannot be read.
 pub fn forgotten(program: &Path, percid: &Tally, own: &Tally) -> Result<Vec<String>, String> {
     let image = crate::image::Image::read(program)?;
     let references = References::of(&image);
@@ -181,8 +182,8 @@ impl Campaign {
         self.all_tries(operation, &visits, &all_reached)
     }
 
-    /// The instructions of a section to which an operation comes, at any of its visits: each is
-    /// interrupted by a stop.
+    /// Returns the instructions of a section that an operation reaches, at any of its visits: each
+    /// is interrupted by a stop.
     fn reached(
         &mut self,
         operation: Operation,
@@ -201,7 +202,8 @@ impl Campaign {
         Ok(reached)
     }
 
-    /// The steps that lead to a section: everything before it is aborted at its first instruction.
+    /// Returns the steps that lead to a section: everything before it is aborted at its first
+    /// instruction.
     fn lead(&self, way: &[usize]) -> Vec<Step> {
         let step = |&section: &usize| {
             let address = self.subject.sections[section].descriptor.start;
@@ -238,8 +240,8 @@ impl Campaign {
         Ok(())
     }
 
-    /// In front of the section and behind the commit nothing may be aborted; and whatever happened
-    /// in front, the section that follows must be protected.
+    /// Interrupts before the section and after the commit, where nothing may be aborted; and after
+    /// an interruption before it, the section must still be protected.
     fn outside(
         &mut self,
         operation: Operation,
@@ -270,7 +272,7 @@ impl Campaign {
         Ok(())
     }
 
-    /// All pairs: the first try aborted at one instruction, the second at another.
+    /// Tries all pairs: the first try aborted at one instruction, the second at another.
     fn retries(
         &mut self,
         operation: Operation,
@@ -293,7 +295,7 @@ impl Campaign {
         Ok(())
     }
 
-    /// All pairs: an instruction of the operation, and one of the handler that interrupted it
+    /// Tries all pairs: an instruction of the operation, and one of the handler that interrupted it
     /// there.
     fn inside_the_handler(
         &mut self,
@@ -335,8 +337,8 @@ impl Campaign {
         Ok(())
     }
 
-    /// Every try is aborted, each time at the same instruction (counted from the start): the
-    /// operation must end, with its effect where no ID is needed, once.
+    /// Aborts every try, each time at the same instruction (counted from the start): the operation
+    /// must end, with its effect where no ID is needed, once.
     fn all_tries(
         &mut self,
         operation: Operation,
@@ -397,8 +399,7 @@ impl Campaign {
             {
                 outcome.violations.push(format!("preserved registers have changed: {changed}"));
             }
-            // A machine with much else to do lets a process wait for long; an operation that hangs
-            // does so again.
+            // On a busy machine a process may wait for long; an operation that hangs does so again.
             if outcome.late && !was_late {
                 was_late = true;
                 outcome.violations.clear();
@@ -467,7 +468,8 @@ impl Campaign {
     }
 }
 
-/// The operation whose first section is the first one of the handler that interrupts `operation`.
+/// Returns the operation whose first section is the first one of the handler that interrupts
+/// `operation`.
 fn handler_of(operation: Operation) -> Option<Operation> {
     match operation {
         Operation::Static | Operation::Reference | Operation::Twice => Some(Operation::Handler),

@@ -42,7 +42,7 @@ impl Visits {
         Some(&self.aborted[..index])
     }
 
-    /// All sections visited, without repetitions.
+    /// Returns all visited sections, without repetitions.
     pub fn sections(&self) -> Vec<usize> {
         let mut all = self.calm.clone();
         for &section in &self.aborted {
@@ -54,8 +54,8 @@ impl Visits {
     }
 }
 
-/// One run with traps on the first instruction of every section, which abort it, or on the last one
-/// in front of every section, which do not.
+/// Runs once with traps on the first instruction of every section, which abort it, or on the last
+/// one before every section, which do not.
 fn run(subject: &mut Subject, abort: bool) -> Result<Vec<usize>, String> {
     let text = |error: std::io::Error| error.to_string();
     let place = |subject: &Subject, index: usize| {

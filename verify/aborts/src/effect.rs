@@ -32,7 +32,7 @@ pub fn own(value: i64) -> i64 {
 }
 
 impl Effect<'_> {
-    /// Everything that is wrong; `complete` says whether the whole script took place.
+    /// Returns all failures; `complete` is `true` if the whole script took place.
     pub fn wrong(&self, complete: bool) -> Vec<String> {
         let handlers = if complete { self.wrong_handlers() } else { None };
         let without_id = if complete { self.needlessly_without_id() } else { None };
@@ -42,7 +42,7 @@ impl Effect<'_> {
         wrong.into_iter().flatten().collect()
     }
 
-    /// All amounts, each exactly as often as it was added.
+    /// Checks all amounts, each exactly as often as it was added.
     fn wrong_sum(&self) -> Option<String> {
         let amount = match self.operation {
             Operation::Static => STATIC_AMOUNT,
@@ -64,8 +64,7 @@ impl Effect<'_> {
         (count != 0).then(|| format!("{count} faults in the structure, the last one {last:?}"))
     }
 
-    /// A handler that comes right behind the commit must not get the value that is lent out by
-    /// then.
+    /// Checks that a handler immediately after the commit does not get the value that is lent then.
     fn two_owners(&self) -> Option<String> {
         let at_commit = |step: &Step| {
             let commit = self.subject.sections[step.section].descriptor.end();
@@ -80,7 +79,8 @@ impl Effect<'_> {
         Some(format!("two owners at once: {copy:?}"))
     }
 
-    /// One handler per signal, and it was told that it interrupted the pad if the section was left.
+    /// Checks that there was one handler per signal, and that it was told that it interrupted the
+    /// pad if the section was left.
     fn wrong_handlers(&self) -> Option<String> {
         let signals: Vec<_> = self.script.iter().filter(|step| step.injection.signals()).collect();
         let handled = self.change.handled;
@@ -95,8 +95,8 @@ impl Effect<'_> {
         (told != expected).then(|| format!("a handler returns to {told:#x}, not {expected:#x}"))
     }
 
-    /// One operation takes place once: in the copy of the CPU on which it was committed, or without
-    /// an ID.
+    /// Checks that one operation takes place once: in the copy of the CPU on which it was
+    /// committed, or without an ID.
     fn wrong_place(&self) -> Option<String> {
         if matches!(self.operation, Operation::Twice | Operation::Handler) {
             return None;
@@ -111,7 +111,7 @@ impl Effect<'_> {
         elsewhere.then(|| format!("counted for {ids:?} on the CPU of {current:?}"))
     }
 
-    /// An operation that was not interrupted in all its tries works on an ID's copy.
+    /// Checks that an operation with an uninterrupted try works on an ID's copy.
     fn needlessly_without_id(&self) -> Option<String> {
         use Operation::{AppendLost, Pop, PopEmpty, PopFirst};
         // A popped item may come from the shared list, and a lost record was in no copy.

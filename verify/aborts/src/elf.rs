@@ -116,11 +116,11 @@ impl Damage {
         Damage::Flags,
     ];
 
-    /// A copy of the file with its first descriptor spoiled.
+    /// Returns a copy of the file with its first descriptor spoiled.
     ///
     /// # Errors
     ///
-    /// If it has none.
+    /// Returns an error if it has none.
     pub fn inflict(self, image: &Image) -> Result<Image, String> {
         let descriptor = *image.descriptors().first().ok_or("no descriptor to spoil")?;
         let Descriptor { address, start, length, abort, .. } = descriptor;

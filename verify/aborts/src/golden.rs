@@ -47,7 +47,7 @@ pub const BLESS: &str = "PERCID_BLESS";
 pub enum Compared {
     /// Instruction by instruction.
     Exactly,
-    /// By length, because the compiler is a different one.
+    /// Only the length, because the compiler is a different one.
     ByLength,
     /// Not compared: recorded as the expected code.
     Blessed,
@@ -129,8 +129,8 @@ pub fn judge(name: &str, golden: &str, llvm: u32, now: &[String]) -> Result<Comp
     ))
 }
 
-/// All lines, with - in front of those that went and + in front of those that came: the longest
-/// common subsequence stays.
+/// Returns all lines, with - before those that were removed and + before those that were added: the
+/// longest common subsequence stays.
 fn difference(then: &[&str], now: &[String]) -> String {
     let mut common = vec![vec![0usize; now.len() + 1]; then.len() + 1];
     for i in (0..then.len()).rev() {
@@ -179,8 +179,8 @@ fn must_not_lock(name: &str, code: &[Instruction]) -> Result<(), String> {
     }
 }
 
-/// One locked instruction, and nothing that stores besides: the locked one of the next operation
-/// would wait for it.
+/// Checks that there is one locked instruction and no other store: the locked one of the next
+/// operation would wait for it.
 fn must_store_once(name: &str, code: &[Instruction]) -> Result<(), String> {
     let mut factory = InstructionInfoFactory::new();
     let mut stores = |one: &Instruction| {
@@ -202,8 +202,8 @@ fn is_call(instruction: &Instruction) -> bool {
     instruction.is_call_near() || instruction.is_call_near_indirect()
 }
 
-/// The last part of the name of what an instruction calls, directly or through the global offset
-/// table.
+/// Returns the last part of the name of the function that an instruction calls, directly or through
+/// the global offset table.
 fn callee(image: &Image, call: &Instruction) -> String {
     let target = match call.op0_kind() {
         OpKind::NearBranch64 => Some(call.near_branch_target()),
@@ -224,12 +224,12 @@ fn is_slow_path(callee: &str) -> bool {
     callee.ends_with("_slowly") || callee.starts_with("panic")
 }
 
-/// The lines of a function: instructions, and labels where its jumps lead and where its critical
-/// sections begin and end.
+/// Returns the lines of a function: instructions, and labels at the targets of its jumps and at the
+/// begin and end of its critical sections.
 ///
 /// # Errors
 ///
-/// If it has no bytes.
+/// Returns an error if it has no bytes.
 pub fn normalised(image: &Image, function: &Function) -> Result<Vec<String>, String> {
     let code = decode(image, function.address, function.length);
     let code = code.ok_or_else(|| format!("{} has no bytes", function.name))?;

@@ -68,7 +68,7 @@ pub struct Descriptor {
 }
 
 impl Descriptor {
-    /// The first address behind the commit.
+    /// Returns the first address after the commit.
     pub fn end(&self) -> u64 {
         self.start.wrapping_add(self.length)
     }
@@ -101,12 +101,13 @@ impl Image {
         Ok(Image { data, sections, functions, relocations })
     }
 
-    /// The file itself.
+    /// Returns the file itself.
     pub fn file(&self) -> &[u8] {
         &self.data
     }
 
-    /// The bytes at an address, as many as wanted; `None` if they do not all lie in one section.
+    /// Returns the bytes at an address, as many as requested; `None` if they are not all in one
+    /// section.
     pub fn bytes(&self, address: u64, length: usize) -> Option<&[u8]> {
         let part = self.part(address)?;
         part.bytes.get((address - part.address) as usize..)?.get(..length)
@@ -123,14 +124,14 @@ impl Image {
             .find(|part| address.wrapping_sub(part.address) < part.bytes.len() as u64)
     }
 
-    /// The function that contains an address.
+    /// Returns the function that contains an address.
     pub fn function_at(&self, address: u64) -> Option<&Function> {
         self.functions
             .iter()
             .find(|function| address.wrapping_sub(function.address) < function.length)
     }
 
-    /// All functions of the symbol table.
+    /// Returns all functions of the symbol table.
     pub fn functions(&self) -> &[Function] {
         &self.functions
     }
@@ -173,7 +174,7 @@ impl Image {
         })
     }
 
-    /// The word at an address after relocation.
+    /// Returns the word at an address after relocation.
     pub fn pointer(&self, address: u64) -> Option<u64> {
         if let Some(relocation) = self.relocations.iter().find(|known| known.address == address) {
             return Some(relocation.addend);
@@ -216,7 +217,7 @@ fn take_apart(data: &[u8]) -> object::Result<Parts> {
     Ok((sections, functions.collect(), relocations(data)?))
 }
 
-/// The relocations of position-independent files; there are none in others.
+/// Returns the relocations of position-independent files; there are none in others.
 fn relocations(data: &[u8]) -> object::Result<Vec<Relocation>> {
     let header = FileHeader64::<Endianness>::parse(data)?;
     let endian = header.endian()?;

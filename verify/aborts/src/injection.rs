@@ -20,28 +20,28 @@ pub enum Injection {
     Move,
     /// Goes on on another CPU, with a signal.
     MoveAndSignal,
-    /// Another thread takes the ID meanwhile, uses its copy and frees it.
+    /// Another thread steals the ID at that point, uses its copy and frees it.
     StealWhileStopped,
-    /// Another thread takes out what the structure holds meanwhile.
+    /// Another thread removes the contents of the structure at that point.
     VisitWhileStopped,
 
-    /// Nothing happens but that the instruction takes long: no abort may follow.
+    /// Nothing happens except that the instruction takes long: no abort may follow.
     Delay,
     /// Another thread fences the CPU.
     Fence,
     /// Another thread takes the ID, uses its copy and frees it.
     Steal,
-    /// Another thread takes the ID, uses its copy and hands it back to the CPU.
+    /// Another thread steals the ID, uses its copy and gives it back to the CPU.
     StealAndReturn,
-    /// Another thread takes out what the structure holds: it marks the copies, fences and confirms,
-    /// or, where there is nothing to take from a section, it merely reads.
+    /// Another thread removes the contents of the structure: it marks the copies, fences and
+    /// confirms, or only reads if there is nothing to take from a section.
     Visit,
     /// Moved to another CPU while it runs.
     MoveRunning,
-    /// Another thread wants the CPU and gets it.
+    /// Another thread preempts it.
     Preempt,
 
-    /// Control: the ID is taken without a fence. It must be noticed.
+    /// Negative control: the ID is stolen without a fence. It must be noticed.
     StealWithoutFence,
     /// Control: the structure's contents are taken without a fence. It must be noticed.
     VisitWithoutFence,

@@ -4,21 +4,20 @@
 //! # Why not simply single-step
 //!
 //! A debugger that steps through a critical section aborts it at the first step: the stop takes the
-//! thread off its CPU. So each instruction gets a run of its own, in two ways. A *trap* is planted
-//! at the instruction; the stop itself is the interruption, to which the tracer adds a signal,
-//! another CPU or a theft before it lets the thread run on. Or a *jump to itself* is planted: the
-//! thread keeps running with its instruction pointer at this very instruction, until a fence, a
-//! theft, a migration or a preemption from outside takes effect, with no trap in the play. Every
-//! abort pad holds a trap, so that the tracer sees every abort there is, the intended ones and
-//! those that must not be.
+//! thread off its CPU. So each instruction gets a separate run, in two ways. A *trap* is set at the
+//! instruction; the stop itself is the interruption, to which the tracer adds a signal, another CPU
+//! or a theft before it lets the thread continue. Or a *jump to itself* is set: the thread keeps
+//! running with its instruction pointer at this instruction, until a fence, a theft, a migration or
+//! a preemption from outside takes effect, without a trap. Every abort pad holds a trap, so that
+//! the tracer detects every abort, intended or not.
 //!
 //! The sections are found in the program itself, by its section of descriptors.
 //!
-//! # What is interrupted
+//! # Interrupted operations
 //!
 //! All eight operations of either source, wherever the compiler has put their sections: in the fast
-//! paths and out of line. The subject's operations come through all of them, and the suite says
-//! which instruction none of them came to.
+//! paths and out of line. The subject's operations visit all of them, and the suite reports the
+//! instructions that none of them reached.
 //!
 //! | section | operations of the subject that come through it |
 //! |---|---|
@@ -31,23 +30,23 @@
 //! | append | `Append`, `AppendWrapping`, `AppendShort`, `AppendFull`, `AppendLost` |
 //! | discard | `AppendFull` |
 //!
-//! For every operation: each instruction of each section that it comes to gets each injection; each
-//! place in front and behind the commit gets those that make sense there; each pair of instructions
-//! of the first two tries, and of the first try and the handler that interrupts it, gets some; and
-//! all tries are aborted. Sections that lie on a slow path are reached by aborting what comes
-//! before.
+//! For every operation, each instruction of each section that it reaches gets each injection. Each
+//! place before the section and after the commit gets those that make sense there. Each pair of
+//! instructions of the first two tries, and of the first try and the handler that interrupts it,
+//! gets some; and all tries are aborted. Sections on a slow path are reached by aborting the
+//! sections before.
 //!
-//! # What must be true afterwards
+//! # Required effects
 //!
-//! Each one that did something in a round (the operation, the handler, a thief) has an amount of
-//! its own, and the subject tells where each of them took place: the amounts of a counter's and a
-//! histogram's copies as they are; for the others, the ID in whose copy an item or a record was
-//! found, or from which it was popped. Each must have taken place exactly once, the operation in
-//! one place, and that must be the right one. Besides, the subject looks for damage with a ledger
-//! of all items of the round (`ledger.rs`): everything that was pushed has come out once or is
-//! inside once; records come out whole, once, with numbers that leave out exactly as many as the
-//! ring counts as lost; a value that is lent out has one owner, and its lock comes free; a
-//! histogram's other buckets stay empty, and so do those of buckets, whose sum is that of their values. Thieves use the copy of the ID that they have stolen as a
+//! Each party of a round (the operation, the handler, a thief) has a different amount, and the
+//! subject reports where each of them took place: the amounts of a counter's and a histogram's
+//! copies as they are; for the others, the ID in whose copy an item or a record was found, or from
+//! which it was popped. Each must have taken place exactly once, the operation in one place, and
+//! that must be the right one. Also, the subject checks for damage with a ledger of all items of
+//! the round (`ledger.rs`). Everything that was pushed has come out once or is inside once. Records
+//! come out whole, once, with numbers that omit exactly as many as the ring counts as lost. A lent
+//! value has one owner, and its lock is released. A histogram's other buckets stay empty, and so do
+//! those of buckets, whose sum is that of their values. Thieves use the copy of the stolen ID as a
 //! CPU with that ID would: they push, pop and append there, and take a local's lock and keep it
 //! until the round is over.
 //!
@@ -67,9 +66,9 @@
 //! | with a signal (kill) | `Signal`, with a handler that does the same to the same structure; `MoveAndSignal` |
 //! | (migration by chance) | `Move`, `MoveRunning` |
 //! | membarrier against a section | `Fence`, `Steal`, `StealAndReturn`, `StealWhileStopped`; control `StealWithoutFence` |
-//! | membarrier against those who take something away | `Visit` (drain, poll), `VisitWhileStopped`; control `VisitWithoutFence` |
+//! | membarrier against visitors | `Visit` (drain, poll), `VisitWhileStopped`; control `VisitWithoutFence` |
 //!
-//! # What is not interrupted
+//! # Limits
 //!
 //! * A loop inside a section (`append`, `discard`): its instructions are interrupted in the first
 //!   iteration only, since counting the iterations would abort the section. The instructions after
@@ -79,12 +78,12 @@
 //! * A section in which a `Delay`, or a `Visit` that aborts nothing, is followed by its commit: the
 //!   thread spins in changed code, and is stopped before that is changed back, which aborts the
 //!   section.
-//! * Functions that nothing leads to, which a linker may keep for their sections' sake (see
+//! * Functions without a reference, which a linker may keep because of their sections (see
 //!   [`references`]).
 //!
 //! # Controls
 //!
-//! Sections of the subject's own with one fault each must be found out (`Operation::CONTROLS`), and
+//! Sections of the subject's own with one fault each must be detected (`Operation::CONTROLS`), and
 //! their models without a fault must pass. Thefts and drains without the fence must lose or double
 //! something, for every kind of structure that has them. Spoiled descriptors must be noticed in
 //! every build.

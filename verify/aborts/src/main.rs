@@ -1,9 +1,9 @@
-//! `percid-aborts` runs all suites, or those that it is told, and prints one summary line for each:
+//! `percid-aborts` runs all suites, or the selected ones, and prints one summary line for each:
 //! `PASS NAME: figures`, or `FAIL NAME: figures` and what is wrong.
 //!
-//! `percid-aborts PART... [OPERATION...]`: of the parts `instructions`, `controls`, `fast-paths` and
-//! `descriptors` these, and of the instructions those that these operations come to, with a tenth
-//! of the pairs.
+//! `percid-aborts PART... [OPERATION...]`: runs these of the parts `instructions`, `controls`,
+//! `fast-paths` and `descriptors`. With operations, it tests only the instructions that these
+//! reach, with a tenth of the pairs.
 
 use std::process::ExitCode;
 

@@ -17,7 +17,7 @@ pub type Registers = libc::user_regs_struct;
 pub enum Event {
     /// A signal, which is not delivered unless the tracer passes it on.
     Stopped(i32),
-    /// It is no more: exit status or signal, as `waitpid` says it.
+    /// It has ended: exit status or signal, as `waitpid` returns it.
     Gone(i32),
 }
 
@@ -53,7 +53,7 @@ impl Process {
         Ok(process)
     }
 
-    /// The process's number, which is its main thread's.
+    /// Returns the process's number, which is its main thread's.
     pub fn number(&self) -> i32 {
         self.child.id() as i32
     }
@@ -117,7 +117,7 @@ impl Process {
         check(unsafe { libc::syscall(libc::SYS_tgkill, number, number, libc::SIGSTOP) })
     }
 
-    /// The registers of the stopped process.
+    /// Returns the registers of the stopped process.
     ///
     /// # Errors
     ///
@@ -139,7 +139,7 @@ impl Process {
     }
 
     fn request(&self, request: libc::c_uint, address: usize, data: usize) -> io::Result<()> {
-        // SAFETY: the callers pass what the request wants.
+        // SAFETY: the callers pass valid arguments of the request.
         check(unsafe { libc::ptrace(request, self.number(), address, data) })
     }
 

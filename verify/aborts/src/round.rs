@@ -1,4 +1,4 @@
-//! One round: an operation, interrupted as a script says, and what must be true of it.
+//! One round: an operation, interrupted as a script specifies, and the checks of its effect.
 
 use std::time::{Duration, Instant};
 
@@ -183,7 +183,7 @@ impl Round<'_> {
         let event = if spins { self.interrupt_spinning()? } else { self.wait(PATIENCE)? };
         match event {
             Some(Event::Stopped(libc::SIGTRAP)) => self.stopped(),
-            // Something else had stopped it first.
+            // Another event had stopped it first.
             Some(Event::Stopped(libc::SIGSTOP)) if std::mem::take(&mut self.stop_sent) => {
                 self.go_on(0).map(|()| true)
             }
@@ -252,7 +252,7 @@ impl Round<'_> {
         }
     }
 
-    /// The thread is off its CPU at the instruction of a step.
+    /// Handles a thread that is off its CPU at the instruction of a step.
     fn at_step(&mut self, planted: Planted, registers: Registers) -> Result<(), String> {
         let Planted { step, patch } = planted;
         patch.remove(&self.subject.process).map_err(text)?;
@@ -275,7 +275,8 @@ impl Round<'_> {
         Ok(())
     }
 
-    /// The thread is about to go on from the instruction of a step at which it was off its CPU.
+    /// Records the expected abort of a thread that is about to continue from the instruction of a
+    /// step at which it was off its CPU.
     fn expect_abort(&mut self, step: &Step, registers: Registers) -> Result<(), String> {
         let inside = self.is_inside(step);
         if inside {
@@ -298,8 +299,8 @@ impl Round<'_> {
         self.subject.move_worker(self.cpu)
     }
 
-    /// The thread runs, at the instruction of a step or still on its way there. Does what the step
-    /// wants and waits for the thread to stop, normally at the pad.
+    /// Interrupts a thread that runs, at the instruction of a step or before it. Performs the
+    /// step's injection and waits for the thread to stop, normally at the pad.
     fn interrupt_spinning(&mut self) -> Result<Option<Event>, String> {
         let Some(Planted { step, patch }) = self.planted.take() else { return Ok(None) };
         let mut event = self.await_arrival(step.section)?;
@@ -385,8 +386,8 @@ impl Round<'_> {
         self.move_away().map(|()| Answer::Felt)
     }
 
-    /// A thread that spun has stopped: because of the step, or because the kernel preempted it
-    /// first.
+    /// Classifies the stop of a thread that spun: because of the step, or because the kernel
+    /// preempted it first.
     fn classify_abort(
         &mut self,
         event: Option<Event>,
@@ -434,7 +435,8 @@ impl Round<'_> {
         self.go_on(0)
     }
 
-    /// At a pad everything is as it was inside, except that the kernel knows the CPU.
+    /// Compares the state at a pad: it must be as inside, except for the CPU number that the kernel
+    /// wrote.
     fn compare(&mut self, pending: &Pending, now: &Registers) {
         if pending.registers.is_some_and(|before| general(&before) != general(now)) {
             self.violation("registers changed on the way to the pad".to_owned());
@@ -459,7 +461,7 @@ impl Round<'_> {
     }
 }
 
-/// The registers that a section may use.
+/// Returns the registers that a section may use.
 fn general(registers: &Registers) -> [u64; 16] {
     [
         registers.rax,
@@ -481,7 +483,7 @@ fn general(registers: &Registers) -> [u64; 16] {
     ]
 }
 
-/// The registers that a function must leave as they were.
+/// Returns the registers that a function must preserve.
 pub fn preserved(registers: &Registers) -> [u64; 7] {
     [
         registers.rbx,

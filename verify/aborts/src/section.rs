@@ -23,7 +23,7 @@ pub struct Section {
 }
 
 impl Section {
-    /// All sections of a program.
+    /// Returns all sections of a program.
     ///
     /// # Errors
     ///
@@ -66,7 +66,7 @@ impl Section {
         })
     }
 
-    /// The name of one of its addresses for people.
+    /// Returns the name of one of its addresses, for output.
     pub fn describe(&self, address: u64) -> String {
         let function = short(&self.function);
         let place = match self.instructions.iter().position(|&one| one == address) {
@@ -78,13 +78,13 @@ impl Section {
     }
 }
 
-/// The instructions of a range.
+/// Returns the instructions of a range.
 pub fn decode(image: &Image, start: u64, length: u64) -> Option<Vec<Instruction>> {
     let bytes = image.bytes(start, length as usize)?;
     Some(Decoder::with_ip(64, bytes, start, DecoderOptions::NONE).iter().collect())
 }
 
-/// A mangled name as people write it, without its hash.
+/// Returns a mangled name in its readable form, without its hash.
 fn short(mangled: &str) -> String {
     format!("{:#}", rustc_demangle::demangle(mangled))
 }

@@ -64,7 +64,7 @@ pub struct State {
 /// The changes by one operation.
 #[derive(Debug, Clone)]
 pub struct Change {
-    /// By ID; IDs without a change are omitted.
+    /// Changes by ID; IDs without a change are omitted.
     pub copies: Vec<(usize, i64)>,
     /// The change in the shared slot.
     pub shared: i64,
@@ -167,7 +167,7 @@ impl Subject {
         Ok(())
     }
 
-    /// A trap at every abort pad, forever: its jump is done by the tracer.
+    /// Sets a trap at every abort pad, permanently: the tracer performs its jump.
     fn plant_pads(&mut self) -> std::io::Result<()> {
         for (index, section) in self.sections.iter().enumerate() {
             let pad = self.live(section.descriptor.abort);
@@ -177,7 +177,7 @@ impl Subject {
         Ok(())
     }
 
-    /// The run-time address of an address of the file.
+    /// Returns the run-time address of an address of the file.
     pub fn live(&self, address: u64) -> u64 {
         self.base + address
     }
@@ -209,12 +209,12 @@ impl Subject {
         Ok(())
     }
 
-    /// From the stop after an operation to the one before the next: the worker examines what the
-    /// operation has done, and prepares what the next one needs.
+    /// Runs from the stop after an operation to the one before the next: the worker examines the
+    /// effect of the operation, and prepares the next one.
     ///
     /// # Errors
     ///
-    /// If it does not come back.
+    /// Returns an error if it does not come back.
     pub fn settle(&mut self) -> Result<(), String> {
         self.come_to_rest()
     }
@@ -270,14 +270,14 @@ impl Subject {
         Fault::ALL.into_iter().find(|&fault| fault as u32 == number)
     }
 
-    /// The CPU of which the kernel has told the worker; `None` if its area is unknown.
+    /// Returns the CPU number that the kernel wrote for the worker; `None` if its area is unknown.
     pub fn known_cpu(&self) -> Option<u32> {
         let area = self.board.area.load(SeqCst);
         let bytes = (area != 0).then(|| self.process.read::<4>(area + 4).ok()).flatten();
         bytes.map(u32::from_le_bytes)
     }
 
-    /// The descriptor that the worker has declared last; `None` if its area is unknown.
+    /// Returns the last descriptor that the worker has declared; `None` if its area is unknown.
     pub fn declared(&self) -> Option<u64> {
         let area = self.board.area.load(SeqCst);
         let bytes = (area != 0).then(|| self.process.read::<8>(area + 8).ok()).flatten();

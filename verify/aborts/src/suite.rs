@@ -35,8 +35,8 @@ const WITHOUT_FENCE: [(Operation, Injection); 8] = [
 /// Number of findings that are shown.
 const SHOWN: usize = 10;
 
-/// Every instruction that these operations of percid come to, with every source that this machine
-/// has. If they are all there are, they must come to every instruction of every section.
+/// Interrupts every instruction that these operations of percid reach, with every source that this
+/// machine has. If they are all operations, they must reach every instruction of every section.
 pub fn instructions(program: &Path, cpus: Cpus, operations: &[Operation], pairs: Pairs) -> Verdict {
     let mut all = Tally::default();
     let mut sources = Vec::new();
@@ -62,7 +62,7 @@ pub fn instructions(program: &Path, cpus: Cpus, operations: &[Operation], pairs:
     verdict(line, &all.violations)
 }
 
-/// The sections of the subject's own: visited by the suite of the controls, but there all the same.
+/// Visits the sections of the subject's own: the suite of the controls tests them.
 fn own_sections(program: &Path, cpus: Cpus) -> Result<Tally, String> {
     let operations: Vec<_> = Operation::SOUND.into_iter().chain(Operation::CONTROLS).collect();
     campaign::visit(program, cpus, "table", &operations)
@@ -83,8 +83,8 @@ fn verdict(line: String, violations: &[String]) -> Verdict {
     Err(line + &shown.collect::<String>())
 }
 
-/// The harness on sections with one fault each, which it must find, and on one without, which must
-/// pass.
+/// Runs the harness on sections with one fault each, which it must find, and on one without, which
+/// must pass.
 pub fn controls(program: &Path, cpus: Cpus, pairs: Pairs) -> Verdict {
     // Any source: these operations use none.
     let run = |operation| campaign::run(program, cpus, "table", &[operation], pairs);
@@ -125,7 +125,7 @@ pub fn controls(program: &Path, cpus: Cpus, pairs: Pairs) -> Verdict {
     }
 }
 
-/// The descriptors of every build, its program's sum, and spoiled copies.
+/// Checks the descriptors of every build, its program's sum, and spoiled copies.
 pub fn descriptors() -> Verdict {
     let mut found = Descriptors::default();
     for build in PROBES {
@@ -142,7 +142,7 @@ pub fn descriptors() -> Verdict {
     found.verdict()
 }
 
-/// The descriptors of one program, its sum, and spoiled copies.
+/// Checks the descriptors of one program, its sum, and spoiled copies.
 pub fn descriptors_of(program: &Path) -> Verdict {
     let mut found = Descriptors::default();
     found.look_at("program", program, probe::run_program)?;
@@ -188,8 +188,8 @@ impl Descriptors {
     }
 }
 
-/// The fast paths against what is written down: those of the subject, and those of the same as on an
-/// architecture without critical sections.
+/// Compares the fast paths with the recorded ones: those of the subject, and those of the same
+/// functions as on an architecture without critical sections.
 pub fn fast_paths(program: &Path) -> Verdict {
     let images = [Image::read(program)?, Image::read(&build::PORTABLE.make()?)?];
     let sections = FUNCTIONS.into_iter().map(|name| (&images[0], Kind::Sections, name));
@@ -197,7 +197,7 @@ pub fn fast_paths(program: &Path) -> Verdict {
     compare(sections.chain(atomics))
 }
 
-/// The fast paths of a debug build, but for the one in which the compiler checks more.
+/// Compares the fast paths of a debug build, except for the one in which the compiler checks more.
 pub fn fast_paths_here(program: &Path) -> Verdict {
     let image = Image::read(program)?;
     let same = FUNCTIONS.into_iter().filter(|&name| name != "percid_local_with");

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::findings::Findings;
 
-/// What the reader prefers.
+/// The colour scheme that the reader prefers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
     /// Dark text on a light page.
@@ -17,17 +17,17 @@ pub enum Scheme {
     Dark,
 }
 
-/// How the page is shown.
+/// The circumstances in which the page is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// What the reader prefers.
+    /// The preferred colour scheme.
     pub scheme: Scheme,
-    /// In CSS pixels. Chromium's own windows are never narrower than 500.
+    /// The width of the window in CSS pixels. Chromium's own windows are never narrower than 500.
     pub width: u32,
 }
 
 impl Frame {
-    /// How every page has to be readable: light and dark, on a screen and on a phone.
+    /// The frames in which every page must be readable: light and dark, on a screen and on a phone.
     pub const ALL: [Frame; 4] = [
         Frame { scheme: Scheme::Light, width: 1300 },
         Frame { scheme: Scheme::Dark, width: 1300 },
@@ -35,7 +35,7 @@ impl Frame {
         Frame { scheme: Scheme::Dark, width: 390 },
     ];
 
-    /// For names of files.
+    /// Returns the frame as a part of file names.
     fn name(self) -> String {
         format!("{:?}-{}", self.scheme, self.width).to_lowercase()
     }
@@ -48,15 +48,15 @@ pub struct Browser {
     folder: PathBuf,
 }
 
-/// Of the window in which a page is looked at, in CSS pixels.
+/// The height of the window in which a page is shown, in CSS pixels.
 const HEIGHT: u32 = 900;
-/// Pictures of longer pages end here, in CSS pixels.
+/// The maximum height of pictures, in CSS pixels.
 const TALLEST: u32 = 16_000;
 
-/// A page takes some seconds. A machine that does much else is waited for.
+/// Time limit for a page, which takes some seconds on a machine without other load.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// The program that starts, if one does.
+/// Returns the name of a program that starts, if one does.
 fn program() -> Option<&'static str> {
     static FOUND: OnceLock<Option<&str>> = OnceLock::new();
     let starts = |program: &&str| {
@@ -69,12 +69,12 @@ fn program() -> Option<&'static str> {
 }
 
 impl Browser {
-    /// Pages will be left in `folder`, for a look at them. `None`, which the output says, if there
-    /// is no browser and none is required.
+    /// Finds the browser; pages will be left in `folder` for inspection. Returns `None`, which the
+    /// output reports, if there is no browser and none is required.
     ///
     /// # Panics
     ///
-    /// If one is required and there is none.
+    /// Panics if one is required and there is none.
     pub fn find(folder: impl Into<PathBuf>) -> Option<Browser> {
         let found = program();
         if found.is_none() {
@@ -85,12 +85,12 @@ impl Browser {
         found.map(|program| Browser { program, folder: folder.into() })
     }
 
-    /// Shows the page in all frames at once. Where `PERCID_PICTURES` names a folder, it gets a
-    /// picture of each: `NAME-SCHEME-WIDTH.png`. Takes a second or two.
+    /// Shows the page in all frames at once. If `PERCID_PICTURES` names a folder, it gets a picture
+    /// of each: `NAME-SCHEME-WIDTH.png`. Takes a second or two.
     ///
     /// # Panics
     ///
-    /// As [`Browser::inspect`].
+    /// Panics like [`Browser::inspect`].
     pub fn look_at(&self, name: &str, html: &str) -> Vec<(Frame, Findings)> {
         let found = self.inspect_all(name, html, &Frame::ALL);
         let found: Vec<_> = Frame::ALL.into_iter().zip(found).collect();
@@ -111,10 +111,11 @@ impl Browser {
         self.inspect_all(name, html, &[frame]).remove(0)
     }
 
-    /// The browser starts once: that takes longer than to look at a page.
+    /// Inspects a page in all frames. The browser starts once: that takes longer than showing a
+    /// page.
     fn inspect_all(&self, name: &str, html: &str, frames: &[Frame]) -> Vec<Findings> {
         let folder = self.folder.join(name);
-        // Of an earlier run.
+        // Remove the results of an earlier run.
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).expect("a folder");
         fs::write(folder.join("page.html"), html).expect("the page is written");
@@ -127,17 +128,17 @@ impl Browser {
             .unwrap_or_else(|| panic!("{name}: the probe has not reported:\n{dom}"));
         for (found, frame) in found.iter_mut().zip(frames) {
             found.size = html.len();
-            // Else a scheme would not have been looked at.
+            // The page must have been shown in this scheme.
             assert_eq!(found.dark, frame.scheme == Scheme::Dark, "{name}: shown as {frame:?}");
         }
         found
     }
 
-    /// The document after all its scripts have run, as HTML.
+    /// Returns the document after all its scripts have run, as HTML.
     fn dom(&self, folder: &Path, page: &Path) -> String {
         let out = folder.join("dom.html");
         let mut command = self.command(folder);
-        // Time that passes only while there is nothing left to do.
+        // Virtual time, which passes only while there is nothing left to do.
         command.args(["--virtual-time-budget=30000", "--dump-dom"]);
         command.arg(format!("file://{}", page.display()));
         command.stdout(File::create(&out).expect("a file for the document"));
@@ -146,7 +147,7 @@ impl Browser {
         fs::read_to_string(out).expect("the document is text")
     }
 
-    /// A picture of the page that [`Browser::inspect`] has left in the folder of this name.
+    /// Takes a picture of the page that [`Browser::inspect`] has left in the folder of this name.
     fn picture(&self, name: &str, frame: Frame, height: u32, pictures: &Path) {
         let folder = self.folder.join(name);
         fs::create_dir_all(pictures).expect("a folder for pictures");
@@ -166,11 +167,11 @@ impl Browser {
         assert!(picture.is_file(), "{}: there is no picture", picture.display());
     }
 
-    /// The arguments that every run of the browser has.
+    /// Returns the command with the arguments of every run of the browser.
     fn command(&self, folder: &Path) -> Command {
         let mut command = Command::new(self.program);
-        // Chromium refuses to be root with its sandbox, and containers often cannot give it one;
-        // what it shows here are pages of our own.
+        // Chromium refuses to be root with its sandbox, and containers often do not permit one; the
+        // pages here are our own.
         command.args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"]);
         command.arg(format!("--user-data-dir={}", folder.join("profile").display()));
         command.stderr(Stdio::null());
@@ -195,16 +196,16 @@ fn finish(mut command: Command) {
     }
 }
 
-/// The probe comes before everything else, so that it hears of every error.
+/// Inserts the probe before everything else, so that it receives every error.
 fn probed(html: &str) -> String {
     let probe = format!("<head>\n<script>\n{}</script>", include_str!("probe.js"));
     assert_eq!(html.matches("<head>\n").count(), 1);
     html.replacen("<head>\n", &probe, 1)
 }
 
-/// A page with windows of any width on the page that is looked at, and the place for the findings
-/// in them. A window's own colour scheme is what the page in it is told that the reader prefers.
-/// All windows lie upon each other: pages out of sight would be drawn later, or never.
+/// Returns a page with windows of any width on the inspected page, and the place for their
+/// findings. A window's own colour scheme is the preference that is reported to the page in it. All
+/// windows overlap: pages out of view would be drawn later, or never.
 fn window_around(page: &str, frames: &[Frame], height: u32) -> String {
     let window = |frame: &Frame| {
         let scheme = format!("{:?}", frame.scheme).to_lowercase();

@@ -1,36 +1,36 @@
-//! What the probe reports, and what is wrong with it.
+//! The results of the probe, and the faults in them.
 
 use serde::Deserialize;
 
-/// Text is told from its background at this ratio: WCAG 2.1, criterion 1.4.3.
+/// Minimum contrast between text and its background: WCAG 2.1, criterion 1.4.3.
 const READABLE: f64 = 4.5;
-/// A page should not be larger than this, in bytes.
+/// Maximum size of a page, in bytes.
 const LARGEST: usize = 1_000_000;
-/// In windows of this width or more nothing should have to be scrolled sideways, in CSS pixels;
-/// in narrower ones tables may scroll in their own boxes.
+/// The width in CSS pixels from which on a window must not need horizontal scrolling; in narrower
+/// ones tables may scroll in their own boxes.
 const WIDE: u32 = 1000;
 
-/// What `probe.js` has seen.
+/// The results of `probe.js`.
 #[derive(Debug, Deserialize)]
 pub struct Findings {
-    /// Of the page, in bytes.
+    /// The size of the page, in bytes.
     #[serde(default)]
     pub(crate) size: usize,
-    /// Of scripts, of the console, and what the policy has forbidden.
+    /// Errors of scripts, of the console, and violations of the policy.
     pub errors: Vec<String>,
-    /// Whether the page was told that the reader prefers dark.
+    /// `true` if the page was told that the reader prefers dark.
     pub dark: bool,
-    /// Of the page's window, in CSS pixels.
+    /// The width of the page's window, in CSS pixels.
     pub width: u32,
-    /// Of the page as readers find it, in CSS pixels.
+    /// The height of the page as shown to readers, in CSS pixels.
     pub(crate) height: u32,
     /// CSS pixels by which the page is wider than its window.
     overflow: f64,
     /// Boxes whose content is wider than they are.
     scrolled: Vec<String>,
-    /// Pairs of texts that lie upon each other.
+    /// Pairs of texts that overlap.
     overlaps: Vec<(String, String)>,
-    /// Texts that reach beyond their cell of a table.
+    /// Texts that exceed their cell of a table.
     cut: Vec<String>,
     /// Words of which a part stands on the next line.
     broken: Vec<String>,
@@ -42,27 +42,29 @@ pub struct Findings {
     pub lowest_contrast: f64,
     /// Those with the lowest contrast: the text, and the ratio.
     faintest: Vec<(String, f64)>,
-    /// The time lines that can be zoomed into: at first, and after the buttons for zooming in twice, for
-    /// later, earlier, out, and the whole. One only where there are no buttons, as without a script.
+    /// The time lines that can be zoomed into: at first, and after the buttons for zooming in
+    /// twice, for later, earlier, out, and the whole. Only one if there are no buttons, as without
+    /// a script.
     #[serde(default)]
     pub zooms: Vec<Zoom>,
 }
 
-/// What the time lines of a page show.
+/// The contents of the time lines of a page.
 #[derive(Debug, Deserialize)]
 pub struct Zoom {
-    /// From when to when each of them, in nanoseconds: two numbers. Empty until a script has drawn it.
+    /// The start and end of each of them, in nanoseconds: two numbers. Empty until a script has
+    /// drawn it.
     pub views: Vec<String>,
     /// Paths that have an extent.
     pub marks: Vec<usize>,
 }
 
 impl Zoom {
-    /// How long the time is that the first of them shows, in nanoseconds.
+    /// Returns the length of the time that the first of them shows, in nanoseconds.
     ///
     /// # Panics
     ///
-    /// If it was not drawn by a script.
+    /// Panics if it was not drawn by a script.
     pub fn length(&self) -> f64 {
         let view = self.views.first().and_then(|view| view.split_once(' '));
         let (from, to) = view.expect("it shows a part of the time");
@@ -71,22 +73,22 @@ impl Zoom {
     }
 }
 
-/// What the probe has seen of one chart.
+/// The results of the probe for one chart.
 #[derive(Debug, Deserialize)]
 pub struct Chart {
     id: String,
     /// Bars, lines, points and spans that have an extent.
     pub marks: usize,
-    /// Texts that reach beyond the page.
+    /// Texts that exceed the page.
     cut: Vec<String>,
     /// All texts of the plot.
     pub words: Vec<String>,
-    /// What appears when one points at the first mark.
+    /// The text that appears when the pointer is over the first mark.
     pub hover: String,
 }
 
 impl Findings {
-    /// Reads those of so many windows out of the document.
+    /// Reads the results of `windows` windows from the document.
     pub(crate) fn read(dom: &str, windows: usize) -> Option<Vec<Findings>> {
         let (_, rest) = dom.split_once("<pre id=\"findings\">")?;
         let (json, _) = rest.split_once("</pre>")?;
@@ -95,7 +97,7 @@ impl Findings {
         (found.len() == windows).then_some(found)
     }
 
-    /// All that is wrong if the charts should have these numbers of marks.
+    /// Returns all problems if the charts should have these numbers of marks.
     pub fn problems(&self, marks: &[usize]) -> Vec<String> {
         let mut problems = self.layout();
         if self.charts.len() != marks.len() {
@@ -109,7 +111,7 @@ impl Findings {
         problems
     }
 
-    /// All that is wrong with how the page is laid out and read.
+    /// Returns all problems of the layout and of the reading of the page.
     fn layout(&self) -> Vec<String> {
         let mut problems = self.errors.clone();
         if self.size > LARGEST {

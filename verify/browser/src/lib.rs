@@ -1,8 +1,8 @@
-//! Pages in a real browser: what is drawn, what can be read, what goes wrong.
+//! Pages in a real browser: the drawing, the readable contents, the errors.
 //!
-//! The browser is Chromium without a window. `PERCID_BROWSER=require` fails where it is missing;
-//! otherwise tests say that nothing was checked. Pages are those of `percid-report`: charts are
-//! `figure.chart`, and what is drawn in them is of the class `mark`.
+//! The browser is Chromium without a window. `PERCID_BROWSER=require` fails if it is missing;
+//! otherwise tests report that nothing was checked. Pages are those of `percid-report`: charts are
+//! `figure.chart`, and their drawn elements are of the class `mark`.
 
 mod chromium;
 mod findings;

@@ -5,36 +5,37 @@ use crate::document::Document;
 /// A line that a document tells its reader to type.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Command {
-    /// Where it stands.
+    /// The line number in the document.
     pub line: usize,
     /// The command, without the comment behind it, for the shell. It may be several lines.
     pub text: String,
-    /// How it is checked.
+    /// The method of its check.
     pub check: Check,
     /// `true` if that takes minutes.
     pub is_long: bool,
 }
 
-/// How a command is checked.
+/// The method of checking a command.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Check {
     /// It runs, and must succeed.
     Run,
     /// A step of `.ci/run` runs it.
     Step,
-    /// It needs what a check does not have. The program must understand its options.
+    /// It needs something that a check does not have. The program must accept its options.
     Help(String),
 }
 
-/// What a newcomer would type; in a block that is no list of commands, this is a fault.
+/// The beginnings of commands that a newcomer would type; in a block that is no list of commands,
+/// this is a fault.
 const PROGRAMS: [&str; 5] = ["cargo ", "percid ", "target/release/", "target/debug/", ".ci/"];
 
-/// The commands of a document, in their order.
+/// Returns the commands of a document, in their order.
 ///
 /// # Errors
 ///
-/// A line that looks like a command in a block that is none of commands, so that nothing would run
-/// it.
+/// Returns a line that looks like a command in a block that is not a list of commands, so that it
+/// would not be run.
 pub fn commands(document: &Document, steps: &str) -> Result<Vec<Command>, String> {
     let mut found = Vec::new();
     for block in &document.blocks {
@@ -62,7 +63,7 @@ pub fn commands(document: &Document, steps: &str) -> Result<Vec<Command>, String
     Ok(found)
 }
 
-/// `true` if the steps have the command, or it is one of them.
+/// Returns `true` if the steps contain the command, or if it is one of them.
 fn is_step(command: &str, steps: &str) -> bool {
     let function = command.strip_prefix(".ci/run ").map(|step| format!("run_{step}() {{"));
     steps.lines().any(|line| {
@@ -70,14 +71,14 @@ fn is_step(command: &str, steps: &str) -> bool {
     })
 }
 
-/// A line of a block of text that a reader would take for a command. Programs in other languages
-/// may contain such words.
+/// Returns a line of a block of text that a reader would take for a command. Programs in other
+/// languages may contain such words.
 fn stray<'t>(language: &str, text: &'t str) -> Option<&'t str> {
     let is_command = |line: &&str| PROGRAMS.iter().any(|program| line.starts_with(program));
     text.lines().map(str::trim).find(is_command).filter(|_| language == "text")
 }
 
-/// The lines, with those joined that end in a backslash, without comments and empty lines.
+/// Returns the lines, with those joined that end in a backslash, without comments and empty lines.
 fn joined(text: &str) -> Vec<(usize, String)> {
     let mut found: Vec<(usize, String)> = Vec::new();
     let mut goes_on = false;
@@ -93,7 +94,7 @@ fn joined(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// A comment begins with ` #` outside of quotes.
+/// Returns a line without its comment, which begins with ` #` outside of quotes.
 fn without_comment(line: &str) -> &str {
     let (mut quote, mut before) = (None, ' ');
     for (place, letter) in line.char_indices() {
@@ -109,8 +110,8 @@ fn without_comment(line: &str) -> &str {
     line
 }
 
-/// The command that shows whether a program understands a command's options: the same with `--help`
-/// behind them, and without what it would do with its output. `None` for programs that are not
+/// Returns the command that shows whether a program accepts a command's options: the same with
+/// `--help` after them, and without the processing of its output. `None` for programs that are not
 /// percid's.
 pub fn with_help(command: &str) -> Option<String> {
     let one_line = command.replace("\\\n", " ");

@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
-/// A document, as far as it is checked.
+/// The checked parts of a document.
 #[derive(Debug, Default)]
 pub struct Document {
     /// Its path from the project's root.
     pub path: PathBuf,
     /// Its code blocks.
     pub blocks: Vec<Block>,
-    /// What stands between backquotes in its text.
+    /// The texts between backquotes.
     pub spans: Vec<String>,
-    /// Where its links and pictures lead.
+    /// The targets of its links and pictures.
     pub links: Vec<String>,
     /// The names by which links reach its headings.
     pub anchors: Vec<String>,
@@ -26,24 +26,24 @@ pub struct Document {
 pub struct Block {
     /// The line where it begins, from 1.
     pub line: usize,
-    /// The language of a fenced block; empty where none is named, and for indented blocks.
+    /// The language of a fenced block; empty if none is named, and for indented blocks.
     pub language: String,
-    /// What the comment `<!-- needs: … -->` above it says.
+    /// The text of the comment `<!-- needs: … -->` above it.
     pub needs: Option<String>,
     /// `true` if the comment `<!-- long -->` stands above it.
     pub is_long: bool,
-    /// What is in it.
+    /// The text of the block.
     pub text: String,
 }
 
 impl Block {
-    /// Whether its lines are commands.
+    /// Returns `true` if its lines are commands.
     pub fn is_commands(&self) -> bool {
         ["", "sh", "console"].contains(&self.language.as_str())
     }
 }
 
-/// Every document of a tree: the root's, those of the book, and the README files.
+/// Returns every document of a tree: the root's, those of the book, and the README files.
 pub fn all(root: &Path) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for folder in ["", "docs"] {
@@ -77,7 +77,7 @@ impl Document {
         Ok(Document { path: path.to_path_buf(), ..Document::parse(&text) })
     }
 
-    /// What is in a text.
+    /// Parses a text.
     pub fn parse(text: &str) -> Document {
         let mut document = Document::default();
         let (mut needs, mut is_long, mut heading) = (None, false, None::<String>);
@@ -115,7 +115,7 @@ impl Document {
                         text.push_str(&part);
                     }
                 }
-                // What a comment says holds for what follows it at once.
+                // A comment applies only to the block that follows it immediately.
                 Event::Start(Tag::Paragraph | Tag::List(_) | Tag::Table(_)) => {
                     (needs, is_long) = (None, false);
                 }
@@ -136,13 +136,13 @@ fn language(kind: &CodeBlockKind<'_>) -> String {
     }
 }
 
-/// What a comment says that the commands below it need.
+/// Returns the requirement in a comment above commands.
 fn needed(html: &str) -> Option<String> {
     let comment = html.trim().strip_prefix("<!--")?.strip_suffix("-->")?;
     Some(comment.trim().strip_prefix("needs:")?.trim().to_owned())
 }
 
-/// The name by which links reach a heading, as forges and mdBook make it.
+/// Returns the name by which links reach a heading, as forges and mdBook make it.
 fn anchor(heading: &str) -> String {
     let letters = heading.trim().to_lowercase();
     let kept = letters.chars().filter(|letter| letter.is_alphanumeric() || " -_".contains(*letter));

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use crate::document::Document;
 
-/// What is wrong with the links of a document of the tree at `root`. Links to other sites are not
-/// followed. Those to Rust items are rustdoc's matter.
+/// Returns the faults in the links of a document of the tree at `root`. Links to other sites are
+/// not followed. Links to Rust items are checked by rustdoc.
 pub fn faults(root: &Path, document: &Document) -> Vec<String> {
     let is_item =
         |link: &str| link.chars().all(|letter| letter.is_alphanumeric() || ":_".contains(letter));

@@ -9,7 +9,7 @@ use percid_documents::document::{self, Document};
 use percid_documents::session::Place;
 use percid_documents::{STEPS, root};
 
-/// How long a command may take. What takes longer needs time, and the document must say so.
+/// Time limit of a command. A command that takes longer needs a mark in the document.
 const LIMIT: Duration = Duration::from_secs(900);
 
 const HELP: &str = "\
@@ -65,8 +65,8 @@ fn check(named: &[PathBuf], is_long: bool) -> Result<usize, Box<dyn std::error::
     Ok(failed)
 }
 
-/// Does what the first page says, outside of the workspace: a new crate, percid, and the program of
-/// the page.
+/// Follows the first page, outside of the workspace: a new crate, percid, and the program of the
+/// page.
 fn newcomer(place: &Place, page: &Document) -> std::io::Result<usize> {
     let program = page.blocks.iter().find(|block| block.language == "rust");
     let program = program.ok_or_else(|| std::io::Error::other("the first page has no program"))?;

@@ -17,19 +17,19 @@ pub struct Place {
     home: PathBuf,
 }
 
-/// How a command ended.
+/// The result of a command.
 #[derive(Debug)]
 pub struct Ending {
     /// Its exit status, or `None` if it did not end in time.
     pub status: Option<i32>,
-    /// How long it took.
+    /// Its duration.
     pub took: Duration,
-    /// What it printed.
+    /// Its output.
     pub output: String,
 }
 
 impl Ending {
-    /// Whether it did what the document promises.
+    /// Returns `true` if the command succeeded.
     pub fn is_success(&self) -> bool {
         self.status == Some(0)
     }
@@ -59,8 +59,8 @@ impl Place {
         Ok(place)
     }
 
-    /// Removes what commands have left in a clone, and restores what they have changed. All else
-    /// keeps its age, so that Cargo does not build it again.
+    /// Removes files that commands have left in a clone, and restores those that they have changed.
+    /// All others keep their age, so that Cargo does not build them again.
     pub fn tidy(&self) -> io::Result<()> {
         for arguments in [&["checkout", "--quiet", "."][..], &["clean", "-dfxq", "-e", "/target"]] {
             let status = Process::new("git").args(arguments).current_dir(&self.root).status()?;
@@ -72,7 +72,7 @@ impl Place {
         fs::create_dir_all(&self.home)
     }
 
-    /// An empty folder.
+    /// Makes a place with an empty root and an empty home in `folder`.
     pub fn empty(folder: &Path) -> io::Result<Place> {
         let place = Place { root: folder.join("clone"), home: folder.join("home") };
         for path in [&place.root, &place.home] {
@@ -95,7 +95,8 @@ impl Place {
                 break;
             }
         }
-        // What did not end in time, with all that it started: the shell leads a group of processes.
+        // Kill a command that did not end in time, with all of its children: the shell leads a
+        // process group.
         let group = format!("-{}", shell.id());
         Process::new("kill").args(["-KILL", "--", &group]).stderr(Stdio::null()).status()?;
         shell.wait()?;
@@ -110,8 +111,8 @@ impl Place {
         shell.spawn()
     }
 
-    /// The environment of a reader who has opened a terminal: nothing of the Cargo that runs this,
-    /// and a home of its own, where Cargo and rustup are the ones that there are.
+    /// Sets the environment of a reader who has opened a terminal: nothing of the Cargo that runs
+    /// this, and a separate home, with the existing Cargo and rustup.
     fn prepare(&self, shell: &mut Process) {
         let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
         for (name, folder) in [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")] {
@@ -151,7 +152,7 @@ fn copy_compiled(from: &Path, to: &Path) -> io::Result<()> {
     Err(io::Error::other(format!("cannot copy {}", from.display())))
 }
 
-/// A script that runs every command, also if one fails, and tells how each ended.
+/// Returns a script that runs every command, also if one fails, and prints how each ended.
 fn script(commands: &[&str]) -> String {
     let tell = format!("percid_status=$?; echo; echo \"{MARK} $percid_status\"");
     let parts = commands.iter().map(|command| format!("{command}\n{tell}\n"));

@@ -1,5 +1,5 @@
-//! The documents themselves, and documents with faults, which must be noticed. What the commands do
-//! is checked by `.ci/run documents`, since most of them take seconds.
+//! Tests of the documents themselves, and of documents with faults, which must be detected.
+//! `.ci/run documents` checks the commands, since most of them take seconds.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -51,7 +51,7 @@ fn every_package_that_is_named_exists() {
     assert!(found > 20, "{found}");
 }
 
-/// The names of the workspace's packages.
+/// Returns the names of the workspace's packages.
 fn packages() -> Vec<String> {
     let mut cargo = std::process::Command::new(env!("CARGO"));
     cargo.args(["tree", "--workspace", "--depth", "0", "--prefix", "none", "--offline"]);
@@ -98,7 +98,7 @@ fn a_command_that_fails_or_does_not_end_is_noticed() {
     assert_eq!(endless.iter().map(|it| it.status).collect::<Vec<_>>(), [None]);
 }
 
-/// The documented way to install for C once failed in a fresh clone, and nowhere else.
+/// The documented way to install for C once failed only in a fresh clone.
 #[test]
 fn commands_run_in_the_root_of_a_clone_with_a_home_of_their_own() {
     let origin = scratch("origin");

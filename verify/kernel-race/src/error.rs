@@ -1,4 +1,4 @@
-//! What can keep the race from being tried.
+//! The errors that prevent a test of the race.
 
 use std::fmt;
 
@@ -13,12 +13,12 @@ pub enum Error {
     NoPlace {
         /// The kernel.
         release: String,
-        /// What was looked for, and what was found.
+        /// The searched pattern, and the code that was found.
         why: String,
     },
-    /// The emulator's debugging stub does not do what it is told.
+    /// The emulator's debugging stub does not follow a command.
     Stub(String),
-    /// The machine ended, hung or spoke no sense, again and again.
+    /// The machine ended, hung or sent invalid data, again and again.
     Machine(String),
 }
 

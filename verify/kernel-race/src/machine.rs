@@ -16,10 +16,10 @@ use percid_vm::tool;
 use crate::error::Error;
 use crate::packet::{Found, Parser};
 
-/// How many CPUs the guest's rounds need: more than threads.
+/// Number of CPUs that the guest's rounds need: more than threads.
 pub const CPUS: u32 = 10;
 
-/// What a machine is made of.
+/// The configuration of a machine.
 #[derive(Debug, Clone)]
 pub struct Spec<'a> {
     /// The kernel, as the emulator takes it.
@@ -30,7 +30,7 @@ pub struct Spec<'a> {
     pub append: &'a str,
 }
 
-/// What a machine does.
+/// An event of a machine.
 #[derive(Debug)]
 pub enum Event {
     /// It wrote a line to its console.
@@ -74,7 +74,7 @@ impl Machine {
         self.stub.write_all(bytes).map_err(|error| Error::Stub(error.to_string()))
     }
 
-    /// What happens next, within `time`.
+    /// Returns the next event, if there is one within `time`.
     pub fn next(&self, time: Duration) -> Option<Event> {
         match self.events.recv_timeout(time) {
             Ok(event) => Some(event),
@@ -107,9 +107,9 @@ fn end(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// One emulation thread for each CPU: the others must go on while one is held. With QEMU 7.2,
-/// guests of that kind died while they booted, behind a `cmpxchg16b` whose flags held bits of an
-/// address. Without that instruction fewer do.
+/// Returns the command, with one emulation thread for each CPU: the others must continue while one
+/// is held. With QEMU 7.2, guests of that kind died while they booted, after a `cmpxchg16b` whose
+/// flags held bits of an address. Without that instruction fewer do.
 fn command(spec: &Spec<'_>, root: &Path, console: &Path, stub: &Path) -> Command {
     let socket = |path: &Path| format!("unix:{},server=on,wait=off", path.display());
     let mut command = tool::QEMU.command();
@@ -131,15 +131,16 @@ fn command(spec: &Spec<'_>, root: &Path, console: &Path, stub: &Path) -> Command
     command
 }
 
-/// `nokaslr`, so that addresses are those of the image, for people; nothing here needs it. Lines of
-/// the kernel between those of the guest would cut them, so there are none but a panic's.
+/// Returns the kernel's arguments. `nokaslr`, so that addresses are those of the image, for people;
+/// nothing here needs it. Lines of the kernel between those of the guest would cut them, so only
+/// those of a panic are enabled.
 fn kernel_arguments(append: &str) -> String {
     let arguments = "console=ttyS0 quiet loglevel=2 panic=-1 nokaslr mitigations=off nowatchdog tsc=reliable \
                      no_timer_check rcupdate.rcu_cpu_stall_suppress=1";
     format!("{arguments} {append}").trim_end().to_owned()
 }
 
-/// A machine that is stopped waits forever, so it must not outlive us even if we are killed.
+/// Makes the machine die with this process, even if it is killed: a stopped machine waits forever.
 fn die_with_parent(command: &mut Command) {
     let hook = || {
         // SAFETY: a system call on integers, allowed between fork and exec.

@@ -17,10 +17,10 @@ use percid_vm::kernel::Kernel;
 use percid_vm::platform::{Arch, Platform};
 use percid_vm::tool;
 
-/// Neither as it should be nor not: there is no result.
+/// Exit status if there is no result, neither a good nor a bad one.
 const NO_RESULT: u8 = 2;
-/// How many machines may be needed for the rounds of a way: emulated machines on a busy host are
-/// late, and guests with many emulation threads panic now and then.
+/// Maximum number of machines for the rounds of a way: emulated machines on a busy host are late,
+/// and guests with many emulation threads panic sometimes.
 const TRIES: u32 = 12;
 
 fn main() -> ExitCode {
@@ -51,7 +51,7 @@ fn no_result(error: &Error) -> ExitCode {
     ExitCode::from(NO_RESULT)
 }
 
-/// Shows what there is to show. A reader who has gone away has missed it.
+/// Prints the text, and returns `status`; `NO_RESULT` if the output is closed.
 fn show(text: &str, status: ExitCode) -> ExitCode {
     match io::stdout().write_all(text.as_bytes()) {
         Ok(()) => status,
@@ -94,7 +94,7 @@ fn image(platform: Platform, cache: &Cache) -> Result<PathBuf, Error> {
     Ok(kernel.image)
 }
 
-/// The rounds, by way: each way has machines of its own.
+/// Returns the rounds, by way: each way has machines of its own.
 fn plan(options: &Options) -> Vec<Vec<Round>> {
     match options.unaided {
         Some(seconds) => vec![kinds(options, Way::Unaided(seconds), false).collect()],
@@ -102,7 +102,8 @@ fn plan(options: &Options) -> Vec<Vec<Round>> {
     }
 }
 
-/// Kinds take turns, so that a machine that is lost early has something to say of each.
+/// Returns the rounds with alternating kinds, so that a machine that is lost early has results of
+/// each.
 fn rounds(options: &Options, way: Way) -> Vec<Round> {
     let controls = (0..options.controls).flat_map(|_| kinds(options, way, true));
     let treated = (0..options.runs).flat_map(|_| kinds(options, way, false));
@@ -113,8 +114,7 @@ fn kinds(options: &Options, way: Way, control: bool) -> impl Iterator<Item = Rou
     options.ids.iter().map(move |&ids| Round { way, ids, control })
 }
 
-/// Boots a kernel, again where a machine is lost or rounds came to nothing, until all have had
-/// their turn.
+/// Boots a kernel, again if a machine is lost or rounds have no result, until all have run.
 fn try_on(
     image: &Path,
     program: &[u8],
@@ -150,7 +150,7 @@ fn try_on(
     Ok(())
 }
 
-/// The rounds that came to no outcome, and those that had no turn.
+/// Returns the rounds without an outcome, and those that did not run.
 fn still_to_do(rounds: &[Round], reports: &[Report]) -> Vec<Round> {
     let failed = reports.iter().filter(|report| report.outcome.is_err()).map(|report| report.round);
     rounds.iter().skip(reports.len()).copied().chain(failed).collect()

@@ -39,16 +39,16 @@ others lose nothing though there were duplicates, controls show nothing), 1 if
 one is not, 2 if there is no result.
 ";
 
-/// What the command line asks for.
+/// The options of the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     /// Kernels by name.
     pub kernels: Vec<Platform>,
     /// Kernels by file, instead of those.
     pub images: Vec<PathBuf>,
-    /// How.
+    /// The ways to the race.
     pub ways: Vec<Way>,
-    /// Which IDs percid uses.
+    /// The IDs that percid uses.
     pub ids: Vec<Ids>,
     /// Rounds of each kind.
     pub runs: u32,
@@ -58,7 +58,7 @@ pub struct Options {
     pub unaided: Option<u32>,
     /// JSON instead of a table.
     pub json: bool,
-    /// Show what the guest says.
+    /// Show the guest's output.
     pub verbose: bool,
 }
 
@@ -79,7 +79,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Reads the arguments after the program's name; `None` asks for help.
+    /// Reads the arguments after the program's name; `None` if help is requested.
     pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Option<Self>, Error> {
         let mut options = Self::default();
         let mut parser = lexopt::Parser::from_args(arguments);

@@ -1,10 +1,10 @@
 //! Packets of GDB's remote serial protocol, as far as an emulator's stub needs them.
 //!
 //! `$` contents `#` checksum: the sum of the contents' bytes, modulo 256, in two hexadecimal
-//! digits. In answers, `}` says that the next byte is to be taken xor 0x20, and `*` with a byte *n*
+//! digits. In answers, `}` marks that the next byte must be taken xor 0x20, and `*` with a byte *n*
 //! repeats the byte before it *n* - 29 times. Each packet is acknowledged by a `+`.
 
-/// A packet with these contents, which must have none of the special characters.
+/// Returns a packet with these contents, which must have none of the special characters.
 pub fn frame(contents: &str) -> Vec<u8> {
     debug_assert!(!contents.contains(['$', '#', '}', '*']));
     format!("${contents}#{:02x}", checksum(contents.as_bytes())).into_bytes()
@@ -23,14 +23,14 @@ pub struct Parser {
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Between packets, where acknowledgements are.
+    /// Between packets; acknowledgements are there.
     #[default]
     Between,
     Contents,
     Checksum(Option<u8>),
 }
 
-/// What a parser found.
+/// A result of a parser.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
     /// A packet, whole and right: its contents.
@@ -97,7 +97,7 @@ pub fn bytes(digits: &[u8]) -> Option<Vec<u8>> {
     pairs.map(|pair| u8::from_str_radix(pair, 16).ok()).collect()
 }
 
-/// Hexadecimal digits of bytes.
+/// Returns hexadecimal digits of bytes.
 pub fn digits(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,15 +1,15 @@
 //! Finds the places in the kernel's code between whose compare-exchanges an agent can be late.
 //!
-//! The code is the running kernel's own, so nothing here knows a version or an address. Both
+//! The code is that of the running kernel, so nothing here depends on a version or an address. Both
 //! functions in question take an ID away from another CPU's slot by two compare-exchanges on 32
-//! bits: `VALID(k) -> LAZY(k)`, and then `LAZY(k) -> UNSET`. `UNSET` is all ones, by which the
-//! second is recognised; what it expects is in `eax`, by definition of the instruction.
+//! bits: `VALID(k) -> LAZY(k)`, and then `LAZY(k) -> UNSET`. `UNSET` is all ones, which identifies
+//! the second; its expected value is in `eax`, by definition of the instruction.
 
 use iced_x86::{
     Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register,
 };
 
-/// How many instructions before an exchange its new value may be loaded.
+/// Maximum number of instructions between the load of a new value and the exchange.
 const REACH: usize = 12;
 
 /// A function of the running kernel.
@@ -17,7 +17,7 @@ const REACH: usize = 12;
 pub struct Function {
     /// Its name.
     pub name: String,
-    /// Where it lies.
+    /// The address of its first byte.
     pub start: u64,
     /// Its bytes.
     pub code: Vec<u8>,
@@ -33,16 +33,16 @@ pub struct Place {
     pub id: Register,
 }
 
-/// The second compare-exchange itself.
+/// Returns the place of the second compare-exchange itself.
 pub fn second_exchange(function: &Function) -> Result<Place, String> {
     let instructions = decode(function);
     let at = find_second(function, &instructions)?;
     Ok(Place { address: instructions[at].ip(), id: Register::RAX })
 }
 
-/// The last place before the second compare-exchange at which interrupts are on: the end of the
-/// section under RCU's protection in which the other CPU's current thread was looked at, a call of
-/// `rcu_read_unlock`.
+/// Returns the last place before the second compare-exchange at which interrupts are on: the end of
+/// the section under RCU's protection in which the other CPU's current thread was checked, a call
+/// of `rcu_read_unlock`.
 pub fn before_interrupts_are_off(
     function: &Function,
     rcu_read_unlock: u64,
@@ -69,8 +69,8 @@ fn decode(function: &Function) -> Vec<Instruction> {
     Decoder::with_ip(64, &function.code, function.start, DecoderOptions::NONE).into_iter().collect()
 }
 
-/// The index of the exchange whose new value is all ones, the only one of its kind, with another
-/// before it.
+/// Returns the index of the exchange whose new value is all ones, the only one of its kind, with
+/// another before it.
 fn find_second(function: &Function, instructions: &[Instruction]) -> Result<usize, String> {
     let exchanges: Vec<usize> =
         (0..instructions.len()).filter(|&at| is_exchange(&instructions[at])).collect();
@@ -107,8 +107,8 @@ fn is_immediate(instruction: &Instruction) -> bool {
         && !matches!(instruction.op1_kind(), OpKind::Register | OpKind::Memory)
 }
 
-/// Whether the first operand is this register, or the one that it is part of. Enough for loads;
-/// calls, which may change any register, are looked at by [`leaves`] or between the places.
+/// Returns `true` if the first operand is this register, or a part of it. Sufficient for loads;
+/// calls, which may change any register, are checked by [`leaves`] or between the places.
 fn writes(instruction: &Instruction, register: Register) -> bool {
     let compares =
         matches!(instruction.mnemonic(), Mnemonic::Cmp | Mnemonic::Test | Mnemonic::Push);
@@ -118,13 +118,13 @@ fn writes(instruction: &Instruction, register: Register) -> bool {
         && instruction.op0_register().full_register() == register.full_register()
 }
 
-/// The register that a `mov` between registers copies.
+/// Returns the register that a `mov` between registers copies.
 fn copied_register(load: &Instruction) -> Option<Register> {
     let is_copy = load.mnemonic() == Mnemonic::Mov && load.op1_kind() == OpKind::Register;
     is_copy.then(|| load.op1_register())
 }
 
-/// Whether the next instruction may be another than the one behind it.
+/// Returns `true` if the next executed instruction may be another than the following one.
 fn leaves(instruction: &Instruction) -> bool {
     !matches!(
         instruction.flow_control(),

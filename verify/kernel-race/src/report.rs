@@ -22,7 +22,7 @@ const HEAD: [&str; 10] = [
 const UNAIDED_HEAD: [&str; 8] =
     ["kernel", "IDs", "seconds", "attempts", "migrations", "duplicates", "increments", "lost"];
 
-/// All results, for people.
+/// Returns all results as tables, for people.
 pub fn tables(results: &Results) -> String {
     let mut text = String::new();
     if !results.rows.is_empty() {
@@ -82,7 +82,8 @@ fn unaided_cells(unaided: &Unaided) -> [String; UNAIDED_HEAD.len()] {
     ]
 }
 
-/// What the table has no room for: what percid chose, and rounds that came to nothing.
+/// Returns the remarks beside the table: the sources that percid chose, and the rounds without a
+/// result.
 pub fn remarks(results: &Results) -> String {
     let mut text = String::new();
     for row in &results.rows {
@@ -96,7 +97,7 @@ pub fn remarks(results: &Results) -> String {
     text
 }
 
-/// All results, for programs: one JSON document.
+/// Returns all results as one JSON document, for programs.
 pub fn json(results: &Results) -> String {
     let document = Document {
         rows: results.rows.iter().map(RowDocument::of).collect(),

@@ -19,57 +19,57 @@ const LAZY: u32 = 1 << 31;
 /// The CPU of the guest's conductor, which spins while it waits for an answer.
 const CONDUCTOR: u32 = 0;
 
-/// How long the scanner stands, so that a timer of its CPU expires meanwhile: the real-time
-/// thread's has 2 ms.
+/// Time for which the scanner stands, so that a timer of its CPU expires: the real-time thread's
+/// has 2 ms.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// How long a machine may be silent.
+/// Maximum time between two outputs of a machine.
 const SILENCE: Duration = Duration::from_secs(90);
 
-/// What was seen of a round.
+/// The results of a round.
 #[derive(Debug, Clone)]
 pub struct Report {
-    /// Which one.
+    /// The round.
     pub round: Round,
-    /// Which source percid used, and why, in its own words.
+    /// The source that percid used, and its reason.
     pub source: String,
     /// The CPU that was caught at the place, and the ID that it was about to clear there.
     pub caught: Option<(u32, u32)>,
-    /// What it came to, or why to nothing.
+    /// The outcome, or the reason why there is none.
     pub outcome: Result<Outcome, String>,
-    /// The last word about an unaided round.
+    /// The last progress of an unaided round.
     pub progress: Option<Line>,
-    /// What the guest said of it, for people.
+    /// The guest's notes, for output.
     pub notes: Vec<String>,
 }
 
-/// What a machine came to.
+/// The results of a machine.
 #[derive(Debug)]
 pub struct Boot {
-    /// What the kernel calls itself.
+    /// The kernel's release.
     pub release: String,
-    /// How it preempts itself.
+    /// The kernel's preemption mode.
     pub preemption: String,
-    /// Where CPUs were caught.
+    /// The places at which CPUs were caught.
     pub places: Vec<(Way, String, Place)>,
     /// The rounds that came to an end.
     pub reports: Vec<Report>,
-    /// How it ended.
+    /// The way in which it ended.
     pub end: End,
 }
 
-/// How a machine ended.
+/// The way in which a machine ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum End {
     /// After its last round.
     Complete,
-    /// The kernel does not preempt itself where a round needs it.
+    /// The kernel does not preempt itself at a point where a round needs it.
     Cooperative,
-    /// It is gone, silent, or speaks no sense.
+    /// It stopped, is silent, or sends invalid data.
     Lost(String),
 }
 
-/// Boots `image` and drives it through `rounds`; tells `watch` each line of the guest.
+/// Boots `image` and drives it through `rounds`; passes each line of the guest to `watch`.
 pub fn boot(
     image: &Path,
     program: &[u8],
@@ -97,7 +97,7 @@ fn root(program: &[u8], rounds: &[Round]) -> Vec<u8> {
     archive.finish()
 }
 
-/// A thread whom the guest wants caught.
+/// A thread that the guest requests to catch.
 #[derive(Debug, Clone, Copy)]
 struct Trap {
     cpu: u32,
@@ -115,7 +115,7 @@ struct Session {
     trap: Option<Trap>,
     /// The CPU that stands while the others go on.
     held: Option<u32>,
-    /// The guest's last words, for who asks why it ended.
+    /// The guest's last lines, for messages about its end.
     words: VecDeque<String>,
 }
 
@@ -146,7 +146,7 @@ impl Session {
             match self.go_along(&mut heard, watch) {
                 Ok(None) => {}
                 Ok(Some(end)) => break end,
-                // A machine that breaks down while it is asked something.
+                // A machine that breaks down during a request.
                 Err(Error::Stub(what)) => break End::Lost(self.last_words(&what)),
                 Err(error) => return Err(error),
             }
@@ -249,8 +249,8 @@ impl Session {
         Ok(())
     }
 
-    /// The guest waits for its trap to be set. In a control there is none, and the guest is told
-    /// the same.
+    /// Sets the trap that the guest waits for. In a control there is none, and the guest gets the
+    /// same answer.
     fn arm(&mut self, cpu: u32, answer: u64, id: u64) -> Result<(), Error> {
         self.target.stop()?;
         let round = self.current.as_ref().map(|report| report.round);
@@ -263,7 +263,7 @@ impl Session {
         self.target.resume()
     }
 
-    /// The guest wants the CPU that is held to go on, if there is one.
+    /// Lets the held CPU continue, if there is one, at the guest's request.
     fn release(&mut self, answer: u64) -> Result<(), Error> {
         self.target.stop()?;
         self.held = None;
@@ -287,7 +287,7 @@ impl Session {
         Err(Error::Stub(format!("nothing is mapped at {address:#x}, where the guest waits")))
     }
 
-    /// All CPUs stand because one came to a breakpoint.
+    /// Handles a stop of all CPUs because one reached a breakpoint.
     fn stopped(&mut self, cpu: u32) -> Result<(), Error> {
         let Some(trap) = self.trap else { return self.go_on() };
         let registers = self.target.registers(cpu)?;
@@ -343,7 +343,8 @@ impl Session {
         self.target.resume()
     }
 
-    /// Where to catch a CPU on this way: found in the kernel's memory at the first time.
+    /// Returns the place at which to catch a CPU on this way: it is searched in the kernel's memory
+    /// the first time.
     fn place(&mut self, way: Way) -> Result<Place, Error> {
         if let Some((.., place)) = self.boot.places.iter().find(|(known, ..)| *known == way) {
             return Ok(*place);

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::machine::{Event, Machine};
 use crate::packet::{bytes, digits, frame};
 
-/// How long an answer may take: the host may be busy with other things.
+/// Time limit for an answer: the host may have other load.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The registers in the order of the stub's answer to `g`, 8 bytes each.
@@ -38,7 +38,7 @@ const REGISTERS: [Register; 17] = [
 pub struct Registers([u64; REGISTERS.len()]);
 
 impl Registers {
-    /// The value of a general register, or of `rip`.
+    /// Returns the value of a general register, or of `rip`.
     pub fn get(&self, register: Register) -> Option<u64> {
         let at = REGISTERS.iter().position(|known| *known == register)?;
         Some(self.0[at])
@@ -54,7 +54,7 @@ impl Registers {
     }
 }
 
-/// What a machine does that is of interest to who drives it.
+/// An event of a machine for its debugger.
 #[derive(Debug)]
 pub enum Happening {
     /// A line on the console.
@@ -93,7 +93,7 @@ impl Target {
         Ok(target)
     }
 
-    /// What happens next, within `time`.
+    /// Returns the next event, if there is one within `time`.
     pub fn next(&mut self, time: Duration) -> Result<Option<Happening>, Error> {
         if let Some(line) = self.lines.pop_front() {
             return Ok(Some(Happening::Line(line)));
@@ -142,14 +142,14 @@ impl Target {
         self.demand_ok(&format!("z1,{address:x},1"))
     }
 
-    /// The registers of a CPU that stands.
+    /// Returns the registers of a CPU that stands.
     pub fn registers(&mut self, cpu: u32) -> Result<Registers, Error> {
         self.select(cpu)?;
         let answer = self.ask("g")?;
         Registers::parse(&answer).ok_or_else(|| strange("g", &answer))
     }
 
-    /// Memory as the CPU sees it at this moment; `None` if nothing is mapped there.
+    /// Returns memory as the CPU sees it at this moment; `None` if nothing is mapped there.
     pub fn read(
         &mut self,
         cpu: u32,
@@ -218,7 +218,7 @@ impl Target {
         }
     }
 
-    /// Which CPU a stop reply is about.
+    /// Returns the CPU of a stop reply.
     fn stopped(&self, packet: &[u8]) -> Result<u32, Error> {
         let name = thread_of(packet).ok_or_else(|| strange("going on", packet))?;
         let cpu = self.names.iter().position(|known| same_thread(known, &name));
@@ -226,7 +226,7 @@ impl Target {
     }
 }
 
-/// The name of the thread in a reply such as `T05thread:02;`.
+/// Returns the name of the thread in a reply such as `T05thread:02;`.
 fn thread_of(packet: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(packet.strip_prefix(b"T")?).ok()?;
     let pairs = text.get(2..)?.split(';').filter_map(|pair| pair.split_once(':'));
@@ -234,12 +234,13 @@ fn thread_of(packet: &[u8]) -> Option<String> {
     names.next()
 }
 
-/// Whether a reply says that the machine has come to its end.
+/// Returns `true` if a reply reports the end of the machine.
 fn has_ended(packet: &[u8]) -> bool {
     matches!(packet.first(), Some(b'W' | b'X'))
 }
 
-/// Names are hexadecimal numbers, written with leading zeroes here and without them there.
+/// Compares names, which are hexadecimal numbers with leading zeros in some replies and without in
+/// others.
 fn same_thread(a: &str, b: &str) -> bool {
     a.trim_start_matches('0') == b.trim_start_matches('0')
 }

@@ -1,26 +1,26 @@
-//! What the rounds mean.
+//! The interpretation of the rounds.
 
 use percid_race_guest::{Ids, Line, Round, Way};
 
 use crate::session::Report;
 
-/// All that was found out.
+/// All results.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Results {
     /// Rounds with help and their controls, by kernel and kind.
     pub rows: Vec<Row>,
     /// Rounds without help.
     pub unaided: Vec<Unaided>,
-    /// Rounds that were to be had, and came to no outcome however often they were tried.
+    /// Number of rounds that were possible, but had no outcome after all tries.
     pub missing: usize,
 }
 
-/// What all of it means.
+/// The conclusion from all results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Conclusion {
-    /// Every row is as it should be.
+    /// Every row is good.
     Good,
-    /// A row is not.
+    /// A row is bad.
     Bad,
     /// Something is missing.
     NoResult,
@@ -37,7 +37,7 @@ impl Results {
         }
     }
 
-    /// The row of a kind; kinds are in the order in which they came.
+    /// Returns the row of a kind; kinds are in the order in which they came.
     fn row(&mut self, release: &str, kind: Round) -> &mut Row {
         let is_its = |row: &Row| row.release == release && row.kind == kind;
         let at = self.rows.iter().position(is_its).unwrap_or_else(|| {
@@ -47,7 +47,7 @@ impl Results {
         &mut self.rows[at]
     }
 
-    /// What it means.
+    /// Returns the conclusion.
     pub fn conclusion(&self) -> Conclusion {
         if self.missing > 0 || self.rows.is_empty() && self.unaided.is_empty() {
             return Conclusion::NoResult;
@@ -61,21 +61,21 @@ impl Results {
 /// A round without help. That nothing happened in it proves nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unaided {
-    /// What the kernel calls itself.
+    /// The kernel's release.
     pub release: String,
-    /// Which IDs percid used.
+    /// The IDs that percid used.
     pub ids: Ids,
-    /// How long it took.
+    /// The duration.
     pub seconds: u64,
-    /// Migrations into the way of which another thread came.
+    /// Number of migrations during which another thread was started on the source CPU.
     pub attempts: u64,
-    /// How often a thread was made to change its CPU.
+    /// Number of times that a thread was made to change its CPU.
     pub migrations: u64,
-    /// Attempts after which two running threads had one `mm_cid`.
+    /// Number of attempts after which two running threads had one `mm_cid`.
     pub doubled: u64,
-    /// Increments made.
+    /// Number of increments made.
     pub added: i64,
-    /// Increments that are missing, or too many.
+    /// Number of increments that are missing or extra.
     pub lost: u64,
 }
 
@@ -99,8 +99,8 @@ impl Unaided {
         })
     }
 
-    /// Whether it is as it should be: what the kernel's IDs lose is measured, the others must lose
-    /// nothing.
+    /// Returns `true` if it is good: the losses with the kernel's IDs are only measured; with
+    /// others there must be none.
     pub fn is_good(&self) -> bool {
         self.ids == Ids::Kernel || self.lost == 0
     }
@@ -109,15 +109,15 @@ impl Unaided {
 /// All rounds of one kind on one kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    /// What the kernel calls itself.
+    /// The kernel's release.
     pub release: String,
-    /// How, with which IDs, and whether as a control.
+    /// The way, the IDs, and whether it is the negative control.
     pub kind: Round,
     /// The sources that percid used.
     pub sources: Vec<String>,
-    /// Rounds that came to an outcome.
+    /// Number of rounds with an outcome.
     pub runs: u32,
-    /// Rounds that came to none, with the reasons.
+    /// The reasons of rounds without an outcome.
     pub failures: Vec<String>,
     /// Rounds in which a CPU was caught at the place.
     pub caught: u32,
@@ -135,22 +135,22 @@ pub struct Row {
     pub losing_runs: u32,
 }
 
-/// What a row shows.
+/// The verdict on a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// As it should be.
+    /// Good.
     Good(&'static str),
-    /// Not as it should be.
+    /// Bad.
     Bad(&'static str),
 }
 
 impl Verdict {
-    /// Whether all is as it should be.
+    /// Returns `true` if the verdict is good.
     pub fn is_good(self) -> bool {
         matches!(self, Self::Good(_))
     }
 
-    /// In words.
+    /// Returns the verdict in words.
     pub fn text(self) -> &'static str {
         match self {
             Self::Good(text) | Self::Bad(text) => text,
@@ -194,7 +194,7 @@ impl Row {
         }
     }
 
-    /// What it shows.
+    /// Returns the verdict.
     pub fn verdict(&self) -> Verdict {
         let by_kernel = self.kind.ids == Ids::Kernel;
         match (self.kind.control, by_kernel) {

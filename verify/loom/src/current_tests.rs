@@ -1,4 +1,4 @@
-//! The slab that objects are cut from: whoever gets it sees it whole.
+//! The slab that objects are cut from: a thread that gets it observes its complete contents.
 
 use std::ptr;
 
@@ -15,16 +15,16 @@ struct Pool {
     slabs: [UnsafeCell<u32>; 2],
 }
 
-// SAFETY: slabs live as long as the pool; who may use one when is what is checked.
+// SAFETY: slabs live as long as the pool; exclusive use is the property under test.
 unsafe impl Send for Pool {}
-// SAFETY: as above.
+// SAFETY: slabs live as long as the pool; exclusive use is the property under test.
 unsafe impl Sync for Pool {}
 
 impl Pool {
     /// Makes a slab and takes it, unless another thread was faster.
     fn make(&self, index: usize) -> bool {
         let seen = self.current.get();
-        // SAFETY: no other thread knows the slab yet.
+        // SAFETY: no other thread has the slab yet.
         self.slabs[index].with_mut(|slab| unsafe { *slab = 7 });
         self.current.replace(seen, ptr::from_ref(&self.slabs[index]).cast_mut())
     }

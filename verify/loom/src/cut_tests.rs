@@ -9,13 +9,13 @@ use loom::thread;
 use crate::cut::Cut;
 use crate::explore;
 
-/// How many objects fit the slab.
+/// Number of objects in the slab.
 const FIT: u32 = 2;
 
-/// A slab whose first object is idle and the test's own.
+/// A slab whose first object is idle and belongs to the test.
 struct Slab {
     cut: Cut,
-    /// The memory behind the objects; loom checks who uses it at a time.
+    /// The memory behind the objects; loom checks for concurrent access.
     objects: [UnsafeCell<u32>; FIT as usize],
 }
 
@@ -32,10 +32,11 @@ impl Slab {
         Some(number)
     }
 
-    /// What a drain does that holds the first object. Returns whether the memory went back.
+    /// Retires the slab, like a drain that holds the first object. Returns `true` if the memory was
+    /// given back.
     fn retire(&self, close: fn(&Cut) -> Option<u32>, discarded: bool) -> bool {
         let Some(count) = close(&self.cut) else { return false };
-        // SAFETY: as above.
+        // SAFETY: that no other thread uses the objects is the property under test.
         self.objects.iter().for_each(|object| object.with_mut(|object| unsafe { *object = 0 }));
         self.cut.open(if discarded { 0 } else { count });
         discarded

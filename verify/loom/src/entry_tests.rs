@@ -35,9 +35,9 @@ fn install(table: &Table) {
     table.entry.set(0, &table.seen);
 }
 
-/// A section on the CPU of the entry. It reads the entry and then memory whose address it makes of
-/// what it has read: the processors that percid knows keep that order, and the languages' name for
-/// it is acquire.
+/// Runs a section on the CPU of the entry. It reads the entry and then memory at an address that
+/// depends on it: the supported processors keep that order, and the languages' name for it is
+/// acquire.
 fn section(table: &Table) {
     if table.entry.0.load(Acquire) != 0 {
         assert_eq!(table.memory.load(Relaxed), 1, "closed memory");
@@ -45,7 +45,7 @@ fn section(table: &Table) {
     }
 }
 
-/// A sum by a thread that may know of the section's update.
+/// Computes a sum in a thread that may have observed the section's update.
 fn sum(table: &Table) {
     let updated = table.shard.load(Acquire) == 1;
     let end = table.seen.end();

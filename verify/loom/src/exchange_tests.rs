@@ -35,7 +35,8 @@ impl Report {
         });
     }
 
-    /// The length that belongs to a count and what was read, unless that may be torn.
+    /// Returns the length that belongs to a count and the words that were read, unless they may be
+    /// torn.
     fn read(&self, checks: bool) -> Option<(u32, [u64; 3])> {
         let before = self.exchange.answers.load(Acquire);
         let [one, other] = [0, 1].map(|index: usize| self.words[index].load(Relaxed));
@@ -47,7 +48,7 @@ impl Report {
     }
 }
 
-/// One report is there, and another is made while somebody reads.
+/// Explores a reader while another report is made.
 fn a_reader_and_a_report(checks: bool) {
     let report = Report::new();
     let mut answers = 0;
@@ -69,8 +70,8 @@ fn what_is_read_at_one_even_count_is_a_whole_report() {
     });
 }
 
-/// An end, and the thread that answers: it may take the last request for a reader's, and looks
-/// whether it is over when it has answered. If not, it falls asleep.
+/// Explores an end, and the thread that answers: it may take the last request for a reader's, and
+/// checks the end after its answer. If it is not set, the thread falls asleep.
 fn an_end(end: fn(&Exchange, &AtomicU32)) {
     let report = Report::new();
     let over = Arc::new(AtomicU32::new(0));

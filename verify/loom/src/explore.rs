@@ -9,8 +9,8 @@ pub(crate) fn all(name: &str, test: impl Fn() + Sync + Send + 'static) {
     println!("loom: {name}: {} interleavings, none wrong", explore(test));
 }
 
-/// As [`all`], but only interleavings in which threads are preempted at most this many times, for
-/// tests that have millions of others.
+/// Explores like [`all`], but only interleavings in which threads are preempted at most this many
+/// times, for tests that have millions of others.
 pub(crate) fn bounded(preemptions: usize, name: &str, test: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);

@@ -1,4 +1,4 @@
-//! The list of free cells: no cell is handed out twice, none is lost, and each comes zeroed.
+//! The list of free cells: no cell is allocated twice, none is lost, and each is zeroed.
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
@@ -37,7 +37,7 @@ impl Cells {
         self.push(cell);
     }
 
-    /// All free cells, which must be distinct.
+    /// Returns all free cells, which must be distinct.
     fn drain(&self) -> Vec<u32> {
         let mut cells: Vec<u32> = std::iter::from_fn(|| self.pop()).collect();
         cells.sort_unstable();
@@ -59,7 +59,7 @@ fn two_threads_pop_and_push() {
     });
 }
 
-/// The way to ABA: one thread is about to pop while the other pops two and puts the first back.
+/// Provokes ABA: one thread is about to pop while the other pops two and puts the first back.
 fn aba(cells: &Arc<Cells>) {
     let theirs = Arc::clone(cells);
     let other = thread::spawn(move || {

@@ -1,4 +1,4 @@
-//! What is open of the arena: whoever has been admitted finds everything open that was handed out.
+//! The open part of the arena: a thread that was admitted finds everything open that was assigned.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ use crate::frontier::{Edge, Frontier};
 /// One extent of 3 slots with 2 bytes each.
 struct Arena {
     frontier: Frontier<1>,
-    /// Where the extent is: 0 until it is known.
+    /// The address of the extent: 0 until it is known.
     base: AtomicU32,
     open: [[AtomicU32; 2]; 3],
 }
@@ -39,14 +39,14 @@ impl Arena {
         true
     }
 
-    /// Hands out the bytes below `end`; whoever has been admitted by now must find them open.
+    /// Publishes the bytes below `end`; a thread that was admitted must find them open.
     fn hand_out(&self, end: u32) {
         self.base.store(1, Relaxed);
         assert!(self.frontier.widen(0, end, |slots, bytes| self.open(slots, bytes)));
         self.check(self.frontier.slots.reached(), end);
     }
 
-    /// Admits a slot, which must find open what has been handed out by now.
+    /// Admits a slot, which must find everything open that was published.
     fn admit(&self, slot: u32) {
         let opened = self.frontier.admit(slot, |extent, slots, bytes| {
             assert_eq!((extent, self.base.load(Relaxed)), (0, 1), "it is known where it is");

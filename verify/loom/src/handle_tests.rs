@@ -1,4 +1,4 @@
-//! The word of a handle: one block and one source, seen by nobody before they are ready.
+//! The word of a handle: one block and one source, which no thread observes before they are ready.
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -11,10 +11,10 @@ use crate::id::Source;
 
 struct Object {
     word: Word,
-    /// Blocks claimed and given back.
+    /// Number of blocks claimed, and number given back.
     claimed: AtomicUsize,
     given_back: AtomicUsize,
-    /// What the sections of the source read: written before anything is marked.
+    /// The value that the sections of the source read: written before anything is marked.
     prepared: AtomicUsize,
 }
 
@@ -38,7 +38,7 @@ impl Object {
         self.check().expect("settled")
     }
 
-    /// A thread that sees a mark sees what the sections read.
+    /// Checks that a thread that observes a mark also observes the value that the sections read.
     fn check(&self) -> Option<Block> {
         let State::Claimed(block, Some(Source::Table)) = self.word.state() else { return None };
         assert_eq!(self.prepared.load(Relaxed), 1, "marked before it is ready");

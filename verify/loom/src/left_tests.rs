@@ -1,4 +1,5 @@
-//! Idle objects that are on no list: the slab's memory goes back once, when nobody uses any of them.
+//! Idle objects that are on no list: the slab's memory is given back once, when no thread uses any
+//! of them.
 
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
@@ -9,16 +10,16 @@ use crate::cut::Cut;
 use crate::explore;
 use crate::left::Left;
 
-/// How many objects fit the slab.
+/// Number of objects in the slab.
 const FIT: u32 = 2;
 
 /// A slab whose two objects are lent.
 struct Slab {
     cut: Cut,
     left: Left,
-    /// The memory behind the objects; loom checks who uses it at a time.
+    /// The memory behind the objects; loom checks for concurrent access.
     objects: [UnsafeCell<u32>; FIT as usize],
-    /// How often it went back.
+    /// Number of times that the slab was given back.
     retired: AtomicU32,
 }
 
@@ -29,21 +30,21 @@ impl Slab {
         Arc::new(Slab { cut, left, objects, retired: AtomicU32::new(0) })
     }
 
-    /// What a thread does that has no room for an object.
+    /// Gives an object back, like a thread that has no room for it.
     fn leave(&self, object: usize, add: fn(&Left) -> u32) {
-        // SAFETY: that no other thread uses it is what is checked.
+        // SAFETY: that no other thread uses it is the property under test.
         self.objects[object].with_mut(|object| unsafe { *object += 1 });
         if add(&self.left) == FIT {
             self.retire();
         }
     }
 
-    /// What the last one does, and a drain without idle objects of its own.
+    /// Retires the slab, like the last thread, or like a drain without idle objects of its own.
     fn retire(&self) {
         let left = self.left.take();
         let closed = if left > 0 { self.cut.close(left, FIT) } else { None };
         if closed.is_some() {
-            // SAFETY: as above.
+            // SAFETY: that no other thread uses the objects is the property under test.
             self.objects.iter().for_each(|object| object.with_mut(|object| unsafe { *object = 0 }));
             self.cut.open(0);
             self.retired.fetch_add(1, Relaxed);

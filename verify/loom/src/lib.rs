@@ -1,14 +1,14 @@
 //! Every interleaving of the pieces of percid that are built on atomics.
 //!
 //! The pieces are the library's own files, compiled here once more with its atomic types and its
-//! unsynchronised cell replaced by those of loom, which runs a test once for every order in which
-//! its threads' accesses can take place and every value that a load may return under the memory
-//! model. What loom does not know is rseq and membarrier: the protocol of the table has its models
-//! in `verify/models`.
+//! unsynchronised cell replaced by those of loom. loom runs a test once for every order in which
+//! its threads' accesses can take place, and every value that a load may return under the memory
+//! model. loom does not support rseq and membarrier: the protocol of the table has its models in
+//! `verify/models`.
 //!
-//! `cargo test -p percid-loom` explores everything and prints how much that was. Each module of
-//! tests has a negative control: the same test over a piece with one thing taken away, which must
-//! fail.
+//! `cargo test -p percid-loom` explores everything and prints the number of interleavings. Each
+//! module of tests has a negative control: the same test over a piece with one part removed, which
+//! must fail.
 
 #![cfg(test)]
 
@@ -100,7 +100,7 @@ mod try_once_tests;
 mod visit_lock_tests;
 mod wishes_tests;
 
-/// What the library's `sys` offers to these files, in loom's kind.
+/// Replacement of the library's `sys` for these files, with loom's types.
 mod sys {
     pub(crate) mod atomic {
         pub(crate) use loom::sync::atomic::*;
@@ -141,16 +141,17 @@ mod sys {
             static OWN: usize = NEXT.fetch_add(16, Relaxed);
         }
 
-        /// A number that no other thread has. In the library it is an address, which a thread that
-        /// is started later may have again; but starting it comes after the end of the other.
+        /// Returns a number that no other thread has. In the library it is an address, which a
+        /// thread that is started later may have again; but its start comes after the end of the
+        /// other.
         pub(crate) fn token() -> usize {
             OWN.with(|own| *own)
         }
     }
 }
 
-/// The fence of the library, which loom does not know. `light` is what `all` makes of it: a full
-/// barrier at the point where the thread is. Loom explores all points, since it explores all
+/// The fence of the library, which loom does not support. `light` has the effect of `all` on a
+/// thread: a full barrier at its present point. Loom explores all points, since it explores all
 /// orders.
 mod id {
     pub(crate) use crate::try_lock;
@@ -177,8 +178,8 @@ mod id {
             static REFUSING: Cell<bool> = const { Cell::new(false) };
         }
 
-        /// The kernel refuses the fence to the threads of this test, which are coroutines of one
-        /// thread of the kernel.
+        /// Runs `body` while the kernel refuses the fence to the threads of this test, which are
+        /// coroutines of one thread of the kernel.
         pub(crate) fn refusing(body: impl FnOnce()) {
             REFUSING.set(true);
             body();
@@ -263,7 +264,7 @@ mod backoff {
             loom::thread::yield_now();
         }
 
-        /// At once: how long threads wait is not explored.
+        /// Returns `true` at once: waiting times are not explored.
         pub(crate) fn is_sleeping(&self) -> bool {
             true
         }

@@ -1,5 +1,4 @@
-//! The lock of a local's shard where no section takes it: takers and a visitor never have it
-//! together.
+//! The lock of a local's shard if no section takes it: takers and a visitor never hold it together.
 
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
@@ -29,7 +28,7 @@ impl Shard {
         self.value.with_mut(|value| unsafe { *value += 1 });
     }
 
-    /// What a closure does; returns whether it got the shard.
+    /// Runs a closure on the shard; returns `true` if it got the shard.
     fn with(&self, try_take: fn(&Lock) -> bool) -> bool {
         let taken = try_take(&self.lock);
         if taken {
@@ -47,7 +46,7 @@ impl Shard {
         self.lock.open();
     }
 
-    /// As `visit`, and takes the value out; returns whether there was one.
+    /// Does the same as `visit`, and removes the value; returns `true` if there was one.
     fn drain(&self) -> bool {
         self.lock.close();
         let taken = self.lock.take_closed(|_| false);
@@ -85,8 +84,8 @@ fn a_visitor_has_a_shard_alone() {
     });
 }
 
-/// Another thread who has to give the shard back puts back what he found: never a value that was
-/// taken out.
+/// Another thread that must release the shard restores the state that it found: never a value that
+/// was removed.
 #[test]
 fn a_drained_copy_stays_without_a_value() {
     explore::all("lock, a taker and a drain", || {
@@ -135,8 +134,8 @@ fn a_copy_without_a_value_is_passed() {
     });
 }
 
-/// Closes a shard and finds its lock free, while `take` comes. Whoever takes the lock for good has
-/// given it back by then, or is seen to hold it.
+/// Closes a shard and finds its lock free, while `take` runs. A thread that took the lock for good
+/// has released it by then, or the visitor observes that it holds it.
 fn a_visitor_comes(take: fn(&Lock) -> bool) {
     let shard = Arc::new((Shard::new(), AtomicU64::new(0)));
     let theirs = Arc::clone(&shard);
@@ -197,7 +196,8 @@ fn who_finds_a_shard_closed_leaves_its_lock_alone() {
     });
 }
 
-/// A drain of a shard behind its fence, and a section that begins by then: it needs no exchange.
+/// Explores a drain of a shard after its fence, and a section that begins by then: it needs no
+/// exchange.
 fn a_section_and_a_drain(section: fn(&Lock) -> bool) {
     let lock = Arc::new(Lock { state: AtomicI64::new(READY), closed: AtomicU64::new(1) });
     let theirs = Arc::clone(&lock);
@@ -222,7 +222,7 @@ fn a_section_that_finds_the_shard_open_again_finds_no_value() {
     });
 }
 
-/// Where there is no value yet, a taker that finds the shard closed makes none up.
+/// If there is no value yet, a taker that finds the shard closed must not create one.
 #[test]
 fn who_gives_a_lock_back_puts_back_what_was_there() {
     explore::all("lock, a taker without a value and a drain", || {

@@ -1,5 +1,5 @@
-//! Threads that look without a lock: whoever takes something out and finds nobody looking has it
-//! alone.
+//! Threads that look without a lock: a thread that removes something and finds no looker has
+//! exclusive access.
 
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
@@ -31,13 +31,13 @@ impl Place {
 
     fn look(&self) {
         if self.is_there.load(Acquire) {
-            // SAFETY: that it is not being given back is what is explored.
+            // SAFETY: that the value is not being freed is the property under test.
             self.what.with(|what| assert_eq!(unsafe { *what }, 0, "it was given back"));
         }
     }
 
     fn give_back(&self) {
-        // SAFETY: as above.
+        // SAFETY: that no other thread uses the value is the property under test.
         self.what.with_mut(|what| unsafe { *what = 1 });
     }
 }

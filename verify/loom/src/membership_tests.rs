@@ -37,7 +37,7 @@ impl Mask {
         self.words[0].load(Relaxed) & BITS[id] != 0
     }
 
-    /// Drains; answers what was found.
+    /// Drains; returns the found values.
     fn drain(&self) -> [u64; 2] {
         let [taken] = membership::take(&self.words);
         std::array::from_fn(|id| {
@@ -46,8 +46,8 @@ impl Mask {
     }
 }
 
-/// One ID publishes while its bit is set already, and a drain comes: it finds the item, or the bit
-/// is set.
+/// Explores a publication of an ID whose bit is set already, and a drain: it finds the item, or the
+/// bit is set.
 fn one_marker_and_a_drain(publish: fn(&Mask)) {
     let mask = Arc::new(Mask::default());
     mask.mark(0);
@@ -75,7 +75,8 @@ fn two_markers_and_a_drain_then_another() {
     }
 }
 
-/// One ID is marked already and another becomes so, while the kernel refuses the fence to a drain.
+/// Explores one marked ID and another that becomes so, while the kernel refuses the fence to a
+/// drain.
 fn two_markers_and_a_refused_drain() {
     let mask = Arc::new(Mask::default());
     mask.mark(0);
@@ -88,7 +89,8 @@ fn two_markers_and_a_refused_drain() {
     assert!(mask.is_marked(0) && mask.is_marked(1), "an item is missed");
 }
 
-/// Who takes a bit that was clear before sees what it announces, by the language's rules alone.
+/// Checks that a thread that takes a bit which was clear before reads what it announces, by the
+/// language's rules alone.
 fn a_bit_that_is_set_carries_what_it_announces() {
     let mask = Arc::new(Mask::default());
     let theirs = Arc::clone(&mask);

@@ -1,4 +1,4 @@
-//! The places of blocks: no two threads get the same one, each comes open and zeroed, none is lost,
+//! The places of blocks: no two threads get the same one, each is open and zeroed, none is lost,
 //! and none is given back twice.
 
 use loom::sync::Arc;
@@ -45,7 +45,7 @@ struct Arena {
 }
 
 impl Arena {
-    /// Page 0 is in use.
+    /// Makes an arena in which page 0 is in use.
     fn new() -> Arc<Arena> {
         let free = std::array::from_fn(|_| FreeList { head: AtomicU64::new(0) });
         let next = AtomicU64::new(PAGE as u64);
@@ -58,7 +58,7 @@ impl Arena {
         Arc::new(Arena { places, memory })
     }
 
-    /// Claims a block and uses it: it must be open, zeroed and nobody else's.
+    /// Claims a block and uses it: it must be open, zeroed and not in use.
     fn claim(&self, bytes: usize) -> Place {
         let class = class(bytes).expect("a class");
         let place = self.places.claim(class, &self.memory).expect("room");
@@ -66,12 +66,12 @@ impl Arena {
         place
     }
 
-    /// As its owner.
+    /// Releases a block, as its only owner.
     fn release(&self, bytes: usize, place: Place) {
         assert!(self.destroy(bytes, place), "place {place} was not in use");
     }
 
-    /// As one of several who take themselves for its owner. Returns whether this one was.
+    /// Releases a block, as one of several threads that may own it. Returns `true` if this one did.
     fn destroy(&self, bytes: usize, place: Place) -> bool {
         if !self.places.take_back(place, &self.memory) {
             return false;
@@ -81,7 +81,7 @@ impl Arena {
         true
     }
 
-    /// How many freed blocks there are of a size. Nobody can give one of them back.
+    /// Returns the number of freed blocks of a size. None of them can be given back again.
     fn free(&self, bytes: usize) -> usize {
         let list = &self.places.free[class(bytes).expect("a class")];
         std::iter::from_fn(|| list.pop(|place| self.memory.word(place)))
@@ -168,8 +168,8 @@ fn of_two_copies_one_gives_the_block_back() {
     });
 }
 
-/// Each of two threads takes what the other one may have given back, and has a neighbour in the
-/// word of bits.
+/// Each of two threads takes a block that the other one may have given back, and has a neighbour in
+/// the word of bits.
 #[test]
 fn whoever_owns_a_block_can_give_it_back() {
     explore::bounded(2, "places, 2 threads, owners", || {
@@ -193,7 +193,7 @@ fn a_block_that_is_looked_at_before_it_is_noted_is_caught() {
     explore::expect_failure("places, copies, two steps", || {
         let arena = Arena::new();
         let place = arena.claim(PAGE);
-        // As `destroy`, with a load and a store.
+        // Like `destroy`, with a load and a store.
         let destroy = move |arena: &Arena| {
             let bits = arena.memory.bits(place);
             let seen = bits.load(Relaxed);
@@ -216,7 +216,7 @@ fn a_page_that_nobody_waits_for_is_caught() {
     explore::expect_failure("places, a page that is dropped", || {
         let arena = Arena::new();
         let theirs = Arc::clone(&arena);
-        // As a small block's claim, but who finds another's page there leaves its own.
+        // Like the claim of a small block, but a thread that finds another's page abandons its own.
         let claim = |arena: &Arena| {
             let page = arena.claim(PAGE);
             let small = &arena.places.next_small;

@@ -1,4 +1,4 @@
-//! Preparing: who is told that it is done sees what was done.
+//! Preparing: a thread that observes the end of it observes its effects.
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, Ordering::Relaxed};

@@ -1,4 +1,4 @@
-//! Publishing: one is kept, and all who get it see it whole.
+//! Publishing: one value is kept, and all threads that get it observe its complete contents.
 
 use std::ptr::{self, NonNull};
 
@@ -9,14 +9,14 @@ use loom::thread;
 use crate::explore;
 use crate::published::Published;
 
-/// What two threads publish: each makes its own, one after the other keeps it.
+/// Explores two threads that publish: each makes its own value, and one of the two is kept.
 fn two_threads(publish: fn(&Published<AtomicU32>, NonNull<AtomicU32>) -> bool) {
     let shared = Arc::new(Published { place: AtomicPtr::new(ptr::null_mut()) });
     let work = move |shared: &Published<AtomicU32>, number: u32| {
         if let Some(theirs) = shared.get() {
             assert_ne!(theirs.load(Relaxed), 0, "seen before it was made");
         }
-        // It stays forever, as what is published in the library does.
+        // It stays forever, like published values in the library.
         let made = Box::leak(Box::new(AtomicU32::new(0)));
         made.store(number, Relaxed);
         let won = publish(shared, NonNull::from(&*made));

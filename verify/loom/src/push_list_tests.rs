@@ -1,4 +1,4 @@
-//! A list that grows: whoever looks sees whole nodes, and none is lost.
+//! A list that grows: every reader observes complete nodes, and none is lost.
 
 use std::ptr;
 
@@ -10,7 +10,7 @@ use loom::thread;
 use crate::{explore, push_list};
 
 struct Node {
-    /// What comes after it; loom checks that it is not written while it is read.
+    /// The next node; loom checks that it is not written while it is read.
     next: UnsafeCell<*mut Node>,
 }
 
@@ -22,7 +22,7 @@ struct List {
 
 // SAFETY: nodes live as long as the list.
 unsafe impl Send for List {}
-// SAFETY: who may use a node when is what is checked.
+// SAFETY: exclusive use of nodes is the property under test.
 unsafe impl Sync for List {}
 
 impl List {
@@ -33,7 +33,7 @@ impl List {
 
     fn push(&self, index: usize) {
         let node = &self.nodes[index];
-        // SAFETY: no other thread knows the node yet.
+        // SAFETY: no other thread has the node yet.
         let link = |next| node.next.with_mut(|place| unsafe { *place = next });
         push_list::push(&self.first, ptr::from_ref(node).cast_mut(), link);
     }
@@ -83,7 +83,7 @@ fn pushing_without_an_exchange_is_caught() {
         let list = List::new();
         let theirs = Arc::clone(&list);
         let other = thread::spawn(move || theirs.push(0));
-        // SAFETY: no other thread knows the node yet.
+        // SAFETY: no other thread has the node yet.
         list.nodes[1].next.with_mut(|place| unsafe { *place = list.first.load(Relaxed) });
         list.first.store(ptr::from_ref(&list.nodes[1]).cast_mut(), Relaxed);
         other.join().unwrap();

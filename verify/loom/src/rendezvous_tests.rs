@@ -1,4 +1,5 @@
-//! A round of the probe: who sees its flag sees whether what it was to show was done.
+//! A round of the probe: a thread that observes its flag observes whether the announced work was
+//! done.
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -19,7 +20,7 @@ fn rendezvous() -> Rendezvous {
     }
 }
 
-/// The companion answers `round` by `set`, and this thread looks.
+/// Runs a round: the companion answers it by `set`, and this thread checks.
 fn round(set: fn(&Rendezvous)) {
     let shared = Arc::new(rendezvous());
     let theirs = Arc::clone(&shared);

@@ -1,5 +1,5 @@
-//! A shard of a ring: whatever is appended, discarded and read at the same time, no record comes out
-//! torn, and who has a part of the ring to itself has it alone.
+//! A shard of a ring under concurrent appends, discards and reads: no record is torn, and a thread
+//! with exclusive use of a part of the ring has it alone.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 
@@ -23,8 +23,8 @@ mod shard;
 const CAPACITY: u64 = 128;
 const WORDS: usize = (DATA + CAPACITY as usize) / 8;
 
-/// A word of a shard. If it is one of those that only one thread may use at a time, loom is told of
-/// every use, and fails a test in which one does not come after the other.
+/// A word of a shard. If only one thread may use it at a time, loom is informed of every use, and
+/// fails a test in which two uses are not ordered.
 #[derive(Debug)]
 pub(crate) struct Word {
     value: AtomicU64,
@@ -47,8 +47,8 @@ impl Word {
     }
 }
 
-/// The words of a shard, which begin at a multiple of [`APART`]: so a place in the shard's address
-/// space, where words have 8 bytes, tells where its word is. Behind them is its lock.
+/// The words of a shard, which begin at a multiple of [`APART`]: so an offset in the shard's
+/// address space, in which words have 8 bytes, identifies its word. The shard's lock follows them.
 struct Memory(*mut Words);
 
 #[repr(C)]
@@ -57,10 +57,10 @@ struct Words {
     lock: TryLock,
 }
 
-/// Where the lock is in the library.
+/// The position of the lock in the library.
 const LOCK: usize = HEAD + 8;
 
-/// More than a shard's words take.
+/// More bytes than a shard's words take.
 const APART: usize = 1 << 16;
 
 impl Memory {
@@ -68,7 +68,7 @@ impl Memory {
         Layout::new::<Words>().align_to(APART).expect("a small structure")
     }
 
-    /// `shared`: writers overwrite what is being read.
+    /// Allocates the words. `shared`: writers overwrite records that are being read.
     fn new(shared: bool) -> Memory {
         // SAFETY: the structure is not empty.
         let place = unsafe { alloc(Memory::layout()) }.cast::<Words>();
@@ -99,7 +99,7 @@ impl Drop for Memory {
     }
 }
 
-/// What is at an address of a shard: a word, or the lock.
+/// Returns the object at an address of a shard: a word, or the lock.
 pub(crate) fn word(address: usize) -> *const u8 {
     let place = std::ptr::with_exposed_provenance::<Words>(address & !(APART - 1));
     match address % APART {
@@ -110,10 +110,10 @@ pub(crate) fn word(address: usize) -> *const u8 {
 
 // SAFETY: a pointer to words that any thread may use.
 unsafe impl Send for Memory {}
-// SAFETY: as above.
+// SAFETY: a pointer to words that any thread may use.
 unsafe impl Sync for Memory {}
 
-/// A ring with as many records as fit.
+/// Makes a ring with as many records as fit.
 fn full(shared: bool) -> Arc<Memory> {
     let memory = Memory::new(shared);
     let mut number = 0;
@@ -123,7 +123,7 @@ fn full(shared: bool) -> Arc<Memory> {
     Arc::new(memory)
 }
 
-/// A record of two words, both of which are its number.
+/// Returns a record of two words, both of which are its number.
 fn record(number: u64) -> [u8; 16] {
     let mut bytes = [0; 16];
     bytes.chunks_exact_mut(8).for_each(|word| word.copy_from_slice(&number.to_ne_bytes()));
@@ -170,20 +170,21 @@ fn read(shard: Shard, keeps_oldest: bool, most: usize) -> u64 {
     seen
 }
 
-/// A ring with its writer and its consumer, who are there at the same time.
+/// A ring with its writer and its consumer, which run at the same time.
 #[derive(Clone, Copy)]
 struct Pair {
     name: &'static str,
     ring: fn() -> Arc<Memory>,
     write: fn(Shard) -> u64,
     read: fn(Shard) -> u64,
-    /// What must hold when both have ended, by what they answered.
+    /// The condition after both have ended, given their results.
     check: fn(Shard, u64, u64),
 }
 
 impl Pair {
-    /// Each of them is the first to run once: loom does not try an order in which a store comes
-    /// before another thread's load if the storing thread has loaded the same word in between.
+    /// Explores both orders, with each of them first once: loom does not try an order in which a
+    /// store comes before another thread's load if the storing thread has loaded the same word in
+    /// between.
     fn explore(self) {
         explore::all(self.name, move || self.run(true));
         explore::all(self.name, move || self.run(false));
@@ -283,7 +284,8 @@ fn one_writer_at_a_time_has_the_lock() {
         let append = |number| {
             let ring = Arc::clone(&ring);
             thread::spawn(move || {
-                // Of another length each: so what two of them write together is torn.
+                // The records differ in length, so a record that two threads write together is
+                // torn.
                 let bytes = &record(7)[..number];
                 let request = Append::new(bytes, CAPACITY).expect("a record that fits");
                 ring.shard().append_locked(&request, true).is_some()

@@ -1,5 +1,6 @@
-//! Seizing without sections: who owns a shard has it alone, and sees what its owners before did.
-//! With sections it needs their fence; the library's tests go through that step by step.
+//! Seizing without sections: the owner of a shard has it alone, and observes the effects of its
+//! earlier owners. With sections it needs their fence; the library's tests explore that step by
+//! step.
 
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
@@ -19,7 +20,7 @@ struct Shard {
 }
 
 impl Shard {
-    /// A shard whose word and items say `value`.
+    /// Makes a shard whose word and items are `value`.
     fn new(value: i64) -> Arc<Shard> {
         Arc::new(Shard { word: AtomicI64::new(value), items: UnsafeCell::new(value) })
     }
@@ -29,7 +30,7 @@ impl Shard {
         self.items.with_mut(|items| unsafe { *items += change });
     }
 
-    /// Adds one item, as every user does; returns whether the shard was to be had.
+    /// Adds one item, as every user does; returns `true` if the shard was available.
     fn push(&self) -> bool {
         let value = self.word.load(Relaxed);
         if value < 1 {
@@ -41,7 +42,7 @@ impl Shard {
         true
     }
 
-    /// As a drain does, for whatever there is; returns how many items.
+    /// Removes all items, as a drain does; returns their number.
     fn drain(&self) -> i64 {
         let mut drained = 0;
         let judge = |value| match value {
@@ -58,9 +59,9 @@ impl Shard {
         drained
     }
 
-    /// All users have ended.
+    /// Returns the number of items, after all users have ended.
     fn left(&self) -> i64 {
-        // SAFETY: as said.
+        // SAFETY: all users have ended.
         let items = self.items.with(|items| unsafe { *items });
         assert_eq!(items, self.word.load(Relaxed), "the word does not say what there is");
         items
@@ -90,7 +91,7 @@ fn a_drain_has_a_shard_alone_and_misses_nothing() {
     });
 }
 
-/// Whoever activates what a drain has left passes on what the drain did, to the first user.
+/// The thread that activates a drained shard passes the effects of the drain on to the first user.
 #[test]
 fn an_activation_passes_on_what_was_there_before() {
     explore::bounded(3, "seizure, a drain, an activation and a user", || {

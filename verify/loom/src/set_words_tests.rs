@@ -1,4 +1,5 @@
-//! A set of IDs: whoever finds an ID in it, or finds it gone, sees what was done before.
+//! A set of IDs: a thread that finds an ID in it, or finds it removed, observes the work before
+//! that.
 
 use loom::sync::Arc;
 use loom::sync::atomic::{
@@ -10,7 +11,8 @@ use loom::thread;
 use crate::explore;
 use crate::set_words;
 
-/// Another thread works, stores that it has, and changes the set; this one looks at the set.
+/// Explores another thread that works, stores that it has, and changes the set, while this one
+/// reads the set.
 fn change(before: u64, change: fn(&AtomicU64), after: u64) {
     let shared = Arc::new((AtomicU64::new(before), AtomicU64::new(0)));
     let theirs = Arc::clone(&shared);
@@ -48,7 +50,7 @@ fn a_member_stored_first_is_caught() {
     });
 }
 
-/// Two threads have a block each for the first far ID; both insert one.
+/// Explores two threads with a block each for the first far ID; both insert one.
 fn far(publish: fn(&AtomicUsize, usize) -> bool) {
     // Blocks 1 and 2, with what was left in them.
     let blocks = [(); 2].map(|()| AtomicU64::new(u64::MAX));

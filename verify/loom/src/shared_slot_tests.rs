@@ -29,8 +29,8 @@ impl Words {
         }
     }
 
-    /// What a critical section does: this ID belongs to the calling thread. Its word is 0 yet; loom
-    /// would take a load of it for all that the store depends on.
+    /// Adds as a critical section does: this ID belongs to the calling thread. Its word is still 0;
+    /// loom would regard a load of it as a dependency of the store.
     fn add_as(&self, id: usize, n: i64) {
         self.ids[id].store(n, Relaxed);
     }

@@ -20,7 +20,7 @@ struct Spares {
     mark: SpareMark,
 }
 
-// SAFETY: who may write beside the link when is what is checked.
+// SAFETY: exclusive writing beside the link is the property under test.
 unsafe impl Sync for Spares {}
 
 impl Spares {
@@ -54,7 +54,7 @@ impl Spares {
     }
 }
 
-/// One takes the slab, while another one, who has retired it, puts it there.
+/// Explores a thread that takes the slab while another one, which has retired it, puts it there.
 fn taken_and_put(clear: fn(&SpareMark)) {
     let spares = Spares::new();
     let theirs = Arc::clone(&spares);

@@ -1,4 +1,5 @@
-//! The choice of the source: made by one thread, seen whole by all who see it, waited for by none.
+//! The choice of the source: made by one thread, complete for all that observe it, and no thread
+//! waits for it.
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -10,7 +11,7 @@ use crate::try_once::TryOnce;
 
 type Shared = Arc<(TryOnce<(u64, u64)>, AtomicUsize)>;
 
-/// Two threads ask; `left` is the state they find.
+/// Runs two threads that request the value; `left` is the state they find.
 fn two_threads(left: u64, exists: fn(u64) -> bool) -> Vec<Option<(u64, u64)>> {
     let once = TryOnce { state: AtomicU64::new(left), value: UnsafeCell::new(None) };
     let shared: Shared = Arc::new((once, AtomicUsize::new(0)));
@@ -81,7 +82,7 @@ fn while_the_decider_lives_nobody_else_decides() {
 fn a_handler_leaves_the_decision_to_what_it_interrupts() {
     explore::all("once, in the middle of one's own decision", || {
         let once: TryOnce<u32> = TryOnce { state: AtomicU64::new(7), value: UnsafeCell::new(None) };
-        // Whatever the kernel says of the thread.
+        // The same whether or not the kernel has the thread.
         for exists in [true, false] {
             let answer = once.get_or_decide(|| 7, |_| exists, || unreachable!("it is not ours"));
             assert_eq!((answer, once.state.load(Relaxed)), (None, 7));

@@ -30,7 +30,7 @@ impl Structure {
     }
 }
 
-/// Two visit; `left` is the visitor that they find.
+/// Runs two visitors; `left` is the visitor that they find.
 fn two_visitors(left: u64, visit: fn(&Structure)) {
     let lock = VisitLock { visitor: AtomicU64::new(left) };
     let structure = Arc::new(Structure { lock, visits: UnsafeCell::new(0) });

@@ -1,4 +1,4 @@
-//! Grains that are to move: the balancer gets the last record, or the wish is still there.
+//! Pending moves of grains: the balancer gets the last record, or the wish is still there.
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -24,14 +24,14 @@ impl Grain {
         wishes::take(&self.wanted, BIT, &self.record)
     }
 
-    /// A balancer that looks where to before it takes the wish.
+    /// Takes the wish after the record was read, which is the wrong order.
     fn take_too_late(&self) -> (bool, u32) {
         let record = self.record.load(Relaxed);
         (wishes::take_back(&self.wanted, BIT), record)
     }
 }
 
-/// A grain that is to go to 1 is wanted at 2 while the balancer takes it.
+/// Explores a grain with a pending move to 1 that is wanted at 2 while the balancer takes it.
 fn a_thread_and_the_balancer(take: fn(&Grain) -> (bool, u32)) {
     let grain = Arc::new(Grain { wanted: AtomicU64::new(0), record: AtomicU32::new(0) });
     assert!(grain.wish(1), "there was none");

@@ -17,32 +17,32 @@ pub trait Model {
     /// One atomic step of one actor.
     type Action: Copy;
 
-    /// Every state that the system may start in.
+    /// Returns every state that the system may start in.
     fn initial(&self) -> Vec<Self::State>;
 
     /// Appends every action that is enabled in `state`.
     fn actions(&self, state: &Self::State, out: &mut Vec<Self::Action>);
 
-    /// The state after `action`, which must be enabled.
+    /// Returns the state after `action`, which must be enabled.
     fn apply(&self, state: &Self::State, action: Self::Action) -> Self::State;
 
-    /// The representative of `state` among those that differ from it by a renaming only.
+    /// Returns the representative of `state` among those that differ from it by a renaming only.
     fn canonical(&self, state: &Self::State) -> Self::State;
 
-    /// The safety property that `state` breaks, if any.
+    /// Returns the safety property that `state` breaks, if any.
     fn broken(&self, state: &Self::State) -> Option<&'static str>;
 
-    /// Whether `action`, taken in `before`, begins new work, as opposed to carrying on with work in
-    /// flight.
+    /// Returns `true` if `action`, taken in `before`, begins new work, as opposed to continuing
+    /// work in flight.
     fn begins(&self, before: &Self::State, action: Self::Action) -> bool;
 
-    /// Whether no work is in flight in `state`.
+    /// Returns `true` if no work is in flight in `state`.
     fn at_rest(&self, state: &Self::State) -> bool;
 
-    /// Who takes `action` in `before`, and what it does, for a reader.
+    /// Returns the actor of `action` in `before`, and a description of the step, for a reader.
     fn narrate(&self, before: &Self::State, action: Self::Action) -> (String, String);
 
-    /// `state` on one line, for a reader.
+    /// Returns `state` on one line, for a reader.
     fn picture(&self, state: &Self::State) -> String;
 }
 
@@ -52,7 +52,7 @@ pub const DRAINS: &str = "P3 progress: work in flight can finish without new wor
 /// One line of a counter-example.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// Who acts.
+    /// The actor.
     pub actor: String,
     /// The one atomic step.
     pub step: String,
@@ -83,7 +83,7 @@ impl fmt::Display for Trace {
     }
 }
 
-/// What an exploration found out.
+/// The result of an exploration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// Every reachable state was visited, and all properties hold in all of them.
@@ -98,7 +98,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The broken property, if one is.
+    /// Returns the broken property, if one is.
     #[must_use]
     pub fn broken(&self) -> Option<&'static str> {
         match self {
@@ -117,7 +117,7 @@ pub struct Report {
     pub transitions: u64,
     /// Steps from an initial state to the farthest state visited.
     pub depth: u32,
-    /// What was found.
+    /// The result.
     pub verdict: Verdict,
     /// Wall-clock time.
     pub elapsed: Duration,
@@ -275,8 +275,8 @@ impl<'a, M: Model> Search<'a, M> {
         }
     }
 
-    /// The earliest visited state from which work in flight cannot come to rest unless new work
-    /// begins.
+    /// Returns the earliest visited state from which work in flight cannot come to rest unless new
+    /// work begins.
     ///
     /// Computed as a fixed point: a state is good if it is at rest, or if a step of work in flight
     /// leads to a good one. Such steps mostly lead to later states, so that passes from the last
@@ -310,7 +310,7 @@ impl<'a, M: Model> Search<'a, M> {
         })
     }
 
-    /// The path to a visited state, retold without renamings.
+    /// Returns the path to a visited state, without the renamings of the exploration.
     ///
     /// The visited states are representatives, in which the actors change their names from one step
     /// to the next. The path is therefore walked again from its first state, taking at each step an

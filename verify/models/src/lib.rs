@@ -1,27 +1,28 @@
-//! Explicit-state models: of concurrency-ID protocols (is the ID of a running thread its own,
-//! whatever happens?), and of what percid's structures do without locked instructions (is data of
-//! another CPU ever missed, lost or used by two?).
+//! Explicit-state models of concurrency-ID protocols (a running thread must always have its own
+//! ID), and of percid's structures without locked instructions (data of another CPU must never be
+//! missed, lost or used by two).
 //!
 //! - [`kernel`]: the kernel's slot protocol in its generations b (Linux 6.4), c (6.13) and d
 //!   (6.14), step by step;
-//! - [`rules`]: what these generations have in common, with everything else left open: what holds
-//!   here holds for all three;
-//! - [`modes`]: what replaced it in generation e (6.19), where IDs belong to threads or to CPUs;
+//! - [`rules`]: the common part of these generations, with everything else left open: its
+//!   properties hold for all three;
+//! - [`modes`]: its replacement in generation e (6.19), in which IDs belong to threads or to CPUs;
 //! - [`table`]: percid's own table from CPU to ID;
 //! - [`mask`]: the active mask, whose bits are tested before they are set, with the barrier on the
 //!   drainer's side;
-//! - [`seizure`]: taking a block of an ID's memory away from the CPU that uses it;
-//! - [`local`]: the lock of a value that one thread uses at a time, and how a visitor gets it;
-//! - [`structure`]: what the last two share: threads with IDs, store buffers, visitors, a thief;
+//! - [`seizure`]: taking a block of an ID's memory from the CPU that uses it;
+//! - [`local`]: the lock of a value that one thread uses at a time, and a visitor's access to it;
+//! - [`structure`]: the common part of the last two: threads with IDs, store buffers, visitors, a
+//!   thief;
 //! - [`memory`]: the store buffers of the last three;
 //! - [`catalogue`]: the configurations that are explored, and the verdict that each of them must
 //!   have;
 //! - [`explore`]: the explorer.
 //!
-//! The explorer is ours, and the tests compare its counts with those of the crate `stateright`.
-//! That crate would have been the first choice, but it cannot state the progress property ("from
-//! every reachable state, work in flight can come to rest"), it tells states apart by 64-bit
-//! fingerprints, and it reduces symmetry in depth-first order only, which gives up shortest traces.
+//! The tests compare the explorer's counts with those of the crate `stateright`. That crate was the
+//! first choice, but it cannot express the progress property ("from every reachable state, work in
+//! flight can come to rest"). It also distinguishes states by 64-bit fingerprints, and it reduces
+//! symmetry in depth-first order only, which does not yield shortest traces.
 
 pub mod catalogue;
 pub mod explore;

@@ -70,7 +70,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether every case had the verdict that it must have.
+/// Returns `true` if every case had the verdict that it must have.
 fn run(options: &Options, cases: &[Case]) -> io::Result<bool> {
     let mut out = io::stdout().lock();
     let width = cases.iter().map(|case| case.name.len()).max().unwrap_or(0);

@@ -1,9 +1,9 @@
-//! Store buffers, for the protocols whose barriers are the question.
+//! Store buffers, for protocols that depend on barriers.
 
-/// How the stores of one processor reach the others.
+/// The way in which the stores of one processor reach the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Memory {
-    /// At once, and loads are performed in program order: no processor is like that.
+    /// At once, and loads are performed in program order: no real processor is like that.
     Sequential,
     /// Through a buffer, in program order. An atomic read-modify-write empties it first. x86-64.
     Fifo,
@@ -18,7 +18,7 @@ pub trait Store: Copy {
     /// Names a place in memory.
     type Place: Eq;
 
-    /// Where the store goes to.
+    /// Returns the target of the store.
     fn place(&self) -> Self::Place;
 }
 
@@ -30,24 +30,24 @@ impl<S: Store, const N: usize> Buffer<S, N> {
     /// No store waits.
     pub const EMPTY: Self = Self([None; N]);
 
-    /// Whether one store more has to wait until another one has left.
+    /// Returns `true` if another store must wait until one has left.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.0[N - 1].is_some()
     }
 
-    /// Whether no store waits.
+    /// Returns `true` if no store waits.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0[0].is_none()
     }
 
-    /// The waiting stores, the oldest first.
+    /// Returns the waiting stores, the oldest first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &S> {
         self.0.iter().flatten()
     }
 
-    /// The waiting stores, to change them.
+    /// Returns the waiting stores, mutably.
     pub fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut S> {
         self.0.iter_mut().flatten()
     }
@@ -62,8 +62,8 @@ impl<S: Store, const N: usize> Buffer<S, N> {
         *free.expect("whoever stores has looked for room") = Some(store);
     }
 
-    /// The positions of the stores that may become visible next. Stores to one place never overtake
-    /// each other.
+    /// Returns the positions of the stores that may become visible next. Stores to one place never
+    /// overtake each other.
     pub fn ready(&self, memory: Memory) -> impl Iterator<Item = usize> {
         let first_to_its_place = |index: usize, store: &S| {
             self.iter().take(index).all(|older| older.place() != store.place())

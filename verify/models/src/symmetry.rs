@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 /// Every order of three: `ORDERS[i][old] = new`. Those of fewer come first.
 const ORDERS: [[u8; 3]; 6] = [[0, 1, 2], [1, 0, 2], [0, 2, 1], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
 
-/// Every order of a number of things.
+/// Returns every order of a number of things.
 pub(crate) fn orders(things: u8) -> &'static [[u8; 3]] {
     match things {
         0 | 1 => &ORDERS[..1],
@@ -14,14 +14,14 @@ pub(crate) fn orders(things: u8) -> &'static [[u8; 3]] {
     }
 }
 
-/// A set of things, one bit each, under their new names.
+/// Renames a set of things, one bit each.
 pub(crate) fn rename_set(set: u8, order: &[u8]) -> u8 {
     (0..order.len())
         .filter(|member| set & 1 << member != 0)
         .fold(0, |renamed, member: usize| renamed | 1 << order[member])
 }
 
-/// The orders of the first `things` of `keys` that sort them.
+/// Returns the orders of the first `things` of `keys` that sort them.
 ///
 /// With keys that no renaming changes, only these orders can lead to the representative; most
 /// states leave one or two.
@@ -36,10 +36,10 @@ pub(crate) fn sorting_orders<K: Copy + Ord>(
     })
 }
 
-/// The least state among renamings of one.
+/// Returns the least state among the renamings of one.
 ///
-/// `head` is what the order of states compares first: only the renamings that make it least are
-/// carried out in full.
+/// `head` is compared first in the order of states: only the renamings that make it least are
+/// computed in full.
 pub(crate) fn least<R, H: Ord, S: Ord>(
     renamings: impl Iterator<Item = R>,
     head: impl Fn(&R) -> H,

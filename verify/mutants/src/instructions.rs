@@ -1,9 +1,9 @@
-//! Mutants of the assembly: every instruction of every section left out, and exchanged with the
-//! next one.
+//! Mutants of the assembly: every instruction of every section omitted, and exchanged with the next
+//! one.
 //!
 //! A source line that begins with a string is an instruction, a label or a directive; labels and
-//! directives stay where they are. A line of anything else, such as the place where another macro's
-//! instructions come in, separates neighbours. An instruction is left out by making it a comment of
+//! directives stay where they are. A line of anything else, such as the insertion of another
+//! macro's instructions, separates neighbours. An instruction is omitted by making it a comment of
 //! the assembler, so that its operands are still used.
 
 use std::path::Path;
@@ -13,13 +13,13 @@ use serde::Deserialize;
 use crate::catalogue::{Expectation, Mutant};
 use crate::suite::Suite;
 
-/// The file of the catalogue that says which sections there are.
+/// The file of the catalogue that lists the sections.
 pub const FILE: &str = "instructions.toml";
 
 /// A change of one macro.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// What is done to which instruction.
+    /// The change and the instruction.
     pub name: String,
     /// The macro's text.
     pub before: String,
@@ -39,12 +39,12 @@ struct Catalogue {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Section {
-    /// In the names of its mutants.
+    /// A part of the names of its mutants.
     name: String,
     file: String,
-    /// How it begins: a text that the file has once,
+    /// The beginning of the macro: a text that occurs in the file exactly once,
     begins: String,
-    /// or whose first occurrence behind this one is meant.
+    /// or whose first occurrence after this text is meant.
     behind: Option<String>,
     suites: Vec<String>,
 }
@@ -56,11 +56,12 @@ struct Equivalent {
     because: String,
 }
 
-/// All mutants of the sections that a file of the catalogue names.
+/// Returns all mutants of the sections in a file of the catalogue.
 ///
 /// # Errors
 ///
-/// Says which section is not found, or which equivalent mutant does not exist.
+/// Returns an error that names a section that is not found, or an equivalent mutant that does not
+/// exist.
 pub fn read(root: &Path, text: &str) -> Result<Vec<Mutant>, String> {
     let catalogue: Catalogue = toml::from_str(text).map_err(|error| format!("{FILE}: {error}"))?;
     let mut mutants = Vec::new();
@@ -109,8 +110,8 @@ fn of_section(section: &Section, source: &str) -> Result<Vec<Mutant>, String> {
     Ok(changes.into_iter().map(mutant).collect())
 }
 
-/// From a line that the source has once to the end of the macro that it begins: in Rust the brace
-/// in the first column, in C the first line that is not continued.
+/// Returns the text from a line that occurs in the source once to the end of the macro that it
+/// begins: in Rust the brace in the first column, in C the first line that is not continued.
 fn block<'a>(source: &'a str, begins: &str) -> Option<&'a str> {
     let mut found = source.match_indices(begins).map(|(place, _)| place);
     let (start, None) = (found.next()?, found.next()) else { return None };
@@ -129,7 +130,7 @@ fn block<'a>(source: &'a str, begins: &str) -> Option<&'a str> {
     Some(&source[start..start + length])
 }
 
-/// Every change of a macro's instructions, one for each.
+/// Returns every change of a macro's instructions, one for each.
 pub fn changes(text: &str) -> Vec<Change> {
     let parts = parts(text);
     let mut changes = Vec::new();
@@ -187,7 +188,7 @@ struct Part {
 }
 
 impl Part {
-    /// The instruction for people: its strings, and the names of what stands between them.
+    /// Returns the instruction for output: its strings, and the names between them.
     fn instruction(&self) -> String {
         let mut found = String::new();
         for (place, piece) in self.text.split('"').enumerate() {
@@ -204,7 +205,7 @@ impl Part {
         format!("`{}`", found.split("\\n").next().unwrap_or_default().trim())
     }
 
-    /// Without what ends the line.
+    /// Returns the line without its end.
     fn body(&self) -> &str {
         let line = self.text.trim_end();
         line.strip_suffix('\\').unwrap_or(line).trim_end()
@@ -214,7 +215,7 @@ impl Part {
         &self.text[self.body().len()..]
     }
 
-    /// As a comment of the assembler, up to the end of its line.
+    /// Returns the instruction as a comment of the assembler, up to the end of its line.
     fn left_out(&self) -> String {
         let opened = self.text.replacen('"', "\"/* ", 1);
         let end = match opened.rfind("\\n") {
@@ -253,7 +254,7 @@ fn parts(text: &str) -> Vec<Part> {
     parts
 }
 
-/// What is between the first quotation marks of a line.
+/// Returns the text between the first quotation marks of a line.
 fn string(line: &str) -> Option<&str> {
     let (_, rest) = line.split_once('"')?;
     rest.split('"').next()

@@ -2,8 +2,8 @@
 //! that must notice it. The runner puts one at a time into a copy of the project and runs its
 //! suites.
 //!
-//! A mutant that no suite notices has *survived*: either a test is missing, or the text that was
-//! changed is not needed, or no execution can tell, and the catalogue has the argument why.
+//! A mutant that no suite notices has *survived*: either a test is missing, or the changed text is
+//! not needed, or no execution can distinguish it, and the catalogue contains the argument.
 
 pub mod catalogue;
 pub mod instructions;
@@ -17,7 +17,7 @@ pub mod trial;
 
 use std::path::{Path, PathBuf};
 
-/// The folder of the project.
+/// Returns the folder of the project.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").components().collect()
 }

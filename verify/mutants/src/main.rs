@@ -35,7 +35,7 @@ fn no_result(error: &str) -> ExitCode {
     ExitCode::from(2)
 }
 
-/// Does what the command line says. Returns how many outcomes are not as the catalogue says.
+/// Follows the command line. Returns the number of outcomes that differ from the catalogue.
 fn run(options: &Options) -> Result<usize, String> {
     let all = catalogue::read(&root().join("verify/mutants/catalogue"))?;
     let chosen = options.selection.of(&all, &root())?;
@@ -82,7 +82,7 @@ fn try_all(options: &Options, chosen: &[&Mutant]) -> io::Result<Vec<Tried>> {
     Ok(tried.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()))
 }
 
-/// What a suite notices counts only if the suite passes without the mutant.
+/// Checks that the suites pass without the mutants; otherwise their detection does not count.
 fn without_mutants(
     options: &Options,
     tree: &Tree,

@@ -36,14 +36,14 @@ Exit status: 0 if everything is as the catalogue says, 1 if not, 2 if there is n
 result.
 ";
 
-/// What the command line asks for.
+/// The options of the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// Which mutants.
+    /// The mutants to try.
     pub selection: Selection,
-    /// When no other is begun.
+    /// The time after which no further mutant is begun.
     pub limit: Option<Duration>,
-    /// How many at a time.
+    /// Number of mutants that are tried at a time.
     pub jobs: usize,
     /// Print names only.
     pub list: bool,

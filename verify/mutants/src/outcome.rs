@@ -1,4 +1,4 @@
-//! What became of a mutant, and of all of them.
+//! The outcomes of mutants, and their summary.
 
 use std::fmt;
 
@@ -6,40 +6,40 @@ use serde::Serialize;
 
 use crate::catalogue::{Expectation, Mutant};
 
-/// What became of a mutant.
+/// The outcome of a mutant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "outcome")]
 pub enum Outcome {
     /// A suite failed.
     Noticed {
-        /// Which.
+        /// The suite.
         by: String,
-        /// Whether it had to be killed.
+        /// `true` if it had to be killed.
         hung: bool,
     },
     /// All of its suites passed.
     Survived,
-    /// The catalogue has the argument why no execution can tell.
+    /// The catalogue argues that no execution can distinguish it from the original.
     Equivalent,
-    /// Its file does not have its text exactly once: it must be renewed.
+    /// Its text does not occur in its file exactly once: it must be updated.
     DoesNotApply {
-        /// How often the text is there.
+        /// Number of occurrences of the text.
         times: usize,
     },
-    /// Nothing was tried, because the compiler refuses it.
+    /// Nothing was tried, because the compiler rejects it.
     DoesNotBuild {
-        /// What it says.
+        /// The output of the compiler.
         output: String,
     },
     /// The suite that noticed it fails without it too.
     FailsWithout {
-        /// Which.
+        /// The suite.
         suite: String,
     },
 }
 
 impl Outcome {
-    /// Whether this is what the catalogue says.
+    /// Returns `true` if this is the outcome that the catalogue requires.
     pub fn is_expected(&self, mutant: &Mutant) -> bool {
         matches!(
             (self, &mutant.expectation),
@@ -77,19 +77,19 @@ pub struct Tried {
     pub name: String,
     /// The file that it changes.
     pub file: String,
-    /// What it breaks.
+    /// The consequence of the change.
     pub breaks: String,
-    /// What became of it.
+    /// The outcome.
     #[serde(flatten)]
     pub outcome: Outcome,
-    /// Whether that is what the catalogue says.
+    /// `true` if that is the outcome that the catalogue requires.
     pub expected: bool,
-    /// How long that took, builds included.
+    /// The duration in seconds, builds included.
     pub seconds: f64,
 }
 
 impl Tried {
-    /// A mutant and what became of it.
+    /// Combines a mutant and its outcome.
     pub fn new(mutant: &Mutant, outcome: Outcome, seconds: f64) -> Tried {
         Tried {
             room: mutant.room.clone(),
@@ -102,7 +102,8 @@ impl Tried {
         }
     }
 
-    /// Whether it is a control of the runner, which changes nothing, and survived as it must.
+    /// Returns `true` if it is a negative control of the runner, which changes nothing, and
+    /// survived as it must.
     fn is_control(&self) -> bool {
         self.expected && self.outcome == Outcome::Survived
     }
@@ -119,29 +120,29 @@ impl fmt::Display for Tried {
     }
 }
 
-/// What became of all that were tried.
+/// The counts of all outcomes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Summary {
-    /// How many mutants were tried, without the controls.
+    /// Number of mutants that were tried, without the negative controls.
     pub mutants: usize,
-    /// How many a suite noticed.
+    /// Number of mutants that a suite noticed.
     pub noticed: usize,
-    /// How many are equivalent by argument.
+    /// Number of mutants that are equivalent by argument.
     pub equivalent: usize,
-    /// How many no suite noticed.
+    /// Number of mutants that no suite noticed.
     pub survived: usize,
-    /// How many have no result: they do not apply, do not build, or their suite fails anyway.
+    /// Number without a result: they do not apply, do not build, or their suite fails anyway.
     pub broken: usize,
-    /// How many controls survived, as they must.
+    /// Number of negative controls that survived, as they must.
     pub controls: usize,
-    /// How many were selected and not tried, because the time was over.
+    /// Number of mutants that were selected but not tried, because the time was over.
     pub untried: usize,
-    /// How many outcomes are not what the catalogue says.
+    /// Number of outcomes that differ from the catalogue.
     pub unexpected: usize,
 }
 
 impl Summary {
-    /// Counts.
+    /// Counts the outcomes.
     pub fn of(all: &[Tried], untried: usize) -> Summary {
         let mut sum = Summary { untried, ..Summary::default() };
         for tried in all {

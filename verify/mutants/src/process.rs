@@ -9,38 +9,38 @@ use std::time::{Duration, Instant};
 use crate::suite::{Line, Program};
 use crate::tree::Tree;
 
-/// How a command ended.
+/// The way in which a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
     /// With the exit status 0.
     Passed,
-    /// With another one, or by a signal.
+    /// With another exit status, or by a signal.
     Failed,
-    /// It was killed, because its time was over or the machine's memory nearly used up.
+    /// It was killed, because its time was over or the machine's memory nearly exhausted.
     Hung,
 }
 
-/// What a command did.
+/// The result of a command.
 #[derive(Debug, Clone)]
 pub struct Ended {
-    /// How it ended.
+    /// The way in which it ended.
     pub ending: Ending,
     /// Its standard output and error output.
     pub output: String,
 }
 
-/// How often a running command is looked at.
+/// Interval between two checks of a running command.
 const LOOK: Duration = Duration::from_millis(20);
-/// How much memory must be left to the machine, in KiB: a loop that a mutant does not end may fill
-/// it all.
+/// Memory that must remain available on the machine, in KiB: a loop that a mutant does not end may
+/// exhaust the memory.
 const MEMORY_LEFT: u64 = 1 << 20;
 
-/// Runs a command in a tree. It and what it started are killed when `limit` is over,
-/// or when they leave the machine no memory.
+/// Runs a command in a tree. It and its children are killed when `limit` is over, or when they
+/// exhaust the machine's memory.
 ///
 /// # Errors
 ///
-/// If it cannot be started, or its output not be kept.
+/// Returns an error if it cannot be started, or its output cannot be stored.
 pub fn run(tree: &Tree, line: &Line, limit: Duration) -> std::io::Result<Ended> {
     let log = tree.folder().join("output.txt");
     let file = File::create(&log)?;
@@ -62,7 +62,7 @@ fn command(tree: &Tree, line: &Line) -> Command {
         Program::Cargo => Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into())),
         Program::Built(name) => Command::new(built.join("debug").join(name)),
     };
-    // What the caller's shell asks of percid is not part of a suite.
+    // The settings for percid in the caller's shell are not part of a suite.
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("PERCID_") {
             command.env_remove(name);
@@ -82,7 +82,7 @@ fn wait(mut child: Child, limit: Duration) -> std::io::Result<Ending> {
     let end = Instant::now() + limit;
     loop {
         if let Some(status) = child.try_wait()? {
-            // What it left behind must not disturb the next suite.
+            // Remaining processes must not disturb the next suite.
             kill_group(&child);
             return Ok(if status.success() { Ending::Passed } else { Ending::Failed });
         }
@@ -95,7 +95,7 @@ fn wait(mut child: Child, limit: Duration) -> std::io::Result<Ending> {
     }
 }
 
-/// What the kernel says is available, in KiB.
+/// Returns the memory that the kernel reports as available, in KiB.
 fn available_memory() -> Option<u64> {
     let all = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = all.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;

@@ -1,4 +1,4 @@
-//! Which mutants are tried.
+//! The selection of mutants.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::catalogue::{Expectation, Mutant};
 
-/// What the command line names. Without anything all are tried.
+/// The mutants that the command line selects. Without a selection all are tried.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selection {
     /// Mutants by name.
@@ -21,7 +21,7 @@ pub struct Selection {
     pub dozen: Option<usize>,
 }
 
-/// How many mutants a dozen has.
+/// Number of mutants in a dozen.
 const DOZEN: usize = 12;
 
 impl Selection {
@@ -82,7 +82,7 @@ fn controls(all: &[Mutant]) -> Vec<&Mutant> {
     all.iter().filter(|mutant| is_control(mutant)).collect()
 }
 
-/// A dozen of those that have suites.
+/// Returns a dozen of the mutants that have suites.
 fn dozen(all: &[Mutant], number: usize) -> Vec<&Mutant> {
     let tried: Vec<&Mutant> =
         all.iter().filter(|mutant| matches!(mutant.expectation, Expectation::Noticed(_))).collect();

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Which command a suite is.
+/// The kind of command of a suite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Kind {
     Lib,
@@ -55,15 +55,15 @@ pub struct Suite {
 /// A command in the folder of the project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// What is executed: `cargo`, or a program below the folder of what is built.
+    /// The program: `cargo`, or a program below the build folder.
     pub program: Program,
     /// Its arguments.
     pub arguments: Vec<String>,
-    /// `RUSTFLAGS`, if any. What is built with flags has a folder of its own.
+    /// `RUSTFLAGS`, if any. Builds with flags have a separate folder.
     pub flags: Option<&'static str>,
 }
 
-/// What a command executes.
+/// The program of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Program {
     /// The one that `CARGO` names.
@@ -88,7 +88,7 @@ impl Suite {
         Ok(Suite { kind: *kind, arguments: words.collect() })
     }
 
-    /// The command that builds what the suite runs.
+    /// Returns the command that builds the programs of the suite.
     pub fn build(&self) -> Line {
         let mut arguments = match self.kind {
             Kind::Run => words("build -p percid-programs"),
@@ -101,7 +101,7 @@ impl Suite {
         self.line(Program::Cargo, arguments)
     }
 
-    /// The command that must fail if the suite is to notice anything.
+    /// Returns the command that must fail if the suite notices a mutant.
     pub fn run(&self) -> Line {
         let (program, mut arguments) = match self.kind {
             Kind::Run => (Program::Built("percid-programs"), Vec::new()),
@@ -112,8 +112,8 @@ impl Suite {
         self.line(program, arguments)
     }
 
-    /// The tests' command without their names. Tests of a library are built without optimisation:
-    /// that takes a seventh of the time, and what they look at does not depend on it.
+    /// Returns the tests' command without their names. Tests of a library are built without
+    /// optimisation: that takes a seventh of the time, and their results do not depend on it.
     fn tests(&self) -> Vec<String> {
         words(match self.kind {
             Kind::Lib | Kind::Portable | Kind::Elsewhere | Kind::Plain => {

@@ -12,18 +12,18 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// Makes `folder/tree` equal to the project at `root`: what git knows or would add. Files that
-    /// are equal are left alone, so that nothing is built again for them.
+    /// Makes `folder/tree` equal to the project at `root`: all files that git tracks or would add.
+    /// Equal files are left alone, so that nothing is rebuilt for them.
     ///
     /// # Errors
     ///
-    /// Of git and of the file system.
+    /// Returns errors of git and of the file system.
     pub fn copy_of(root: &Path, folder: &Path) -> io::Result<Tree> {
         let tree = Tree { folder: folder.to_owned() };
         std::fs::create_dir_all(tree.root())?;
         let files = tracked(root)?;
         for file in &files {
-            // What is deleted and not yet committed is still in the list.
+            // A file that was deleted without a commit is still in the list.
             let Ok(content) = std::fs::read(root.join(file)) else { continue };
             let copy = tree.root().join(file);
             if std::fs::read(&copy).ok().as_ref() != Some(&content) {
@@ -37,27 +37,27 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Where the copy and everything about it is.
+    /// Returns the folder of the copy and everything about it.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The root of the copy.
+    /// Returns the root of the copy.
     pub fn root(&self) -> PathBuf {
         self.folder.join("tree")
     }
 
-    /// Where cargo builds; with flags of its own somewhere else.
+    /// Returns the build folder; builds with flags have another one.
     pub fn built(&self, flags: bool) -> PathBuf {
         self.folder.join(if flags { "built-with-flags" } else { "built" })
     }
 
-    /// Replaces a text of a file, runs something, and restores the file. Nothing is run if the file
-    /// does not have the text exactly once: returns how often.
+    /// Replaces a text of a file, calls a function, and restores the file. Does not call it if the
+    /// text does not occur in the file exactly once: returns the number of occurrences.
     ///
     /// # Errors
     ///
-    /// Of the file system, and those of what is run.
+    /// Returns errors of the file system, and those of `run`.
     pub fn with<T>(
         &self,
         (file, before, after): (&str, &str, &str),
@@ -84,7 +84,7 @@ pub fn replace_once(text: &str, before: &str, after: &str) -> Result<String, usi
     }
 }
 
-/// The files of a project, from its root.
+/// Returns the files of a project, from its root.
 fn tracked(root: &Path) -> io::Result<BTreeSet<PathBuf>> {
     let arguments = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
     let listing = Command::new("git").args(arguments).current_dir(root).output()?;

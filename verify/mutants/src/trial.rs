@@ -10,16 +10,16 @@ use crate::process::{self, Ending};
 use crate::suite::Suite;
 use crate::tree::Tree;
 
-/// How long a build may take: the first builds all dependencies.
+/// Time limit of a build: the first one builds all dependencies.
 const BUILD_LIMIT: Duration = Duration::from_secs(900);
-/// How long a suite may take.
+/// Time limit of a suite.
 const RUN_LIMIT: Duration = Duration::from_secs(120);
 
 /// Tries one mutant: applies it, runs its suites in order until one fails, and restores the file.
 ///
 /// # Errors
 ///
-/// If the tree cannot be changed, or a command not be started.
+/// Returns an error if the tree cannot be changed, or a command cannot be started.
 pub fn try_mutant(tree: &Tree, mutant: &Mutant) -> io::Result<Outcome> {
     let change = (mutant.file.as_str(), mutant.before.as_str(), mutant.after.as_str());
     let tried = tree.with(change, || match &mutant.expectation {
@@ -54,7 +54,7 @@ fn first_failure(tree: &Tree, suites: &[Suite]) -> io::Result<Outcome> {
 ///
 /// # Errors
 ///
-/// As [`try_mutant`].
+/// Returns the same errors as [`try_mutant`].
 pub fn fail_without(tree: &Tree, suites: &BTreeSet<String>) -> io::Result<BTreeSet<String>> {
     let mut failed = BTreeSet::new();
     for name in suites {

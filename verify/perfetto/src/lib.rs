@@ -1,7 +1,7 @@
-//! Traces in Perfetto's own trace processor: what it makes of them.
+//! Traces in Perfetto's own trace processor: the results of queries.
 //!
 //! The trace processor is the engine of Perfetto's web interface, run by node; `install.sh`
-//! installs it. `PERCID_TRACE=require` fails where it is missing; otherwise tests say that nothing
+//! installs it. `PERCID_TRACE=require` fails if it is missing; otherwise tests report that nothing
 //! was checked.
 
 use std::path::{Path, PathBuf};
@@ -15,18 +15,18 @@ pub struct TraceProcessor {
     python: PathBuf,
 }
 
-/// What a query found: the values of each row.
+/// The result of a query: the values of each row.
 pub type Rows = Vec<Vec<Value>>;
 
 const HERE: &str = env!("CARGO_MANIFEST_DIR");
 
 impl TraceProcessor {
-    /// The trace processor, if it is installed. `None`, which the output says, if it is not and is
-    /// not required.
+    /// Returns the trace processor, if it is installed. Returns `None`, which the output reports,
+    /// if it is neither installed nor required.
     ///
     /// # Panics
     ///
-    /// If it is required and not there.
+    /// Panics if it is required and not installed.
     pub fn find() -> Option<TraceProcessor> {
         let python = Path::new(HERE).join("../../target/perfetto/bin/python");
         let node = Command::new("node").arg("--version").output().is_ok();
@@ -43,12 +43,12 @@ impl TraceProcessor {
         None
     }
 
-    /// Opens a trace and asks it queries in the trace processor's SQL. Takes seconds. An error is
-    /// what the trace processor says of the trace, or of a query.
+    /// Opens a trace and runs queries in the trace processor's SQL. Takes seconds. An error is the
+    /// trace processor's message about the trace, or about a query.
     ///
     /// # Panics
     ///
-    /// If its answer cannot be read: that is a failed test.
+    /// Panics if its answer cannot be read: that is a failed test.
     pub fn query(&self, trace: &Path, queries: &[&str]) -> Result<Vec<Rows>, String> {
         let mut command = Command::new(&self.python);
         command.arg(Path::new(HERE).join("query.py")).arg(Path::new(HERE).join("bridge.js"));

@@ -1,7 +1,7 @@
-//! The rseq area as the kernel knows it: which one is registered, with how many bytes, and what
-//! becomes of a process that writes where only the kernel may.
+//! The rseq area of the kernel: which one is registered, its size, and the fate of a process that
+//! writes to the kernel's fields.
 //!
-//! Everything is asked of children of `fork`, which inherit the registration.
+//! All of it is tested in children of `fork`, which inherit the registration.
 
 use std::time::Duration;
 
@@ -40,21 +40,21 @@ pub(crate) fn run(_: &Options) -> Verdict {
     if right { Ok(figures) } else { Err(format!("{figures} {rseq:?} {known:?}")) }
 }
 
-/// Whether as many bytes are registered as should be, where percid decides that.
+/// Returns `true` if the registered size is the required one, if percid registers the area.
 fn is_right_size(rseq: &Rseq) -> bool {
     let right =
         if rseq.feature_size <= 64 && rseq.align <= 64 { rseq.feature_size.max(32) } else { 32 };
     rseq.registration != Registration::Own || rseq.registered_size == right
 }
 
-/// The signature that goes with the registrations of all libraries.
+/// The signature in the registrations of all libraries.
 const SIGNATURE: u32 = match () {
     () if cfg!(target_arch = "aarch64") => 0xd428_bc00,
     () if cfg!(target_arch = "riscv64") => 0xf140_1073,
     () => 0x5305_3053,
 };
 
-/// What the kernel tells a tracer; its `ptrace_rseq_configuration`.
+/// The kernel's information for a tracer: its `ptrace_rseq_configuration`.
 #[repr(C)]
 #[derive(Debug, Default)]
 struct Known {
@@ -67,8 +67,8 @@ struct Known {
 
 const PTRACE_GET_RSEQ_CONFIGURATION: u32 = 0x420f;
 
-/// What the kernel knows of this thread's registration (Linux 5.13), asked of a child that has
-/// inherited it.
+/// Returns the kernel's information about this thread's registration (Linux 5.13), read from a
+/// child that has inherited it.
 fn known_to_the_kernel() -> Result<Option<Known>, String> {
     let child = fork(|| {
         // SAFETY: plain integers.
@@ -86,7 +86,7 @@ fn known_to_the_kernel() -> Result<Option<Known>, String> {
         libc::syscall(libc::SYS_ptrace, request, child, room, &raw mut known)
     };
     let error = std::io::Error::last_os_error();
-    // SAFETY: as above; the child is killed and waited for.
+    // SAFETY: the child is ours; it is killed and waited for.
     unsafe { libc::kill(child, libc::SIGKILL) };
     wait(child)?;
     match (stopped, told) {
@@ -109,7 +109,7 @@ fn clobber(area: *mut u8) {
     }
 }
 
-/// How a child ended, or that it has stopped.
+/// The way in which a child ended, or that it has stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ended {
     Exited(i32),
@@ -124,7 +124,7 @@ fn child(body: impl FnOnce() -> i32) -> Result<Ended, String> {
 /// Starts a child that runs `body` and exits with what it returns. This process has one thread, so
 /// a child may do whatever it may.
 fn fork(body: impl FnOnce() -> i32) -> Result<libc::pid_t, String> {
-    // SAFETY: as above; the child ends without returning.
+    // SAFETY: the child runs `body`, and ends without returning.
     match unsafe { libc::fork() } {
         -1 => Err(std::io::Error::last_os_error().to_string()),
         0 => {

@@ -44,8 +44,8 @@ pub(crate) fn run(_: &Options) -> Verdict {
     if right { Ok(figures) } else { Err(figures) }
 }
 
-/// The largest ID that `threads` threads see which all run at once, each on its CPU as far as there
-/// are enough, and stay until all are done.
+/// Returns the largest ID of `threads` threads that all run at once, each on its CPU if there are
+/// enough, and stay until all are done.
 fn largest_id(counter: &Counter, cpus: &[u32], threads: usize) -> u32 {
     let meet = Barrier::new(threads);
     let work = |index: usize| {
@@ -67,7 +67,7 @@ fn largest_id(counter: &Counter, cpus: &[u32], threads: usize) -> u32 {
     })
 }
 
-/// A joined thread may still be on its way out of the kernel's count.
+/// Waits until a joined thread has left the kernel's count.
 fn wait_until_alone() {
     let threads = || std::fs::read_dir("/proc/self/task").map_or(1, Iterator::count);
     while threads() > 1 {

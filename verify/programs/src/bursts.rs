@@ -1,9 +1,9 @@
-//! The events of the published intermittent benchmark: which index each CPU sees from burst to
-//! burst, and the minor faults it takes, with the kernel's IDs and with the table's.
+//! The events of the published intermittent benchmark: the index of each CPU from burst to burst,
+//! and the minor faults of the bursts, with the kernel's IDs and with the table's.
 //!
-//! One thread per CPU; all meet at a barrier, so that all hold an ID at once; then they run one
-//! after the other, in an order that is shuffled once, with a pause before each round. What time a
-//! burst takes is of no interest here: an emulated machine has no caches.
+//! One thread per CPU; all meet at a barrier, so that all hold an ID at once. Then they run one
+//! after the other, in an order that is shuffled once, with a pause before each round. The duration
+//! of a burst is not measured: an emulated machine has no caches.
 
 use std::sync::{Condvar, Mutex};
 use std::time::Duration;
@@ -19,13 +19,13 @@ use crate::verdict::Verdict;
 const AREA: usize = 16 * 1024;
 const ROUNDS: usize = 6;
 
-/// What one source showed.
+/// The results for one source.
 struct Seen {
-    /// The largest number of distinct indices that one CPU saw.
+    /// The largest number of distinct indices on one CPU.
     per_cpu: usize,
-    /// Distinct indices in all.
+    /// Number of distinct indices in total.
     distinct: usize,
-    /// Minor faults of all bursts after each CPU's first.
+    /// Number of minor faults of all bursts after each CPU's first.
     later_faults: i64,
 }
 
@@ -101,9 +101,10 @@ fn observe(source: Source, cpus: &[u32], pause: Duration) -> Result<Seen, String
     Ok(seen)
 }
 
-/// One burst over the area of the present index: the index, and the minor faults it took.
+/// Runs one burst over the area of the present index. Returns the index and the number of minor
+/// faults.
 fn burst(source: Source, counter: &Counter, areas: usize) -> (Option<u32>, i64) {
-    // What a program would do: an operation that needs an ID, on the index that it then has.
+    // A program would do the same: an operation that needs an ID, then use the index of that ID.
     counter.add(1);
     let index = source.current_id();
     let before = minor_faults();
@@ -118,10 +119,9 @@ fn burst(source: Source, counter: &Counter, areas: usize) -> (Option<u32>, i64) 
     (index, minor_faults() - before)
 }
 
-/// Asks the kernel's NUMA balancing to leave this process alone: it unmaps pages now and then to
-/// see who touches them, and those faults are not the ones that are counted here. It scans only
-/// where no policy was set; this one, for the calling thread and those it starts, says what the
-/// default does.
+/// Excludes this process from the kernel's NUMA balancing: it unmaps pages periodically to detect
+/// the accessing threads, and those faults must not be counted here. It scans only threads without
+/// a policy; this one, for the calling thread and its children, has the effect of the default.
 fn refuse_hint_faults() {
     const MPOL_LOCAL: libc::c_long = 4;
     // SAFETY: the call reads no memory for this policy. Kernels without NUMA refuse it, rightly.
@@ -137,7 +137,7 @@ fn minor_faults() -> i64 {
     }
 }
 
-/// The place of each thread in the order.
+/// Returns the place of each thread in the order.
 fn shuffled(count: usize) -> Vec<usize> {
     let mut random = Random::new(seed(), 3);
     let mut order: Vec<usize> = (0..count).collect();

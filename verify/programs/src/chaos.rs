@@ -1,9 +1,9 @@
-//! Chaos: all that happens at once to a structure that must lose nothing.
+//! Chaos: many concurrent events around a structure that must lose nothing.
 //!
-//! Unpinned workers operate on it; others come and go; a signaller interrupts the workers with a
+//! Unpinned workers operate on it; others start and end. A signaller interrupts the workers with a
 //! handler that operates on it too; affinities change at random; a remote party visits it all the
-//! time (takes, drains, consumes); and a thief takes IDs away from CPUs, uses them itself where the
-//! structure lets it, and hands them to other CPUs.
+//! time (takes, drains, consumes). A thief steals IDs from CPUs, uses them itself if the structure
+//! permits it, and gives them to other CPUs.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock};
@@ -21,19 +21,19 @@ use crate::watch::{self, Watch, Writes};
 
 /// A structure under stress.
 pub(crate) trait Subject: Sync {
-    /// A batch of operations by a worker.
+    /// Performs a batch of operations by a worker.
     fn work(&self, random: &mut Random);
 
-    /// What the signal handler does.
+    /// Performs the work of the signal handler.
     fn handle(&self);
 
-    /// What the remote party does.
+    /// Performs the work of the remote party.
     fn visit(&self);
 
-    /// What the thief does with an ID that is his.
+    /// Performs the work of the thief with an ID that it has stolen.
     fn rob(&self, _stolen: &Stolen) {}
 
-    /// Whether everything is accounted for, now that no thread is at it any more, in figures.
+    /// Checks that everything is accounted for, after all threads have ended. Returns the figures.
     fn account(&self) -> Verdict;
 }
 
@@ -48,17 +48,17 @@ extern "C" fn handler(_: i32) {
     }
 }
 
-/// The processor reported a write when its watchpoint had just been removed, with the thread, from
-/// the CPU. The kernel takes that for a debugger's trap (seen once, on a busy virtual machine). The
-/// write is not counted.
+/// Ignores a trap. The processor reported a write when its watchpoint had just been removed, with
+/// the thread, from the CPU. The kernel takes that for a debugger's trap (observed once, on a busy
+/// virtual machine). The write is not counted.
 extern "C" fn late_trap(_: i32) {}
 
-/// Of so many thefts, this is one event of another kind: visits, signals and moves; and threads that
-/// come and go, which take longest.
+/// Ratio of thefts to events of another kind: visits, signals and moves; and to threads that start
+/// and end, which take longest.
 const THEFTS_PER_EVENT: u64 = 50;
 const THEFTS_PER_THREAD: u64 = 200;
 
-/// What the threads of a run share.
+/// The shared data of the threads of a run.
 struct Run {
     subject: &'static dyn Subject,
     source: Source,
@@ -67,7 +67,7 @@ struct Run {
     skip_fence: bool,
     unregister: bool,
     clobber: bool,
-    /// What each worker wrote to its rseq area, if that is watched.
+    /// The writes of each worker to its rseq area, if they are counted.
     written: Option<Mutex<Vec<Result<Writes, String>>>>,
     stop: AtomicBool,
     cpus: Vec<u32>,
@@ -79,7 +79,7 @@ struct Run {
     visitors: AtomicU64,
 }
 
-/// Puts a subject under chaos for as long as the options say.
+/// Puts a subject under chaos for the time in the options.
 pub(crate) fn run(subject: Box<dyn Subject>, source: Source, options: &Options) -> Verdict {
     let run = Run {
         subject: *SUBJECT.get_or_init(|| Box::leak(subject)),
@@ -125,8 +125,8 @@ impl Run {
         });
     }
 
-    /// Number of thefts, as far as all others have kept up with the thief: 0 if one of them has done
-    /// nothing yet.
+    /// Returns the number of thefts that all other parties have kept up with: 0 if one of them has
+    /// done nothing yet.
     fn happened(&self) -> u64 {
         let thefts = match self.source {
             Source::Atomic => u64::MAX,
@@ -193,7 +193,7 @@ impl Run {
         }
     }
 
-    /// A thousand signals a second to every worker.
+    /// Sends a thousand signals a second to every worker.
     fn send_signals(&self) {
         while self.going() {
             for worker in &self.workers {
@@ -214,7 +214,7 @@ impl Run {
         }
     }
 
-    /// The thief. The kernel's IDs are not ours to take: there it only fences, which aborts
+    /// Runs the thief. The kernel's IDs cannot be stolen: there it only fences, which aborts
     /// sections.
     fn steal(&self) {
         if self.source == Source::Atomic {
@@ -262,7 +262,8 @@ impl Run {
         if account.is_ok() && within && self.happened() > 0 { Ok(figures) } else { Err(figures) }
     }
 
-    /// Whether the workers wrote to `rseq_cs` and to no other field of their areas, and in figures.
+    /// Returns `true` if the workers wrote to `rseq_cs` and to no other field of their areas, and
+    /// the figures.
     fn written(&self) -> Result<(bool, String), String> {
         let Some(written) = &self.written else { return Ok((true, String::new())) };
         let mut sum = Writes::default();

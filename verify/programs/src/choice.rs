@@ -21,8 +21,8 @@ pub(crate) fn run(_: &Options) -> Verdict {
         _ if aborts()? => Source::Table,
         _ => Source::Atomic,
     };
-    // Read off the kernel's history, not from what the library found out: 6.3 brought the IDs. In
-    // an area that other libraries use, they cannot be told from none.
+    // From the kernel's history, independent of the library's result: 6.3 introduced the IDs. In an
+    // area that other libraries use, they cannot be distinguished from none.
     let has_ids = release >= (6, 3) && alone;
     let choice = percid::init();
     let figures = format!(
@@ -38,8 +38,8 @@ pub(crate) fn run(_: &Options) -> Verdict {
     if right { Ok(figures) } else { Err(format!("{figures}: expected {expected}")) }
 }
 
-/// `true` if this kernel aborts critical sections, found out at length: only 64-bit Arm ever had
-/// kernels that do not. Where other processes have the CPU, one answer may take several questions.
+/// Returns `true` if this kernel aborts critical sections, after a long probe: only 64-bit Arm ever
+/// had kernels that do not. If other processes use the CPU, several probes may be necessary.
 fn aborts() -> Result<bool, String> {
     let mut said = Err("no answer".to_owned());
     becomes(|| {

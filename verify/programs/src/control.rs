@@ -3,12 +3,11 @@
 use std::env;
 use std::process::{Command, ExitCode};
 
-/// The window of a race may be small: so often it is tried.
+/// Number of tries: the window of a race may be small.
 const TRIES: u32 = 5;
 
-/// Runs this binary with the arguments behind `control`, which must account for something that is
-/// wrong: it passes if a try fails by its figures. What fails otherwise, or ends in another way, is
-/// no proof of anything.
+/// Runs this binary with the arguments after `control`, which must detect an error: it passes if a
+/// try fails with figures. A failure without figures, or another end, proves nothing.
 pub(crate) fn run() -> ExitCode {
     let arguments: Vec<_> = env::args_os().skip(2).collect();
     for _ in 0..TRIES {
@@ -34,7 +33,7 @@ pub(crate) fn run() -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Whether a program came to its account, which has figures.
+/// Returns `true` if a program has printed its figures.
 fn has_figures(text: &str) -> bool {
     text.lines().any(|line| line.starts_with("FAIL ") && line.contains('='))
 }

@@ -1,5 +1,5 @@
-//! Counts to a million with several threads and says with which source, if need be in a sandbox
-//! that denies system calls.
+//! Counts to a million with several threads and reports the source, optionally in a sandbox that
+//! denies system calls.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -20,7 +20,7 @@ pub(crate) fn errno() -> i32 {
 }
 
 pub(crate) fn set_errno(value: i32) {
-    // SAFETY: as above.
+    // SAFETY: the C library returns a valid pointer to the calling thread's own errno.
     unsafe { *libc::__errno_location() = value };
 }
 
@@ -55,7 +55,7 @@ pub(crate) fn run(options: &Options) -> Verdict {
     Ok(format!("source={} reason={reason:?} sum={sum} elevated={elevated}", choice.source))
 }
 
-/// Whether the program has rights that its caller has not.
+/// Returns `true` if the program has rights that its caller does not have.
 fn elevated() -> bool {
     // SAFETY: the call takes a number.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }

@@ -10,7 +10,7 @@ use crate::pinning;
 use crate::random::{Random, seed};
 use crate::verdict::Verdict;
 
-/// How often each thread moves.
+/// Number of moves of each thread.
 const MOVES: usize = 300;
 
 pub(crate) fn run(options: &Options) -> Verdict {

@@ -1,9 +1,8 @@
 //! Threads that are not joined, each of which counts and ends, and counts while it ends.
 //!
-//! Where the C library lets such a thread unmap its own stack (musl), an rseq area left behind in
-//! it would be written to by the kernel, and kill the process. So percid takes its registration
-//! back when the keys of the thread are destroyed; what is destroyed after that must lose nothing
-//! either.
+//! If the C library lets such a thread unmap its own stack (musl) with a registered rseq area in
+//! it, the kernel would write to it, and kill the process. So percid ends its registration when the
+//! keys of the thread are destroyed. Keys that are destroyed later must lose nothing either.
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
@@ -22,7 +21,7 @@ const THREADS: i64 = 20_000;
 /// Increments of a thread, and as many again while it ends.
 const INCREMENTS: i64 = 100;
 
-/// How many may run at a time.
+/// Maximum number of threads at a time.
 const AT_ONCE: i64 = 16;
 
 pub(crate) fn run(_: &Options) -> Verdict {
@@ -49,7 +48,7 @@ pub(crate) fn run(_: &Options) -> Verdict {
     if sum == THREADS * 2 * INCREMENTS { Ok(figures) } else { Err(figures) }
 }
 
-/// A key whose destructor counts.
+/// Makes a key whose destructor counts.
 fn key() -> Result<libc::pthread_key_t, String> {
     let mut made = 0;
     // SAFETY: `made` is a valid place, and the destructor may run in any thread.

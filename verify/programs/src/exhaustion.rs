@@ -28,7 +28,8 @@ pub(crate) fn run(options: &Options) -> Verdict {
     let refused = Source::Atomic.prepare().and_then(|()| Counter::with_source(Source::Atomic));
     let full = refused.err().map(|error| error.to_string());
     let structures = without_memory();
-    // What is given back can be had again, also in smaller pieces: that of the rings as counters.
+    // Memory that was freed is available again, also in smaller pieces: that of the rings as
+    // counters.
     let fitted = counters.iter().filter(|counter| counter.by_id().next().is_some()).count();
     drop(rings);
     let again = Counter::with_source(Source::Atomic).is_ok();
@@ -42,7 +43,7 @@ pub(crate) fn run(options: &Options) -> Verdict {
     if right { Ok(figures) } else { Err(figures) }
 }
 
-/// The library's first call to the kernel is refused.
+/// Appends to a ring while the library's first call to the kernel is refused.
 fn first_of_all_a_ring() -> Result<(), String> {
     let ring = Ring::new(1 << 20, Overflow::OverwriteOldest);
     match errno::kept(|| ring.append(b"lost")) {
@@ -52,7 +53,7 @@ fn first_of_all_a_ring() -> Result<(), String> {
     }
 }
 
-/// What structures do that find no memory: nothing is lost without being said.
+/// Checks structures without memory: no loss may remain unreported.
 fn without_memory() -> Result<(), &'static str> {
     let told = |right: bool, what| if right { Ok(()) } else { Err(what) };
     let histogram = Histogram::new();
@@ -73,7 +74,7 @@ fn without_memory() -> Result<(), &'static str> {
     told(values_on_a_page().unwrap_or(0) == 3, "page")
 }
 
-/// How many of three values a page of metrics has, or says it has not.
+/// Returns the number of three values that a page of metrics contains or reports as missing.
 fn values_on_a_page() -> Option<u64> {
     let registry = Registry::new();
     let waits = registry.register::<percid_metrics::Histogram>(Description::new("waits")).ok()?;

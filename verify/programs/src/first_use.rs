@@ -13,7 +13,7 @@ use crate::verdict::Verdict;
 static COUNTER: Counter = Counter::new();
 static HANDLED: AtomicI64 = AtomicI64::new(0);
 
-/// How many processes try.
+/// Number of processes that try.
 const CHILDREN: usize = 400;
 
 extern "C" fn handler(_: i32) {

@@ -34,7 +34,7 @@ impl Structures {
         })
     }
 
-    /// What the threads of the parent do all the time.
+    /// Uses all structures, as the threads of the parent do all the time.
     fn use_all(&self) {
         self.histogram.record(7);
         let _ = self.stack.push(1);
@@ -43,7 +43,8 @@ impl Structures {
         let _ = self.ring.append(b"a record of the parent");
     }
 
-    /// Whether they all work in a child: nothing waits for threads that are not there.
+    /// Returns `true` if all structures work in a child: nothing waits for threads that do not
+    /// exist there.
     fn work_in_child(&self) -> bool {
         let item = 1 << 40;
         self.local.with(|value| *value = 1 << 50);
@@ -78,7 +79,7 @@ pub(crate) fn run(options: &Options) -> Verdict {
                 }
             });
         }
-        // A thread is in the slow path nearly all the time, so that many forks happen meanwhile.
+        // A thread is in the slow path nearly all the time, so that many forks happen during it.
         scope.spawn(|| {
             while !stop.load(Relaxed) {
                 testing::while_table_is_locked(std::hint::spin_loop);
@@ -118,7 +119,7 @@ fn one_child(structures: &Structures) -> Result<(), String> {
     }
 }
 
-/// The exit status: 0 if all is well.
+/// Returns the exit status of the child: 0 if everything passed.
 fn in_child(structures: &Structures) -> i32 {
     let (counter, source) = (&structures.counter, structures.source);
     let before = counter.sum();

@@ -47,7 +47,7 @@ pub(crate) fn run(options: &Options) -> Verdict {
                 }
             });
         }
-        // Takes the IDs away all the time, so that the slow path is where most signals arrive.
+        // Steals the IDs all the time, so that most signals arrive in the slow path.
         scope.spawn(|| {
             let cpus = pinning::allowed();
             while !stop.load(Relaxed) && source == Source::Table {

@@ -1,11 +1,10 @@
-//! Records what the scheduler did with a scripted process and which IDs the kernel gave its
-//! threads, for the simulator's policies to be replayed against (`percid_sim::conformance` reads
-//! what this prints).
+//! Records the scheduler's actions on a scripted process and the IDs that the kernel gave its
+//! threads, for a replay by the simulator's policies (`percid_sim::conformance` reads the output).
 //!
 //! The process starts itself a second time, so that the recording begins with `exec`, when the
-//! kernel knows nothing about the program's IDs yet. Everything the policy of a kernel hears of
-//! comes from the kernel's own events: switches, migrations, timer ticks, threads that begin and
-//! end. The script decides only what happens.
+//! kernel has no information about the program's IDs yet. All input of a kernel's policy comes from
+//! the kernel's own events: switches, migrations, timer ticks, threads that begin and end. The
+//! script decides only the schedule.
 
 mod notes;
 mod owners;
@@ -25,15 +24,15 @@ use crate::options::Options;
 use crate::pinning;
 use crate::verdict::Verdict;
 
-/// How often every CPU is made to do something. The scan compares the time of a slot with the clock
-/// of that CPU's run queue, which stands still while the CPU sleeps.
+/// Interval of activity on every CPU. The scan compares the time of a slot with the clock of that
+/// CPU's run queue, which stands still while the CPU sleeps.
 const HEARTBEAT: Duration = Duration::from_millis(3);
 
 pub(crate) fn run(options: &Options) -> Verdict {
     if options.traced {
         return workers::run(options);
     }
-    // Beginning with this word, which tells it from a recording.
+    // Begins with this word, which distinguishes it from a recording.
     let missing = Source::Kernel.prepare().err().map(|error| error.to_string());
     if let Some(why) = missing.or_else(|| trace::missing().err()) {
         return Ok(format!("skipped: {why}"));
@@ -59,7 +58,8 @@ pub(crate) fn run(options: &Options) -> Verdict {
     Err(failed)
 }
 
-/// A kernel has been seen whose trace lacks events now and then without counting them as lost.
+/// Number of attempts: on one kernel the trace sometimes lacked events without counting them as
+/// lost.
 const ATTEMPTS: usize = 4;
 
 /// Runs the process under trace. Returns its number and what it printed.
@@ -84,12 +84,12 @@ fn record(instance: &trace::Instance, options: &Options) -> Result<(u32, String)
     })
 }
 
-/// Makes the calling thread run only where no other thread does.
+/// Makes the calling thread run only while no other thread does.
 fn yield_to_all() {
     // SAFETY: all zero is a valid parameter, and the call reads it.
     unsafe {
         let parameter: libc::sched_param = std::mem::zeroed();
-        // If that is refused, workers are preempted now and then.
+        // If that is refused, workers are preempted sometimes.
         libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameter);
     }
 }

@@ -1,4 +1,4 @@
-//! The length of a run: it ends when enough has happened, and not before the time that was asked for.
+//! The length of a run: it ends after enough events, and not before the requested time.
 
 use std::time::{Duration, Instant};
 
@@ -19,13 +19,13 @@ pub(crate) struct Length {
 }
 
 impl Length {
-    /// Begins a run of the given length. Of its seconds it takes this share.
+    /// Begins a run of the given length. It takes this share of the seconds.
     pub(crate) fn begin(options: &Options, share: f64) -> Length {
         let earliest = Instant::now() + Duration::from_secs_f64(options.seconds * share);
         Length { earliest, latest: earliest + PATIENCE, events: options.events }
     }
 
-    /// `true` until so many events have happened and the time is over.
+    /// Returns `true` until `happened` events are enough and the time is over.
     pub(crate) fn goes_on(self, happened: u64) -> bool {
         let now = Instant::now();
         now < self.earliest || (happened < self.events && now < self.latest)

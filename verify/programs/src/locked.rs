@@ -1,6 +1,6 @@
-//! A program whose memory is locked. `--confined`: a user who may lock 8 MiB asks for all that is
-//! mapped from now on, before the first use, and everything must count as ever. Else: one who may
-//! lock all asks for what is there, after the first use, and it must not be much.
+//! A program whose memory is locked. With `--confined`, a user who may lock 8 MiB locks all future
+//! mappings before the first use, and every count must be right. Without it, a user who may lock
+//! everything locks the present mappings after the first use, and they must not be large.
 
 use percid::{Counter, Histogram, Overflow, Ring, Source, Stack};
 
@@ -12,13 +12,13 @@ use crate::verdict::Verdict;
 
 const ROUNDS: i64 = 60_000;
 
-/// What a user may lock by default, since Linux 5.16.
+/// The default limit of a user for locked memory, since Linux 5.16.
 const LIMIT: u64 = 8 << 20;
 
-/// A user who has no rights.
+/// A user without rights.
 const NOBODY: u32 = 65534;
 
-/// The bytes of an ID in an extent of the arena.
+/// Bytes of an ID in an extent of the arena.
 const SLOT: usize = 16 << 20;
 
 pub(crate) fn run(options: &Options) -> Verdict {
@@ -34,7 +34,7 @@ fn with_a_limit() -> Verdict {
     let (stack, ring) = (Stack::new(1 << 20), Ring::new(1 << 16, Overflow::OverwriteOldest));
     let (mut refusals, mut changed) = (0, 0);
     for n in 0..ROUNDS {
-        // What the kernel answers on the way is nobody's business.
+        // The `errno` of system calls inside the library must not be visible.
         set_errno(ERRNO);
         counter.add(1);
         histogram.record(n as u64);
@@ -113,12 +113,12 @@ fn try_to_map(bytes: usize) -> Result<(), i32> {
     if start == libc::MAP_FAILED {
         return Err(std::io::Error::last_os_error().raw_os_error().unwrap_or(0));
     }
-    // SAFETY: as above.
+    // SAFETY: the mapping is this function's own, and nothing uses it any more.
     unsafe { libc::munmap(start, bytes) };
     Ok(())
 }
 
-/// A line of `/proc/self/status`, in KiB.
+/// Returns a line of `/proc/self/status`, in KiB.
 fn of_status(name: &str) -> Result<usize, String> {
     let text = std::fs::read_to_string("/proc/self/status").map_err(|error| error.to_string())?;
     text.lines().find_map(|line| kib(line.strip_prefix(name)?)).ok_or(format!("no {name}"))
@@ -128,7 +128,8 @@ fn kib(text: &str) -> Option<usize> {
     text.split_whitespace().next()?.parse().ok()
 }
 
-/// What is resident of the slots of the first `ids` IDs, and of the shared one before them.
+/// Returns the resident size of the slots of the first `ids` IDs, and of the shared one before
+/// them.
 fn arena_resident_kib(ids: u32) -> Result<usize, String> {
     let text = std::fs::read_to_string("/proc/self/smaps").map_err(|error| error.to_string())?;
     let first: Vec<_> = percid::id::memory_of(0).collect();

@@ -3,8 +3,8 @@
 //! `percid-programs NAME [--option value …]` runs one; it prints one summary line, `PASS NAME:
 //! figures` or `FAIL NAME: what went wrong`, and exits with 0 or 1 (2 for wrong arguments). Each is
 //! a process of its own because what it checks (threads, affinity, signals, fork, the environment)
-//! belongs to a process. With 77 it says that the source it was to use is not to be had here.
-//! `percid-programs --list` prints what `verify/vm` runs in its machines.
+//! belongs to a process. Status 77 reports that the requested source is not available here.
+//! `percid-programs --list` prints the programs that `verify/vm` runs in its machines.
 
 mod area;
 mod bounds;
@@ -131,10 +131,10 @@ const PROGRAMS: &[Program] = &[
     program("wander", wander::run, "extra IDs come while a thread wanders, and go when it stays"),
 ];
 
-/// What a virtual machine runs: per line a time limit, the traits that the machine must have,
-/// variables, a program and its options. Sources that a kernel does not offer are skipped; the
-/// default is the table, or atomics on kernels that do not abort critical sections. The control of
-/// those kernels takes rings: an emulator looks for interrupts between blocks of code only, a
+/// The programs for a virtual machine. Each line has a time limit, the traits that the machine must
+/// have, variables, a program and its options. Sources that a kernel does not offer are skipped;
+/// the default is the table, or atomics on kernels that do not abort critical sections. The control
+/// of those kernels uses rings: an emulator checks for interrupts between blocks of code only. A
 /// section of a counter is one block, and one that copies a record is many.
 const RUNS_IN_A_MACHINE: &str = "\
 choice

@@ -21,14 +21,14 @@ const ID: u32 = 5;
 #[repr(align(128))]
 struct Alone(AtomicU64);
 
-/// What is published waits behind as many stores, at most, each of which waits for memory: so it is
-/// long until it can be seen.
+/// Maximum number of stores before the published data, each of which waits for memory, so that the
+/// data becomes visible late.
 const STORES: usize = 16;
 
-/// They go to places in so many lines, more than caches hold.
+/// Number of lines that the stores go to, more than caches hold.
 const LINES: usize = 1 << 18;
 
-/// At this distance, in lines, so that nothing fetches them beforehand.
+/// Distance of the stores, in lines, so that no prefetch occurs.
 const APART: usize = 37;
 
 /// The drainer pauses for as many spins, at most: a bit that is drained at once is set anew, which is a
@@ -99,8 +99,8 @@ impl Race {
                 }
                 std::hint::spin_loop();
             }
-            // A mere load leaves the line with the drainer, who has written it last: so the next
-            // store takes its time to become visible.
+            // A load leaves the line with the drainer, which has written it last: so the next store
+            // becomes visible late.
             if self.published.0.load(Relaxed) != 0 {
                 self.missed.fetch_add(1, Relaxed);
             }

@@ -1,7 +1,7 @@
-//! The active mask where the kernel refuses the fence, from the first mark on or from the first
-//! drain on, as a sandbox that is entered late makes it do. No member may be missed that the
-//! markers' own barriers protect, none visited that nothing protects, and none lost; and `errno` is
-//! the program's.
+//! The active mask on a kernel that refuses the fence, from the first mark on or from the first
+//! drain on, as a sandbox that is entered late does. No member may be missed that the markers' own
+//! barriers protect, none visited that nothing protects, and none lost; and the program's `errno`
+//! must not change.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -65,7 +65,7 @@ fn refused_to_drains() -> Checked {
     Ok(())
 }
 
-/// Drains; the near members as bits, and how many far ones there were.
+/// Drains; returns the near members as bits, and the number of far ones.
 fn drained(mask: &ActiveMask) -> Result<(u64, u64), i32> {
     let (near, far) = (AtomicU64::new(0), AtomicU64::new(0));
     let visit = |id| match id {

@@ -1,4 +1,4 @@
-//! What ten thousand counters cost.
+//! The memory of ten thousand counters.
 
 use percid::Counter;
 
@@ -10,7 +10,7 @@ const COUNTERS: usize = 10_000;
 
 pub(crate) fn run(options: &Options) -> Verdict {
     let source = options.source.unwrap_or(percid::init().source);
-    // What reading the memory takes itself is there before anything is measured.
+    // The memory for reading the value itself is allocated before anything is measured.
     resident_kib()?;
     let at_first = resident_kib()?;
     source.prepare().map_err(|error| error.to_string())?;
@@ -51,12 +51,12 @@ pub(crate) fn run(options: &Options) -> Verdict {
     if right { Ok(figures) } else { Err(figures) }
 }
 
-/// Every CPU counts in all counters at the same time, so that there are as many IDs as CPUs.
+/// Counts on every CPU in all counters at the same time, so that there are as many IDs as CPUs.
 pub(crate) fn count_on_every_cpu(counters: &[Counter], cpus: &[u32]) {
     on_every_cpu(cpus, || counters.iter().for_each(|counter| counter.add(1)));
 }
 
-/// Every CPU does it at the same time, so that there are as many IDs as CPUs.
+/// Runs `work` on every CPU at the same time, so that there are as many IDs as CPUs.
 pub(crate) fn on_every_cpu(cpus: &[u32], work: impl Fn() + Sync) {
     let start = std::sync::Barrier::new(cpus.len());
     std::thread::scope(|scope| {
@@ -74,10 +74,10 @@ pub(crate) fn on_every_cpu(cpus: &[u32], work: impl Fn() + Sync) {
     });
 }
 
-/// Resident anonymous memory of this process in KiB, exact to the page.
+/// Returns Resident anonymous memory of this process in KiB, exact to the page.
 ///
-/// Linux 6.1 was seen to leave memory out of a summary while threads that had just ended gave
-/// theirs back: two equal readings count.
+/// Linux 6.1 sometimes omits memory from a summary while threads that have just ended free theirs:
+/// two equal readings count.
 pub(crate) fn resident_kib() -> Result<usize, String> {
     loop {
         let first = read_resident_kib()?;

@@ -1,5 +1,5 @@
-//! What ten thousand series of metrics cost that every CPU has updated, on a machine that may have
-//! `--possible` CPUs.
+//! The memory of ten thousand series of metrics that every CPU has updated, on a machine that may
+//! have `--possible` CPUs.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -13,7 +13,7 @@ use percid::{Source, Stack};
 use crate::options::Options;
 use crate::verdict::Verdict;
 
-/// How a process ends in which all is well, or something is not.
+/// Exit statuses of a child: success, and the failures.
 const WELL: i32 = 0;
 const TOOK_IT_FOR_ITS_OWN: i32 = 1;
 const WAITED: i32 = 2;
@@ -46,8 +46,8 @@ pub(crate) fn run(options: &Options) -> Verdict {
     Ok(format!("source={source} children=2"))
 }
 
-/// The first process of a namespace: its first thread visits, or its second; the third one makes
-/// the child meanwhile.
+/// Runs the first process of a namespace: its first thread visits, or its second; the third one
+/// makes the child at that time.
 fn parent(source: Source, lookalike: Lookalike) -> i32 {
     let Ok(stack) = Stack::with_source(source, 4) else { return -1 };
     // Far more than its part holds: the others are in the shared list.
@@ -85,7 +85,7 @@ fn parent(source: Source, lookalike: Lookalike) -> i32 {
     })
 }
 
-/// The first process of the next namespace.
+/// Runs the first process of the next namespace.
 fn child(stack: &Stack<u64>, lookalike: Lookalike) -> i32 {
     give_up_in_time();
     let over = AtomicBool::new(false);
@@ -110,7 +110,8 @@ fn wait_for(flag: &AtomicBool) {
     }
 }
 
-/// By a handler: the first process of a namespace survives signals that have none.
+/// Ends the process in time by a handler: the first process of a namespace ignores signals without
+/// one.
 fn give_up_in_time() {
     extern "C" fn give_up(_: i32) {
         // SAFETY: ends the process at once.
@@ -123,7 +124,7 @@ fn give_up_in_time() {
     }
 }
 
-/// What a child of `fork` says.
+/// Returns the exit status of a child of `fork` that runs `body`.
 fn in_child(body: impl FnOnce() -> i32) -> i32 {
     // SAFETY: the child has one thread, and what it calls is allowed or goes on from a state that
     // no other thread was changing.
@@ -139,7 +140,7 @@ fn in_child(body: impl FnOnce() -> i32) -> i32 {
     }
 }
 
-/// As [`in_child`], the first process of another PID namespace.
+/// Does the same as [`in_child`], but the child is the first process of another PID namespace.
 fn in_next_namespace(body: impl FnOnce() -> i32) -> i32 {
     let entered = [libc::CLONE_NEWPID, libc::CLONE_NEWPID | libc::CLONE_NEWUSER]
         .into_iter()

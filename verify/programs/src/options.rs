@@ -8,7 +8,7 @@ use percid_numa::AccessMethod;
 
 use crate::numa::{Contender, Scene};
 
-/// What may be given.
+/// The list of options.
 pub(crate) const HELP: &str = "--structure counter|buckets|histogram|local|stack|pool|ring|mask --source kernel|table|atomic --seconds N --events N --threads N --cpus N --possible N --skip-fence --evict --unregister --watch --clobber \
                                --deny rseq|membarrier|both --errno EPERM|EACCES|ENOMEM|ENOSYS --confined --access reported|trapped|written --huge --idle --owners --relaxed --starts N --expect good|bad \
                                --probe skipped|always|wrong-descriptor --scenes first-touch+slices+growing+shared+mixed --contender kernel|percid|both|nobody --runs N --per-node N --lasting --percid PATH --json";
@@ -16,57 +16,58 @@ pub(crate) const HELP: &str = "--structure counter|buckets|histogram|local|stack
 /// The options, each with its default.
 #[derive(Debug)]
 pub(crate) struct Options {
-    /// What to put under stress.
+    /// The structure under stress.
     pub(crate) structure: String,
     /// The source that the program's counters use; the process's choice if not given.
     pub(crate) source: Option<Source>,
-    /// How long to run.
+    /// Duration of the run.
     pub(crate) seconds: f64,
     /// Number of events that must have happened before a run ends, whatever the time.
     pub(crate) events: u64,
-    /// How many threads to run, where that can be chosen.
+    /// Number of threads, if it can be chosen.
     pub(crate) threads: usize,
-    /// How many of the allowed CPUs to use; all if not given.
+    /// Number of allowed CPUs to use; all if not given.
     pub(crate) cpus: Option<usize>,
-    /// How many CPUs the machine is said to have at most.
+    /// The pretended maximum number of CPUs of the machine.
     pub(crate) possible: usize,
     /// The negative control: steal without a fence.
     pub(crate) skip_fence: bool,
-    /// The thief takes IDs by the way of compaction.
+    /// The thief takes IDs by compaction.
     pub(crate) evict: bool,
     /// The negative control of the kernel source: workers without rseq.
     pub(crate) unregister: bool,
-    /// Watches what workers write to their rseq areas.
+    /// Counts the writes of workers to their rseq areas.
     pub(crate) watch: bool,
-    /// The negative control of that: workers write where only the kernel may.
+    /// The negative control of that: workers write to a field of the kernel.
     pub(crate) clobber: bool,
     /// System calls to deny before starting over in the sandbox.
     pub(crate) deny: Vec<libc::c_long>,
     /// The error that denied calls return.
     pub(crate) errno: i32,
-    /// How a balancer sees access.
+    /// The method by which a balancer detects accesses.
     pub(crate) access: AccessMethod,
-    /// Whether memory is to consist of huge pages.
+    /// `true` if memory must consist of huge pages.
     pub(crate) huge: bool,
     /// The negative control: the balancer is not started.
     pub(crate) idle: bool,
-    /// The table may hand out extra IDs while threads wander, as it does by itself.
+    /// The table may assign extra IDs while threads wander, as it does by default.
     pub(crate) relaxed: bool,
-    /// How many processes to start.
+    /// Number of processes to start.
     pub(crate) starts: usize,
-    /// What the probe of the kernel must say; whatever the kernel's release suggests if not given.
+    /// The required result of the probe of the kernel; if not given, the one for the kernel's
+    /// release.
     pub(crate) expect: Option<Kernel>,
-    /// How the probe of the kernel is spoilt.
+    /// The way in which the probe of the kernel is spoilt.
     pub(crate) probe: SpoiltProbe,
-    /// Threads that come and go, and are more than CPUs, instead of one that stays on each.
+    /// Threads start and end, and are more than CPUs, instead of one thread that stays on each CPU.
     pub(crate) owners: bool,
-    /// What the threads of a race do.
+    /// The scenes of a race.
     pub(crate) scenes: Vec<Scene>,
-    /// How often each contender of a race runs.
+    /// Number of runs of each contender of a race.
     pub(crate) runs: NonZeroUsize,
-    /// How many threads of a race each node has.
+    /// Number of threads of a race on each node.
     pub(crate) per_node: NonZeroUsize,
-    /// The stages of a race last the whole time, whenever memory is placed.
+    /// The stages of a race last the whole time, even if memory is placed earlier.
     pub(crate) lasting: bool,
     /// The command `percid`.
     pub(crate) percid: Option<std::path::PathBuf>,
@@ -74,7 +75,7 @@ pub(crate) struct Options {
     pub(crate) contender: Option<Contender>,
     /// Print a JSON document as well.
     pub(crate) json: bool,
-    /// Set in the process that already runs in the sandbox; or asks for one.
+    /// Set in the process that already runs in the sandbox; or requests one.
     pub(crate) confined: bool,
     /// Set in the process that is being traced.
     pub(crate) traced: bool,

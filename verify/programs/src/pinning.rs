@@ -1,12 +1,12 @@
-//! Which CPUs there are to use, and moving threads between them.
+//! The usable CPUs, and moving threads between them.
 
-/// The CPUs this process may use.
+/// Returns the CPUs that this process may use.
 pub(crate) fn allowed() -> Vec<u32> {
     percid::machine::read().allowed.iter().collect()
 }
 
-/// Restricts a thread (0: the calling one) to some CPUs. `false` if it has ended or the CPUs are
-/// gone.
+/// Restricts a thread (0: the calling one) to some CPUs. Returns `false` if it has ended or the
+/// CPUs are gone.
 pub(crate) fn restrict(thread: i32, cpus: &[u32]) -> bool {
     let mut mask = [0u64; 128];
     for &cpu in cpus {
@@ -18,7 +18,7 @@ pub(crate) fn restrict(thread: i32, cpus: &[u32]) -> bool {
     }
 }
 
-/// The calling thread's number.
+/// Returns the calling thread's number.
 pub(crate) fn thread_id() -> i32 {
     // SAFETY: the call takes nothing and cannot fail.
     unsafe { libc::syscall(libc::SYS_gettid) as i32 }

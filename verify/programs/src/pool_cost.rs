@@ -1,5 +1,5 @@
-//! What a pool costs on a machine that may have many CPUs: the time to make one, and memory for no
-//! ID but those that used it.
+//! The cost of a pool on a machine that may have many CPUs: the time to make one, and its memory,
+//! which must exist only for IDs that used it.
 
 use std::time::Instant;
 

@@ -1,5 +1,4 @@
-//! Whether the kernel aborts critical sections, found out as a first use does it: in many fresh
-//! processes, all of which must answer alike.
+//! The probe of the kernel at the first use, in many new processes, all of which must agree.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -78,7 +77,8 @@ fn one_child() -> Result<(i32, Duration), String> {
     }
 }
 
-/// The exit status for a choice, or for that of a later try if there was no time for the first.
+/// Returns the exit status for a choice, or for that of a later try if there was no time for the
+/// first.
 fn in_the_end(first: Choice) -> i32 {
     let mut choice = first;
     becomes(|| {
@@ -101,7 +101,7 @@ fn in_the_end(first: Choice) -> i32 {
     }
 }
 
-/// A word that parent and children share; mapped once.
+/// Returns a word that parent and children share; mapped once.
 fn shared_word() -> Option<&'static AtomicU64> {
     static WORD: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
     let address = *WORD.get_or_init(|| {

@@ -5,12 +5,12 @@
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// A generator for one of several threads of a run.
+    /// Makes a generator for one of several threads of a run.
     pub(crate) fn new(seed: u64, thread: u64) -> Random {
         Random((seed ^ (thread + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)) | 1)
     }
 
-    /// A number below `bound`.
+    /// Returns a number below `bound`.
     pub(crate) fn below(&mut self, bound: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -19,7 +19,7 @@ impl Random {
     }
 }
 
-/// The seed of this run: `PERCID_SEED`, or the time.
+/// Returns the seed of this run: `PERCID_SEED`, or the time.
 pub(crate) fn seed() -> u64 {
     let given = std::env::var("PERCID_SEED").ok().and_then(|seed| seed.parse().ok());
     given.unwrap_or_else(|| {

@@ -19,8 +19,8 @@ pub(crate) fn start_over(options: &Options) -> String {
     format!("cannot start over: {error}")
 }
 
-/// The classic BPF program: load the call's number, compare it with each denied one, allow the
-/// rest.
+/// Installs the classic BPF program: load the call's number, compare it with each denied one, allow
+/// the rest.
 pub(crate) fn install(denied: &[libc::c_long], errno: i32) -> Result<(), std::io::Error> {
     const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
     const EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;

@@ -1,4 +1,4 @@
-//! How much of an alternate signal stack the operations take.
+//! The space that the operations need on an alternate signal stack.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -7,7 +7,7 @@ use percid::{Counter, Source};
 use crate::options::Options;
 use crate::verdict::Verdict;
 
-/// What the contract of `Counter` promises, in bytes.
+/// The promise in the contract of `Counter`, in bytes.
 const PROMISED: usize = 2048;
 
 /// Room for the handler, far more than it needs.
@@ -17,7 +17,7 @@ const PAINT: u8 = 0xa5;
 
 static COUNTER: Counter = Counter::new();
 
-/// What the handler does: 0 nothing, 1 an increment.
+/// The task of the handler: 0 nothing, 1 an increment.
 static TASK: AtomicUsize = AtomicUsize::new(0);
 
 extern "C" fn handler(_: i32) {

@@ -10,8 +10,7 @@ use crate::options::Options;
 use crate::pinning;
 use crate::verdict::Verdict;
 
-/// How long it stays before it moves once more: twice the time after which IDs expire, and some
-/// ticks.
+/// Time that it stays before it moves again: twice the time after which IDs expire, and some ticks.
 const QUIET: Duration = Duration::from_millis(250);
 
 pub(crate) fn run(options: &Options) -> Verdict {
@@ -30,8 +29,8 @@ pub(crate) fn run(options: &Options) -> Verdict {
         let (made, wandering) = wander(&counter, &cpus, most, Length::begin(options, 0.25))?;
         moves += made;
         std::thread::sleep(QUIET);
-        // The last CPU still holds an ID, so that a return to it is no slow path: it is made to
-        // ask.
+        // The last CPU still holds an ID, so that a return to it is no slow path: steal it to force
+        // one.
         let last = &cpus[cpus.len() - 1..];
         testing::steal(last[0]).ok_or("CPU without an ID")?.put_back(None);
         let (made, quiet) = wander(&counter, last, 1, Length::begin(options, 0.0))?;
@@ -43,9 +42,10 @@ pub(crate) fn run(options: &Options) -> Verdict {
     if right && counter.sum() == moves * 10 { Ok(figures) } else { Err(figures) }
 }
 
-/// Moves from CPU to CPU, with ten increments on each, at least once over all, and until so many IDs
-/// are in use after a pass. Returns how often, and the most IDs that were in use after a pass: now and
-/// then all are taken back, and on a machine that hardly runs, IDs expire on the way.
+/// Moves from CPU to CPU, with ten increments on each, at least once over all, and until `wanted`
+/// IDs are in use after a pass. Returns the number of moves, and the largest number of IDs in use
+/// after a pass. Sometimes all are taken back, and on a machine that hardly runs, IDs expire on the
+/// way.
 fn wander(
     counter: &Counter,
     cpus: &[u32],

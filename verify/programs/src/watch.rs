@@ -45,7 +45,7 @@ pub(crate) struct Watch {
     others: Vec<File>,
 }
 
-/// What was written.
+/// The counts of writes.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Writes {
     /// To `rseq_cs`.
@@ -68,7 +68,7 @@ impl Watch {
         })
     }
 
-    /// How often the thread has written.
+    /// Returns the number of writes of the thread.
     pub(crate) fn writes(&self) -> Result<Writes, String> {
         let others = self.others.iter().map(count).sum::<Result<u64, String>>()?;
         Ok(Writes { rseq_cs: count(&self.rseq_cs)?, others })
@@ -85,8 +85,8 @@ fn watch(address: usize) -> Result<File, String> {
         length: WORD as u64,
         ..Attributes::default()
     };
-    // SAFETY: the structure has the size it says, and the other arguments are plain integers: the
-    // calling thread, on any CPU, no group, no flags.
+    // SAFETY: the structure has the size in its field, and the other arguments are plain integers:
+    // the calling thread, on any CPU, no group, no flags.
     let file = unsafe { libc::syscall(libc::SYS_perf_event_open, &attributes, 0, -1, -1, 0) };
     if file < 0 {
         return Err(format!("no watchpoint: {}", Error::last_os_error()));
@@ -102,8 +102,8 @@ fn count(mut event: &File) -> Result<u64, String> {
     Ok(u64::from_ne_bytes(value))
 }
 
-/// The negative control: writes a field of the calling thread's area that is the kernel's, with
-/// what is there.
+/// Writes a field of the calling thread's area that is the kernel's, with its present value: the
+/// negative control.
 pub(crate) fn clobber() {
     const NODE_ID: usize = 20;
     if let Some((area, _)) = testing::rseq_area() {

@@ -3,9 +3,9 @@
 //!
 //! usage: percid-prometheus SERVICE METRICS CLIENT-METRICS
 //!
-//! The three are addresses, as 127.0.0.1:8080: where it serves, where the facade's page is, and where
-//! that of the registry is. It answers one line to every request, keeps connections open, and runs until
-//! it is ended.
+//! The three are addresses, as 127.0.0.1:8080: that of the service, that of the facade's page, and
+//! that of the registry's page. The service answers one line to every request, keeps connections
+//! open, and runs until it is ended.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -44,7 +44,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     serve_registry(TcpListener::bind(client_page)?, registry);
     for connection in TcpListener::bind(service)?.incoming() {
         let (connection, of_client) = (connection?, of_client.clone());
-        // Who breaks a connection off has no answer to wait for.
+        // A client that closes its connection does not wait for an answer.
         thread::spawn(move || _ = answer_all(&connection, &of_client));
     }
     Ok(())
@@ -60,7 +60,7 @@ fn answer_all(connection: &TcpStream, of_client: &OfClient) -> io::Result<()> {
         let began = Instant::now();
         let (status, text) =
             if path.starts_with("/missing") { (404, "no\n") } else { (200, "ok\n") };
-        // Counted before it is sent: who has the answer finds it counted.
+        // Counted before it is sent: a client with the answer finds it counted.
         counter!("http_requests_total", "path" => path.clone(), "status" => status.to_string())
             .increment(1);
         of_client.requests.with(&vec![("path".to_owned(), path)], Counter::inc);
@@ -74,7 +74,7 @@ fn answer_all(connection: &TcpStream, of_client: &OfClient) -> io::Result<()> {
     Ok(())
 }
 
-/// The page of prometheus-client's registry, which has no server of its own.
+/// Serves the page of prometheus-client's registry, which has no server of its own.
 fn serve_registry(listener: TcpListener, registry: Registry) {
     let registry = Arc::new(registry);
     thread::spawn(move || {

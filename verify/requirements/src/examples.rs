@@ -14,7 +14,7 @@ const LIBRARIES: [&str; 2] = ["crates/percid/src", "crates/percid-numa/src"];
 /// Files that are left out, as their modules are hidden: hooks for proofs, and for the C interface.
 const HIDDEN: [&str; 2] = ["testing.rs", "capi.rs"];
 
-/// Folders that are left out: what is not there on other systems has its example where it is there.
+/// Folders that are skipped: items that other systems lack have their example in the main code.
 const ABSENT: &str = "elsewhere";
 
 fn files(folder: &Path) -> Vec<PathBuf> {
@@ -34,7 +34,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The kind and the name of the public item that begins in a line, if one does.
+/// Returns the kind and the name of the public item that begins in a line, if one does.
 fn item(line: &str) -> Option<String> {
     let words = line.trim_start().strip_prefix("pub ")?.split_whitespace();
     let mut words = words.skip_while(|word| ["const", "unsafe"].contains(word));
@@ -44,7 +44,7 @@ fn item(line: &str) -> Option<String> {
     kinds.contains(&kind).then(|| format!("{kind} {name}"))
 }
 
-/// The public items of a source without an example.
+/// Returns the public items of a source without an example.
 fn without_example(text: &str) -> Vec<String> {
     let lines: Vec<&str> = text.lines().take_while(|line| *line != "mod tests {").collect();
     let mut found = Vec::new();

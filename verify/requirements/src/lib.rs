@@ -35,12 +35,12 @@ fn rows() -> Vec<Row> {
     rows.collect()
 }
 
-/// The places between backquotes.
+/// Returns the places between backquotes.
 fn places(cell: &str) -> Vec<String> {
     cell.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
 
-/// What is wrong with a place, if anything.
+/// Returns the fault of a place, if any.
 fn fault(place: &str, is_test: bool) -> Option<String> {
     let Some((file, item)) = place.rsplit_once("::") else {
         return Some(format!("{place}: no item named"));

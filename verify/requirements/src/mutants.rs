@@ -7,7 +7,8 @@ use percid_mutants::catalogue;
 
 use crate::root::root;
 
-/// The mutants of each requirement. A name that ends with `*` stands for all that begin so.
+/// Returns the mutants of each requirement. A name that ends with `*` matches all names with that
+/// beginning.
 fn guarded() -> BTreeMap<String, Vec<String>> {
     let text = fs::read_to_string(root().join("docs/requirements.md")).expect("the document");
     let rows = text.lines().filter_map(|line| {
@@ -19,7 +20,7 @@ fn guarded() -> BTreeMap<String, Vec<String>> {
     rows.collect()
 }
 
-/// The names that none of the mutants has.
+/// Returns the names that match no mutant.
 fn unknown<'a>(names: &'a [String], known: &[String]) -> Vec<&'a str> {
     let is_known = |name: &&String| match name.strip_suffix('*') {
         Some(start) => known.iter().any(|other| other.starts_with(start)),

@@ -51,14 +51,14 @@ impl<const CLOSED: isize> Operation for Acquire<CLOSED> {
 pub(crate) const FREE: Acquire<BESIDE> =
     Acquire { expected: EXPECTED, state: EXPECTED as u64, closed: 0 };
 
-/// A value that is free.
+/// Tests a value that is free.
 pub fn acquire() {
     let mut runs = exhaust::all(&FREE);
     runs += exhaust::all(&Acquire::<SAME> { expected: 0, state: 0, closed: 0 });
     println!("{runs} runs");
 }
 
-/// A value that is not to be had.
+/// Tests a value that is not available.
 pub fn acquire_what_is_closed_or_taken() {
     exhaust::all(&Acquire::<BESIDE> { closed: 1, ..FREE });
     exhaust::briefly(&Acquire::<BESIDE> { closed: 1 << 40, ..FREE });
@@ -71,8 +71,8 @@ unsafe extern "C" {
     fn percid_inline_lock(word: u64) -> *mut i64;
 }
 
-/// What C has inline: it expects what a local's lock is when nobody has the value, and stores the
-/// thread pointer.
+/// C's inline section: it expects the lock of a local without an owner, and stores the thread
+/// pointer.
 struct Lock {
     state: u64,
     closed: u64,
@@ -80,7 +80,7 @@ struct Lock {
 
 impl Operation for Lock {
     fn call(&self, word: usize) -> Option<u64> {
-        // SAFETY: as above.
+        // SAFETY: the word is one of the test's world, which has set all that sections read.
         let lock = unsafe { percid_inline_lock(word as u64) };
         (!lock.is_null()).then_some(lock.addr() as u64)
     }
@@ -105,7 +105,7 @@ impl Operation for Lock {
     }
 }
 
-/// A value that is free, and one that is not to be had.
+/// Tests a value that is free, and one that is not available.
 pub fn acquire_in_c() {
     let runs = exhaust::all(&Lock { state: 1, closed: 0 });
     exhaust::all(&Lock { state: 1, closed: 1 });
@@ -115,14 +115,14 @@ pub fn acquire_in_c() {
     println!("{runs} runs");
 }
 
-/// A visitor takes the value out of a shard that it has closed, stores that there is none, and
-/// opens the shard again, all between two instructions of a section on another CPU. The section
-/// must not believe what the state was before: a shard that it finds open is one whose state it has
-/// still to read.
+/// Tests a visitor that takes the value out of a shard that it has closed, stores that there is
+/// none, and opens the shard again, all between two instructions of a section on another CPU. The
+/// section must not rely on the state before: if it finds the shard open, it must still read its
+/// state.
 pub fn acquire_after_the_shard_was_closed() {
     for source in [Source::Kernel, Source::Table] {
         let world = World::new();
-        // By way of a table, so that there is one copy of the section.
+        // Called through a table, so that there is one copy of the section.
         let closed: &dyn Operation = &Acquire::<BESIDE> { closed: 1, ..FREE };
         let closed = std::hint::black_box(closed);
         let section = exhaust::section_of(closed, &world, source);

@@ -23,12 +23,12 @@ impl Operation for Add {
     }
 }
 
-/// A shard full of floats that are nowhere else.
+/// Returns a shard full of floats that occur nowhere else.
 pub(crate) fn floats(slot: usize) -> Shard {
     std::array::from_fn(|word| (1000.0 * slot as f64 + word as f64 + 0.125).to_bits())
 }
 
-/// Numbers, and what is none.
+/// Tests numbers, and values that are not numbers.
 pub fn floats_are_added() {
     let runs = exhaust::all(&Add(7.75));
     for n in [0.0, -0.5, 1e300, f64::MIN_POSITIVE, f64::INFINITY, f64::NAN] {

@@ -77,7 +77,7 @@ const LENGTHS: [usize; 7] = [0, 3, 8, 16, 23, 40, 112];
 const PLACES: [(u64, &[u64]); 3] =
     [(0, &[]), (7 * CAPACITY + 64, &[24, 5]), (3 * CAPACITY - 64, &[16, 9])];
 
-/// For those who look at the section itself.
+/// An operation for tests of the section itself.
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) const SHORT: Append<'static> =
     Append { language: Language::Rust, record: b"short", tail: 0, before: &[] };
@@ -86,8 +86,8 @@ fn record() -> Vec<u8> {
     (1..=200).collect()
 }
 
-/// Without a record, and over the end of the ring; and everywhere in the ring, from every place in
-/// a word.
+/// Tests without a record, and over the end of the ring; and everywhere in the ring, from every
+/// offset in a word.
 fn append(language: Language) {
     let record = record();
     let at = |length: usize, (tail, before)| {
@@ -107,7 +107,7 @@ fn append(language: Language) {
     println!("{runs} runs");
 }
 
-/// Exactly as much as is free, and eight bytes more.
+/// Tests exactly as much as is free, and eight bytes more.
 fn append_in_the_last_room(language: Language) {
     let record = record();
     let before = [112, 112, 112, 48];
@@ -120,7 +120,7 @@ fn append_in_the_last_room(language: Language) {
     exhaust::all(&too_long);
 }
 
-/// Nothing behind a record is read: it may be the last of what is mapped.
+/// Tests that nothing after a record is read: it may be the last of a mapping.
 fn append_reads_nothing_behind_the_record(language: Language) {
     const PAGE: usize = 4096;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
@@ -139,12 +139,12 @@ fn append_reads_nothing_behind_the_record(language: Language) {
     }
 }
 
-/// Of the library.
+/// Tests the section of the library.
 pub fn append_in_rust() {
     append(Language::Rust);
 }
 
-/// Of C programs.
+/// Tests the section of C programs.
 pub fn append_in_c() {
     append(Language::C);
 }

@@ -1,4 +1,4 @@
-//! What `exhaust` must find out.
+//! The faults that `exhaust` must detect.
 
 use std::panic::catch_unwind;
 
@@ -22,7 +22,7 @@ impl Operation for Faulty {
         }
         let cell = (word & !MARKS) + (HERE.slot << SHIFT);
         let cell = std::ptr::with_exposed_provenance_mut::<u64>(cell);
-        // SAFETY: as above.
+        // SAFETY: the cell is a word of the test's world, which only this thread uses.
         unsafe { cell.write_volatile(cell.read_volatile() + 5) };
         Some(0)
     }
@@ -41,12 +41,12 @@ fn is_found_out(in_a_section: bool, modelled: u64) -> bool {
     catch_unwind(|| exhaust::all(&Faulty { in_a_section, modelled })).is_err()
 }
 
-/// A change of memory without a section.
+/// Tests a change of memory without a section.
 pub fn what_is_no_section_is_found_out() {
     assert!(is_found_out(false, 5));
 }
 
-/// A model that is wrong.
+/// Tests a wrong model.
 pub fn what_a_section_does_not_do_is_found_out() {
     assert!(is_found_out(true, 6));
     assert!(!is_found_out(true, 5));

@@ -31,12 +31,12 @@ impl Descriptor {
     }
 }
 
-/// The section that has an instruction.
+/// Returns the section that has an instruction.
 pub(crate) fn at(place: usize) -> Option<&'static Descriptor> {
     all().iter().find(|section| section.contains(place))
 }
 
-/// The section whose descriptor has this address.
+/// Returns the section whose descriptor has this address.
 pub(crate) fn of(address: usize) -> Option<&'static Descriptor> {
     all().iter().find(|section| std::ptr::from_ref(*section).addr() == address)
 }

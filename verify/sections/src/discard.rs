@@ -37,14 +37,14 @@ const LENGTHS: [u64; 6] = [16, 3, 40, 0, 7, 100];
 /// From the beginning, and over the end.
 const TAILS: [u64; 2] = [0, 9 * CAPACITY + 400];
 
-/// One by one, over the end of the ring, and nothing.
+/// Tests discards one by one, over the end of the ring, and nothing.
 pub fn discard() {
     let at = |tail, keep| Discard { keep, tail, lengths: &LENGTHS };
     let runs = exhaust::all(&at(TAILS[1], size(100) + 1)) + exhaust::all(&at(TAILS[0], 500));
     println!("{runs} runs");
 }
 
-/// Everything, down to a record's beginning, into one, and nothing at all.
+/// Tests discards of everything, down to a record's beginning, into one, and nothing at all.
 pub fn discard_all_but_so_many_bytes() {
     let all: u64 = LENGTHS.into_iter().map(size).sum();
     for tail in TAILS {

@@ -10,7 +10,7 @@ use crate::world::{ELSEWHERE, HERE, Place, Shard, Shards, Source, WITHOUT, World
 /// More instructions than any call takes.
 const MANY: usize = 5_000;
 
-/// What happened in one run.
+/// The results of one run.
 #[derive(Debug)]
 struct Ran {
     result: Option<u64>,
@@ -24,12 +24,12 @@ struct Ran {
     declared: bool,
 }
 
-/// Tries everything with either source, and says how many runs that were.
+/// Tries everything with either source, and returns the number of runs.
 pub(crate) fn all(operation: &dyn Operation) -> usize {
     [Source::Kernel, Source::Table].into_iter().map(|source| with(operation, source)).sum()
 }
 
-/// Only what it does when nothing comes in between, and without an index.
+/// Tries only the uninterrupted run, and the one without an index.
 pub(crate) fn briefly(operation: &dyn Operation) {
     for source in [Source::Kernel, Source::Table] {
         let world = World::new();
@@ -54,7 +54,7 @@ struct Case<'a> {
     section: &'static Descriptor,
 }
 
-/// The section that an operation comes through.
+/// Returns the section that an operation visits.
 pub(crate) fn section_of(
     operation: &dyn Operation,
     world: &World,
@@ -93,11 +93,11 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// Nothing comes in between: it does what it does, here and nowhere else.
+    /// Tries the operation without an interruption: it must have its effect here and nowhere else.
     fn undisturbed(&self) {
         let before = self.prepare();
         let mut result = None;
-        // Stepped all the same, so that a loop without an end ends the test.
+        // Stepped anyway, so that an endless loop ends the test.
         let endless = stepping::run(self.section, &mut || result = self.call(), MANY, &mut |_| {
             std::process::abort();
         });
@@ -115,8 +115,9 @@ impl<'a> Case<'a> {
         assert_eq!(self.world.read(), before, "{:?} at {place:?}", self.source);
     }
 
-    /// Preempted in front of each instruction, and led on to `to`; with a handler that does the
-    /// same there before the thread goes on. Answers with how many instructions there are.
+    /// Preempts the thread before each instruction, and resumes it on `to`; with a handler that
+    /// performs the same operation there before the thread continues. Returns the number of
+    /// instructions.
     fn at_every_instruction(&self, to: Place, handled: bool) -> usize {
         let before = self.prepare();
         let done = self.done_at(&before, HERE);
@@ -148,7 +149,7 @@ impl<'a> Case<'a> {
         panic!("no end after {MANY} instructions");
     }
 
-    /// One run, and after a refusal another try.
+    /// Performs one run, and after a refusal another try.
     fn run(&self, number: usize, to: Place, handled: bool) -> Option<Ran> {
         let mut then = self.prepare();
         let (mut result, mut resumed) = (None, Resumed::There);
@@ -170,8 +171,8 @@ impl<'a> Case<'a> {
         stopped.then_some(Ran { result, then, now, resumed, inside, declared })
     }
 
-    /// A thread that was led to the pad has done nothing, and does everything when it tries again;
-    /// any other has done it, on the CPU where it was at the commit.
+    /// Checks a run. A thread that was resumed at the pad has done nothing, and does everything
+    /// when it tries again; any other has done it, on the CPU where it was at the commit.
     fn judge(
         &self,
         ran: &Ran,

@@ -1,19 +1,19 @@
-//! Every critical section of percid, of Rust and of C, stopped at every instruction by a kernel that
-//! the test plays.
+//! Every critical section of percid, of Rust and of C, stopped at every instruction by a kernel
+//! that the test simulates.
 //!
 //! The sections are the library's own files, compiled here once more. They are given an rseq area,
-//! a table and memory of the test's own ([`world`]), of which the real kernel knows nothing, so
-//! that it never interferes. The test runs a section up to each of its instructions in turn
-//! ([`stepping`]) and does there what the kernel does to a thread that it preempts ([`kernel`]), on
-//! the same CPU or with a move to another one, or what another thread does meanwhile. What must be
-//! true then is said by a model of each operation in Rust ([`operation`]); `exhaust` tries all.
+//! a table and memory of the test's own ([`world`]), which the real kernel does not use, so that it
+//! never interferes. The test runs a section up to each of its instructions in turn ([`stepping`]).
+//! There it does the kernel's work of a preemption ([`kernel`]), on the same CPU or with a move to
+//! another one, or another thread's work. A model of each operation in Rust ([`operation`]) defines
+//! the required result; `exhaust` tries all.
 //!
 //! The tests are in `tests/`: the library's files have some of their own, which need the rest of the
 //! library.
 //!
-//! What this cannot show is what the real kernel does, which is the matter of `verify/aborts`, and
-//! the orders in which processors of 64-bit Arm and RISC-V make stores and loads visible: those are
-//! read off the instructions (`orders`).
+//! This cannot test the real kernel, which `verify/aborts` does, nor the orders in which processors
+//! of 64-bit Arm and RISC-V make stores and loads visible: those are derived from the instructions
+//! (`orders`).
 #![cfg(not(test))]
 #![cfg(all(
     target_os = "linux",
@@ -28,12 +28,12 @@ mod architectures;
 #[allow(dead_code, unused_imports, reason = "only the sections are used here")]
 mod critical;
 
-/// What the sections need of the library's arena.
+/// The part of the library's arena that the sections need.
 mod arena {
     pub(crate) const SHIFT: u32 = 24;
 }
 
-/// What the sections need of the library's `sys`.
+/// The part of the library's `sys` that the sections need.
 mod sys {
     pub(crate) mod atomic {
         pub(crate) use std::sync::atomic::*;
@@ -41,7 +41,7 @@ mod sys {
     pub(crate) mod thread;
 }
 
-/// What C's sections find their words by: the table of the C interface, as far as they read it.
+/// The table of the C interface, as far as C's sections read it, to find their words.
 #[repr(C)]
 struct Table {
     opaque: [usize; 2],

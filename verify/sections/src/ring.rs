@@ -5,10 +5,10 @@ use crate::operation::noise;
 use crate::world::Shard;
 
 pub(crate) const CAPACITY: u64 = 512;
-/// What an aborted try may have left beside the number of the next record.
+/// A value that an aborted try may have left beside the number of the next record.
 const LEFTOVER: u64 = 0x1357;
 
-/// A ring with records of these lengths, the first at `tail`.
+/// Makes a ring with records of these lengths, the first at `tail`.
 pub(crate) fn shard(slot: usize, tail: u64, lengths: &[u64]) -> Shard {
     let mut shard = noise(slot);
     let (mut head, mut number) = (tail, 7 + slot as u64);
@@ -23,12 +23,12 @@ pub(crate) fn shard(slot: usize, tail: u64, lengths: &[u64]) -> Shard {
     shard
 }
 
-/// Which word of a shard is at a position.
+/// Returns the index of the word at a position of a shard.
 pub(crate) fn data(position: u64) -> usize {
     DATA / 8 + (position % CAPACITY / 8) as usize
 }
 
-/// The bytes that a record takes: a header, and its own in whole words.
+/// Returns the bytes that a record takes: a header, and its data in whole words.
 pub(crate) fn size(length: u64) -> u64 {
     8 + length.next_multiple_of(8)
 }
@@ -41,7 +41,7 @@ pub(crate) fn tail(shard: &Shard) -> u64 {
     shard[TAIL / 8]
 }
 
-/// Between head and tail, but for the number of the next record.
+/// Clears the part between head and tail, except for the number of the next record.
 pub(crate) fn forget_free_part(shard: &mut Shard) {
     let (head, tail) = (head(shard), tail(shard));
     shard[data(head)] &= NUMBERS as u64;

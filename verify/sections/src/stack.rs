@@ -37,7 +37,7 @@ struct Push(Language, i64);
 
 impl Operation for Push {
     fn call(&self, word: usize) -> Option<u64> {
-        // SAFETY: the word is one of the test's world, which has set all that sections read.
+        // SAFETY: the word is one of the test's world, with all values that sections read.
         let done = unsafe {
             match self.0 {
                 Language::Rust => {
@@ -77,13 +77,13 @@ struct Pop(Language, i64);
 impl Operation for Pop {
     fn call(&self, word: usize) -> Option<u64> {
         match self.0 {
-            // SAFETY: as above; every item is initialised.
+            // SAFETY: the word is one of the test's world; every item is initialised.
             Language::Rust => unsafe {
                 by_mark!(word, pop(), else None).map(|item| item.assume_init())
             },
             Language::C => {
                 let mut item = std::ptr::null_mut();
-                // SAFETY: as above.
+                // SAFETY: the word is one of the test's world, with all values that sections read.
                 let done = unsafe { percid_inline_pop(word as u64, &mut item) } != 0;
                 done.then_some(item.addr() as u64)
             }
@@ -107,14 +107,14 @@ impl Operation for Pop {
     }
 }
 
-/// Where there is room, and where there is none; and whatever the top is.
+/// Tests with and without space, and with any top.
 fn push(language: Language) {
     let runs = exhaust::all(&Push(language, 3)) + exhaust::all(&Push(language, 7));
     TOPS.into_iter().for_each(|top| exhaust::briefly(&Push(language, top)));
     println!("{runs} runs");
 }
 
-/// Where there is an item, and where there is none; and whatever the top is.
+/// Tests with and without an item, and with any top.
 fn pop(language: Language) {
     let runs = exhaust::all(&Pop(language, 3)) + exhaust::all(&Pop(language, 1));
     // Nothing is behind the words of the test, so no such top can be.
@@ -123,22 +123,22 @@ fn pop(language: Language) {
     println!("{runs} runs");
 }
 
-/// Of the library.
+/// Tests the section of the library.
 pub fn push_in_rust() {
     push(Language::Rust);
 }
 
-/// Of C programs.
+/// Tests the section of C programs.
 pub fn push_in_c() {
     push(Language::C);
 }
 
-/// Of the library.
+/// Tests the section of the library.
 pub fn pop_in_rust() {
     pop(Language::Rust);
 }
 
-/// Of C programs.
+/// Tests the section of C programs.
 pub fn pop_in_c() {
     pop(Language::C);
 }

@@ -12,7 +12,7 @@ const FIRST_COUNT: usize = COUNTS / 8;
 /// The last bucket that a shard of the test has.
 const LAST: usize = WORDS - FIRST_COUNT - 1;
 
-/// Counts so many values with a sum in a bucket, where another was counted last.
+/// Counts `times` values with a sum in a bucket, after another bucket was counted last.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tally {
     bucket: usize,
@@ -56,7 +56,8 @@ impl Operation for Tally {
         Some(0)
     }
 
-    /// The count of the journal's bucket, for which the journal stands, and the sum that is none.
+    /// Clears the count of the journal's bucket, which the journal represents, and the sum that is
+    /// not in use.
     fn forget_free_parts(&self, shard: &mut Shard) {
         let journal = Journal(shard[0]);
         shard[FIRST_COUNT + journal.bucket()] = 0;
@@ -64,13 +65,13 @@ impl Operation for Tally {
     }
 }
 
-/// A bucket that was not counted last, and one that was.
+/// Tests a bucket that was not counted last, and one that was.
 pub fn a_value_is_counted_and_added() {
     let same = Tally { last: OTHER.bucket, which: 1, ..OTHER };
     println!("{} runs", exhaust::all(&OTHER) + exhaust::all(&same));
 }
 
-/// The first and the last bucket, and either sum.
+/// Tests the first and the last bucket, and either sum.
 pub fn whatever_was_counted_last() {
     const { assert!(LAST < BUCKETS) };
     for (bucket, last) in [(0, 0), (0, LAST), (LAST, 0), (LAST, LAST), (3, 4)] {

@@ -14,14 +14,14 @@ pub(crate) const WORDS: usize = 128;
 const SLOTS: usize = 5;
 /// The IDs of the kernel that have memory.
 pub(crate) const LIMIT: u32 = SLOTS as u32 - 1;
-/// Where a shard begins in its slot.
+/// The offset of a shard in its slot.
 const OFFSET: usize = 3 * PAGE;
-/// What may be touched around it.
+/// Size of the memory around it that may be touched.
 const PAGE: usize = 4096;
 
 /// A shard's words.
 pub(crate) type Shard = [u64; WORDS];
-/// Those of all slots.
+/// The shards of all slots.
 pub(crate) type Shards = [Shard; SLOTS];
 
 /// `struct rseq`.
@@ -36,19 +36,19 @@ struct Area {
     mm_cid: AtomicU32,
 }
 
-/// Where the index comes from.
+/// The source of the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Source {
     Kernel,
     Table,
 }
 
-/// Where the thread is, for either source.
+/// The place of the thread, for either source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
     cpu: i32,
     mm_cid: u32,
-    /// The slot to which both lead; 0 if they lead to none.
+    /// The slot that both lead to; 0 if they lead to none.
     pub(crate) slot: usize,
 }
 
@@ -106,7 +106,7 @@ impl World {
         self.area.mm_cid.store(mm_cid, Relaxed);
     }
 
-    /// The address of a word of the shared slot's shard, with the mark of a source.
+    /// Returns the address of a word of the shared slot's shard, with the mark of a source.
     pub(crate) fn word(&self, source: Source) -> usize {
         let mark = match source {
             Source::Kernel => KERNEL,
@@ -115,7 +115,7 @@ impl World {
         self.shard(0).expose_provenance() + mark
     }
 
-    /// The address of a slot's shard.
+    /// Returns the address of a slot's shard.
     pub(crate) fn shard(&self, slot: usize) -> *mut Shard {
         self.memory.wrapping_add((slot << SHIFT) + OFFSET).cast()
     }
@@ -128,13 +128,13 @@ impl World {
     pub(crate) fn read(&self) -> Box<Shards> {
         let mut shards = Box::new([[0; WORDS]; SLOTS]);
         for (slot, words) in shards.iter_mut().enumerate() {
-            // SAFETY: as above.
+            // SAFETY: the shard is mapped, and only this thread uses it.
             *words = unsafe { self.shard(slot).read_volatile() };
         }
         shards
     }
 
-    /// One word of a slot, as another thread writes it.
+    /// Stores one word of a slot, as another thread does.
     pub(crate) fn store(&self, slot: usize, word: usize, value: u64) {
         // SAFETY: the shard is mapped and aligned.
         unsafe { &*self.shard(slot).cast::<AtomicU64>().add(word) }.store(value, Relaxed);
@@ -169,7 +169,7 @@ fn limit(seconds: libc::time_t) {
     assert_eq!(unsafe { libc::setitimer(libc::ITIMER_PROF, &timer, ptr::null_mut()) }, 0);
 }
 
-/// Address space for all slots, of which only the shards may be touched.
+/// Maps address space for all slots, in which only the shards are accessible.
 fn map() -> *mut u8 {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     // SAFETY: a new mapping; then a part of it.

@@ -1,4 +1,4 @@
-//! Which CPUs there are, who may use them, and which are unplugged.
+//! The CPUs of the machine, those that a thread may use, and those that are unplugged.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use percid_trace::event::Cpu;
 
 const FOLDER: &str = "/sys/devices/system/cpu";
 
-/// The CPUs of a class: `online`, `possible`.
+/// Returns the CPUs of a class: `online`, `possible`.
 pub(crate) fn of_class(class: &str) -> Result<Vec<Cpu>, String> {
     let path = format!("{FOLDER}/{class}");
     let list = fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
@@ -28,7 +28,7 @@ pub(crate) fn restrict(cpus: &[Cpu]) -> Result<(), String> {
     Ok(())
 }
 
-/// Where the calling thread runs.
+/// Returns the CPU that runs the calling thread.
 pub(crate) fn current() -> Cpu {
     // SAFETY: the call takes nothing.
     unsafe { libc::sched_getcpu() as Cpu }

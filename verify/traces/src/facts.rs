@@ -1,4 +1,4 @@
-//! What must hold of a recording of the workload, by whichever way it was recorded.
+//! Requirements for a recording of the workload, for every way of recording.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
@@ -9,7 +9,7 @@ use percid_trace::event::{Cpu, Shares, State, Tid, UNKNOWN, What};
 use crate::recording::Recording;
 use crate::workload::Notes;
 
-/// What was counted.
+/// The counts of a recording.
 #[derive(Debug)]
 pub(crate) struct Figures {
     events: usize,
@@ -56,7 +56,8 @@ fn check_trace(trace: &Trace, recording: &Recording, online: &[Cpu]) -> Result<F
     })
 }
 
-/// As many threads and children were created as the workload says, and all ended.
+/// Checks that as many threads and children were created as the workload reports, and that all
+/// ended.
 fn births(trace: &Trace, notes: &Notes) -> Result<(), String> {
     let is_own = |thread: &Tid| *thread == notes.process || notes.threads.contains_key(thread);
     let (mut threads, mut children, mut ended) = (BTreeSet::new(), 0, BTreeSet::new());
@@ -92,8 +93,8 @@ struct Turn {
     run_ns: u64,
 }
 
-/// Each turn of a thread ends on the CPU where it began, before the next one begins, and none
-/// follows the last.
+/// Returns the turns. Checks that each turn of a thread ends on the CPU where it began, before the
+/// next one begins, and that none follows the thread's end.
 fn turns(trace: &Trace, notes: &Notes) -> Result<Vec<Turn>, String> {
     let mut running: HashMap<Tid, (Cpu, u64)> = HashMap::new();
     let mut dead = BTreeSet::new();
@@ -139,10 +140,10 @@ fn run_times(turns: &[Turn], notes: &Notes) -> Result<(), String> {
     Ok(())
 }
 
-/// What an emulated CPU may take to end a thread.
+/// Time that an emulated CPU may take to end a thread, in nanoseconds.
 const SLACK_NS: u64 = 50_000_000;
 
-/// Threads ran where they found themselves.
+/// Checks that threads ran on the CPUs that they noted.
 fn places(turns: &[Turn], notes: &Notes) -> Result<(), String> {
     let mut places: BTreeMap<Tid, BTreeSet<Cpu>> = BTreeMap::new();
     for turn in turns {
@@ -158,8 +159,8 @@ fn places(turns: &[Turn], notes: &Notes) -> Result<(), String> {
     Ok(())
 }
 
-/// Every CPU goes on with the thread to which it switched, from the first switch to the last; every
-/// CPU that is there has some.
+/// Checks that every CPU continues with the thread to which it switched, from the first switch to
+/// the last; every online CPU must have some.
 fn no_gaps(trace: &Trace, online: &[Cpu]) -> Result<(), String> {
     let mut running: BTreeMap<Cpu, Tid> = BTreeMap::new();
     for event in &trace.events {
@@ -176,8 +177,8 @@ fn no_gaps(trace: &Trace, online: &[Cpu]) -> Result<(), String> {
     Ok(())
 }
 
-/// The negative control: recordings of the system with a fault, each of which the checks have to
-/// find.
+/// Runs the negative control: recordings of the system with a fault, each of which the checks must
+/// detect.
 pub(crate) fn control(recording: &Recording, online: &[Cpu]) -> Result<(), String> {
     for fault in FAULTS {
         let mut trace = recording.recorded.trace.clone();
@@ -189,7 +190,7 @@ pub(crate) fn control(recording: &Recording, online: &[Cpu]) -> Result<(), Strin
     Ok(())
 }
 
-/// What can be wrong with a recording.
+/// The possible faults of a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
     /// A switch away from a thread of the workload is missing.

@@ -8,12 +8,12 @@ use percid_trace::event::Cpu;
 
 use crate::cpus;
 
-/// How often each CPU does something.
+/// Interval of activity on each CPU.
 const PERIOD: Duration = Duration::from_millis(10);
 
-/// Does something on every CPU now and then while `work` goes on. A scan of the kernel compares the
-/// age of an ID with the clock of the CPU's run queue, which stands still while that CPU sleeps: no
-/// trace shows that.
+/// Runs short work on every CPU regularly during `work`. A scan of the kernel compares the age of
+/// an ID with the clock of the CPU's run queue, which stands still while that CPU sleeps: no trace
+/// shows that.
 pub(crate) fn during<T>(all: &[Cpu], work: impl FnOnce() -> T) -> T {
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -34,12 +34,12 @@ pub(crate) fn during<T>(all: &[Cpu], work: impl FnOnce() -> T) -> T {
     })
 }
 
-/// Makes the calling thread run only where no other thread wants to.
+/// Makes the calling thread run only while no other thread can run on its CPU.
 fn yield_to_all() {
     // SAFETY: all zero is a valid parameter, and the call reads it.
     unsafe {
         let parameter: libc::sched_param = std::mem::zeroed();
-        // If that is refused, others are preempted now and then.
+        // If that is refused, others are preempted sometimes.
         libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameter);
     }
 }

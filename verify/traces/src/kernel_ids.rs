@@ -14,12 +14,12 @@ use crate::{cpus, heartbeat};
 /// alone has more.
 const DECIDED: usize = 20;
 
-/// Emulated CPUs stand still now and then. Where it matters what another one does meanwhile, the
-/// comparison ends, so a recording may say less than another. None may differ.
+/// Number of recordings. Emulated CPUs stop sometimes. If the work of another CPU at that time
+/// matters, the comparison ends, so a recording may show less than another. None may differ.
 const RECORDINGS: usize = 4;
 
-/// The control: the next generation, which differs only in which ID a CPU gets again that has lost
-/// its own.
+/// The negative control: the next generation, which differs only in the ID that a CPU gets again
+/// after it has lost its own.
 const OTHER: &str = "linux-6.13";
 
 pub(crate) fn run() -> Verdict {
@@ -63,7 +63,7 @@ fn show_until(recording: &Recording, time: Ns) {
 /// This many steps before a difference are printed.
 const SHOWN: usize = 100;
 
-/// A kernel without IDs: that is what is said of it.
+/// Checks a kernel without IDs, which the recording must report.
 fn has_none(recording: &Recording) -> Verdict {
     let Recording { recorded, notes, .. } = recording;
     if !recorded.without.contains(&"concurrency IDs") {
@@ -75,8 +75,8 @@ fn has_none(recording: &Recording) -> Verdict {
     }
 }
 
-/// The policy of another generation gives other IDs, in the order in which the trace has
-/// everything.
+/// Checks that the policy of another generation gives other IDs, for the events in the order of the
+/// trace.
 fn control(recording: &Recording) -> Verdict {
     let Recording { recorded, notes, .. } = recording;
     let other = find(OTHER).ok_or("no such policy")?;

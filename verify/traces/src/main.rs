@@ -1,9 +1,9 @@
-//! Programs that record the kernel they run on with `percid-trace`, and check what was recorded.
+//! Programs that record the kernel they run on with `percid-trace`, and check the recordings.
 //!
 //! `percid-trace-programs NAME` runs one; it prints one summary line, `PASS NAME: figures` or `FAIL
-//! NAME: what is wrong`, and exits with 0 or 1 (2 for wrong arguments). They have to be root, and
-//! are meant for the machines of `verify/vm`, to which `percid-trace-programs --list` says what
-//! there is. The program that is recorded is this one, started again.
+//! NAME: what is wrong`, and exits with 0 or 1 (2 for wrong arguments). The programs need root, and
+//! are intended for the machines of `verify/vm`; `percid-trace-programs --list` prints their list.
+//! The recorded program is this one, started again.
 
 mod cpus;
 mod facts;

@@ -1,4 +1,4 @@
-//! CPUs keep their numbers where one of them is missing.
+//! CPUs keep their numbers if one of them is missing.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ pub(crate) fn run() -> Verdict {
     let mut figures = Vec::new();
     for way in [Way::Tracefs, Way::PerfEvents] {
         let named = |error| format!("{way}: {error}");
-        // The control: where it is not missing, it is used.
+        // The control: a CPU that is not missing is used.
         let whole = recording::of_command(way, Handicap::NONE).map_err(named)?;
         check(&whole, &all).map_err(named)?;
         let unplugged = cpus::Unplugged::new(missing)?;

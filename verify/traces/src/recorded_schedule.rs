@@ -1,4 +1,5 @@
-//! What is recorded is what the threads did, by tracefs and by perf events, of the whole system.
+//! Recordings match the activity of the threads, with tracefs and with perf events, for the whole
+//! system.
 
 use std::time::Duration;
 
@@ -23,8 +24,8 @@ pub(crate) fn run() -> Verdict {
     Ok(all.join("; "))
 }
 
-/// The negative control of losses: a reader that is slower than the kernel writes loses events, and
-/// they are counted.
+/// Runs the negative control of losses: a reader that is slower than the kernel's writes loses
+/// events, and they are counted.
 fn lost(way: Way) -> Result<u64, String> {
     let slow = Handicap { buffer_kb: 4, pause: Duration::from_secs(6) };
     match recording::of_command(way, slow)?.recorded.trace.origin.lost {

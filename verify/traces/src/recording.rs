@@ -17,16 +17,16 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// For each CPU. Machines of many CPUs have little memory.
 const BUFFER_KB: u32 = 1024;
 
-/// A recording, and what the workload says of itself.
+/// A recording, and the workload's notes about itself.
 #[derive(Debug)]
 pub(crate) struct Recording {
     pub(crate) recorded: Recorded,
     pub(crate) notes: Notes,
-    /// Whether everything was recorded, and not the workload only.
+    /// `true` if everything was recorded, not only the workload.
     pub(crate) is_of_system: bool,
 }
 
-/// How a recording should be, where it is not to be as good as it can.
+/// The limitations of a recording, if it must not be as good as possible.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Handicap {
     /// The buffer of each CPU.
@@ -110,7 +110,7 @@ fn options(target: Target, way: Way, handicap: Handicap) -> Options {
     }
 }
 
-/// A recording that went on until its end.
+/// Returns a recording that was complete.
 fn whole(recorded: Result<Recorded, Refusal>) -> Result<Recorded, String> {
     let recorded = recorded.map_err(|refusal| refusal.to_string())?;
     match recorded.broken {

@@ -46,11 +46,12 @@ fn under(recording: &Recording, machine: &Machine, policy: &Entry) -> Result<Spa
     let trace = &recording.recorded.trace;
     let replay = replay(trace, machine, policy, &settings, &RunControl::default());
     let replay = replay.map_err(|misfit| misfit.to_string())?;
-    // What came before the last one is the copy of this process from which the workload began.
+    // The spaces before the last one belong to the copy of this process from which the workload
+    // began.
     replay.spaces.into_iter().next_back().ok_or_else(|| format!("{}: nothing", policy.name))
 }
 
-/// A machine with the CPUs of this one, unplugged ones too.
+/// Returns a machine with the CPUs of this one, including unplugged ones.
 fn machine() -> Result<Machine, String> {
     let like = Machine::preset("epyc-9654").ok_or("no such machine")?;
     let possible = cpus::of_class("possible")?;

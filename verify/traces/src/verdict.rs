@@ -1,4 +1,4 @@
-//! What a program found.
+//! The result of a program.
 
-/// Figures if all is well, else what is wrong.
+/// Figures if everything passed, otherwise the failure.
 pub(crate) type Verdict = Result<String, String>;

@@ -1,7 +1,7 @@
-//! The program that is recorded: threads whose number is known, and which note what they did.
+//! The recorded program: threads whose number is known, and which note their work.
 //!
-//! It works in bouts, with pauses between them. Whatever an ID's age decides in the kernel is then
-//! far from the 100 ms at which it is decided, so that a recording tells what had to happen.
+//! It works in bouts, with pauses between them. The age of an ID is then far from the limit of 100
+//! ms whenever the kernel decides by it, so that a recording determines the decisions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -22,29 +22,29 @@ use crate::cpus;
 
 /// Runs the program: `workload NOTES`.
 pub(crate) const NAME: &str = "workload";
-/// What its children replace their program with.
+/// The name of the program that its children execute.
 pub(crate) const CHILD: &str = "child";
 
-/// Between two bouts: longer than any ID stays that is not used.
+/// Pause between two bouts: longer than an unused ID is kept.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// What the program says of itself.
+/// The program's notes about itself.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
     /// The first thread.
     pub(crate) process: Tid,
     /// The others.
     pub(crate) threads: BTreeMap<Tid, Noted>,
-    /// How many children it had.
+    /// Number of its children.
     pub(crate) children: usize,
 }
 
-/// What a thread says of itself.
+/// A thread's notes about itself.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Noted {
-    /// For how long it ran, in nanoseconds.
+    /// Its run time, in nanoseconds.
     pub(crate) run_ns: u64,
-    /// Where it found itself.
+    /// The CPUs that it ran on.
     pub(crate) cpus: BTreeSet<Cpu>,
 }
 
@@ -74,13 +74,13 @@ impl Notes {
         Some(())
     }
 
-    /// The CPUs on which threads found themselves.
+    /// Returns the CPUs that the threads ran on.
     pub(crate) fn cpus(&self) -> BTreeSet<Cpu> {
         self.threads.values().flat_map(|noted| &noted.cpus).copied().collect()
     }
 }
 
-/// The program. It ends with its notes in a file.
+/// Runs the program. It ends with its notes in a file.
 pub(crate) fn run(notes: Option<OsString>) -> Result<(), String> {
     let path = notes.ok_or("where do the notes go?")?;
     let all = cpus::of_class("online")?;
@@ -103,7 +103,7 @@ struct Workload {
 }
 
 impl Workload {
-    /// More threads than CPUs: one that stays on each, and half as many that go where they like.
+    /// Runs more threads than CPUs: one that stays on each, and half as many without a restriction.
     /// First they run all at once, then some of those that stay, one after the other.
     fn everywhere(&self) {
         let mut places: Vec<&[Cpu]> = self.all.chunks(1).collect();
@@ -118,7 +118,7 @@ impl Workload {
         });
     }
 
-    /// Fewer threads than CPUs, which may use other ones in each bout.
+    /// Runs fewer threads than CPUs, which may use other ones in each bout.
     fn wander(&self, seed: u64, threads: usize) {
         thread::scope(|scope| {
             let places = vec![&self.all[..]; threads];
@@ -130,8 +130,8 @@ impl Workload {
         });
     }
 
-    /// Children that replace their programs: started as by `posix_spawn`, and by `fork` where
-    /// something has to be done between the two calls.
+    /// Starts children that replace their programs: as by `posix_spawn`, and by `fork` if work is
+    /// necessary between the two calls.
     fn children(&self) -> Result<(), String> {
         for nr in 0..CHILDREN {
             let this = std::env::current_exe().map_err(|error| error.to_string())?;
@@ -151,8 +151,8 @@ impl Workload {
         Ok(())
     }
 
-    /// Goes to its place, follows orders until there are no more, and notes what was done. A thread
-    /// that fails is not noted, and missed by who reads the notes.
+    /// Moves to its place, follows orders until there are no more, and notes its work. A thread
+    /// that fails is not noted, and is missing for a reader of the notes.
     fn noted(&self, place: &[Cpu], orders: &Receiver<Order>, done: &Sender<()>) {
         let mut noted = Noted::default();
         let mut work = || {
@@ -192,14 +192,14 @@ const TURNS: usize = 4;
 /// matter.
 const APART: Duration = Duration::from_millis(15);
 
-/// Threads that do what they are told.
+/// Threads that follow orders.
 struct Team<'scope> {
     threads: Vec<(Sender<Order>, ScopedJoinHandle<'scope, ()>)>,
-    /// Each says when it is done.
+    /// Receives a message from each thread that is done.
     done: Receiver<()>,
 }
 
-/// What a thread is told to do.
+/// An order to a thread.
 #[derive(Debug, Clone, Copy)]
 enum Order {
     /// To work and rest, in a rhythm that depends on its number.
@@ -232,11 +232,11 @@ impl<'scope> Team<'scope> {
 
     /// Tells one what to do.
     fn tell(&self, nr: usize, order: Order) {
-        // One that has failed says so itself.
+        // A failed thread reports that itself.
         let _ = self.threads[nr].0.send(order);
     }
 
-    /// Tells all what to do, and waits until they have.
+    /// Gives an order to all threads, and waits until they have followed it.
     fn all(&self, order: impl Fn(usize) -> Order) {
         let told = (0..).zip(&self.threads).filter(|(nr, (to, _))| to.send(order(*nr)).is_ok());
         let told = told.count();
@@ -256,13 +256,13 @@ impl Drop for Team<'_> {
     }
 }
 
-/// How often each of many threads works and rests.
+/// Number of times that each of many threads works and rests.
 const ROUNDS: usize = 16;
 
-/// How long a bout of few threads takes: less than an ID stays that is not used.
+/// Duration of a bout of few threads: shorter than an unused ID is kept.
 const BOUT: Duration = Duration::from_millis(50);
 
-/// How many bouts there are of the same threads.
+/// Number of bouts of the same threads.
 const BOUTS: u64 = 2;
 
 /// Long enough for three ticks.
@@ -303,8 +303,7 @@ impl Order {
     }
 }
 
-/// Waits for the first order, and does something now and then meanwhile, so that no ID is taken
-/// back.
+/// Waits for the first order, with periodic work, so that no ID is taken back.
 fn awake_until_told(orders: &Receiver<Order>) -> Option<Order> {
     loop {
         match orders.recv_timeout(Duration::from_millis(10)) {
@@ -314,7 +313,7 @@ fn awake_until_told(orders: &Receiver<Order>) -> Option<Order> {
     }
 }
 
-/// Sleeps, or lets others go first.
+/// Sleeps, or lets other threads run first.
 fn rest(nr: u64) {
     match nr % 3 {
         0 => thread::yield_now(),

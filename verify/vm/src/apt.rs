@@ -1,6 +1,6 @@
-//! Packages of Debian for any architecture, by apt with a configuration of its own: nothing of the
-//! machine's own lists, sources and packages is changed, and no privileges are needed. Where
-//! Debian's mirror is, the machine's sources say.
+//! Packages of Debian for any architecture, by apt with a configuration of its own: the machine's
+//! own lists, sources and packages are not changed, and no privileges are needed. The machine's
+//! sources contain the address of Debian's mirror.
 
 use std::cmp::Ordering;
 use std::fs;
@@ -57,8 +57,8 @@ impl Lists {
         Ok(lists)
     }
 
-    /// All images of the series, the newest first. Lists may name some that the archive no longer
-    /// has.
+    /// Returns all images of the series, the newest first. Lists may name some that the archive no
+    /// longer has.
     pub fn images(&self) -> Result<Vec<Package>> {
         tool::DPKG.demand()?;
         let mut images = self.unordered()?;
@@ -84,8 +84,8 @@ impl Lists {
         })
     }
 
-    /// All images of the series. Those come first that hold the image if several packages do or
-    /// seem to.
+    /// Returns all images of the series. If several packages contain the image or seem to, those
+    /// that contain it come first.
     fn unordered(&self) -> Result<Vec<Package>> {
         let mut images = Vec::new();
         for prefix in ["linux-binary-", "linux-image-"] {
@@ -139,8 +139,8 @@ fn configuration(root: &Path, arch: &str) -> String {
     )
 }
 
-/// Where `suite` is to be had, by the machine's own sources. The archive of security updates is
-/// another one.
+/// Returns the address of the mirror with `suite`, by the machine's own sources. The archive of
+/// security updates is another one.
 fn mirror(suite: &str) -> Result<String> {
     let label = if suite.ends_with("-security") { "Debian-Security" } else { "Debian" };
     let mut command = tool::APT_GET.command();
@@ -152,7 +152,7 @@ fn mirror(suite: &str) -> Result<String> {
     found.map(|(_, uri)| uri.to_owned()).ok_or(Error::NoMirror { label })
 }
 
-/// The order of two versions, by Debian's rules.
+/// Compares two versions, by Debian's rules.
 fn by_version(a: &str, b: &str) -> Ordering {
     let is = |relation: &str| {
         let status = tool::DPKG.command().args(["--compare-versions", a, relation, b]).status();

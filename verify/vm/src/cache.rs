@@ -1,4 +1,4 @@
-//! Where kernels and guest programs are kept between runs.
+//! The folder in which kernels and guest programs are kept between runs.
 
 use std::env;
 use std::fs;
@@ -28,29 +28,29 @@ impl Cache {
         Self { kernels, guest: target.join("vm-guest") }
     }
 
-    /// A cache below `root`, for tests.
+    /// Makes a cache below `root`, for tests.
     pub fn below(root: &Path) -> Self {
         Self { kernels: root.join("vm-kernels"), guest: root.join("vm-guest") }
     }
 
-    /// The directory of the kernels.
+    /// Returns the directory of the kernels.
     pub fn kernels(&self) -> &Path {
         &self.kernels
     }
 
-    /// The cargo target directory of the guest's programs: static builds must
-    /// not share one with the host's, whose flags differ.
+    /// Returns the cargo target directory of the guest's programs: static builds must not share one
+    /// with the host's, whose flags differ.
     pub fn guest(&self) -> &Path {
         &self.guest
     }
 }
 
-/// Cargo's notes about the compiler, in every target directory. Its other
-/// mark, the tag of a cache, is missing where another program made the directory.
+/// Cargo's notes about the compiler, in every target directory. Its other mark, the tag of a cache,
+/// is missing if another program made the directory.
 const MARK: &str = ".rustc_info.json";
 
-/// Walking up from our own binary finds Cargo's target directory whatever the
-/// profile, the target triple or `CARGO_TARGET_DIR` were.
+/// Finds Cargo's target directory among the ancestors of this binary, with any profile, target
+/// triple or `CARGO_TARGET_DIR`.
 fn target_dir() -> Option<PathBuf> {
     let exe = env::current_exe().ok()?;
     let dir = exe.ancestors().find(|dir| dir.join(MARK).is_file())?;
@@ -62,7 +62,7 @@ fn target_dir() -> Option<PathBuf> {
 pub struct Scratch(PathBuf);
 
 impl Scratch {
-    /// A new, empty directory in `parent`.
+    /// Makes a new, empty directory in `parent`.
     pub fn new_in(parent: &Path) -> Result<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -71,12 +71,12 @@ impl Scratch {
         Ok(Self(dir))
     }
 
-    /// A new, empty directory among the system's temporary files.
+    /// Makes a new, empty directory among the system's temporary files.
     pub fn new() -> Result<Self> {
         Self::new_in(&env::temp_dir())
     }
 
-    /// The directory.
+    /// Returns the directory.
     pub fn path(&self) -> &Path {
         &self.0
     }

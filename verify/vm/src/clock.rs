@@ -1,8 +1,8 @@
 //! The speed of the host's time-stamp counter.
 //!
-//! The emulated counter runs at the host's speed. A guest that has to find out
-//! by itself measures against an emulated timer, on a host that may be busy,
-//! and gets it wrong; so we measure once and tell it.
+//! The emulated counter runs at the host's speed. A guest that must find it out itself measures
+//! against an emulated timer, on a host that may be busy, and gets a wrong result; so the harness
+//! measures it once and passes it to the guest.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ const INTERVAL: Duration = Duration::from_millis(50);
 #[cfg(target_arch = "x86_64")]
 const TOGETHER: Duration = Duration::from_micros(20);
 
-/// The host's time-stamp counter in kHz, or `None` where there is none.
+/// Returns the host's time-stamp counter in kHz, or `None` if there is none.
 #[cfg(target_arch = "x86_64")]
 pub fn tsc_khz() -> Option<u64> {
     let (start, first) = both_clocks();
@@ -25,7 +25,7 @@ pub fn tsc_khz() -> Option<u64> {
     u64::try_from(khz).ok()
 }
 
-/// The time and the counter at the same moment: read again if something came in between.
+/// Returns the time and the counter at the same moment: read again if something came in between.
 #[cfg(target_arch = "x86_64")]
 fn both_clocks() -> (std::time::Instant, u64) {
     loop {
@@ -37,7 +37,7 @@ fn both_clocks() -> (std::time::Instant, u64) {
     }
 }
 
-/// The host's time-stamp counter in kHz, or `None` where there is none.
+/// Returns the host's time-stamp counter in kHz, or `None` if there is none.
 #[cfg(not(target_arch = "x86_64"))]
 pub fn tsc_khz() -> Option<u64> {
     None

@@ -1,11 +1,11 @@
-//! What can keep the harness from doing its work on the host.
+//! The errors that prevent the harness from working on the host.
 
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A reason why no verdict could be reached. Each says what was expected and,
-/// where there is one, what to do about it.
+/// A reason why no verdict could be reached. Each names the expected state and, if there is one,
+/// the remedy.
 #[derive(Debug)]
 pub enum Error {
     /// The command line could not be understood.
@@ -19,16 +19,16 @@ pub enum Error {
     },
     /// A program of the host ran and failed.
     ToolFailed {
-        /// What the program was to do, as in "download the kernel".
+        /// The purpose of the program, as in "download the kernel".
         task: String,
-        /// The command and how it ended.
+        /// The command and its exit status.
         command: String,
         /// The end of what it wrote to its standard error.
         stderr: String,
     },
     /// A file or directory of the host could not be used.
     File {
-        /// What was to be done with it, as in "read".
+        /// The failed action, as in "read".
         action: &'static str,
         /// The file or directory.
         path: PathBuf,
@@ -41,41 +41,41 @@ pub enum Error {
         kernel: String,
         /// The suite of Debian.
         suite: String,
-        /// Where a package fetched by other means would be found.
+        /// The path at which a package fetched by other means would be found.
         drop_in: PathBuf,
     },
-    /// This machine's package sources do not say where Debian is.
+    /// This machine's package sources do not contain Debian's address.
     NoMirror {
-        /// How the archive labels itself.
+        /// The label of the archive.
         label: &'static str,
     },
     /// A kernel image does not look like one.
     BadImage {
         /// The image.
         path: PathBuf,
-        /// What was expected in it and not found.
+        /// The missing contents.
         expected: &'static str,
     },
     /// The guest's list of programs breaks the agreed form.
     BadProgramList {
         /// The line.
         line: String,
-        /// What a line looks like.
+        /// The required form of a line.
         expected: &'static str,
     },
 }
 
 impl Error {
-    /// A closure for `map_err` that adds what was to be done with `path`.
+    /// Returns a closure for `map_err` that adds the failed action and `path`.
     pub fn file(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_path_buf();
         move |source| Self::File { action, path, source }
     }
 }
 
-/// The result of everything here that can be prevented by the host: a missing
-/// tool, no network, a bad option. What goes wrong *inside* a machine is not
-/// an error but a [`Verdict`](crate::verdict::Verdict).
+/// The result of everything here that can be prevented by the host: a missing tool, no network, a
+/// bad option. A failure *inside* a machine is not an error but a
+/// [`Verdict`](crate::verdict::Verdict).
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl fmt::Display for Error {

@@ -1,5 +1,5 @@
-//! Programs for the guest: built statically, because the guest has no
-//! libraries, and asked for the names they answer to.
+//! Programs for the guest: built statically, because the guest has no libraries, and queried for
+//! their list of names.
 
 use std::env;
 use std::fs;
@@ -25,33 +25,34 @@ pub struct Source {
 }
 
 impl Source {
-    /// A binary of the package with this manifest.
+    /// Makes a binary of the package with this manifest.
     pub fn of(manifest: PathBuf, binary: &'static str) -> Self {
         Self { manifest, binary, features: &[] }
     }
 
-    /// The first process of the guest.
+    /// Returns the source of the first process of the guest.
     pub fn init() -> Self {
         Self::own("percid-vm-init")
     }
 
-    /// The programs that prove the harness.
+    /// Returns the source of the programs that test the harness.
     pub fn fixtures() -> Self {
         Self::own("percid-vm-fixtures")
     }
 
-    /// The harness itself is not for the guest.
+    /// Returns the source of a binary of this package, without the harness itself, which is not for
+    /// the guest.
     fn own(binary: &'static str) -> Self {
         let features = &["--no-default-features"];
         Self { manifest: own_directory().join("Cargo.toml"), binary, features }
     }
 
-    /// The programs that prove percid.
+    /// Returns the source of the programs that test percid.
     pub fn programs() -> Self {
         Self::of(own_directory().join("../programs/Cargo.toml"), "percid-programs")
     }
 
-    /// The programs that prove recordings.
+    /// Returns the source of the programs that test recordings.
     pub fn traces() -> Self {
         Self::of(own_directory().join("../traces/Cargo.toml"), "percid-trace-programs")
     }
@@ -69,8 +70,8 @@ impl Source {
             .arg(&self.manifest)
             .arg("--target-dir")
             .arg(cache.guest())
-            // Exactly these flags: what the host's build is asked to do (say,
-            // measuring coverage) has no place in the guest.
+            // Exactly these flags: those of the host's build (measuring coverage, for example) do
+            // not apply to the guest.
             .env("CARGO_ENCODED_RUSTFLAGS", "-Ctarget-feature=+crt-static");
         if arch.name() != env::consts::ARCH {
             let linker = arch.cross_linker();
@@ -90,8 +91,8 @@ fn own_directory() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The architecture of the program `path`. An error if it is none or needs a dynamic linker, which
-/// in the guest would only show as "no such file".
+/// Returns the architecture of the program `path`. Returns an error if it is none or needs a
+/// dynamic linker, which in the guest would only show as "no such file".
 pub fn demand_static(path: &Path) -> Result<Arch> {
     let bytes = fs::read(path).map_err(Error::file("read", path))?;
     let bad = |expected| Error::BadImage { path: path.to_path_buf(), expected };
@@ -104,7 +105,8 @@ pub fn demand_static(path: &Path) -> Result<Arch> {
     }
 }
 
-/// What an ELF file is built for; `None` if it is none, or for something else.
+/// Returns the architecture of an ELF file; `None` if it is not an ELF file, or for another
+/// architecture.
 fn machine(elf: &[u8]) -> Option<Arch> {
     match elf.get(0x12..0x14)? {
         [62, 0] => Some(Arch::X86_64),
@@ -114,7 +116,7 @@ fn machine(elf: &[u8]) -> Option<Arch> {
     }
 }
 
-/// Whether an ELF file asks for an interpreter; `None` if it is none.
+/// Returns `true` if an ELF file requests an interpreter; `None` if it is not an ELF file.
 fn interpreter(elf: &[u8]) -> Option<bool> {
     const PT_INTERP: u32 = 3;
     if !elf.starts_with(b"\x7fELF\x02\x01") {
@@ -133,23 +135,23 @@ fn interpreter(elf: &[u8]) -> Option<bool> {
     Some(false)
 }
 
-/// One entry of the list that the guest's binary gives of its programs.
+/// One entry of the list of programs that the guest's binary prints.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// What to run, in the form of [`Job`].
+    /// The command to run, in the form of [`Job`].
     pub command: String,
-    /// How long it may take, if it says so itself.
+    /// The time limit, if the entry has one.
     pub limit: Option<Duration>,
-    /// Traits without which a machine does not run it.
+    /// Traits that a machine must have to run it.
     pub on: Vec<String>,
-    /// What it is about, for people.
+    /// A description, for people.
     pub about: String,
 }
 
 impl Entry {
-    /// Asks `binary` for its programs: given the sole argument `--list` it
-    /// prints a line for each that is run when none is asked for by name,
-    /// `[limit=SECONDS] [on=TRAIT]… [NAME=VALUE …] program [argument …] [# about]`.
+    /// Requests the list of programs from `binary`: with the single argument `--list` it prints a
+    /// line for each one that is run by default, `[limit=SECONDS] [on=TRAIT]… [NAME=VALUE …]
+    /// program [argument …] [# about]`.
     pub fn list(binary: &Path) -> Result<Vec<Self>> {
         let mut command = Command::new(binary);
         let output = tool::output_of(command.arg("--list"), "list the guest's programs")?;
@@ -158,13 +160,13 @@ impl Entry {
         lines.map(Self::parse).collect()
     }
 
-    /// An entry for `command`, which no list has.
+    /// Makes an entry for `command`, which no list contains.
     pub fn of(command: &str, limit: Duration) -> Result<Self> {
         let entry = Self::parse(command)?;
         Ok(Self { limit: entry.limit.or(Some(limit)), ..entry })
     }
 
-    /// What this entry runs, within `default` if it names no limit itself.
+    /// Returns the job of this entry, with the limit `default` if it has none itself.
     pub fn job(&self, default: Duration) -> Result<Job> {
         let job = Job::new(&self.command, self.limit.unwrap_or(default));
         job.ok_or_else(|| self.bad("a program's name"))
@@ -191,7 +193,7 @@ impl Entry {
             }
             entry.command = rest.trim().to_owned();
         }
-        // What cannot be run is said now, not when it is needed.
+        // Report an invalid command now, not when it is needed.
         entry.job(Duration::ZERO)?;
         Ok(entry)
     }

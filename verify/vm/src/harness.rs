@@ -37,19 +37,18 @@ pub struct Boot {
     pub kernel: Kernel,
     /// CPUs and nodes.
     pub shape: Shape,
-    /// What emulated the CPUs.
+    /// The kind of emulation of the CPUs.
     pub threads: Threads,
-    /// What it was to run.
+    /// The jobs that it had to run.
     pub jobs: Vec<Job>,
-    /// How long the machine lived by the host's clock.
+    /// The duration of the machine by the host's clock.
     pub wall: Duration,
-    /// What came of it.
+    /// The verdict.
     pub verdict: Verdict,
 }
 
 impl Boot {
-    /// Those of its jobs that failed or have no result; all of them if something was wrong with the
-    /// machine alone.
+    /// Returns its jobs that failed or have no result; all of them if only the machine was faulty.
     pub fn jobs_to_repeat(&self) -> Vec<Job> {
         let results = &self.verdict.results;
         let failed = |index: usize| results.get(index).is_none_or(ProgramResult::failed);
@@ -60,7 +59,7 @@ impl Boot {
 }
 
 impl Harness {
-    /// A harness that runs the programs in the static binary `programs`.
+    /// Makes a harness that runs the programs in the static binary `programs`.
     pub fn new(cache: &Cache, programs: &Path) -> Result<Self> {
         let arch = guest::demand_static(programs)?;
         arch.emulator().demand()?;
@@ -76,7 +75,7 @@ impl Harness {
         })
     }
 
-    /// What emulates the CPUs.
+    /// Sets the kind of emulation of the CPUs.
     #[must_use]
     pub fn threads(mut self, threads: Threads) -> Self {
         self.threads = threads;
@@ -183,9 +182,8 @@ const CONSOLE: &str = "console.log";
 const REPORT: &str = "report.log";
 const EMULATOR: &str = "qemu.log";
 
-/// How long a boot may take: many times what it takes on an idle host, and all
-/// the time that its programs may take. It is there for machines that hang, not
-/// for slow ones.
+/// Returns the time limit of a boot: many times the time that it takes on an idle host, and the
+/// limits of its programs. It is for machines that hang, not for slow ones.
 pub fn boot_limit(shape: Shape, jobs: &[Job]) -> Duration {
     let boot = Duration::from_secs(60 + u64::from(shape.possible()));
     boot + jobs.iter().map(Job::limit).sum::<Duration>()

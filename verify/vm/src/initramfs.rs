@@ -11,13 +11,13 @@ pub struct Archive {
     entries: u32,
 }
 
-/// What an entry is; values of `st_mode`.
+/// Types of entries; values of `st_mode`.
 const DIRECTORY: u32 = 0o040_000;
 const REGULAR: u32 = 0o100_000;
 const CHARACTER_DEVICE: u32 = 0o020_000;
 
 impl Archive {
-    /// An empty archive.
+    /// Makes an empty archive.
     pub fn new() -> Self {
         Self::default()
     }

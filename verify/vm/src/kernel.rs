@@ -14,9 +14,9 @@ use crate::vmlinux;
 /// A kernel that is ready to boot.
 #[derive(Debug, Clone)]
 pub struct Kernel {
-    /// What it was asked for as.
+    /// The requested platform.
     pub platform: Platform,
-    /// What it calls itself.
+    /// The release of the kernel.
     pub release: String,
     /// The package it was taken from and the version of that.
     pub package: String,
@@ -35,13 +35,13 @@ const PACKAGE: &str = "package";
 const PIN: &str = "pin";
 
 impl Kernel {
-    /// The kernel for `platform`: the one in the cache, or else a fresh one.
+    /// Returns the kernel for `platform`: the one in the cache, or otherwise a new one.
     pub fn ready(platform: Platform, cache: &Cache) -> Result<Self> {
         Self::cached(platform, cache).map_or_else(|| Self::fetch(platform, cache), Ok)
     }
 
-    /// The kernel for `platform` in the cache, if there is one and it is the one that the table
-    /// names, or was taken in its place.
+    /// Returns the kernel for `platform` in the cache, if there is one and it is the one of the
+    /// table, or its replacement.
     pub fn cached(platform: Platform, cache: &Cache) -> Option<Self> {
         let pin = pins::of(platform).ok()?.package.to_string();
         let dir = cache.kernels().join(platform.to_string());
@@ -58,14 +58,14 @@ impl Kernel {
         Some(Self { platform, release, package, in_place_of, image })
     }
 
-    /// The kernel for `platform`, downloaded and unpacked into the cache. Replaces one that is
+    /// Downloads the kernel for `platform` and unpacks it into the cache. Replaces one that is
     /// already there.
     pub fn fetch(platform: Platform, cache: &Cache) -> Result<Self> {
         let pin = pins::of(platform)?;
         let root = cache.kernels();
         fs::create_dir_all(root).map_err(Error::file("create", root))?;
-        // Work on the same file system and rename at the end: no other process ever sees
-        // half a kernel, and of two who fetch at a time the later one wins.
+        // Work on the same file system and rename at the end: no other process ever sees half a
+        // kernel, and if two fetch at a time the later one wins.
         let scratch = Scratch::new_in(root)?;
         let (package, file) = match drop_in(platform, root) {
             Some(file) => (name_of(&file), file),
@@ -80,7 +80,7 @@ impl Kernel {
     }
 }
 
-/// A package that a person put into the cache, for machines without a network.
+/// Returns a package that a person put into the cache, for machines without a network.
 fn drop_in(platform: Platform, root: &Path) -> Option<PathBuf> {
     let entries = fs::read_dir(root).ok()?;
     let mut paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
@@ -94,7 +94,7 @@ fn name_of(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Downloads the package that `pin` names, or else the newest one of its series that is to be had.
+/// Downloads the package that `pin` names, or otherwise the newest available one of its series.
 fn download(pin: &Pin, root: &Path, scratch: &Path) -> Result<(String, PathBuf)> {
     let lists = Lists::of(pin, &scratch.join("apt"))?;
     let fetched =
@@ -131,8 +131,8 @@ fn unpack(platform: Platform, package: &Path, scratch: &Path) -> Result<PathBuf>
     Ok(ready)
 }
 
-/// The image below `root`, an unpacked package, and its release. From 7.2 on it lies with its
-/// modules.
+/// Returns the image below `root`, an unpacked package, and its release. From 7.2 on it is beside
+/// its modules.
 fn image_below(root: &Path) -> Option<(String, PathBuf)> {
     // RISC-V's are not packed.
     for prefix in ["vmlinuz-", "vmlinux-"] {
@@ -168,7 +168,7 @@ fn install(ready: &Path, place: &Path) -> Result<()> {
         fs::remove_dir_all(place).map_err(Error::file("remove", place))?;
     }
     match fs::rename(ready, place) {
-        // A thread else was faster with the same kernel; use theirs.
+        // Another thread was faster with the same kernel; use its file.
         Err(_) if place.exists() => Ok(()),
         result => result.map_err(Error::file("write", place)),
     }

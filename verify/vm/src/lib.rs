@@ -1,9 +1,8 @@
 //! Real kernels in virtual machines.
 //!
-//! The harness boots stock Debian kernels under QEMU's software emulation,
-//! with as many CPUs and NUMA nodes as asked for, runs static test programs
-//! inside and judges what came back. It needs no privileges and no hardware
-//! virtualisation.
+//! The harness boots stock Debian kernels under QEMU's software emulation, with the requested
+//! number of CPUs and NUMA nodes, runs static test programs inside and judges the results. It needs
+//! no privileges and no hardware virtualisation.
 //!
 //! One boot goes through these modules in turn:
 //!
@@ -18,9 +17,8 @@
 //!    host, [`verdict`] decides what the answer means,
 //! 6. [`report`] shows it.
 //!
-//! [`harness`] is the thread through them. Two more binaries are for the guest:
-//! `percid-vm-init`, its first process, and `percid-vm-fixtures`, programs that
-//! prove the harness itself.
+//! [`harness`] connects them. Two more binaries are for the guest: `percid-vm-init`, its first
+//! process, and `percid-vm-fixtures`, programs that test the harness itself.
 //!
 //! The guiding rule: *a machine that does not answer has failed*. A panic, a
 //! power-off, a reboot, a wrong number of CPUs, a missing line, an exit status

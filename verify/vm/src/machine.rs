@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 use crate::error::{Error, Result};
 use crate::tool;
 
-/// How often the machine is looked at.
+/// Interval between two checks of the machine.
 const GLANCE: Duration = Duration::from_millis(10);
 
-/// More than any honest run writes; stops one that would fill the disk.
+/// Maximum log size: more than any normal run writes; stops one that would fill the disk.
 const MAX_LOG: u64 = 64 << 20;
 
 /// The files that a machine writes.
@@ -24,27 +24,27 @@ pub struct Logs<'a> {
     pub console: &'a Path,
     /// The report of the guest's first process and its programs.
     pub report: &'a Path,
-    /// What QEMU itself has to say.
+    /// QEMU's own messages.
     pub emulator: &'a Path,
 }
 
-/// How a machine came to its end.
+/// The way in which a machine ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// By itself; QEMU's exit status.
+    /// It ended itself; contains QEMU's exit status.
     Exited(ExitStatus),
-    /// We ended it when this time was over.
+    /// The harness ended it when this time was over.
     Overdue(Duration),
-    /// We ended it because it wrote without end.
+    /// The harness ended it because it wrote without end.
     Flooded,
 }
 
-/// What remains of a machine.
+/// The results of an ended machine.
 #[derive(Debug, Clone)]
 pub struct Remains {
-    /// How it ended.
+    /// The way in which it ended.
     pub end: End,
-    /// How long it lived by the host's clock.
+    /// Its duration by the host's clock.
     pub wall: Duration,
     /// The kernel's console.
     pub console: String,
@@ -101,8 +101,8 @@ impl Drop for Watched {
     }
 }
 
-/// A machine spins forever if it is not ended, so it must not outlive us even
-/// if we are killed.
+/// Makes the machine die with this process, even if it is killed: a machine that is not ended spins
+/// forever.
 fn die_with_parent(command: &mut Command) {
     let parent = std::process::id();
     let hook = move || {
@@ -113,7 +113,7 @@ fn die_with_parent(command: &mut Command) {
             }
             libc::getppid()
         };
-        // The parent may have died before we asked to be told.
+        // The parent may have died before the request for the signal.
         if parent_now.unsigned_abs() == parent {
             Ok(())
         } else {
@@ -144,7 +144,7 @@ fn length(path: &Path) -> u64 {
     fs::metadata(path).map_or(0, |metadata| metadata.len())
 }
 
-/// A log as text. A missing one is an empty one: the machine never got there.
+/// Returns a log as text. A missing one is an empty one: the machine never got there.
 fn text(path: &Path) -> String {
     let bytes = fs::read(path).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);

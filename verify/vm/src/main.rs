@@ -63,18 +63,18 @@ struct Task {
     jobs: Vec<Job>,
 }
 
-/// What boots the machines of each architecture.
+/// The harnesses that boot the machines of each architecture.
 type Harnesses = BTreeMap<Arch, Harness>;
 
-/// Shows what came of the machines. Returns whether everything passed.
+/// Shows the results of the machines. Returns `true` if everything passed.
 fn report(options: &Options, boots: &[Boot], started: Instant) -> Result<bool> {
     let report = Report::new(boots, started.elapsed());
     publish(options, &report)?;
     Ok(report.passed())
 }
 
-/// Emulated machines on a busy host can be late: boots each with a failure once more, for what
-/// failed there.
+/// Boots each machine with a failure once more, for its failed jobs: emulated machines on a busy
+/// host can be late.
 fn try_again(options: &Options, harnesses: &Harnesses, boots: Vec<Boot>) -> Result<bool> {
     let mut passed = true;
     for boot in boots.into_iter().filter(|boot| !boot.verdict.passed()) {
@@ -88,7 +88,7 @@ fn try_again(options: &Options, harnesses: &Harnesses, boots: Vec<Boot>) -> Resu
     Ok(passed)
 }
 
-/// The machines that were asked for. A binary is for one architecture only.
+/// Returns the requested machines. A binary is for one architecture only.
 fn machines(options: &Options) -> Result<Vec<Machine>> {
     let wish = Wish {
         kernels: &options.kernels,
@@ -125,7 +125,8 @@ fn build(options: &Options, cache: &Cache, arch: Arch) -> Result<PathBuf> {
     source.build(cache, arch)
 }
 
-/// The programs that there are, as they tell on the host. One of another architecture cannot tell.
+/// Returns the list of programs, as they print it on the host. A program of another architecture
+/// cannot run here.
 fn entries(options: &Options, cache: &Cache) -> Result<Vec<Entry>> {
     let host = Arch::host()?;
     let binary = build(options, cache, host)?;
@@ -136,8 +137,8 @@ fn entries(options: &Options, cache: &Cache) -> Result<Vec<Entry>> {
     commands.map(|command| Entry::of(command, options.limit)).collect()
 }
 
-/// The jobs of a machine: those that were asked for, or else all that are for such a machine. A
-/// misspelt name is caught here, not inside every machine.
+/// Returns the jobs of a machine: the requested ones, or otherwise all that are for such a machine.
+/// A misspelt name is detected here, not inside every machine.
 fn jobs(options: &Options, entries: &[Entry], machine: &Machine) -> Result<Vec<Job>> {
     let commands = &options.commands;
     let jobs: Vec<Job> = if commands.is_empty() {
@@ -152,8 +153,8 @@ fn jobs(options: &Options, entries: &[Entry], machine: &Machine) -> Result<Vec<J
     Ok(jobs)
 }
 
-/// The job for a command that a person wrote. It gets the longest time that a
-/// listed one of the same program gets.
+/// Returns the job for a command that a person wrote. It gets the longest time limit that a listed
+/// one of the same program has.
 fn job(options: &Options, entries: &[Entry], command: &str) -> Result<Job> {
     let job = Job::new(command, options.limit)
         .ok_or_else(|| Error::Usage(format!("`{command}` names no program")))?;
@@ -170,8 +171,8 @@ fn job(options: &Options, entries: &[Entry], command: &str) -> Result<Job> {
     Ok(job.within(limit))
 }
 
-/// The machines with their jobs and kernels. Those whose kernel is no longer to be had are left
-/// out, in the long plan refused.
+/// Returns the machines with their jobs and kernels. Machines whose kernel is no longer available
+/// are omitted; in the long plan they are an error.
 fn tasks(
     options: &Options,
     machines: &[Machine],

@@ -53,20 +53,20 @@ Exit status: 0 if everything passed, 1 if a program or a machine failed,
 2 if there is no result, for example because QEMU is missing.
 ";
 
-/// Where the programs come from.
+/// The origin of the programs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Programs {
     /// Percid's, built from the workspace.
     Percid,
-    /// Those that record the kernel, built from the workspace.
+    /// The programs that record the kernel, built from the workspace.
     Traces,
-    /// The harness's own.
+    /// The harness's own programs.
     SelfCheck,
     /// A binary that is there already.
     Binary(PathBuf),
 }
 
-/// What the command line asks for.
+/// The options of the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     /// Kernels; empty for all.
@@ -87,17 +87,17 @@ pub struct Options {
     pub json: bool,
     /// Show all output.
     pub verbose: bool,
-    /// Where to keep logs.
+    /// The folder for logs.
     pub keep_logs: Option<PathBuf>,
-    /// Give what failed another try.
+    /// Repeat failed jobs once.
     pub again: bool,
     /// Fetch kernels again.
     pub refresh: bool,
-    /// All kernels, and no result where one is no longer to be had.
+    /// All kernels, and no result if one is no longer available.
     pub long: bool,
-    /// What emulates the CPUs, if not what the plan says.
+    /// The kind of emulation of the CPUs, if it differs from the plan.
     pub threads: Option<Threads>,
-    /// Where the programs come from.
+    /// The origin of the programs.
     pub programs: Programs,
     /// Further binaries for the machines.
     pub companions: Vec<PathBuf>,
@@ -127,7 +127,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Reads the arguments after the program's name; `None` asks for help.
+    /// Reads the arguments after the program's name; `None` if help is requested.
     pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Option<Self>> {
         let mut parser = Parser::from_args(arguments);
         let mut options = Self::default();
@@ -177,7 +177,7 @@ impl From<lexopt::Error> for Error {
     }
 }
 
-/// Those of each list; none if one of them asks for all.
+/// Returns the platforms of all lists; none if one of them contains `all`.
 fn platforms(lists: &[String]) -> Result<Vec<Platform>> {
     if lists.iter().any(|list| list == "all") {
         return Ok(Vec::new());
@@ -200,7 +200,7 @@ fn seconds(value: OsString) -> Result<Duration> {
     number(value).map(Duration::from_secs)
 }
 
-/// Every number here is a positive one, and none is large.
+/// Parses a number, which must be positive and not large.
 fn number(value: OsString) -> Result<u64> {
     let number = value.parse_with(|text| {
         let number = text.parse().ok().filter(|number| (1..=1_000_000).contains(number));

@@ -1,4 +1,4 @@
-//! Which package each kernel is taken from: the table `kernels.txt`.
+//! The package of each kernel: the table `kernels.txt`.
 
 use std::fmt;
 use std::sync::LazyLock;
@@ -11,13 +11,13 @@ const TABLE: &str = include_str!("../kernels.txt");
 /// A kernel by its package.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pin {
-    /// What it is.
+    /// The platform.
     pub platform: Platform,
     /// The suite of Debian in which it lies.
     pub suite: String,
     /// Its package and the version of that.
     pub package: Package,
-    /// Whether it aborts critical sections, as all do that have no fault.
+    /// `true` if it aborts critical sections, as all kernels without the bug do.
     pub aborts: bool,
 }
 
@@ -36,7 +36,7 @@ impl fmt::Display for Package {
     }
 }
 
-/// All kernels, by architecture and then oldest first.
+/// Returns all kernels, by architecture and then oldest first.
 pub fn all() -> &'static [Pin] {
     static ALL: LazyLock<Vec<Pin>> = LazyLock::new(|| {
         let lines = TABLE.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
@@ -47,7 +47,7 @@ pub fn all() -> &'static [Pin] {
     &ALL
 }
 
-/// The kernel for `platform`.
+/// Returns the kernel for `platform`.
 pub fn of(platform: Platform) -> Result<&'static Pin> {
     let found = all().iter().find(|pin| pin.platform == platform);
     found.ok_or_else(|| {

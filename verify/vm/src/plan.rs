@@ -1,4 +1,4 @@
-//! Which machines to boot.
+//! The machines to boot.
 
 use crate::pins;
 use crate::platform::{Arch, Platform, Series};
@@ -12,7 +12,7 @@ pub struct Machine {
     pub platform: Platform,
     /// CPUs and nodes.
     pub shape: Shape,
-    /// What emulates the CPUs.
+    /// The kind of emulation of the CPUs.
     pub threads: Threads,
 }
 
@@ -42,7 +42,7 @@ const LARGE: [(Platform, (u32, u32)); 3] = [
 /// A machine with a node that has memory and no CPUs, with the long plan.
 const TIERED: (Platform, (u32, u32), u32) = (Platform::x86_64(Series::new(7, 3)), (4, 2), 1);
 
-/// What is asked for.
+/// The requested machines.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Wish<'a> {
     /// Kernels; empty for those of the plan.
@@ -51,11 +51,12 @@ pub struct Wish<'a> {
     pub shapes: &'a [Shape],
     /// The long plan.
     pub long: bool,
-    /// What emulates the CPUs, instead of what the plan says.
+    /// The kind of emulation of the CPUs, instead of the plan's.
     pub threads: Option<Threads>,
 }
 
-/// The machines for a wish. Kernels that the quick plan has not are those of the long one.
+/// Returns the requested machines. Kernels that the quick plan does not contain are taken from the
+/// long one.
 pub fn plan(wish: Wish<'_>) -> Vec<Machine> {
     let mut machines = if wish.long || !wish.kernels.is_empty() { long() } else { quick() };
     if !wish.kernels.is_empty() {
@@ -108,7 +109,7 @@ fn tiered() -> Machine {
 }
 
 impl Machine {
-    /// Whether the machine has a trait that a program asks for.
+    /// Returns `true` if the machine has a trait that a program requires.
     pub fn is(&self, wanted: &str) -> bool {
         let aborts = pins::of(self.platform).is_ok_and(|pin| pin.aborts);
         match wanted {

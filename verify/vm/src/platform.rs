@@ -1,4 +1,4 @@
-//! What can be booted: a series of kernels on an architecture.
+//! The platforms that can be booted: a series of kernels on an architecture.
 
 use std::env;
 use std::fmt;
@@ -22,14 +22,14 @@ impl Arch {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::X86_64, Self::Aarch64, Self::Riscv64];
 
-    /// The one that this program was built for.
+    /// Returns the architecture that this program was built for.
     pub fn host() -> Result<Self, Error> {
         let host = env::consts::ARCH;
         let found = Self::ALL.into_iter().find(|arch| arch.name() == host);
         found.ok_or_else(|| Error::Usage(format!("no machines are made on {host}")))
     }
 
-    /// Debian's name.
+    /// Returns Debian's name.
     pub fn debian(self) -> &'static str {
         match self {
             Self::X86_64 => "amd64",
@@ -38,7 +38,7 @@ impl Arch {
         }
     }
 
-    /// The compiler's name.
+    /// Returns the compiler's name.
     pub fn name(self) -> &'static str {
         match self {
             Self::X86_64 => "x86_64",
@@ -47,13 +47,13 @@ impl Arch {
         }
     }
 
-    /// The compiler's name for programs of it.
+    /// Returns the compiler's name for programs of it.
     pub fn target(self) -> String {
         let processor = if self == Self::Riscv64 { "riscv64gc" } else { self.name() };
         format!("{processor}-unknown-linux-gnu")
     }
 
-    /// What Debian calls its smallest kernels, at the end of their releases.
+    /// Returns Debian's name of its smallest kernels, at the end of their releases.
     fn flavour(self) -> String {
         match self {
             Self::X86_64 | Self::Aarch64 => format!("-cloud-{}", self.debian()),
@@ -61,7 +61,7 @@ impl Arch {
         }
     }
 
-    /// The emulator.
+    /// Returns the emulator.
     pub fn emulator(self) -> Tool {
         match self {
             Self::X86_64 => tool::QEMU,
@@ -79,7 +79,7 @@ impl Arch {
         }
     }
 
-    /// The architecture of Debian's name `text`.
+    /// Returns the architecture with Debian's name `text`.
     pub fn from_debian(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|arch| arch.debian() == text)
     }
@@ -100,12 +100,12 @@ impl Series {
     /// The last one whose concurrency IDs move without the lock of the run queue they leave.
     pub const V6_18: Self = Self::new(6, 18);
 
-    /// The series `major.minor`.
+    /// Makes the series `major.minor`.
     pub const fn new(major: u16, minor: u16) -> Self {
         Self { major, minor }
     }
 
-    /// Whether a kernel that calls itself `release` is of this series.
+    /// Returns `true` if the kernel `release` is of this series.
     pub fn matches(self, release: &str) -> bool {
         let rest = release.strip_prefix(&self.to_string());
         rest.is_some_and(|rest| rest.starts_with('.'))
@@ -140,24 +140,24 @@ pub struct Platform {
 }
 
 impl Platform {
-    /// `series` on 64-bit x86.
+    /// Returns the platform `series` on 64-bit x86.
     pub const fn x86_64(series: Series) -> Self {
         Self { series, arch: Arch::X86_64 }
     }
 
-    /// `series` on 64-bit Arm.
+    /// Returns the platform `series` on 64-bit Arm.
     pub const fn aarch64(series: Series) -> Self {
         Self { series, arch: Arch::Aarch64 }
     }
 
-    /// Whether `package` is an image of this series for this architecture.
+    /// Returns `true` if `package` is an image of this series for this architecture.
     pub fn is_image(self, package: &str) -> bool {
         self.release_in(package).is_some()
     }
 
-    /// The release of the kernel in `package`, if that is an image of this series for this
-    /// architecture. Images lay in `linux-image-…` up to 6.18; since then those packages are empty,
-    /// and the image is in `linux-binary-…`.
+    /// Returns the release of the kernel in `package`, if it is an image of this series for this
+    /// architecture. Images were in `linux-image-…` up to 6.18; since then those packages are
+    /// empty, and the image is in `linux-binary-…`.
     pub fn release_in(self, package: &str) -> Option<&str> {
         let rest = package.strip_prefix("linux-binary-");
         let rest = rest.or_else(|| package.strip_prefix("linux-image-"))?;

@@ -1,12 +1,12 @@
-//! How the guest ends the machine.
+//! The guest's way of ending the machine.
 
 use std::io;
 
 #[cfg(target_arch = "x86_64")]
 use crate::protocol::EXIT_PORT;
 
-/// Ends the machine by writing `value` to the agreed I/O port, whereupon QEMU
-/// ends with the status `value * 2 + 1`. Returns only if that was not possible.
+/// Ends the machine by writing `value` to the agreed I/O port, on which QEMU ends with the status
+/// `value * 2 + 1`. Returns only if that was not possible.
 ///
 /// Outside a machine made by this harness the port is not ours to write to.
 #[cfg(target_arch = "x86_64")]
@@ -28,8 +28,8 @@ pub fn end_machine(value: u32) -> io::Error {
     io::Error::other("wrote to the exit port, and the machine still runs")
 }
 
-/// What a semihosting call to end needs in its registers: the number of the call, and the two words
-/// that its argument leads to.
+/// The register values of a semihosting call to end: the number of the call, and the two words that
+/// its argument points to.
 #[cfg(not(target_arch = "x86_64"))]
 const EXIT: u64 = 0x18;
 #[cfg(not(target_arch = "x86_64"))]
@@ -55,12 +55,12 @@ pub fn end_machine(value: u32) -> io::Error {
     io::Error::other("called the emulator to end, and the machine still runs")
 }
 
-/// As its twin for Arm.
+/// Does the same as the function of the same name for Arm.
 #[cfg(target_arch = "riscv64")]
 pub fn end_machine(value: u32) -> io::Error {
     let arguments: [u64; 2] = [APPLICATION_EXIT, u64::from(value * 2 + 1)];
-    // SAFETY: as its twin for Arm; the answer is in a0. The emulator wants the three instructions in
-    // their long form and on one page.
+    // SAFETY: the call reads the two words, which live through it, and writes no memory; it answers
+    // in a0. The emulator requires the three instructions in their long form and on one page.
     unsafe {
         std::arch::asm!(
             ".option push",

@@ -17,7 +17,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// What every line of the guest's first process begins with.
+/// The beginning of every line of the guest's first process.
 pub const PREFIX: &str = "PERCID-VM ";
 /// The list of jobs in the initramfs.
 pub const JOBS_PATH: &str = "/percid/jobs";
@@ -51,7 +51,7 @@ pub struct Job {
 }
 
 impl Job {
-    /// A job from its command; `None` if that names no program.
+    /// Makes a job from its command; `None` if that names no program.
     pub fn new(command: &str, limit: Duration) -> Option<Self> {
         let mut words = command.split_whitespace().peekable();
         let mut environment = Vec::new();
@@ -63,33 +63,33 @@ impl Job {
         (!words.is_empty()).then_some(Self { limit, environment, words })
     }
 
-    /// How long the program may take, to the second.
+    /// Returns the time limit of the program, to the second.
     pub fn limit(&self) -> Duration {
         self.limit
     }
 
-    /// The same job with another limit.
+    /// Returns the same job with another limit.
     #[must_use]
     pub fn within(self, limit: Duration) -> Self {
         Self { limit, ..self }
     }
 
-    /// Environment variables to set.
+    /// Returns the environment variables to set.
     pub fn environment(&self) -> &[(String, String)] {
         &self.environment
     }
 
-    /// The program's name.
+    /// Returns the program's name.
     pub fn program(&self) -> &str {
         &self.words[0]
     }
 
-    /// The program's name and arguments.
+    /// Returns the program's name and arguments.
     pub fn words(&self) -> &[String] {
         &self.words
     }
 
-    /// The whole command, by which results are told apart.
+    /// Returns the whole command, which identifies the results.
     pub fn label(&self) -> String {
         let variables = self.environment.iter().map(|(n, v)| format!("{n}={v}"));
         let words = variables.chain(self.words.iter().cloned());
@@ -114,34 +114,34 @@ impl FromStr for Job {
     }
 }
 
-/// The text of the list of jobs.
+/// Returns the text of the list of jobs.
 pub fn write_jobs(jobs: &[Job]) -> String {
     jobs.iter().map(|job| format!("{job}\n")).collect()
 }
 
-/// The jobs in such a text.
+/// Parses the jobs in such a text.
 pub fn read_jobs(text: &str) -> Result<Vec<Job>, Malformed> {
     text.lines().map(str::parse).collect()
 }
 
-/// How a program ended.
+/// The way in which a program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// By itself, with this code.
+    /// It exited with this code.
     Exit(i32),
-    /// By this signal.
+    /// It was killed by this signal.
     Signal(i32),
-    /// Killed by us after this many seconds.
+    /// Killed by the harness after this many seconds.
     Timeout(u64),
 }
 
 impl Ending {
-    /// Whether the program found everything right.
+    /// Returns `true` if the program passed.
     pub fn passed(self) -> bool {
         self == Self::Exit(0)
     }
 
-    /// Whether the program had nothing to do here.
+    /// Returns `true` if the program had nothing to test here.
     pub fn skipped(self) -> bool {
         self == Self::Exit(SKIPPED)
     }
@@ -173,7 +173,7 @@ impl FromStr for Ending {
     }
 }
 
-/// What the guest found itself to be.
+/// The properties of the machine as the guest finds them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Machine {
     /// The kernel's release.
@@ -188,14 +188,14 @@ pub struct Machine {
     pub ms: u64,
 }
 
-/// How many programs ended in which way.
+/// Numbers of programs by their ending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tally {
-    /// All of them.
+    /// Number of all programs.
     pub programs: u32,
-    /// Those that found everything right.
+    /// Number of programs that passed.
     pub passed: u32,
-    /// Those that did not, or did not come to an end.
+    /// Number of programs that failed, or did not end.
     pub failed: u32,
     /// Those that had nothing to do on this machine.
     pub skipped: u32,
@@ -226,12 +226,12 @@ pub enum Line {
     End {
         /// The job's label.
         label: String,
-        /// How it ended.
+        /// The way in which it ended.
         ending: Ending,
-        /// How long it took by the guest's clock.
+        /// Its duration by the guest's clock.
         ms: u64,
     },
-    /// Something that a person may want to know.
+    /// A note for people.
     Note(String),
     /// All programs have ended; nothing follows.
     Summary(Tally),
@@ -309,7 +309,7 @@ fn parse_end(text: &str) -> Option<Line> {
     Some(Line::End { label, ending, ms })
 }
 
-/// The values of exactly these fields in exactly this order.
+/// Returns the values of exactly these fields in exactly this order.
 fn fields<'a, const N: usize>(text: &'a str, names: [&str; N]) -> Option<[&'a str; N]> {
     let mut values = [""; N];
     let mut words = text.split(' ');

@@ -11,22 +11,21 @@ use crate::shape::Shape;
 /// The timer frequency the kernels were built for; `lpj` counts per tick.
 const TICKS_PER_SECOND: u64 = 250;
 
-/// Memory of each node in MiB unless told otherwise.
+/// Default memory of each node in MiB.
 pub const NODE_MIB: u32 = 256;
 
-/// What emulates the CPUs.
+/// The kind of emulation of the CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Threads {
     /// One thread, for one CPU at a time: deterministic enough for large machines. It changes CPUs
     /// between blocks of instructions only, so races are rare.
     Single,
-    /// A thread for each CPU: they really run at the same time. Guests of x86-64 panic now and
-    /// then.
+    /// A thread for each CPU: they really run at the same time. Guests of x86-64 panic sometimes.
     Multi,
 }
 
 impl Threads {
-    /// The name, as in `--threads`.
+    /// Returns the name, as in `--threads`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Single => "single",
@@ -35,12 +34,12 @@ impl Threads {
     }
 }
 
-/// All that QEMU must be told.
+/// The description of a machine for QEMU.
 #[derive(Debug, Clone)]
 pub struct Spec {
     /// The architecture.
     pub arch: Arch,
-    /// What emulates the CPUs.
+    /// The kind of emulation of the CPUs.
     pub threads: Threads,
     /// CPUs and nodes.
     pub shape: Shape,
@@ -50,16 +49,16 @@ pub struct Spec {
     pub kernel: PathBuf,
     /// The root file system.
     pub initramfs: PathBuf,
-    /// Where the first serial port goes, the kernel's console.
+    /// The output of the first serial port, the kernel's console.
     pub console: PathBuf,
-    /// Where the second serial port goes, the guest's report.
+    /// The output of the second serial port, the guest's report.
     pub report: PathBuf,
     /// The speed of the host's time-stamp counter.
     pub tsc_khz: Option<u64>,
 }
 
 impl Spec {
-    /// The command that runs the machine until it ends itself.
+    /// Returns the command that runs the machine until it ends itself.
     pub fn command(&self) -> Command {
         let mut command = self.arch.emulator().command();
         let accelerator = format!("tcg,thread={},tb-size=512", self.threads.name());
@@ -84,7 +83,7 @@ impl Spec {
     fn board(&self) -> [&str; 4] {
         match self.arch {
             // `max` has every feature that emulation offers. With cmpxchg16b kernels (6.12.107)
-            // panicked now and then while they booted: a double fault, emulated.
+            // sometimes panicked while they booted: a double fault, emulated.
             Arch::X86_64 => ["-M", "q35", "-cpu", "max,cx16=off"],
             // A server's processor with the instructions of LSE; an interrupt controller for more
             // than 8 CPUs.
@@ -93,7 +92,7 @@ impl Spec {
         }
     }
 
-    /// The second serial port, and what ends the machine.
+    /// Returns the arguments for the second serial port, and for the device that ends the machine.
     fn report_port(&self) -> Vec<String> {
         let report = file_port(&self.report);
         match self.arch {
@@ -115,9 +114,9 @@ impl Spec {
         }
     }
 
-    /// One socket per node, as most machines are. With spare CPUs each has a
-    /// socket of its own: a node's numbers are then not contiguous, and a
-    /// socket must not lie across nodes.
+    /// Returns the topology: one socket per node, as on most machines. With spare CPUs each has a
+    /// socket of its own: a node's numbers are then not contiguous, and a socket must not span
+    /// nodes.
     fn smp(&self) -> String {
         let (cpus, possible) = (self.shape.cpus(), self.shape.possible());
         let sockets = if possible > cpus { possible } else { self.shape.nodes_with_cpus() };
@@ -163,9 +162,9 @@ impl Spec {
             Arch::Riscv64 => " console=ttyS0",
         };
         if self.shape.possible() > self.shape.cpus() {
-            // All CPUs are there, and the kernel starts only these. CPUs that
-            // are not there (QEMU's own `maxcpus`) 6.12 does not even count as
-            // possible on a hypervisor that it does not know.
+            // All CPUs exist, and the kernel starts only these. CPUs that do not exist (QEMU's own
+            // `maxcpus`) are not even counted as possible by 6.12 on a hypervisor that it does not
+            // support.
             let _ = write!(arguments, " maxcpus={}", self.shape.cpus());
         }
         if let (Arch::X86_64, Some(khz)) = (self.arch, self.tsc_khz) {

@@ -1,4 +1,4 @@
-//! What people and programs get to see.
+//! The output for people and for programs.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -20,17 +20,17 @@ pub struct Report<'a> {
 const COLUMN: usize = 11;
 
 impl<'a> Report<'a> {
-    /// A report on `boots`, which took `wall` by the host's clock.
+    /// Makes a report on `boots`, which took `wall` by the host's clock.
     pub fn new(boots: &'a [Boot], wall: Duration) -> Self {
         Self { boots, wall }
     }
 
-    /// Whether everything passed. Nothing at all is not everything.
+    /// Returns `true` if everything passed. An empty report does not pass.
     pub fn passed(&self) -> bool {
         !self.boots.is_empty() && self.boots.iter().all(|boot| boot.verdict.passed())
     }
 
-    /// The one line for the one that collects the suites' results.
+    /// Returns the line for the program that collects the suites' results.
     pub fn summary(&self) -> String {
         let tally = self.tally();
         let failed_boots = self.boots.iter().filter(|boot| !boot.verdict.faults.is_empty());
@@ -82,7 +82,7 @@ impl<'a> Report<'a> {
         out
     }
 
-    /// All that any machine was to run, in the order of the first that was to run it.
+    /// Returns the labels of all jobs of any machine, in the order of the first machine with each.
     fn labels(&self) -> Vec<String> {
         let mut labels = Vec::new();
         for label in self.boots.iter().flat_map(|boot| &boot.jobs).map(Job::label) {
@@ -113,7 +113,7 @@ impl<'a> Report<'a> {
         out
     }
 
-    /// The whole report as one JSON document.
+    /// Returns the whole report as one JSON document.
     pub fn json(&self) -> String {
         let tally = self.tally();
         let document = Document {
@@ -208,7 +208,7 @@ impl<'a> ResultDocument<'a> {
     }
 }
 
-/// In seconds, to the millisecond.
+/// Returns the time in seconds, rounded to the millisecond.
 fn rounded(time: Duration) -> f64 {
     (time.as_secs_f64() * 1000.0).round() / 1000.0
 }
@@ -221,8 +221,8 @@ fn seconds(time: Duration) -> String {
     format!("{:.2} s", time.as_secs_f64())
 }
 
-/// What the machine took beside its programs. The guest's clock runs at the
-/// host's speed, so the difference means something.
+/// Returns the time of the machine without its programs. The guest's clock runs at the host's
+/// speed, so the difference is meaningful.
 fn own_time(boot: &Boot) -> Duration {
     let programs: Duration = boot.verdict.results.iter().map(|result| result.time).sum();
     boot.wall.saturating_sub(programs)

@@ -1,4 +1,4 @@
-//! How many CPUs and nodes a machine has.
+//! The numbers of CPUs and nodes of a machine.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use crate::error::Error;
 
 /// The largest machine that booted reliably; larger ones crashed the guest.
 const MAX_CPUS: u32 = 128;
-/// What the distance table below is written for.
+/// Maximum number of nodes of the distance table below.
 const MAX_NODES: u32 = 16;
 
 /// CPUs and nodes of a machine, written `CPUS/NODES` as in `16/4`, or
@@ -25,8 +25,8 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// A machine of `cpus` CPUs in `nodes` equal nodes, with `spare` more CPUs
-    /// that are not up.
+    /// Makes a machine of `cpus` CPUs in `nodes` equal nodes, with `spare` more CPUs that are not
+    /// up.
     pub fn new(cpus: u32, spare: u32, nodes: u32) -> Result<Self, Error> {
         let refuse =
             |why: String| Err(Error::Usage(format!("shape {cpus}+{spare}/{nodes}: {why}")));
@@ -45,7 +45,7 @@ impl Shape {
         Ok(Self { cpus, spare, nodes, memory_only: 0 })
     }
 
-    /// The same machine with `memory_only` more nodes that have no CPUs.
+    /// Returns the same machine with `memory_only` more nodes that have no CPUs.
     pub fn with_memory_only(self, memory_only: u32) -> Result<Self, Error> {
         if self.nodes.saturating_add(memory_only) > MAX_NODES {
             let shape = format!("{self}+{memory_only}");
@@ -54,34 +54,34 @@ impl Shape {
         Ok(Self { memory_only, ..self })
     }
 
-    /// CPUs that are up when programs start.
+    /// Returns the number of CPUs that are up when programs start.
     pub fn cpus(self) -> u32 {
         self.cpus
     }
 
-    /// CPUs that the kernel must reckon with.
+    /// Returns the number of CPUs that the kernel must expect.
     pub fn possible(self) -> u32 {
         self.cpus + self.spare
     }
 
-    /// NUMA nodes: first those with CPUs, then those without.
+    /// Returns the number of NUMA nodes: first those with CPUs, then those without.
     pub fn nodes(self) -> u32 {
         self.nodes + self.memory_only
     }
 
-    /// Those with CPUs.
+    /// Returns the number of nodes with CPUs.
     pub fn nodes_with_cpus(self) -> u32 {
         self.nodes
     }
 
-    /// Whether some have none.
+    /// Returns `true` if some nodes have no CPUs.
     pub fn has_memory_only(self) -> bool {
         self.memory_only > 0
     }
 
-    /// The CPU numbers of `node`, inclusive ranges: first its share of the CPUs
-    /// that come up, then its share of the spare ones. So also a machine with
-    /// spare CPUs has running ones on every node with CPUs.
+    /// Returns the CPU numbers of `node`, inclusive ranges: first its share of the CPUs that come
+    /// up, then its share of the spare ones. So a machine with spare CPUs also has running ones on
+    /// every node with CPUs.
     pub fn cpus_of(self, node: u32) -> Vec<(u32, u32)> {
         if node >= self.nodes {
             return Vec::new();
@@ -95,10 +95,10 @@ impl Shape {
         ranges.into_iter().flatten().collect()
     }
 
-    /// The distance between two nodes as the firmware tells it: pairs of nodes
-    /// are near, as on one package, all others further. Two kinds of remote
-    /// make "nearest" mean something. Nodes without CPUs are further than any
-    /// with some, each from its share of these less than from the others.
+    /// Returns the distance between two nodes as the firmware reports it: pairs of nodes are near,
+    /// as on one package, all others further. Two kinds of remote nodes make "nearest" meaningful.
+    /// Nodes without CPUs are further than any with some, each from its share of these less than
+    /// from the others.
     pub fn distance(self, from: u32, to: u32) -> u32 {
         let (near, far) = (from.min(to), from.max(to));
         match far - near {

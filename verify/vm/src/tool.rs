@@ -1,4 +1,4 @@
-//! Programs of the host, run with errors that say which package is missing.
+//! Programs of the host, run with errors that name the missing package.
 
 use std::io::Write;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::thread;
 
 use crate::error::{Error, Result};
 
-/// How much of a failed program's standard error is passed on.
+/// Number of lines of a failed program's standard error that are passed on.
 const STDERR_LINES: usize = 20;
 
 /// A program of the host and the Debian package that brings it.
@@ -51,23 +51,23 @@ pub const RISCV64_LINKER: Tool =
     Tool { name: "riscv64-linux-gnu-gcc", package: "gcc-riscv64-linux-gnu" };
 
 impl Tool {
-    /// A command that runs this tool.
+    /// Returns a command that runs this tool.
     pub fn command(self) -> Command {
         Command::new(self.name)
     }
 
-    /// Whether the tool can be started at all.
+    /// Returns `true` if the tool can be started.
     pub fn is_installed(self) -> bool {
         let path = std::env::var_os("PATH").unwrap_or_default();
         std::env::split_paths(&path).any(|dir| dir.join(self.name).is_file())
     }
 
-    /// An error unless the tool is installed.
+    /// Returns an error unless the tool is installed.
     pub fn demand(self) -> Result<()> {
         if self.is_installed() { Ok(()) } else { Err(self.missing()) }
     }
 
-    /// The error of this tool's absence.
+    /// Returns the error of this tool's absence.
     pub fn missing(self) -> Error {
         Error::MissingTool { tool: self.name.to_owned(), package: self.package }
     }
@@ -79,7 +79,7 @@ impl Tool {
         output_of(command, task)
     }
 
-    /// The same, with `input` on the tool's standard input.
+    /// Does the same, with `input` on the tool's standard input.
     pub fn filter(self, command: &mut Command, input: &[u8], task: &str) -> Result<Vec<u8>> {
         self.demand()?;
         let result = pipe_through(command, input);
@@ -122,7 +122,7 @@ fn pipe_through(command: &mut Command, input: &[u8]) -> std::io::Result<Output> 
     thread::scope(|scope| {
         scope.spawn(move || {
             if let Some(mut stdin) = stdin {
-                // A tool that stops reading early says why by its exit status.
+                // A tool that stops reading early reports the reason by its exit status.
                 let _ = stdin.write_all(input);
             }
         });
@@ -130,7 +130,7 @@ fn pipe_through(command: &mut Command, input: &[u8]) -> std::io::Result<Output> 
     })
 }
 
-/// The command as a person would type it, for messages.
+/// Returns the command as a person would type it, for messages.
 pub fn words(command: &Command) -> String {
     let program = Path::new(command.get_program());
     let mut line = program.display().to_string();

@@ -1,4 +1,4 @@
-//! What a machine's remains mean.
+//! The verdict on an ended machine.
 
 use std::fmt;
 use std::os::unix::process::ExitStatusExt;
@@ -9,7 +9,7 @@ use crate::platform::Platform;
 use crate::protocol::{EXIT_STATUS, Ending, Job, Line, Machine, PREFIX, Tally};
 use crate::shape::Shape;
 
-/// What a machine was started for.
+/// The expected results of a machine.
 #[derive(Debug, Clone, Copy)]
 pub struct Expectation<'a> {
     /// The kernel that should have come up.
@@ -25,22 +25,22 @@ pub struct Expectation<'a> {
 pub struct ProgramResult {
     /// The job's label.
     pub label: String,
-    /// How it ended.
+    /// The way in which it ended.
     pub ending: Ending,
-    /// How long it took by the guest's clock.
+    /// Its duration by the guest's clock.
     pub time: Duration,
-    /// What it wrote.
+    /// Its output.
     pub output: Vec<String>,
 }
 
 impl ProgramResult {
-    /// Whether it neither passed nor had nothing to do.
+    /// Returns `true` if it neither passed nor had nothing to test.
     pub fn failed(&self) -> bool {
         !self.ending.passed() && !self.ending.skipped()
     }
 }
 
-/// Something wrong with a whole machine, whatever its programs said.
+/// A fault of a whole machine, whatever the results of its programs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
     /// The kernel gave up.
@@ -64,7 +64,7 @@ pub enum Fault {
     },
     /// The machine ended in another way than agreed.
     Ended {
-        /// How, in words.
+        /// A description of the ending.
         how: String,
         /// The program that was running.
         during: Option<String>,
@@ -74,11 +74,11 @@ pub enum Fault {
         /// The program that was running.
         during: Option<String>,
     },
-    /// Another machine came up than was asked for.
+    /// The machine that came up differs from the requested one.
     WrongMachine {
-        /// What was asked for.
+        /// The requested machine.
         expected: String,
-        /// What came.
+        /// The found machine.
         found: String,
     },
     /// The report contradicts itself or the list of jobs.
@@ -113,13 +113,13 @@ impl fmt::Display for Fault {
 /// The outcome of one boot.
 #[derive(Debug, Clone, Default)]
 pub struct Verdict {
-    /// What the guest found itself to be, if it came that far.
+    /// The properties of the machine as the guest found them, if it came that far.
     pub machine: Option<Machine>,
     /// The programs that ended, in order.
     pub results: Vec<ProgramResult>,
-    /// What the guest's first process and the kernel remarked.
+    /// The remarks of the guest's first process and of the kernel.
     pub notes: Vec<String>,
-    /// What was wrong with the machine.
+    /// The faults of the machine.
     pub faults: Vec<Fault>,
 }
 
@@ -146,8 +146,8 @@ impl Verdict {
         verdict
     }
 
-    /// How many programs ended in which way. Programs that never came to run
-    /// are not in it; a fault stands for them.
+    /// Returns the numbers of programs by their ending. Programs that were never started are not
+    /// included; a fault represents them.
     pub fn tally(&self) -> Tally {
         let mut tally = Tally::default();
         for result in &self.results {
@@ -156,7 +156,7 @@ impl Verdict {
         tally
     }
 
-    /// Whether nothing failed, neither a program nor the machine.
+    /// Returns `true` if neither a program nor the machine failed.
     pub fn passed(&self) -> bool {
         self.faults.is_empty() && self.tally().failed == 0
     }
@@ -221,8 +221,8 @@ impl Reading {
         if running != label {
             return self.breaks(format!("`{label}` ended while `{running}` was running"));
         }
-        // The guest puts an empty line in front of its own, because it cannot
-        // know whether the program ended its last one.
+        // The guest writes an empty line before its own, because it cannot know whether the program
+        // ended its last one.
         if output.last().is_some_and(String::is_empty) {
             output.pop();
         }
@@ -294,7 +294,8 @@ fn fault_of_machine(reading: &Reading, expected: Expectation<'_>) -> Option<Faul
     })
 }
 
-/// A machine that ended well must have told of exactly the jobs it was given.
+/// Returns the fault, if any: a machine that ended well must have reported exactly the jobs it was
+/// given.
 fn fault_of_results(
     verdict: &Verdict,
     summary: Option<Tally>,
@@ -321,16 +322,15 @@ fn fault_of_results(
     None
 }
 
-/// The kernel's last words, without their time stamp.
+/// Returns the kernel's panic message, without its time stamp.
 fn panic_message(console: &str) -> Option<String> {
     const WORDS: &str = "Kernel panic - not syncing: ";
     let (_, rest) = console.split_once(WORDS)?;
     Some(rest.lines().next().unwrap_or_default().to_owned())
 }
 
-/// The first few complaints on the kernel's console. They are remarks, not
-/// faults: under emulation on a busy host a kernel may well find that time
-/// jumps.
+/// Returns the first few complaints on the kernel's console. They are remarks, not faults: under
+/// emulation on a busy host a kernel may find that time jumps.
 fn kernel_complaints(console: &str) -> Vec<String> {
     const MARKS: [&str; 5] = ["WARNING:", "BUG:", "INFO: rcu", "INFO: task", "Oops"];
     const MOST: usize = 3;

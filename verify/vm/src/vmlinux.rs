@@ -1,8 +1,8 @@
 //! Takes the uncompressed kernel out of a bzImage.
 //!
-//! An uncompressed image boots half a second faster: software emulation is
-//! slow at unpacking. The image's own header says where the compressed payload
-//! lies; the payload's first bytes say who can unpack it.
+//! An uncompressed image boots half a second faster: software emulation is slow at unpacking. The
+//! image's own header contains the position of the compressed payload; the payload's first bytes
+//! identify the program that can unpack it.
 
 use std::fs;
 use std::path::Path;
@@ -17,12 +17,12 @@ mod header {
     pub(super) const VERSION: usize = 0x206;
     pub(super) const PAYLOAD_OFFSET: usize = 0x248;
     pub(super) const PAYLOAD_LENGTH: usize = 0x24c;
-    /// The first version of the protocol that tells the payload's place.
+    /// The first version of the protocol with the payload's position.
     pub(super) const FIRST_WITH_PAYLOAD: u16 = 0x208;
     pub(super) const SECTOR: usize = 512;
 }
 
-/// The compressed payload of a bzImage, or why there is none.
+/// Returns the compressed payload of a bzImage, or the reason why there is none.
 pub fn payload(image: &[u8]) -> std::result::Result<&[u8], &'static str> {
     if image.get(header::MAGIC..header::MAGIC + 4) != Some(b"HdrS") {
         return Err("the magic HdrS at 0x202, as every bzImage has");
@@ -52,7 +52,7 @@ fn little_endian(
     Ok(field.iter().rev().fold(0, |value, &byte| value << 8 | usize::from(byte)))
 }
 
-/// Who unpacks a payload, told by its first bytes.
+/// Returns the program that unpacks a payload, determined by its first bytes.
 pub fn unpacker(payload: &[u8]) -> Option<(Tool, &'static [&'static str])> {
     const MAGICS: [(&[u8], Tool, &[&str]); 4] = [
         (b"\x28\xb5\x2f\xfd", tool::ZSTD, &["-dcq"]),
@@ -66,15 +66,15 @@ pub fn unpacker(payload: &[u8]) -> Option<(Tool, &'static [&'static str])> {
         .map(|&(_, tool, args)| (tool, args))
 }
 
-/// The uncompressed kernel inside the bzImage at `path`.
+/// Returns the uncompressed kernel inside the bzImage at `path`.
 pub fn extract(path: &Path) -> Result<Vec<u8>> {
     let image = fs::read(path).map_err(Error::file("read", path))?;
     let bad = |expected| Error::BadImage { path: path.to_path_buf(), expected };
     let payload = payload(&image).map_err(bad)?;
     let (tool, args) =
         unpacker(payload).ok_or_else(|| bad("a payload packed by zstd, lz4, xz or gzip"))?;
-    // The build appends the unpacked size to the payload, which is not the
-    // packer's doing and confuses its tools; it also tells us what to expect.
+    // The build appends the unpacked size to the payload. It is not part of the packed data and
+    // confuses its tools; it is also the expected size.
     let (packed, size) = payload.split_at(payload.len().saturating_sub(4));
     let expected_len = little_endian(size, 0, 4).map_err(bad)?;
     let kernel = unpack(tool, args, packed, path)?;
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
     use crate::cache::Scratch;
 
-    /// The smallest thing that has a payload: header, one setup sector.
+    /// Returns the smallest image that has a payload: header, one setup sector.
     fn image_with(payload: &[u8]) -> Vec<u8> {
         let mut image = vec![0; 1024];
         image[header::SETUP_SECTORS] = 1;

@@ -6,7 +6,7 @@
 //! without thread-local storage. Writes of the kernel there, when a thread ends or is preempted,
 //! fail instead of waiting.
 //!
-//! # How the memory is found
+//! # Search
 //!
 //! The C library places a thread's stack, its thread-local variables and its own record of the
 //! thread side by side, the stack lowest and a guard below that. An address in the record is known,
@@ -16,7 +16,7 @@
 //! thread's stack has a name of its own. Its anchor is elsewhere, beside other memory, so below
 //! that only the thread-local variables count.
 //!
-//! # What is not detected
+//! # Undetected memory
 //!
 //! * of other threads: the alternate signal stack, and thread-local variables of libraries that
 //!   were loaded late (`dlopen`), which are on the heap;

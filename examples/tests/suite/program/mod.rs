@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use percid::Source;
 use serde_json::Value;
 
-/// What a program left behind.
+/// The results of a program.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) status: i32,
@@ -16,7 +16,7 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// The one JSON document that was printed by a run that went well.
+    /// Returns the one JSON document that a successful run printed.
     pub(crate) fn report(&self) -> Value {
         assert_eq!(self.status, 0, "{}", self.stderr);
         serde_json::from_str(&self.stdout).expect("one JSON document")
@@ -28,7 +28,7 @@ pub(crate) fn run(program: &str, source: Option<Source>, arguments: &[&str]) -> 
     run_on(program, source, arguments, None)
 }
 
-/// As [`run`], with a file for standard input.
+/// Runs like [`run`], with a file for standard input.
 pub(crate) fn run_on(
     program: &str,
     source: Option<Source>,
@@ -48,7 +48,7 @@ pub(crate) fn run_on(
     }
 }
 
-/// percid's choice, and every source that this machine has.
+/// Returns percid's choice, and every source that this machine has.
 pub(crate) fn sources() -> Vec<Option<Source>> {
     let available = |source: &Source| source.prepare().is_ok();
     let every = Source::ALL.into_iter().filter(available).map(Some);

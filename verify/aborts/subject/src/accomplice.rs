@@ -70,7 +70,7 @@ fn visit(board: &Board) -> Answer {
     chosen.map_or(Answer::Refused, |(structure, operation)| structure.visit(operation))
 }
 
-/// Runs on the CPU: the thread that ran there does not meanwhile.
+/// Runs on the CPU, so that the thread that ran there is preempted.
 fn preempt(board: &Board, cpu: u32) -> bool {
     let moved = move_to(cpu);
     let end = Instant::now() + Duration::from_micros(20);

@@ -40,7 +40,7 @@ impl Request {
         Request::VisitWithoutFence,
     ];
 
-    /// The request of this number.
+    /// Returns the request with this number.
     pub fn from_number(number: u32) -> Option<Request> {
         Request::ALL.into_iter().find(|&request| request as u32 == number)
     }
@@ -59,7 +59,7 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// The answer of this number.
+    /// Returns the answer with this number.
     pub fn from_number(number: u32) -> Answer {
         let done = [Answer::Unfelt, Answer::Felt];
         done.into_iter().find(|&answer| answer as u32 == number).unwrap_or(Answer::Refused)
@@ -70,16 +70,16 @@ impl Answer {
 #[derive(Debug)]
 #[repr(C)]
 pub struct Board {
-    /// Tracer: what the worker is to do, an [`Operation`](crate::Operation).
+    /// Tracer: the worker's next [`Operation`](crate::Operation).
     pub operation: AtomicU32,
     /// Tracer: nonzero to publish only, without an operation.
     pub look_only: AtomicU32,
-    /// Tracer: what the operation adds.
+    /// Tracer: the amount that the operation adds.
     pub amount: AtomicI64,
     /// Worker: the address of its rseq area; 0 if the C library has none.
     pub area: AtomicU64,
 
-    /// Tracer: what the accomplice is to do, a [`Request`], and to which CPU.
+    /// Tracer: the accomplice's next [`Request`].
     pub request: AtomicU32,
     /// Tracer: the CPU of the request.
     pub request_cpu: AtomicU32,
@@ -124,7 +124,7 @@ impl Board {
         }
     }
 
-    /// The copies as they were after the last operation.
+    /// Returns the copies as they were after the last operation.
     pub fn copies(&self) -> [i64; COPIES] {
         std::array::from_fn(|id| self.copies[id].load(SeqCst))
     }

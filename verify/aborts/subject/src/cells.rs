@@ -24,7 +24,7 @@ static SHARED: AtomicI64 = AtomicI64::new(0);
 
 static OFFSET: OnceLock<Option<isize>> = OnceLock::new();
 
-/// From the thread pointer to the C library's rseq area; `None` if it has none.
+/// Returns the offset from the thread pointer to the C library's rseq area; `None` if it has none.
 pub(crate) fn offset() -> Option<isize> {
     // SAFETY: the names are terminated strings, and the variables have the documented types.
     *OFFSET.get_or_init(|| unsafe {
@@ -43,7 +43,7 @@ fn thread_pointer() -> usize {
     pointer
 }
 
-/// The address of the calling thread's rseq area; 0 if there is none.
+/// Returns the address of the calling thread's rseq area; 0 if there is none.
 pub(crate) fn area() -> u64 {
     offset().map_or(0, |offset| thread_pointer().wrapping_add_signed(offset) as u64)
 }
@@ -199,7 +199,7 @@ impl Structure for Cells {
         run(amount);
     }
 
-    /// A section would prove nothing here.
+    /// Adds without a section, which would prove nothing here.
     fn interrupt(&self, _: Operation) {
         SHARED.fetch_add(Party::Handler.amount(), SeqCst);
     }
@@ -216,8 +216,8 @@ impl Structure for Cells {
     }
 }
 
-/// The CPU that the thread is on at this moment.
+/// Returns the CPU that the thread is on at this moment.
 pub(crate) fn cpu() -> u32 {
-    // SAFETY: the call takes nothing. It does not fail where there is rseq.
+    // SAFETY: the call has no arguments. It does not fail on systems with rseq.
     unsafe { libc::sched_getcpu() as u32 }
 }

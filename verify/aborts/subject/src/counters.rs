@@ -17,7 +17,7 @@ static REFERENCE: OnceLock<Counter> = OnceLock::new();
 pub(crate) struct Counters;
 
 impl Structure for Counters {
-    /// No operation is a first use: those would take another way.
+    /// Uses the operation's counter once: a first use would take another path.
     fn prepare(&self, operation: Operation, _: &Board) {
         REFERENCE.get_or_init(|| {
             let source = percid::init().source;
@@ -54,7 +54,7 @@ impl Structure for Counters {
     }
 }
 
-/// The counter that an operation changes.
+/// Returns the counter that an operation changes.
 fn counter(operation: Operation) -> &'static Counter {
     match operation {
         Operation::Static => &STATIC,
@@ -62,21 +62,21 @@ fn counter(operation: Operation) -> &'static Counter {
     }
 }
 
-/// Golden disassembly: a `static` counter and a constant.
+/// Adds a constant to a `static` counter. For golden disassembly.
 #[unsafe(no_mangle)]
 #[inline(never)]
 fn percid_static_add() {
     STATIC.add(STATIC_AMOUNT);
 }
 
-/// Golden disassembly: nothing is known about the counter or the number.
+/// Adds a number to a counter, both unknown to the compiler. For golden disassembly.
 #[unsafe(no_mangle)]
 #[inline(never)]
 fn percid_reference_add(counter: &Counter, n: i64) {
     counter.add(n);
 }
 
-/// The second increment finds registers as the first left them.
+/// Adds twice: the second increment finds registers as the first left them.
 #[unsafe(no_mangle)]
 #[inline(never)]
 fn percid_twice_add(counter: &Counter, n: i64) {
@@ -84,7 +84,7 @@ fn percid_twice_add(counter: &Counter, n: i64) {
     counter.add(n);
 }
 
-/// The handler's increment.
+/// Performs the handler's increment.
 #[inline(never)]
 fn handler_add(counter: &Counter) {
     counter.add(Party::Handler.amount());

@@ -22,7 +22,7 @@ const ITEMS: u32 = 16;
 const BYTES: usize = 1024;
 
 impl Exercise {
-    /// With the source of the process.
+    /// Makes the structures with the source of the process.
     pub(crate) const fn new() -> Exercise {
         Exercise {
             counter: Counter::new(),

@@ -10,13 +10,13 @@ static SHARED: AtomicI64 = AtomicI64::new(0);
 static FAULTS: AtomicI64 = AtomicI64::new(0);
 static LAST_FAULT: AtomicU32 = AtomicU32::new(0);
 
-/// Something took place in the copy of an ID; `None`: without one.
+/// Records that something took place in the copy of an ID; `None`: without one.
 pub(crate) fn took_place(id: Option<u32>, amount: i64) {
     let place = id.and_then(|id| BY_ID.get(id as usize)).unwrap_or(&SHARED);
     place.fetch_add(amount, SeqCst);
 }
 
-/// Something is damaged.
+/// Records damage.
 pub(crate) fn fault(fault: Fault) {
     FAULTS.fetch_add(1, SeqCst);
     LAST_FAULT.store(fault as u32, SeqCst);

@@ -61,7 +61,7 @@ fn record_many(times: u64) {
     HISTOGRAM.record_many(VALUE, times);
 }
 
-/// Golden disassembly.
+/// Records a value. For golden disassembly.
 #[unsafe(no_mangle)]
 #[inline(never)]
 fn percid_histogram_record(histogram: &Histogram, value: u64) {

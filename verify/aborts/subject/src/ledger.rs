@@ -1,4 +1,5 @@
-//! The ledger: every item of a round by name, who issued it, who has it, and where it was found.
+//! The ledger: every item of a round by name, with its issuer, its owner, and the place where it
+//! was found.
 //!
 //! The worker, its signal handler and the accomplice write to it at any time, so it consists of
 //! atomics.
@@ -16,9 +17,9 @@ use crate::findings;
 const ENTRIES: usize = 256;
 
 const ISSUED: u32 = 1;
-/// It was found where it should be when all was over.
+/// It was found in the right place at the end.
 const FOUND: u32 = 2;
-/// The structure did not take it, and said so.
+/// The structure refused it, and reported that.
 const REFUSED: u32 = 4;
 /// It was taken out, by the party whose number lies in the bits above.
 const TAKEN: u32 = 8;
@@ -35,7 +36,7 @@ struct Entry {
     state: AtomicU32,
     /// The number of the party that issued it.
     issuer: AtomicU32,
-    /// Its length in bytes, where it is a record.
+    /// Its length in bytes, if it is a record.
     length: AtomicU32,
     /// The ID in whose copy it lies or lay last; -1 if in none.
     place: AtomicI64,
@@ -77,8 +78,8 @@ impl Ledger {
         self.issued.store(0, SeqCst);
     }
 
-    /// A new item. There are always enough, but for a structure that takes everything and keeps
-    /// nothing.
+    /// Issues a new item. There are always enough, except for a structure that takes everything and
+    /// keeps nothing.
     pub(crate) fn issue(&self, party: Party, length: usize) -> Item {
         let number = self.issued.fetch_add(1, SeqCst).min(ENTRIES as u32 - 1);
         let entry = &self.entries[number as usize];
@@ -88,7 +89,7 @@ impl Ledger {
         Item(MARK | (party as u32) << 20 | self.round.load(SeqCst) << 8 | number)
     }
 
-    /// Someone has got an item.
+    /// Records that a party has got an item.
     pub(crate) fn take(&self, item: Item, taker: Party) {
         let Some(entry) = self.entry(item) else { return findings::fault(Fault::Unknown) };
         let taken = TAKEN | (taker as u32) << TAKER;
@@ -98,7 +99,7 @@ impl Ledger {
         }
     }
 
-    /// The thread that took an item puts it back, to where it belongs to no ID.
+    /// Records that the thread that took an item puts it back, to a place that belongs to no ID.
     pub(crate) fn give_back(&self, item: Item) {
         if let Some(entry) = self.entry(item) {
             entry.place.store(-1, SeqCst);
@@ -106,14 +107,14 @@ impl Ledger {
         }
     }
 
-    /// The structure has not taken an item.
+    /// Records that the structure has refused an item.
     pub(crate) fn refuse(&self, item: Item) {
         if let Some(entry) = self.entry(item) {
             entry.state.fetch_or(REFUSED, SeqCst);
         }
     }
 
-    /// An item lies in the copy of an ID.
+    /// Records that an item is in the copy of an ID.
     pub(crate) fn locate(&self, item: Item, id: u32) {
         let Some(entry) = self.entry(item) else { return findings::fault(Fault::Unknown) };
         if entry.state.load(SeqCst) & (TAKEN | REFUSED) != 0 {
@@ -122,7 +123,7 @@ impl Ledger {
         entry.place.store(id.into(), SeqCst);
     }
 
-    /// An item came out of the structure when all was over.
+    /// Records that an item came out of the structure at the end.
     pub(crate) fn find(&self, item: Item) {
         let Some(entry) = self.entry(item) else { return findings::fault(Fault::Unknown) };
         if entry.state.fetch_or(FOUND, SeqCst) & (FOUND | TAKEN | REFUSED) != 0 {
@@ -130,13 +131,13 @@ impl Ledger {
         }
     }
 
-    /// The length with which an item was issued; `None` if it was not.
+    /// Returns the length with which an item was issued; `None` if it was not.
     pub(crate) fn length(&self, item: Item) -> Option<usize> {
         self.entry(item).map(|entry| entry.length.load(SeqCst) as usize)
     }
 
-    /// Ends a round: books what was pushed and is there, and what was popped, where it lay. Answers
-    /// how many items are nowhere, and how many were refused.
+    /// Ends a round: records the pushed items that are still there, and the popped ones, at their
+    /// places. Returns the numbers of missing and of refused items.
     pub(crate) fn close(&self) -> (u64, u64) {
         let (mut missing, mut refused) = (0, 0);
         for entry in &self.entries[..self.count()] {

@@ -248,7 +248,7 @@ fn act(operation: Operation, party: Party) {
     }
 }
 
-/// The lengths are nothing but different.
+/// Returns the length of a party's records; the lengths only have to differ.
 fn length(party: Party) -> usize {
     if party == Party::Handler { 10 } else { 16 }
 }
@@ -267,7 +267,7 @@ fn take(party: Party, operation: fn(u64, u64) -> u64) {
     LEDGER.take(item, party);
 }
 
-/// The items on a CPU's stack.
+/// Returns the items on a CPU's stack.
 fn items(cpu: u32) -> impl Iterator<Item = Item> {
     let List(words) = &STACKS[cpu as usize];
     let room = words[0].load(SeqCst) as usize;

@@ -101,7 +101,7 @@ fn copies() -> impl Iterator<Item = (u32, &'static AtomicI64, *mut i64)> {
     })
 }
 
-/// The thief releases its copy.
+/// Releases the thief's copy.
 fn give_back(lock: &AtomicI64, value: *mut i64) {
     // SAFETY: the copy has a value, and no thread uses it between two operations.
     let found = unsafe { value.replace(SAVED.load(SeqCst) + Party::Thief.amount()) };
@@ -110,7 +110,7 @@ fn give_back(lock: &AtomicI64, value: *mut i64) {
     }
 }
 
-/// Golden disassembly.
+/// Adds to a local. For golden disassembly.
 #[unsafe(no_mangle)]
 #[inline(never)]
 fn percid_local_with(local: &Local<i64>, n: i64) {

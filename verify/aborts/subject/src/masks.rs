@@ -9,7 +9,7 @@ pub(crate) fn prepare() {
     percid_mask_mark(&MASK, 0);
 }
 
-/// Golden disassembly.
+/// Marks an ID. For golden disassembly.
 #[unsafe(no_mangle)]
 #[inline(never)]
 fn percid_mask_mark(mask: &ActiveMask, id: u32) {

@@ -22,11 +22,11 @@ pub enum Operation {
     TallyMany,
     /// `FloatCounter::add`.
     AddFloat,
-    /// `Local::with` where the ID has a value.
+    /// `Local::with` if the ID has a value.
     With,
-    /// `Local::with` where it has none yet.
+    /// `Local::with` if it has none yet.
     WithFirst,
-    /// `Stack::push` where there is room.
+    /// `Stack::push` if there is space.
     Push,
     /// `Stack::push` to a full part, which moves a batch to the shared list.
     PushFull,
@@ -38,7 +38,7 @@ pub enum Operation {
     PopEmpty,
     /// `Stack::pop` from an inactive part, which fetches a batch as well.
     PopFirst,
-    /// `Ring::append` of two words, whose number the compiler knows.
+    /// `Ring::append` of two words; the compiler knows that number.
     Append,
     /// `Ring::append` of seven words and a rest, from the end of the ring to its beginning.
     AppendWrapping,
@@ -122,7 +122,7 @@ impl Operation {
         HeaderAsLeft,
     ];
 
-    /// The operation of this number.
+    /// Returns the operation with this number.
     pub fn from_number(number: u32) -> Option<Operation> {
         let all = Operation::PERCID.into_iter().chain(Operation::SOUND);
         let mut all = all.chain(Operation::CONTROLS);

@@ -18,7 +18,7 @@ const BYTES: usize = 512;
 /// The bytes that every record has besides, in the ring.
 const HEADER: usize = 8;
 
-/// A ring and what its consumer knows.
+/// A ring and the state of its consumer.
 struct Log {
     ring: Ring,
     /// The number of the next record by ID; the last one is that of the shared copy.
@@ -93,8 +93,8 @@ fn log(operation: Operation) -> &'static Log {
     if operation == Operation::AppendFull { &OVERWRITING } else { &KEEPING }
 }
 
-/// The length of a record. The handler's differs in its bits from those of the operations that it
-/// interrupts, so that a header with something of both is noticed.
+/// Returns the length of a record. The handler's differs in its bits from those of the operations
+/// that it interrupts, so that a header with parts of both is noticed.
 fn length(operation: Operation, party: Party) -> usize {
     match (party, operation) {
         (Party::Handler, _) => 10,
@@ -165,7 +165,7 @@ impl Log {
     /// Appends until there is no room for a record of this length.
     fn fill(&self, length: usize) {
         let needed = (length.next_multiple_of(8) + 2 * HEADER) as u64;
-        // More than fit a ring, if the thread should get another ID meanwhile.
+        // More than fit a ring, if the thread gets another ID during the loop.
         for _ in 0..BYTES / 16 {
             let (tail, head) = self.ends();
             if head - tail + needed > BYTES as u64 {
@@ -186,7 +186,7 @@ impl Log {
         }
     }
 
-    /// A record is one that was appended, whole, and numbered.
+    /// Checks that a record is one that was appended, whole, and numbered.
     fn check(&self, event: Event<'_>) {
         let place = event.id.map_or(COPIES, |id| id as usize);
         let Some(expected) = self.expected.get(place) else { return };
@@ -224,7 +224,7 @@ impl Record {
         self.bytes().try_into().ok()
     }
 
-    /// The item of a record that is as it was appended.
+    /// Returns the item of a record that is unchanged.
     fn decode(bytes: &[u8]) -> Option<Item> {
         let &[a, b, c, ..] = bytes else { return None };
         let item = Item(u32::from_le_bytes([a, b, c, 0]));
@@ -248,7 +248,7 @@ fn append(ring: &Ring, record: &[u8]) -> bool {
     ring.append(record).is_ok()
 }
 
-/// Golden disassembly: the length is known.
+/// Appends a record of known length. For golden disassembly.
 #[unsafe(no_mangle)]
 #[inline(never)]
 fn percid_ring_append(ring: &Ring, record: &[u8; 16]) -> Result<(), AppendError> {

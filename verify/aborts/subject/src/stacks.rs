@@ -82,7 +82,7 @@ fn pops(operation: Operation) -> bool {
     matches!(operation, Operation::Pop | Operation::PopEmpty | Operation::PopFirst)
 }
 
-/// A push or a pop by one of the parties.
+/// Pushes or pops for one of the parties.
 fn act(operation: Operation, party: Party) {
     if pops(operation) {
         if let Some(word) = percid_stack_pop(&STACK) {
@@ -147,14 +147,14 @@ fn locate() {
     }
 }
 
-/// Golden disassembly.
+/// Pushes an item. For golden disassembly.
 #[unsafe(no_mangle)]
 #[inline(never)]
 fn percid_stack_push(stack: &Stack<u64>, item: u64) -> Result<(), u64> {
     stack.push(item)
 }
 
-/// Golden disassembly.
+/// Pops an item. For golden disassembly.
 #[unsafe(no_mangle)]
 #[inline(never)]
 fn percid_stack_pop(stack: &Stack<u64>) -> Option<u64> {

@@ -13,7 +13,7 @@ pub(crate) trait Structure: Sync {
     /// Brings it into the state in which `operation` finds it.
     fn prepare(&self, _operation: Operation, _board: &Board) {}
 
-    /// The operation.
+    /// Performs the operation.
     fn perform(&self, operation: Operation, amount: i64);
 
     /// Performs the same operation on the same structure, in the signal handler that interrupts the
@@ -25,8 +25,8 @@ pub(crate) trait Structure: Sync {
         Answer::Refused
     }
 
-    /// Does the same as the operation through a stolen ID, without any protection. Returns whether
-    /// it did.
+    /// Does the same as the operation through a stolen ID, without any protection. Returns `true`
+    /// if it did.
     fn rob(&self, _operation: Operation, _stolen: &Stolen) -> bool {
         false
     }
@@ -34,13 +34,13 @@ pub(crate) trait Structure: Sync {
     /// Finds out what has become of the operation, and publishes it.
     fn audit(&self, operation: Operation, board: &Board);
 
-    /// The ID of this CPU's copy, as a hint.
+    /// Returns the ID of this CPU's copy, as a hint.
     fn current_id(&self) -> Option<u32> {
         percid::init().source.current_id()
     }
 }
 
-/// The structure of an operation.
+/// Returns the structure of an operation.
 pub(crate) fn of(operation: Operation) -> &'static dyn Structure {
     use Operation::*;
     match operation {
@@ -59,7 +59,7 @@ pub(crate) fn of(operation: Operation) -> &'static dyn Structure {
     }
 }
 
-/// The structure and the operation that the tracer has chosen; `None` before it has.
+/// Returns the structure and the operation that the tracer has chosen; `None` before it has.
 pub(crate) fn chosen(board: &Board) -> Option<(&'static dyn Structure, Operation)> {
     let operation = Operation::from_number(board.operation.load(SeqCst))?;
     Some((of(operation), operation))

@@ -64,13 +64,13 @@ impl Structure for Tallies {
     }
 }
 
-/// Out of line, so that what brings the buckets into their state has no section of its own.
+/// Records values. Out of line, so that this preparation has no section of its own in the caller.
 #[inline(never)]
 fn record_many(bucket: usize, times: u64) {
     BUCKETS.record_many(bucket, times, VALUE * times as f64);
 }
 
-/// Golden disassembly.
+/// Records a value. For golden disassembly.
 #[unsafe(no_mangle)]
 #[inline(never)]
 fn percid_buckets_record(buckets: &Buckets, bucket: usize, value: f64) {

@@ -31,8 +31,8 @@ pub(crate) fn work(board: &'static Board) -> ! {
     }
 }
 
-/// The place where the tracer finds the worker. The code before and after an operation is not
-/// tested: while it runs, only the traps of the pads are set.
+/// Stops at the place where the tracer finds the worker. The code before and after an operation is
+/// not tested: while it runs, only the traps of the pads are set.
 #[inline(never)]
 fn stop() {
     // SAFETY: a trap that changes nothing; the tracer handles it.
@@ -52,7 +52,7 @@ fn perform(board: &Board) {
     }
 }
 
-/// Out of line, so that an ID stays in no register that the tracer compares.
+/// Publishes the ID. Out of line, so that an ID stays in no register that the tracer compares.
 #[inline(never)]
 fn note_id(structure: &dyn Structure, board: &Board) {
     let id = structure.current_id();

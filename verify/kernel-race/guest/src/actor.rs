@@ -7,7 +7,7 @@ use percid::Counter;
 
 use crate::area;
 
-/// What every actor adds to while it counts.
+/// The counter that every actor adds to while it counts.
 static COUNTER: Counter = Counter::new();
 
 /// Orders.
@@ -16,9 +16,9 @@ const TOUCH: u32 = 1;
 const RUN: u32 = 2;
 const LEAVE: u32 = 3;
 
-/// How long a thread runs that is to be seen on its CPU, and no longer.
+/// Run time of a thread that must be seen on its CPU, but not longer.
 const TOUCHING: Duration = Duration::from_millis(10);
-/// Increments between two looks at the orders.
+/// Number of increments between two checks of the orders.
 const BATCH: i64 = 1000;
 
 /// One thread, and what is known of it. On cache lines of its own: it is read while it runs.
@@ -32,7 +32,7 @@ pub(crate) struct Actor {
     turns: AtomicU64,
     added: AtomicI64,
     sleeps: AtomicBool,
-    /// Whether it will never add anything any more.
+    /// `true` if it will never add anything any more.
     has_left: AtomicBool,
 }
 
@@ -55,7 +55,7 @@ impl Actor {
         self.start_as(cpu, Self::act);
     }
 
-    /// The same for a thread that does something else.
+    /// Starts a thread that does something else.
     pub(crate) fn start_as(&'static self, cpu: u32, act: fn(&'static Self)) {
         std::thread::spawn(move || {
             pin(0, cpu);
@@ -74,39 +74,39 @@ impl Actor {
         self.thread.load(Ordering::Acquire)
     }
 
-    /// The ID that it last ran under.
+    /// Returns the ID that it last ran under.
     pub(crate) fn id(&self) -> u32 {
         self.id.load(Ordering::Acquire)
     }
 
-    /// The word with that ID.
+    /// Returns the word with that ID.
     pub(crate) fn id_word(&self) -> &AtomicU32 {
         &self.id
     }
 
-    /// Makes that word say nothing until it runs again.
+    /// Invalidates that word until the actor runs again.
     pub(crate) fn forget_id(&self) {
         self.id.store(u32::MAX, Ordering::Release);
     }
 
-    /// The CPU that it last ran on.
+    /// Returns the CPU that it last ran on.
     pub(crate) fn cpu(&self) -> u32 {
         self.cpu.load(Ordering::Acquire)
     }
 
-    /// How often it has looked at its orders while it ran.
+    /// Returns the number of times that it has checked its orders while it ran.
     pub(crate) fn turns(&self) -> u64 {
         self.turns.load(Ordering::Acquire)
     }
 
-    /// Lets it run until it is told otherwise; returns when it does, or will not within seconds.
+    /// Lets it run until its next order; returns when it runs, or will not within seconds.
     pub(crate) fn run(&self) {
         let before = self.turns();
         self.wake_up();
         spin_until(Duration::from_secs(3), || self.turns() > before);
     }
 
-    /// The same for one that will be stopped before it runs.
+    /// Wakes an actor that will be stopped before it runs.
     pub(crate) fn wake_up(&self) {
         self.give(RUN);
     }
@@ -116,7 +116,7 @@ impl Actor {
         self.order.store(SLEEP, Ordering::Release);
     }
 
-    /// Whether it sleeps, but for the last steps of the way there.
+    /// Returns `true` if it sleeps, or is about to.
     pub(crate) fn sleeps(&self) -> bool {
         self.sleeps.load(Ordering::Acquire)
     }
@@ -140,7 +140,7 @@ impl Actor {
         wake(&self.order);
     }
 
-    /// Does what it is ordered to until it is told to leave.
+    /// Follows its orders until it is ordered to leave.
     pub(crate) fn act(&'static self) {
         loop {
             match self.order.load(Ordering::Acquire) {
@@ -173,9 +173,9 @@ impl Actor {
         }
     }
 
-    /// Counts from the beginning: whatever the counter needs of the kernel for an ID (memory, say)
-    /// it has got when the ID is doubled. A thread that waits for the kernel then would be switched
-    /// away, and get another ID.
+    /// Counts from the beginning: the counter gets everything that it needs of the kernel for an ID
+    /// (memory, for example) before the ID is doubled. A thread that waits for the kernel then
+    /// would be switched away, and get another ID.
     fn take_turn(&self) {
         self.publish();
         for _ in 0..BATCH {
@@ -219,8 +219,8 @@ pub(crate) fn sample(actors: &[&Actor], time: Duration) -> (u64, u64) {
     (samples, doubled)
 }
 
-/// Whether two of `actors` have one ID; `None` if one of them does not run, or has got another ID
-/// meanwhile.
+/// Returns `true` if two of `actors` have one ID; `None` if one of them does not run, or has got
+/// another ID since the first look.
 ///
 /// Every actor has published its ID anew before the first look, and again between the two looks,
 /// and both looks are equal. So for each of two actors with one ID there is a moment between the
@@ -231,7 +231,7 @@ pub(crate) fn sample_once(actors: &[&Actor], until: Instant) -> Option<bool> {
     (first == second).then(|| has_pair(&first))
 }
 
-/// The IDs of all actors after each has begun a turn, and ended it, since now.
+/// Returns the IDs of all actors after each has begun a turn, and ended it, since now.
 fn fresh_ids(actors: &[&Actor], until: Instant) -> Option<Vec<u32>> {
     let before: Vec<u64> = actors.iter().map(|actor| actor.turns()).collect();
     while actors.iter().zip(&before).any(|(actor, before)| actor.turns() < before + 2) {
@@ -285,7 +285,7 @@ pub(crate) fn wait_while(word: &AtomicU32, value: u32) {
 
 /// Wakes all that wait for `word`.
 pub(crate) fn wake(word: &AtomicU32) {
-    // SAFETY: as above.
+    // SAFETY: the word outlives the call; nothing else is read or written.
     unsafe {
         libc::syscall(
             libc::SYS_futex,
@@ -304,7 +304,7 @@ pub(crate) fn spin(time: Duration) {
     }
 }
 
-/// Spins until `done`, but not longer than `limit`. Returns whether it was.
+/// Spins until `done`, but not longer than `limit`. Returns `true` if it was done.
 pub(crate) fn spin_until(limit: Duration, done: impl Fn() -> bool) -> bool {
     let until = Instant::now() + limit;
     while !done() {

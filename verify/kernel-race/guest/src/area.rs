@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 unsafe extern "C" {
-    /// Where the area lies, from the thread pointer.
+    /// The offset of the area from the thread pointer.
     static __rseq_offset: isize;
-    /// How much of it is registered; 0 if nothing is.
+    /// The registered size of the area; 0 if it is not registered.
     static __rseq_size: u32;
 }
 
@@ -13,7 +13,7 @@ unsafe extern "C" {
 const CPU_ID: usize = 4;
 const MM_CID: usize = 24;
 
-/// Whether the kernel writes `mm_cid` for this thread.
+/// Returns `true` if the kernel writes `mm_cid` for this thread.
 pub(crate) fn has_ids() -> bool {
     // The library's announcement may be capped at the first 20 bytes, though it registers 32.
     const AT_RSEQ_FEATURE_SIZE: libc::c_ulong = 27;
@@ -22,12 +22,12 @@ pub(crate) fn has_ids() -> bool {
     registered != 0 && features as usize >= MM_CID + 4
 }
 
-/// The concurrency ID that the kernel gave this thread.
+/// Returns the concurrency ID that the kernel gave this thread.
 pub(crate) fn mm_cid() -> u32 {
     word(MM_CID)
 }
 
-/// The CPU that this thread runs on.
+/// Returns the CPU that this thread runs on.
 pub(crate) fn cpu() -> u32 {
     word(CPU_ID)
 }

@@ -13,7 +13,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Writes a line to the console.
 pub(crate) fn say(line: &Line) {
-    // In one piece, and on a line of its own. If it fails, the host misses the line and says so.
+    // In one piece, and on a line of its own. If it fails, the host misses the line and reports
+    // that.
     let _ = std::io::stdout().write_all(format!("{line}\n").as_bytes());
 }
 

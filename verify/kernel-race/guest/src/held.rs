@@ -7,11 +7,12 @@
 //! | 2 | first the mover, then the settler |
 //! | 7 | the mover, later |
 //!
-//! The mover runs on CPU 2, gets an ID *k* above the helpers', and sleeps. Woken up on CPU 7, it is
-//! to take *k* along: CPU 7 marks CPU 2's slot as lazy, sees that no thread of the process runs
-//! there, and is held. The settler begins to run on CPU 2, finds the mark, gives *k* back and gets
-//! it again. The helpers sleep, their IDs expire, and a scan by weight wants *k* back as too large:
-//! it marks the slot, although the settler runs. Now CPU 7 goes on and takes that mark for its own.
+//! The mover runs on CPU 2, gets an ID *k* above the helpers', and sleeps. When it is woken up on
+//! CPU 7, it tries to take *k* along: CPU 7 marks CPU 2's slot as lazy, finds that no thread of the
+//! process runs there, and is held. The settler begins to run on CPU 2, finds the mark, frees *k*
+//! and gets it again. The helpers sleep, their IDs expire, and a scan by weight tries to take back
+//! *k* as too large: it marks the slot, although the settler runs. Now CPU 7 continues and mistakes
+//! that mark for its own.
 
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
@@ -61,7 +62,7 @@ pub(crate) fn run(control: bool) -> Result<Outcome, String> {
     HELPERS.iter().for_each(Actor::rest);
     // The IDs of the helpers expire after 100 ms, and a scan comes every 100 ms.
     spin(Duration::from_millis(500));
-    // Else it was switched away meanwhile, by whatever thread of the kernel.
+    // Otherwise a thread of the kernel preempted the settler.
     if !control && SETTLER.id() != id {
         return Err(format!("the settler has ID {}, the mover had {id}", SETTLER.id()));
     }

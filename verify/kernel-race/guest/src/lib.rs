@@ -6,23 +6,22 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// What every line of the guest begins with.
+/// The beginning of every line of the guest.
 pub const PREFIX: &str = "RACE ";
 /// The list of rounds in the root file system, one a line.
 pub const ROUNDS_PATH: &str = "/rounds";
 
-/// Values of the word by which the host answers a guest that has asked by [`Line::Arm`] or
-/// [`Line::Release`].
+/// Values of the word by which the host answers a [`Line::Arm`] or [`Line::Release`] of the guest.
 pub mod answer {
-    /// Nothing was answered yet.
+    /// No answer yet.
     pub const NONE: u32 = 0;
-    /// Whoever comes to the place will be caught.
+    /// A CPU that comes to the place will be caught.
     pub const ARMED: u32 = 1;
     /// A CPU was caught at the place, or let go again.
     pub const DONE: u32 = 2;
 }
 
-/// How the kernel is brought to the race.
+/// The way in which the kernel is brought to the race.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Way {
     /// A virtual CPU is held inside a migration, as a hypervisor may hold it.
@@ -33,12 +32,12 @@ pub enum Way {
     Unaided(u32),
 }
 
-/// Which IDs percid uses.
+/// The IDs that percid uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Ids {
-    /// The kernel's, asked for by `PERCID_SOURCE`.
+    /// The kernel's, requested by `PERCID_SOURCE`.
     Kernel,
-    /// percid's table, asked for by `PERCID_SOURCE`.
+    /// percid's table, requested by `PERCID_SOURCE`.
     Table,
     /// percid's own choice: the variable is not set.
     Chosen,
@@ -52,11 +51,12 @@ impl Ids {
 /// One round: a process in which the kernel is brought to the race once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Round {
-    /// How.
+    /// The way to the race.
     pub way: Way,
-    /// Which IDs percid uses.
+    /// The IDs that percid uses.
     pub ids: Ids,
-    /// Whether this is the control: all the same, but no thread is stopped at the place.
+    /// `true` if this is the negative control: the same round, but no thread is stopped at the
+    /// place.
     pub control: bool,
 }
 
@@ -124,7 +124,7 @@ impl FromStr for Round {
     }
 }
 
-/// What a round came to.
+/// The result of a round.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Looks at the running threads in which all of them had kept their IDs for a while.
@@ -137,17 +137,17 @@ pub struct Outcome {
     pub kept: i64,
 }
 
-/// What the guest says.
+/// A line of the guest's output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Line {
     /// The machine is up.
     Boot {
-        /// What the kernel calls itself.
+        /// The kernel's release.
         release: String,
-        /// How it preempts itself: `none`, `voluntary`, `full`, `lazy`, or `unknown`.
+        /// The kernel's preemption mode: `none`, `voluntary`, `full`, `lazy`, or `unknown`.
         preemption: String,
     },
-    /// Where a function of the kernel lies.
+    /// The address range of a function of the kernel.
     Symbol {
         /// Its name.
         name: String,
@@ -158,16 +158,15 @@ pub enum Line {
     },
     /// A round begins.
     Begin(Round),
-    /// Which source percid uses, and why.
+    /// The source that percid uses, and the reason.
     Source(String),
-    /// The guest waits until who comes to the place on this CPU will be caught.
+    /// The guest waits until a CPU that comes to the place will be caught.
     Arm {
-        /// The CPU that is to be caught.
+        /// The CPU that must be caught.
         cpu: u32,
         /// The address, in the process of the round, of the word that the host answers by.
         answer: u64,
-        /// The address of the word with the ID that is to be cleared at the place; 0 if any will
-        /// do.
+        /// The address of the word with the ID that must be cleared at the place; 0 if any will do.
         id: u64,
     },
     /// The guest waits until the CPU that was caught has been let go.
@@ -175,17 +174,17 @@ pub enum Line {
         /// The address of the word that the host answers by.
         answer: u64,
     },
-    /// What the round came to.
+    /// The result of the round.
     Result(Outcome),
-    /// The round came to nothing, and why.
+    /// The round has no result, for this reason.
     Failed(String),
-    /// How far an unaided round is: attempts, and those that ended in a duplicate.
+    /// The progress of an unaided round: attempts, and those that ended in a duplicate.
     Progress {
         /// Attempts made.
         attempts: u64,
         /// Attempts after which two running threads had one ID.
         doubled: u64,
-        /// How often a thread was made to change its CPU.
+        /// Number of times that a thread was made to change its CPU.
         migrations: u64,
         /// Seconds since the round began.
         seconds: u64,

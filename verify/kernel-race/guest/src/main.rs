@@ -19,7 +19,7 @@ use percid_vm::protocol::EXIT_VALUE;
 
 use ask::say;
 
-/// Where the first process waits: on a CPU that no thread of a round begins on.
+/// The CPU on which the first process waits: no thread of a round begins on it.
 const WAITING_CPU: u32 = 6;
 
 fn main() -> ExitCode {
@@ -63,7 +63,7 @@ fn run_apart(round: Round) -> Result<(), String> {
     if status.success() { Ok(()) } else { Err(format!("ended with {status}")) }
 }
 
-/// The process of a round.
+/// Runs the process of a round.
 fn act() -> ExitCode {
     let round = std::env::args().nth(1).expect("started with a round");
     let round: Round = round.parse().expect("the first process knows the form");

@@ -11,18 +11,18 @@
 //! | 8 | at first, the real-time thread |
 //! | 9 | none: only while there are fewer threads than CPUs do CPUs forget |
 //!
-//! The settler has run on CPU 2 with an ID *k* and sleeps. After 100 ms the scan on CPU 1 wants *k*
-//! back: it marks CPU 2's slot as lazy and sees that no thread of the process runs there. At this
-//! moment a timer interrupt comes and wakes the real-time thread up, which preempts the scanner:
-//! interrupts are on. It wakes the settler up, which finds the mark, gives *k* back and gets it
-//! again, and keeps CPU 1 for longer than the period of scans. The holders sleep by now, so the
-//! next scan by weight, on CPU 0, wants *k* back as too large, and marks the slot, although the
-//! settler runs. Now the real-time thread sleeps, and the first scan takes that mark for its own:
-//! *k* is free, and the late one gets it.
+//! The settler has run on CPU 2 with an ID *k* and sleeps. After 100 ms the scan on CPU 1 tries to
+//! take back *k*: it marks CPU 2's slot as lazy and finds that no thread of the process runs there.
+//! At this moment a timer interrupt wakes up the real-time thread, which preempts the scanner,
+//! because interrupts are on. It wakes up the settler, which finds the mark, frees *k* and gets it
+//! again. The real-time thread keeps CPU 1 for longer than the period of scans. The holders sleep
+//! by now, so the next scan by weight, on CPU 0, tries to take back *k* as too large, and marks the
+//! slot, although the settler runs. Now the real-time thread sleeps, and the first scan mistakes
+//! that mark for its own: *k* is free, and the late thread gets it.
 //!
-//! That the late one gets just that ID is arranged: up to 6.12 the lowest free one is given out, so
-//! the holders hold all below *k*; from 6.13 on the one that the CPU had last, so the late one runs
-//! on CPU 3 with *k* before, and CPU 2 remembers none.
+//! The late thread gets exactly that ID by preparation. Up to 6.12 the lowest free one is assigned,
+//! so the holders hold all below *k*. From 6.13 on it is the one that the CPU had last, so the late
+//! thread runs on CPU 3 with *k* before, and CPU 2 remembers none.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -39,8 +39,8 @@ const HOLDING: [u32; 3] = [4, 5, 6];
 const WANDERING: u32 = 7;
 const WAITING: u32 = 8;
 
-/// How many IDs are in use while the scanner stands: the conductor's, the scanner's, the settler's.
-/// A scan by weight wants back what is not below.
+/// Number of IDs in use while the scanner stands: the conductor's, the scanner's, the settler's. A
+/// scan by weight takes back all IDs from this number on.
 const RUNNING: u32 = 3;
 
 static SCANNER: Actor = Actor::new();
@@ -51,7 +51,7 @@ static HOLDERS: [Actor; 3] = [const { Actor::new() }; 3];
 static WANDERER: Actor = Actor::new();
 
 static ANSWER: AtomicU32 = AtomicU32::new(answer::NONE);
-/// How far the real-time thread is.
+/// The stage of the real-time thread.
 static STAGE: AtomicU32 = AtomicU32::new(IDLE);
 const IDLE: u32 = 0;
 const STALLING: u32 = 1;
@@ -105,8 +105,8 @@ pub(crate) fn run(control: bool) -> Result<Outcome, String> {
     measure()
 }
 
-/// Waits for the real-time thread. Asleep at first: else the scan that is waited for might come on
-/// this CPU.
+/// Waits for the real-time thread. Asleep at first: otherwise the expected scan might run on this
+/// CPU.
 fn stall() -> Result<(), String> {
     let until = Instant::now() + Duration::from_secs(3);
     while STAGE.load(Ordering::Acquire) == IDLE {
@@ -134,8 +134,8 @@ fn start() {
     WANDERER.start(WANDERING);
 }
 
-/// From 6.13 on a CPU that remembers no ID takes one that no thread ever had, while there are such.
-/// With all CPUs busy at the same time there are none left.
+/// Uses all IDs. From 6.13 on a CPU that remembers no ID takes one that no thread ever had, if
+/// there is one. With all CPUs busy at the same time there are none left.
 fn use_all_ids() {
     let all = || HOLDERS.iter().chain([&SCANNER, &SETTLER, &LATE_ONE, &WANDERER, &REAL_TIME]);
     all().for_each(Actor::run);
@@ -147,7 +147,7 @@ fn use_all_ids() {
     spin(EXPIRY);
 }
 
-/// A CPU forgets its ID when a thread takes it along.
+/// Makes CPUs forget their ID: a thread takes it along.
 fn forget() {
     for cpu in [SETTLING, LATE].into_iter().chain(HOLDING).chain([WANDERING]) {
         pin(WANDERER.thread(), cpu);
@@ -156,7 +156,7 @@ fn forget() {
     spin(EXPIRY);
 }
 
-/// What the real-time thread does, once it is no actor like the others any more.
+/// Runs the real-time thread after its time as an ordinary actor.
 fn stall_the_scanner(actor: &'static Actor) {
     actor.act();
     while ANSWER.load(Ordering::Acquire) != answer::DONE {

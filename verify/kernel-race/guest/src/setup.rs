@@ -1,4 +1,4 @@
-//! What the first process prepares and finds out.
+//! The preparations and queries of the first process.
 
 use std::ffi::{CStr, CString};
 use std::fs;
@@ -14,8 +14,8 @@ const WANTED: [&str; 3] =
 pub(crate) fn mount_all() {
     for (kind, place) in [(c"proc", "/proc"), (c"sysfs", "/sys"), (c"debugfs", "/sys/kernel/debug")]
     {
-        // In sysfs the place is there already. What cannot be mounted shows as `unknown` or as
-        // missing symbols.
+        // In sysfs the directory exists already. If a file system cannot be mounted, its values
+        // appear as `unknown` or as missing symbols.
         let _ = fs::create_dir_all(place);
         let _ = mount(kind, place);
     }
@@ -30,9 +30,9 @@ fn mount(kind: &CStr, place: &str) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Real-time threads that are busy for a second are throttled, or, from 6.12 on, ordinary threads
-/// are served in spite of them; their CPU would switch. Returns a note for each setting that could
-/// not be made.
+/// Lets real-time threads run. If they are busy for a second they are throttled, or, from 6.12 on,
+/// ordinary threads are served in spite of them; their CPU would switch. Returns a note for each
+/// setting that could not be made.
 pub(crate) fn let_real_time_run() -> Vec<String> {
     let mut settings = vec![("/proc/sys/kernel/sched_rt_runtime_us".to_owned(), "-1")];
     for server in
@@ -64,14 +64,14 @@ pub(crate) fn boot() -> Line {
     Line::Boot { release: release.trim().to_owned(), preemption: chosen(&modes).to_owned() }
 }
 
-/// The mode in parentheses.
+/// Returns the mode in parentheses.
 fn chosen(modes: &str) -> &str {
     let mode = modes.split_once('(').and_then(|(_, rest)| rest.split_once(')'));
     mode.map_or("unknown", |(mode, _)| mode)
 }
 
-/// Where the wanted functions lie. Compilers may have made clones of them, with names like
-/// `NAME.isra.0`.
+/// Returns the addresses of the wanted functions. Compilers may have made clones of them, with
+/// names like `NAME.isra.0`.
 pub(crate) fn symbols() -> Vec<Line> {
     let text = fs::read_to_string("/proc/kallsyms").unwrap_or_default();
     find(&text)

@@ -1,16 +1,15 @@
 //! The late migration without help: a thread is held by chance only.
 //!
-//! An emulator with more virtual CPUs than the host has free ones lets each of them stand now and
-//! then, for as long as the host's scheduler likes, as any hypervisor does. Here two threads do
-//! over and over what [`crate::held`] does once: the mover leaves CPU 1 for CPU 2 and takes its ID
-//! *k* along, and at this moment the settler begins to run on CPU 1. If CPU 2 stands between its
-//! two compare-exchanges while the settler takes *k* over, and a scan by weight comes, both have
-//! *k*.
+//! If an emulator has more virtual CPUs than the host has free ones, each of them stops sometimes,
+//! for as long as the host's scheduler decides, as under any hypervisor. Here two threads repeat
+//! the steps of [`crate::held`]: the mover leaves CPU 1 for CPU 2 and takes its ID *k* along, and
+//! at this moment the settler begins to run on CPU 1. If CPU 2 stands between its two
+//! compare-exchanges while the settler takes *k* over, and a scan by weight comes, both have *k*.
 //!
-//! The scan must want *k* back, so a lower ID must have become free meanwhile. A thread that comes
-//! to a CPU that has an ID gives its own back at once (while there are fewer threads than CPUs):
-//! this is what the holder does, on the conductor's CPU, as soon as the settler runs. The settler
-//! does the same at the end, so that its CPU has no ID and remembers none.
+//! The scan takes back *k* only if a lower ID has become free. A thread that comes to a CPU with an
+//! ID frees its own at once (while there are fewer threads than CPUs): the holder does that, on the
+//! conductor's CPU, as soon as the settler runs. The settler does the same at the end, so that its
+//! CPU has no ID and remembers none.
 
 use std::time::{Duration, Instant};
 
@@ -28,18 +27,18 @@ static MOVER: Actor = Actor::new();
 static SETTLER: Actor = Actor::new();
 static HOLDER: Actor = Actor::new();
 
-/// A thread that does not run by then is on a CPU that stands; the attempt is over.
+/// Time limit for a thread to run: if it does not, its CPU stands, and the attempt is over.
 const PATIENCE: Duration = Duration::from_secs(5);
 const GLANCE: Duration = Duration::from_micros(50);
-/// How long two threads with one ID are left running, to see what it costs.
+/// Time for which two threads with one ID are left running, to measure the damage.
 const AFTERMATH: Duration = Duration::from_millis(100);
 const BETWEEN_REPORTS: Duration = Duration::from_secs(30);
 
-/// What was done so far.
+/// The counts so far.
 #[derive(Default)]
 struct Tally {
     attempts: u64,
-    /// Those in which the mover's ID was above another that was in use, which is what a scan needs.
+    /// Attempts in which the mover's ID was above another one in use, as a scan requires.
     favourable: u64,
     doubled: u64,
     migrations: u64,
@@ -64,7 +63,8 @@ pub(crate) fn run(seconds: u32) -> Result<Outcome, String> {
     Ok(Outcome { samples: tally.attempts, doubled: tally.doubled, added, kept })
 }
 
-/// While there are IDs that no thread ever had, these are taken before lower ones that are free.
+/// Uses all IDs. While there are IDs that no thread ever had, these are taken before lower ones
+/// that are free.
 fn use_all_ids() {
     for (actor, cpu) in [(&MOVER, SOURCE), (&SETTLER, DESTINATION), (&HOLDER, HOLDING)] {
         actor.start(cpu);
@@ -136,7 +136,7 @@ fn put_to_sleep(actor: &Actor) {
     wait_until(|| actor.sleeps());
 }
 
-/// Asleep meanwhile: others are parked here.
+/// Waits asleep: other threads may need this CPU.
 fn wait_until(done: impl Fn() -> bool) -> bool {
     let until = Instant::now() + PATIENCE;
     while !done() {

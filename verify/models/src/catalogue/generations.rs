@@ -8,7 +8,7 @@ const SCAN: &[Role] = &[Role::Scanner];
 const TWO_MOVES: &[Role] = &[Role::Mover, Role::Mover];
 const SCAN_AND_MOVE: &[Role] = &[Role::Scanner, Role::Mover];
 
-/// Every generation.
+/// Returns the cases of every generation.
 pub(super) fn all() -> Vec<Case> {
     let generations = [(Generation::B, "b"), (Generation::C, "c"), (Generation::D, "d")];
     let one = |(generation, name)| {
@@ -27,13 +27,14 @@ fn named(
     case(&format!("{generation}/{suffix}"), size, System::Kernel(kernel), breaks, claim)
 }
 
-/// One agent is late, and nothing else: all scans besides, and all switches, are whole.
+/// Returns the configuration in which one agent is late, and nothing else: all other scans, and all
+/// switches, are whole.
 const fn among_scans(generation: Generation, agents: &'static [Role]) -> Kernel {
     let undelayed = Undelayed { moves: false, ..Undelayed::ALL };
     Kernel { undelayed, exits: false, ..Kernel::new(generation, agents) }
 }
 
-/// One late agent is enough.
+/// Returns the cases that show that one late agent is enough.
 fn one_late(generation: Generation, name: &str) -> Vec<Case> {
     let broken = |suffix, agents, claim| {
         let kernel = among_scans(generation, agents);
@@ -48,7 +49,7 @@ fn one_late(generation: Generation, name: &str) -> Vec<Case> {
 /// Makes a precaution part of a configuration.
 type Remedy = fn(Kernel) -> Kernel;
 
-/// What keeps one late agent harmless.
+/// Returns the cases of precautions that make one late agent harmless.
 fn remedies(generation: Generation, name: &str) -> Vec<Case> {
     let remedies: [(_, Remedy, _); 3] = [
         ("tagged", |kernel| Kernel { tagged: true, ..kernel }, "a version tag removes it"),
@@ -77,7 +78,7 @@ fn remedies(generation: Generation, name: &str) -> Vec<Case> {
     cases
 }
 
-/// Two agents that are late by moments need no scan.
+/// Returns the cases in which two agents are late by moments, which need no scan.
 fn two_late(generation: Generation, name: &str) -> Vec<Case> {
     let new = |agents| Kernel::new(generation, agents);
     let short = |agents| Kernel { stalls: Stalls::Short, ..new(agents) };

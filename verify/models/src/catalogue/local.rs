@@ -4,7 +4,7 @@ use super::{Case, Size, System, case};
 use crate::local::{self, Local, OVERTAKEN, REVIVED, STARVED};
 use crate::memory::Memory::{Fifo, Unordered};
 
-/// A value has one owner at a time, and visitors get it.
+/// Returns the cases in which a value has one owner at a time, and visitors get it.
 pub(super) fn sound() -> Vec<Case> {
     let (new, moving, exchange) =
         (Local::with_sections(), Local::with_theft(), Local::with_exchange());
@@ -35,7 +35,7 @@ pub(super) fn sound() -> Vec<Case> {
     }
 }
 
-/// What the local's lock does not survive.
+/// Returns the flaws that the local's lock does not survive.
 pub(super) fn controls() -> Vec<Case> {
     use local::Flaw;
     let (new, exchange) = (Local::with_sections(), Local::with_exchange());

@@ -4,7 +4,7 @@ use super::{Case, Size, System, case};
 use crate::mask::{self, Draining, FORGOTTEN, Marking, Mask};
 use crate::memory::Memory::{Sequential, Unordered};
 
-/// The active mask must never lose a member.
+/// Returns the cases in which the active mask must never lose a member.
 pub(super) fn sound() -> Vec<Case> {
     let new = Mask::new();
     let one = Mask { drainers: 1, ..new };
@@ -36,7 +36,7 @@ pub(super) fn sound() -> Vec<Case> {
     }
 }
 
-/// What the mask does not survive.
+/// Returns the flaws that the mask does not survive.
 pub(super) fn controls() -> Vec<Case> {
     let new = Mask::new();
     let two_ids = Mask { ids: 2, drainers: 1, ..new };

@@ -1,4 +1,4 @@
-//! What the crate claims: every configuration that is explored, and the verdict that it must have.
+//! The claims of the crate: every configuration that is explored, and its required verdict.
 
 /// One case a row: its name, its size, its configuration, the property that must break, its claim.
 macro_rules! cases {
@@ -24,7 +24,7 @@ use crate::rules::Rules;
 use crate::seizure::Seizure;
 use crate::table::Table;
 
-/// How long a configuration takes.
+/// The duration of a configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Size {
     /// Seconds: part of the tests.
@@ -59,9 +59,9 @@ pub enum System {
 pub struct Case {
     /// Its name on the command line.
     pub name: String,
-    /// What its verdict says.
+    /// The meaning of its verdict.
     pub claim: &'static str,
-    /// How long it takes.
+    /// The duration of its exploration.
     pub size: Size,
     /// The configuration.
     pub system: System,
@@ -84,14 +84,14 @@ impl Case {
         }
     }
 
-    /// Whether `verdict` is the one that the case must have.
+    /// Returns `true` if `verdict` is the one that the case must have.
     #[must_use]
     pub fn accepts(&self, verdict: &Verdict) -> bool {
         verdict.broken() == self.breaks
     }
 }
 
-/// All cases.
+/// Returns all cases.
 #[must_use]
 pub fn catalogue() -> Vec<Case> {
     [

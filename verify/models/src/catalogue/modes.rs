@@ -5,7 +5,7 @@ use crate::explore::DRAINS;
 use crate::kernel::LEAK;
 use crate::modes::{BORROWED, Flaw, Modes};
 
-/// The protocol as it is.
+/// Returns the cases of the unchanged protocol.
 pub(super) fn sound() -> Vec<Case> {
     let [new, scarce] = [Modes::new(), Modes::scarce(2)];
     let four = |modes| Modes { threads: 4, ..modes };
@@ -19,7 +19,7 @@ pub(super) fn sound() -> Vec<Case> {
     }
 }
 
-/// What it does not survive.
+/// Returns the flaws that the protocol does not survive.
 pub(super) fn controls() -> Vec<Case> {
     let with = |flaw, modes| Modes { flaw: Some(flaw), ..modes };
     let [new, scarce] = [Modes::new(), Modes::scarce(2)];

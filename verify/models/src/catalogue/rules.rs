@@ -1,10 +1,10 @@
-//! What the generations have in common.
+//! The common rules of the generations.
 
 use super::{Case, Size, System, case};
 use crate::kernel::{Memory, SHARED_ID};
 use crate::rules::Rules;
 
-/// Every configuration of the rules.
+/// Returns every configuration of the rules.
 pub(super) fn all() -> Vec<Case> {
     let new = |agents, tagged| Rules::new(agents, tagged);
     let two_cpus = Rules { cpus: 2, ..new(2, true) };

@@ -4,7 +4,7 @@ use super::{Case, Size, System, case};
 use crate::memory::Memory::{Fifo, Unordered};
 use crate::seizure::{self, Flaw, INTRUDED, Seizure, Stack, TWICE, UNMARKED};
 
-/// Seizing a block must not lose an item.
+/// Returns the cases in which seizing a block must not lose an item.
 pub(super) fn sound() -> Vec<Case> {
     let [stack, moving_stack] = [Seizure::on_one_cpu(), Seizure::with_theft()];
     let two_ids = Seizure { ids: 2, protocol: Stack { items: 1 }, ..moving_stack };
@@ -28,7 +28,7 @@ pub(super) fn sound() -> Vec<Case> {
     }
 }
 
-/// What a seizure does not survive.
+/// Returns the flaws that a seizure does not survive.
 pub(super) fn controls() -> Vec<Case> {
     let stack = Seizure::on_one_cpu();
     let with = |flaw, model| Seizure { flaw: Some(flaw), ..model };

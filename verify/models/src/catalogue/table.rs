@@ -4,7 +4,7 @@ use super::{Case, Size, System, case};
 use crate::explore::DRAINS;
 use crate::table::{LOST, Lock, Order, SOLO, Table};
 
-/// percid's protocol must come out clean.
+/// Returns the cases in which percid's protocol must break no property.
 pub(super) fn sound() -> Vec<Case> {
     let new = Table::new();
     let pair = Table { threads: 2, handlers: 2, ..new };
@@ -25,7 +25,7 @@ pub(super) fn sound() -> Vec<Case> {
     }
 }
 
-/// What must not come out clean.
+/// Returns the cases that must break a property.
 pub(super) fn controls() -> Vec<Case> {
     let new = Table { threads: 2, ..Table::new() };
     let order = |order| Table { order, ..new };

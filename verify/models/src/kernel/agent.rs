@@ -71,7 +71,7 @@ pub(super) fn step(kernel: &Kernel, state: &mut State, agent: u8) {
     }
 }
 
-/// One step of a migration; none when it is over.
+/// Takes one step of a migration; returns `None` when it is over.
 fn step_mover(kernel: &Kernel, state: &mut State, mover: &mut Mover) -> Option<MoverStep> {
     match mover.step {
         MoverStep::LoadToRecent => {
@@ -130,12 +130,13 @@ fn step_mover(kernel: &Kernel, state: &mut State, mover: &mut Mover) -> Option<M
     }
 }
 
-/// R6: a settled destination in a process with as many threads as CPUs is left alone.
+/// Applies R6: a settled destination in a process with as many threads as CPUs is left alone.
 fn unless_full(kernel: &Kernel, state: &State, mover: &Mover) -> Option<MoverStep> {
     (!mover.settled || state.users < kernel.cpus).then_some(MoverStep::LoadFrom)
 }
 
-/// A source that runs the process keeps its ID, and the thread forgets the one it used.
+/// Ends the migration if the source runs the process: it keeps its ID, and the thread forgets the
+/// one it used.
 fn unless_running(state: &mut State, mover: &Mover, next: MoverStep) -> Option<MoverStep> {
     if state.cpu(mover.from).seen_running {
         state.thread_mut(mover.thread).last = None;
@@ -154,23 +155,24 @@ fn hand_over(kernel: &Kernel, mover: &Mover, id: Id) -> MoverStep {
     }
 }
 
-/// Where the source's run-queue lock is to be held from the last look on, another agent's holding
-/// it ends the attempt: the slot stays marked, and its CPU frees the ID at its next switch.
+/// Returns `true` if the last look may take place. If the source's run-queue lock must be held from
+/// that look on and another agent holds it, the attempt ends: the slot stays marked, and its CPU
+/// frees the ID at its next switch.
 fn may_look(kernel: &Kernel, state: &State, cpu: CpuNr) -> bool {
     !kernel.locks_source || kernel.is_unlocked(state, cpu)
 }
 
-/// The first compare-exchange: no thread may start using the ID from here on.
+/// Tries the first compare-exchange: no thread may start using the ID from here on.
 fn mark(kernel: &Kernel, state: &mut State, cpu: CpuNr, id: Id, same_version: bool) -> bool {
     (same_version || !kernel.tagged) && state.exchange(cpu, Slot::Valid(id), Slot::Lazy(id))
 }
 
-/// The second compare-exchange: its winner owns the ID.
+/// Tries the second compare-exchange: its winner owns the ID.
 fn release(kernel: &Kernel, state: &mut State, cpu: CpuNr, id: Id, same_version: bool) -> bool {
     (same_version || !kernel.tagged) && state.exchange(cpu, Slot::Lazy(id), Slot::Unset)
 }
 
-/// A remote clear begins if the slot is valid.
+/// Begins a remote clear if the slot is valid.
 fn load_slot(kernel: &Kernel, state: &State, cpu: CpuNr) -> Option<RemoteClear> {
     match state.cpu(cpu).slot {
         Slot::Valid(id) => {
@@ -180,7 +182,7 @@ fn load_slot(kernel: &Kernel, state: &State, cpu: CpuNr) -> Option<RemoteClear> 
     }
 }
 
-/// One step of a remote clear; none when it is over.
+/// Takes one step of a remote clear; returns `None` when it is over.
 fn step_clear(kernel: &Kernel, state: &mut State, mut clear: RemoteClear) -> Option<RemoteClear> {
     let RemoteClear { cpu, id, same_version, step } = clear;
     clear.step = match step {
@@ -201,7 +203,7 @@ fn step_clear(kernel: &Kernel, state: &mut State, mut clear: RemoteClear) -> Opt
     Some(clear)
 }
 
-/// The scan goes to a CPU: in the first pass it looks at its current thread, in the second it loads
+/// Moves the scan to a CPU: in the first pass it checks its current thread, in the second it loads
 /// its slot.
 pub(super) fn visit(kernel: &Kernel, state: &mut State, agent: u8, cpu: CpuNr) {
     let Agent::Scanner(mut scanner) = state.agents[usize::from(agent)] else {
@@ -219,7 +221,7 @@ pub(super) fn visit(kernel: &Kernel, state: &mut State, agent: u8, cpu: CpuNr) {
     go_on(kernel, state, agent, scanner, next);
 }
 
-/// One step of a scan; none when it is done with a CPU.
+/// Takes one step of a scan; returns `None` when it is done with a CPU.
 fn step_scanner(kernel: &Kernel, state: &mut State, scanner: &mut Scanner) -> Option<ScannerStep> {
     match scanner.step {
         ScannerStep::Visit => unreachable!("a visit is an action of its own"),
@@ -238,7 +240,7 @@ fn step_scanner(kernel: &Kernel, state: &mut State, scanner: &mut Scanner) -> Op
     }
 }
 
-/// After a step of a scan: the next step, the next CPU, the second pass, or the end.
+/// Continues after a step of a scan: with the next step, the next CPU, the second pass, or the end.
 fn go_on(
     kernel: &Kernel,
     state: &mut State,

@@ -1,11 +1,12 @@
-//! Work that is over before anybody else takes a step.
+//! Work that ends before any other actor takes a step.
 //!
-//! How many have to be late for something to go wrong? With all threads taking one step at a time a
-//! counter-example does not tell: it may rest on two agents that wait for each other's next step.
-//! Here all kinds of work but one agent's may be made whole: begun and ended without anybody in
-//! between. A counter-example that is left needs that one agent to be late, and no other thread.
+//! This answers how many actors must be late for a failure. If all threads take one step at a time,
+//! a counter-example does not show that: it may depend on two agents that wait for each other's
+//! next step. Here all kinds of work except one agent's may be made whole: begun and ended without
+//! a step of any other actor in between. A remaining counter-example needs that one agent to be
+//! late, and no other thread.
 //!
-//! States in the middle of whole work are not looked at; the other configurations do that.
+//! States in the middle of whole work are not checked; the other configurations do that.
 
 use super::protocol::{Action, Kernel};
 use super::state::{Agent, CpuStep, Scanner, ScannerStep, State};
@@ -28,7 +29,7 @@ pub(super) fn run(
     Some(state)
 }
 
-/// The step of whole work that follows, if one does; nothing if it has to wait.
+/// Returns the next step of whole work, if there is one; `None` if it must wait.
 fn following(kernel: &Kernel, state: &State, begun: Action) -> Option<Option<Action>> {
     match begun {
         Action::Switch(cpu, _) | Action::Exit(cpu) if kernel.undelayed.switches => {

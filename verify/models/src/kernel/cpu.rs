@@ -32,8 +32,8 @@ pub(super) fn exit(kernel: &Kernel, state: &mut State, nr: CpuNr) {
     };
 }
 
-/// The lock operation that precedes this store drains the store buffer; the store itself then waits
-/// in it.
+/// Stores the new current thread. The preceding lock operation drains the store buffer; the store
+/// itself then waits in it.
 fn set_current(kernel: &Kernel, state: &mut State, nr: CpuNr, next: Option<ThreadNr>) {
     drain(state, nr);
     state.cpu_mut(nr).current = next;
@@ -57,8 +57,8 @@ fn after_barrier(kernel: &Kernel, then: Then) -> CpuStep {
     }
 }
 
-/// Whether the switch in progress can take its next step: it waits for the slow lock, and for a
-/// free ID.
+/// Returns `true` if the switch in progress can take its next step: it waits for the slow lock, and
+/// for a free ID.
 pub(super) fn can_step(kernel: &Kernel, state: &State, nr: CpuNr) -> bool {
     match state.cpu(nr).step {
         CpuStep::Rest => false,
@@ -101,7 +101,8 @@ pub(super) fn step(kernel: &Kernel, state: &mut State, nr: CpuNr) {
     }
 }
 
-/// Atomic read-modify-writes, and the barrier, wait until the store buffer is empty.
+/// Returns `true` for atomic read-modify-writes and the barrier, which wait until the store buffer
+/// is empty.
 fn is_atomic_rmw(step: CpuStep) -> bool {
     !matches!(
         step,
@@ -121,7 +122,8 @@ fn is_atomic_rmw(step: CpuStep) -> bool {
     )
 }
 
-/// The previous thread belongs to the process: stamp its slot, release it if it is marked.
+/// Handles a previous thread that belongs to the process: stamps its slot, releases it if it is
+/// marked.
 fn outgoing(state: &mut State, nr: CpuNr, now: CpuStep) -> CpuStep {
     let then = if state.cpu(nr).current.is_some() { CpuStep::LoadIn } else { CpuStep::Rest };
     match now {
@@ -144,8 +146,8 @@ fn outgoing(state: &mut State, nr: CpuNr, now: CpuStep) -> CpuStep {
     }
 }
 
-/// The next thread belongs to the process: take over a valid slot, release a marked one, allocate
-/// unless taken over.
+/// Handles a next thread that belongs to the process: takes over a valid slot, releases a marked
+/// one, and allocates otherwise.
 fn incoming(kernel: &Kernel, state: &mut State, nr: CpuNr, now: CpuStep) -> CpuStep {
     match now {
         CpuStep::LoadIn => match state.cpu(nr).slot {
@@ -216,18 +218,18 @@ fn allocate(kernel: &Kernel, state: &mut State, nr: CpuNr, now: CpuStep) -> CpuS
     }
 }
 
-/// R9, with `max_nr_cid` just loaded or reloaded by the compare-exchange.
+/// Applies R9, with `max_nr_cid` just loaded or reloaded by the compare-exchange.
 fn shrink_or_go_on(kernel: &Kernel, state: &State) -> CpuStep {
     let (from, to) = (state.max_nr_cid, kernel.bound(state));
     if from > to { CpuStep::Shrink { from, to } } else { CpuStep::LoadRecent { below: from } }
 }
 
-/// R4: expansion goes on while the last known `max_nr_cid` is below the bound.
+/// Applies R4: expansion continues while the last known `max_nr_cid` is below the bound.
 fn raise_or_first_free(kernel: &Kernel, state: &State, known: u8) -> CpuStep {
     if known < kernel.bound(state) { CpuStep::Raise(known) } else { CpuStep::LoadBitmap }
 }
 
-/// The ID's bit is ours.
+/// Returns the step after the ID's bit was taken.
 fn taken(kernel: &Kernel, state: &State, nr: CpuNr, id: Id) -> CpuStep {
     if state.slow_lock == Some(nr) { CpuStep::Unlock(id) } else { unlocked(kernel, id) }
 }
@@ -236,7 +238,7 @@ fn unlocked(kernel: &Kernel, id: Id) -> CpuStep {
     if kernel.timed() { CpuStep::StampNew(id) } else { CpuStep::Install(id) }
 }
 
-/// Stores the allocated ID where others can see it.
+/// Stores the allocated ID in shared memory.
 fn settle(kernel: &Kernel, state: &mut State, nr: CpuNr, now: CpuStep) -> CpuStep {
     match now {
         CpuStep::Unlock(id) => {
@@ -259,14 +261,14 @@ fn settle(kernel: &Kernel, state: &mut State, nr: CpuNr, now: CpuStep) -> CpuSte
     }
 }
 
-/// The current thread holds the ID from here on.
+/// Gives the ID to the current thread, which holds it from here on.
 fn hold(state: &mut State, nr: CpuNr, id: Id) -> CpuStep {
     let thread = state.cpu(nr).current.expect("IDs are for current threads");
     state.thread_mut(thread).last = Some(id);
     CpuStep::Rest
 }
 
-/// The thread has left its CPU: its ID goes back, marked or not.
+/// Handles a thread that has left its CPU: its ID is freed, marked or not.
 fn exiting(state: &mut State, nr: CpuNr, now: CpuStep) -> CpuStep {
     match now {
         CpuStep::LoadExit => release_or_leave(state.cpu(nr).slot),

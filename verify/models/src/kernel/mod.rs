@@ -1,7 +1,7 @@
 //! The kernel's slot protocol, generations b to d (Linux 6.4 to 6.18).
 //!
-//! One model for three generations: [`Generation`] says what c adds to b (the recent ID, expansion
-//! before compaction) and what d adds to c (compaction after shrink). [`cpu`] is the context
+//! One model for three generations: [`Generation`] selects the additions of c to b (the recent ID,
+//! expansion before compaction) and of d to c (compaction after shrink). [`cpu`] is the context
 //! switch, [`agent`] are the two kinds of remote agents.
 //!
 //! # Assumptions
@@ -21,13 +21,13 @@
 //! 4. Taking a lock is one step together with the first access under it, releasing it is one step
 //!    with the last: nothing that is observable to others lies in between. The slow lock of the
 //!    allocator is modelled with steps of its own.
-//! 5. A scan begins at most once per 100 ms, from any running thread but one that is still at one.
-//!    Nothing keeps it waiting for a scan that began earlier and is late. Migrations are concurrent
-//!    if their destinations differ.
+//! 5. A scan begins at most once per 100 ms, from any running thread that has no scan in progress.
+//!    It does not wait for a scan that began earlier and is late. Migrations are concurrent if
+//!    their destinations differ.
 //! 6. A scan visits the CPUs of each pass in any order, each once; it counts the set bits once,
-//!    between its two passes. A remote clear loads the slot itself. The second pass marks what it
-//!    finds, also where a thread of the process runs: the look at the current thread comes after
-//!    the mark, and leaves the mark where it is.
+//!    between its two passes. A remote clear loads the slot itself. The second pass marks every
+//!    valid slot, even if a thread of the process runs there: the look at the current thread comes
+//!    after the mark, and does not remove the mark.
 //! 7. A migration notes at its beginning whether the destination has an ID, and acts on that at its
 //!    end. The only writer that could make an unset destination valid in between waits for the lock
 //!    that the migration holds.
@@ -63,7 +63,8 @@ pub use properties::{DOUBLE_FREE, LEAK, OVERWRITTEN, SHARED_ID, TWO_OWNERS};
 pub use protocol::{Action, Generation, Kernel, Memory, Role, Stalls, Undelayed};
 
 impl Kernel {
-    /// Three CPUs, three threads that may exit, agents that are late, sequential memory, no tags.
+    /// Returns a configuration with three CPUs, three threads that may exit, agents that are late,
+    /// sequential memory, no tags.
     #[must_use]
     pub const fn new(generation: Generation, agents: &'static [Role]) -> Self {
         Self {
@@ -83,29 +84,29 @@ impl Kernel {
         }
     }
 
-    /// Whether CPUs remember the ID that they held last.
+    /// Returns `true` if CPUs remember the ID that they held last.
     fn remembers(&self) -> bool {
         self.generation != Generation::B
     }
 
-    /// Whether anybody looks at time stamps.
+    /// Returns `true` if time stamps are used.
     fn timed(&self) -> bool {
         self.undelayed.scans || self.agents.contains(&Role::Scanner)
     }
 
-    /// The bound of generations c and d: `min(nr_cpus_allowed, users)`.
+    /// Returns the bound of generations c and d: `min(nr_cpus_allowed, users)`.
     fn bound(&self, state: &State) -> u8 {
         self.cpus.min(state.users)
     }
 
-    /// Whether the run-queue lock of `cpu` is free.
+    /// Returns `true` if the run-queue lock of `cpu` is free.
     fn is_unlocked(&self, state: &State, cpu: CpuNr) -> bool {
         state.cpu(cpu).step == CpuStep::Rest
             && !state.locked_by_mover(cpu)
             && !(self.locks_source && state.about_to_release(cpu))
     }
 
-    /// Whether the run-queue lock of `cpu` is free and its thread preemptible.
+    /// Returns `true` if the run-queue lock of `cpu` is free and its thread preemptible.
     fn can_switch(&self, state: &State, cpu: CpuNr) -> bool {
         let stays = match state.scan_on(cpu) {
             None => false,
@@ -114,7 +115,7 @@ impl Kernel {
         self.is_unlocked(state, cpu) && !stays
     }
 
-    /// Whether time stamps can expire now.
+    /// Returns `true` if time stamps can expire now.
     fn can_elapse(&self, state: &State) -> bool {
         let cpus = &state.cpus[..usize::from(self.cpus)];
         let changes = !state.scan_due || cpus.iter().any(|cpu| !cpu.expired);
@@ -125,7 +126,7 @@ impl Kernel {
         self.timed() && changes && settled
     }
 
-    /// The place of an agent that is over before anybody else takes a step.
+    /// Returns the place of an agent that ends before any other actor takes a step.
     fn spare(&self) -> u8 {
         self.agents.len() as u8
     }
@@ -166,7 +167,8 @@ impl Kernel {
         }
     }
 
-    /// Whether whole work that begins so would end without having to wait for a thread.
+    /// Returns `true` if whole work that begins with `action` would end without waiting for a
+    /// thread.
     fn can_end(&self, state: &State, action: Action) -> bool {
         !self.undelayed.switches || course::run(self, state, action, |_, _| {}).is_some()
     }
@@ -214,7 +216,7 @@ impl Kernel {
         }
     }
 
-    /// The state after one atomic step.
+    /// Applies one atomic step to the state.
     fn act(&self, state: &mut State, action: Action) {
         match action {
             Action::Switch(cpu, thread) => cpu::switch(self, state, cpu, thread),

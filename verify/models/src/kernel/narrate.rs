@@ -7,8 +7,8 @@ use super::state::{
     ScannerStep, Slot, State, Then,
 };
 
-/// Who takes `action` in `before`, and what it does: of what is over before anybody else takes a
-/// step, what others can see of it and what its verdicts rest on.
+/// Returns the actor of `action` in `before`, and a description. For whole work it describes the
+/// steps that others can observe, and those that its decisions depend on.
 pub(super) fn narrate(kernel: &Kernel, before: &State, action: Action) -> (String, String) {
     let mut told: Vec<(String, String)> = Vec::new();
     course::run(kernel, before, action, |state, step| {
@@ -22,7 +22,7 @@ pub(super) fn narrate(kernel: &Kernel, before: &State, action: Action) -> (Strin
     (actor, told.into_iter().map(|(_, step)| step).collect::<Vec<_>>().join("; "))
 }
 
-/// Whether a step changes slots or bits, or is what others are decided by.
+/// Returns `true` if a step changes slots or bits, or if decisions depend on it.
 fn matters(before: &State, step: Action, after: &State) -> bool {
     let decides = match step {
         Action::Agent(agent) => matches!(
@@ -236,7 +236,8 @@ fn take(before: &State, which: &str, id: Id) -> String {
     format!("alloc: test-and-set {which} {id}{}", outcome(before.bitmap & 1 << id == 0))
 }
 
-/// The state on one line: per CPU the thread and the ID it holds, slot, recent ID; then the bitmap.
+/// Returns the state on one line: per CPU the thread and the ID it holds, slot, recent ID; then the
+/// bitmap.
 pub(super) fn picture(kernel: &Kernel, state: &State) -> String {
     let cpus = (0..kernel.cpus).map(|nr| {
         let cpu = state.cpu(nr);

@@ -1,4 +1,4 @@
-//! What must hold in every reachable state.
+//! Properties of every reachable state.
 
 use super::protocol::Kernel;
 use super::state::{
@@ -16,7 +16,7 @@ pub const LEAK: &str = "P2 ownership: a bit does not agree with its owners";
 /// An ID has two owners.
 pub const TWO_OWNERS: &str = "P2 ownership: an ID has two owners";
 
-/// The first property that `state` breaks.
+/// Returns the first property that `state` breaks.
 pub(super) fn broken(kernel: &Kernel, state: &State) -> Option<&'static str> {
     match state.fault {
         Some(Fault::DoubleFree) => return Some(DOUBLE_FREE),
@@ -29,14 +29,15 @@ pub(super) fn broken(kernel: &Kernel, state: &State) -> Option<&'static str> {
     (0..kernel.cpus).find_map(|id| disowned(state, id))
 }
 
-/// P1. A thread holds its ID from the end of the switch that brings it in to the beginning of the
-/// one that takes it out.
+/// Returns `true` if P1 is broken. A thread holds its ID from the end of the switch that brings it
+/// in to the beginning of the one that takes it out.
 fn shares(kernel: &Kernel, state: &State) -> bool {
     let held = |cpu: CpuNr| state.holder(cpu).and_then(|(_, id)| id);
     (0..kernel.cpus).any(|a| (0..a).any(|b| held(a).is_some() && held(a) == held(b)))
 }
 
-/// P2. A bit is set exactly as long as it has an owner, and it has one owner at a time.
+/// Returns the property if P2 is broken: a bit is set exactly as long as it has an owner, and it
+/// has one owner at a time.
 fn disowned(state: &State, id: Id) -> Option<&'static str> {
     let slots = state.cpus.iter().filter(|cpu| cpu.slot.id() == Some(id)).count();
     let switches = state.cpus.iter().filter(|cpu| in_transit(cpu.step) == Some(id)).count();
@@ -49,7 +50,7 @@ fn disowned(state: &State, id: Id) -> Option<&'static str> {
     }
 }
 
-/// The ID that a switch owns between slot and bitmap.
+/// Returns the ID that a switch owns between slot and bitmap.
 fn in_transit(step: CpuStep) -> Option<Id> {
     match step {
         CpuStep::ClearOut(id)
@@ -62,7 +63,7 @@ fn in_transit(step: CpuStep) -> Option<Id> {
     }
 }
 
-/// The ID that an agent owns after it won the second compare-exchange.
+/// Returns the ID that an agent owns after it won the second compare-exchange.
 fn carried(agent: &Agent) -> Option<Id> {
     match agent {
         Agent::Mover(mover) => match mover.step {

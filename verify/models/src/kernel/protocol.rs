@@ -13,19 +13,19 @@ pub enum Generation {
     D,
 }
 
-/// How stores reach the other CPUs.
+/// The way in which stores reach the other CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Memory {
     /// At once.
     Sequential,
     /// The store of the current thread through a store buffer.
     Buffered {
-        /// Whether the switch has its full barrier.
+        /// `true` if the switch has its full barrier.
         barrier: bool,
     },
 }
 
-/// How long a remote agent may take.
+/// The time that a remote agent may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stalls {
     /// Moments: no time stamp expires while an agent is at work, and a thread that scans is not
@@ -35,7 +35,7 @@ pub enum Stalls {
     Long,
 }
 
-/// What a remote agent does.
+/// The work of a remote agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// It migrates threads, one after the other.
@@ -73,25 +73,26 @@ pub struct Kernel {
     pub threads: u8,
     /// The remote agents that take one step at a time.
     pub agents: &'static [Role],
-    /// Who besides them is never interrupted.
+    /// The other actors that are never interrupted.
     pub undelayed: Undelayed,
-    /// Whether scans have their second pass, which clears by the number of set bits.
+    /// `true` if scans have their second pass, which clears by the number of set bits.
     pub weighs: bool,
-    /// Whether threads exit.
+    /// `true` if threads exit.
     pub exits: bool,
-    /// Whether slots carry a version tag.
+    /// `true` if slots carry a version tag.
     pub tagged: bool,
-    /// Whether an agent tries the source's run-queue lock before its last look, and holds it until
-    /// its second compare-exchange.
+    /// `true` if an agent tries the source's run-queue lock before its last look, and holds it
+    /// until its second compare-exchange.
     pub locks_source: bool,
-    /// How stores reach the other CPUs.
+    /// The way in which stores reach the other CPUs.
     pub memory: Memory,
-    /// How long agents may take.
+    /// The time that agents may take.
     pub stalls: Stalls,
-    /// Whether two running threads with one ID end the search. Off, it shows what else such a state
-    /// leads to.
+    /// `true` if two running threads with one ID end the search. `false` shows the further
+    /// consequences of such a state.
     pub sharing_ends: bool,
-    /// Whether states that differ by the names of CPUs, threads and like agents count as one.
+    /// `true` if states that differ only by the names of CPUs, threads and equal agents count as
+    /// one.
     pub symmetric: bool,
 }
 

@@ -8,10 +8,10 @@ use super::protocol::Kernel;
 use super::state::{Agent, Cpu, CpuNr, Place, Scanner, ScannerStep, State, ThreadNr};
 use crate::symmetry::{rename_set, sorting_orders};
 
-/// The least state among those renamings of `state` that put the CPUs in order.
+/// Returns the least state among those renamings of `state` that put the CPUs in order.
 ///
-/// What [`nameless`] keeps of a CPU is the same under every renaming, so sorting by it leaves the
-/// choice to the ties.
+/// The result of [`nameless`] for a CPU is the same under every renaming, so sorting by it leaves
+/// only the ties as a choice.
 pub(super) fn representative(kernel: &Kernel, state: &State) -> State {
     let sorting = sorting_orders(kernel.cpus, state.cpus.map(nameless));
     let renamed = sorting.map(|order| {
@@ -23,7 +23,7 @@ pub(super) fn representative(kernel: &Kernel, state: &State) -> State {
     renamed.min().expect("some order sorts the CPUs")
 }
 
-/// A CPU without the name of its current thread.
+/// Returns a CPU without the name of its current thread.
 fn nameless(cpu: Cpu) -> (Cpu, bool) {
     (Cpu { current: None, ..cpu }, cpu.current.is_some())
 }

@@ -26,7 +26,7 @@ pub enum Slot {
 }
 
 impl Slot {
-    /// The ID in the slot, marked or not.
+    /// Returns the ID in the slot, marked or not.
     #[must_use]
     pub fn id(self) -> Option<Id> {
         match self {
@@ -41,16 +41,16 @@ impl Slot {
 pub struct Cpu {
     /// The thread of the process that this CPU has made current; none while it runs something else.
     pub current: Option<ThreadNr>,
-    /// Whether *other* CPUs see a thread of the process as current here. Differs from `current`
-    /// only while the store of the current thread waits in the store buffer.
+    /// `true` if *other* CPUs observe a thread of the process as current here. Differs from
+    /// `current` only while the store of the current thread waits in the store buffer.
     pub seen_running: bool,
     /// The slot.
     pub slot: Slot,
     /// The ID that this CPU held last, from generation c on.
     pub recent: Option<Id>,
-    /// Whether the slot's time stamp is 100 ms old.
+    /// `true` if the slot's time stamp is 100 ms old.
     pub expired: bool,
-    /// How far the context switch in progress has come.
+    /// The progress of the context switch.
     pub step: CpuStep,
 }
 
@@ -89,8 +89,7 @@ pub enum CpuStep {
     },
     /// Allocation: load the recent ID; it is usable if it is below the bound.
     LoadRecent {
-        /// `max_nr_cid` as loaded before, or the number of CPUs where the generation does not
-        /// compare.
+        /// `max_nr_cid` as loaded before, or the number of CPUs if the generation does not compare.
         below: u8,
     },
     /// Allocation: test-and-set the recent ID.
@@ -125,7 +124,7 @@ pub enum CpuStep {
     Leave,
 }
 
-/// What follows the barrier of a switch.
+/// The step after the barrier of a switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Then {
     /// The previous thread belongs to the process.
@@ -136,7 +135,7 @@ pub enum Then {
     Exiting,
 }
 
-/// Where a thread is.
+/// The location of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Place {
     /// Off the CPU that it is assigned to.
@@ -152,7 +151,7 @@ pub enum Place {
 /// A thread of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Thread {
-    /// Where it is.
+    /// Its location.
     pub place: Place,
     /// The ID that it used last; while it runs, the ID that it holds.
     pub last: Option<Id>,
@@ -178,10 +177,10 @@ pub struct Mover {
     pub from: CpuNr,
     /// The CPU that it goes to.
     pub to: CpuNr,
-    /// Whether the destination had a slot (or a recent ID) at the beginning.
+    /// `true` if the destination had a slot (or a recent ID) at the beginning.
     pub settled: bool,
-    /// Whether nothing was installed in the source's slot since it was loaded; kept where slots
-    /// have version tags only.
+    /// `true` if nothing was installed in the source's slot since it was loaded; used only if slots
+    /// have version tags.
     pub same_version: bool,
     /// The next atomic step.
     pub step: MoverStep,
@@ -228,7 +227,7 @@ pub struct Scanner {
 }
 
 impl Scanner {
-    /// Whether its CPU takes no interrupts, so that its thread is not preempted.
+    /// Returns `true` if its CPU takes no interrupts, so that its thread is not preempted.
     #[must_use]
     pub fn interrupts_off(&self) -> bool {
         matches!(self.step, ScannerStep::Clear(RemoteClear { step: ClearStep::Clear, .. }))
@@ -253,14 +252,14 @@ pub enum ScannerStep {
     LoadWeight,
 }
 
-/// A remote clear in flight: a thread saw a valid slot and wants to free its ID.
+/// A remote clear in flight: a thread has observed a valid slot and tries to free its ID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RemoteClear {
     /// The CPU.
     pub cpu: CpuNr,
     /// The ID that its slot held.
     pub id: Id,
-    /// As in [`Mover`].
+    /// The same as in [`Mover`].
     pub same_version: bool,
     /// The next atomic step.
     pub step: ClearStep,
@@ -290,15 +289,15 @@ pub struct State {
     pub agents: [Agent; AGENTS],
     /// The ID bitmap.
     pub bitmap: u8,
-    /// How many IDs were ever handed out, from generation c on.
+    /// Number of IDs that were ever assigned, from generation c on.
     pub max_nr_cid: u8,
     /// Threads that the process counts.
     pub users: u8,
     /// The CPU that holds the slow lock of the allocator.
     pub slow_lock: Option<CpuNr>,
-    /// Whether 100 ms have passed since the last scan began.
+    /// `true` if 100 ms have passed since the last scan began.
     pub scan_due: bool,
-    /// Whether a step broke a rule by itself.
+    /// The rule that a step broke by itself, if any.
     pub fault: Option<Fault>,
 }
 
@@ -312,29 +311,29 @@ pub enum Fault {
 }
 
 impl State {
-    /// The CPU with a number.
+    /// Returns the CPU with a number.
     #[must_use]
     pub fn cpu(&self, nr: CpuNr) -> &Cpu {
         &self.cpus[usize::from(nr)]
     }
 
-    /// The CPU with a number, to change it.
+    /// Returns the CPU with a number, mutably.
     pub fn cpu_mut(&mut self, nr: CpuNr) -> &mut Cpu {
         &mut self.cpus[usize::from(nr)]
     }
 
-    /// The thread with a number.
+    /// Returns the thread with a number.
     #[must_use]
     pub fn thread(&self, nr: ThreadNr) -> &Thread {
         &self.threads[usize::from(nr)]
     }
 
-    /// The thread with a number, to change it.
+    /// Returns the thread with a number, mutably.
     pub fn thread_mut(&mut self, nr: ThreadNr) -> &mut Thread {
         &mut self.threads[usize::from(nr)]
     }
 
-    /// Test-and-set of a bit; true if it was clear.
+    /// Tests and sets a bit; returns `true` if it was clear.
     pub fn take(&mut self, id: Id) -> bool {
         let clear = self.bitmap & 1 << id == 0;
         self.bitmap |= 1 << id;
@@ -349,7 +348,7 @@ impl State {
         self.bitmap &= !(1 << id);
     }
 
-    /// Compare-exchange of a slot; true if it succeeded.
+    /// Compare-exchanges a slot; returns `true` if it succeeded.
     pub fn exchange(&mut self, cpu: CpuNr, from: Slot, to: Slot) -> bool {
         let slot = &mut self.cpu_mut(cpu).slot;
         let same = *slot == from;
@@ -378,13 +377,14 @@ impl State {
         }
     }
 
-    /// Whether a migration holds the run-queue lock of `cpu`.
+    /// Returns `true` if a migration holds the run-queue lock of `cpu`.
     #[must_use]
     pub fn locked_by_mover(&self, cpu: CpuNr) -> bool {
         self.agents.iter().any(|agent| matches!(agent, Agent::Mover(mover) if mover.to == cpu))
     }
 
-    /// Whether an agent has made its last look at `cpu`, and not yet its second compare-exchange.
+    /// Returns `true` if an agent has made its last look at `cpu`, but not yet its second
+    /// compare-exchange.
     #[must_use]
     pub fn about_to_release(&self, cpu: CpuNr) -> bool {
         self.agents.iter().any(|agent| match agent {
@@ -404,26 +404,26 @@ impl State {
         })
     }
 
-    /// Whether a thread is in the middle of a scan.
+    /// Returns `true` if a thread is in the middle of a scan.
     #[must_use]
     pub fn scans(&self, thread: ThreadNr) -> bool {
         self.scanners().any(|scanner| scanner.by == thread)
     }
 
-    /// The scan whose thread runs on `cpu`.
+    /// Returns the scan whose thread runs on `cpu`.
     #[must_use]
     pub fn scan_on(&self, cpu: CpuNr) -> Option<&Scanner> {
         let current = self.cpu(cpu).current?;
         self.scanners().find(|scanner| scanner.by == current)
     }
 
-    /// Whether a thread runs outside of switches.
+    /// Returns `true` if a thread runs outside of switches.
     #[must_use]
     pub fn is_at_work(&self, thread: ThreadNr) -> bool {
         self.cpus.iter().any(|cpu| cpu.current == Some(thread) && cpu.step == CpuStep::Rest)
     }
 
-    /// The thread that runs on `cpu` and the ID that it holds, outside of switches.
+    /// Returns the thread that runs on `cpu` and the ID that it holds, outside of switches.
     #[must_use]
     pub fn holder(&self, cpu: CpuNr) -> Option<(ThreadNr, Option<Id>)> {
         let cpu = self.cpu(cpu);

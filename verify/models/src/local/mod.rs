@@ -1,26 +1,26 @@
 //! The lock of percid's `Local`: one value per ID, used by one thread at a time, without locked
 //! instructions.
 //!
-//! Every ID has a shard: a lock, a word that says whether the shard is closed, and a value. A
-//! thread that runs with the ID takes the lock in a critical section: is the shard open, and the
-//! lock as expected? Then it stores its token, which is the commit. It uses the value, or makes one
-//! if there was none, and gives the lock back by a plain store, from whatever CPU it is on by then.
-//! Who finds the shard closed or its lock held goes elsewhere.
+//! Every ID has a shard: a lock, a word that is set if the shard is closed, and a value. A thread
+//! that runs with the ID takes the lock in a critical section: if the shard is open and the lock as
+//! expected, it stores its token, which is the commit. It uses the value, or makes one if there was
+//! none, and releases the lock by a plain store, from any CPU that it is on by then. If the thread
+//! finds the shard closed or its lock held, it uses another place.
 //!
-//! A visitor closes the shard, has the kernel abort the sections in flight (membarrier), and takes
-//! the lock by an exchange as soon as the present holder has given it back. He uses the value, or
-//! takes it out, gives the lock back and opens the shard.
+//! A visitor closes the shard, makes the kernel abort the sections in flight (membarrier), and
+//! takes the lock by an exchange as soon as the present holder has released it. The visitor uses
+//! the value, or removes it, releases the lock and opens the shard.
 //!
-//! [`Taking::Exchange`]: shards on which no sections work. A thread looks whether the shard is
-//! closed, exchanges the lock for its token, and after a full barrier looks again: if the shard has
-//! been closed in between, it puts back what it found.
+//! [`Taking::Exchange`]: shards on which no sections work. A thread checks whether the shard is
+//! closed, exchanges the lock for its token, and after a full barrier checks again: if the shard
+//! was closed in between, it restores the previous lock word.
 //!
 //! # Progress
 //!
-//! No thread waits but visitors ([`SOLO`]); and a visitor waits for the present holder only,
-//! however many others come. After its fence no thread gets the shard any more ([`OVERTAKEN`]).
-//! Without sections a thread may still take the lock for a moment, to put it back, but only once
-//! while the visitor waits ([`STARVED`]).
+//! Only visitors wait ([`SOLO`]); and a visitor waits for the present holder only, however many
+//! other threads come. After its fence no thread gets the shard any more ([`OVERTAKEN`]). Without
+//! sections a thread may still take the lock briefly and restore it, but only once while the
+//! visitor waits ([`STARVED`]).
 //!
 //! # Assumptions
 //!
@@ -55,19 +55,19 @@ pub type Local = Structure<Taking>;
 pub type State = crate::structure::state::State<Taking>;
 
 impl Local {
-    /// With sections, on one CPU with one ID: two threads, two visitors.
+    /// Returns a configuration with sections, on one CPU with one ID: two threads, two visitors.
     #[must_use]
     pub const fn with_sections() -> Self {
         Structure::of(Taking::Section)
     }
 
-    /// The same on two CPUs, between which the ID moves.
+    /// Returns the same on two CPUs, between which the ID moves.
     #[must_use]
     pub const fn with_theft() -> Self {
         Self { cpus: 2, theft: true, ..Self::with_sections() }
     }
 
-    /// Without sections, on two CPUs that share a shard.
+    /// Returns a configuration without sections, on two CPUs that share a shard.
     #[must_use]
     pub const fn with_exchange() -> Self {
         Self { cpus: 2, ..Structure::of(Taking::Exchange) }
@@ -155,7 +155,7 @@ impl Protocol for Taking {
         visitor::act(model, state, nr, hold)
     }
 
-    /// A visitor that took no value out leaves the bit alone.
+    /// Omits the clearing of the bit, unless a drain took a value out.
     fn passes_over(hold: &mut Hold<Self>, drains: bool) -> bool {
         hold.step == Step::Clear && !(hold.known && drains)
     }

@@ -1,4 +1,4 @@
-//! What must hold in every reachable state.
+//! Properties of every reachable state.
 
 use super::state::{At, Fault, Lock, Use};
 use super::{Local, State, visitor};
@@ -6,7 +6,7 @@ use crate::structure::state::Id;
 
 /// Two threads use one value.
 pub const SHARED: &str = "P1 exclusion: a shard has two owners";
-/// A lock says that there is a value, and there is none.
+/// A lock shows that there is a value, and there is none.
 pub const REVIVED: &str = "P2 values: a value that was taken out is handed out again";
 /// A value is forgotten.
 pub const LOST: &str = "P2 values: a value is made over another one";
@@ -19,7 +19,7 @@ pub const UNMARKED: &str = "P4 mask: a shard has a value that nobody uses, and i
 /// A visit ended too early.
 pub const OWED: &str = "P5 visits: a visit ends without a value that was there before it began";
 
-/// The first property that `state` breaks.
+/// Returns the first property that `state` breaks.
 pub(super) fn broken(model: &Local, state: &State) -> Option<&'static str> {
     let mut ids = 0..model.ids;
     let free = |id| state.shard(id).lock == Lock::Ready && owners(model, state, id) == 0;
@@ -46,7 +46,8 @@ pub(super) fn broken(model: &Local, state: &State) -> Option<&'static str> {
     }
 }
 
-/// How many use an ID's shard: threads that have taken the lock for good, and visitors.
+/// Returns the number of owners of an ID's shard: threads that have taken the lock for good, and
+/// visitors.
 fn owners(model: &Local, state: &State, id: Id) -> usize {
     let owns = |at| matches!(at, At::Shard(of, Use::Make | Use::Mark | Use::Inside) if of == id);
     let works = state.threads.iter().filter_map(|thread| thread.work);

@@ -1,4 +1,4 @@
-//! The memory of an ID, and the steps of those who use it.
+//! The memory of an ID, and the steps of its users.
 
 use super::{Local, State};
 use crate::memory::Store;
@@ -7,14 +7,14 @@ use crate::structure::state::{CpuNr, IDS, Id, Visit, Visitor};
 /// The instruction by which threads take a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Taking {
-    /// By a critical section that stores.
+    /// A critical section that stores.
     Section,
-    /// By an exchange, between two looks.
+    /// An exchange, between two checks.
     Exchange,
 }
 
-/// A negative control: where the protocol is left. In a few places that is harmless, and the
-/// catalogue says so.
+/// A negative control: a deviation from the protocol. A few of them are harmless, which the
+/// catalogue states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Flaw {
     /// A visitor calls no membarrier.
@@ -65,9 +65,9 @@ pub enum Lock {
 pub struct Shard {
     /// The lock.
     pub lock: Lock,
-    /// Whether a visitor has closed it.
+    /// `true` if a visitor has closed it.
     pub closed: bool,
-    /// Whether there is a value. No step depends on it.
+    /// `true` if there is a value. No step depends on it.
     pub value: bool,
 }
 
@@ -77,9 +77,9 @@ pub type Shards = [Shard; IDS];
 /// A store to a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Write {
-    /// Whose lock.
+    /// The ID whose lock it is.
     pub id: Id,
-    /// What it becomes.
+    /// The new state of the lock.
     pub lock: Lock,
 }
 
@@ -159,18 +159,18 @@ pub enum Fault {
 }
 
 impl State {
-    /// The shard of an ID.
+    /// Returns the shard of an ID.
     #[must_use]
     pub fn shard(&self, id: Id) -> &Shard {
         &self.data[usize::from(id)]
     }
 
-    /// The shard of an ID, to change it.
+    /// Returns the shard of an ID, mutably.
     pub fn shard_mut(&mut self, id: Id) -> &mut Shard {
         &mut self.data[usize::from(id)]
     }
 
-    /// The lock as a thread on `cpu` sees it.
+    /// Returns the lock as a thread on `cpu` sees it.
     #[must_use]
     pub fn lock_seen_on(&self, cpu: CpuNr, id: Id) -> Lock {
         let mut waiting = self.buffers[usize::from(cpu)].iter().rev();

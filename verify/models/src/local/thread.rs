@@ -51,7 +51,7 @@ pub(super) fn step(model: &Local, state: &mut State, due: Due<Taking>) -> Option
     next.map(|at| At::Shard(id, at))
 }
 
-/// The first step that concerns the shard.
+/// Returns the first step that concerns the shard.
 fn first(model: &Local) -> Use {
     match model.flaw {
         Some(Flaw::StateFirst) => Use::Load,
@@ -60,7 +60,7 @@ fn first(model: &Local) -> Use {
     }
 }
 
-/// None: the shard is closed; the operation ends elsewhere.
+/// Returns the step after the look; `None` if the shard is closed and the operation ends elsewhere.
 fn look(model: &Local, state: &State, id: Id) -> Option<Use> {
     (!state.shard(id).closed).then_some(match model.protocol {
         Taking::Section if model.flaw == Some(Flaw::StateFirst) => Use::Commit,
@@ -69,7 +69,7 @@ fn look(model: &Local, state: &State, id: Id) -> Option<Use> {
     })
 }
 
-/// The lock is as expected.
+/// Returns the step after the lock was found as expected.
 fn loaded(model: &Local) -> Use {
     if model.flaw == Some(Flaw::StateFirst) { Use::Look } else { Use::Commit }
 }
@@ -96,7 +96,7 @@ fn waiting(state: &State, cpu: CpuNr, id: Id) -> Option<usize> {
     state.buffers[usize::from(cpu)].iter().position(|write| write.id == id)
 }
 
-/// A thread has taken a lock.
+/// Records that a thread has taken a lock.
 fn took(state: &mut State, nr: usize, id: Id) {
     if state.is_waited_for(id) {
         if state.threads[nr].overtook {
@@ -106,7 +106,7 @@ fn took(state: &mut State, nr: usize, id: Id) {
     }
 }
 
-/// A shard becomes a thread's.
+/// Gives a shard to a thread.
 fn own(state: &mut State, id: Id, found: Lock) -> Use {
     if state.is_waited_for(id) {
         state.fault = state.fault.or(Some(Fault::Overtaken));

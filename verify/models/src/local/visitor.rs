@@ -4,7 +4,7 @@ use super::state::{Fault, Flaw, Lock, Step, Taking};
 use super::{Local, State};
 use crate::structure::state::{Hold, Id, Set, Visit, Visitor};
 
-/// The steps of a visit to a shard.
+/// Returns the steps of a visit to a shard.
 pub(super) fn steps(model: &Local) -> &'static [Step] {
     use Step::{Clear, Close, Membarrier, Open, Release, Take, Use};
     match (model.flaw, model.protocol) {
@@ -21,7 +21,7 @@ pub(super) fn steps(model: &Local) -> &'static [Step] {
     }
 }
 
-/// Whether a visitor owns a shard: it has taken the lock, and not released it.
+/// Returns `true` if a visitor owns a shard: it has taken the lock, and not released it.
 pub(super) fn owns(model: &Local, visitor: &Visitor<Taking>, id: Id) -> bool {
     let Visit::At(hold) = visitor.at else { return false };
     let place = |step| steps(model).iter().position(|&other| other == step);
@@ -30,13 +30,13 @@ pub(super) fn owns(model: &Local, visitor: &Visitor<Taking>, id: Id) -> bool {
         && place(hold.step) <= place(Step::Release)
 }
 
-/// What a visit that begins now must find: all values whose bits are set.
+/// Returns the values that a visit must find if it begins now: all whose bits are set.
 pub(super) fn owed(model: &Local, state: &State) -> Set {
     let values = (0..model.ids).filter(|&id| state.shard(id).value);
     values.fold(0, |values, id| values | 1 << id) & state.mask
 }
 
-/// One step of a visit to a shard.
+/// Takes one step of a visit to a shard.
 pub(super) fn act(
     model: &Local,
     state: &mut State,

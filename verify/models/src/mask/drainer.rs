@@ -23,7 +23,7 @@ impl Draining {
     }
 }
 
-/// A drain begins: it owes what a mark that has returned has announced.
+/// Begins a drain: it owes all data that was announced by a mark that has returned.
 pub(super) fn begin(mask: &Mask, state: &mut State, nr: usize) {
     for marker in &mut state.markers {
         for data in marker.unvisited_mut().filter(|data| data.returned) {
@@ -33,7 +33,7 @@ pub(super) fn begin(mask: &Mask, state: &mut State, nr: usize) {
     state.drainers[nr].step = Some(mask.draining.steps()[0]);
 }
 
-/// The parts of the step in progress that are not done: words, markers or IDs, in any order.
+/// Returns the remaining parts of the step in progress: words, markers or IDs, in any order.
 pub(super) fn parts(mask: &Mask, drainer: &Drainer) -> Set {
     let all = match drainer.step {
         None => 0,
@@ -93,8 +93,8 @@ fn visit(state: &mut State, nr: usize, id: Id) {
     }
 }
 
-/// The drain is over. What it owed must have been visited, unless another drain has taken its bit
-/// and is under way.
+/// Ends the drain. Everything that it owed must have been visited, unless another drain has taken
+/// its bit and is under way.
 fn end(state: &mut State, nr: usize) {
     state.drainers[nr] = Drainer::IDLE;
     let others = state.drainers.iter().fold(0, |left, other| left | other.left);
@@ -107,8 +107,8 @@ fn end(state: &mut State, nr: usize) {
     }
 }
 
-/// The IDs whose data a drainer may read early: before it takes the bits. An early read is worth a
-/// step only if it finds nothing.
+/// Returns the IDs whose data a drainer may read early: before it takes the bits. An early read
+/// matters only if it finds nothing.
 pub(super) fn early_reads(mask: &Mask, state: &State, nr: usize) -> impl Iterator<Item = Id> {
     let drainer = state.drainers[nr];
     let may = mask.memory == Memory::Unordered && drainer.step == Some(DrainStep::Take);

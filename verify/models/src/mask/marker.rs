@@ -15,17 +15,17 @@ impl Marking {
         }
     }
 
-    /// A mark before its first step.
+    /// Returns a mark before its first step.
     pub(super) fn first(self, id: Id) -> Mark {
         Mark { id, step: self.steps()[0], found: 0 }
     }
 
-    /// The bits whose loaded values matter to the steps after the test.
+    /// Returns the bits whose loaded values matter to the steps after the test.
     fn matter(self, mask: &Mask, id: Id) -> Set {
         if self == Self::TornSet { mask.word_of(id) } else { 1 << id }
     }
 
-    /// The step of `mark` after this one; none if it is over.
+    /// Returns the step of `mark` after this one; `None` if it is over.
     fn after(self, mark: &Mark) -> Option<MarkStep> {
         let at = self.steps().iter().position(|&step| step == mark.step);
         let rest = &self.steps()[at.expect("a mark is at one of its own steps") + 1..];
@@ -36,24 +36,24 @@ impl Marking {
     }
 }
 
-/// Whether a marker can begin to mark: to publish takes room in the buffer.
+/// Returns `true` if a marker can begin to mark: publishing needs space in the buffer.
 pub(super) fn can_begin(mask: &Mask, state: &State, nr: usize) -> bool {
     state.markers[nr].mark.is_none() && has_room(state, nr, mask.marking.steps()[0])
 }
 
-/// A mark begins with its first step.
+/// Begins a mark with its first step.
 pub(super) fn begin(mask: &Mask, state: &mut State, nr: usize, id: Id) {
     state.markers[nr].mark = Some(mask.marking.first(id));
     step(mask, state, nr);
 }
 
-/// Whether a marker can take its next step.
+/// Returns `true` if a marker can take its next step.
 pub(super) fn can_step(state: &State, nr: usize) -> bool {
     state.markers[nr].mark.is_some_and(|mark| has_room(state, nr, mark.step))
 }
 
-/// Whether the load of a marker's next test may be performed. Between two marks is early enough:
-/// later, it would be no different from the test.
+/// Returns `true` if the load of a marker's next test may be performed. It is sufficient to permit
+/// that between two marks: later, it would not differ from the test.
 pub(super) fn can_load_early(mask: &Mask, state: &State, nr: usize) -> bool {
     let marker = &state.markers[nr];
     mask.memory == Memory::Unordered && marker.mark.is_none() && marker.early.is_none()
@@ -100,7 +100,7 @@ fn publish(mask: &Mask, state: &mut State, nr: usize, id: Id) {
     }
 }
 
-/// The mark is over; a visit may have taken what it announces already.
+/// Ends the mark; a visit may have taken the announced data already.
 fn returns(state: &mut State, nr: usize, id: Id) {
     let marker = &mut state.markers[nr];
     marker.mark = None;

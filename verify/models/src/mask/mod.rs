@@ -3,21 +3,21 @@
 //! Markers publish data for an ID (an item in its list, a record in its ring) and then make sure
 //! that the ID's bit is set: a load and a test, and an atomic read-modify-write only if the bit was
 //! clear. Drainers take the bits and then visit the IDs. This is Dekker's problem: the marker
-//! stores data and loads the bit, the drainer stores the bit and loads the data, and one of the two
-//! must see the other. A barrier between store and load is needed on both sides. The marker has
-//! none: the drainer has the kernel run one on every processor that runs the process (membarrier),
-//! after it has taken the bits and before it visits anybody.
+//! stores data and loads the bit, the drainer stores the bit and loads the data, and at least one
+//! of the two must observe the store of the other. A barrier between store and load is needed on
+//! both sides. The marker has none: the drainer makes the kernel run one on every processor that
+//! runs the process (membarrier), after it has taken the bits and before it visits any ID.
 //!
 //! Markers mark forever, any ID at any time; drainers drain forever, and at the same time.
 //! Executions are not bounded.
 //!
-//! # What stands for the data
+//! # Representation of the data
 //!
-//! What matters is whether something was published and not visited, not what. All that one marker
-//! has published for one ID is one flag in memory, with what waits in the marker's store buffer
-//! beside it. A visit takes what is visible of all markers. Each publication also carries what the
-//! properties ask for, and no step depends on: whether its mark has returned, and which drains have
-//! begun since.
+//! The model only records whether something was published and not visited. All data that one marker
+//! has published for one ID is one flag in memory, with the data that waits in the marker's store
+//! buffer beside it. A visit takes the visible data of all markers. Each publication also carries
+//! information for the properties, on which no step depends: whether its mark has returned, and
+//! which drains have begun since.
 //!
 //! # Assumptions
 //!
@@ -31,19 +31,20 @@
 //!    read-modify-write does nothing of the kind; the load of a test may be performed at any time
 //!    after the marker's last access to the mask, also before the publication; a drainer may read
 //!    data before it takes the bits.
-//! 3. An atomic read-modify-write of a word is one step that all threads see at once. There is one
-//!    order of the values of a word, and loads of one word by one thread see it in order, also if
-//!    the bits asked for differ (so that they are performed early only back to the last access to
-//!    the whole mask, which is less than different words would allow).
+//! 3. An atomic read-modify-write of a word is one step that all threads observe at once. There is
+//!    one order of the values of a word, and loads of one word by one thread observe it in order,
+//!    even if the requested bits differ. (So they are performed early only back to the last access
+//!    to the whole mask, which is less than different words would allow.)
 //! 4. Membarrier reaches the markers one by one, in any order. On each of them: what was stored
 //!    becomes visible, and a load that was performed early is performed again. A thread that does
 //!    not run had its barrier when it was scheduled out.
 //! 5. A marker reads the ID, is preempted and moved, and marks an ID that is another CPU's by then:
-//!    markers mark any ID here, and no ID belongs to anybody.
-//! 6. A drain that begins after a mark has returned sees what that mark has done to the mask: the
-//!    two are ordered by a synchronisation that both took part in, or by time on machines where
+//!    markers mark any ID here, and no ID has an owner.
+//! 6. A drain that begins after a mark has returned observes the effect of that mark on the mask:
+//!    the two are ordered by a synchronisation that both took part in, or by time on machines where
 //!    that is the same.
-//! 7. How a visit keeps publications and other visits apart is the affair of the data structure.
+//! 7. The separation of a visit from publications and other visits is the task of the data
+//!    structure.
 
 mod drainer;
 mod marker;
@@ -61,7 +62,7 @@ pub use properties::{FORGOTTEN, OWED};
 pub use protocol::{Action, Draining, Marking, Mask};
 
 impl Mask {
-    /// The protocol with store buffers: two markers, two drainers, one ID.
+    /// Returns the protocol with store buffers: two markers, two drainers, one ID.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -76,12 +77,12 @@ impl Mask {
         }
     }
 
-    /// The IDs in a word of the mask.
+    /// Returns the IDs in a word of the mask.
     fn word(&self, word: u8) -> Set {
         if self.words == 1 { (1 << self.ids) - 1 } else { 1 << word }
     }
 
-    /// The IDs in the word that has `id`.
+    /// Returns the IDs in the word that has `id`.
     fn word_of(&self, id: Id) -> Set {
         self.word(if self.words == 1 { 0 } else { id })
     }

@@ -3,7 +3,7 @@
 use super::protocol::{Action, Mask};
 use super::state::{DrainStep, Id, MarkStep, Marker, Set, State};
 
-/// Who takes `action` in `before`, and what it does.
+/// Returns the actor of `action` in `before`, and a description of the step.
 pub(super) fn narrate(mask: &Mask, before: &State, action: Action) -> (String, String) {
     match action {
         Action::Mark(nr, id) => {
@@ -77,7 +77,8 @@ fn set(members: Set) -> String {
     format!("{{{}}}", members.join(" "))
 }
 
-/// The state on one line: the mask, who has published what, what the drains will visit.
+/// Returns the state on one line: the mask, the publications of each marker, the IDs that the
+/// drains will visit.
 pub(super) fn picture(mask: &Mask, state: &State) -> String {
     let markers = state.markers[..usize::from(mask.markers)].iter().map(|marker| {
         let visible = (0..).zip(marker.visible).filter(|(_, data)| data.is_some());

@@ -1,16 +1,16 @@
-//! What must hold in every reachable state.
+//! Properties of every reachable state.
 
 use super::state::State;
 
-/// No thread will come for data that was announced.
+/// No thread will visit data that was announced.
 pub const FORGOTTEN: &str =
     "P1 kept: data whose mark has returned, its bit clear, and no drain on its way to it";
 /// A drain ended too early.
 pub const OWED: &str = "P2 drains: a drain ends without what was marked before it began";
 
-/// The first property that `state` breaks.
+/// Returns the first property that `state` breaks.
 ///
-/// [`FORGOTTEN`] is required at every moment. At rest, with no drain in progress, it says that
+/// [`FORGOTTEN`] is required at every moment. At rest, with no drain in progress, it means that
 /// unvisited data implies a set bit.
 pub(super) fn broken(state: &State) -> Option<&'static str> {
     let coming = state.drainers.iter().fold(state.mask, |coming, drainer| coming | drainer.left);

@@ -8,11 +8,10 @@ use crate::memory::Memory;
 pub enum Draining {
     /// The protocol: take the bits, membarrier, visit.
     Sound,
-    /// Where membarrier cannot be had, and the markers run a barrier of their own; the negative
-    /// control where they do not.
+    /// Without membarrier, with a barrier in the markers; a negative control if they have none.
     Fenced,
-    /// No barrier at all: what the bits are taken with is enough on some machines, and a negative
-    /// control on others.
+    /// No barrier at all: the operation that takes the bits is enough on some machines, and a
+    /// negative control on others.
     NoBarrier,
     /// Negative control: membarrier comes before the bits are taken.
     BarrierFirst,
@@ -27,9 +26,9 @@ pub enum Draining {
 /// The order of the steps of a mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Marking {
-    /// The protocol: publish, test, set if need be. The barrier is the drainer's affair.
+    /// The protocol: publish, test, set if necessary. The drainer provides the barrier.
     Sound,
-    /// Where membarrier cannot be had: a full barrier between publication and test.
+    /// Without membarrier: a full barrier between publication and test.
     Fenced,
     /// Negative control: the test comes first.
     TestFirst,
@@ -48,13 +47,13 @@ pub struct Mask {
     pub markers: u8,
     /// Number of drainers.
     pub drainers: u8,
-    /// How stores reach the others.
+    /// The way in which stores reach the other threads.
     pub memory: Memory,
     /// The order of the steps of a mark.
     pub marking: Marking,
     /// The order of the steps of a drain.
     pub draining: Draining,
-    /// Whether states that differ by the names of IDs, markers and drainers count as one.
+    /// `true` if states that differ only by the names of IDs, markers and drainers count as one.
     pub symmetric: bool,
 }
 

@@ -5,7 +5,7 @@ use super::protocol::Mask;
 use super::state::{Data, DrainStep, Drainer, Id, Marker, Set, State};
 use crate::symmetry::{orders, rename_set, sorting_orders};
 
-/// The least state among those renamings of `state` that put the markers in order.
+/// Returns the least state among those renamings of `state` that put the markers in order.
 pub(super) fn representative(mask: &Mask, state: &State) -> State {
     let names = orders(mask.ids)
         .iter()
@@ -28,7 +28,8 @@ struct Renaming<'a> {
 }
 
 impl Renaming<'_> {
-    /// `markers` are those of `state`, renamed, and get new places by `order`.
+    /// Returns the renamed state. `markers` are those of `state`, renamed, and get new places by
+    /// `order`.
     fn state(&self, state: &State, markers: &[Marker; 3], order: &[u8; 3]) -> State {
         let mut renamed = *state;
         renamed.mask = rename_set(state.mask, self.ids);
@@ -67,7 +68,7 @@ impl Renaming<'_> {
         Drainer { done, left, blind, ..*drainer }
     }
 
-    /// Where every ID has a word of its own, words are renamed with their IDs.
+    /// Renames words with their IDs if every ID has a word of its own.
     fn words(&self, words: Set) -> Set {
         if self.mask.words == 1 { words } else { rename_set(words, self.ids) }
     }

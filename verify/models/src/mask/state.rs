@@ -17,20 +17,20 @@ pub const IDS: usize = 2;
 /// mark in progress.
 pub const WAITING: usize = 2;
 
-/// What one marker has published for one ID and no drain has visited.
+/// The data that one marker has published for one ID and no drain has visited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Data {
-    /// Whether a mark that announces it has returned.
+    /// `true` if a mark that announces it has returned.
     pub returned: bool,
     /// The drains in progress that began after that.
     pub owed: Set,
 }
 
 impl Data {
-    /// Published a moment ago.
+    /// New data.
     pub const NEW: Self = Self { returned: false, owed: 0 };
 
-    /// Both together: a visit takes both.
+    /// Combines both: a visit takes both.
     fn and(self, newer: Self) -> Self {
         Self { returned: self.returned | newer.returned, owed: self.owed | newer.owed }
     }
@@ -41,7 +41,7 @@ impl Data {
 pub struct Publication {
     /// The ID for which it is.
     pub id: Id,
-    /// What is published.
+    /// The published data.
     pub data: Data,
 }
 
@@ -75,7 +75,7 @@ pub struct Mark {
     pub id: Id,
     /// The next atomic step.
     pub step: MarkStep,
-    /// The bits that the test has found set, as far as they matter to the steps to come.
+    /// The bits that the test has found set and that matter to later steps.
     pub found: Set,
 }
 
@@ -136,7 +136,7 @@ pub struct State {
     pub markers: [Marker; MARKERS],
     /// The drainers.
     pub drainers: [Drainer; DRAINERS],
-    /// Whether a drain has ended without what it owed.
+    /// `true` if a drain has ended without data that it owed.
     pub owing: bool,
 }
 
@@ -145,30 +145,30 @@ impl Marker {
     pub const NEW: Self =
         Self { mark: None, early: None, buffer: Buffer::EMPTY, visible: [None; IDS] };
 
-    /// A waiting publication becomes visible.
+    /// Makes a waiting publication visible.
     pub fn flush(&mut self, index: usize) {
         let publication = self.buffer.remove(index);
         self.show(publication);
     }
 
-    /// All waiting publications become visible.
+    /// Makes all waiting publications visible.
     pub fn flush_all(&mut self) {
         self.buffer.take().for_each(|publication| self.show(publication));
     }
 
-    /// What a full barrier does: earlier stores are visible, later loads have yet to be performed.
+    /// Performs a full barrier: earlier stores are visible, later loads have yet to be performed.
     pub fn barrier(&mut self) {
         self.flush_all();
         self.early = None;
     }
 
-    /// Others see the data from here on.
+    /// Makes the data visible to others.
     pub fn show(&mut self, Publication { id, data }: Publication) {
         let visible = &mut self.visible[usize::from(id)];
         *visible = Some(visible.map_or(data, |older| older.and(data)));
     }
 
-    /// What was published for `id` last, unless it was visited.
+    /// Returns the last publication for `id`, unless it was visited.
     pub fn newest(&mut self, id: Id) -> Option<&mut Data> {
         let waiting = self.buffer.iter_mut().rev().find(|publication| publication.id == id);
         match waiting {
@@ -177,7 +177,7 @@ impl Marker {
         }
     }
 
-    /// All that was published and not visited, visible or not.
+    /// Returns everything that was published and not visited, visible or not.
     pub fn unvisited(&self) -> impl Iterator<Item = Publication> {
         let visible = (0..).zip(self.visible).filter_map(|(id, data)| {
             let data = data?;
@@ -186,7 +186,7 @@ impl Marker {
         visible.chain(self.buffer.iter().copied())
     }
 
-    /// The same, to change it.
+    /// Returns the same, mutably.
     pub fn unvisited_mut(&mut self) -> impl Iterator<Item = &mut Data> {
         let waiting = self.buffer.iter_mut().map(|publication| &mut publication.data);
         self.visible.iter_mut().flatten().chain(waiting)

@@ -11,7 +11,7 @@ pub(super) fn fork(modes: &Modes, state: &mut State, by: ThreadNr, child: Thread
     begin(modes, state, by, Some(child));
 }
 
-/// Takes the mutex; there is one user fewer, who gives its ID back unless that is the CPU's.
+/// Takes the mutex; there is one user fewer, which frees its ID unless that is the CPU's.
 pub(super) fn exit(modes: &Modes, state: &mut State, by: ThreadNr) {
     let thread = state.thread_mut(by);
     let cid = std::mem::replace(&mut thread.cid, Cid::Unset);
@@ -48,12 +48,13 @@ fn give_or_end(change: &Change) -> ChangeStep {
     if change.child.is_some() && !change.to_cpus { ChangeStep::Give } else { ChangeStep::End }
 }
 
-/// Whether the CPU of the thread that carries a change out takes no interrupts.
+/// Returns `true` if the CPU of the thread that performs a change takes no interrupts.
 pub(super) fn interrupts_off(change: &Change) -> bool {
     !matches!(change.step, ChangeStep::Next | ChangeStep::Act { .. } | ChangeStep::End)
 }
 
-/// Whether the next step can be taken: it waits for a run-queue lock, or until an ID is free.
+/// Returns `true` if the next step can be taken: it waits for a run-queue lock, or until an ID is
+/// free.
 pub(super) fn can_step(modes: &Modes, state: &State, change: &Change) -> bool {
     let waits = match change.step {
         ChangeStep::Next => change.todo != 0,
@@ -66,7 +67,7 @@ pub(super) fn can_step(modes: &Modes, state: &State, change: &Change) -> bool {
     state.is_at_work(change.by) && !waits
 }
 
-/// Whether the run-queue lock of the owner's CPU is held.
+/// Returns `true` if the run-queue lock of the owner's CPU is held.
 fn is_locked(state: &State, change: &Change, owner: u8) -> bool {
     let cpu = if change.to_cpus {
         match state.thread(owner).place {
@@ -134,7 +135,7 @@ pub(super) fn step(modes: &Modes, state: &mut State) {
     state.change = Some(change);
 }
 
-/// The new mode, together with the transition bit unless a flaw parts them.
+/// Stores the new mode, together with the transition bit unless a flaw separates them.
 fn store_mode(modes: &Modes, state: &mut State, change: &mut Change) -> ChangeStep {
     state.mode.per_cpu = change.to_cpus;
     change.todo = if change.to_cpus {
@@ -152,7 +153,7 @@ fn store_mode(modes: &Modes, state: &mut State, change: &mut Change) -> ChangeSt
     }
 }
 
-/// What is to be known of an owner: its ID, and the running thread that uses it.
+/// Returns the step with the properties of an owner: its ID, and the running thread that uses it.
 fn look(state: &State, change: &Change, owner: u8) -> ChangeStep {
     let running = |thread: &ThreadNr| matches!(state.thread(*thread).place, Place::Running(_));
     let (id, running) = if change.to_cpus {
@@ -172,7 +173,7 @@ fn look(state: &State, change: &Change, owner: u8) -> ChangeStep {
     ChangeStep::Act { owner, id, running }
 }
 
-/// The ID of an owner of the old kind becomes its user's until that is switched out, or free.
+/// Lends the ID of an owner of the old kind to its user until that is switched out, or frees it.
 fn act(modes: &Modes, state: &mut State, seen: ChangeStep) {
     let ChangeStep::Act { owner, id, running } = seen else { unreachable!("it was looked at") };
     let Some(id) = id else { return };
@@ -192,7 +193,7 @@ fn act(modes: &Modes, state: &mut State, seen: ChangeStep) {
     }
 }
 
-/// Without transitions the new owner has the ID at once.
+/// Gives the ID to the new owner at once, without a transition.
 fn keep(state: &mut State, user: ThreadNr, id: Id, to_cpus: bool) {
     state.thread_mut(user).cid = if to_cpus { Cid::OfCpu(id) } else { Cid::Own(id) };
     if let (true, Place::Running(cpu)) = (to_cpus, state.thread(user).place) {

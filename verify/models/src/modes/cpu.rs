@@ -26,7 +26,7 @@ pub(super) fn switch(state: &mut State, nr: CpuNr, next: Option<ThreadNr>) {
     }
 }
 
-/// Whether the switch in progress can take its next step: it spins until an ID is free.
+/// Returns `true` if the switch in progress can take its next step: it spins until an ID is free.
 pub(super) fn can_step(modes: &Modes, state: &State, nr: CpuNr) -> bool {
     match state.cpu(nr).step {
         CpuStep::Rest => false,
@@ -65,7 +65,8 @@ pub(super) fn step(modes: &Modes, state: &mut State, nr: CpuNr) {
     }
 }
 
-/// The previous thread's ID was in transit: it goes to the owner that the mode asks for, or back.
+/// Handles a previous thread whose ID was in transit: it goes to the owner that the mode requires,
+/// or is freed.
 fn out(modes: &Modes, state: &mut State, nr: CpuNr) {
     let previous = leaving(state, nr).expect("somebody is switched out");
     let id = state.thread(previous).cid.id().expect("an ID in transit");
@@ -87,7 +88,7 @@ fn leaving(state: &State, nr: CpuNr) -> Option<ThreadNr> {
     (0..).zip(&state.threads).find(|(_, t)| t.place == Place::Leaving(nr)).map(|(nr, _)| nr)
 }
 
-/// Who is no user of the process, or no longer, needs no ID.
+/// Skips the ID if the current thread is not a user of the process (any more).
 fn skip_or_go_in(state: &mut State, nr: CpuNr) {
     if state.user_on(nr).is_some() {
         state.cpu_mut(nr).step = CpuStep::In;
@@ -96,14 +97,14 @@ fn skip_or_go_in(state: &mut State, nr: CpuNr) {
     }
 }
 
-/// The next thread: who has an ID already, and who is to own it?
+/// Chooses the ID for the next thread, depending on its present owners and the required one.
 fn incoming(state: &mut State, nr: CpuNr) {
     let (mode, below) = (state.mode, state.max_cids);
     let settled = Mode { transit: false, ..mode };
     let thread = state.user_on(nr).expect("only users come in");
     let (own, cpus) = (state.thread(thread).cid.owned(), state.cpu(nr).owned);
     match (own, cpus) {
-        // What the owner has already is not marked: it is the owner's in the new mode, too.
+        // An ID that the owner already has is not marked: it is the owner's in the new mode, too.
         (Some(id), None) if !mode.per_cpu => use_or_converge(state, nr, id, settled, below),
         (None, Some(id)) if mode == settled && mode.per_cpu => {
             use_or_converge(state, nr, id, settled, below);
@@ -123,7 +124,7 @@ fn use_or_converge(state: &mut State, nr: CpuNr, id: Id, mode: Mode, below: u8) 
     }
 }
 
-/// The current thread holds the ID from here on; an ID too many is given back.
+/// Gives the ID to the current thread, which holds it from here on; a surplus ID is freed.
 fn hold(state: &mut State, nr: CpuNr, id: Id, mode: Mode, too_many: Option<Id>) {
     let thread = state.user_on(nr).expect("only users hold IDs");
     let of_cpu = mode.per_cpu && !mode.transit;

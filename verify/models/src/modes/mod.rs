@@ -1,10 +1,10 @@
 //! The kernel's ownership modes, generation e (Linux 6.19 and later).
 //!
-//! An ID belongs either to a thread, which takes it along, or to a CPU, whose threads use it.
-//! Per process a mode says which. A fork that makes more threads than IDs are meant for gives the
-//! IDs to the CPUs; an exit that leaves few enough gives them back. While the owners are being
-//! changed the mode has its transition bit, IDs are lent to running threads, and who is switched
-//! out loses his: so no thread keeps an ID that is not looked at again.
+//! An ID belongs either to a thread, which takes it along, or to a CPU, whose threads use it. A
+//! mode selects that for each process. A fork that makes more threads than IDs are intended for
+//! gives the IDs to the CPUs; an exit that leaves few enough threads gives them back. While the
+//! owners are being changed the mode has its transition bit, IDs are lent to running threads, and a
+//! thread that is switched out loses its ID: so no thread keeps an ID that is not checked again.
 //!
 //! # Assumptions
 //!
@@ -14,21 +14,22 @@
 //!    number of IDs is that of the possible CPUs, which may be more.
 //! 2. Memory is sequentially consistent.
 //! 3. A switch holds its CPU's run-queue lock from its first step to its last, and interrupts are
-//!    off. A fork or an exit holds a mutex from its first step to its last. It is carried out by
-//!    the running thread, which may be preempted where it goes from one owner to the next, and not
-//!    while it counts users, stores the mode, or waits for a run-queue lock.
+//!    off. A fork or an exit holds a mutex from its first step to its last. The running thread
+//!    performs it. That thread may be preempted between one owner and the next, but not while it
+//!    counts users, stores the mode, or waits for a run-queue lock.
 //! 4. Taking a lock is one step with the first access under it, releasing it one with the last.
-//!    What only holders of a lock look at (a CPU's ID, a thread's) changes together with the next
-//!    access to what others look at: the mode, the bitmap. So a fix-up is one step.
-//! 5. The first free bit is found and set in one step, below `max_cids` if one is free there, else
-//!    below the number of IDs; who finds none spins, with the locks that it holds.
+//!    Data that only holders of a lock read (a CPU's ID, a thread's) changes together with the next
+//!    access to shared data: the mode, the bitmap. So a fix-up is one step.
+//! 5. The first free bit is found and set in one step, below `max_cids` if one is free there,
+//!    otherwise below the number of IDs; a thread that finds none spins, with the locks that it
+//!    holds.
 //! 6. Mode and `max_cids` are loaded together; `max_cids` is a bound, no claim to an ID.
 //! 7. With `opt = min(CPUs, users)`, `max_cids` is `min(opt + opt/4, IDs)`. The CPUs become owners
 //!    if there are more users than `max_cids`; the threads do if there are fewer than a threshold
 //!    that is computed at that moment: `max(min(opt - opt/4, IDs/2), 1)`. Another threshold can be
-//!    set, so that few CPUs and IDs see both changes.
+//!    set, so that both changes occur with few CPUs and IDs.
 //! 8. Owners are fixed up in any order. The thread that forks or exits is one of them; that its own
-//!    ID is seen to at once when the mode is stored is one of these orders.
+//!    ID is handled at once when the mode is stored is one of these orders.
 //! 9. The last thread does not exit.
 //!
 //! Not modelled: growth of the set of allowed CPUs (a worker then changes the mode, by the same
@@ -50,26 +51,28 @@ pub use properties::{BORROWED, LEFT_BEHIND};
 pub use protocol::{Action, Flaw, Modes};
 
 impl Modes {
-    /// Two CPUs of four, three threads, the published rule: both changes of mode happen.
+    /// Returns a configuration with two CPUs of four, three threads, the published rule: both
+    /// changes of mode happen.
     #[must_use]
     pub const fn new() -> Self {
         Self { cpus: 2, threads: 3, ids: 4, threshold: None, flaw: None, symmetric: true }
     }
 
-    /// As many IDs as CPUs, and the threads are the owners whenever there are IDs for all of them.
+    /// Returns a configuration with as many IDs as CPUs, in which the threads are the owners
+    /// whenever there are IDs for all of them.
     #[must_use]
     pub const fn scarce(cpus: u8) -> Self {
         Self { cpus, ids: cpus, threshold: Some(cpus + 1), ..Self::new() }
     }
 
-    /// `max_cids`, and the threshold for the change back.
+    /// Returns `max_cids`, and the threshold for the change back.
     fn bounds(&self, users: u8) -> (u8, u8) {
         let best = self.cpus.min(users);
         let published = (best - best / 4).min(self.ids / 2).max(1);
         ((best + best / 4).min(self.ids), self.threshold.unwrap_or(published))
     }
 
-    /// Whether the run-queue lock of `cpu` is free and its thread preemptible.
+    /// Returns `true` if the run-queue lock of `cpu` is free and its thread preemptible.
     fn can_switch(&self, state: &State, cpu: CpuNr) -> bool {
         let stays = state
             .change

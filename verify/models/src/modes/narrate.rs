@@ -4,7 +4,7 @@ use super::protocol::{Action, Modes};
 use super::state::{Change, ChangeStep, Cid, CpuStep, Mode, State};
 use crate::kernel::state::{CpuNr, Id};
 
-/// Who takes `action` in `before`, and what it does.
+/// Returns the actor of `action` in `before`, and a description of the step.
 pub(super) fn narrate(modes: &Modes, before: &State, action: Action) -> (String, String) {
     match action {
         Action::Switch(cpu, Some(thread)) => {
@@ -102,8 +102,8 @@ fn cid(cid: Cid) -> String {
     }
 }
 
-/// The state on one line: the mode; per CPU its thread and its ID; per thread its ID (`~`: in
-/// transit); the bitmap.
+/// Returns the state on one line: the mode; per CPU its thread and its ID; per thread its ID (`~`:
+/// in transit); the bitmap.
 pub(super) fn picture(modes: &Modes, state: &State) -> String {
     let cpus = (0..modes.cpus).map(|nr| {
         let cpu = state.cpu(nr);

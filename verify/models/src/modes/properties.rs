@@ -1,4 +1,4 @@
-//! What must hold in every reachable state.
+//! Properties of every reachable state.
 
 use super::protocol::Modes;
 use super::state::{ChangeStep, Cid, CpuStep, Place, State};
@@ -10,7 +10,7 @@ pub const BORROWED: &str = "P2 ownership: a running thread's ID is neither its o
 /// An ID has an owner that is none in the current mode.
 pub const LEFT_BEHIND: &str = "P4 modes: an ID is left with an owner of the other mode";
 
-/// The first property that `state` breaks.
+/// Returns the first property that `state` breaks.
 pub(super) fn broken(modes: &Modes, state: &State) -> Option<&'static str> {
     if state.fault.is_some() {
         return Some(DOUBLE_FREE);
@@ -23,7 +23,7 @@ pub(super) fn broken(modes: &Modes, state: &State) -> Option<&'static str> {
         .or_else(|| left_behind(state).then_some(LEFT_BEHIND))
 }
 
-/// What the thread holds that runs on a CPU outside of switches.
+/// Returns the ID of the thread that runs on a CPU outside of switches.
 fn held(state: &State, cpu: u8) -> Option<Id> {
     let at_rest = state.cpu(cpu).step == CpuStep::Rest;
     state.user_on(cpu).filter(|_| at_rest).and_then(|user| state.thread(user).cid.id())
@@ -34,7 +34,8 @@ fn shares(modes: &Modes, state: &State) -> bool {
     (0..modes.cpus).any(|a| (0..a).any(|b| same(a, b)))
 }
 
-/// A bit is set exactly as long as it has an owner, and it has one owner at a time.
+/// Returns the broken property, if any: a bit is set exactly as long as it has an owner, and it has
+/// one owner at a time.
 fn disowned(state: &State, id: Id) -> Option<&'static str> {
     let of_cpus = state.cpus.iter().filter(|cpu| cpu.owned == Some(id)).count();
     let of_threads = state.threads.iter().filter(|t| t.cid.owned() == Some(id)).count();
@@ -64,8 +65,8 @@ fn borrows(modes: &Modes, state: &State) -> bool {
     })
 }
 
-/// Once a change of mode is over: threads that wait own nothing if the CPUs are the owners, and no
-/// CPU owns anything if the threads are.
+/// Returns `true` if an owner was missed, once a change of mode is over: waiting threads must own
+/// nothing if the CPUs are the owners, and CPUs nothing if the threads are.
 fn left_behind(state: &State) -> bool {
     let hoards = |thread: &super::state::Thread| {
         thread.place == Place::Waiting && thread.cid.owned().is_some()

@@ -9,7 +9,7 @@ pub enum Flaw {
     TwoWords,
     /// There are no transitions: fix-ups give IDs to their new owners at once.
     NoTransit,
-    /// Who is switched out during a transition keeps its ID.
+    /// A thread that is switched out during a transition keeps its ID.
     KeptInTransit,
     /// Fix-ups take no run-queue lock.
     Unlocked,
@@ -28,9 +28,9 @@ pub struct Modes {
     pub ids: u8,
     /// Fewer users than this make the threads owners again; none for the published rule.
     pub threshold: Option<u8>,
-    /// What is left out.
+    /// The omitted part of the protocol.
     pub flaw: Option<Flaw>,
-    /// Whether states that differ by the names of CPUs and threads count as one.
+    /// `true` if states that differ only by the names of CPUs and threads count as one.
     pub symmetric: bool,
 }
 

@@ -5,14 +5,14 @@ use super::state::{ChangeStep, Cpu, CpuStep, Place, State, THREADS};
 use crate::kernel::state::{Id, ThreadNr};
 use crate::symmetry::{rename_set, sorting_orders};
 
-/// The least state among those renamings of `state` that put the CPUs in order.
+/// Returns the least state among those renamings of `state` that put the CPUs in order.
 pub(super) fn representative(modes: &Modes, state: &State) -> State {
     let sorting = sorting_orders(modes.cpus, state.cpus.map(nameless));
     let renamed = sorting.map(|order| sort_threads(modes, &rename_cpus(state, order)));
     renamed.min().expect("some order sorts the CPUs")
 }
 
-/// A CPU without the name of its current thread.
+/// Returns a CPU without the name of its current thread.
 fn nameless(cpu: Cpu) -> (Option<Id>, CpuStep, bool) {
     (cpu.owned, cpu.step, cpu.current.is_some())
 }
@@ -68,7 +68,7 @@ fn sort_threads(modes: &Modes, state: &State) -> State {
     renamed
 }
 
-/// What the change in flight has to do with a thread.
+/// Returns the roles of a thread in the change in flight.
 fn roles(state: &State, nr: ThreadNr) -> [bool; 5] {
     let Some(change) = state.change else { return [false; 5] };
     let (fixed, seen) = match change.step {

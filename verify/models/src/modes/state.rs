@@ -7,16 +7,16 @@ pub const CPUS: usize = 3;
 /// Threads in the largest configuration.
 pub const THREADS: usize = 4;
 
-/// Who owns IDs.
+/// The owners of IDs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Mode {
     /// The CPUs; otherwise the threads.
     pub per_cpu: bool,
-    /// Whether owners are still being changed.
+    /// `true` if owners are still being changed.
     pub transit: bool,
 }
 
-/// The ID of a thread, and whose it is.
+/// The ID of a thread, and its owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Cid {
     /// It has none.
@@ -30,7 +30,7 @@ pub enum Cid {
 }
 
 impl Cid {
-    /// The ID.
+    /// Returns the ID.
     #[must_use]
     pub fn id(self) -> Option<Id> {
         match self {
@@ -39,7 +39,7 @@ impl Cid {
         }
     }
 
-    /// The ID, if it goes where the thread goes.
+    /// Returns the ID, if it goes where the thread goes.
     #[must_use]
     pub fn owned(self) -> Option<Id> {
         match self {
@@ -56,7 +56,7 @@ pub struct Cpu {
     pub current: Option<ThreadNr>,
     /// The ID that this CPU owns.
     pub owned: Option<Id>,
-    /// How far the context switch in progress has come.
+    /// The progress of the context switch.
     pub step: CpuStep,
 }
 
@@ -86,10 +86,10 @@ pub enum CpuStep {
     Free(Id),
 }
 
-/// Where a thread is.
+/// The location of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Place {
-    /// Not born, or gone.
+    /// Not created, or gone.
     Nowhere,
     /// On no CPU; any CPU may take it.
     Waiting,
@@ -102,11 +102,11 @@ pub enum Place {
 /// A thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Thread {
-    /// Where it is.
+    /// Its location.
     pub place: Place,
     /// Its ID.
     pub cid: Cid,
-    /// Whether it counts as a user of the process: from its creation until its exit.
+    /// `true` if it counts as a user of the process: from its creation until its exit.
     pub active: bool,
 }
 
@@ -117,9 +117,10 @@ pub struct Change {
     pub by: ThreadNr,
     /// The thread that is born.
     pub child: Option<ThreadNr>,
-    /// Who becomes the owner: the CPUs, or the threads. All other owners of IDs are fixed up.
+    /// `true` if the CPUs become the owners; otherwise the threads. All other owners of IDs are
+    /// fixed up.
     pub to_cpus: bool,
-    /// Owners that are still to be fixed up: threads if the CPUs become the owners, else CPUs.
+    /// Owners that must still be fixed up: threads if the CPUs become the owners, otherwise CPUs.
     pub todo: u8,
     /// The next atomic step.
     pub step: ChangeStep,
@@ -132,9 +133,9 @@ pub enum ChangeStep {
     Drop(Id),
     /// Store the mode.
     StoreMode,
-    /// Store the transition bit, where it is in a word of its own.
+    /// Store the transition bit, if it is in a word of its own.
     StoreTransit,
-    /// Go to an owner, or be done with them.
+    /// Go to an owner, or finish.
     Next,
     /// Wait for the owner's run-queue lock, and fix the owner up.
     Fix(u8),
@@ -172,34 +173,34 @@ pub struct State {
     pub max_cids: u8,
     /// In per-CPU mode: with fewer users, threads become the owners again.
     pub threshold: u8,
-    /// Whether a step broke a rule by itself.
+    /// The rule that a step broke by itself, if any.
     pub fault: Option<Fault>,
 }
 
 impl State {
-    /// The CPU with a number.
+    /// Returns the CPU with a number.
     #[must_use]
     pub fn cpu(&self, nr: CpuNr) -> &Cpu {
         &self.cpus[usize::from(nr)]
     }
 
-    /// The CPU with a number, to change it.
+    /// Returns the CPU with a number, mutably.
     pub fn cpu_mut(&mut self, nr: CpuNr) -> &mut Cpu {
         &mut self.cpus[usize::from(nr)]
     }
 
-    /// The thread with a number.
+    /// Returns the thread with a number.
     #[must_use]
     pub fn thread(&self, nr: ThreadNr) -> &Thread {
         &self.threads[usize::from(nr)]
     }
 
-    /// The thread with a number, to change it.
+    /// Returns the thread with a number, mutably.
     pub fn thread_mut(&mut self, nr: ThreadNr) -> &mut Thread {
         &mut self.threads[usize::from(nr)]
     }
 
-    /// The first clear bit below a bound.
+    /// Returns the first clear bit below a bound.
     #[must_use]
     pub fn first_free(&self, below: u8) -> Option<Id> {
         (0..below).find(|id| self.bitmap & 1 << id == 0)
@@ -213,13 +214,13 @@ impl State {
         self.bitmap &= !(1 << id);
     }
 
-    /// Whether a thread runs, and its CPU is not about to switch.
+    /// Returns `true` if a thread runs, and its CPU is not about to switch.
     #[must_use]
     pub fn is_at_work(&self, thread: ThreadNr) -> bool {
         self.cpus.iter().any(|cpu| cpu.current == Some(thread) && cpu.step == CpuStep::Rest)
     }
 
-    /// The active thread that runs on a CPU.
+    /// Returns the active thread that runs on a CPU.
     #[must_use]
     pub fn user_on(&self, cpu: CpuNr) -> Option<ThreadNr> {
         self.cpu(cpu).current.filter(|&thread| self.thread(thread).active)

@@ -1,9 +1,8 @@
-//! The bridge from the models of the generations to the rules: what a state of the one is in the
-//! other.
+//! The mapping from the models of the generations to the rules: the abstraction of a state.
 //!
-//! If every step of a generation is a step of the rules, or changes nothing that the rules know of,
-//! then whatever holds in all reachable states of the rules holds in all of the generation.
-//! [`uncovered`] looks for a step that is neither.
+//! If every step of a generation is a step of the rules, or changes nothing in the abstraction,
+//! then every property of all reachable states of the rules holds in all of the generation.
+//! [`uncovered`] searches for a step that is neither.
 
 use std::collections::HashSet;
 
@@ -26,7 +25,7 @@ pub struct Coverage {
 }
 
 impl Rules {
-    /// The rules for the CPUs, agents and memory of a generation's configuration.
+    /// Returns the rules for the CPUs, agents and memory of a generation's configuration.
     #[must_use]
     pub fn matching(kernel: &Kernel) -> Self {
         Self {
@@ -75,7 +74,7 @@ pub fn uncovered(kernel: &Kernel, rules: &Rules) -> Coverage {
     coverage
 }
 
-/// `state` itself and what one step of the rules makes of it.
+/// Returns `state` itself and the states after one step of the rules.
 fn successors(rules: &Rules, state: &State) -> Vec<State> {
     let mut actions = Vec::new();
     rules.actions(state, &mut actions);
@@ -83,7 +82,7 @@ fn successors(rules: &Rules, state: &State) -> Vec<State> {
     std::iter::once(*state).chain(stepped).collect()
 }
 
-/// What the rules know of a state.
+/// Returns the abstraction of a state in the rules.
 fn abstraction(kernel: &Kernel, state: &exact::State) -> State {
     let mut agents = [Agent::Idle; AGENTS];
     for (agent, exact) in agents.iter_mut().zip(&state.agents[..kernel.agents.len()]) {

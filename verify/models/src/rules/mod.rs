@@ -1,14 +1,14 @@
-//! The rules that generations b to d share, and nothing else: one model that covers all three.
+//! The common rules of generations b to d, and nothing else: one model that covers all three.
 //!
-//! What the generations differ in is *when* a thread takes an ID away and *which* ID an allocator
-//! picks. None of it decides who owns a bit. Here it is all left open: an allocator takes any free
-//! ID; any agent at any time takes the ID of any CPU with a valid slot away, and frees it or gives
-//! it to any CPU without one. Every step of b, c and d that changes a slot, a bit or a current
-//! thread is a step of this model or several, so a property that no execution of it breaks holds
-//! for every scan (however many at once, in any order, whatever time stamps and weight are), every
-//! migration, and every reading of the policy. Threads are not counted: any number of them. That
-//! the other model has no step that this one lacks is checked mechanically, state by state: see
-//! [`covers`].
+//! The generations differ in *when* a thread takes an ID away and *which* ID an allocator picks.
+//! None of it decides which thread or CPU owns a bit. Here all of it is left open: an allocator
+//! takes any free ID; any agent at any time takes the ID of any CPU with a valid slot away, and
+//! frees it or gives it to any CPU without one. Every step of b, c and d that changes a slot, a bit
+//! or a current thread is a step of this model or several. So a property that no execution of it
+//! breaks holds for every scan (however many at once, in any order, with any time stamps and
+//! weight), every migration, and every interpretation of the policy. Threads are not counted: any
+//! number of them. A mechanical check, state by state, shows that the other model has no step that
+//! this one lacks: see [`covers`].
 //!
 //! # Assumptions
 //!
@@ -17,7 +17,7 @@
 //!
 //! - Loads on the way to an ID and failed test-and-sets change nothing and are left out; so are the
 //!   slow lock, recent IDs, time stamps, and the first look of a migration at the source's current
-//!   thread (whatever it sees, the model goes on or gives up).
+//!   thread (the model continues or ends with either result).
 //! - A migration that may give the ID to its destination holds the destination's run-queue lock
 //!   from the load of the source's slot.
 
@@ -40,17 +40,17 @@ pub struct Rules {
     pub cpus: u8,
     /// Number of remote agents.
     pub agents: u8,
-    /// Whether slots carry a version tag.
+    /// `true` if slots carry a version tag.
     pub tagged: bool,
-    /// Whether an agent tries the source's run-queue lock before its last look, and holds it until
-    /// its second compare-exchange.
+    /// `true` if an agent tries the source's run-queue lock before its last look, and holds it
+    /// until its second compare-exchange.
     pub locks_source: bool,
-    /// How stores reach the other CPUs.
+    /// The way in which stores reach the other CPUs.
     pub memory: Memory,
-    /// Whether two running threads with one ID end the search. Off, it shows what else such a state
-    /// leads to.
+    /// `true` if two running threads with one ID end the search. `false` shows the further
+    /// consequences of such a state.
     pub sharing_ends: bool,
-    /// Whether states that differ by the names of CPUs, IDs and agents count as one.
+    /// `true` if states that differ only by the names of CPUs, IDs and agents count as one.
     pub symmetric: bool,
 }
 
@@ -78,7 +78,7 @@ pub enum Action {
 }
 
 impl Rules {
-    /// Three CPUs, a number of agents, sequential memory.
+    /// Returns a configuration with three CPUs, a number of agents, sequential memory.
     #[must_use]
     pub const fn new(agents: u8, tagged: bool) -> Self {
         Self {
@@ -92,7 +92,7 @@ impl Rules {
         }
     }
 
-    /// Whether the run-queue lock of `cpu` is free.
+    /// Returns `true` if the run-queue lock of `cpu` is free.
     fn can_lock(&self, state: &State, cpu: CpuNr) -> bool {
         let held = state.agents.iter().any(|agent| match agent {
             Agent::Idle => false,

@@ -4,7 +4,7 @@ use super::state::{Agent, State, Step, ThiefStep};
 use super::{Action, Rules};
 use crate::kernel::state::{CpuNr, Slot, Then};
 
-/// Who takes `action` in `before`, and what it does.
+/// Returns the actor of `action` in `before`, and a description of the step.
 pub(super) fn narrate(before: &State, action: Action) -> (String, String) {
     match action {
         Action::Switch(cpu, true) => {
@@ -88,7 +88,8 @@ fn exchange(now: Slot, from: Slot, to: Slot) -> String {
     format!("CAS {} -> {}{}", slot(from), slot(to), if now == from { "" } else { " FAILS" })
 }
 
-/// The state on one line: per CPU the thread and the ID it holds, and the slot; then the bitmap.
+/// Returns the state on one line: per CPU the thread and the ID it holds, and the slot; then the
+/// bitmap.
 pub(super) fn picture(rules: &Rules, state: &State) -> String {
     let cpus = (0..rules.cpus).map(|nr| {
         let cpu = state.cpu(nr);

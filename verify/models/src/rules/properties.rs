@@ -1,11 +1,11 @@
-//! What must hold in every reachable state; the same as in the kernel's model.
+//! Properties of every reachable state; the same as in the kernel's model.
 
 use super::Rules;
 use super::state::{Agent, State, Step, ThiefStep};
 use crate::kernel::state::{Fault, Id};
 use crate::kernel::{DOUBLE_FREE, LEAK, OVERWRITTEN, SHARED_ID, TWO_OWNERS};
 
-/// The first property that `state` breaks.
+/// Returns the first property that `state` breaks.
 pub(super) fn broken(rules: &Rules, state: &State) -> Option<&'static str> {
     match state.fault {
         Some(Fault::DoubleFree) => return Some(DOUBLE_FREE),
@@ -23,7 +23,8 @@ fn holders(state: &State, id: Id) -> usize {
     state.cpus.iter().filter(|cpu| cpu.held == Some(id)).count()
 }
 
-/// A bit is set exactly as long as it has an owner, and it has one owner at a time.
+/// Returns the broken property, if any: a bit is set exactly as long as it has an owner, and it has
+/// one owner at a time.
 fn disowned(state: &State, id: Id) -> Option<&'static str> {
     let slots = state.cpus.iter().filter(|cpu| cpu.slot.id() == Some(id)).count();
     let switches = state.cpus.iter().filter(|cpu| match cpu.step {

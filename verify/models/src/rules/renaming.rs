@@ -5,7 +5,7 @@ use super::state::{Agent, Cpu, State, Step};
 use crate::kernel::state::{CpuNr, Id, Slot};
 use crate::symmetry::{orders, rename_set, sorting_orders};
 
-/// The least state among those renamings of `state` that put the CPUs in order, IDs aside.
+/// Returns the least state among those renamings of `state` that put the CPUs in order, IDs aside.
 pub(super) fn representative(rules: &Rules, state: &State) -> State {
     let nameless = Renaming { cpus: &[0, 1, 2], ids: &[0; 3] };
     let sorting = sorting_orders(rules.cpus, state.cpus.map(|cpu| nameless.of_cpu(cpu)));

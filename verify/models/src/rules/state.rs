@@ -10,16 +10,16 @@ pub const AGENTS: usize = 3;
 /// A CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Cpu {
-    /// Whether this CPU has made a thread of the process current.
+    /// `true` if this CPU has made a thread of the process current.
     pub current: bool,
-    /// Whether other CPUs see that.
+    /// `true` if other CPUs observe that.
     pub seen: bool,
     /// The ID that its thread holds, from the end of the switch that brought it in to the beginning
     /// of the next one.
     pub held: Option<Id>,
     /// The slot.
     pub slot: Slot,
-    /// How far the context switch in progress has come.
+    /// The progress of the context switch.
     pub step: Step,
 }
 
@@ -63,17 +63,17 @@ pub enum Agent {
     Thief(Thief),
 }
 
-/// An ID being taken away.
+/// An ID that is being stolen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Thief {
     /// The ID.
     pub id: Id,
     /// The CPU that has it.
     pub from: CpuNr,
-    /// The CPU that gets it, whose run-queue lock the thief holds; none if it is to be freed.
+    /// The CPU that gets it, whose run-queue lock the thief holds; `None` if it will be freed.
     pub to: Option<CpuNr>,
-    /// Whether nothing was installed in the slot since it was loaded; kept where slots have version
-    /// tags only.
+    /// `true` if nothing was installed in the slot since it was loaded; used only if slots have
+    /// version tags.
     pub same_version: bool,
     /// The next atomic step.
     pub step: ThiefStep,
@@ -101,18 +101,18 @@ pub struct State {
     pub agents: [Agent; AGENTS],
     /// The ID bitmap.
     pub bitmap: u8,
-    /// Whether a step broke a rule by itself.
+    /// The rule that a step broke by itself, if any.
     pub fault: Option<Fault>,
 }
 
 impl State {
-    /// The CPU with a number.
+    /// Returns the CPU with a number.
     #[must_use]
     pub fn cpu(&self, nr: CpuNr) -> &Cpu {
         &self.cpus[usize::from(nr)]
     }
 
-    /// The CPU with a number, to change it.
+    /// Returns the CPU with a number, mutably.
     pub fn cpu_mut(&mut self, nr: CpuNr) -> &mut Cpu {
         &mut self.cpus[usize::from(nr)]
     }
@@ -145,7 +145,7 @@ impl Cpu {
         self.seen = self.current;
     }
 
-    /// Compare-exchange of the slot; true if it succeeded.
+    /// Compare-exchanges the slot; returns `true` if it succeeded.
     pub fn exchange(&mut self, from: Slot, to: Slot) -> bool {
         let same = self.slot == from;
         if same {

@@ -16,7 +16,8 @@ pub(super) fn exit(rules: &Rules, state: &mut State, nr: CpuNr) {
     begin(rules, state.cpu_mut(nr), false, Then::Exiting);
 }
 
-/// The lock operation drains the store buffer; the store of the current thread then waits in it.
+/// Begins a switch. The lock operation drains the store buffer; the store of the current thread
+/// then waits in it.
 fn begin(rules: &Rules, cpu: &mut Cpu, current: bool, then: Then) {
     cpu.drain();
     (cpu.current, cpu.held) = (current, None);
@@ -93,7 +94,7 @@ fn after_outgoing(cpu: &Cpu) -> Step {
     if cpu.current { Step::LoadIn } else { Step::Rest }
 }
 
-/// The current thread holds the ID from here on.
+/// Gives the ID to the current thread, which holds it from here on.
 fn hold(cpu: &mut Cpu, id: Id) -> Step {
     cpu.held = Some(id);
     Step::Rest
@@ -103,7 +104,7 @@ fn release_or_rest(slot: Slot) -> Step {
     if slot == Slot::Unset { Step::Rest } else { Step::ReleaseExit(slot) }
 }
 
-/// The allocator test-and-sets a free ID.
+/// Tests and sets a free ID in the allocator.
 pub(super) fn take(state: &mut State, nr: CpuNr, id: Id) {
     state.bitmap |= 1 << id;
     let cpu = state.cpu_mut(nr);
@@ -111,7 +112,7 @@ pub(super) fn take(state: &mut State, nr: CpuNr, id: Id) {
     cpu.step = Step::Install(id);
 }
 
-/// A thief loads a valid slot, and locks the run queue of the CPU that is to get the ID.
+/// Begins a theft: loads a valid slot, and locks the run queue of the CPU that will get the ID.
 pub(super) fn steal(
     rules: &Rules,
     state: &mut State,
@@ -131,7 +132,7 @@ pub(super) fn step_agent(rules: &Rules, state: &mut State, agent: usize) {
         if advance(rules, state, &mut thief) { Agent::Thief(thief) } else { Agent::Idle };
 }
 
-/// One step of a thief; false when it is over.
+/// Takes one step of a thief; returns `false` when it is over.
 fn advance(rules: &Rules, state: &mut State, thief: &mut Thief) -> bool {
     let tag_matches = thief.same_version || !rules.tagged;
     let may_look = !rules.locks_source || rules.can_lock(state, thief.from);

@@ -1,22 +1,22 @@
-//! Seizing a block: how a drainer takes a block away from the CPU that uses it without locked
-//! instructions.
+//! Seizing a block: the way in which a drainer takes a block from the CPU that uses it without
+//! locked instructions.
 //!
 //! Every ID has a block of memory with a state word. Threads that run with the ID change the block
 //! in critical sections: read the word, read or write a slot, commit with one store to the word. A
-//! drainer, anywhere, marks the word as seized by a compare-exchange, has the kernel abort the
+//! drainer, on any CPU, marks the word as seized by a compare-exchange, makes the kernel abort the
 //! sections in flight (membarrier), and confirms that none of them has committed over its mark.
-//! Then the block is the drainer's alone: sections that begin from then on see the mark and leave.
-//! A mask says which blocks a drainer must look at; a block that was never used, or was drained,
-//! is inactive and gets its bit when it is activated.
+//! Then only the drainer uses the block: sections that begin later find the mark and leave. A mask
+//! contains the blocks that a drainer must visit; a block that was never used, or was drained, is
+//! inactive and gets its bit when it is activated.
 //!
-//! A block is a stack: the word says how many items there are. Threads push and pop forever.
+//! A block is a stack: the word contains the number of items. Threads push and pop forever.
 //!
-//! # What stands for the data
+//! # Representation of the data
 //!
-//! Items are a few, distinct, and circulate: outside, in the hands of a thread that pushes, inside,
-//! and outside again, by a pop or a drain. Each must be in exactly one of these places at any time.
-//! A push that finds its block full or unsuitable ends with the item outside: the shared list, or
-//! the caller, is another matter. Dead slots keep their items, so that a stale count would show.
+//! Items are few, distinct, and circulate: outside, in a thread that pushes, inside, and outside
+//! again, by a pop or a drain. Each must be in exactly one of these places at any time. A push that
+//! finds its block full or unsuitable ends with the item outside; the shared list or the caller
+//! would handle it. Dead slots keep their items, so that a stale count would be detected.
 //!
 //! # Assumptions
 //!
@@ -24,14 +24,14 @@
 //!
 //! 1. Store buffers hold the stores of sections and of activations. [`Memory::Unordered`] lets
 //!    stores to different places overtake each other, and the atomic set of a bit does not empty
-//!    the buffer: the stores need no order among themselves. Not left open is this: a bit is set
-//!    and cleared before the word is stored that says so (a release store). The lock of drainers is
+//!    the buffer: the stores need no order among themselves. One order is fixed: a bit is set and
+//!    cleared before the corresponding word is stored (a release store). The lock of drainers is
 //!    one, too.
-//! 2. What a drain does with an owned block is one step: no other thread may touch the block then,
+//! 2. The work of a drain on an owned block is one step: no other thread may access the block then,
 //!    and that is checked. An operation never waits.
 //! 3. A drain must get what is inside a block when it begins if the activation of the block is
 //!    visible by then. An item in a block whose activation still waits in a store buffer may be
-//!    missed: no thread can have learned of it but by a later store from the same buffer.
+//!    missed: a thread can have learned of it only by a later store from the same buffer.
 //!
 //! [`Memory::Unordered`]: crate::memory::Memory::Unordered
 
@@ -56,20 +56,20 @@ pub type Seizure = Structure<Stack>;
 pub type State = crate::structure::state::State<Stack>;
 
 impl Seizure {
-    /// The protocol on one CPU with one ID: two threads, two drainers, two items.
+    /// Returns the protocol on one CPU with one ID: two threads, two drainers, two items.
     #[must_use]
     pub const fn on_one_cpu() -> Self {
         Structure::of(Stack { items: 2 })
     }
 
-    /// The same on two CPUs, between which the ID moves; one drainer.
+    /// Returns the same on two CPUs, between which the ID moves; one drainer.
     #[must_use]
     pub const fn with_theft() -> Self {
         Self { cpus: 2, visitors: 1, theft: true, ..Self::on_one_cpu() }
     }
 }
 
-/// Returns `true` if a thread has an item in its hands.
+/// Returns `true` if a thread holds an item that it will push.
 fn pushes(thread: &Thread<Stack>, item: Item) -> bool {
     thread.work.is_some_and(|work| work.op == Op::Push(item))
 }
@@ -156,7 +156,7 @@ impl Protocol for Stack {
         visitor::seize(model, state, hold)
     }
 
-    /// What the word said has been used by then.
+    /// Forgets the value of the word before steps that do not need it.
     fn passes_over(hold: &mut Hold<Self>, _: bool) -> bool {
         if matches!(hold.step, SeizeStep::Clear | SeizeStep::Release) {
             hold.known = Value::Inactive;

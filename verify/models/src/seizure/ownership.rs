@@ -22,8 +22,8 @@ pub(super) fn has_emptied(model: &Seizure, visitor: &Visitor<Stack>, id: Id) -> 
     owns(model, visitor, id) && !taking
 }
 
-/// Who may use an ID's block outside critical sections: a visitor that has confirmed its seizure, a
-/// thread that activates the block.
+/// Returns the number of threads that may use an ID's block outside critical sections: visitors
+/// that have confirmed their seizure, and threads that activate the block.
 pub(super) fn owners(model: &Seizure, state: &State, id: Id) -> usize {
     let owns_before_it_marks = model.flaw != Some(Flaw::MarkFirst);
     let works = state.threads.iter().filter_map(|thread| thread.work);
@@ -35,7 +35,7 @@ pub(super) fn owners(model: &Seizure, state: &State, id: Id) -> usize {
     threads.count() + visitors
 }
 
-/// The items in a block, including those whose stores are still waiting in a buffer.
+/// Returns the items in a block, including those whose stores are still waiting in a buffer.
 pub(super) fn live(model: &Seizure, state: &State, id: Id) -> impl Iterator<Item = Item> + use<> {
     let block = state.block_with(id, &state.buffers);
     let emptied =
@@ -47,19 +47,20 @@ pub(super) fn live(model: &Seizure, state: &State, id: Id) -> impl Iterator<Item
     block.slots.into_iter().take(items.into()).flatten()
 }
 
-/// What a drain that begins now must get: all that is inside blocks whose activation is visible.
+/// Returns the items that a drain must get if it begins now: all inside blocks whose activation is
+/// visible.
 pub(super) fn owed(model: &Seizure, state: &State) -> Set {
     let visible = (0..model.ids)
         .filter(|&id| !matches!(state.block(id).word.value, Value::Inactive | Value::Activating));
     visible.fold(0, |owed, id| owed | content(model, state, id))
 }
 
-/// The items in a block, as a drain owes them.
+/// Returns the items in a block that a drain must get.
 pub(super) fn content(model: &Seizure, state: &State, id: Id) -> Set {
     live(model, state, id).fold(0, |items, item| items | 1 << item)
 }
 
-/// What a drain need not have got, since another one is at it.
+/// Returns the items that a drain may miss, since another one holds their block.
 pub(super) fn excused(model: &Seizure, state: &State) -> Set {
     let seized = state.visitors.iter().filter_map(|visitor| match visitor.at {
         Visit::At(hold) => Some(hold.id),

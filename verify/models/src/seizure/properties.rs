@@ -1,4 +1,4 @@
-//! What must hold in every reachable state.
+//! Properties of every reachable state.
 
 use super::state::{Fault, Item};
 use super::{Seizure, State, ownership};
@@ -16,7 +16,7 @@ pub const UNMARKED: &str = "P4 mask: a block is active and not seized, and its b
 /// A drain ended too early.
 pub const OWED: &str = "P5 drains: a drain ends without what was inside before it began";
 
-/// The first property that `state` breaks.
+/// Returns the first property that `state` breaks.
 pub(super) fn broken(model: &Seizure, state: &State) -> Option<&'static str> {
     let mut ids = 0..model.ids;
     let places = |item| places(model, state, item);
@@ -39,7 +39,7 @@ pub(super) fn broken(model: &Seizure, state: &State) -> Option<&'static str> {
     }
 }
 
-/// How many owners an item has.
+/// Returns the number of owners of an item.
 fn places(model: &Seizure, state: &State, item: Item) -> usize {
     let hands = state.threads.iter().filter(|thread| super::pushes(thread, item));
     let inside = (0..model.ids).flat_map(|id| ownership::live(model, state, id));

@@ -1,4 +1,4 @@
-//! The memory of an ID, and the steps of those who use it.
+//! The memory of an ID, and the steps of its users.
 
 use super::State;
 use crate::memory::{Buffer, Store};
@@ -17,7 +17,7 @@ pub struct Stack {
     pub items: u8,
 }
 
-/// A negative control: where the protocol is left.
+/// A negative control: a deviation from the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Flaw {
     /// A drainer calls no membarrier.
@@ -46,7 +46,7 @@ pub enum Flaw {
     UnfencedTheft,
 }
 
-/// What a block's state word says about its content.
+/// The meaning of a block's state word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Value {
     /// Nothing: no thread may use the block.
@@ -60,26 +60,26 @@ pub enum Value {
 /// A block's state word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Word {
-    /// What it says.
+    /// Its meaning.
     pub value: Value,
-    /// Whether it carries the seized mark.
+    /// `true` if it carries the seized mark.
     pub seized: bool,
 }
 
 impl Word {
-    /// A word without the seized mark.
+    /// Returns a word without the seized mark.
     #[must_use]
     pub const fn of(value: Value) -> Self {
         Self { value, seized: false }
     }
 
-    /// A word with the seized mark.
+    /// Returns a word with the seized mark.
     #[must_use]
     pub const fn seized(value: Value) -> Self {
         Self { value, seized: true }
     }
 
-    /// Whether critical sections may change the block.
+    /// Returns `true` if critical sections may change the block.
     #[must_use]
     pub fn is_active(self) -> bool {
         !self.seized && !matches!(self.value, Value::Inactive | Value::Activating)
@@ -115,12 +115,12 @@ impl Store for Write {
     }
 }
 
-/// What a thread wants.
+/// The operation of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Op {
-    /// To push an item, which it has in its hands until then.
+    /// Push an item, which the thread holds until then.
     Push(Item),
-    /// To pop an item.
+    /// Pop an item.
     Pop,
 }
 
@@ -135,9 +135,9 @@ pub enum At {
     Slot(Id, u8),
     /// In the section: store the word.
     Commit {
-        /// Whose word.
+        /// The ID of the word.
         id: Id,
-        /// What it is to say.
+        /// The new value of the word.
         value: Value,
         /// The item that was loaded.
         popped: Option<Item>,
@@ -187,7 +187,7 @@ pub struct Data {
 /// A step that breaks a rule by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Fault {
-    /// An item was handed out twice.
+    /// An item was returned twice.
     Twice,
     /// A section committed to a block that a thread owned.
     Intruded,
@@ -196,18 +196,18 @@ pub enum Fault {
 }
 
 impl State {
-    /// The block of an ID.
+    /// Returns the block of an ID.
     #[must_use]
     pub fn block(&self, id: Id) -> &Block {
         &self.data.blocks[usize::from(id)]
     }
 
-    /// The word of an ID's block in memory.
+    /// Returns the word of an ID's block in memory, mutably.
     pub fn word_mut(&mut self, id: Id) -> &mut Word {
         &mut self.data.blocks[usize::from(id)].word
     }
 
-    /// The block as it will be once the stores that wait in `buffers` are visible.
+    /// Returns the block as it will be once the stores that wait in `buffers` are visible.
     pub fn block_with(&self, id: Id, buffers: &[Buffer<Write, WAITING>]) -> Block {
         let mut block = *self.block(id);
         for write in buffers.iter().flat_map(Buffer::iter) {
@@ -222,13 +222,13 @@ impl State {
         block
     }
 
-    /// The block as a thread on `cpu` sees it.
+    /// Returns the block as a thread on `cpu` sees it.
     #[must_use]
     pub fn block_seen_on(&self, cpu: CpuNr, id: Id) -> Block {
         self.block_with(id, std::slice::from_ref(&self.buffers[usize::from(cpu)]))
     }
 
-    /// A store becomes visible.
+    /// Makes a store visible.
     pub fn perform(&mut self, write: Write) {
         match write {
             Write::Word(id, word) => *self.word_mut(id) = word,
@@ -238,7 +238,7 @@ impl State {
         }
     }
 
-    /// An item is handed out, by a pop or a drain; or it comes back from a push that was refused.
+    /// Returns an item to the outside, by a pop or a drain, or after a push that was refused.
     pub fn hand_out(&mut self, item: Item) {
         if self.data.outside & 1 << item != 0 {
             self.fault = Some(Fault::Twice);

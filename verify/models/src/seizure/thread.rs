@@ -30,12 +30,13 @@ pub(super) fn step(model: &Seizure, state: &mut State, due: Due<Stack>) -> Optio
     next
 }
 
-/// A CPU without an ID cannot begin a section.
+/// Begins a section; a CPU without an ID cannot.
 fn begin_section(state: &State, cpu: CpuNr, first: fn(Id) -> At) -> Option<At> {
     state.table[usize::from(cpu)].map(first)
 }
 
-/// What the word says decides. None: the block is unsuitable; the operation ends elsewhere.
+/// Returns the next step, depending on the word. `None`: the block is unsuitable, and the operation
+/// ends elsewhere.
 fn look(model: &Seizure, op: Op, id: Id, block: &Block) -> Option<At> {
     match (op, block.word) {
         (_, Word { value: Value::Inactive, seized: false }) => Some(match model.flaw {
@@ -65,7 +66,7 @@ fn use_slot(model: &Seizure, state: &mut State, cpu: CpuNr, op: Op, id: Id, item
     }
 }
 
-/// The last step of a critical section.
+/// Performs the last step of a critical section.
 fn commit(model: &Seizure, state: &mut State, cpu: CpuNr, id: Id, word: Word) {
     if ownership::owners(model, state, id) > 0 {
         state.fault = Some(Fault::Intruded);
@@ -101,7 +102,7 @@ fn activate(model: &Seizure, state: &mut State, cpu: CpuNr, at: At) -> At {
     }
 }
 
-/// A store of a thread becomes visible.
+/// Makes a store of a thread visible.
 pub(super) fn perform(model: &Seizure, state: &mut State, write: Write) {
     if let Write::Word(id, _) = write {
         if state.visitors.iter().any(|visitor| ownership::owns(model, visitor, id)) {

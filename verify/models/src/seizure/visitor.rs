@@ -4,7 +4,7 @@ use super::state::{Flaw, SeizeStep, Stack, Value, Word};
 use super::{Seizure, State};
 use crate::structure::state::{Hold, Id};
 
-/// The steps of a seizure.
+/// Returns the steps of a seizure.
 pub(super) fn steps(flaw: Option<Flaw>) -> &'static [SeizeStep] {
     use SeizeStep::{Clear, Confirm, Exchange, Load, Membarrier, Overwrite, Release, Take};
     match flaw {
@@ -17,7 +17,7 @@ pub(super) fn steps(flaw: Option<Flaw>) -> &'static [SeizeStep] {
     }
 }
 
-/// One step of a seizure. None: it is over.
+/// Takes one step of a seizure; returns `None` when it is over.
 pub(super) fn seize(
     model: &Seizure,
     state: &mut State,
@@ -47,7 +47,7 @@ pub(super) fn seize(
     model.after(hold, true)
 }
 
-/// A section was faster.
+/// Begins again, because a section was faster.
 fn again(model: &Seizure, id: Id) -> Option<Hold<Stack>> {
     (model.flaw != Some(Flaw::GivesUp)).then_some(model.first(id))
 }

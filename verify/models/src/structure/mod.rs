@@ -1,11 +1,11 @@
-//! The common part of percid's structures: threads on CPUs that have IDs, a piece of memory for
-//! each ID, and visitors who go through the memory of all.
+//! The common part of percid's structures: threads on CPUs that have IDs, memory for each ID, and
+//! visitors that go through the memory of all IDs.
 //!
 //! Threads change the memory of the ID they run with, in critical sections and elsewhere. A
-//! visitor, anywhere, goes through the IDs of a mask, has the kernel abort the sections in flight
-//! (membarrier) and takes what it finds. Visitors take turns. A thief moves IDs between CPUs. All
-//! do so forever: executions are not bounded. What threads and visitors do is the matter of a
-//! [`Protocol`].
+//! visitor, on any CPU, goes through the IDs of a mask, makes the kernel abort the sections in
+//! flight (membarrier) and takes what it finds. Only one visitor works at a time. A thief moves IDs
+//! between CPUs. All do so forever: executions are not bounded. A [`Protocol`] defines the work of
+//! threads and visitors.
 //!
 //! # Assumptions
 //!
@@ -18,8 +18,8 @@
 //!    the ID to any CPU without one. That covers percid's table, whose protocol is explored by
 //!    itself, and the kernel, which moves an ID when no section of its owner is in flight.
 //! 4. Memory, if it is not sequential, is a store buffer for each CPU. A context switch and a fence
-//!    empty it. What visitors store is visible at once: they are release stores, and a visitor
-//!    whose stores are late is a visitor that is slow.
+//!    empty it. The stores of visitors are visible at once: they are release stores, and a visitor
+//!    whose stores are late is equivalent to a slow visitor.
 //! 5. Membarrier reaches the CPUs one by one, in any order; it empties the store buffer, and aborts
 //!    the section in flight.
 //! 6. The memory of IDs is visited one after the other. Visitors that begin with several, call
@@ -101,7 +101,7 @@ pub enum Action<P: Protocol> {
 }
 
 impl<P: Protocol> Structure<P> {
-    /// On one CPU with one ID: two threads, two visitors.
+    /// Returns a configuration on one CPU with one ID: two threads, two visitors.
     pub(crate) const fn of(protocol: P) -> Self {
         Self {
             protocol,

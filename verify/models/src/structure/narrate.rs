@@ -87,7 +87,8 @@ fn ids(members: Set) -> String {
     format!("{{{}}}", members.join(" "))
 }
 
-/// The state on one line: who runs where with which ID, the memory of the IDs, the mask.
+/// Returns the state on one line: the running threads with CPUs and IDs, the memory of the IDs, the
+/// mask.
 pub(super) fn picture<P: Protocol>(model: &Structure<P>, state: &State<P>) -> String {
     let cpus = (0..model.cpus).map(|cpu| {
         let running = state.threads.iter().position(|thread| thread.on == Some(cpu));

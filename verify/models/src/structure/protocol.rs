@@ -12,9 +12,9 @@ pub trait Piece: Debug + Copy + Ord + Hash + 'static {}
 
 impl<T: Debug + Copy + Ord + Hash + 'static> Piece for T {}
 
-/// The memory of an ID, and who changes it how.
+/// The memory of an ID, and the operations that change it.
 pub trait Protocol: Piece {
-    /// A negative control: where the protocol is left.
+    /// A negative control: a deviation from the protocol.
     type Flaw: Piece;
     /// The operation that a thread begins.
     type Op: Piece;
@@ -48,15 +48,15 @@ pub trait Protocol: Piece {
     /// A visit ended without what it owed.
     const OWING: Self::Fault;
 
-    /// The memory of all IDs at first.
+    /// Returns the initial memory of all IDs.
     fn data(model: &Structure<Self>) -> Self::Data;
 
-    /// The ID that a CPU has at first.
+    /// Returns the initial ID of a CPU.
     fn first_id(model: &Structure<Self>, cpu: CpuNr) -> Option<Id> {
         (cpu < model.ids).then_some(cpu)
     }
 
-    /// The operations that a thread may begin.
+    /// Returns the operations that a thread may begin.
     fn operations(
         model: &Structure<Self>,
         state: &State<Self>,
@@ -68,7 +68,7 @@ pub trait Protocol: Piece {
     /// Returns `true` if a step is one that stores, and so needs room in the buffer.
     fn stores(work: Work<Self>) -> bool;
 
-    /// Returns `true` if a thread waits for another one: nobody should.
+    /// Returns `true` if a thread waits for another one, which must not happen.
     fn waits(_: &Structure<Self>, _: &State<Self>, _: CpuNr, _: Self::At) -> bool {
         false
     }
@@ -76,7 +76,7 @@ pub trait Protocol: Piece {
     /// Takes a step of a thread, and returns the next one; none at the end of the operation.
     fn step(model: &Structure<Self>, state: &mut State<Self>, due: Due<Self>) -> Option<Self::At>;
 
-    /// The store of a step that fails; none if it cannot fail.
+    /// Returns the store of a step that fails; `None` if it cannot fail.
     fn failure(_: Self::At) -> Option<Self::Write> {
         None
     }
@@ -84,10 +84,10 @@ pub trait Protocol: Piece {
     /// Returns the step at which an aborted thread goes on.
     fn aborted(model: &Structure<Self>, at: Self::At) -> Self::At;
 
-    /// A store of a thread becomes visible.
+    /// Makes a store of a thread visible.
     fn perform(model: &Structure<Self>, state: &mut State<Self>, write: Self::Write);
 
-    /// The steps of a visit to an ID.
+    /// Returns the steps of a visit to an ID.
     fn steps(model: &Structure<Self>) -> &'static [Self::Step];
 
     /// Returns the items that a visit which begins now must have had when it ends.
@@ -111,38 +111,39 @@ pub trait Protocol: Piece {
         hold: Hold<Self>,
     ) -> Option<Hold<Self>>;
 
-    /// Returns `true` if a visit leaves out its next step; or forgets what it need not know.
+    /// Returns `true` if a visit omits its next step; may also clear known values that the visit
+    /// does not need.
     fn passes_over(hold: &mut Hold<Self>, drains: bool) -> bool;
 
-    /// The first property that `state` breaks, [`super::SOLO`] aside.
+    /// Returns the first property that `state` breaks, [`super::SOLO`] aside.
     fn broken(model: &Structure<Self>, state: &State<Self>) -> Option<&'static str>;
 
-    /// Number of things that circulate.
+    /// Returns the number of things that circulate.
     fn items(&self) -> u8 {
         0
     }
 
-    /// What a thing that circulates keeps under every name.
+    /// Returns the properties of a circulating item that do not depend on names.
     fn trait_of_item(_: &State<Self>, _: u8) -> (bool, bool) {
         (false, false)
     }
 
-    /// New names in the memory of all IDs.
+    /// Renames the memory of all IDs.
     fn rename_data(names: &Renaming<'_>, data: Self::Data) -> Self::Data;
 
-    /// New names in a store.
+    /// Renames a store.
     fn rename_write(names: &Renaming<'_>, write: Self::Write) -> Self::Write;
 
-    /// New names in an operation.
+    /// Renames an operation.
     fn rename_work(names: &Renaming<'_>, work: Work<Self>) -> Work<Self>;
 
-    /// New names in what a visit owes.
+    /// Renames the items that a visit owes.
     fn rename_owed(names: &Renaming<'_>, owed: Set) -> Set;
 
-    /// What a thread wants, in words: "begins to push x".
+    /// Describes the operation of a thread: "begins to push x".
     fn say_op(op: Self::Op) -> String;
 
-    /// A step of a thread in words.
+    /// Describes a step of a thread.
     fn say_step(
         model: &Structure<Self>,
         before: &State<Self>,
@@ -150,10 +151,10 @@ pub trait Protocol: Piece {
         work: Work<Self>,
     ) -> String;
 
-    /// A store in words.
+    /// Describes a store.
     fn say_write(write: Self::Write) -> String;
 
-    /// A step of a visit in words.
+    /// Describes a step of a visit.
     fn say_visit(
         model: &Structure<Self>,
         before: &State<Self>,
@@ -161,10 +162,10 @@ pub trait Protocol: Piece {
         hold: Hold<Self>,
     ) -> String;
 
-    /// The memory of an ID on part of a line.
+    /// Returns the memory of an ID as a part of a line.
     fn picture(state: &State<Self>, id: Id) -> String;
 
-    /// What else there is.
+    /// Describes the rest of the state.
     fn picture_of_rest(_: &Structure<Self>, _: &State<Self>) -> String {
         String::new()
     }

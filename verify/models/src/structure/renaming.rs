@@ -7,8 +7,8 @@ use super::state::{CPUS, CpuNr, Hold, Id, Set, State, Thief, Visit, Visitor};
 use super::{Protocol, Structure};
 use crate::symmetry::{least, orders, rename_set, sorting_orders};
 
-/// The least state among those renamings of `state` that put the CPUs and the items in order of
-/// what no renaming changes.
+/// Returns the least state among those renamings of `state` that sort the CPUs and the items by the
+/// properties that no renaming changes.
 pub(super) fn representative<P: Protocol>(model: &Structure<P>, state: &State<P>) -> State<P> {
     let items = [0, 1, 2].map(|item| P::trait_of_item(state, item));
     let cpus = sorting_orders(model.cpus, [0, 1, 2].map(|cpu| trait_of(state, cpu)));
@@ -30,7 +30,7 @@ pub(super) fn representative<P: Protocol>(model: &Structure<P>, state: &State<P>
     )
 }
 
-/// Data of a CPU that stays the same under every name.
+/// Returns the data of a CPU that stays the same under every name.
 fn trait_of<P: Protocol>(state: &State<P>, cpu: usize) -> (bool, bool, usize) {
     if cpu >= CPUS {
         return (false, false, 0);
@@ -102,7 +102,7 @@ impl Renaming<'_> {
         rename_set(ids, self.ids)
     }
 
-    /// Data of each ID.
+    /// Renames data of each ID.
     pub(crate) fn by_id<T: Copy, const N: usize>(&self, things: [T; N]) -> [T; N] {
         let mut renamed = things;
         for (old, thing) in (0..).zip(things) {

@@ -24,7 +24,7 @@ pub const WAITING: usize = 3;
 /// An operation in progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Work<P: Protocol> {
-    /// What for.
+    /// The operation.
     pub op: P::Op,
     /// The next step.
     pub at: P::At,
@@ -130,6 +130,6 @@ pub struct State<P: Protocol> {
     pub visitors: [Visitor<P>; VISITORS],
     /// The thread that moves IDs.
     pub thief: Thief,
-    /// Whether a step broke a rule by itself.
+    /// The rule that a step broke by itself, if any.
     pub fault: Option<P::Fault>,
 }

@@ -31,14 +31,14 @@ impl<P: Protocol> Structure<P> {
         })
     }
 
-    /// The next step of a thread fails, which ends its operation.
+    /// Fails the next step of a thread, which ends its operation.
     pub(super) fn fail(&self, state: &mut State<P>, nr: usize) {
         let Due { cpu, work, .. } = next_step(state, nr).expect("only running threads fail");
         P::failure(work.at).into_iter().for_each(|write| self.store(state, cpu, write));
         state.threads[nr].work = None;
     }
 
-    /// A thread stores.
+    /// Performs a store of a thread.
     pub(crate) fn store(&self, state: &mut State<P>, cpu: CpuNr, write: P::Write) {
         match self.memory {
             Memory::Sequential => P::perform(self, state, write),
@@ -46,19 +46,19 @@ impl<P: Protocol> Structure<P> {
         }
     }
 
-    /// A waiting store of a CPU becomes visible.
+    /// Makes a waiting store of a CPU visible.
     pub(crate) fn flush(&self, state: &mut State<P>, cpu: CpuNr, index: usize) {
         let write = state.buffers[usize::from(cpu)].remove(index);
         P::perform(self, state, write);
     }
 
-    /// A full barrier on a CPU.
+    /// Performs a full barrier on a CPU.
     pub(crate) fn flush_all(&self, state: &mut State<P>, cpu: CpuNr) {
         let writes = state.buffers[usize::from(cpu)].take();
         writes.for_each(|write| P::perform(self, state, write));
     }
 
-    /// What a preemption, a migration and a fence do to a thread in a critical section: it begins
+    /// Aborts the critical section of a thread at a preemption, a migration or a fence: it begins
     /// again.
     pub(super) fn abort(&self, thread: &mut Thread<P>) {
         if let Some(work) = &mut thread.work {
@@ -66,7 +66,7 @@ impl<P: Protocol> Structure<P> {
         }
     }
 
-    /// A thread loses its CPU. A context switch is a full barrier.
+    /// Preempts a thread. A context switch is a full barrier.
     pub(super) fn preempt(&self, state: &mut State<P>, nr: usize) {
         self.abort(&mut state.threads[nr]);
         if let Some(cpu) = state.threads[nr].on.take() {
@@ -74,7 +74,7 @@ impl<P: Protocol> Structure<P> {
         }
     }
 
-    /// A fence reaches a CPU: a full barrier, and the section in flight there is aborted.
+    /// Fences a CPU: a full barrier, and the section in flight there is aborted.
     pub(super) fn fence(&self, state: &mut State<P>, cpu: CpuNr) {
         self.flush_all(state, cpu);
         let here = state.threads.iter_mut().filter(|thread| thread.on == Some(cpu));
@@ -100,7 +100,7 @@ impl<P: Protocol> Structure<P> {
     }
 }
 
-/// The step that a running thread is about to take.
+/// Returns the step that a running thread is about to take.
 pub(super) fn next_step<P: Protocol>(state: &State<P>, nr: usize) -> Option<Due<P>> {
     let Thread { on: Some(cpu), work: Some(work), .. } = state.threads[nr] else { return None };
     Some(Due { nr, cpu, work })

@@ -4,7 +4,7 @@ use super::state::{CpuNr, Hold, Id, Set, State, Visit, Visitor};
 use super::{Protocol, Structure};
 
 impl<P: Protocol> Structure<P> {
-    /// A visit begins.
+    /// Begins a visit.
     pub(super) fn begin_visit(&self, state: &mut State<P>, nr: usize, drains: bool) {
         let owed = P::owed(self, state);
         let at = if self.flaw == Some(P::NO_TURNS) { Visit::Mask } else { Visit::Turn };
@@ -49,12 +49,12 @@ impl<P: Protocol> Structure<P> {
         visitor.at = Visit::At(self.first(id));
     }
 
-    /// The first step of a visit to an ID.
+    /// Returns the first step of a visit to an ID.
     pub(crate) fn first(&self, id: Id) -> Hold<P> {
         Hold { id, step: P::steps(self)[0], known: P::NOTHING, reached: 0 }
     }
 
-    /// The step after the one that was taken.
+    /// Returns the step after the one that was taken.
     pub(crate) fn after(&self, mut hold: Hold<P>, drains: bool) -> Option<Hold<P>> {
         let steps = P::steps(self);
         let at = steps.iter().position(|&step| step == hold.step);
@@ -65,7 +65,7 @@ impl<P: Protocol> Structure<P> {
         })
     }
 
-    /// Membarrier reaches a CPU.
+    /// Lets membarrier reach a CPU.
     pub(super) fn reach(&self, state: &mut State<P>, nr: usize, cpu: CpuNr) {
         if self.flaw == Some(P::PLAIN_MEMBARRIER) {
             self.flush_all(state, cpu);
@@ -81,7 +81,7 @@ impl<P: Protocol> Structure<P> {
         state.visitors[nr].at = Visit::At(hold);
     }
 
-    /// The visit is over. It must have had what it owed.
+    /// Ends the visit. It must have had what it owed.
     fn end_visit(&self, state: &mut State<P>, nr: usize) {
         if state.visitors[nr].owed & !P::excused(self, state) != 0 {
             state.fault = Some(P::OWING);

@@ -1,11 +1,11 @@
 //! percid's own protocol: the table from CPU to ID.
 //!
 //! Threads add forever: a critical section that commits with one store, or the slow path, or the
-//! shared slot. Remote agents take IDs away forever, write through them, and free them or give
-//! them to another CPU. Nothing is bounded but the number of CPUs, threads, IDs and agents, and yet
-//! the state space is finite, because of what stands for the data.
+//! shared slot. Remote agents take IDs away forever, write through them, and free them or give them
+//! to another CPU. Only the numbers of CPUs, threads, IDs and agents are bounded. The state space
+//! is finite nevertheless, because of the representation of the data.
 //!
-//! # What stands for the data
+//! # Representation of the data
 //!
 //! A word's value does not matter, only whether an increment is lost. A register that holds a
 //! loaded word carries one bit: "no thread has stored to the word since". A store from a register
@@ -15,16 +15,16 @@
 //!
 //! # Assumptions
 //!
-//! 1. Memory is sequentially consistent: a thread that reads an entry sees what was written before it was
-//!    stored. The fence is one step: it is a full barrier on the calling and on the fenced CPU, and
-//!    nothing that the caller does lies between its beginning and its end.
+//! 1. Memory is sequentially consistent: a thread that reads an entry observes the writes before
+//!    its store. The fence is one step: it is a full barrier on the calling and on the fenced CPU,
+//!    and the caller does nothing between its beginning and its end.
 //! 2. A preemption, a migration, a signal and a fence restart a critical section unless it has
 //!    committed. Load and store of the data word are two steps with room for an abort in between,
 //!    as on machines without an add to memory.
 //! 3. Arming (`rseq_cs`), the load of the CPU number, the load of the entry, and each step of the
-//!    slow path are one step each. What only the lock's holder reads or writes (the free IDs, the
-//!    choice of a victim) is one step with the access next to it.
-//! 4. The slow path takes any free ID, or one from any other CPU that has one. Which one is policy.
+//!    slow path are one step each. An access that only the lock's holder makes (to the free IDs, or
+//!    for the choice of a victim) is one step with the access next to it.
+//! 4. The slow path takes any free ID, or one from any other CPU that has one. The policy chooses.
 //! 5. A thread in the slow path can be preempted and moved at every step. It steals for the CPU
 //!    that it read once.
 //! 6. A thief in the slow path stores its own increment through the stolen ID, with plain accesses,
@@ -34,8 +34,8 @@
 //! 7. A signal arrives whenever its thread runs, signals are not blocked, and no handler runs on
 //!    that thread. The handler adds.
 //! 8. The add to the shared slot is one atomic read-modify-write.
-//! 9. There may be fewer IDs than CPUs, so that stealing is necessary, whatever the policy says
-//!    about how many there should be.
+//! 9. There may be fewer IDs than CPUs, so that stealing is necessary, whatever number the policy
+//!    requires.
 
 mod narrate;
 mod properties;
@@ -53,7 +53,7 @@ pub use protocol::{Action, Lock, Table};
 pub use theft::Order;
 
 impl Table {
-    /// The protocol on three CPUs: three threads, two IDs, two agents, no signals.
+    /// Returns the protocol on three CPUs: three threads, two IDs, two agents, no signals.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -101,7 +101,7 @@ impl Table {
         }
     }
 
-    /// The slow path steals only if no ID is free.
+    /// Appends the choices of the slow path, which steals only if no ID is free.
     fn choices(&self, state: &State, nr: usize, cpu: CpuNr, out: &mut Vec<Action>) {
         let free = (0..self.ids).filter(|id| state.free & 1 << id != 0);
         out.extend(free.map(|id| Action::TakeFree(nr, cpu, id)));
@@ -141,7 +141,7 @@ impl Table {
         }
     }
 
-    /// The victim itself may get the ID back.
+    /// Appends the choices of an agent. The victim itself may get the ID back.
     fn agent_choices(&self, state: &State, nr: usize, out: &mut Vec<Action>) {
         for victim in self.holders(state) {
             out.push(Action::AgentSteal(nr, victim, None));
@@ -154,13 +154,14 @@ impl Table {
         }
     }
 
-    /// The other orders make no difference to an eviction, or none that is worth another control.
+    /// Returns `true` if agents evict: the other orders make no difference to an eviction, or none
+    /// that needs another control.
     fn evicts(&self) -> bool {
         matches!(self.order, Order::Sound | Order::NoFence)
     }
 
-    /// Any number of entries is unset; each of their CPUs is fenced after that; then the IDs are
-    /// freed.
+    /// Appends the steps of an eviction: any number of entries is unset; each of their CPUs is
+    /// fenced after that; then the IDs are freed.
     fn eviction_actions(
         &self,
         state: &State,
@@ -216,7 +217,7 @@ impl Default for Table {
     }
 }
 
-/// The fence of an eviction is refused, if only by one CPU: each CPU gets its ID back.
+/// Undoes an eviction whose fence is refused, if only by one CPU: each CPU gets its ID back.
 fn give_back(state: &mut State, cpus: &[Eviction; CPUS]) {
     for (cpu, eviction) in (0..).zip(cpus) {
         if let Some(id) = eviction.id() {
@@ -225,7 +226,7 @@ fn give_back(state: &mut State, cpus: &[Eviction; CPUS]) {
     }
 }
 
-/// Whether no add is in flight on a thread.
+/// Returns `true` if no add is in flight on a thread.
 fn is_idle(thread: &Thread) -> bool {
     thread.interrupted.is_none() && matches!(thread.add.at, At::Start | At::Gone)
 }

@@ -3,7 +3,7 @@
 use super::protocol::{Action, Table};
 use super::state::{Agent, At, CpuNr, Id, State, Theft, TheftStep};
 
-/// Who takes `action` in `before`, and what it does.
+/// Returns the actor of `action` in `before`, and a description of the step.
 pub(super) fn narrate(table: &Table, before: &State, action: Action) -> (String, String) {
     match action {
         Action::Run(nr, cpu) => (thread(before, nr), format!("is scheduled on cpu{cpu}")),
@@ -115,7 +115,7 @@ fn entry(entry: Option<Id>) -> String {
     entry.map_or("UNSET".into(), |id| id.to_string())
 }
 
-/// The state on one line: the table, the free IDs, the lock.
+/// Returns the state on one line: the table, the free IDs, the lock.
 pub(super) fn picture(table: &Table, state: &State) -> String {
     let cpus = (0..table.cpus).map(|cpu| {
         let running = state.threads.iter().position(|thread| thread.on == Some(cpu));

@@ -1,4 +1,4 @@
-//! What must hold in every reachable state.
+//! Properties of every reachable state.
 
 use super::protocol::{Action, Table};
 use super::state::{Agent, At, Fault, Id, State};
@@ -24,7 +24,7 @@ pub const SOLO: &str = "P3 progress: a running thread cannot finish its add by i
 /// More own steps than the longest undisturbed add, a handler's and the interrupted one, takes.
 const SOLO_STEPS: usize = 64;
 
-/// The first property that `state` breaks.
+/// Returns the first property that `state` breaks.
 pub(super) fn broken(table: &Table, state: &State) -> Option<&'static str> {
     match state.fault {
         Some(Fault::Lost) => Some(LOST),
@@ -64,8 +64,8 @@ fn owners(table: &Table, state: &State, id: Id) -> usize {
     in_table + usize::from(state.free & 1 << id != 0) + in_threads.count() + in_agents.count()
 }
 
-/// Whether a running thread, if no other thread takes a step and nothing disturbs it, comes to the
-/// end of what it is doing.
+/// Returns `true` if a running thread comes to the end of its work if no other thread takes a step
+/// and nothing disturbs it.
 fn finishes_alone(table: &Table, state: &State, nr: usize) -> bool {
     let mut alone = *state;
     let mut own = Vec::new();

@@ -3,12 +3,12 @@
 use super::state::{CpuNr, Id};
 use super::theft::Order;
 
-/// How the slow path takes its lock.
+/// The way in which the slow path takes its lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lock {
-    /// The protocol: it is tried once; who does not get it uses the shared slot.
+    /// The protocol: it is tried once; a thread that does not get it uses the shared slot.
     Try,
-    /// Negative control: who does not get it waits.
+    /// Negative control: a thread that does not get it waits.
     Wait,
 }
 
@@ -23,22 +23,23 @@ pub struct Table {
     pub ids: u8,
     /// Number of remote agents.
     pub agents: u8,
-    /// How many of the threads get signals.
+    /// Number of threads that get signals.
     pub handlers: u8,
-    /// Whether threads exit.
+    /// `true` if threads exit.
     pub exits: bool,
     /// The order of the steps of a theft.
     pub order: Order,
-    /// How the slow path takes its lock.
+    /// The way in which the slow path takes its lock.
     pub lock: Lock,
-    /// Whether the slow path blocks signals.
+    /// `true` if the slow path blocks signals.
     pub blocks_signals: bool,
-    /// Whether the CPU number is read inside the critical section; if not, it is not compared
+    /// `true` if the CPU number is read inside the critical section; otherwise it is not compared
     /// inside either.
     pub cpu_inside: bool,
-    /// Whether every state is checked for threads that wait for others.
+    /// `true` if every state is checked for threads that wait for others.
     pub checks_solo: bool,
-    /// Whether states that differ by the names of CPUs, IDs, threads and agents count as one.
+    /// `true` if states that differ only by the names of CPUs, IDs, threads and agents count as
+    /// one.
     pub symmetric: bool,
 }
 

@@ -8,7 +8,7 @@ use super::protocol::Table;
 use super::state::{Add, Agent, At, CPUS, Eviction, Id, State, Theft};
 use crate::symmetry::{least, orders, rename_set, sorting_orders};
 
-/// The least state among those renamings of `state` that put the CPUs in order of whether they have
+/// Returns the least state among those renamings of `state` that sort the CPUs by whether they have
 /// an ID and run a thread.
 pub(super) fn representative(table: &Table, state: &State) -> State {
     let runs = |cpu| state.threads.iter().any(|thread| thread.on == Some(cpu));

@@ -46,7 +46,7 @@ pub enum At {
     Unlock,
     /// Unblock signals.
     Unblock {
-        /// Whether the lock was denied, so that the shared slot is next.
+        /// `true` if the lock was denied, so that the shared slot is next.
         denied: bool,
     },
     /// Add to the shared slot, atomically.
@@ -60,19 +60,19 @@ pub enum At {
 pub struct Read {
     /// The ID whose word it is.
     pub id: Id,
-    /// Whether no thread has stored to the word since. A store that is not based on a fresh value
+    /// `true` if no thread has stored to the word since. A store that is not based on a fresh value
     /// loses an increment.
     pub fresh: bool,
 }
 
-/// An ID being taken away from a CPU, with the lock held.
+/// An ID that is being stolen from a CPU, with the lock held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Theft {
     /// The ID.
     pub id: Id,
     /// The CPU that has it, as long as that matters.
     pub victim: Option<CpuNr>,
-    /// The CPU that gets it; none if it is to be freed.
+    /// The CPU that gets it; `None` if it will be freed.
     pub to: Option<CpuNr>,
     /// The next atomic step.
     pub step: TheftStep,
@@ -89,7 +89,7 @@ pub enum TheftStep {
     Load,
     /// Store the data word plus one, with a plain store.
     Store {
-        /// As in [`Read`].
+        /// The same as in [`Read`].
         fresh: bool,
     },
     /// Store the ID into the entry of the CPU that gets it, or free it.
@@ -101,7 +101,7 @@ pub enum TheftStep {
 pub struct Add {
     /// The next step.
     pub at: At,
-    /// Whether the increment has been stored; for the properties only.
+    /// `true` if the increment has been stored; for the properties only.
     pub landed: bool,
 }
 
@@ -136,7 +136,7 @@ pub enum Agent {
     Unlock,
 }
 
-/// How far one CPU's eviction has come.
+/// The progress of one CPU's eviction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Eviction {
     /// Its ID was not touched.
@@ -148,7 +148,7 @@ pub enum Eviction {
 }
 
 impl Eviction {
-    /// The ID in transit.
+    /// Returns the ID in transit.
     #[must_use]
     pub fn id(self) -> Option<Id> {
         match self {
@@ -165,20 +165,20 @@ pub struct State {
     pub table: [Option<Id>; CPUS],
     /// The free IDs.
     pub free: u8,
-    /// Whether a thread is in the slow path.
+    /// `true` if a thread is in the slow path.
     pub locked: bool,
     /// The threads.
     pub threads: [Thread; THREADS],
     /// The remote agents.
     pub agents: [Agent; AGENTS],
-    /// Whether a step broke a rule by itself.
+    /// The rule that a step broke by itself, if any.
     pub fault: Option<Fault>,
 }
 
 /// A step that breaks a rule by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Fault {
-    /// A store overwrote an increment that it had not seen.
+    /// A store overwrote an increment that it had not loaded.
     Lost,
     /// One add was stored twice.
     Doubled,
@@ -189,7 +189,7 @@ pub enum Fault {
 }
 
 impl State {
-    /// The entry of a CPU, to change it.
+    /// Returns the entry of a CPU, mutably.
     pub fn entry(&mut self, cpu: CpuNr) -> &mut Option<Id> {
         &mut self.table[usize::from(cpu)]
     }
@@ -228,7 +228,7 @@ impl State {
 }
 
 impl Thread {
-    /// What a preemption, a migration, a signal and a fence do to a thread in its critical section:
+    /// Aborts the critical section of a thread at a preemption, a migration, a signal or a fence:
     /// it begins again.
     pub fn abort(&mut self) {
         if self.add.at.in_section() {
@@ -238,13 +238,14 @@ impl Thread {
 }
 
 impl At {
-    /// Whether the thread is between the first instruction of its critical section and the commit.
+    /// Returns `true` if the thread is between the first instruction of its critical section and
+    /// the commit.
     #[must_use]
     pub fn in_section(self) -> bool {
         matches!(self, Self::Armed | Self::HasCpu(_) | Self::HasId(_) | Self::Loaded(_))
     }
 
-    /// Whether the thread is in the slow path beyond the point where it blocks signals.
+    /// Returns `true` if the thread is in the slow path after the point where it blocks signals.
     #[must_use]
     pub fn in_slow_path(self) -> bool {
         matches!(

@@ -39,18 +39,18 @@ impl Order {
         self.position(theft.step) > self.position(step)
     }
 
-    /// A theft that has not begun.
+    /// Returns a theft that has not begun.
     pub(super) fn begin(self, victim: CpuNr, id: Id, to: Option<CpuNr>) -> Theft {
         Theft { id, victim: Some(victim), to, step: self.steps()[0] }
     }
 
-    /// Whether the ID is neither in the table nor free.
+    /// Returns `true` if the ID is neither in the table nor free.
     pub(super) fn in_transit(self, theft: &Theft) -> bool {
         self.has_passed(theft, TheftStep::Unset) && !self.has_passed(theft, TheftStep::Settle)
     }
 
-    /// Takes the next step; false if it was the last one. `theft` must be a copy: the state's own
-    /// is outdated by stores.
+    /// Takes the next step; returns `false` if it was the last one. `theft` must be a copy: the
+    /// state's own is outdated by stores.
     pub(super) fn advance(self, state: &mut State, theft: &mut Theft) -> bool {
         self.act(state, theft);
         let Some(&next) = self.steps().get(self.position(theft.step) + 1) else { return false };
@@ -61,13 +61,13 @@ impl Order {
         true
     }
 
-    /// Whether the next step is a fence that may be refused, with the ID still in no thread's
-    /// hands.
+    /// Returns `true` if the next step is a fence that may be refused, while no thread uses the ID
+    /// yet.
     pub(super) fn can_be_refused(self, theft: &Theft) -> bool {
         self == Self::Sound && theft.step == TheftStep::Fence
     }
 
-    /// The kernel refuses the fence: the victim gets its ID back.
+    /// Refuses the fence, as the kernel may do: the victim gets its ID back.
     pub(super) fn refuse(self, state: &mut State, theft: &Theft) {
         let victim = theft.victim.expect("the victim is known until it is fenced");
         state.install(victim, theft.id);

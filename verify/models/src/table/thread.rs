@@ -3,7 +3,7 @@
 use super::protocol::{Lock, Table};
 use super::state::{Add, At, CpuNr, Fault, Id, Read, State, TheftStep, Thread};
 
-/// Whether a thread can take its next step without a choice.
+/// Returns `true` if a thread can take its next step without a choice.
 pub(super) fn can_step(table: &Table, state: &State, nr: usize) -> bool {
     let Thread { on, add, .. } = state.threads[nr];
     on.is_some()
@@ -15,7 +15,7 @@ pub(super) fn can_step(table: &Table, state: &State, nr: usize) -> bool {
         }
 }
 
-/// The CPU for which a thread in the slow path must choose an ID.
+/// Returns the CPU for which a thread in the slow path must choose an ID.
 pub(super) fn chooses_for(state: &State, nr: usize) -> Option<CpuNr> {
     match state.threads[nr] {
         Thread { on: Some(_), add: Add { at: At::LoadEntry(cpu), .. }, .. } => {
@@ -101,24 +101,24 @@ fn slow_path(table: &Table, state: &mut State, on: CpuNr, at: At) -> At {
     }
 }
 
-/// Where signals are not blocked, there is nothing to unblock.
+/// Returns the step after the slow path. If signals are not blocked, there is nothing to unblock.
 fn leave_slow_path(table: &Table, denied: bool) -> At {
     if table.blocks_signals { At::Unblock { denied } } else { At::Shared }
 }
 
-/// The slow path takes a free ID.
+/// Takes a free ID in the slow path.
 pub(super) fn take_free(state: &mut State, nr: usize, cpu: CpuNr, id: Id) {
     state.free &= !(1 << id);
     state.threads[nr].add.at = At::Install(cpu, id);
 }
 
-/// The slow path decides to take an ID away from a CPU.
+/// Decides in the slow path to steal an ID from a CPU.
 pub(super) fn steal(table: &Table, state: &mut State, nr: usize, cpu: CpuNr, victim: CpuNr) {
     let id = state.table[usize::from(victim)].expect("victims have an ID");
     state.threads[nr].add.at = At::Stealing(table.order.begin(victim, id, Some(cpu)));
 }
 
-/// The kernel refuses the fence to the slow path: it leaves without an ID.
+/// Refuses the fence to the slow path, which leaves without an ID.
 pub(super) fn refuse(table: &Table, state: &mut State, nr: usize) {
     if let At::Stealing(theft) = state.threads[nr].add.at {
         table.order.refuse(state, &theft);
@@ -126,21 +126,21 @@ pub(super) fn refuse(table: &Table, state: &mut State, nr: usize) {
     state.threads[nr].add.at = At::Unlock;
 }
 
-/// A signal interrupts a thread; its handler adds.
+/// Interrupts a thread by a signal; its handler adds.
 pub(super) fn interrupt(state: &mut State, nr: usize) {
     let thread = &mut state.threads[nr];
     thread.abort();
     thread.interrupted = Some(std::mem::replace(&mut thread.add, Add::NEW));
 }
 
-/// The increment of the add in progress is stored.
+/// Stores the increment of the add in progress.
 fn land(state: &mut State, nr: usize) {
     if std::mem::replace(&mut state.threads[nr].add.landed, true) {
         state.fault = Some(Fault::Doubled);
     }
 }
 
-/// The add in progress is over; a handler returns.
+/// Ends the add in progress; a handler returns.
 fn finish(state: &mut State, nr: usize) {
     if !state.threads[nr].add.landed {
         state.fault = Some(Fault::Missed);

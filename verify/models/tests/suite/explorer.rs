@@ -21,7 +21,7 @@ fn kernel() -> Kernel {
     Kernel { cpus: 2, threads: 2, tagged: true, ..Kernel::new(Generation::D, TWO_MOVES) }
 }
 
-/// A scan that may be late, among whole scans and switches.
+/// Returns a configuration with a scan that may be late, among whole scans and switches.
 fn late_scan(tagged: bool) -> Kernel {
     let undelayed = Undelayed { moves: false, ..Undelayed::ALL };
     let one_scan = Kernel::new(Generation::B, &[Role::Scanner]);
@@ -132,7 +132,7 @@ fn stateright_finds_the_same() {
     }
 }
 
-/// All reachable states, without symmetry.
+/// Returns all reachable states, without symmetry.
 fn reachable<M: Model<State: Eq + Hash>>(model: &M) -> HashSet<M::State> {
     let mut seen: HashSet<M::State> = model.initial().into_iter().collect();
     let mut pending: Vec<M::State> = seen.iter().copied().collect();
@@ -145,8 +145,8 @@ fn reachable<M: Model<State: Eq + Hash>>(model: &M) -> HashSet<M::State> {
     seen
 }
 
-/// Symmetry must visit one state of each class of reachable states that are renamings of each
-/// other: no more, no fewer.
+/// Checks that symmetry visits one state of each class of reachable states that are renamings of
+/// each other: no more, no fewer.
 fn symmetry_is_exact<M: Model<State: Debug>>(plain: &M, symmetric: &M) {
     let classes: HashSet<M::State> =
         reachable(plain).iter().map(|state| symmetric.canonical(state)).collect();

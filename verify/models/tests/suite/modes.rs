@@ -1,4 +1,4 @@
-//! What is explored of the ownership modes is not empty: every mode and both changes occur.
+//! The explored states of the ownership modes are not trivial: every mode and both changes occur.
 
 use std::collections::BTreeSet;
 

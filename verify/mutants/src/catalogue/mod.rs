@@ -8,14 +8,14 @@ use serde::Deserialize;
 use crate::instructions;
 use crate::suite::Suite;
 
-/// What becomes of a mutant.
+/// The required outcome of a mutant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Expectation {
     /// One of these suites must notice it. They are run in this order.
     Noticed(Vec<Suite>),
-    /// No execution can tell it from the original: the argument.
+    /// No execution can distinguish it from the original; contains the argument.
     Equivalent(String),
-    /// It changes nothing, so these suites must all pass: a control of the runner.
+    /// It changes nothing, so these suites must all pass: a negative control of the runner.
     Survives(Vec<Suite>),
 }
 
@@ -28,13 +28,13 @@ pub struct Mutant {
     pub name: String,
     /// The file that is changed, from the root of the project.
     pub file: String,
-    /// A text that the file has once.
+    /// A text that occurs in the file exactly once.
     pub before: String,
-    /// What replaces it.
+    /// The text that replaces it.
     pub after: String,
-    /// What the change breaks, in a sentence.
+    /// The consequence of the change, in a sentence.
     pub breaks: String,
-    /// What must become of it.
+    /// The required outcome.
     pub expectation: Expectation,
 }
 

@@ -8,7 +8,7 @@ fn all() -> Vec<Mutant> {
     catalogue::read(&root().join("verify/mutants/catalogue")).expect("the catalogue")
 }
 
-/// So that a change of a text says at once which mutants must be renewed.
+/// A change of a text must report at once which mutants must be updated.
 #[test]
 fn every_mutant_applies() {
     let mut stale = Vec::new();

@@ -1,5 +1,5 @@
-//! Tests that concern every file of their process. They run one at a time, and nothing else runs
-//! beside them.
+//! Tests that concern every file of their process. They run one at a time, and no other test runs
+//! in the process.
 
 mod blind;
 mod publication;

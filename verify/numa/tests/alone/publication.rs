@@ -2,7 +2,7 @@
 
 use percid_numa::Balancer;
 
-/// Number of balancers that others find in this process.
+/// Returns the number of balancers that other processes find in this one.
 fn links() -> usize {
     let files = std::fs::read_dir("/proc/self/fd").expect("/proc");
     let targets = files.filter_map(|file| std::fs::read_link(file.ok()?.path()).ok());

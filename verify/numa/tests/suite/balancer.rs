@@ -22,7 +22,7 @@ const STEPS: usize = 600;
 struct Owned {
     region: Region,
     memory: Vec<u8>,
-    /// Whether a page of it is armed.
+    /// `true` if a page of it is armed.
     armed: bool,
 }
 
@@ -34,14 +34,14 @@ impl Owned {
         Owned { region, memory, armed: false }
     }
 
-    /// Uses all pages in the calling thread. Returns whether that is seen.
+    /// Uses all pages in the calling thread. Returns `true` if that is detected.
     fn use_all(&mut self) -> bool {
         (0..self.memory.len() - PAGE).step_by(PAGE).for_each(|offset| self.region.touch(offset));
         std::mem::take(&mut self.armed)
     }
 }
 
-/// What the pure walk does; as many pages change as the balancer reported.
+/// Effects of the pure scan; as many pages change as the balancer reported.
 struct Log {
     changed: VecDeque<u64>,
     done: Vec<(usize, String)>,
@@ -67,7 +67,7 @@ struct Pair {
     owned: Vec<Owned>,
     scan: scan::Scan,
     rules: Rules,
-    /// By region, of those that are registered; and of all that ever were.
+    /// The counts of reasons by region, for regions that are registered; and for all regions ever.
     reasons: BTreeMap<(u64, &'static str), u64>,
     all_reasons: BTreeMap<&'static str, u64>,
     passes: u64,
@@ -119,7 +119,7 @@ impl Pair {
         }
     }
 
-    /// A pass of both. The error says what differs.
+    /// Makes a pass of both. The error contains the difference.
     fn pass(&mut self, thread: u32) -> Result<(), String> {
         self.balancer.take_events();
         self.balancer.pass();
@@ -173,8 +173,8 @@ fn thread_id() -> u32 {
     number.expect("a number")
 }
 
-/// The kernel still counts a joined thread for a moment: the join ends when its memory is released,
-/// before it leaves the process. The balancer and the script must count the same threads.
+/// Waits until the kernel does not count a joined thread any more: the join ends when its memory is
+/// released, before it leaves the process. The balancer and the script must count the same threads.
 fn await_end(thread: u32) {
     let task = std::path::PathBuf::from(format!("/proc/self/task/{thread}"));
     let patience = std::time::Instant::now() + Duration::from_secs(600);
@@ -184,7 +184,7 @@ fn await_end(thread: u32) {
     }
 }
 
-/// The same scripts in each run, unless `PERCID_SEED` asks for others.
+/// Returns the seed: the same scripts in each run, unless `PERCID_SEED` is set.
 fn seed() -> u64 {
     let given = std::env::var("PERCID_SEED").ok().and_then(|seed| seed.parse().ok());
     given.unwrap_or(1)

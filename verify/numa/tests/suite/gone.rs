@@ -1,5 +1,5 @@
-//! What is mapped in place of a region is left alone, also by pages that were to move.
-//! The thread of this test is bound to a CPU.
+//! Memory that is mapped in place of a region is left alone, even if pages of the region had a
+//! pending move. The thread of this test is bound to a CPU.
 
 use std::ptr;
 use std::time::Duration;
@@ -14,7 +14,8 @@ const OTHER_CPU: usize = 1;
 
 fn map(start: *mut u8, rights: i32, kind: i32) -> *mut u8 {
     let kind = kind | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-    // SAFETY: without a place it is new memory, and else what replaces memory of this test only.
+    // SAFETY: without an address it is new memory, and otherwise it replaces memory of this test
+    // only.
     let found = unsafe { libc::mmap(start.cast(), BYTES, rights, kind, -1, 0) };
     assert_ne!(found, libc::MAP_FAILED);
     found.cast()
@@ -55,7 +56,7 @@ fn what_replaced_a_region_does_not_move() {
             balancer.pass();
             assert!(balancer.report().regions[0].gone);
             map(start, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_FIXED);
-            // SAFETY: as above.
+            // SAFETY: the mapping of this test has `BYTES` bytes, and nothing else uses it.
             unsafe { start.write_bytes(2, BYTES) };
             assert_eq!(pending(), 0);
         }
@@ -63,7 +64,7 @@ fn what_replaced_a_region_does_not_move() {
         let tried = batch.moved + batch.failed > 0;
         assert_eq!((tried, batch.more), (!replaced, false), "{batch:?}");
         drop(region);
-        // SAFETY: the mapping is this test's, and nobody uses it any more.
+        // SAFETY: the mapping is this test's, and nothing uses it any more.
         unsafe { libc::munmap(start.cast(), BYTES) };
     }
 }

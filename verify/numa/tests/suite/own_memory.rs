@@ -11,7 +11,7 @@ use percid_numa::{Balancer, IdRegions, Settings};
 /// Longer than a thread fails to keep its ID for some milliseconds, on whatever machine.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// A balancer that scans at once.
+/// Makes a balancer that scans at once.
 fn balancer() -> Balancer {
     percid_numa::testing::pretend_nodes(2);
     let settings = Settings { scan_delay: Duration::from_nanos(1), ..Settings::default() };
@@ -23,16 +23,16 @@ fn seen(balancer: &Balancer) -> u64 {
     balancer.report().regions.iter().map(|region| region.local + region.remote).sum()
 }
 
-/// Whether the pages of an ID are armed by a pass, and seen at the next touch by the thread that has
-/// the ID. They may not be if the thread got another ID meanwhile, which the kernel may give it with
-/// every turn on a CPU, or if it did without one: what that ID has in the arena may be nothing.
+/// Returns `true` if a pass arms the pages of an ID, and the next touch by the thread with the ID
+/// is detected. It may not be if the thread got another ID in between, which the kernel may assign
+/// with every turn on a CPU, or if it did without one: that ID may have no memory in the arena.
 fn own_pages_are_seen(source: Source) -> bool {
     let counters: Vec<Counter> =
         (0..2000).map(|_| Counter::with_source(source).expect("an available source")).collect();
     counters.iter().for_each(|counter| counter.add(1));
     let balancer = balancer();
     let ids: IdRegions = balancer.register_ids(source).expect("memory of percid's own");
-    // None while another thread, which does not run, is giving out the table's IDs.
+    // `None` while another thread, which is preempted, is assigning the table's IDs.
     let Some(mine) = source.current_id() else { return false };
     let registered = !ids.of_id(mine).is_empty();
     assert!(ids.of_id(source.ids_seen() + 1).is_empty());

@@ -1,4 +1,5 @@
-//! What a thread of the traced process notes: the IDs that it sees, and when it ran.
+//! The notes of a thread of the traced process: the IDs that it sees, and the times at which it
+//! ran.
 
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -11,17 +12,17 @@ use crate::pinning;
 /// Between the ends of two threads.
 pub(super) const APART_ENDS: Duration = Duration::from_millis(20);
 
-/// Between two looks of a thread that stays on its CPU.
+/// Interval between two looks of a thread that stays on its CPU.
 pub(super) const LOOKS: Duration = Duration::from_millis(2);
 
-/// What the process remembers until its end.
+/// The notes, which are kept until the process ends.
 static NOTES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// Between a change of what a thread does and a look at its ID, so that the order of the two is
-/// clear from times in microseconds.
+/// Pause between a change of a thread's activity and a look at its ID, so that the order of the two
+/// is clear from times in microseconds.
 const APART: Duration = Duration::from_micros(50);
 
-/// Restricts the calling thread to one CPU, which the kernel knows before it moves the thread.
+/// Restricts the calling thread to one CPU, and notes that before the kernel moves the thread.
 pub(super) fn pin(cpu: u32) {
     note(format!("{} affinity {} 1", now_us(), pinning::thread_id()));
     pinning::restrict(0, &[cpu]);
@@ -51,8 +52,8 @@ fn note(text: String) {
     NOTES.lock().unwrap_or_else(PoisonError::into_inner).push(text);
 }
 
-/// Stays on the CPU, and notes when it is back after something else ran there: that tells a timer
-/// tick from which the thread returned at once from one that was followed by a switch.
+/// Stays on the CPU, and notes when it is back after something else ran there. That distinguishes a
+/// timer tick after which the thread returned at once from one that was followed by a switch.
 pub(super) fn spin(duration: Duration) {
     let start = Instant::now();
     let mut before = start;
@@ -70,7 +71,7 @@ pub(super) fn be_seen() {
     note(format!("{} back {} 0", now_us(), pinning::thread_id()));
 }
 
-/// Sleeps, after having been seen.
+/// Sleeps, after a note that it was seen.
 pub(super) fn sleep(duration: Duration) {
     be_seen();
     thread::sleep(duration);
@@ -79,7 +80,7 @@ pub(super) fn sleep(duration: Duration) {
 /// Longer than reading the clock takes, shorter than an interrupt.
 const GAP: Duration = Duration::from_micros(8);
 
-/// The clock of the trace, in microseconds.
+/// Returns the clock of the trace, in microseconds.
 fn now_us() -> u64 {
     // SAFETY: all zero is a valid time.
     let mut time: libc::timespec = unsafe { std::mem::zeroed() };

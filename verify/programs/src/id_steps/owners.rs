@@ -1,8 +1,9 @@
-//! What the process does on kernels whose IDs belong to threads or to CPUs (Linux 6.19 and later).
+//! The schedule of the process on kernels whose IDs belong to threads or to CPUs (Linux 6.19 and
+//! later).
 //!
-//! Threads come, move from CPU to CPU and go: up to twice as many as CPUs, and down again. So the
-//! owners change both ways, while some threads run, others sleep, and one begins or ends. No tick
-//! and no pause matters to such a kernel, so nothing here waits for one.
+//! Threads start, move from CPU to CPU and end: up to twice as many as CPUs, and down again. So the
+//! owners change both ways, while some threads run, others sleep, and one begins or ends. Such a
+//! kernel does not depend on ticks or pauses, so nothing here waits for one.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, Scope, ScopedJoinHandle};
@@ -11,13 +12,13 @@ use std::time::{Duration, Instant};
 use super::notes::{APART_ENDS, LOOKS, be_seen, look, pin, sleep, spin};
 use crate::random::Random;
 
-/// How often the threads become many and few again.
+/// Number of times that the number of threads rises and falls.
 const TIDES: usize = 2;
 
-/// How long a member stays on its CPU, in milliseconds: at least, and less than so much longer.
+/// Time that a member stays on its CPU, in milliseconds: the minimum, and the range above it.
 const HOLD_MS: (u64, usize) = (4, 8);
 
-/// Lets a crew come and go.
+/// Lets the threads of a crew start and end.
 pub(super) fn follow(cpus: &[u32], random: &mut Random) {
     thread::scope(|scope| {
         for _ in 0..TIDES {
@@ -62,13 +63,13 @@ fn some_of(end: usize, count: usize, random: &mut Random) -> Vec<usize> {
     (0..count).map(|_| all.swap_remove(random.below(all.len()))).collect()
 }
 
-/// Where to run next, and for how long.
+/// The next CPU of a member, and the time to run there.
 struct Turn {
     cpu: u32,
     hold: Duration,
 }
 
-/// A thread that runs where it is told to.
+/// A thread that runs on the CPUs of its orders.
 struct Member<'scope> {
     turns: Sender<Turn>,
     /// One answer when it runs, one when it has done its turn.

@@ -1,31 +1,31 @@
-//! What the workers do, decided before they start.
+//! The steps of the workers, decided before they start.
 
 use crate::random::Random;
 
-/// What one worker does when it is its turn.
+/// The step of one worker.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Step {
-    /// Which worker.
+    /// The worker.
     pub(super) worker: usize,
-    /// For how long it stays on its CPU, in milliseconds.
+    /// Time that it stays on its CPU, in milliseconds.
     pub(super) hold_ms: u64,
-    /// For how long it sleeps before it passes the turn on, in milliseconds.
+    /// Time that it sleeps before it passes the turn on, in milliseconds.
     pub(super) pause_ms: u64,
-    /// Whether it passes the turn on at the beginning, so that the next worker runs beside it.
+    /// `true` if it passes the turn on at the beginning, so that the next worker runs beside it.
     pub(super) overlaps: bool,
 }
 
 /// Long enough for two ticks of 4 ms, the usual length, and for one of 10 ms.
 pub(super) const HOLD_MS: u64 = 12;
 
-/// Long enough for all to begin before the first ends, where CPUs are real.
+/// Long enough for all to begin before the first ends, if CPUs are real.
 const MEETING_MS: u64 = 4;
 
 /// Longer than an ID stays without being used, so that in the intermittent pattern every turn finds
 /// it gone.
 const LONG_PAUSE_MS: u64 = 150;
 
-/// All workers hold an ID at once.
+/// Returns a meeting, in which all workers hold an ID at once.
 pub(super) fn meeting(workers: &[usize]) -> Vec<Step> {
     let last = workers.len() - 1;
     let step = |(index, &worker)| Step {
@@ -37,7 +37,7 @@ pub(super) fn meeting(workers: &[usize]) -> Vec<Step> {
     workers.iter().enumerate().map(step).collect()
 }
 
-/// The intermittent pattern: one after the other, in an order that is shuffled once.
+/// Returns the intermittent pattern: one after the other, in an order that is shuffled once.
 pub(super) fn intermittent(workers: &[usize], rounds: usize, random: &mut Random) -> Vec<Step> {
     let mut order = workers.to_vec();
     for last in (1..order.len()).rev() {
@@ -48,7 +48,7 @@ pub(super) fn intermittent(workers: &[usize], rounds: usize, random: &mut Random
     (0..rounds).flat_map(|_| order.iter().map(step)).collect()
 }
 
-/// Random workers, pauses and times on the CPU, some beside each other.
+/// Returns random workers, pauses and times on the CPU, some concurrent.
 pub(super) fn random(workers: &[usize], steps: usize, random: &mut Random) -> Vec<Step> {
     let mut step = |_| Step {
         worker: workers[random.below(workers.len())],

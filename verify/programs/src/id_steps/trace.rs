@@ -19,10 +19,10 @@ const EVENTS: [&str; 6] = [
 /// kernels.
 const WELCOME: [&str; 2] = ["irq_vectors/local_timer_exit", "rseq/rseq_update"];
 
-/// For each CPU: many times what ten seconds of a busy one take.
+/// Buffer size of each CPU: many times the trace of ten seconds on a busy one.
 const BUFFER_KB: &str = "8192";
 
-/// Whether this process can trace.
+/// Returns an error if this process cannot trace.
 pub(super) fn missing() -> Result<(), String> {
     let instances = Path::new(TRACING).join("instances");
     if !instances.is_dir() {
@@ -62,7 +62,7 @@ impl Instance {
         self.write("tracing_on", "0")
     }
 
-    /// All events, in the order of their times.
+    /// Returns all events, in the order of their times.
     pub(super) fn read(&self) -> Result<String, String> {
         let path = self.0.join("trace");
         let text = fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -77,7 +77,7 @@ impl Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        // One that stays costs memory and nothing else.
+        // A remaining instance costs memory and nothing else.
         let _ = fs::remove_dir(&self.0);
     }
 }

@@ -22,7 +22,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-/// The recording of the process `child`: its part of `trace`, and its notes.
+/// Returns the recording of the process `child`: its part of `trace`, and its notes.
 pub(super) fn translate(trace: &str, child: u32, notes: &str) -> Result<String, String> {
     let notes = Notes::read(notes)?;
     let mut process = Process { child, ..Process::default() };
@@ -41,8 +41,8 @@ pub(super) fn translate(trace: &str, child: u32, notes: &str) -> Result<String, 
     Ok(format!("percid-steps {release} {possible} {allowed}\n{lines}end\n"))
 }
 
-/// How many CPUs the process may use by the kernel's own count: those that are not plugged in are
-/// among them, and `sched_getaffinity` leaves them out.
+/// Returns the number of CPUs that the process may use by the kernel's own count. It includes those
+/// that are not plugged in, which `sched_getaffinity` omits.
 fn allowed() -> Option<usize> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     weight_in_status(&status)
@@ -54,7 +54,7 @@ fn weight_in_status(status: &str) -> Option<usize> {
     digits.map(|digit| Some(digit.to_digit(16)?.count_ones() as usize)).sum()
 }
 
-/// What the process said about itself.
+/// The notes of the process about itself.
 struct Notes<'a> {
     /// Time, kind, the kernel's number of the thread, value.
     lines: Vec<(u64, &'a str, u32, &'a str)>,
@@ -79,7 +79,7 @@ impl<'a> Notes<'a> {
         Ok(Notes { lines, in_user_space })
     }
 
-    /// Whether the thread was in user space between two times.
+    /// Returns `true` if the thread was in user space between two times.
     fn was_in_user_space(&self, thread: u32, from: u64, to: u64) -> bool {
         self.in_user_space.range((thread, from + 1)..(thread, to.max(from + 1))).next().is_some()
     }
@@ -91,7 +91,7 @@ struct Event<'a> {
     cpu: u32,
     /// The thread that was running.
     thread: u32,
-    /// Whether the kernel is about to switch away from it.
+    /// `true` if the kernel is about to switch away from it.
     needs_switch: bool,
     name: &'a str,
     fields: &'a str,
@@ -119,7 +119,7 @@ impl<'a> Event<'a> {
         })
     }
 
-    /// The value of a field; the last of that name, as commands come before numbers.
+    /// Returns the value of a field; the last of that name, as commands come before numbers.
     fn field(&self, name: &str) -> Option<u32> {
         let mut words = self.fields.split_whitespace().rev();
         words.find_map(|word| word.strip_prefix(name)?.strip_prefix('='))?.parse().ok()
@@ -131,13 +131,13 @@ impl<'a> Event<'a> {
 /// the thread's next turn begins with the scan.
 struct Tick {
     time: u64,
-    /// Where it stands among the events.
+    /// Its index among the events.
     place: usize,
-    /// Whether there had to be a switch when its interrupt ended.
+    /// `true` if a switch was required when its interrupt ended.
     asks_for_switch: bool,
 }
 
-/// What is known about the process while the trace is read.
+/// The state of the process while the trace is read.
 #[derive(Default)]
 struct Process {
     child: u32,
@@ -170,7 +170,7 @@ impl Process {
         }
     }
 
-    /// Our number of a thread.
+    /// Returns the program's number of a thread.
     fn number(&self, thread: u32) -> Option<u32> {
         self.threads.get(&thread).copied()
     }
@@ -203,7 +203,7 @@ impl Process {
         }
     }
 
-    /// The event in our words; `None` if it is not about the process.
+    /// Returns the event in the recording's form; `None` if it is not about the process.
     fn describe(&mut self, event: &Event<'_>) -> Option<String> {
         let cpu = event.cpu;
         let running = self.number(event.thread);
@@ -253,7 +253,7 @@ impl Process {
         Ok(())
     }
 
-    /// All events in their order, from the first on.
+    /// Returns all events in their order, from the first on.
     fn lines(mut self) -> String {
         self.events.retain(|(_, text)| !text.is_empty());
         self.events.sort_by_key(|(time, _)| *time);

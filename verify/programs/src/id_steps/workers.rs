@@ -27,7 +27,7 @@ pub(super) fn run(options: &Options) -> Verdict {
     Ok("followed".to_owned())
 }
 
-/// A thread for each CPU, which comes back to it after pauses.
+/// Runs a thread for each CPU, which comes back to it after pauses.
 fn come_back(cpus: &[u32], random: &mut Random) {
     let all: Vec<usize> = (0..cpus.len()).collect();
     let mut steps = script::meeting(&all);
@@ -43,8 +43,8 @@ fn come_back(cpus: &[u32], random: &mut Random) {
     }
 }
 
-/// The only thread that is left visits every CPU. What those remember is above the bound, but for
-/// one.
+/// Moves the only remaining thread over all CPUs. All but one of the IDs that they remember are
+/// above the bound.
 fn wander(cpus: &[u32]) {
     for &cpu in cpus {
         sleep(2 * UNCLEAR.end);
@@ -182,10 +182,10 @@ impl Turn<'_> {
         drop(condition.wait_while(self.progress(), |progress| progress.begun <= nr));
     }
 
-    /// The kernel looks at the age of slots when a timer tick lands in a running thread, and acts
-    /// on 100 ms. A recording is of use only if no decision depends on a millisecond more or less.
-    /// So the worker, which is about to let ticks land, sleeps until neither the last scan nor the
-    /// last use of any CPU was about 100 ms ago.
+    /// Waits until the ages are clear. The kernel checks the age of slots when a timer tick occurs
+    /// in a running thread, and acts on 100 ms. A recording is useful only if no decision depends
+    /// on a millisecond more or less. So the worker, which is about to permit ticks, sleeps until
+    /// neither the last scan nor the last use of any CPU was about 100 ms ago.
     fn wait_until_clear(&self, worker: usize) {
         let mut progress = self.progress();
         while let Some(remaining) = progress.unclear_for(worker) {
@@ -202,7 +202,7 @@ impl Turn<'_> {
 }
 
 impl Progress {
-    /// How long it takes until all ages that are unclear now are clear; `None` if none is.
+    /// Returns the time until all ages that are unclear now are clear; `None` if none is.
     fn unclear_for(&self, worker: usize) -> Option<Duration> {
         let now = Instant::now();
         let others = self.ran.iter().enumerate().filter(|(other, _)| *other != worker);
@@ -212,8 +212,8 @@ impl Progress {
     }
 }
 
-/// The CPUs this thread may use, without a look into the file system, which takes long enough to be
-/// scanned.
+/// Returns the CPUs that this thread may use, without an access to the file system, which takes
+/// long enough to be scanned.
 fn allowed() -> Vec<u32> {
     let mut mask = [0u64; 128];
     // SAFETY: the mask is writable for its whole size.

@@ -1,4 +1,4 @@
-//! What is different on 64-bit Arm.
+//! The parts that are specific to 64-bit Arm.
 
 use std::ops::Range;
 
@@ -19,17 +19,17 @@ pub(super) struct Registers {
     pub(super) state: u64,
 }
 
-/// The addresses of instructions.
+/// Returns the addresses of instructions.
 pub(super) fn instructions(range: Range<u64>) -> Vec<u64> {
     range.step_by(STEP as usize).collect()
 }
 
-/// The instructions in front of a section, which declare it.
+/// Returns the instructions before a section, which declare it.
 pub(super) fn in_front(start: u64) -> Vec<u64> {
     instructions(start - 3 * STEP..start)
 }
 
-/// Where the jump at a pad leads.
+/// Returns the target of the jump at a pad.
 pub(super) fn target_of_jump(place: u64) -> Option<u64> {
     // SAFETY: an instruction of this program.
     let jump = unsafe { std::ptr::with_exposed_provenance::<u32>(place as usize).read_volatile() };

@@ -27,12 +27,12 @@ use crate::pinning;
 use crate::verdict::Verdict;
 use arch::Registers;
 
-/// Rounds in which a section may be come to.
+/// Number of rounds in which a section may be reached.
 const ROUNDS: usize = 4;
-/// How a child ends in which something was lost or doubled.
+/// Exit status of a child in which something was lost or doubled.
 const HARMED: i32 = 3;
 
-/// What is done to the child where it stops.
+/// The interruption of the child at its stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Injection {
     Stop,
@@ -157,7 +157,7 @@ impl Child {
         Ok(child)
     }
 
-    /// Which sections a few rounds come to.
+    /// Returns the sections that a few rounds reach.
     fn reached(&mut self) -> Result<Vec<Descriptor>, String> {
         let mut planted: BTreeMap<u64, (Descriptor, arch::Trap)> = BTreeMap::new();
         for section in descriptors() {
@@ -179,7 +179,7 @@ impl Child {
         Ok(reached)
     }
 
-    /// A trap at every pad, forever: its jump is done here.
+    /// Sets a trap at every pad, permanently: its jump is performed here.
     fn plant_pads(&mut self, sections: &[Descriptor]) -> Result<(), String> {
         for section in sections {
             // Read here: the child has the same program at the same addresses.
@@ -191,9 +191,9 @@ impl Child {
         Ok(())
     }
 
-    /// Interrupts one instruction in the next rounds, once. Whether the section was left by its pad
-    /// then; `None` if no thread came to the instruction. Sections of slow paths are come to when
-    /// those before have been aborted.
+    /// Interrupts one instruction in the next rounds, once. Returns `true` if the section was left
+    /// by its pad then; `None` if no thread reached the instruction. Sections of slow paths are
+    /// reached when those before have been aborted.
     fn interrupt(
         &mut self,
         all: &[Descriptor],
@@ -333,7 +333,7 @@ fn wrong(what: &str) -> String {
     format!("{what} of the child: {}", io::Error::last_os_error())
 }
 
-/// What the child uses, and how often.
+/// The structures that the child uses, and the number of uses.
 struct Structures {
     counter: Counter,
     histogram: Histogram,
@@ -349,7 +349,7 @@ struct Structures {
 
 static STRUCTURES: std::sync::OnceLock<Structures> = std::sync::OnceLock::new();
 
-/// The child: rounds forever, each of which ends at rest.
+/// Runs the child: rounds forever, each of which ends at rest.
 fn be_interrupted(source: Source) -> ! {
     let made = (|| {
         Ok::<_, percid::id::Unavailable>(Structures {
@@ -383,8 +383,8 @@ extern "C" fn handler(_: i32) {
 }
 
 impl Structures {
-    /// Async-signal-safe. A value that the interrupted thread has is not to be had: then another
-    /// one is made.
+    /// Uses all structures. Async-signal-safe. The value that the interrupted thread holds is not
+    /// available: then another one is made.
     fn use_all(&self) {
         self.counter.add(1);
         self.histogram.record(7);
@@ -397,7 +397,7 @@ impl Structures {
         self.used.fetch_add(1, Relaxed);
     }
 
-    /// Whether everything has happened as often as the structures were used, since the last time.
+    /// Returns `true` if every structure counted each use since the last call.
     fn are_right(&self) -> bool {
         let (mut local, mut records) = (0, 0);
         self.local.for_each(|value| local += std::mem::take(value));

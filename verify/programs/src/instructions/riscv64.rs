@@ -1,4 +1,4 @@
-//! What is different on 64-bit RISC-V.
+//! The parts that are specific to 64-bit RISC-V.
 
 use std::ops::Range;
 
@@ -15,15 +15,15 @@ pub(super) struct Registers {
     pub(super) general: [u64; 31],
 }
 
-/// The addresses of instructions, each of two bytes or four.
+/// Returns the addresses of instructions, each of two bytes or four.
 pub(super) fn instructions(range: Range<u64>) -> Vec<u64> {
     let length = |place| if half(place) & 3 == 3 { 4 } else { 2 };
     let next = |&place: &u64| Some(place + length(place)).filter(|next| range.contains(next));
     std::iter::successors(Some(range.start), next).collect()
 }
 
-/// The instruction in front of a section, which declares it: `sd` at 8 from a register, in two bytes
-/// or four. Those in front of that address the descriptor; `addi` is the last of them.
+/// Returns the instruction before a section, which declares it: `sd` at 8 from a register, in two
+/// bytes or four. Those before it address the descriptor; `addi` is the last of them.
 pub(super) fn in_front(start: u64) -> Vec<u64> {
     let is_declared = |store: u64| {
         let is_whole = store + 4 == start;
@@ -33,7 +33,8 @@ pub(super) fn in_front(start: u64) -> Vec<u64> {
     [start - 2, start - 4].into_iter().filter(|&store| is_declared(store)).take(1).collect()
 }
 
-/// Where the two instructions of a jump at a pad lead: `auipc`, and `jalr` that keeps nothing.
+/// Returns the target of the two instructions of a jump at a pad: `auipc`, and `jalr` without a
+/// link register.
 pub(super) fn target_of_jump(place: u64) -> Option<u64> {
     let (upper, lower) = (whole(place), whole(place + 4));
     let register = upper >> 7 & 31;

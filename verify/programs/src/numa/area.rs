@@ -10,11 +10,11 @@ pub(super) const PAGE: usize = 4096;
 
 pub(super) const HUGE: usize = 2 << 20;
 
-/// Which pages memory consists of.
+/// The kind of pages of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pages {
     Small,
-    /// Transparent huge ones, where the kernel has some.
+    /// Transparent huge pages, if the kernel has some.
     Huge,
 }
 
@@ -34,7 +34,7 @@ impl Area {
         Ok(area)
     }
 
-    /// As [`new`](Area::new), huge pages.
+    /// Makes an area like [`new`](Area::new), with huge pages.
     fn huge(bytes: usize) -> Result<Area, String> {
         let area = Area::map(bytes, libc::MAP_PRIVATE)?;
         // A kernel with less than 512 MiB of memory has them switched off.
@@ -54,12 +54,12 @@ impl Area {
         Area::map(bytes, libc::MAP_PRIVATE)
     }
 
-    /// An area that children of `fork` share.
+    /// Makes an area that children of `fork` share.
     pub(super) fn shared(bytes: usize) -> Result<Area, String> {
         Area::map(bytes, libc::MAP_SHARED)
     }
 
-    /// An area that may be larger than the machine's memory, because little of it is used.
+    /// Makes an area that may be larger than the machine's memory, because little of it is used.
     pub(super) fn sparse(bytes: usize) -> Result<Area, String> {
         let area = Area::map(bytes, libc::MAP_PRIVATE | libc::MAP_NORESERVE)?;
         // SAFETY: the mapping is this value's own.
@@ -67,7 +67,7 @@ impl Area {
         Ok(area)
     }
 
-    /// From a multiple of the size of huge pages on, so that no grain is cut.
+    /// Maps the area from a multiple of the size of huge pages on, so that no grain is cut.
     fn map(bytes: usize, flags: i32) -> Result<Area, String> {
         let (rights, flags) = (libc::PROT_READ | libc::PROT_WRITE, flags | libc::MAP_ANONYMOUS);
         // SAFETY: a new mapping at an address of the kernel's choice.
@@ -84,7 +84,7 @@ impl Area {
         Ok(Area { start: start as usize + lead, bytes })
     }
 
-    /// An area whose pages were first written on these CPUs.
+    /// Makes an area whose pages were first written on these CPUs.
     pub(super) fn on(cpus: &[u32], bytes: usize, pages: Pages) -> Result<Area, String> {
         let area = match pages {
             Pages::Small => Area::new(bytes)?,
@@ -129,7 +129,7 @@ impl Area {
         self.bytes / PAGE
     }
 
-    /// The first word of a page.
+    /// Returns the first word of a page.
     pub(super) fn word(&self, page: usize) -> &AtomicU64 {
         assert!(page < self.pages());
         // SAFETY: inside the mapping, aligned, and used as an atomic only.
@@ -143,7 +143,7 @@ impl Area {
     }
 }
 
-/// What programs do to their memory.
+/// Operations of programs on their memory.
 impl Area {
     /// Unmaps some pages. They must not be used afterwards.
     pub(super) fn unmap(&self, pages: Range<usize>) {

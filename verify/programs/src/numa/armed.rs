@@ -13,14 +13,14 @@ use crate::length::becomes;
 pub(super) const BYTES: usize = 8 << 20;
 /// More pages than a process can have mappings, which is 65530 by default; they are never written.
 pub(super) const CROWD: usize = 66_000 * PAGE;
-/// What a child ends with when nothing happened.
+/// Exit status of a child to which nothing happened.
 pub(super) const UNHARMED: i32 = 0;
 
 pub(super) fn balancer() -> Result<Balancer, String> {
     Balancer::builder().settings(quick()).build().map_err(|error| error.to_string())
 }
 
-/// An area all of whose pages are there and armed.
+/// Returns an area whose pages all have memory and are armed.
 pub(super) fn armed(
     balancer: &Balancer,
     area: &Area,
@@ -41,8 +41,8 @@ pub(super) fn arm_all(balancer: &Balancer, area: &Area) -> Result<(), String> {
     if armed >= pages { Ok(()) } else { Err(format!("{armed} of {pages} pages armed")) }
 }
 
-/// Takes handlers of SIGSEGV away: as in a program without any. Rust's own tells stack overflows
-/// apart.
+/// Removes handlers of SIGSEGV, as in a program without any. Rust's own one detects stack
+/// overflows.
 pub(super) fn by_default() {
     // SAFETY: the default action takes no function.
     unsafe { libc::signal(libc::SIGSEGV, libc::SIG_DFL) };
@@ -79,7 +79,7 @@ pub(super) fn arm_again(balancer: &Balancer) -> u64 {
     armed
 }
 
-/// Passes until the balancer says that the region that begins here is none any more.
+/// Makes passes until the balancer reports that the region that begins here is gone.
 pub(super) fn pass_until_gone(balancer: &Balancer, start: usize) -> Result<(), String> {
     let (gone, mut events) = (Event::Gone { region: start }, Vec::new());
     let noticed = becomes(|| {

@@ -1,4 +1,4 @@
-//! What the machine offers a test, and settings that fit it.
+//! The properties of the machine for a test, and settings that fit it.
 
 use std::time::Duration;
 

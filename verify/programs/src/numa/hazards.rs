@@ -1,5 +1,5 @@
-//! What programs may do to trapped memory, each in a child of its own: a child that ends unharmed
-//! was neither killed nor refused anything.
+//! Operations of programs on trapped memory, each in its own child: a child that ends unharmed was
+//! neither killed nor refused anything.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
@@ -69,7 +69,8 @@ fn use_all(area: &Area) {
     (0..area.pages()).for_each(|page| _ = area.word(page).fetch_add(1, Relaxed));
 }
 
-/// Half of a region disappears, against the contract: the rest is not left without rights.
+/// Checks that the rest of a region is not left without rights if half of it disappears, against
+/// the contract.
 fn gone_region_is_dropped() -> Outcome {
     let (balancer, mut area) = (balancer()?, Area::new(BYTES)?);
     let region = armed(&balancer, &area, AccessMethod::Trapped)?;
@@ -86,7 +87,8 @@ fn gone_region_is_dropped() -> Outcome {
     Ok(())
 }
 
-/// A part in the middle cannot become a mapping of its own: then all of the region is disarmed.
+/// Checks that all of the region is disarmed if a part in the middle cannot become a separate
+/// mapping.
 fn excluded_without_mappings() -> Outcome {
     let (balancer, area, crowd) = (balancer()?, Area::new(BYTES)?, Area::new(CROWD)?);
     let region = armed(&balancer, &area, AccessMethod::Trapped)?;
@@ -121,7 +123,7 @@ fn two_balancers() -> Outcome {
     Ok(())
 }
 
-/// Whatever was armed in its parent, a child can have it for system calls.
+/// Checks that a child can use memory that was armed in its parent for system calls.
 fn a_child_excludes() -> Outcome {
     // One balancer each: only its first region is armed without delay.
     let (one, two, area, other) = (balancer()?, balancer()?, Area::new(BYTES)?, Area::new(BYTES)?);
@@ -139,7 +141,8 @@ fn a_child_excludes() -> Outcome {
     })
 }
 
-/// A child balances, with another balancer, what is armed in its parent: all of it, or one half.
+/// Checks that a child balances, with another balancer, memory that is armed in its parent: all of
+/// it, or one half.
 fn a_child_balances() -> Outcome {
     let (old, first, area) = (balancer()?, Area::new(BYTES)?, Area::new(BYTES)?);
     let early = balancer()?;
@@ -166,7 +169,7 @@ fn a_child_balances() -> Outcome {
     Ok(())
 }
 
-/// A child has none of the threads that were in the handler, and waits for none.
+/// Checks that a child does not wait for threads of its parent that were in the handler.
 fn children_of_handlers() -> Outcome {
     let (balancer, area) = (balancer()?, Area::new(BYTES)?);
     let _region = armed(&balancer, &area, AccessMethod::Trapped)?;
@@ -195,7 +198,7 @@ fn children_of_handlers() -> Outcome {
     })
 }
 
-/// Number of times that the calling thread gave up its CPU to wait.
+/// Returns the number of times that the calling thread gave up its CPU to wait.
 fn sleeps() -> i64 {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the structure has room for the answer, and zero is a valid value of it.
@@ -239,7 +242,8 @@ fn first_regions() -> Outcome {
     })
 }
 
-/// Executable memory, and the program's variables, among which are percid's own.
+/// Checks that executable memory is refused, and the program's variables, among which are percid's
+/// own.
 fn refusals() -> Outcome {
     let (balancer, area) = (balancer()?, Area::new(BYTES)?);
     let why = |start: usize, bytes: usize| {
@@ -273,12 +277,12 @@ fn limit_data(bytes: u64) {
     unsafe { libc::setrlimit(libc::RLIMIT_DATA, &limit) };
 }
 
-/// Where private memory is limited the rights might not be restored: they are not taken, and not
-/// withheld.
+/// Checks limited private memory: the rights could not be restored, so they are not removed, and
+/// armed memory gets them back.
 fn limited_data() -> Outcome {
     let (balancer, area, other) = (balancer()?, Area::new(BYTES)?, Area::new(BYTES)?);
     let _region = armed(&balancer, &area, AccessMethod::Trapped)?;
-    // Much more than there is: it is the limit that counts.
+    // Much more than there is: only the existence of the limit matters.
     limit_data(1 << 40);
     let armed = balancer.pass().armed;
     check(&format!("{armed} pages armed"), armed == 0)?;
@@ -288,8 +292,8 @@ fn limited_data() -> Outcome {
     check(&format!("registered: {refused:?}"), refused.is_err_and(|why| why.contains(&limited)))
 }
 
-/// However many grains are armed or disarmed by themselves, the program can have three quarters of
-/// the mappings.
+/// Checks that the program can have three quarters of the mappings, however many grains are armed
+/// or disarmed separately.
 fn room_for_the_program(every: usize) -> Outcome {
     let settings = Settings { scan_size: 4 << 30, ..quick() };
     let balancer = Balancer::builder().settings(settings).build().map_err(|e| e.to_string())?;
@@ -326,7 +330,7 @@ extern "C" fn count_calls(_: i32) {
     }
 }
 
-/// A region is registered after `prepare`, and `body` runs; how the child ended.
+/// Registers a region after `prepare`, and runs `body`; returns the ending of the child.
 fn ends_after(prepare: fn(), body: fn()) -> Result<i32, String> {
     ends_with(|| {
         prepare();
@@ -346,7 +350,7 @@ fn crash() {
     unsafe { std::ptr::with_exposed_provenance_mut::<u8>(16).write_volatile(1) };
 }
 
-/// A signal that was sent may be ignored.
+/// Checks that a signal that was sent may be ignored.
 fn ignored_signal() -> Outcome {
     let ended = ends_after(ignore, || {
         _ = crate::pinning::signal(crate::pinning::thread_id(), libc::SIGSEGV)
@@ -354,13 +358,13 @@ fn ignored_signal() -> Outcome {
     check(&format!("ended with {ended}"), ended == UNHARMED)
 }
 
-/// A fault cannot be ignored.
+/// Checks that a fault cannot be ignored.
 fn ignored_crash() -> Outcome {
     let ended = ends_after(ignore, crash)?;
     check(&format!("ended with {ended}"), ended == -libc::SIGSEGV)
 }
 
-/// Such a handler returns, and expects the fault to come again and to end the process.
+/// Checks a handler that returns, and expects the fault to repeat and to end the process.
 fn handler_called_once() -> Outcome {
     let prepare = || {
         // SAFETY: zero is a valid value, and the function is async-signal-safe.

@@ -1,4 +1,4 @@
-//! percid-numa at work: on several nodes where there are some, and on pretended ones.
+//! percid-numa at work: on several nodes if there are some, and on pretended ones.
 
 mod area;
 mod armed;

@@ -72,7 +72,7 @@ fn use_all(area: &Area, region: &Region) {
     }
 }
 
-/// The share of a late region on its user's node after many passes by another thread.
+/// Returns the share of a late region on its user's node after many passes by another thread.
 fn inactive(options: &Options, nodes: &[(u32, Vec<u32>)], rules: Rules) -> Result<f64, String> {
     let delay = Duration::from_millis(1);
     let balancer = Balancer::builder()
@@ -108,8 +108,8 @@ fn inactive(options: &Options, nodes: &[(u32, Vec<u32>)], rules: Rules) -> Resul
     }))
 }
 
-/// How much of the region is scanned in the sequence in which its user scanned a quarter of it and
-/// then left the rest to another thread.
+/// Returns how much of the region is scanned in the sequence in which its user scanned a quarter of
+/// it and then left the rest to another thread.
 fn partial(options: &Options, nodes: &[(u32, Vec<u32>)], rules: Rules) -> Result<f64, String> {
     // Long windows: a thread that was seen in the first sequences still counts as a user.
     let long = Duration::from_secs(1);
@@ -121,7 +121,7 @@ fn partial(options: &Options, nodes: &[(u32, Vec<u32>)], rules: Rules) -> Result
     let area = Area::on(&nodes[0].1, BYTES, Pages::Small)?;
     let region = register(&balancer, &area, options.access)?;
     let scanned = || balancer.report().regions.first().map_or(0, |found| found.scanned);
-    // What was scanned before the scan that the user begins and does not end.
+    // Returns the bytes scanned before the scan that the user begins and does not complete.
     let begin = || {
         pinning::restrict(0, &nodes[1].1[..1]);
         loop {

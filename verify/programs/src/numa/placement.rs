@@ -1,4 +1,4 @@
-//! Where pages are, asked of the kernel and not of a balancer.
+//! The nodes of pages, as the kernel reports them, independent of a balancer.
 
 use std::ops::Range;
 

@@ -59,9 +59,9 @@ pub(crate) fn run(options: &Options) -> Verdict {
 
 /// The share of the region that moves in a scan after settling.
 struct Moved {
-    /// By the balancer's count.
+    /// The share by the balancer's count.
     counted: f64,
-    /// By the kernel's count, which is for all processes.
+    /// The share by the kernel's count, which includes all processes.
     by_kernel: f64,
 }
 
@@ -125,8 +125,8 @@ fn moved(
     Ok(Moved { counted: share(counted), by_kernel: share(by_kernel) })
 }
 
-/// The pages that a thread is to use before all others use any: in each grain one random page is
-/// first used by one random thread.
+/// Returns the pages that a thread must use before all others use any: in each grain one random
+/// page is first used by one random thread.
 fn first_uses(
     random: &mut Random,
     pages: usize,

@@ -4,15 +4,14 @@ use std::time::Instant;
 
 use crate::verdict::Verdict;
 
-/// What the stages have found so far.
+/// The results of the stages so far.
 #[derive(Debug, Default)]
 pub(super) struct Stages {
     pub(super) figures: Vec<String>,
 }
 
 impl Stages {
-    /// Runs a stage. Its name stays on standard error if it never ends, and the time that it took
-    /// if it does.
+    /// Runs a stage. Its name stays on standard error if it never ends, or its duration if it does.
     pub(super) fn run(
         &mut self,
         name: &str,

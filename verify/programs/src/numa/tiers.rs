@@ -1,13 +1,14 @@
-//! A node without CPUs: what is not used goes there, what is used returns.
+//! A node without CPUs: unused memory goes there, used memory returns.
 //!
-//! Where pages are is asked of the kernel, not of the balancer, in these stages:
+//! In these stages the nodes of pages are queried from the kernel, not from the balancer:
 //!
 //! 1. *demotion*: half of an area is used. In bounded time 95 % of the other half must be on the
 //!    nearest node without CPUs, and 95 % of the used one on its thread's node, as before.
 //! 2. *promotion*: then all of it is used. 95 % must come to its thread's node.
-//! 3. *warm*: an area is used bit by bit, so that each page is cold and then hot. What moves must
-//!    stay below twice the rate, one for each direction. To show that it would be more, the same is
-//!    done with a rate that limits nothing. Of small pages only: the first huge one of a second always moves.
+//! 3. *warm*: an area is used bit by bit, so that each page is cold and then hot. Moves must stay
+//!    below twice the rate, one for each direction. To show that there would be more, the same is
+//!    done with a rate that limits nothing. Only with small pages: the first huge one of a second
+//!    always moves.
 //! 4. *off*: without the setting, nothing of an unused area moves.
 //!
 //! `--idle` is the negative control of the first stage: no balancer runs.
@@ -41,8 +42,8 @@ const WARM_PARTS: usize = 8;
 const WARM_STEP: Duration = Duration::from_millis(750);
 /// Four rounds.
 const WARM_TIME: Duration = Duration::from_secs(24);
-/// What may move of it a second in each direction: 16 pages. A round that moves all of it there and
-/// back needs ten times as much.
+/// Maximum rate of moves in each direction, in bytes a second: 16 pages. A round that moves all of
+/// it there and back needs ten times as much.
 const WARM_RATE: u64 = 16 * PAGE as u64;
 
 pub(crate) fn run(options: &Options) -> Verdict {
@@ -57,7 +58,7 @@ pub(crate) fn run(options: &Options) -> Verdict {
     Ok(format!("{placed} {} {}", scene.warm()?, scene.off()?))
 }
 
-/// What the stages share.
+/// The shared data of the stages.
 struct Scene<'a> {
     options: &'a Options,
     /// The node of the thread, and its CPUs.
@@ -68,17 +69,17 @@ struct Scene<'a> {
     nearest: u32,
 }
 
-/// What the thread does meanwhile.
+/// The work of the thread during a stage.
 struct Work<'a> {
     stop: &'a AtomicBool,
-    /// As many pages are used.
+    /// Number of pages that are used.
     used: &'a AtomicUsize,
-    /// Bit by bit.
+    /// `true` to use them bit by bit.
     warm: bool,
 }
 
 impl<'a> Scene<'a> {
-    /// The inner error says why there is nothing to do here.
+    /// Returns the scene. The inner error contains the reason why the test cannot run here.
     fn new(options: &'a Options) -> Result<Result<Scene<'a>, String>, String> {
         let slow = without_cpus();
         if slow.is_empty() {
@@ -105,7 +106,7 @@ impl<'a> Scene<'a> {
         Area::on(&self.cpus, bytes, pages(self.options))
     }
 
-    /// The first two stages.
+    /// Runs the first two stages.
     fn place(&self) -> Verdict {
         let tiers = Tiers { cold_after: COLD, ..Tiers::default() };
         let (balancer, area) = (self.balancer(Some(tiers))?, self.area()?);
@@ -171,7 +172,7 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// The third stage.
+    /// Runs the third stage.
     fn warm(&self) -> Verdict {
         let limited = self.wander(WARM_RATE)?;
         let unlimited = self.wander(u64::MAX)?;
@@ -210,7 +211,7 @@ impl<'a> Scene<'a> {
         Ok(moved as f64 / began.elapsed().as_secs_f64())
     }
 
-    /// The fourth stage: of two areas, one on the node without CPUs, a part is used.
+    /// Runs the fourth stage: of two areas, one on the node without CPUs, a part is used.
     fn off(&self) -> Verdict {
         let balancer = self.balancer(None)?;
         let (near, far) = (self.area()?, self.area()?);
@@ -250,7 +251,7 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// Starts a thread that uses an area until it is told to stop.
+    /// Starts a thread that uses an area until it is stopped.
     fn start<'scope>(
         &'scope self,
         scope: &'scope Scope<'scope, '_>,
@@ -288,7 +289,7 @@ fn part(warm: bool, time: Duration, used: usize) -> Range<usize> {
     turn * each..(turn + 1) * each
 }
 
-/// How far a stage of placement came.
+/// The results of a stage of placement.
 struct Placed {
     seconds: f64,
     used: f64,
@@ -317,7 +318,7 @@ impl Drop for Stop<'_> {
     }
 }
 
-/// Returns the nodes that have memory and no CPUs, by the kernel's lists; none where it has no such
+/// Returns the nodes that have memory and no CPUs, by the kernel's lists; none if it has no such
 /// lists.
 fn without_cpus() -> Vec<u32> {
     let read =
@@ -339,7 +340,7 @@ fn nearest(from: u32, nodes: &[u32]) -> Result<u32, String> {
     nodes.iter().copied().min_by_key(distance).ok_or_else(|| "no node without CPUs".to_owned())
 }
 
-/// The numbers of a list such as `0-3,8`.
+/// Parses a list such as `0-3,8`.
 fn numbers(list: &str) -> Vec<u32> {
     let ranges = list.trim().split(',').filter_map(|range| {
         let (first, last) = range.split_once('-').unwrap_or((range, range));

@@ -1,4 +1,4 @@
-//! What a reported access costs: to pages that are not armed, which is nearly all of them; and to
+//! The cost of a reported access: to pages that are not armed, which is nearly all of them; and to
 //! armed ones.
 
 use std::hint::black_box;

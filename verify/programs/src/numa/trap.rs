@@ -25,12 +25,12 @@ use crate::{pinning, sandbox};
 const GRAIN: usize = 16;
 /// Rounds of the stress to every region of the churn, which takes longer.
 pub(super) const ROUNDS_PER_REGION: u64 = 5;
-/// What a child ends with when the handler before percid's was called.
+/// Exit status of a child in which the handler before percid's was called.
 const HANDLED: i32 = 42;
 
 pub(crate) fn run(options: &Options) -> Verdict {
     percid_numa::testing::pretend_nodes(2);
-    // First of all: the handler before the first trapped region matters.
+    // First, because the handler before the first trapped region matters.
     let mut stages = Stages::default();
     stages.run("crashes", crashes)?;
     let mut hazards = 0;
@@ -117,7 +117,7 @@ fn pause_forever() -> ! {
     unsafe { libc::_exit(1) }
 }
 
-/// System calls fail at armed pages, and do not where the part is excluded.
+/// Checks that system calls fail at armed pages, and not if the part is excluded.
 fn system_calls() -> Verdict {
     let balancer = balancer()?;
     let area = Area::new(BYTES)?;
@@ -157,7 +157,7 @@ fn once_armed<T, E>(balancer: &Balancer, call: impl Fn() -> Result<T, E>) -> Res
     said
 }
 
-/// Memory disappears under the balancer; bad ranges are refused.
+/// Checks memory that disappears during balancing, and that bad ranges are refused.
 fn vanishing() -> Result<(), String> {
     let balancer = balancer()?;
     let area = Area::new(BYTES)?;
@@ -191,8 +191,8 @@ fn vanishing() -> Result<(), String> {
     if gone { Ok(()) } else { Err(format!("not noticed: {events:?}")) }
 }
 
-/// A grain cannot be disarmed alone if the process can have no more mappings: then all of them are,
-/// and the next passes arm them again.
+/// Checks a grain that cannot be disarmed alone because the process can have no more mappings: then
+/// all of them are, and the next passes arm them again.
 fn crowding() -> Result<(), String> {
     let ended = ends_with(|| {
         let Ok(balancer) = balancer() else { pause_forever() };
@@ -218,7 +218,7 @@ fn crowding() -> Result<(), String> {
     if ended == UNHARMED { Ok(()) } else { Err(format!("too many mappings: ended with {ended}")) }
 }
 
-/// Refusals of the kernel are counted, and nothing else happens.
+/// Checks that refusals of the kernel are counted, and nothing else happens.
 fn refusals() -> Result<(), String> {
     for (call, errno) in [
         (libc::SYS_move_pages, libc::EPERM),
@@ -244,7 +244,7 @@ fn refusals() -> Result<(), String> {
                 pause_forever();
             }
             if armed == 0 {
-                // Had anything been armed it could not be disarmed.
+                // If anything was armed, it could not be disarmed.
                 (0..area.pages()).for_each(|page| area.word(page).store(8, Relaxed));
             }
         })?;
@@ -255,7 +255,7 @@ fn refusals() -> Result<(), String> {
     Ok(())
 }
 
-/// What arming costs for a page, and the first access to an armed grain.
+/// Measures the cost of arming a page, and of the first access to an armed grain.
 fn cost() -> Verdict {
     let balancer = balancer()?;
     let area = Area::new(BYTES)?;
@@ -382,8 +382,8 @@ fn stress(options: &Options) -> Verdict {
     if right { Ok(figures) } else { Err(figures) }
 }
 
-/// A child has all of the memory, whatever was armed in its parent, and its balancer leaves it
-/// alone.
+/// Checks that a child can use all of the memory, whatever was armed in its parent, and that its
+/// balancer leaves the memory alone.
 fn in_child(area: &Area, balancer: &Balancer) -> Result<(), String> {
     let ended = ends_with(|| {
         let sum = |_: u32| (0..area.pages()).map(|page| area.word(page).load(Relaxed)).sum::<u64>();

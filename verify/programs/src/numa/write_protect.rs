@@ -70,7 +70,7 @@ fn refusal(area: &Area) -> Option<RegisterError> {
     failed(balancer.register_written(area.start(), area.bytes()))
 }
 
-/// Memory of other kinds is refused, and all memory where userfaultfd is not permitted.
+/// Checks that memory of other kinds is refused, and all memory if userfaultfd is not permitted.
 fn refusals() -> Result<(), String> {
     let balancer = balancer()?;
     let area = Area::new(4 * PAGE)?;
@@ -132,8 +132,8 @@ fn refusals() -> Result<(), String> {
     Ok(())
 }
 
-/// Memory that the monitor writes to cannot be registered: its stack with its state, and what is
-/// known of a region's pages.
+/// Checks that memory that the monitor writes to cannot be registered: its stack with its state,
+/// and the state of a region's pages.
 fn own_mappings_are_refused(balancer: &Balancer) -> Result<(), String> {
     let maps = std::fs::read_to_string("/proc/self/maps").map_err(|error| error.to_string())?;
     let own: Vec<_> =
@@ -168,8 +168,8 @@ struct Calls {
     refused: u64,
 }
 
-/// System calls that write to armed memory succeed, with the right contents, while threads write
-/// beside them. The negative control is trapped memory, where they fail.
+/// Checks that system calls that write to armed memory succeed, with the right contents, while
+/// threads write beside them. The negative control is trapped memory, where they fail.
 fn calls(options: &Options) -> Verdict {
     let written = calls_at(options, AccessMethod::Written)?;
     let trapped = calls_at(options, AccessMethod::Trapped)?;
@@ -246,7 +246,8 @@ fn seen_are_first_writes() -> Result<(), String> {
     Ok(())
 }
 
-/// Memory that is unmapped, replaced or moved away is noticed, and writers there are not delayed.
+/// Checks that memory that is unmapped, replaced or moved away is detected, and that writers there
+/// are not delayed.
 fn vanishing() -> Result<(), String> {
     type Change = fn(&Area);
     let changes: [(&str, Change); 4] = [
@@ -281,8 +282,8 @@ fn vanishing() -> Result<(), String> {
     if intact { Ok(()) } else { Err("moved memory has lost its contents".to_owned()) }
 }
 
-/// Memory is replaced while threads wait there: they go on, though the region is still registered.
-/// As in [`churn`], closing the descriptor frees no thread.
+/// Replaces memory while threads wait there: they must continue, although the region is still
+/// registered. Closing the descriptor would free no thread, see [`churn`].
 fn replaced(options: &Options) -> Verdict {
     const WRITERS: usize = 4;
     let area = Area::new(64 * GRAIN * PAGE)?;
@@ -358,7 +359,8 @@ fn discarded() -> Result<(), String> {
     if right { Ok(()) } else { Err(format!("discarded: seen {before}, then fewer than {grains}")) }
 }
 
-/// `setgid` makes every thread of the process take part: the monitor does not delay it.
+/// Checks that the monitor does not delay `setgid`, in which every thread of the process takes
+/// part.
 fn identity() -> Result<(), String> {
     let balancer = balancer()?;
     let area = Area::new(PAGE)?;
@@ -368,11 +370,11 @@ fn identity() -> Result<(), String> {
     if done == 0 { Ok(()) } else { Err("setgid failed".to_owned()) }
 }
 
-/// The allocator's own memory is armed while threads allocate: the monitor must not need it.
+/// Arms the allocator's own memory while threads allocate: the monitor must not need it.
 fn heap(options: &Options) -> Verdict {
-    // As much as the threads will need, so that it is mapped when the heap is registered.
+    // Allocate as much as the threads will need, so that it is mapped when the heap is registered.
     drop((0..512).map(|_| vec![1u8; 64 << 10]).collect::<Vec<_>>());
-    // Other allocators than glibc's need not have one heap for all threads.
+    // Allocators other than glibc's may have several heaps.
     let range = heap_range().filter(|_| cfg!(target_env = "gnu"));
     let Some(range) = range else { return Ok("heap_seen=skipped".to_owned()) };
     let balancer = balancer()?;
@@ -409,8 +411,8 @@ fn heap(options: &Options) -> Verdict {
     if seen > 0 && wrong.load(Relaxed) == 0 { Ok(figures) } else { Err(figures) }
 }
 
-/// The heap of a static program begins with its first thread's thread-local storage, which is refused:
-/// registers what is behind.
+/// Registers the heap without thread memory: the heap of a static program begins with its first
+/// thread's thread-local storage, which is refused.
 fn register_without_thread_memory(
     balancer: &Balancer,
     mut range: std::ops::Range<usize>,
@@ -452,7 +454,7 @@ fn addresses(line: &str) -> Option<std::ops::Range<usize>> {
     Some(number(start)?..number(end)?)
 }
 
-/// Huge pages are armed whole and stay whole, by each access method.
+/// Checks that huge pages are armed whole and stay whole, by each access method.
 fn huge() -> Verdict {
     let (written, trapped) = (huge_by(AccessMethod::Written)?, huge_by(AccessMethod::Trapped)?);
     Ok(format!("{written} {trapped}"))
@@ -514,7 +516,7 @@ fn migrated() -> Verdict {
     if right { Ok(figures) } else { Err(format!("{figures}: {done}, intact={intact}")) }
 }
 
-/// What arming costs for a page, and a write that is caught.
+/// Measures the cost of arming a page, and of a detected write.
 fn cost() -> Verdict {
     let balancer = balancer()?;
     let area = Area::new(BYTES)?;
@@ -686,8 +688,8 @@ fn stress(options: &Options) -> Verdict {
     if unharmed && caught > 0 && children > 0 { Ok(figures) } else { Err(figures) }
 }
 
-/// A child has all of the memory, whatever was armed in its parent, may write it, and its balancer
-/// leaves it alone; a balancer of its own works.
+/// Checks that a child can use and write all of the memory, whatever was armed in its parent, and
+/// that its balancer leaves the memory alone; a balancer of its own works.
 fn in_child(area: &Area, balancer: &Balancer) -> Result<(), String> {
     let ended = ends_with(|| {
         let all = 0..area.pages();
@@ -710,7 +712,7 @@ fn in_child(area: &Area, balancer: &Balancer) -> Result<(), String> {
     if ended == UNHARMED { Ok(()) } else { Err(format!("a child ended with {ended}")) }
 }
 
-/// A process that shares the memory, as children of `vfork` do, writes to it.
+/// Writes to the memory from a process that shares it, as children of `vfork` do.
 fn share(area: &Area, written: &AtomicU64) -> Result<(), String> {
     extern "C" fn write(word: *mut libc::c_void) -> i32 {
         // SAFETY: the word of a page, which outlives this process.

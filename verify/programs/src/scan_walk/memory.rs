@@ -7,10 +7,10 @@ use std::ptr;
 
 /// Chunks of a scan end at multiples of this.
 pub(crate) const HUGE: usize = 2 << 20;
-/// One page of this many bytes is in memory: few faults tell all.
+/// Distance of pages with memory in bytes: few faults are enough.
 const STRIDE: usize = 256 << 10;
 
-/// A policy that a region has of its own.
+/// A policy of a region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Policy {
     /// Bound to a node.
@@ -27,7 +27,7 @@ pub(crate) struct Region {
     pub(crate) policy: Option<Policy>,
 }
 
-/// What is mapped.
+/// The kind of a mapping.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Kind {
     /// In chunks of a scan.
@@ -53,8 +53,8 @@ impl Kind {
         let room = map_at(0, length + 2 * HUGE, libc::PROT_NONE, guard, None)?;
         let start = (room + 1).next_multiple_of(HUGE);
         map_at(start, length, self.access, self.flags | libc::MAP_FIXED, file)?;
-        // SAFETY: the range was just mapped. Small pages make the scan's steps visible; where this
-        // is no option, as for huge pages of their own, there is nothing to be seen anyway.
+        // SAFETY: the range was just mapped. Small pages make the scan's steps visible; if this is
+        // not possible, as for huge pages of their own file system, nothing is visible anyway.
         unsafe { libc::madvise(start as *mut libc::c_void, length, libc::MADV_NOHUGEPAGE) };
         let region = Region { start, length, policy: self.policy };
         region.bind()?;
@@ -62,7 +62,8 @@ impl Kind {
     }
 }
 
-/// `start` is 0, or lies with all the length in a mapping of ours that no thread uses.
+/// Maps memory. `start` is 0, or is with all the length in a mapping of this program that no thread
+/// uses.
 fn map_at(
     start: usize,
     length: usize,
@@ -95,7 +96,7 @@ impl Region {
         if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// Reads a byte of each page that is in memory, or is to be.
+    /// Reads a byte of each page that has memory, or will have.
     pub(crate) fn touch(&self) {
         for offset in (0..self.length).step_by(STRIDE) {
             // SAFETY: within the mapping, which can be read.
@@ -117,7 +118,7 @@ impl Region {
     }
 }
 
-/// The calling thread's policy: bound to a node, or the default.
+/// Sets the calling thread's policy: bound to a node, or the default.
 pub(crate) fn set_thread_policy(fixed: bool) -> io::Result<()> {
     let mode = if fixed { libc::MPOL_BIND } else { libc::MPOL_DEFAULT };
     let (mask, bits) = if fixed { (&raw const NODE_0, 64) } else { (ptr::null(), 0) };
@@ -133,7 +134,8 @@ pub(crate) struct Snapshot {
 }
 
 impl Snapshot {
-    /// Room for one, taken beforehand: what allocates while the script runs changes the regions.
+    /// Makes a snapshot with space for one, allocated beforehand: allocations while the script runs
+    /// change the regions.
     pub(crate) fn new() -> Snapshot {
         let mut text = vec![1; 64 << 10];
         text.clear();
@@ -184,7 +186,8 @@ impl Snapshot {
 
 type Range = (usize, usize);
 
-/// The range and the inode of a region's first line. No range for what is no memory of the process.
+/// Returns the range and the inode of a region's first line. No range for mappings that are not
+/// memory of the process.
 fn head(line: &str) -> Option<(Option<Range>, &str)> {
     let mut words = line.split_whitespace();
     let (start, end) = words.next()?.split_once('-')?;

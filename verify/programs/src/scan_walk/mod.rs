@@ -1,13 +1,12 @@
-//! Records how the kernel's NUMA scan walks over this process, for a comparison with the simulated
-//! walk.
+//! Records the kernel's NUMA scan of this process, for a comparison with the simulated scan.
 //!
-//! Two threads, of which only one runs at a time, touch regions of every kind while regions come
-//! and go and a policy changes. The kernel tells of every pass (`task_numa_work`), of every region
-//! left out (`sched_skip_vma_numa`), of every chunk armed (`change_prot_numa`) and of every hint
-//! fault. It needs root, tracefs with probes, debugfs, and memory on several nodes.
+//! Two threads, of which only one runs at a time, touch regions of every kind while regions are
+//! mapped and unmapped and a policy changes. The kernel reports every pass (`task_numa_work`),
+//! every skipped region (`sched_skip_vma_numa`), every armed chunk (`change_prot_numa`) and every
+//! hint fault. It needs root, tracefs with probes, debugfs, and memory on several nodes.
 //!
-//! The recording goes to standard output, a word and its values a line, numbers in hexadecimal but
-//! for those of settings:
+//! The recording goes to standard output, a word and its values a line, numbers in hexadecimal
+//! except for those of settings:
 //!
 //! ```text
 //! settings delay_ms 100 size_mb 1 tick_ms 4 threads 2

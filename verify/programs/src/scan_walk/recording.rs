@@ -15,7 +15,7 @@ pub(crate) struct Recording {
     arming: BTreeMap<String, (String, String)>,
     /// The address of the last fault, by thread.
     faults: BTreeMap<String, String>,
-    /// A pass of which nothing was heard yet: it may not have been due.
+    /// A pass without an event so far: it may not have been due.
     pass: Option<String>,
 }
 
@@ -39,7 +39,7 @@ impl Recording {
         )
     }
 
-    /// `      task-TID   [CPU] flags  time: event: text`
+    /// Parses `      task-TID   [CPU] flags  time: event: text`.
     fn line(&mut self, line: &str) -> Option<()> {
         let (head, rest) = line.split_once(" [")?;
         let thread: u32 = head.rsplit('-').next()?.trim().parse().ok()?;
@@ -79,7 +79,7 @@ impl Recording {
         Some(())
     }
 
-    /// What a pass did.
+    /// Records an event of a pass.
     fn found(&mut self, line: &str) {
         if let Some(pass) = self.pass.take() {
             self.put(&pass);

@@ -1,4 +1,4 @@
-//! What the two threads do.
+//! The script of the two threads.
 
 use std::fs::File;
 use std::io;

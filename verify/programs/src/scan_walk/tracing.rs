@@ -78,7 +78,7 @@ impl Tracing {
     }
 }
 
-/// The first line of the recording.
+/// Returns the first line of the recording.
 pub(crate) fn settings(threads: usize) -> String {
     format!("settings delay_ms {DELAY_MS} size_mb {SIZE_MB} tick_ms {TICK_MS} threads {threads}\n")
 }
@@ -93,7 +93,7 @@ fn demand() -> Result<(), Failure> {
 }
 
 fn put(path: &str, text: &str) -> Result<(), Failure> {
-    // Probes are added, everything else is replaced.
+    // Probes are added, all other files are replaced.
     let mut options = OpenOptions::new();
     options.write(true).append(path.ends_with("kprobe_events"));
     let file = options.open(path);

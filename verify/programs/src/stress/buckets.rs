@@ -29,7 +29,7 @@ struct Values {
     shrunk: AtomicU64,
 }
 
-/// What was read.
+/// The values that were read.
 #[derive(Clone, Copy, Default)]
 struct Read {
     counts: [u64; BUCKETS],
@@ -46,7 +46,7 @@ pub(super) fn make(source: Source) -> Result<Box<dyn Subject>, Unavailable> {
     }))
 }
 
-/// Of a bucket: integers, so that sums are exact.
+/// Returns the value for a bucket: integers, so that sums are exact.
 fn value(bucket: usize) -> f64 {
     (bucket * bucket + 1) as f64
 }

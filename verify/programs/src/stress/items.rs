@@ -1,5 +1,5 @@
-//! Items that know whether a thread has them: a thread that takes one that is taken, or puts one
-//! that is there, is noticed at once.
+//! Items that record whether a thread has them: taking an item that is taken, or putting one that
+//! is there, is detected at once.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 
@@ -27,12 +27,12 @@ impl Items {
         self.states.len()
     }
 
-    /// To be called before an item is put into the structure.
+    /// Records that an item will be put into the structure; call it before.
     pub(super) fn put(&self, item: u64) {
         self.change(item, HELD, INSIDE);
     }
 
-    /// To be called when an item was taken out of the structure.
+    /// Records that an item was taken out of the structure.
     pub(super) fn took(&self, item: u64) {
         self.change(item, INSIDE, HELD);
     }
@@ -44,7 +44,7 @@ impl Items {
         self.moved.fetch_add(1, Relaxed);
     }
 
-    /// The figures, and whether nothing was doubled and no item is inside any more.
+    /// Returns `true` if nothing was doubled and no item is inside any more, and the figures.
     pub(super) fn account(&self) -> (bool, String) {
         let inside = self.states.iter().filter(|state| state.load(Relaxed) == INSIDE);
         let (lost, doubled) = (inside.count(), self.doubled.load(Relaxed));

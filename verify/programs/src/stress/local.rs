@@ -14,7 +14,7 @@ use crate::verdict::Verdict;
 /// Increments of a batch.
 const BATCH: usize = 300;
 
-/// A count that knows whether a thread is using it.
+/// A count that records whether a thread is using it.
 #[derive(Default)]
 struct Count {
     in_use: AtomicBool,
@@ -71,7 +71,7 @@ impl Subject for Locals {
     fn work(&self, random: &mut Random) {
         (0..BATCH).for_each(|_| self.add());
         if random.below(10) == 0 {
-            // Preempted inside a closure, now and then.
+            // Preempted inside a closure, sometimes.
             self.local.with(|value| self.alone(value, |_| std::thread::yield_now()));
         }
     }

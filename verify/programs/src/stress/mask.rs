@@ -107,8 +107,8 @@ impl Subject for Masks {
     }
 
     fn visit(&self) {
-        // Close together: the remote party of the others sleeps in between, publishers wait
-        // meanwhile.
+        // Close together: the remote party of the other structures sleeps in between, and
+        // publishers would wait.
         (0..50).for_each(|_| self.drain());
     }
 

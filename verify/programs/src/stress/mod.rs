@@ -1,5 +1,5 @@
-//! The stress of every structure: nothing is lost, doubled, torn or handed to two, whatever happens
-//! around it. What that means is said by each subject.
+//! The stress of every structure: nothing is lost, doubled, torn or handed to two threads, whatever
+//! happens around it. Each subject defines its own checks.
 
 mod buckets;
 mod counter;
@@ -44,7 +44,7 @@ pub(crate) fn run(options: &Options) -> Verdict {
     chaos::run(subject, source, options)
 }
 
-/// Figures, as the verdict says.
+/// Returns the figures as a success or a failure.
 fn verdict(right: bool, figures: String) -> Verdict {
     if right { Ok(figures) } else { Err(figures) }
 }

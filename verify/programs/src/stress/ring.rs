@@ -37,9 +37,9 @@ struct Checked {
     torn: AtomicU64,
     disordered: AtomicU64,
     gaps: AtomicU64,
-    /// By ID and writer, the last record.
+    /// The last record, by ID and writer.
     last: Mutex<HashMap<(Option<u32>, u64), u64>>,
-    /// By ID, the number of the record that comes next.
+    /// The number of the next record, by ID.
     next: Mutex<HashMap<Option<u32>, u64>>,
 }
 
@@ -61,7 +61,8 @@ pub(super) fn make(source: Source) -> Result<Box<dyn Subject>, Unavailable> {
 }
 
 impl Checked {
-    /// A record: the writer, its number, and words that repeat the number; cut by up to 7 bytes.
+    /// Appends a record: the writer, its number, and words that repeat the number; cut by up to 7
+    /// bytes.
     fn append(&self, writer: u64, number: u64) {
         let mut words = [number; WORDS];
         words[0] = writer;

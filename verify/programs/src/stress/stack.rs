@@ -1,4 +1,4 @@
-//! Stacks: no item is lost or handed out twice, with drains all the time.
+//! Stacks: no item is lost or returned twice, with drains all the time.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 

@@ -8,16 +8,16 @@ use std::process::Command;
 use percid_sim::conformance::{Recording, generation};
 use percid_sim::policies::find;
 
-/// Schedules that are recorded at least, and at most: a schedule of which a decision falls on the
-/// border says less than others.
+/// Minimum and maximum numbers of recorded schedules: a schedule with a decision close to the
+/// border is less informative.
 const SEEDS: std::ops::RangeInclusive<u32> = 1..=40;
 
-/// How often a schedule is recorded. On a busy machine an event may be noted late, in about one
-/// recording of four. A policy that is wrong differs in each; if a right one does so in three of four,
-/// it differs in all with a chance of (3/4)^80 < 1e-9.
+/// Maximum number of recordings of a schedule. On a busy machine an event may be recorded late, in
+/// about one recording of four. A wrong policy differs in each. If a right one differs in three of
+/// four, it differs in all with a probability of (3/4)^80 < 1e-9.
 const RECORDINGS: u32 = 80;
 
-/// What the program prints for one schedule.
+/// Returns the output of the program for one schedule.
 fn record(seed: &str, script: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_percid-programs"));
     command.arg("id-steps").args(script).env("PERCID_SEED", seed);
@@ -34,8 +34,7 @@ fn ids_of_this_kernel_are_those_of_its_policy() {
         Some(policy) => policy,
         None => return skip(&format!("{release}: this kernel has no concurrency IDs")),
     };
-    // Where IDs have owners, what matters is how many threads there are, and not how long they
-    // pause.
+    // If IDs have owners, the number of threads matters, and not the length of their pauses.
     let script: &[&str] = if policy.name == "linux-6.19" { &["--owners"] } else { &[] };
     let (mut whole, mut told_apart) = (0, 0);
     for seed in 1..=*SEEDS.end() {

@@ -14,7 +14,7 @@ fn alone() -> MutexGuard<'static, ()> {
     ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// What a program printed, and whether it passed.
+/// The output of a program, and its result.
 struct Outcome {
     passed: bool,
     line: String,
@@ -22,7 +22,7 @@ struct Outcome {
 }
 
 impl Outcome {
-    /// The value of `key=` in the summary line.
+    /// Returns the value of `key=` in the summary line.
     fn figure(&self, key: &str) -> &str {
         let found = self
             .line
@@ -42,7 +42,7 @@ fn run_with(environment: &[(&str, &str)], arguments: &str) -> Outcome {
 
 const PROGRAMS: &str = env!("CARGO_BIN_EXE_percid-programs");
 
-/// As [`run_with`]; the command is the programs, or what starts them.
+/// Runs like [`run_with`]; the command is the programs, or a command that starts them.
 fn run_command(mut command: Command, environment: &[(&str, &str)], arguments: &str) -> Outcome {
     command.args(arguments.split_whitespace()).env_remove("PERCID_SOURCE");
     command.envs(environment.iter().copied());
@@ -66,7 +66,7 @@ fn pass(arguments: &str) -> Outcome {
     outcome
 }
 
-/// The sources this machine has: the kernel's may be missing.
+/// Returns the sources of this machine: the kernel's may be missing.
 fn sources() -> Vec<&'static str> {
     let available = |source: &&str| {
         let source: percid::Source = source.parse().expect("a source");
@@ -75,7 +75,7 @@ fn sources() -> Vec<&'static str> {
     ["kernel", "table", "atomic"].into_iter().filter(available).collect()
 }
 
-/// The length of a stress, as an option: so many seconds in the long form, else so many events.
+/// Returns the length of a stress, as an option: seconds in the long form, otherwise events.
 fn lasting(seconds: u32, events: u32) -> String {
     let long = std::env::var_os("PERCID_STRESS").is_some_and(|wish| wish == "long");
     if long { format!("--seconds {seconds}") } else { format!("--events {events}") }
@@ -152,22 +152,22 @@ fn the_stress_of_structures_sees_a_missing_fence() {
             ));
         }
     }
-    // Of buckets nobody takes anything but their IDs, which are the table's alone to take.
+    // Only IDs can be stolen from buckets, and only the table can do that.
     assert_fails("stress --structure buckets --events 1000 --skip-fence --source table");
     assert_fails("mask-order --events 100 --skip-fence");
 }
 
-/// How often a negative control is tried. The windows are a few instructions wide, so that not every
-/// try fails, as it should: of these a third does, and beside other work one in fifteen. If it
-/// is but one in forty, all tries pass with a chance of (39/40)^1000 < 1e-10.
+/// Number of tries of a negative control. The windows are a few instructions wide, so not every try
+/// fails: a third does, and on a busy machine one in fifteen. If it is only one in forty, all tries
+/// pass with a probability of (39/40)^1000 < 1e-10.
 const TRIES: u32 = 1000;
 
-/// Without its fence a structure breaks before long.
+/// Checks that a structure without its fence breaks before long.
 fn assert_fails(arguments: &str) {
     assert_caught(arguments, || !run(arguments).passed);
 }
 
-/// The same, and increments are lost.
+/// Checks the same, and that increments are lost.
 fn assert_loses(arguments: &str) {
     assert_caught(arguments, || {
         let outcome = run(arguments);
@@ -244,8 +244,8 @@ fn without_aborts_a_wish_for_ids_is_not_granted() {
         let _alone = alone();
         let wish = [("PERCID_SOURCE", source)];
         let count = || run_with(&wish, "count --probe wrong-descriptor");
-        // On a busy machine a first use may have too little time for the answer, and says so. If one
-        // in ten has enough, none does with a chance of 0.9^1000 < 1e-45.
+        // On a busy machine a first use may have too little time for the answer, and reports that.
+        // If one in ten has enough, none does with a probability of 0.9^1000 < 1e-45.
         let answered = |outcome: &Outcome| !outcome.line.contains("could not be found out in time");
         let outcome = (0..TRIES).map(|_| count()).find(answered).expect("an answer some time");
         assert!(outcome.passed, "{}", outcome.line);
@@ -315,8 +315,7 @@ fn ten_thousand_counters_cost_what_is_promised() {
     }
 }
 
-/// With the atomic source: valgrind has no rseq. `PERCID_VALGRIND=require` fails where it is
-/// missing.
+/// Uses the atomic source: valgrind has no rseq. `PERCID_VALGRIND=require` fails if it is missing.
 #[test]
 #[ignore = "slow: under valgrind"]
 fn nothing_leaks_and_nothing_unset_is_read_under_valgrind() {
@@ -336,13 +335,13 @@ fn nothing_leaks_and_nothing_unset_is_read_under_valgrind() {
     assert_eq!(control.status.code(), Some(VALGRIND_FOUND), "the negative control passed");
 }
 
-/// What valgrind exits with if it has found something.
+/// Exit status of valgrind if it has found an error.
 const VALGRIND_FOUND: i32 = 9;
 
 fn under_valgrind(arguments: &str) -> Output {
     let found = format!("--error-exitcode={VALGRIND_FOUND}");
     let mut command = Command::new("valgrind");
-    // Fair: else the thread that is to end the others may never get its turn among them.
+    // Fair: otherwise the thread that ends the others may never run.
     command.args(["--quiet", "--fair-sched=yes", &found, "--leak-check=full"]);
     command
         .args(["--errors-for-leak-kinds=definite,indirect", env!("CARGO_BIN_EXE_percid-programs")]);
@@ -381,7 +380,7 @@ fn a_bad_environment_ends_in_a_working_program() {
             assert!(outcome.passed && expected.contains(&outcome.figure("source")));
             assert_eq!(outcome.messages, "", "an automatic choice is no reason for a message");
         }
-        // Without the fence the kernel's IDs remain, where there are any.
+        // Without the fence the kernel's IDs remain, if there are any.
         let outcome = run_with(&[], &format!("count --deny membarrier --errno {errno}"));
         assert!(outcome.passed && outcome.figure("source") != "table");
         for (deny, refused) in
@@ -414,8 +413,8 @@ fn an_impossible_wish_is_answered_once() {
 /// A user whom nothing belongs to.
 const STRANGER: u32 = 65534;
 
-/// The programs in a folder that every user may enter, as a file of root with these permissions;
-/// `None` if this process may not give them.
+/// Returns the programs in a folder that every user may enter, as a file of root with these
+/// permissions; `None` if this process may not set them.
 fn programs_with_mode(mode: u32) -> Option<String> {
     use std::os::unix::fs::{PermissionsExt, chown};
     let folder = std::env::temp_dir().join(format!("percid-{}", std::process::id()));
@@ -428,8 +427,8 @@ fn programs_with_mode(mode: u32) -> Option<String> {
     Some(file.into_os_string().into_string().expect("a name in UTF-8"))
 }
 
-/// Where this is not root, or programs cannot have more rights than their caller (`nosuid`,
-/// `no_new_privs`), nothing is checked.
+/// Checks nothing if this is not root, or if programs cannot have more rights than their caller
+/// (`nosuid`, `no_new_privs`).
 #[test]
 fn a_program_with_more_rights_than_its_caller_does_not_obey_the_caller() {
     use std::os::unix::process::CommandExt;
@@ -497,8 +496,8 @@ fn the_kernel_knows_the_area_by_the_size_that_is_told() {
     assert!(!own.line.contains("registered=Libc"), "{}", own.line);
 }
 
-/// Where no watchpoints are to be had, nothing is checked: some hypervisors have none. The mask is
-/// left out, since it has no sections.
+/// Checks nothing if no watchpoints are available: some hypervisors have none. The mask is omitted,
+/// since it has no sections.
 #[test]
 #[ignore = "slow: an interrupt for each store"]
 fn of_the_rseq_area_only_one_field_is_ever_written() {
@@ -527,7 +526,7 @@ const OWNER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/owner.c");
 /// The owner registers every other thread only.
 const SPARING: (&str, &str) = ("OWNER_SPARING", "1");
 
-/// Compiles the owner; its exit status tells whether it lost something.
+/// Compiles the owner; its exit status shows whether it lost something.
 fn compile_owner(name: &str, options: &[&str]) -> String {
     let file = format!("{}/{name}", env!("CARGO_TARGET_TMPDIR"));
     let mut compiler = Command::new("cc");
@@ -537,7 +536,7 @@ fn compile_owner(name: &str, options: &[&str]) -> String {
     file
 }
 
-/// The owner as a library that is loaded in front of all others.
+/// Returns the environment with the owner as a library that is loaded before all others.
 #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
 fn owner_in_front(name: &str, options: &[&str]) -> [(&'static str, String); 2] {
     let library = compile_owner(name, &[&["-shared"], options].concat());
@@ -564,7 +563,7 @@ fn an_owner_among_the_programs_own_objects_shares_its_area() {
     shares_its_area(&programs_with_owner(), &[WITHOUT_LIBC]);
 }
 
-/// The programs with the owner among their own objects.
+/// Links the programs with the owner among their own objects.
 #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
 fn programs_with_owner() -> String {
     let object = compile_owner("owner.o", &["-c", "-DOWNER_NAMED"]);
@@ -578,7 +577,7 @@ fn programs_with_owner() -> String {
     format!("{folder}/debug/percid-programs")
 }
 
-/// All threads are the owner's, and every other one.
+/// Checks threads that all are the owner's, and every other one.
 #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
 fn shares_its_area(program: &str, owner: &[(&str, &str)]) {
     let _alone = alone();
@@ -651,8 +650,8 @@ fn with_a_c_library_that_registers_what_the_kernel_announces() {
     }
 }
 
-/// On pretended nodes: this machine may have one. What it costs is printed; others use the machine
-/// too.
+/// Uses pretended nodes: this machine may have only one. The cost is printed, not checked, since
+/// the machine may have other load.
 #[test]
 fn a_reported_access_counts_once_for_every_armed_page() {
     let outcome = pass("numa-touch");

@@ -1,11 +1,12 @@
-//! Measures the wait of a new label set while the page of many others is made, or idle ones are looked for.
+//! Measures the wait of a new label set while the page of many others is made, or idle ones are
+//! searched.
 //!
 //! `percid-metrics-waits [SERIES]`
 //!
-//! SERIES counters (100000 if nothing is said) differ in one label. One thread reads their page, or looks
-//! for idle ones, three times. Another one registers new counters meanwhile, one each millisecond, and
-//! times each. What the machine adds is in the last column: the same, while the first thread only
-//! computes.
+//! SERIES counters (100000 by default) differ in one label. One thread reads their page, or
+//! searches for idle ones, three times. Another one registers new counters at that time, one each
+//! millisecond, and times each. The last column contains the waits that the machine causes: the
+//! same measurement, while the first thread only computes.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
@@ -69,7 +70,7 @@ fn measure(
     println!("{what:<36}{:>16.1}{:>16.2}{:>22.2}", ms(took / times), ms(wait), ms(alone));
 }
 
-/// Returns how long `work` took, and the longest call of `register` meanwhile.
+/// Returns the duration of `work`, and the longest call of `register` in that time.
 fn longest(register: &mut impl FnMut(), work: impl Fn() + Sync) -> (Duration, Duration) {
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {

@@ -12,9 +12,9 @@ use serde_json::Value;
 
 const CLIENTS: usize = 4;
 const REQUESTS: usize = 2500;
-/// Of so many requests one is for what is not there.
+/// Number of requests of which one is for a missing page.
 const MISSING: usize = 10;
-/// Far longer than anything takes, on whatever machine.
+/// Time limit: far longer than any step takes, on any machine.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// A process of this test's, which ends with it.
@@ -50,7 +50,7 @@ fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// What a server answers, without its headers.
+/// Returns the answer of a server, without its headers.
 fn get(address: SocketAddr, path: &str) -> Option<String> {
     let mut connection = TcpStream::connect(address).ok()?;
     write!(connection, "GET {path} HTTP/1.0\r\nHost: x\r\n\r\n").ok()?;
@@ -59,7 +59,7 @@ fn get(address: SocketAddr, path: &str) -> Option<String> {
     answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned())
 }
 
-/// What the server says of a query that has one number as its answer.
+/// Returns the server's answer to a query whose result is one number.
 fn query(prometheus: SocketAddr, query: &str) -> Option<f64> {
     let path = format!("/api/v1/query?query={}", query.replace('+', "%2B").replace(' ', "%20"));
     let answer: Value = serde_json::from_str(&get(prometheus, &path)?).ok()?;
@@ -84,7 +84,8 @@ fn load(service: SocketAddr) {
     }
 }
 
-/// Whether Prometheus is installed; says so if not. With `PERCID_PROMETHEUS=require` it must be.
+/// Returns `true` if Prometheus is installed; otherwise reports it. With
+/// `PERCID_PROMETHEUS=require` it must be.
 fn is_there() -> bool {
     let is_there = has("prometheus") && has("promtool");
     let is_required = std::env::var_os("PERCID_PROMETHEUS").is_some_and(|wish| wish == "require");
@@ -109,8 +110,8 @@ struct Servers {
 }
 
 impl Servers {
-    /// Another program may take an address that was free: then one of the two ends, and others are
-    /// chosen.
+    /// Starts the servers. Another program may take an address that was free: then one of the two
+    /// ends, and others are chosen.
     fn start() -> Servers {
         loop {
             let mut servers = Servers::begin();
@@ -147,7 +148,7 @@ impl Servers {
         Servers { service, page, prometheus, processes, _folder: folder }
     }
 
-    /// Number of times that a page was read.
+    /// Returns the number of times that a page was read.
     fn scrapes(&self) -> f64 {
         query(self.prometheus, "sum(sum_over_time(up[1h]))").unwrap_or(0.0)
     }
@@ -178,8 +179,8 @@ fn a_prometheus_server_has_exactly_what_was_counted() {
     ] {
         let is_it = || query(prometheus, question) == Some(expected);
         wait_until(&format!("{question} is {expected}"), is_it);
-        // It stays so, as the next pages have it. A machine that is slow reads no page in time now and
-        // then: then there is no answer.
+        // It stays so in the next pages. A slow machine sometimes reads no page in time: then there
+        // is no answer.
         let before = servers.scrapes();
         let next = || servers.scrapes() >= before + 4.0;
         wait_until("both pages are read twice", next);
@@ -209,7 +210,7 @@ fn promtool_says(page: &str) -> String {
     String::from_utf8_lossy(&all).into_owned()
 }
 
-/// The gauge has no help text, which promtool does not like.
+/// Checks a page with promtool, which reports that the gauge has no help text.
 fn promtool_accepts(page: &str) {
     let says = promtool_says(page);
     assert!(says.lines().all(|line| line == "http_in_flight no help text"), "{says}");
@@ -227,7 +228,7 @@ fn promtool_finds_a_page_that_is_wrong() {
     assert!(promtool_says(&page("\"c\"d\"")).contains("error while linting"), "an unescaped quote");
 }
 
-/// The names in the dashboard's queries.
+/// Checks the names in the dashboard's queries.
 fn every_metric_of_the_dashboard_is_there(page: &str) {
     let path = "../../crates/percid-metrics/grafana/dashboard.json";
     let text = fs::read_to_string(path).expect("the dashboard");

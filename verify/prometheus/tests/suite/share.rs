@@ -1,4 +1,4 @@
-//! The shares of time that clients take are measured, and nothing is taken where nothing counts.
+//! The clients' shares of time are measured, and the share is zero if nothing counts.
 
 use std::process::Command;
 
@@ -11,7 +11,7 @@ fn perf_records() -> bool {
         .is_ok_and(|output| output.status.success())
 }
 
-/// The figures of all clients, measured for some seconds. `None` where perf may not record.
+/// Returns the figures of all clients, measured for `seconds`; `None` if perf may not record.
 fn measured(seconds: &str) -> Option<Vec<Value>> {
     if !perf_records() {
         percid_skips::not_checked("shares of clients", "perf is missing, or may not record");

@@ -1,6 +1,6 @@
-//! 64-bit Arm: the orders that other processors must see, read off the instructions. An emulator on
-//! another architecture shows none of them, and a processor of this one shows a missing one only
-//! now and then.
+//! 64-bit Arm: the orders that other processors must observe, derived from the instructions. An
+//! emulator on another architecture shows none of them, and a processor of this one rarely shows a
+//! missing one.
 
 use crate::acquire;
 use crate::append;
@@ -13,17 +13,18 @@ use crate::world::{Source, World};
 /// `dmb ishst`.
 const STORE_BARRIER: u32 = 0xd503_3abf;
 
-/// `ldar` of 64 bits.
+/// Returns `true` for an `ldar` of 64 bits.
 fn is_acquiring(instruction: u32) -> bool {
     instruction & 0xffff_fc00 == 0xc8df_fc00
 }
 
-/// `stlr` of 64 bits.
+/// Returns `true` for an `stlr` of 64 bits.
 fn is_releasing(instruction: u32) -> bool {
     instruction & 0xffff_fc00 == 0xc89f_fc00
 }
 
-/// `str` of 64 bits, of a float too, to a register and an offset, a small one, or another register.
+/// Returns `true` for a `str` of 64 bits, of a float too, to a register and an offset, a small one,
+/// or another register.
 fn is_store(instruction: u32) -> bool {
     instruction & 0xffc0_0000 == 0xf900_0000
         || instruction & 0xffc0_0000 == 0xfd00_0000
@@ -33,15 +34,15 @@ fn is_store(instruction: u32) -> bool {
         || is_releasing(instruction)
 }
 
-/// The instructions of the section that an operation comes through.
+/// Returns the instructions of the section that an operation visits.
 fn instructions(operation: &dyn Operation, source: Source) -> &'static [u32] {
     let Descriptor { start, length, .. } = *exhaust::section_of(operation, &World::new(), source);
     // SAFETY: the section is part of this program.
     unsafe { std::slice::from_raw_parts(std::ptr::with_exposed_provenance(start), length / 4) }
 }
 
-/// A thread that finds a shard open or a value free sees what was done to it before: both loads
-/// acquire, and the first keeps the second behind it.
+/// Tests that a thread that finds a shard open or a value free observes the writes before: both
+/// loads acquire, and the first orders the second.
 pub fn acquire_reads_the_shard_with_acquiring_loads() {
     for source in [Source::Kernel, Source::Table] {
         let code = instructions(&acquire::FREE, source);
@@ -53,8 +54,9 @@ pub fn acquire_reads_the_shard_with_acquiring_loads() {
     }
 }
 
-/// A consumer that sees the head sees the record: the commit releases. And one that sees new bytes
-/// where an old record was sees that the tail has moved: nothing is stored in front of the barrier.
+/// Tests that a consumer that reads the head reads the record: the commit releases. A consumer that
+/// reads new bytes in place of an old record observes that the tail has moved: nothing is stored
+/// before the barrier.
 pub fn append_publishes_in_order() {
     for source in [Source::Kernel, Source::Table] {
         let code = instructions(&append::SHORT, source);
@@ -65,9 +67,9 @@ pub fn append_publishes_in_order() {
     }
 }
 
-/// A reader that sees a journal sees what it stands for: the commit releases. And one that sees what
-/// was written to a word that a journal no longer names sees the next journal: nothing is stored in
-/// front of the barrier.
+/// Tests that a reader of a journal reads the data that it stands for: the commit releases. A
+/// reader that reads a write to a word that a journal no longer names observes the next journal:
+/// nothing is stored before the barrier.
 pub fn tally_publishes_in_order() {
     for source in [Source::Kernel, Source::Table] {
         let code = instructions(&tally::OTHER, source);

@@ -1,6 +1,6 @@
-//! 64-bit RISC-V: the orders that other processors must see, read off the instructions. An emulator
-//! on another architecture shows none of them, and a processor of this one shows a missing one only
-//! now and then.
+//! 64-bit RISC-V: the orders that other processors must observe, derived from the instructions. An
+//! emulator on another architecture shows none of them, and a processor of this one rarely shows a
+//! missing one.
 
 use crate::acquire;
 use crate::append;
@@ -10,7 +10,7 @@ use crate::stepping;
 use crate::tally;
 use crate::world::{Source, World};
 
-/// What matters of an instruction.
+/// The relevant property of an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Load,
@@ -48,14 +48,14 @@ fn kind(instruction: u32) -> Kind {
     }
 }
 
-/// The instructions of the section that an operation comes through.
+/// Returns the kinds of the instructions of the section that an operation visits.
 fn kinds(operation: &dyn Operation, source: Source) -> Vec<Kind> {
     let section = exhaust::section_of(operation, &World::new(), source);
     stepping::instructions(section).map(|(_, instruction)| kind(instruction)).collect()
 }
 
-/// A thread that finds a shard open or a value free sees what was done to it before: a fence is
-/// behind each of the two loads, and the first keeps the second behind it.
+/// Tests that a thread that finds a shard open or a value free observes the writes before: a fence
+/// follows each of the two loads, and the first orders the second.
 pub fn acquire_reads_the_shard_with_acquiring_loads() {
     use Kind::{Acquiring, Branch, Load, Store};
     for source in [Source::Kernel, Source::Table] {
@@ -65,8 +65,9 @@ pub fn acquire_reads_the_shard_with_acquiring_loads() {
     }
 }
 
-/// A consumer that sees the head sees the record: the commit releases. And one that sees new bytes
-/// where an old record was sees that the tail has moved: nothing is stored in front of the barrier.
+/// Tests that a consumer that reads the head reads the record: the commit releases. A consumer that
+/// reads new bytes in place of an old record observes that the tail has moved: nothing is stored
+/// before the barrier.
 pub fn append_publishes_in_order() {
     for source in [Source::Kernel, Source::Table] {
         let kinds = kinds(&append::SHORT, source);
@@ -77,9 +78,9 @@ pub fn append_publishes_in_order() {
     }
 }
 
-/// A reader that sees a journal sees what it stands for: the commit releases. And one that sees what
-/// was written to a word that a journal no longer names sees the next journal: nothing is stored in
-/// front of the barrier.
+/// Tests that a reader of a journal reads the data that it stands for: the commit releases. A
+/// reader that reads a write to a word that a journal no longer names observes the next journal:
+/// nothing is stored before the barrier.
 pub fn tally_publishes_in_order() {
     for source in [Source::Kernel, Source::Table] {
         let kinds = kinds(&tally::OTHER, source);

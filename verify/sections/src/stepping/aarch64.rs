@@ -21,7 +21,8 @@ pub(super) fn go_to(context: &mut libc::ucontext_t, place: usize) {
     context.uc_mcontext.pc = place as u64;
 }
 
-/// The instructions of a section, the three in front, which declare it, and the one behind.
+/// Returns the instructions of a section, the three before it, which declare it, and the one after
+/// it.
 pub(super) fn places(section: &Descriptor) -> impl Iterator<Item = usize> {
     let first = section.start - IN_FRONT * STEP;
     (first..=section.start + section.length).step_by(STEP)

@@ -1,9 +1,9 @@
-//! Stopping a thread at one instruction of what it does.
+//! Stopping a thread at one instruction.
 //!
-//! x86-64: the processor traps after every instruction, so that all are counted, however often a
-//! loop comes to them. 64-bit Arm and RISC-V, where user space cannot ask for that: every
-//! instruction of the section, the three in front and the one behind become traps, each until the
-//! thread comes to it first.
+//! x86-64: the processor traps after every instruction, so that all are counted, in every iteration
+//! of a loop. On 64-bit Arm and RISC-V user space cannot request that: every instruction of the
+//! section, the three before it and the one after it become traps, each until the thread reaches it
+//! first.
 
 #[cfg(target_arch = "aarch64")]
 #[path = "aarch64.rs"]
@@ -34,7 +34,7 @@ pub(crate) struct Stop<'a> {
 }
 
 impl Stop<'_> {
-    /// The address of the instruction.
+    /// Returns the address of the instruction.
     pub(crate) fn place(&self) -> usize {
         arch::place(self.context)
     }
@@ -45,9 +45,9 @@ impl Stop<'_> {
     }
 }
 
-/// What is run, and what happens where it is stopped.
+/// The running operation, and the action at its stop.
 struct Run<'a> {
-    /// Instructions until then.
+    /// Number of instructions until the stop.
     left: usize,
     act: &'a mut dyn FnMut(&mut Stop<'_>),
     done: bool,
@@ -84,7 +84,8 @@ fn install() {
 }
 
 extern "C" fn handler(_: i32, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
-    // SAFETY: `run` keeps it there for as long as the thread is stepped, and waits meanwhile.
+    // SAFETY: `run` keeps it valid for as long as the thread is stepped, and waits during that
+    // time.
     let run = unsafe { RUN.load(Relaxed).as_mut() };
     // SAFETY: the kernel's, for this handler alone.
     let context = unsafe { &mut *context.cast::<libc::ucontext_t>() };

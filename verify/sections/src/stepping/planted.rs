@@ -1,4 +1,5 @@
-//! Planted traps, where user space cannot have the processor trap after every instruction.
+//! Traps that are set in the code, for processors that user space cannot make trap after every
+//! instruction.
 
 use std::sync::Mutex;
 
@@ -8,7 +9,7 @@ use crate::descriptors::Descriptor;
 /// The places that are traps now, and what belongs there.
 static PLANTED: Mutex<Vec<(usize, Code)>> = Mutex::new(Vec::new());
 
-/// The thread has come to a trap: the instruction comes back.
+/// Handles a thread at a trap: restores the instruction.
 pub(super) fn arrived(context: &mut libc::ucontext_t) {
     let here = arch::place(context);
     let planted = PLANTED.lock();
@@ -55,7 +56,7 @@ fn write(place: usize, instruction: Code) {
     const PAGE: usize = 4096;
     let access = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
     let page = std::ptr::with_exposed_provenance_mut::<libc::c_void>(place & !(PAGE - 1));
-    // SAFETY: the page is part of the program; the processor is told what has changed.
+    // SAFETY: the page is part of the program; the processor is informed of the change.
     unsafe {
         libc::mprotect(page, PAGE, access);
         std::ptr::with_exposed_provenance_mut::<Code>(place).write_volatile(instruction);

@@ -20,14 +20,15 @@ pub(super) fn go_to(context: &mut libc::ucontext_t, place: usize) {
     context.uc_mcontext.__gregs[PLACE] = place as libc::c_ulong;
 }
 
-/// The instructions of a section, the three in front, which declare it, and the one behind.
+/// Returns the instructions of a section, the three before it, which declare it, and the one after
+/// it.
 pub(super) fn places(section: &Descriptor) -> impl Iterator<Item = usize> {
     let inside = instructions(section).map(|(place, _)| place);
     let behind = section.start + section.length;
     in_front(section.start).into_iter().chain(inside).chain([behind])
 }
 
-/// The instructions of a section, and where each is.
+/// Returns the instructions of a section with their addresses.
 pub(crate) fn instructions(section: &Descriptor) -> impl Iterator<Item = (usize, u32)> {
     let Descriptor { start, length, .. } = *section;
     let mut place = start;
@@ -41,8 +42,8 @@ pub(crate) fn instructions(section: &Descriptor) -> impl Iterator<Item = (usize,
     })
 }
 
-/// Where the three instructions in front of a section are, which declare it: `auipc` and `addi`,
-/// then `sd` at 8 from a register, in four bytes or two.
+/// Returns the addresses of the three instructions before a section, which declare it: `auipc` and
+/// `addi`, then `sd` at 8 from a register, in four bytes or two.
 fn in_front(start: usize) -> [usize; 3] {
     let whole = |place| u32::from(read(place)) | u32::from(read(place + 2)) << 16;
     let opcode = |place, funct| whole(place) & 0x707f == funct;
@@ -60,6 +61,6 @@ fn in_front(start: usize) -> [usize; 3] {
 ///
 /// The place is one of this program's instructions.
 pub(super) unsafe fn tell_processor(_: usize) {
-    // SAFETY: changes nothing but what the processor knows.
+    // SAFETY: the instruction only synchronises the processor's view of the code.
     unsafe { asm!("fence.i") };
 }

@@ -1,6 +1,6 @@
 //! The thread pointer.
 
-/// The address at `offset` bytes from the thread pointer.
+/// Returns the address at `offset` bytes from the thread pointer.
 #[cfg_attr(target_arch = "x86_64", expect(dead_code, reason = "for the sections of the others"))]
 pub(crate) fn at(offset: isize) -> *mut u8 {
     std::ptr::with_exposed_provenance_mut(pointer().wrapping_add_signed(offset))

@@ -20,7 +20,7 @@ const EVENTS: [&str; 6] = [
     "migrate/mm_migrate_pages",
 ];
 
-/// The kernel writes the same events as text, beside the recording.
+/// Makes the kernel write the same events as text, beside the recording.
 pub(super) fn listen() -> io::Result<()> {
     for (file, text) in [("trace_clock", "mono"), ("options/record-tgid", "1"), ("trace", "")] {
         fs::write(format!("{TRACING}/{file}"), text)?;

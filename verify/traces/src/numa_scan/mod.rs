@@ -30,8 +30,8 @@ const SETTINGS: [(&str, &str); 4] = [
     ("scan_period_max_ms", "1000"),
 ];
 
-/// At least this share of the lines must be the same under the kernel's own rules. Emulated CPUs
-/// stand still now and then, and regions are looked at only every tenth of a second.
+/// Minimum share of the lines that must be the same under the kernel's own rules. Emulated CPUs
+/// stop sometimes, and regions are checked only every tenth of a second.
 const AGREES: f64 = 0.95;
 
 pub(crate) fn run() -> Verdict {
@@ -91,7 +91,7 @@ fn is_of_probe(what: &percid_trace::numa::What) -> bool {
     matches!(what, Pass { .. } | Arm { .. } | Hint { .. })
 }
 
-/// The kernel's own rules must agree, others must not.
+/// Checks that the kernel's own rules agree, and that others do not.
 fn judge(trace: &Trace, walk: &Walk) -> Verdict {
     if walk.source != Source::Probes {
         return Err("the probes told nothing".to_owned());

@@ -1,17 +1,17 @@
-//! Regions of every kind that the scan tells apart.
+//! Regions of every kind that the scan distinguishes.
 
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::ptr;
 
-/// What the scan arms at once ends at multiples of this.
+/// The parts that the scan arms at once end at multiples of this.
 const HUGE: usize = 2 << 20;
 
-/// One page of this many bytes is in memory: few faults tell all.
+/// Distance of pages with memory in bytes: few faults are enough.
 const STRIDE: usize = 256 << 10;
 
-/// Bound to a node, and yet pages may move. Not in the C library's headers for Rust.
+/// A policy that binds to a node, but lets pages move. Missing in the C library's headers for Rust.
 const BALANCING: i32 = libc::MPOL_BIND | 1 << 13;
 
 const NODE_0: u64 = 1;
@@ -23,7 +23,7 @@ pub(super) struct Region {
     length: usize,
 }
 
-/// What is mapped.
+/// The kind of a mapping.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Kind {
     access: i32,
@@ -64,7 +64,7 @@ impl Kind {
     }
 }
 
-/// `start` is 0, or lies with all the length in a mapping that no thread uses.
+/// Maps memory. `start` is 0, or is with all the length in a mapping that no thread uses.
 fn map_at(
     start: usize,
     length: usize,

@@ -1,5 +1,5 @@
-//! What is scanned: two threads on different nodes that use regions of every kind, while one of the
-//! regions comes and goes and one of the threads is bound for a while.
+//! The scanned workload: two threads on different nodes that use regions of every kind. One of the
+//! regions is mapped and unmapped repeatedly, and one of the threads is bound for a while.
 
 use std::fs::File;
 use std::io;
@@ -49,7 +49,7 @@ fn play() -> io::Result<()> {
     let last = cpus.last().copied().unwrap_or(0);
     let done = thread::scope(|scope| {
         scope.spawn(|| {
-            // Where it is not, it uses memory of one node only, and the walk is another.
+            // If it cannot be moved, it uses memory of one node only, and the scan differs.
             let _ = cpus::restrict(&[last]);
             until(&stop, || [both, others].iter().for_each(Region::touch));
         });
@@ -71,13 +71,13 @@ fn until(stop: &AtomicBool, mut action: impl FnMut()) {
     }
 }
 
-/// Whether the kernel tells what a pass leaves out. Where it does not, no trace shows that a thread is
-/// bound, so none is.
+/// Returns `true` if the kernel reports the regions that a pass skips. If it does not, no trace
+/// shows that a thread is bound, so none is.
 fn tells_skips() -> bool {
     Path::new("/sys/kernel/tracing/events/sched/sched_skip_vma_numa").exists()
 }
 
-/// What the first thread does.
+/// Runs the first thread.
 fn steps(always: [Region; 4], at_times: Region) -> io::Result<()> {
     let began = Instant::now();
     let bound = tells_skips();

@@ -11,7 +11,7 @@ use percid_vm::protocol::{Ending, Job, Line, PROGRAMS_PATH};
 
 use crate::port::Port;
 
-/// What a shell returns for a command that it cannot start.
+/// The status that a shell returns for a command that it cannot start.
 const NOT_STARTED: i32 = 127;
 
 /// Runs `job` with its output going to `port`.
@@ -39,7 +39,7 @@ pub(crate) fn sweep() {
 fn start(job: &Job, port: &Port) -> io::Result<Child> {
     Command::new(PROGRAMS_PATH)
         .args(job.words())
-        // The kernel hands us what it did not understand of its command line.
+        // The kernel passes us the unknown parts of its command line.
         .env_clear()
         .env("RUST_BACKTRACE", "1")
         .envs(job.environment().iter().cloned())
@@ -78,7 +78,7 @@ fn ends_within(child: &Child, limit: Duration) -> io::Result<bool> {
     }
 }
 
-/// A descriptor that becomes readable when the process ends.
+/// Returns a descriptor that becomes readable when the process ends.
 fn process_handle(child: &Child) -> io::Result<OwnedFd> {
     // SAFETY: plain system call on integers.
     let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, child.id(), 0) };

@@ -5,17 +5,17 @@ use std::fs;
 const CPUS: &str = "/sys/devices/system/cpu";
 const NODES: &str = "/sys/devices/system/node/online";
 
-/// CPUs that are up.
+/// Returns the CPUs that are up.
 pub(crate) fn online() -> Vec<u32> {
     numbers(&format!("{CPUS}/online"))
 }
 
-/// CPUs that may ever be.
+/// Returns the CPUs that may ever be up.
 pub(crate) fn possible() -> Vec<u32> {
     numbers(&format!("{CPUS}/possible"))
 }
 
-/// NUMA nodes.
+/// Returns the NUMA nodes.
 pub(crate) fn nodes() -> Vec<u32> {
     numbers(NODES)
 }
@@ -35,7 +35,7 @@ pub(crate) fn restore(wanted: &[u32]) -> Vec<String> {
     missing.chain(extra).map(change).collect()
 }
 
-/// The numbers in a file of the kernel's list format; none if there is no file.
+/// Returns the numbers in a file of the kernel's list format; none if there is no file.
 fn numbers(path: &str) -> Vec<u32> {
     let text = fs::read_to_string(path).unwrap_or_default();
     parse_list(text.trim()).unwrap_or_default()

@@ -1,12 +1,12 @@
 //! The guest's first process.
 //!
-//! Mounts what test programs need, runs the jobs it finds in the initramfs one
-//! after the other, reports on the second serial port and ends the machine. It
-//! puts back what programs leave behind - processes, control groups,
-//! CPUs brought up or down - so that the order of programs does not matter.
+//! Mounts the file systems that test programs need, runs the jobs it finds in the initramfs one
+//! after the other, reports on the second serial port and ends the machine. It undoes the changes
+//! that programs leave behind - processes, control groups, CPUs brought up or down - so that the
+//! order of programs does not matter.
 //!
-//! Where it cannot go on it panics. The kernel then panics too, having lost its
-//! first process, and the host sees that.
+//! If it cannot continue it panics. The kernel then panics too, having lost its first process, and
+//! the host detects that.
 
 mod cgroups;
 mod children;

@@ -13,11 +13,10 @@ use percid_vm::protocol::{Line, REPORT_PORT};
 pub(crate) struct Port(File);
 
 impl Port {
-    /// Opens the port and turns off all that terminals do to what passes
-    /// through them.
+    /// Opens the port and turns off all processing of terminals.
     pub(crate) fn open() -> io::Result<Self> {
-        // Until told otherwise a port waits for a modem; opening it without
-        // waiting lets us tell it. What is told lasts while it is open.
+        // A port waits for a modem by default; opening it without waiting lets us change that. The
+        // setting lasts while it is open.
         let first = open(libc::O_NONBLOCK)?;
         make_raw(&first)?;
         open(0).map(Self)
@@ -26,11 +25,11 @@ impl Port {
     /// Writes one line, on a line of its own wherever the last program stopped.
     pub(crate) fn say(&mut self, line: &Line) {
         let text = format!("\n{line}\n");
-        // If this fails, the host misses the line and says so.
+        // If this fails, the host misses the line and reports that.
         let _ = self.0.write_all(text.as_bytes());
     }
 
-    /// The port as a program's output.
+    /// Returns the port as a program's output.
     pub(crate) fn as_output(&self) -> io::Result<Stdio> {
         self.0.try_clone().map(Stdio::from)
     }

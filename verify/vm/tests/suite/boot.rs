@@ -20,8 +20,8 @@ const OLD: Platform = Platform::x86_64(Series::V6_1);
 const NEW: Platform = Platform::x86_64(Series::V6_12);
 const ARM: Platform = Platform::aarch64(Series::new(7, 3));
 
-/// The kernel for `platform`. Under a lock, so that tests running side by side
-/// fetch it once.
+/// Returns the kernel for `platform`. Takes a lock, so that tests running side by side fetch it
+/// once.
 fn kernel(platform: Platform) -> Kernel {
     static FETCH: Mutex<()> = Mutex::new(());
     let _guard = FETCH.lock().unwrap_or_else(PoisonError::into_inner);
@@ -125,8 +125,7 @@ fn kernel_6_12_with_56_cpus_that_are_not_up() {
     check(NEW, "8+56/2");
 }
 
-/// Boots a small machine whose only job is to misbehave, or which comes to it
-/// after others.
+/// Boots a small machine whose only job is to misbehave, or which does so after other jobs.
 fn misbehave(commands: &[&str], limit: Option<Duration>) -> Option<Boot> {
     misbehave_on(NEW, commands, limit)
 }
@@ -141,7 +140,7 @@ fn misbehave_on(platform: Platform, commands: &[&str], limit: Option<Duration>) 
     Some(boot)
 }
 
-/// The faults of a machine that must have failed.
+/// Returns the faults of a machine that must have failed.
 fn faults(boot: &Boot) -> String {
     assert!(!boot.verdict.passed(), "the harness noticed nothing");
     let faults = boot.verdict.faults.iter().map(Fault::to_string);
@@ -238,7 +237,7 @@ fn a_machine_that_hangs_is_ended() {
     assert!(faults.starts_with("not done after 20 s, ended by the harness"), "{faults}");
 }
 
-/// The command itself, as continuous integration calls it.
+/// Runs the command itself, as continuous integration calls it.
 fn command(binary: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_percid-vm"));
     command.args(["--kernel", "6.12", "--shape", "2/1", "--binary"]).arg(binary).args(arguments);

@@ -1,4 +1,4 @@
-//! What the command says where something is missing on the host.
+//! Messages of the command if something is missing on the host.
 
 use std::env;
 use std::fs;
@@ -36,7 +36,7 @@ impl Host {
     }
 }
 
-/// The harness's own programs.
+/// Returns the harness's own programs.
 fn fixtures() -> String {
     let path = Source::fixtures()
         .build(&Cache::find(), Arch::X86_64)
@@ -75,7 +75,8 @@ fn a_missing_emulator_names_its_package() {
     assert_no_result(&output, &["`qemu-system-x86_64`", "`qemu-system-x86`", "install-tools"]);
 }
 
-/// A machine whose sources name Debian, and where downloading does what `rest` does.
+/// Returns a script of a machine whose sources name Debian, and on which downloading executes
+/// `rest`.
 fn apt_get(rest: &str) -> String {
     let targets = r"'Debian\tmirror/\nDebian-Security\tmirror-security/\n'";
     format!("if [ \"$1\" = indextargets ]; then printf {targets}; else {rest}; fi")

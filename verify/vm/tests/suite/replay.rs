@@ -10,17 +10,17 @@ use percid_vm::protocol::Job;
 
 use crate::machines::{outputs, skipped};
 
-/// How many IDs must agree before the first that differs, in one of the recordings at least. The
-/// intermittent pattern has about 150, the random schedule that follows it the others.
+/// Number of IDs that must agree before the first that differs, in at least one of the recordings.
+/// The intermittent pattern has about 150, the random schedule that follows it the others.
 const DECIDED: usize = 150;
 
-/// In no recording this many IDs are those of the next generation, before the first that differs.
+/// No recording may have this many IDs of the next generation before the first that differs.
 const DECIDED_OF_OTHER: usize = 100;
 
-/// Schedules to record. Emulated CPUs stand still now and then. So in some of them a decision soon
-/// falls on the border, and in some it cannot be seen whether a scan came before a switch or after
-/// it, and an ID differs: what comes after that is printed and decides nothing. So several are
-/// recorded in a boot, and if none is long enough, others in another.
+/// Schedules to record. Emulated CPUs stop sometimes. So in some of them a decision soon is close
+/// to the border, and in some the order of a scan and a switch is unknown, and an ID differs: the
+/// events after that are printed and decide nothing. So several are recorded in a boot, and if none
+/// is long enough, others in another.
 const SEEDS: [[u64; 5]; 3] = [[1, 2, 3, 4, 5], [6, 7, 8, 9, 10], [11, 12, 13, 14, 15]];
 
 /// Records in a machine with 4 CPUs.

@@ -11,10 +11,11 @@ use crate::numa::armed::{UNHARMED, balancer, ends_with};
 use crate::numa::follow::register;
 
 const CHILDREN: usize = 200;
-/// A child that waits for a lock that nobody holds in it is ended after so many seconds.
+/// Time limit of a child in seconds: one that waits for a lock without an owner is killed.
 const PATIENCE: u32 = 10;
 
-/// A child asks, reports, excludes and drops what its parent has, and balances by itself.
+/// Checks that a child may report, exclude and drop the regions of its parent, and balance by
+/// itself.
 pub(super) fn of_passes() -> Outcome {
     let (balancer, area, other) = (balancer()?, Area::new(BYTES)?, Area::new(BYTES)?);
     let mut region = Some(register(&balancer, &area, AccessMethod::Reported)?);

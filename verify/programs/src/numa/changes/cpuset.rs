@@ -10,8 +10,8 @@ use crate::numa::area::Area;
 
 const ROOT: &str = "/percid-cgroups";
 
-/// Memory does not go where the process may have none, and the balancer neither fails nor gives up
-/// there: as soon as it may, the memory goes.
+/// Checks that memory does not move to a node that the process may not use, and that the balancer
+/// neither fails nor gives up: as soon as the node is permitted, the memory moves.
 pub(super) fn forbidden_for_a_time() -> Outcome {
     let group = match Group::join() {
         Ok(group) => group,
@@ -54,7 +54,7 @@ impl Group {
         Ok(group)
     }
 
-    /// From now on the process may have memory on these nodes only.
+    /// Restricts the process's memory to these nodes from now on.
     fn permit(&self, nodes: &str) -> Result<(), String> {
         write(&format!("{}/cpuset.mems", self.0), nodes)
     }

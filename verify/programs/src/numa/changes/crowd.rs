@@ -6,14 +6,14 @@ use super::Outcome;
 use super::following::{BYTES, Scene};
 use crate::numa::area::{Area, PAGE};
 
-/// A look at all of them takes emulated Arm CPUs longer.
+/// Number of threads. Checking all of them takes emulated Arm CPUs longer.
 const THREADS: usize = if cfg!(target_arch = "x86_64") { 2000 } else { 500 };
 const STACK: usize = 64 << 10;
-/// What balancing may take of the run time of all threads.
+/// Maximum share of balancing in the run time of all threads.
 const MOST: f64 = 0.03;
 
-/// Threads that have used the memory once and wait from then on delay nothing, and cost little: what
-/// one of them goes on to use follows it.
+/// Checks that threads which have used the memory once and then wait delay nothing, and cost
+/// little: the memory that one of them continues to use follows it.
 pub(super) fn idle() -> Outcome {
     let scene = Scene::new(Area::new(BYTES)?)?;
     let (used, end) = (Barrier::new(THREADS + 1), Barrier::new(THREADS + 1));

@@ -11,7 +11,7 @@ const SWITCH: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 const MIDDLE: &str = "/sys/kernel/mm/transparent_hugepage/hugepages-64kB";
 const MIDDLE_BYTES: usize = 64 << 10;
 
-/// Small pages become huge ones when they are registered and known as small ones.
+/// Checks small pages that become huge ones while they are registered as small ones.
 pub(super) fn collapsed() -> Outcome {
     let huge = Area::on(&[0], HUGE, Pages::Huge);
     if let Err(why) = huge {
@@ -33,7 +33,7 @@ pub(super) fn collapsed() -> Outcome {
     Ok(None)
 }
 
-/// Memory in folios of 16 pages, which only move as a whole, follows as small pages do.
+/// Checks that memory in folios of 16 pages, which only move as a whole, follows as small pages do.
 pub(super) fn middle_sized() -> Outcome {
     let Ok(before) = made() else {
         return Ok(Some("the kernel does not count them".to_owned()));

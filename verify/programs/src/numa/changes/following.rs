@@ -15,10 +15,10 @@ pub(super) const BYTES: usize = 2 << 20;
 const ENOUGH: f64 = 0.95;
 /// Emulated CPUs that take turns let an interrupt wait for a tenth of a second.
 const PATIENCE: Duration = Duration::from_secs(90);
-/// What moves at all has begun to by then: many periods, and the delay of new regions.
+/// Time by which any move has begun: many periods, and the delay of new regions.
 const A_WHILE: Duration = Duration::from_secs(4);
 
-/// The node where memory is at first and the one where it is used, each with a CPU.
+/// The node of the memory at first and the node that uses it, each with a CPU.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Two {
     pub(super) home: (u32, u32),
@@ -44,7 +44,7 @@ pub(super) struct Scene {
 }
 
 impl Scene {
-    /// All of the area comes to be at home.
+    /// Puts all of the area on the home node.
     pub(super) fn new(area: Area) -> Result<Scene, String> {
         let two = Two::of_this_machine();
         std::thread::scope(|scope| {
@@ -64,7 +64,7 @@ impl Scene {
         Ok(Scene { two, region, balancer, area })
     }
 
-    /// Used from the other node, the area follows.
+    /// Checks that the area follows when it is used from the other node.
     pub(super) fn follows(&self) -> Result<(), String> {
         let there = self.used(PATIENCE, |share| share >= ENOUGH)?;
         let report = self.balancer.report();
@@ -75,7 +75,7 @@ impl Scene {
         Err(format!("{there:.3} followed; failed: {failed:?}; {} passes", report.passes))
     }
 
-    /// Used from the other node, the area stays.
+    /// Checks that the area stays when it is used from the other node.
     pub(super) fn stays(&self) -> Result<(), String> {
         let there = self.used(A_WHILE, |_| false)?;
         if there == 0.0 { Ok(()) } else { Err(format!("{there:.3} moved")) }
@@ -86,7 +86,7 @@ impl Scene {
         self.used(A_WHILE, |_| false).map(drop)
     }
 
-    /// Nobody uses the area, and it stays.
+    /// Checks that the area stays when no thread uses it.
     pub(super) fn rests(&self) -> Result<(), String> {
         std::thread::sleep(A_WHILE);
         let there = self.share_there()?;

@@ -1,7 +1,7 @@
-//! What may change under a balancer: the size of pages, the nodes that the process may use, its
-//! memory policy, the number of its threads, the process itself. On real nodes; each change in a
-//! child of its own, and beside a control in which the same memory does what the change prevents,
-//! or stays where the change is not.
+//! Changes under a balancer: the size of pages, the nodes that the process may use, its memory
+//! policy, the number of its threads, the process itself. They run on real nodes, each in its own
+//! child. Each has a control, in which the same memory does what the change prevents, or stays
+//! where it is without the change.
 
 mod children;
 mod cpuset;

@@ -8,8 +8,8 @@ use crate::numa::area::Area;
 const DEFAULT: i32 = 0;
 const BIND: i32 = 2;
 
-/// What the process binds to a node stays there, though the memory itself has no policy. The
-/// control: without the policy it follows.
+/// Checks that memory stays on the node that the process is bound to, although the memory itself
+/// has no policy. The control: without the policy it follows.
 pub(super) fn inherited() -> Outcome {
     let home = Two::of_this_machine().home.0;
     set(BIND, Some(1 << home))?;
@@ -24,7 +24,7 @@ pub(super) fn inherited() -> Outcome {
 /// Sets the policy of the calling thread and of those that it makes.
 fn set(mode: i32, nodes: Option<libc::c_ulong>) -> Result<(), String> {
     let mask = nodes.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-    // The kernel takes one bit less than it is told.
+    // The kernel reads one bit less than this number.
     let bits = libc::c_ulong::BITS + 1;
     // SAFETY: the mask, if there is one, has as many bits as the kernel reads.
     let done = unsafe { libc::syscall(libc::SYS_set_mempolicy, mode, mask, u64::from(bits)) };

@@ -1,9 +1,10 @@
-//! What `percid numa cost` says of the kernel's balancing, beside what the balancing did.
+//! The advice of `percid numa cost` about the kernel's balancing, compared with the effect of the
+//! balancing.
 //!
-//! Each scene is played with the kernel's balancing and without. The balancing was worth it where the
-//! share of memory that is where it is used became larger by it; the advice must be the same. Where
-//! memory is emulated all of it is equally far, so no run is faster by it: it is the placement that
-//! is measured here, from outside.
+//! Each scene is played with the kernel's balancing and without. The balancing was useful if it
+//! increased the share of memory that is on the node that uses it; the advice must agree. Emulated
+//! memory has the same latency everywhere, so no run becomes faster: only the placement is measured
+//! here, from outside.
 
 use std::env;
 use std::process::Command;
@@ -17,21 +18,21 @@ use super::{MARK, environment::nodes};
 use crate::options::Options;
 use crate::verdict::Verdict;
 
-/// By how much the share must grow for balancing to have been worth it.
+/// Minimum increase of the share for useful balancing.
 const GAIN: f64 = 0.1;
-/// Of so many runs one may be judged otherwise.
+/// Number of runs in which one may be judged wrongly.
 const RUNS: usize = 10;
 
 /// The advice about a scene.
 #[derive(Debug, Serialize)]
 struct Judged {
     scene: &'static str,
-    /// The share of memory that was where it was used, without balancing and with it, as a mean of
-    /// all stages; `None` where memory is all threads'.
+    /// The share of memory that was on the node that uses it, without balancing and with it, as a
+    /// mean of all stages; `None` if all threads use the memory.
     without: Option<f64>,
     with: Vec<Option<f64>>,
     advice: Vec<String>,
-    /// Where the advice is what the shares say.
+    /// Number of runs in which the advice agrees with the shares.
     right: usize,
 }
 
@@ -77,7 +78,7 @@ fn judge(options: &Options, scene: Scene) -> Result<Judged, String> {
     Ok(judged)
 }
 
-/// The mean share of memory that was where it is used at the end of each stage.
+/// Returns the mean share of memory that was on the node that uses it, at the end of each stage.
 fn placed(figures: &[Figures]) -> Option<f64> {
     let shares: Vec<f64> = figures.iter().filter_map(|stage| stage.share).collect();
     (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)

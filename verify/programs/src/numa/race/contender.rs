@@ -1,9 +1,9 @@
-//! Who balances.
+//! The contenders: the kernel and percid.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Who moves memory to its users.
+/// The party that moves memory to its users.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Contender {
     /// The kernel alone.
@@ -29,12 +29,12 @@ impl Contender {
         }
     }
 
-    /// Whether a balancer of percid's runs.
+    /// Returns `true` if a balancer of percid's runs.
     pub(super) fn has_balancer(self) -> bool {
         matches!(self, Contender::Percid | Contender::Both)
     }
 
-    /// Switches the kernel's balancing on or off, for the whole machine: one that belongs to the
+    /// Switches the kernel's balancing on or off, for the whole machine, which must belong to the
     /// test.
     pub(super) fn switch_kernel(self) -> Result<(), String> {
         const SWITCH: &str = "/proc/sys/kernel/numa_balancing";

@@ -17,7 +17,7 @@ use crate::random::seed;
 const BYTES: usize = 16 << 20;
 /// Memory is placed when this share of it is.
 const ENOUGH: f64 = 0.95;
-/// How often to look, and at one page of how many.
+/// Interval between looks, and the number of pages of which one is looked at.
 const LOOK: Duration = Duration::from_millis(100);
 const SAMPLE: usize = 16;
 
@@ -159,8 +159,8 @@ impl Course<'_> {
         })
     }
 
-    /// The share of the threads' own memory, each `step`th page of it, that is on their nodes;
-    /// `None` if they have none.
+    /// Returns the share of the threads' own memory, each `step`th page of it, that is on their
+    /// nodes; `None` if they have none.
     fn share(&self, team: &Team<'_>, stage: usize, step: usize) -> Result<Option<f64>, String> {
         let (mut addresses, mut wanted) = (Vec::new(), Vec::new());
         for (thread, place) in self.places.iter().enumerate() {
@@ -179,7 +179,7 @@ impl Course<'_> {
     }
 }
 
-/// What is counted from the start of the machine, or of the process.
+/// Counts since the start of the machine, or of the process.
 struct Counts {
     moved: u64,
     hint_faults: u64,
@@ -189,14 +189,14 @@ struct Counts {
     uses: u64,
 }
 
-/// Adds up what `/proc/interrupts` says of x86-64's `TLB shootdowns` on all CPUs.
+/// Adds up the line `TLB shootdowns` of x86-64 in `/proc/interrupts` over all CPUs.
 fn shootdowns(interrupts: &str) -> Option<u64> {
     let line = interrupts.lines().find_map(|line| line.trim_start().strip_prefix("TLB:"))?;
     let counts = line.split_ascii_whitespace().map_while(|count| count.parse::<u64>().ok());
     Some(counts.sum())
 }
 
-/// Returns the node of each page, or a negative `errno`: asked of the kernel, not of the balancer.
+/// Returns the node of each page, or a negative `errno`: from the kernel, not from the balancer.
 fn whereabouts(addresses: &[usize]) -> Result<Vec<i32>, String> {
     let mut nodes = vec![-1i32; addresses.len()];
     // SAFETY: both arrays have `addresses.len()` entries; without nodes nothing is moved.

@@ -1,4 +1,4 @@
-//! What a contender needed, and how contenders compare.
+//! The results of a contender, and the comparison of contenders.
 
 use std::time::Duration;
 
@@ -13,33 +13,34 @@ use crate::verdict::Verdict;
 const TIME: f64 = 1.2;
 /// Or so many seconds more: the contenders are looked at every 0.1 s.
 const RESOLUTION: f64 = 0.2;
-/// And cause this share of its faults.
+/// And the same for its faults: this share of them.
 const FAULTS: f64 = 0.25;
-/// Of shared memory, this share may move a second.
+/// Maximum share of shared memory that may move in a second.
 const WANDERING: f64 = 0.01;
-/// Of all run time, what passes may take, once the threads have run for so many seconds.
+/// Maximum share of passes in all run time, and the run time in seconds after which it applies.
 const SCANNING: f64 = 0.03;
 const SETTLED: f64 = 20.0;
 
-/// What happened in a stage.
+/// The results of a stage.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Figures {
     pub(super) stage: String,
-    /// Until 95 % of the memory was where it is used; `None` if that never happened, or if that
-    /// was not asked.
+    /// Time until 95 % of the memory was on the node that uses it; `None` if that never happened,
+    /// or was not tested.
     pub(super) seconds: Option<f64>,
-    /// How long the stage lasted.
+    /// Duration of the stage.
     pub(super) lasted: f64,
-    /// The share that was where it is used at its end; `None` where memory is all threads'.
+    /// The share that was on the node that uses it at the end; `None` if all threads use the
+    /// memory.
     pub(super) share: Option<f64>,
     /// Hint faults, by the kernel's count for the machine.
     pub(super) hint_faults: u64,
     /// Page table entries that the kernel armed, by its count for the machine.
     pub(super) pte_updates: u64,
-    /// Interrupts by which CPUs were made to forget pages, by the machine's count; `None` where the
-    /// processor does that without.
+    /// Interrupts by which CPUs were made to forget pages, by the machine's count; `None` if the
+    /// processor needs none.
     pub(super) shootdowns: Option<u64>,
-    /// Accesses to armed memory that percid saw by a fault.
+    /// Accesses to armed memory that percid detected by a fault.
     pub(super) caught: u64,
     /// Accesses to armed memory that were reported to percid.
     pub(super) reported: u64,
@@ -54,12 +55,12 @@ pub(super) struct Figures {
     pub(super) run_time: f64,
     /// Pages that all threads used in a second.
     pub(super) uses_per_second: f64,
-    /// Where percid's time went, as far as something moved in this stage.
+    /// The times of percid's steps, if something moved in this stage.
     pub(super) stages: Option<Stages>,
 }
 
-/// The last episode of a balancer's timeline: what happened when, in seconds since the episode began,
-/// and how much moved by how many calls.
+/// The last episode of a balancer's timeline: the times of its steps, in seconds since the episode
+/// began, and the numbers of pages and calls.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(super) struct Stages {
     armed: Option<f64>,
@@ -110,7 +111,7 @@ pub(super) struct Comparison {
     rows: Vec<Row>,
 }
 
-/// What a contender did in a stage, in all runs.
+/// The results of a contender in a stage, over all runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Typical {
     /// The median; infinity if memory was not placed in most of the runs.
@@ -138,8 +139,8 @@ impl Typical {
         })
     }
 
-    /// The longest time that another contender may take. What was not placed in time has no bound but
-    /// the time of the stage.
+    /// Returns the longest time that another contender may take. If memory was not placed in time,
+    /// only the duration of the stage is the bound.
     fn bound(&self) -> f64 {
         (self.seconds * TIME).max(self.seconds + RESOLUTION)
     }
@@ -161,7 +162,7 @@ impl Comparison {
         Typical::of(&runs)
     }
 
-    /// Everything in one line, and what is wrong with it.
+    /// Returns everything in one line, with the failures.
     pub(super) fn verdict(&self) -> Verdict {
         let mut wrong = Vec::new();
         for row in &self.rows {
@@ -196,7 +197,7 @@ impl Comparison {
         if wrong.is_empty() { Ok(text) } else { Err(format!("{} {text}", wrong.join("; "))) }
     }
 
-    /// What percid did worse than it may, in a stage of the kernel's.
+    /// Returns the failures of percid compared with the kernel in a stage.
     fn compare(&self, stage: &str) -> Vec<String> {
         let of = |contender| self.of(contender, stage);
         let (Some(kernel), Some(percid), Some(both)) =

@@ -1,8 +1,9 @@
 //! The kernel's NUMA balancing and percid's beside each other, on the same work.
 //!
-//! Each contender (the kernel, percid, both, nobody) is a process of its own that goes through the
-//! same scenes: the kernel remembers much of a process, and a second balancer must find what the
-//! first one found. The figures are seconds until memory is where it is used, and what that took.
+//! Each contender (the kernel, percid, both, none) is a separate process that runs the same scenes:
+//! the kernel stores much state of a process, and a second balancer must find the state that the
+//! first one found. The values are the seconds until memory is on the node that uses it, and the
+//! cost.
 
 mod advice;
 mod contender;

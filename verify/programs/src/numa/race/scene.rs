@@ -1,4 +1,4 @@
-//! What the threads of a race do to their memory: which pages each uses, in which stages.
+//! The access of the threads of a race to their memory: the pages that each uses, by stage.
 
 use std::ops::Range;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 /// Work on memory of its own, in one or more stages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scene {
-    /// Each thread was the first to use its slice: nothing is to be moved.
+    /// Each thread was the first to use its slice: nothing must be moved.
     FirstTouch,
     /// All memory is on one node, and each thread uses a slice of its own; then they swap.
     Slices,
@@ -56,7 +56,7 @@ impl Scene {
         }
     }
 
-    /// The pages of its own that a thread uses in a stage.
+    /// Returns the private pages of a thread that it uses in a stage.
     pub(super) fn own(
         self,
         stage: usize,
@@ -80,7 +80,7 @@ impl Scene {
         }
     }
 
-    /// The pages that all threads use.
+    /// Returns the pages that all threads use.
     pub(super) fn common(self, pages: usize) -> Range<usize> {
         match self {
             Scene::Shared => 0..pages,

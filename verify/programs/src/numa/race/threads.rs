@@ -9,12 +9,12 @@ use crate::numa::area::{Area, PAGE};
 use crate::pinning;
 use crate::random::Random;
 
-/// What the threads of a scene share.
+/// The shared data of the threads of a scene.
 #[derive(Debug)]
 pub(super) struct Team<'a> {
     pub(super) scene: Scene,
     pub(super) area: &'a Area,
-    /// Where accesses are reported.
+    /// The region, if accesses are reported.
     pub(super) region: Option<&'a Region>,
     pub(super) places: &'a [Place],
     pub(super) stage: AtomicUsize,
@@ -24,7 +24,7 @@ pub(super) struct Team<'a> {
     pub(super) seed: u64,
 }
 
-/// Where a thread runs.
+/// The place where a thread runs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
     pub(super) node: u32,
@@ -32,7 +32,7 @@ pub(super) struct Place {
 }
 
 impl Team<'_> {
-    /// The body of a thread.
+    /// Runs a thread.
     pub(super) fn work(&self, number: usize) {
         pinning::restrict(0, &[self.places[number].cpu]);
         let mut random = Random::new(self.seed, number as u64);

@@ -22,7 +22,7 @@ pub(crate) const NAMES: [&str; 5] = [
 
 type Labels = [(&'static str, &'static str); 2];
 
-/// What counts.
+/// The client library that counts.
 #[derive(Clone)]
 pub(crate) enum Client {
     None,

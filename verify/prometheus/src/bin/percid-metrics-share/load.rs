@@ -15,7 +15,7 @@ const CONNECTIONS: usize = 8;
 /// that the service's time is not the kernel's alone.
 const AT_ONCE: usize = 16;
 const REQUEST: &str = "GET /index HTTP/1.1\r\nHost: x\r\n\r\n";
-/// What the service answers to it.
+/// Length of the service's answer.
 const ANSWER: usize = "HTTP/1.1 200 X\r\nContent-Length: 3\r\n\r\nok\n".len();
 
 /// One run.
@@ -26,7 +26,7 @@ pub(crate) struct Measured {
 }
 
 impl Measured {
-    /// Of the service's samples, those in metrics.
+    /// Returns the share of the service's samples that are in metrics.
     pub(crate) fn share(&self) -> f64 {
         self.samples.in_metrics as f64 / self.samples.all as f64
     }
@@ -52,7 +52,7 @@ pub(crate) fn measure(client: &str, length: Duration) -> Result<Measured, String
     Ok(Measured { samples: service.end()?, requests_per_second: answered as f64 / seconds })
 }
 
-/// How many requests are answered meanwhile.
+/// Returns the number of requests that are answered in this time.
 fn load(service: SocketAddr, length: Duration) -> Result<u64, String> {
     let (answered, end) = (AtomicU64::new(0), Instant::now() + length);
     let connection = || -> std::io::Result<()> {

@@ -1,10 +1,10 @@
-//! Which share of a web service's time its metrics take, with one client library and with another.
+//! Measures the share of a web service's time that its metrics take, by client library.
 //!
 //! usage: percid-metrics-share [--seconds N] [--rounds N] [--json]
 //!        percid-metrics-share serve CLIENT
 //!
-//! Starts the service once for each client library and round, sends it requests over eight connections,
-//! and asks perf how many of its samples are in the two functions that count a request, or below them.
+//! Starts the service once for each client library and round, and sends it requests over eight
+//! connections. perf counts the samples in the two functions that count a request, or below them.
 //! `serve` is that service: it prints its address, and runs until it is ended.
 
 mod clients;
@@ -70,7 +70,7 @@ fn positive(text: &str) -> Option<usize> {
     text.parse().ok().filter(|&number| number > 0)
 }
 
-/// One client after the other in every round, so that all see the same machine.
+/// Runs one client after the other in every round, so that all have the same machine.
 fn compare(options: &Options) -> Result<(), String> {
     let mut all: Vec<Vec<Measured>> = vec![Vec::new(); NAMES.len()];
     for _ in 0..options.rounds {

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 /// A part of the names of the functions that count.
 const COUNTS: &str = "metrics_of_request";
 
-/// How many samples there are.
+/// Numbers of samples.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Samples {
     pub(crate) all: u64,
@@ -39,7 +39,7 @@ impl Recording {
         Ok(Recording { perf, folder })
     }
 
-    /// The first line that the program prints.
+    /// Returns the first line that the program prints.
     pub(crate) fn first_line(&mut self) -> Result<String, String> {
         let output = self.perf.stdout.take().ok_or("its output is taken")?;
         let mut line = String::new();
@@ -62,9 +62,9 @@ impl Recording {
         Ok(samples)
     }
 
-    /// perf ends the program, and writes what it has.
+    /// Interrupts perf, which ends the program, and writes its samples.
     fn interrupt(&self) {
-        // Without it, `wait` shows that it goes on.
+        // Without it, `wait` shows that perf still runs.
         let _ = Command::new("kill").args(["-INT", &self.perf.id().to_string()]).status();
     }
 }

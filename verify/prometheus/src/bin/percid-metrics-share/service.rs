@@ -14,7 +14,7 @@ pub(crate) fn run(client: &str) -> Result<(), String> {
     println!("{}", listener.local_addr().map_err(|error| error.to_string())?);
     for connection in listener.incoming() {
         let (connection, client) = (connection.map_err(|error| error.to_string())?, client.clone());
-        // Who breaks a connection off has no answer to wait for.
+        // A client that closes its connection does not wait for an answer.
         thread::spawn(move || _ = answer_all(&connection, &client));
     }
     Ok(())

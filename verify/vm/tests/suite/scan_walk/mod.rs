@@ -1,11 +1,11 @@
-//! The walk of the NUMA scan (`percid_rules::scan`) against the walk of a real kernel, decision by
-//! decision.
+//! The NUMA scan (`percid_rules::scan`) against the scan of a real kernel, decision by decision.
 //!
-//! The program `scan-walk` records what Linux 6.12 does to it. The recording is fed to our walk:
-//! the regions, who scanned when, how many pages each chunk changed, who trapped where. All else is
-//! the walk's own: which region is visited when, what is left out and why, where a pass ends.
+//! The program `scan-walk` records the scan by Linux 6.12. The recording is passed to percid's
+//! scan: the regions, the scanning threads and times, the pages that each chunk changed, the hint
+//! faults. Everything else is the scan's own decision: the order of the regions, the skipped ones
+//! and their reasons, the end of a pass.
 //!
-//! `PERCID_RECORDING=FILE` keeps what a machine recorded.
+//! `PERCID_RECORDING=FILE` stores the recording of a machine.
 
 mod recording;
 mod replay;
@@ -107,10 +107,10 @@ fn what_is_no_recording_is_refused() {
     assert!(Recording::read(&broken).expect_err("broken").contains("armed"));
 }
 
-/// A fresh walk of a real kernel. Its clock ticks during a pass too, and a pass can come between a
-/// change of the memory and the mark of it, which the recording does not show: once in a while, more
-/// often on a busy host, the one knows what the other does not. So the last of some recordings may
-/// decide.
+/// Compares with a new scan of a real kernel. Its clock ticks during a pass too, and a pass can
+/// come between a change of the memory and its mark, which the recording does not show. Sometimes,
+/// more often on a busy host, one of the two scans has information that the other lacks. So the
+/// last of some recordings may decide.
 #[test]
 fn a_walk_of_a_real_kernel_is_ours() {
     if skipped(Arch::X86_64) {
@@ -136,7 +136,7 @@ fn walk() -> Result<(), String> {
     let agreement = compare(&recording, &Rules::LINUX_6_12);
     let agreement = agreement.map_err(|difference| difference.to_string())?;
     println!("{agreement:?}");
-    // A slow host leaves time for fewer; without any the test would say nothing.
+    // A slow host leaves time for fewer; without any the test would prove nothing.
     assert!(agreement.passes >= 10, "{agreement:?}");
     Ok(())
 }

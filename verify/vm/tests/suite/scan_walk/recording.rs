@@ -1,4 +1,4 @@
-//! What the program `scan-walk` prints, read back.
+//! The output of the program `scan-walk`, parsed.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -21,10 +21,10 @@ pub(crate) enum Entry {
     Hint { thread: u32, address: u64 },
 }
 
-/// What the kernel did in a pass.
+/// An action of the kernel in a pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Done {
-    /// It left a region out, or remarked on it.
+    /// It skipped a region, or remarked on it.
     Traced { start: u64, reason: Reason },
     /// It armed a chunk.
     Armed { range: Range<u64>, changed: u64 },
@@ -111,7 +111,7 @@ fn hex(word: &str) -> Option<u64> {
     u64::from_str_radix(word, 16).ok()
 }
 
-/// The traits by the flags of smaps, and by what the program knows of its own regions.
+/// Returns the traits by the flags of smaps, and by the program's notes about its own regions.
 fn traits(flags: &str, rest: &[&str]) -> Traits {
     let flags: Vec<&str> = flags.split(',').collect();
     let has = |flag: &str| flags.contains(&flag);

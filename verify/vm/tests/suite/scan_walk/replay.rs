@@ -9,7 +9,7 @@ use percid_rules::scan::{Effects, Reason, Rules, Scan, Scanner};
 
 use super::recording::{Done, Entry, Recording, Region};
 
-/// What was compared and found equal.
+/// The counts of equal results.
 #[derive(Debug, Default)]
 pub(crate) struct Agreement {
     pub(crate) passes: u32,
@@ -17,7 +17,7 @@ pub(crate) struct Agreement {
     pub(crate) reasons: BTreeMap<Reason, u32>,
 }
 
-/// Where the walks part.
+/// The first difference of the two scans.
 #[derive(Debug)]
 pub(crate) struct Difference {
     /// The number of passes that were equal.
@@ -62,7 +62,7 @@ struct Replay<'a> {
     recording: &'a Recording,
     rules: &'a Rules,
     scan: Scan,
-    /// By ascending address.
+    /// The regions by ascending address.
     regions: &'a [Region],
     /// Threads with a policy of their own.
     bound: Vec<u32>,
@@ -115,7 +115,7 @@ impl<'a> Replay<'a> {
     }
 }
 
-/// How many pages each chunk changed, which the walk cannot know.
+/// Returns the number of pages that each chunk changed, which the scan cannot compute.
 fn changes(real: &[Done]) -> VecDeque<u64> {
     let changed = real.iter().filter_map(|done| match done {
         Done::Armed { changed, .. } => Some(*changed),
