@@ -122,6 +122,22 @@ mod tests {
             assert!(std::ptr::eq(*metadata, found));
         }
         assert!(numbers.iter().any(|&number| number as usize >= FIRST), "one segment was enough");
+        assert!((numbers[0] as usize) < FIRST, "the first segment is used");
+    }
+
+    #[test]
+    fn without_a_slot_there_is_no_number() {
+        let (callsites, one, other) = (Callsites::new(), leaked(), leaked());
+        for segment in (0..SEGMENTS).map(|index| callsites.segment(index)) {
+            for probe in 0..PROBES {
+                segment[(hash(one) + probe) & (segment.len() - 1)].get_or_init(|| other);
+            }
+        }
+        assert_eq!(callsites.number(one), NONE);
+        let last = base(SEGMENTS) as u32;
+        assert!(
+            (last - 1..=last + 1).chain([NONE - 1]).all(|number| callsites.get(number).is_none())
+        );
     }
 
     #[test]
