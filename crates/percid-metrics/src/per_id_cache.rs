@@ -161,11 +161,13 @@ mod tests {
     #[test]
     fn a_full_table_keeps_what_came_last() {
         let mut table = table();
-        for hash in 0..3 * MOST as u64 {
-            table.insert(hash, hash);
-            assert_eq!(table.find(hash), Some(&hash));
+        for hash in 0..3 * MOST {
+            assert_eq!(table.insert(hash as u64, hash).is_some(), hash >= MOST);
+            assert_eq!(table.find(hash as u64), Some(&hash));
+            // It is half full at most, and no larger than that.
+            let places = (2 * hash + 1).next_power_of_two().clamp(FEWEST, MOST);
+            assert_eq!(table.places.len(), places, "{hash}");
         }
-        assert_eq!(table.places.len(), MOST);
     }
 
     #[test]
@@ -175,14 +177,18 @@ mod tests {
         assert_eq!(table.find(5), Some(&'b'));
     }
 
-    /// Eight find a place; the ninth makes the table larger.
+    /// Eight find a place, in a table that is half full by then; the ninth makes the table as large as it
+    /// need be.
     #[test]
     fn hashes_that_want_one_place_find_others() {
         let mut table = table();
-        for hash in (0..9).map(|number| number * FEWEST as u64) {
+        let hashes = (0..9).map(|number| number * MOST as u64 / 2);
+        for (number, hash) in hashes.clone().enumerate() {
+            assert_eq!(table.places.len(), if number == 0 { 0 } else { FEWEST });
             table.insert(hash, hash);
         }
-        assert!((0..9).all(|number| table.find(number * FEWEST as u64).is_some()));
+        assert_eq!(table.places.len(), MOST);
+        assert!(hashes.clone().all(|hash| table.find(hash) == Some(&hash)));
     }
 
     #[test]

@@ -106,7 +106,7 @@ impl NativeSnapshot {
         let mut all = negative.chain([(0.0, self.zero)]).chain(positive);
         all.find(|(_, count)| {
             below += count;
-            below >= rank && *count > 0
+            below >= rank
         })
         .map(|(value, _)| value)
     }
@@ -318,13 +318,15 @@ mod tests {
     #[test]
     fn what_has_no_bucket_is_counted_all_the_same() {
         let native = Native::new(3).expect("a schema");
-        for value in [0.0, -0.0, 1e-40, -1e-300, f64::NAN] {
+        for value in [0.0, -0.0, 1e-40, -1e-300, f64::NAN, NativeSnapshot::ZERO_THRESHOLD] {
             native.record(value, 1);
         }
         let snapshot = native.snapshot();
-        assert_eq!((snapshot.count, snapshot.zero), (5, 4));
+        assert_eq!((snapshot.count, snapshot.zero), (6, 5));
         assert!(snapshot.sum.is_nan() && snapshot.positive.is_empty());
-        assert_eq!(snapshot.classic().buckets, [(2f64.powi(-128), 4), (f64::INFINITY, 1)]);
+        assert_eq!(snapshot.classic().buckets, [(2f64.powi(-128), 5), (f64::INFINITY, 1)]);
+        native.record(NativeSnapshot::ZERO_THRESHOLD.next_up(), 1);
+        assert_eq!(native.snapshot().positive, [(-128 * 8 + 1, 1)]);
     }
 
     #[test]
@@ -346,7 +348,12 @@ mod tests {
         assert_eq!(limits, [-2.0, -1.0, 2f64.powi(-128), 2.0, 8.0, f64::INFINITY]);
         let quantiles = [0.0, 0.5, 1.0].map(|q| snapshot.quantile(q).expect("values"));
         assert_eq!(quantiles, [-(8f64.sqrt()), 0.0, 32f64.sqrt()]);
-        assert_eq!(Native::new(0).expect("a schema").snapshot().quantile(0.5), None);
+        let native = Native::new(0).expect("a schema");
+        assert_eq!(native.snapshot().quantile(0.5), None);
+        native.record(3.0, 2);
+        for q in [-1.0, 0.0, 0.5, 1.0, 2.0] {
+            assert_eq!(native.snapshot().quantile(q), Some(8f64.sqrt()), "{q}");
+        }
     }
 
     #[test]

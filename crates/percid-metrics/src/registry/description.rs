@@ -247,6 +247,8 @@ mod tests {
             assert_eq!(in_seconds(name), "cpu_seconds_total", "{name}");
         }
         assert_eq!(in_seconds("seconds"), "seconds_seconds_total", "OpenMetrics wants it behind _");
+        let unit = Description::new("a").unit("m_per_s2");
+        assert_eq!(checked(unit, Kind::Gauge).as_deref(), Ok("a_m_per_s2"));
     }
 
     #[test]
