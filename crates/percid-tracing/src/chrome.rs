@@ -71,7 +71,7 @@ impl Slices {
 
     fn add(&mut self, id: Option<u32>, record: &Record<'_>) {
         self.threads.insert(record.thread);
-        let span = record.span.unwrap_or(0);
+        let span = record.span.unwrap_or_default();
         match record.kind {
             Kind::Event => self.instant(id, record, String::new()),
             Kind::New => drop(self.fields.insert(span, json::fields(record))),

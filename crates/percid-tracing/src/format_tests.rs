@@ -1,5 +1,7 @@
 //! The three forms of a dump, to the last value.
 
+use std::io;
+
 use serde_json::{Value as Json, json};
 use tracing_core::field::Visit;
 use tracing_core::{Callsite, Interest, Kind as Of, Level, Metadata, metadata};
@@ -7,7 +9,8 @@ use tracing_core::{Callsite, Interest, Kind as Of, Level, Metadata, metadata};
 use crate::callsites::NONE;
 use crate::encode::{Encoder, Head};
 use crate::layout::Kind::{self, *};
-use crate::{Dumped, FlightRecorder, Format, thread};
+use crate::snapshot::Snapshot;
+use crate::{Dumped, FlightRecorder, Format, format, thread};
 
 struct Nowhere;
 
@@ -56,7 +59,12 @@ impl Threads {
     }
 }
 
-/// Records these, the first at 1.000000001 s, each a second and a nanosecond behind the one before.
+/// Nanoseconds of a record: those from the first to the twelfth begin and end a second.
+fn time_of(record: u64) -> u64 {
+    record * 1_000_000_000 + (record - 1) * 999_999_999 / 11
+}
+
+/// Records these, by [`time_of`].
 fn recorded(records: &[(Kind, u64, u32, Option<u16>)]) -> FlightRecorder {
     let (_layer, recorder) = FlightRecorder::builder().build();
     let recording = recorder.recording();
@@ -67,7 +75,7 @@ fn recorded(records: &[(Kind, u64, u32, Option<u16>)]) -> FlightRecorder {
         let head = Head {
             kind,
             cpu,
-            time: time * 1_000_000_001,
+            time: time_of(time),
             thread,
             callsite: if kind == Event { number(&EVENT) } else { callsite(span) },
             span,
@@ -157,20 +165,20 @@ fn text_shows_each_record_in_a_line() {
     let expected = format!(
         "flight recorder of process {process}, built {started:.6} s after 1970: \
          12 records, 0 lost, 0 damaged
-     1.000000001 {w}(work\\ner) TRACE near: new outer#1
-     2.000000002 {w}(work\\ner) INFO  near: new inner#2 n=2 in outer#1
-     3.000000003 {w}(work\\ner) INFO  near: follows inner#2 after outer#1
-     4.000000004 {w}(work\\ner) TRACE near: enter outer#1
-     5.000000005 {w}(work\\ner) INFO  near: enter inner#2
-     6.000000006 {w}(work\\ner) cpu7 WARN  far\\taway: so \"it\" is\\n i64=-1 u64=18446744073709551615 \
+     1.000000000 {w}(work\\ner) TRACE near: new outer#1
+     2.090909090 {w}(work\\ner) INFO  near: new inner#2 n=2 in outer#1
+     3.181818181 {w}(work\\ner) INFO  near: follows inner#2 after outer#1
+     4.272727272 {w}(work\\ner) TRACE near: enter outer#1
+     5.363636363 {w}(work\\ner) INFO  near: enter inner#2
+     6.454545454 {w}(work\\ner) cpu7 WARN  far\\taway: so \"it\" is\\n i64=-1 u64=18446744073709551615 \
          f64=2.0 nan=NaN i128=-2 u128=3 yes=true no=false str=\"{s}\"… debug={d}… (fields left out) \
          in inner#2
-     7.000000007 {w}(work\\ner) INFO  near: record inner#2 n=7
-     8.000000008 {w}(work\\ner) TRACE near: exit outer#1
-     9.000000009 {o} INFO  near: close inner#2
-    10.000000010 {w}(work\\ner) INFO  near: exit inner#2
-    11.000000011 {w}(work\\ner) TRACE near: close outer#1
-    12.000000012 {o} WARN  far\\taway:
+     7.545454544 {w}(work\\ner) INFO  near: record inner#2 n=7
+     8.636363635 {w}(work\\ner) TRACE near: exit outer#1
+     9.727272726 {o} INFO  near: close inner#2
+    10.818181817 {w}(work\\ner) INFO  near: exit inner#2
+    11.909090908 {w}(work\\ner) TRACE near: close outer#1
+    12.999999999 {o} WARN  far\\taway:
 "
     );
     assert_eq!(dumped(&recorder, Format::Text), expected);
@@ -222,7 +230,7 @@ fn json_lines_have_all_that_there_is_and_no_more() {
     for (time, ((record, id), (kind, subject, more))) in (1..).zip(records.zip(kinds)) {
         let mut expected = subject.as_object().expect("an object").clone();
         expected.extend(more.as_object().expect("an object").clone());
-        let (time, thread) = (time * 1_000_000_001u64, record.2);
+        let (time, thread) = (time_of(time), record.2);
         let mut add = |name: &str, value: Json| expected.insert(name.to_owned(), value);
         (add("time", time.into()), add("thread", thread.into()), add("kind", kind.into()));
         id.map(|id| add("id", id.into()));
@@ -246,7 +254,7 @@ fn the_trace_event_format_has_slices_instants_and_threads() {
     let threads = Threads::new();
     let recorder = recorded(&all(threads));
     let (process, ids, w, o) = (std::process::id(), ids(&recorder), threads.worker, threads.other);
-    let time = |time: u32| f64::from(time) * 1_000_000.001;
+    let time = |record| time_of(record) as f64 / 1000.0;
     let begin = |at, name, args: Json| {
         json!({"ph": "B", "pid": process, "tid": w, "ts": time(at), "name": name, "cat": "near",
                "args": args})
@@ -292,4 +300,31 @@ fn the_trace_event_format_has_slices_instants_and_threads() {
     });
     let found: Json = serde_json::from_str(&dumped(&recorder, Format::Chrome)).expect("JSON");
     assert_eq!(found, expected);
+}
+
+/// Fails at one of its writes.
+struct Fails(usize);
+
+impl io::Write for Fails {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 = self.0.checked_sub(1).ok_or(io::ErrorKind::StorageFull)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn wherever_a_writer_fails_its_error_is_returned() {
+    let recorder = recorded(&all(Threads::new()));
+    let snapshot = Snapshot::take(recorder.recording());
+    for format in [Format::Text, Format::JsonLines, Format::Chrome] {
+        let write = |writes| format::write(format, &snapshot, &mut Fails(writes));
+        let failing = (0..).map_while(|writes| write(writes).err());
+        let kinds: Vec<_> = failing.take(10_000).map(|error| error.kind()).collect();
+        assert!((50..10_000).contains(&kinds.len()), "{format:?}: {}", kinds.len());
+        assert!(kinds.iter().all(|kind| *kind == io::ErrorKind::StorageFull), "{format:?}");
+    }
 }

@@ -47,12 +47,16 @@ fn register() -> u32 {
     NUMBER.set(number);
     let name = std::thread::current().name().map(str::to_owned);
     let thread = Thread { name, system_number: system_number() };
-    let mut threads = threads();
+    keep(&mut threads(), number, thread);
+    number
+}
+
+/// Adds a thread, in place of the oldest if there are too many.
+fn keep(threads: &mut BTreeMap<u32, Thread>, number: u32, thread: Thread) {
     threads.insert(number, thread);
     if threads.len() > KNOWN {
         threads.pop_first();
     }
-    number
 }
 
 fn threads() -> MutexGuard<'static, BTreeMap<u32, Thread>> {
@@ -85,5 +89,12 @@ mod tests {
         assert_eq!(known(theirs).name.as_deref(), Some("worker"));
         assert_eq!(known(theirs).system_number.is_some(), cfg!(target_os = "linux"));
         assert_eq!(known(u32::MAX), Thread::default());
+    }
+
+    #[test]
+    fn the_newest_threads_are_known() {
+        let (mut threads, most) = (BTreeMap::new(), KNOWN as u32);
+        (1..=most + 5).for_each(|number| keep(&mut threads, number, Thread::default()));
+        assert!(threads.into_keys().eq(6..=most + 5));
     }
 }
