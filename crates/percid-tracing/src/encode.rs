@@ -59,14 +59,10 @@ impl<'b> Encoder<'b> {
         &self.buffer[..self.length]
     }
 
-    /// Appends bytes; `false` if there is no room.
-    fn put<const N: usize>(&mut self, bytes: [u8; N]) -> bool {
-        let Some(place) = self.buffer[self.length..].first_chunk_mut() else {
-            return false;
-        };
-        *place = bytes;
+    /// Appends bytes, for which there is room.
+    fn put<const N: usize>(&mut self, bytes: [u8; N]) {
+        self.buffer[self.length..][..N].copy_from_slice(&bytes);
         self.length += N;
-        true
     }
 
     /// Appends a field whose value has a fixed size, or leaves it out.

@@ -127,7 +127,7 @@ fn all(threads: Threads) -> Vec<(Kind, u64, u32, Option<u16>)> {
         (Exit, 1, worker, None),
         (Close, 2, other, None),
         (Exit, 2, worker, None),
-        (Close, 1, worker, None),
+        (Enter, 2, worker, None),
         (Event, 0, other, None),
     ]
 }
@@ -140,6 +140,11 @@ fn dumped(recorder: &FlightRecorder, format: Format) -> String {
     let dumped = recorder.dump(format, &mut out).expect("a dump in memory");
     assert_eq!(dumped, Dumped { records: 12, lost: 0, damaged: 0 });
     String::from_utf8(out).expect("text")
+}
+
+/// What is read is compared with what was read: the last place of a float may be another.
+fn read(text: &str) -> Json {
+    serde_json::from_str(text).expect("JSON")
 }
 
 /// The ID of each record, by time: it has the one of the CPU that it was recorded on.
@@ -177,7 +182,7 @@ fn text_shows_each_record_in_a_line() {
      8.636363635 {w}(work\\ner) TRACE near: exit outer#1
      9.727272726 {o} INFO  near: close inner#2
     10.818181817 {w}(work\\ner) INFO  near: exit inner#2
-    11.909090908 {w}(work\\ner) TRACE near: close outer#1
+    11.909090908 {w}(work\\ner) INFO  near: enter inner#2
     12.999999999 {o} WARN  far\\taway:
 "
     );
@@ -221,11 +226,11 @@ fn json_lines_have_all_that_there_is_and_no_more() {
         ("exit", &outer, json!({})),
         ("close", &inner, json!({})),
         ("exit", &inner, json!({})),
-        ("close", &outer, json!({})),
+        ("enter", &inner, json!({})),
         ("event", &event, json!({})),
     ];
     let out = dumped(&recorder, Format::JsonLines);
-    let mut lines = out.lines().map(|line| serde_json::from_str::<Json>(line).expect("JSON"));
+    let mut lines = out.lines().map(read);
     let records = all(threads).into_iter().zip(ids(&recorder));
     for (time, ((record, id), (kind, subject, more))) in (1..).zip(records.zip(kinds)) {
         let mut expected = subject.as_object().expect("an object").clone();
@@ -244,11 +249,11 @@ fn json_lines_have_all_that_there_is_and_no_more() {
         "kind": "dump", "records": 12, "lost": 0, "damaged": 0, "process": std::process::id(),
         "started_at": started_at(&recorder),
     });
-    assert_eq!((lines.next(), lines.next()), (Some(last), None));
+    assert_eq!((lines.next(), lines.next()), (Some(read(&last.to_string())), None));
 }
 
 /// Where outer is left, inner is ended and begun again; what is left without having been entered is an
-/// instant; who closes inner ends it on another thread.
+/// instant; who closes inner ends it on another thread, and its values are gone.
 #[test]
 fn the_trace_event_format_has_slices_instants_and_threads() {
     let threads = Threads::new();
@@ -289,6 +294,7 @@ fn the_trace_event_format_has_slices_instants_and_threads() {
             begin(8, "inner", json!({"span": 2, "n": 7})),
             end(9),
             instant(10, w, "exit inner", inner, json!({})),
+            begin(11, "inner", json!({"span": 2})),
             instant(12, o, "event", event, json!({"span": null})),
             thread(w, format!("work\ner{system}")),
             thread(o, format!("thread {o}")),
@@ -298,8 +304,7 @@ fn the_trace_event_format_has_slices_instants_and_threads() {
             "records": 12, "lost": 0, "damaged": 0, "started_at": started_at(&recorder),
         },
     });
-    let found: Json = serde_json::from_str(&dumped(&recorder, Format::Chrome)).expect("JSON");
-    assert_eq!(found, expected);
+    assert_eq!(read(&dumped(&recorder, Format::Chrome)), read(&expected.to_string()));
 }
 
 /// Fails at one of its writes.

@@ -254,3 +254,22 @@ impl FlightRecorder {
         &self.recording
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_rounded_to_what_a_ring_may_have() {
+        let builder = FlightRecorder::builder;
+        for (builder, bytes) in [
+            (builder(), 1 << 20),
+            (builder().bytes_per_cpu(0), 8 << 10),
+            (builder().bytes_per_cpu(100_000), 1 << 17),
+            (builder().bytes_per_cpu(1 << 17), 1 << 17),
+            (builder().bytes_per_cpu(usize::MAX), FlightRecorder::MAX_BYTES),
+        ] {
+            assert_eq!(builder.build().1.bytes_per_cpu(), bytes.min(FlightRecorder::MAX_BYTES));
+        }
+    }
+}
