@@ -46,6 +46,7 @@ pub(crate) enum Kind {
 impl Kind {
     pub(crate) fn from_byte(byte: u8) -> Option<Kind> {
         use Kind::*;
+        // #[gamma::skip(collection.reverse_array, reason = "the order does not matter")]
         let all = [Event, New, Set, Enter, Exit, Close, Follows];
         all.into_iter().find(|kind| *kind as u8 == byte)
     }
@@ -78,6 +79,7 @@ pub(crate) enum Tag {
 impl Tag {
     pub(crate) fn from_byte(byte: u8) -> Option<Tag> {
         use Tag::*;
+        // #[gamma::skip(collection.reverse_array, reason = "the order does not matter")]
         let all = [I64, U64, F64, I128, U128, False, True, Str, CutStr, Debug, CutDebug];
         all.into_iter().find(|tag| *tag as u8 == byte)
     }

@@ -269,7 +269,11 @@ mod tests {
             (builder().bytes_per_cpu(1 << 17), 1 << 17),
             (builder().bytes_per_cpu(usize::MAX), FlightRecorder::MAX_BYTES),
         ] {
-            assert_eq!(builder.build().1.bytes_per_cpu(), bytes.min(FlightRecorder::MAX_BYTES));
+            let (layer, recorder) = builder.build();
+            let bytes = bytes.min(FlightRecorder::MAX_BYTES);
+            assert_eq!(recorder.bytes_per_cpu(), bytes);
+            let said = format!("Recording {{ bytes_per_cpu: {bytes}, .. }} }}");
+            assert!(format!("{layer:?}").ends_with(&said), "{layer:?}");
         }
     }
 }
