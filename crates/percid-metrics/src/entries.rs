@@ -85,6 +85,7 @@ impl<S, M> Entries<S, M> {
     /// Makes room for an entry with this hash.
     pub(crate) fn reserve(&mut self, hash: u64) -> Result<(), NoMemory> {
         if self.buckets.is_empty() {
+            // #[gamma::skip(literal.int_increment, reason = "more room does no harm")]
             self.buckets.try_reserve_exact(1).map_err(|_| NoMemory)?;
             self.buckets.push(Bucket { first: 0, entries: HashTable::new() });
         }
@@ -93,6 +94,7 @@ impl<S, M> Entries<S, M> {
             self.split(number)?;
         }
         let number = self.bucket_of(hash);
+        // #[gamma::skip(literal.int_increment, reason = "more room does no harm")]
         self.buckets[number].entries.try_reserve(1, hash_of).map_err(|_| NoMemory)
     }
 
@@ -130,6 +132,7 @@ impl<S, M> Entries<S, M> {
     /// grows.
     fn split(&mut self, number: usize) -> Result<(), NoMemory> {
         let last = self.buckets.get(number + 1).map_or(u64::MAX, |next| next.first - 1);
+        // #[gamma::skip(literal.int_increment, reason = "more room does no harm")]
         self.buckets.try_reserve(1).map_err(|_| NoMemory)?;
         let Bucket { first, entries } = &mut self.buckets[number];
         let others = last - *first;
@@ -196,10 +199,12 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::refusals::refuse_each;
 
     fn insert(all: &mut Entries<u64, ()>, hash: u64, labels: u64) {
         all.reserve(hash).expect("memory");
         all.insert(Arc::new(Entry { hash, labels, metric: () }));
+        assert!(all.buckets.len() <= 65 + all.len() / (FULL / 4), "it splits what is not full");
     }
 
     /// Entries come and go between two buckets: those that stay are copied once.
@@ -229,6 +234,25 @@ mod tests {
         assert_eq!(labels.len(), copied.len(), "none twice");
         assert!(stay.iter().all(|hash| labels.contains(hash)), "none is missing");
         assert_eq!(all.len(), 20_000 + 2000 * holds);
+    }
+
+    #[test]
+    fn without_memory_it_is_told_and_nothing_is_lost() {
+        let mut all = Entries::default();
+        let mut refusals = 0;
+        for labels in 0..2 * FULL as u64 {
+            let hash = labels.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            refusals +=
+                refuse_each(|| all.reserve(hash), |result| assert_eq!(result, Err(NoMemory)));
+            all.insert(Arc::new(Entry { hash, labels, metric: () }));
+            assert_eq!(all.buckets.len() > 1, labels >= FULL as u64);
+        }
+        // A table that grows to 4096 slots, the list of two tables, and the second of them.
+        assert!(refusals > 12 && all.buckets.len() > 1, "{refusals}");
+        let copy = |place| all.copy_bucket(place, &mut Vec::new());
+        let copied = |result| assert_eq!(result, Err(NoMemory));
+        assert!(all.buckets.iter().all(|it| refuse_each(|| copy(it.first), copied) == 1));
+        assert_eq!(all.buckets.iter().map(|it| it.entries.len()).sum::<usize>(), 2 * FULL);
     }
 
     /// A user's own hash may return the same for all.

@@ -84,10 +84,10 @@ impl<V> Table<V> {
 
     /// Returns what had the place, or the value if there is no memory for any.
     fn insert(&mut self, hash: u64, value: V) -> Option<(u64, V)> {
-        while self.places.len() < MOST
-            && (self.filled * 2 >= self.places.len() || self.free(hash).is_none())
-        {
-            if !self.double() {
+        // #[gamma::skip(range, reason = "it ends before: the bound is for those who change what follows")]
+        for _ in 0..(MOST / FEWEST).ilog2() {
+            let is_full = self.filled * 2 >= self.places.len() || self.free(hash).is_none();
+            if self.places.len() >= MOST || !is_full || !self.double() {
                 break;
             }
         }
@@ -140,6 +140,7 @@ impl<V> std::fmt::Debug for PerIdCache<V> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::refusals::refuse;
 
     fn table<V>() -> Table<V> {
         Table::new()
@@ -168,6 +169,16 @@ mod tests {
             let places = (2 * hash + 1).next_power_of_two().clamp(FEWEST, MOST);
             assert_eq!(table.places.len(), places, "{hash}");
         }
+    }
+
+    #[test]
+    fn without_memory_a_table_keeps_its_size() {
+        let mut table = table();
+        assert_eq!(refuse(0, || table.insert(0, 0)), Some(Some((0, 0))), "it has no place");
+        (1..=8).for_each(|hash| _ = table.insert(hash, hash));
+        assert_eq!(refuse(0, || table.insert(9, 9)), Some(None));
+        assert!((1..=9).all(|hash| table.find(hash) == Some(&hash)));
+        assert_eq!(table.places.len(), FEWEST);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::io;
 use serde_json::{Value as Json, json};
 use tracing_core::field::Visit;
 use tracing_core::{Callsite, Interest, Kind as Of, Level, Metadata, metadata};
+use tracing_subscriber::{Layer, Registry};
 
 use crate::callsites::NONE;
 use crate::encode::{Encoder, Head};
@@ -305,6 +306,15 @@ fn the_trace_event_format_has_slices_instants_and_threads() {
         },
     });
     assert_eq!(read(&dumped(&recorder, Format::Chrome)), read(&expected.to_string()));
+}
+
+#[test]
+fn a_callsite_has_its_number_before_its_first_event() {
+    let (layer, recorder) = FlightRecorder::builder().build();
+    let callsites = &recorder.recording().callsites;
+    let is_known = || (0..1024).any(|number| callsites.get(number).is_some());
+    assert!(!is_known());
+    assert!(Layer::<Registry>::register_callsite(&layer, &EVENT).is_always() && is_known());
 }
 
 /// Fails at one of its writes.

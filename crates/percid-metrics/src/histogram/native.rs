@@ -127,8 +127,11 @@ impl Native {
             let place = if value.is_nan() { NOWHERE } else { ZERO };
             return self.small.record_many(place, times, sum);
         };
-        let side =
-            if value > 0.0 { &self.positive } else { self.negative.get_or_init(Box::default) };
+        let side = if value.is_sign_positive() {
+            &self.positive
+        } else {
+            self.negative.get_or_init(Box::default)
+        };
         side.octave(octave, self.scale.buckets()).record_many(bucket, times, sum);
     }
 

@@ -77,6 +77,7 @@ mod tests {
             ("a\nb{c=\"d\"} 1", "a_b_c__d___1", "a_b_c__d___1"),
         ] {
             assert_eq!((&*metric_name(name), &*label_name(name)), (metric, label), "{name}");
+            assert_eq!(matches!(metric_name(name), Cow::Borrowed(_)), name == metric, "{name}");
         }
     }
 }

@@ -24,8 +24,8 @@ struct Turn {
 /// Labels as they are written.
 fn write_labels(text: &mut String, described: &Described, values: &LabelValues) -> io::Result<()> {
     text.clear();
-    // Each character of a value may become two; a comma, an equals sign and two quotes.
-    let names: usize = described.labels.iter().map(|name| name.len() + 4).sum();
+    // A comma and an equals sign. Each byte of a value, and the one behind it, may become two.
+    let names: usize = described.labels.iter().map(|name| name.len() + 2).sum();
     let bytes = described.constant.len() + names + 2 * values.bytes();
     text.try_reserve(bytes).map_err(|_| ErrorKind::OutOfMemory)?;
     text.push_str(&described.constant);
