@@ -275,17 +275,16 @@ where
         let addresses: HashSet<*const Entry<S, M>> = found.iter().map(Arc::as_ptr).collect();
         let is_kept = |cached: &Arc<OfId<S, M>>| !addresses.contains(&Arc::as_ptr(&cached.0));
         self.shared.cache.retain(is_kept);
-        while !found.is_empty() {
-            // #[gamma::skip(expr, reason = "any number does")]
-            let mut some = found.split_off(found.len().saturating_sub(FORGOTTEN_TOGETHER));
+        for some in found.chunks(FORGOTTEN_TOGETHER) {
             let mut entries = self.shared.write();
-            some.retain(|entry| {
+            let is_gone = |entry: &&Arc<Entry<S, M>>| {
                 is_nobodys(entry)
                     && is_idle(state, &entry.labels, &entry.metric)
                     && entries.remove(entry.hash, |there| Arc::ptr_eq(there, entry)).is_some()
-            });
+            };
+            let gone: Vec<_> = some.iter().filter(is_gone).collect();
             drop(entries);
-            some.iter().for_each(|entry| tell(state, &entry.labels));
+            gone.iter().for_each(|entry| tell(state, &entry.labels));
         }
     }
 
@@ -424,12 +423,26 @@ impl<S, M, C> Family<S, M, C> {
     ///
     /// There is no memory for so many.
     pub(crate) fn all(&self) -> Result<Vec<Arc<Entry<S, M>>>, NoMemory> {
-        let (mut all, mut next) = (Vec::new(), Some(0));
+        let mut all = Vec::new();
         all.try_reserve_exact(self.len()).map_err(|_| NoMemory)?;
-        while let Some(place) = next {
-            next = self.shared.read().copy_bucket(place, &mut all)?;
-        }
+        self.copy_buckets(&mut all, |_| ())?;
         Ok(all)
+    }
+
+    /// Appends the references bucket by bucket, and hands all to `visit` behind each, without a lock.
+    fn copy_buckets(
+        &self,
+        copied: &mut Vec<Arc<Entry<S, M>>>,
+        mut visit: impl FnMut(&mut Vec<Arc<Entry<S, M>>>),
+    ) -> Result<(), NoMemory> {
+        let mut next = Some(0);
+        while let Some(place) = next {
+            // The lock is released at the end of this statement.
+            next = self.shared.read().copy_bucket(place, copied)?;
+            debug_assert!(next.is_none_or(|next| next > place), "it ends");
+            visit(copied);
+        }
+        Ok(())
     }
 
     /// How many label sets there are.
@@ -461,14 +474,10 @@ impl<S, M, C> Family<S, M, C> {
     }
 
     fn for_each_entry(&self, mut visit: impl FnMut(&Arc<Entry<S, M>>)) {
-        let (mut copied, mut next) = (Vec::new(), Some(0));
-        while let Some(place) = next {
-            // The lock is released at the end of this statement.
-            next = match self.shared.read().copy_bucket(place, &mut copied) {
-                Ok(next) => next,
-                Err(NoMemory) => panic!("percid-metrics: no memory for a list of label sets"),
-            };
-            copied.drain(..).for_each(|entry| visit(&entry));
+        let visit_all = |all: &mut Vec<_>| all.drain(..).for_each(|entry| visit(&entry));
+        match self.copy_buckets(&mut Vec::new(), visit_all) {
+            Ok(()) => {}
+            Err(NoMemory) => panic!("percid-metrics: no memory for a list of label sets"),
         }
     }
 }
