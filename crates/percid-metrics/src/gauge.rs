@@ -317,6 +317,29 @@ mod tests {
     }
 
     #[test]
+    fn small_multiples_are_added_on_the_cpus_line_and_others_in_the_shared_word() {
+        let (large, part) = ((1u64 << 31) as f64, 1.0 / 256.0);
+        for (n, is_small) in [
+            (1.0, true),
+            (-3.5, true),
+            (part, true),
+            (part / 2.0, false),
+            (large - part, true),
+            (part - large, true),
+            (large, false),
+            (-large, false),
+            (f64::NAN, false),
+            (f64::INFINITY, false),
+        ] {
+            let gauge = Gauge::default();
+            gauge.inc_by(n);
+            let parts = if is_small { (n * 256.0) as i64 } else { 0 };
+            assert_eq!(gauge.shared.parts.sum(), parts, "{n}");
+            assert_eq!(gauge.shared.others.get() != 0.0, !is_small, "{n}");
+        }
+    }
+
+    #[test]
     fn moves_of_many_threads_add_up() {
         let gauge = Gauge::default();
         gauge.set(5.0);

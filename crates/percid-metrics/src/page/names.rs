@@ -50,7 +50,7 @@ fn sanitized(name: &str, may_begin: fn(char) -> bool) -> Cow<'_, str> {
     if is_name(name, may_begin) {
         return Cow::Borrowed(name);
     }
-    let mut good = String::with_capacity(name.len() + 1);
+    let mut good = String::new();
     if name.starts_with(|first: char| first.is_ascii_digit()) || name.is_empty() {
         good.push('_');
     }

@@ -214,6 +214,32 @@ mod tests {
         text
     }
 
+    #[test]
+    fn an_address_that_may_not_read_is_told_so() {
+        let networks = |texts: &[&str]| -> Vec<IpNet> {
+            texts.iter().map(|text| text.parse().expect("a network")).collect()
+        };
+        for (allowed, peer, is_it) in [
+            (&[][..], "10.1.2.3", true),
+            (&["10.0.0.0/8"], "10.1.2.3", true),
+            (&["10.0.0.0/8"], "11.1.2.3", false),
+            (&["10.0.0.0/8"], "::ffff:10.1.2.3", true),
+            (&["10.0.0.0/8", "::1/128"], "::1", true),
+        ] {
+            let peer = peer.parse().expect("an address");
+            assert_eq!(is_allowed(&networks(allowed), peer), is_it, "{peer} of {allowed:?}");
+        }
+        let local = SocketAddr::from(([127, 0, 0, 1], 0));
+        let listener = Listener::bind(local, networks(&["10.0.0.0/8"])).expect("an address");
+        let address = listener.socket.local_addr().expect("it is bound");
+        listener.serve(PrometheusBuilder::new().build_recorder().handle()).expect("a thread");
+        for path in ["/metrics", "/health"] {
+            let (status, answer) = ask(address, path);
+            assert_eq!(status, "HTTP/1.1 403 Forbidden\r\n");
+            assert!(rest(answer).ends_with("\r\n\r\nThis address may not read the metrics.\n"));
+        }
+    }
+
     /// Pages wait for a clock that does not go on.
     #[test]
     fn one_page_too_many_is_refused_at_once_and_made_later() {

@@ -212,9 +212,6 @@ fn family<W: Write>(
     let mut unrecorded = 0;
     for (labels, value) in of_name.metrics {
         match value {
-            Value::Counter(count) if kind == Kind::Unknown => {
-                page.count((name, ""), &labels, None, count)?
-            }
             Value::Counter(count) => page.counter(name, &labels, count)?,
             Value::Gauge(value) => page.sample((name, ""), &labels, None, value)?,
             Value::Histogram(histogram) => {
