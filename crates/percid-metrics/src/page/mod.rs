@@ -343,6 +343,10 @@ percid_unrecorded_values_total 3
             ("application/openmetrics-text;version=1.0.0,text/plain", Format::OpenMetrics),
             ("text/plain;q=0.5, application/openmetrics-text; q=0.2", Format::OpenMetrics),
             ("application/openmetrics-text;q=0", Format::Text),
+            ("application/openmetrics-text; version=1.0.0; q=0.0", Format::Text),
+            ("application/openmetrics-text;q=0.00", Format::Text),
+            ("application/openmetrics-text;q=0.000;version=1.0.0", Format::Text),
+            ("application/openmetrics-text;q=0.001", Format::OpenMetrics),
             ("application/openmetrics-textual", Format::Text),
         ] {
             assert_eq!(Format::accepted(accept), format, "{accept}");

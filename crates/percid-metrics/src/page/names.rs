@@ -67,6 +67,7 @@ mod tests {
     fn what_is_not_allowed_becomes_an_underscore() {
         for (name, metric, label) in [
             ("requests_total", "requests_total", "requests_total"),
+            ("a1", "a1", "a1"),
             ("le", "le", "exported_le"),
             ("__name__", "__name__", "exported___name__"),
             ("-_x", "__x", "exported___x"),
