@@ -61,6 +61,7 @@ impl Classic {
     #[expect(clippy::neg_cmp_op_on_partial_ord, reason = "what is no number is above every limit")]
     fn bucket(&self, value: f64) -> usize {
         let is_above = |limit: &f64| !(value <= *limit);
+        // #[gamma::skip(cond, relational, reason = "both ways find the same bucket")]
         if self.limits.len() <= FEW {
             return self.limits.iter().map(|limit| usize::from(is_above(limit))).sum();
         }
