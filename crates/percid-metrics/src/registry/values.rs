@@ -93,8 +93,8 @@ impl LabelValues {
             };
             (rest, given) = (behind, given + 1);
         }
-        // Not fewer, one of which is not UTF-8 but looks like several.
-        rest.is_empty() && given == expected
+        // Each of them ends as one of these does. Not fewer: one that is not UTF-8 looks like several.
+        given == expected
     }
 
     /// How many bytes they have, with one more for each.
