@@ -256,6 +256,23 @@ mod tests {
         assert_eq!(all.buckets.iter().map(|it| it.entries.len()).sum::<usize>(), 2 * FULL);
     }
 
+    /// A bucket ends where the next one begins.
+    #[test]
+    fn entries_at_the_edges_of_buckets_are_found_and_removed() {
+        let mut all = Entries::default();
+        assert!(all.find(7, |_| true).is_none() && all.remove(7, |_| true).is_none());
+        (0..=FULL as u64).for_each(|labels| insert(&mut all, labels.rotate_left(40), labels));
+        let middle = all.buckets[1].first;
+        for place in [0, middle - 1, middle, middle + 1, u64::MAX] {
+            let (hash, labels) = (place.rotate_right(7), u64::MAX);
+            insert(&mut all, hash, labels);
+            assert!(all.find(hash, |it| it.labels == labels).is_some(), "{place:#x}");
+            assert!(all.remove(hash, |it| it.labels == labels).is_some(), "{place:#x}");
+            assert!(all.remove(hash, |it| it.labels == labels).is_none(), "{place:#x}");
+        }
+        assert_eq!(all.len(), FULL + 1);
+    }
+
     /// A user's own hash may return the same for all.
     #[test]
     fn entries_of_one_hash_are_kept() {
