@@ -238,7 +238,9 @@ fn json_lines_have_all_that_there_is_and_no_more() {
         expected.extend(more.as_object().expect("an object").clone());
         let (time, thread) = (time_of(time), record.2);
         let mut add = |name: &str, value: Json| expected.insert(name.to_owned(), value);
-        (add("time", time.into()), add("thread", thread.into()), add("kind", kind.into()));
+        add("time", time.into());
+        add("thread", thread.into());
+        add("kind", kind.into());
         id.map(|id| add("id", id.into()));
         if thread == threads.worker {
             add("thread_name", "work\ner".into());

@@ -356,6 +356,7 @@ mod tests {
         let native = Native::new(0).expect("a schema");
         assert_eq!(native.snapshot().quantile(0.5), None);
         native.record(3.0, 2);
+        assert_eq!(native.snapshot().classic().buckets, [(4.0, 2), (f64::INFINITY, 0)]);
         for q in [-1.0, 0.0, 0.5, 1.0, 2.0] {
             assert_eq!(native.snapshot().quantile(q), Some(8f64.sqrt()), "{q}");
         }

@@ -396,7 +396,7 @@ mod tests {
         let handle = builder.install_recorder().expect("the first one");
         metrics::counter!("a").increment(1);
         let start = Instant::now();
-        while handle.store.counters.len() > 0 {
+        while !handle.store.counters.is_empty() {
             assert!(start.elapsed() < Duration::from_secs(600), "it is forgotten");
             std::thread::yield_now();
         }
