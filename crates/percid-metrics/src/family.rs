@@ -572,6 +572,17 @@ mod tests {
     }
 
     #[test]
+    fn what_was_looked_up_is_found_by_its_hash() {
+        let family = Family::<u32, Counter>::default();
+        // The thread may come to a CPU that has not seen it.
+        let is_seen = (0..1000).any(|_| {
+            family.with(&7, Counter::inc);
+            family.seen(family.hash_of(&7), |labels| *labels == 7).is_some()
+        });
+        assert!(is_seen);
+    }
+
+    #[test]
     fn no_lock_is_held_while_label_sets_are_visited() {
         let family = Family::<u32, Counter>::default();
         (0..10).for_each(|n| family.with(&n, Counter::inc));

@@ -114,6 +114,7 @@ impl NativeSnapshot {
 
 impl Native {
     pub(super) fn new(schema: i32) -> Result<Native, BadSchema> {
+        // #[gamma::skip(expr, reason = "there are not so many")]
         let scale = SCALES.get(usize::try_from(schema).unwrap_or(usize::MAX));
         let scale = scale.ok_or(BadSchema(schema))?;
         let (positive, negative) = (Side::default(), OnceLock::new());
