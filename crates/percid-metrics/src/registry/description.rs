@@ -222,8 +222,7 @@ impl Described {
 }
 
 fn same(base: &str, end: &str, other_base: &str, other_end: &str) -> bool {
-    base.len() + end.len() == other_base.len() + other_end.len()
-        && base.bytes().chain(end.bytes()).eq(other_base.bytes().chain(other_end.bytes()))
+    base.bytes().chain(end.bytes()).eq(other_base.bytes().chain(other_end.bytes()))
 }
 
 #[cfg(test)]

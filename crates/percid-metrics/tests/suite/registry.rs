@@ -85,6 +85,16 @@ fn a_name_is_registered_once() {
     assert!(registry.register::<Counter>(Description::new("5")).is_err());
 }
 
+/// It is not beyond the limit.
+#[test]
+fn a_metric_without_labels_has_one_series_whatever_its_limit() {
+    let registry = Registry::new();
+    let counter = registry.register::<Counter>(Description::new("a").limit(0)).expect("it is new");
+    counter.get::<&str>([]).expect("labels").inc();
+    assert_eq!((counter.len(), counter.refused()), (1, 0));
+    assert!(registry.render(Format::Text).ends_with("\na_total 1\n"));
+}
+
 #[test]
 fn labels_are_as_many_as_names_and_utf8() {
     let registry = Registry::new();
