@@ -85,6 +85,9 @@ mod tests {
     fn capitals_make_no_other_name() {
         let [one, other] = ["Requests", "requests"].map(|name| named(name).expect("a name"));
         assert!(one.is_same(&other));
+        let described = Identity { description: "for".into(), ..other.clone() };
+        assert!(one.has_name_of(&described) && !one.is_same(&described));
+        assert!(!one.is_same(&named("another").expect("a name")));
         let with_unit = Identity { unit: "s".into(), ..other };
         assert!(one.has_name_of(&with_unit) && !one.is_same(&with_unit));
     }

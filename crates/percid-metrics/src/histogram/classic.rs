@@ -92,6 +92,8 @@ mod tests {
     #[test]
     fn a_limit_belongs_to_its_bucket() {
         let classic = Classic::new(&Limits::new([2.0, 1.0, 1.0, f64::NAN, f64::INFINITY]));
+        let limits: Vec<f64> = classic.snapshot().buckets.iter().map(|(limit, _)| *limit).collect();
+        assert_eq!(limits, [1.0, 2.0, f64::INFINITY]);
         for value in [f64::NEG_INFINITY, 1.0, 1.0000000000000002, 2.0, 2.5, f64::INFINITY] {
             classic.record(value, 1);
         }
