@@ -54,6 +54,7 @@ struct Bucket<S, M> {
 ///
 /// hashbrown finds slots by the lowest bits and compares the seven highest: within a bucket both must differ.
 fn place(hash: u64) -> u64 {
+    // #[gamma::skip(literal, reason = "other bits only make it slower")]
     hash.rotate_left(7)
 }
 
@@ -85,6 +86,7 @@ impl<S, M> Entries<S, M> {
     /// Makes room for an entry with this hash.
     pub(crate) fn reserve(&mut self, hash: u64) -> Result<(), NoMemory> {
         if self.buckets.is_empty() {
+            // #[gamma::skip(literal.int_increment, reason = "more room does no harm")]
             self.buckets.try_reserve_exact(1).map_err(|_| NoMemory)?;
             self.buckets.push(Bucket { first: 0, entries: HashTable::new() });
         }
@@ -93,6 +95,7 @@ impl<S, M> Entries<S, M> {
             self.split(number)?;
         }
         let number = self.bucket_of(hash);
+        // #[gamma::skip(literal.int_increment, reason = "more room does no harm")]
         self.buckets[number].entries.try_reserve(1, hash_of).map_err(|_| NoMemory)
     }
 
@@ -130,6 +133,7 @@ impl<S, M> Entries<S, M> {
     /// grows.
     fn split(&mut self, number: usize) -> Result<(), NoMemory> {
         let last = self.buckets.get(number + 1).map_or(u64::MAX, |next| next.first - 1);
+        // #[gamma::skip(literal.int_increment, reason = "more room does no harm")]
         self.buckets.try_reserve(1).map_err(|_| NoMemory)?;
         let Bucket { first, entries } = &mut self.buckets[number];
         let others = last - *first;
@@ -196,10 +200,12 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::refusals::refuse_each;
 
     fn insert(all: &mut Entries<u64, ()>, hash: u64, labels: u64) {
         all.reserve(hash).expect("memory");
         all.insert(Arc::new(Entry { hash, labels, metric: () }));
+        assert!(all.buckets.len() <= 65 + all.len() / (FULL / 4), "it splits what is not full");
     }
 
     /// Entries come and go between two buckets: those that stay are copied once.
@@ -216,6 +222,7 @@ mod tests {
         let (mut copied, mut next, mut holds) = (Vec::new(), Some(0), 0);
         while let Some(place) = next {
             next = all.copy_bucket(place, &mut copied).expect("memory");
+            assert!(next.is_none_or(|next| next > place), "it ends");
             holds += 1;
             for &hash in go.by_ref().take(500) {
                 assert!(all.remove(hash, |it| it.labels == hash).is_some());
@@ -231,6 +238,42 @@ mod tests {
         assert_eq!(all.len(), 20_000 + 2000 * holds);
     }
 
+    #[test]
+    fn without_memory_it_is_told_and_nothing_is_lost() {
+        let mut all = Entries::default();
+        let mut refusals = 0;
+        for labels in 0..2 * FULL as u64 {
+            let hash = labels.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            refusals +=
+                refuse_each(|| all.reserve(hash), |result| assert_eq!(result, Err(NoMemory)));
+            all.insert(Arc::new(Entry { hash, labels, metric: () }));
+            assert_eq!(all.buckets.len() > 1, labels >= FULL as u64);
+        }
+        // A table that grows to 4096 slots, the list of two tables, and the second of them.
+        assert!(refusals > 12 && all.buckets.len() > 1, "{refusals}");
+        let copy = |place| all.copy_bucket(place, &mut Vec::new());
+        let copied = |result| assert_eq!(result, Err(NoMemory));
+        assert!(all.buckets.iter().all(|it| refuse_each(|| copy(it.first), copied) == 1));
+        assert_eq!(all.buckets.iter().map(|it| it.entries.len()).sum::<usize>(), 2 * FULL);
+    }
+
+    /// A bucket ends where the next one begins.
+    #[test]
+    fn entries_at_the_edges_of_buckets_are_found_and_removed() {
+        let mut all = Entries::default();
+        assert!(all.find(7, |_| true).is_none() && all.remove(7, |_| true).is_none());
+        (0..=FULL as u64).for_each(|labels| insert(&mut all, labels.rotate_left(40), labels));
+        let middle = all.buckets[1].first;
+        for place in [0, middle - 1, middle, middle + 1, u64::MAX] {
+            let (hash, labels) = (place.rotate_right(7), u64::MAX);
+            insert(&mut all, hash, labels);
+            assert!(all.find(hash, |it| it.labels == labels).is_some(), "{place:#x}");
+            assert!(all.remove(hash, |it| it.labels == labels).is_some(), "{place:#x}");
+            assert!(all.remove(hash, |it| it.labels == labels).is_none(), "{place:#x}");
+        }
+        assert_eq!(all.len(), FULL + 1);
+    }
+
     /// A user's own hash may return the same for all.
     #[test]
     fn entries_of_one_hash_are_kept() {
@@ -238,11 +281,12 @@ mod tests {
             let mut all = Entries::default();
             (0..FULL as u64 + 100).for_each(|labels| insert(&mut all, hash, labels));
             assert!(all.find(hash, |it| it.labels == FULL as u64 + 99).is_some());
+            assert_eq!(all.buckets.len(), 65);
             let (mut copied, mut next) = (Vec::new(), Some(0));
-            while let Some(place) = next {
-                next = all.copy_bucket(place, &mut copied).expect("memory");
+            for _ in 0..65 {
+                next = all.copy_bucket(next.expect("another"), &mut copied).expect("memory");
             }
-            assert_eq!((copied.len(), all.buckets.len()), (FULL + 100, 65));
+            assert_eq!((copied.len(), next), (FULL + 100, None));
         }
     }
 }

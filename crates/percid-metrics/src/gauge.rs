@@ -109,6 +109,7 @@ impl Gauge {
         let others = self.shared.others.take();
         let parts = self.shared.parts.sum();
         let now = base.with(parts, others);
+        // #[gamma::skip(relational.lt_to_le, reason = "what is equal may be set again")]
         if now < value || now.is_nan() {
             *base = Base { value, parts };
         } else {
@@ -150,6 +151,7 @@ impl Gauge {
         let mut base = self.base();
         let (parts, others) = (self.shared.parts.sum(), self.shared.others.get());
         let value = base.with(parts, others);
+        // #[gamma::skip(cond.always_true, cond.negate, relational, reason = "earlier does no harm")]
         if parts.wrapping_sub(base.parts).unsigned_abs() > FAR {
             *base = Base { value: base.with(parts, 0.0), parts };
         }
@@ -313,6 +315,29 @@ mod tests {
             sum += large * f64::from(1 << 20);
             let value = gauge.get();
             assert!((value / sum - 1.0).abs() < 1e-12, "{value}, not {sum}");
+        }
+    }
+
+    #[test]
+    fn small_multiples_are_added_on_the_cpus_line_and_others_in_the_shared_word() {
+        let (large, part) = ((1u64 << 31) as f64, 1.0 / 256.0);
+        for (n, is_small) in [
+            (1.0, true),
+            (-3.5, true),
+            (part, true),
+            (part / 2.0, false),
+            (large - part, true),
+            (part - large, true),
+            (large, false),
+            (-large, false),
+            (f64::NAN, false),
+            (f64::INFINITY, false),
+        ] {
+            let gauge = Gauge::default();
+            gauge.inc_by(n);
+            let parts = if is_small { (n * 256.0) as i64 } else { 0 };
+            assert_eq!(gauge.shared.parts.sum(), parts, "{n}");
+            assert_eq!(gauge.shared.others.get() != 0.0, !is_small, "{n}");
         }
     }
 

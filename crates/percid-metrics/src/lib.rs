@@ -13,6 +13,8 @@ mod per_id_cache;
 mod prometheus_client;
 #[cfg(feature = "recorder")]
 mod recorder;
+#[cfg(test)]
+mod refusals;
 pub mod registry;
 
 pub use counter::{Counter, FloatCounter};

@@ -114,3 +114,40 @@ impl Errors {
         (self.handler)(error);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_say_what_has_gone_wrong() {
+        let (name, why) = (|| "a".to_owned(), || "why".to_owned());
+        for (error, text) in [
+            (Error::Name(name()), "\"a\" cannot be the name of an instrument"),
+            (Error::Unit { name: name(), unit: "b".to_owned() }, "\"b\" cannot be the unit of a"),
+            (
+                Error::Boundaries(name()),
+                "the boundaries of a are not finite and ascending, or too many",
+            ),
+            (
+                Error::Conflict(name()),
+                "a is also an instrument of another kind, unit or description",
+            ),
+            (
+                Error::Overflow { name: name(), limit: 7 },
+                "a has 7 series, its limit; others are counted together",
+            ),
+            (Error::Callback(name()), "a callback of a has panicked"),
+            (Error::Unreachable(why()), "metrics could not be sent: why"),
+            (
+                Error::Refused { status: 400, answer: why() },
+                "metrics were refused with status 400: why",
+            ),
+            (Error::PartlyRefused { points: 3, answer: why() }, "3 data points were refused: why"),
+            (Error::Answer(why()), "the answer to metrics is no OTLP: why"),
+            (Error::Stopped, "the exporter has stopped, or not exported in time"),
+        ] {
+            assert_eq!(error.to_string(), text);
+        }
+    }
+}

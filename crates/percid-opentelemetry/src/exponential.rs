@@ -29,7 +29,7 @@ fn halvings(buckets: &[(i32, u64)]) -> u32 {
     let (Some((first, _)), Some((last, _))) = (buckets.first(), buckets.last()) else { return 0 };
     let width = |halvings| i64::from(index(*last, halvings) - index(*first, halvings)) + 1;
     // After 31 of them every index is 0 or -1.
-    (0..31).find(|&halvings| width(halvings) <= MOST).unwrap_or(31)
+    (0..).find(|&halvings| width(halvings) <= MOST).unwrap_or_default()
 }
 
 fn in_a_row(buckets: &[(i32, u64)], halvings: u32) -> ExponentialBuckets {

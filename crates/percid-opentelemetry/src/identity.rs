@@ -77,6 +77,7 @@ mod tests {
     fn units_are_short_and_ascii() {
         let with_unit = |unit: &str| Identity::new("a".into(), None, Some(unit.to_owned().into()));
         assert!(with_unit("").is_ok() && with_unit("{request}/s").is_ok());
+        assert!(with_unit(&"s".repeat(63)).is_ok());
         assert!(with_unit("µs").is_err() && with_unit(&"s".repeat(64)).is_err());
     }
 
@@ -84,6 +85,9 @@ mod tests {
     fn capitals_make_no_other_name() {
         let [one, other] = ["Requests", "requests"].map(|name| named(name).expect("a name"));
         assert!(one.is_same(&other));
+        let described = Identity { description: "for".into(), ..other.clone() };
+        assert!(one.has_name_of(&described) && !one.is_same(&described));
+        assert!(!one.is_same(&named("another").expect("a name")));
         let with_unit = Identity { unit: "s".into(), ..other };
         assert!(one.has_name_of(&with_unit) && !one.is_same(&with_unit));
     }

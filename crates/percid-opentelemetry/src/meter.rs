@@ -222,3 +222,27 @@ impl InstrumentProvider for PercidMeter {
         self.histogram(builder)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn boundaries_are_finite_and_ascend_and_are_2047_at_most() {
+        let many = |bounds: u32| (0..bounds).map(f64::from).collect();
+        for (bounds, are_valid) in [
+            (vec![], true),
+            (vec![-1.0, 0.5], true),
+            (vec![0.5, 0.5], false),
+            (vec![1.0, f64::INFINITY], false),
+            (vec![f64::NEG_INFINITY, 1.0], false),
+            (vec![f64::NAN], false),
+            (vec![2.0, 1.0], false),
+            (many(2047), true),
+            (many(2048), false),
+        ] {
+            let what = format!("{} {:?}", bounds.len(), bounds.first());
+            assert_eq!(explicit(bounds).is_some(), are_valid, "{what}");
+        }
+    }
+}

@@ -139,3 +139,47 @@ impl<T: Numeric, M: Meaning> AsyncInstrument<T> for Observer<T, M> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::meaning::{Counted, Level};
+
+    fn observed<M: Meaning>(limit: usize, all: &[(u64, &[KeyValue])]) -> Observed<u64> {
+        let observed = Mutex::new(Observed { series: AttributeMap::new(), overflow: None });
+        let observer = Observer::<u64, M> { limit, observed, meaning: PhantomData };
+        all.iter().for_each(|(value, attributes)| observer.observe(*value, attributes));
+        observer.observed.into_inner().expect("no panic")
+    }
+
+    #[test]
+    fn what_is_beyond_the_limit_adds_up_or_the_last_one_counts() {
+        let [a, b, c] = ["a", "b", "c"].map(|key| [KeyValue::new(key, 1)]);
+        let overflow = overflow_attributes();
+        let all: [(u64, &[KeyValue]); 5] = [(1, &overflow), (2, &a), (3, &b), (4, &c), (5, &a)];
+        for (limit, series, sum, last) in
+            [(9, 3, 1, 1), (2, 2, 1 + 4, 4), (1, 1, 1 + 3 + 4, 4), (0, 0, 15, 5)]
+        {
+            let counted = observed::<Counted>(limit, &all);
+            assert_eq!((counted.series.len(), counted.overflow), (series, Some(sum)), "{limit}");
+            let level = observed::<Level>(limit, &all);
+            assert_eq!((level.series.len(), level.overflow), (series, Some(last)), "{limit}");
+            assert_eq!(level.series.get(&[&a[0]]).copied(), (limit > 0).then_some(5));
+        }
+    }
+
+    #[test]
+    fn no_series_begins_behind_the_collection() {
+        let collected = SystemTime::now();
+        let mut known = Known { collected, starts: AttributeMap::new() };
+        let series = || observed::<Counted>(1, &[(1, &[])]);
+        let earlier = collected - Duration::from_secs(1);
+        assert_eq!(known.points(series(), earlier)[0].start, earlier);
+        // It stays where it was seen to begin, whatever comes later.
+        let later = collected + Duration::from_secs(1);
+        assert_eq!(known.points(series(), later)[0].start, collected);
+        assert_eq!(known.points(series(), later)[0].start, collected);
+    }
+}

@@ -244,3 +244,30 @@ impl fmt::Debug for Builder {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_built_is_what_was_said() {
+        let builder = PercidMeterProvider::builder().with_resource([KeyValue::new("a", 1)]);
+        let builder = builder.with_cardinality_limit(7).with_exponential_histograms(9);
+        let said = format!("{builder:?}");
+        assert!(said.starts_with("Builder { resource: [KeyValue {"), "{said}");
+        assert!(said.ends_with("cardinality_limit: Some(7), exponential: Some(8), .. }"), "{said}");
+        let options = |builder: Builder| {
+            let provider = builder.build();
+            let options = &provider.shared.options;
+            (options.cardinality_limit, options.exponential)
+        };
+        assert_eq!(options(builder), (7, Some(8)));
+        assert_eq!(options(PercidMeterProvider::builder()), (2000, None));
+        let fine = PercidMeterProvider::builder().with_exponential_histograms(0);
+        assert_eq!(options(fine), (2000, Some(0)));
+        let provider = PercidMeterProvider::builder().build();
+        let meters = ["b", "c", "b"].map(|name| provider.meter(name));
+        let expected = "PercidMeterProvider { meters: [\"b\", \"c\"], .. }";
+        assert_eq!((format!("{provider:?}").as_str(), meters.len()), (expected, 3));
+    }
+}

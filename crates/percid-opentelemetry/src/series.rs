@@ -219,7 +219,11 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_the_same_series() {
-        let (map, _) = counters(1);
+        let (map, told) = counters(1);
+        map.with(&overflow_attributes(), |cell| cell.record(9));
+        assert_eq!(map.overflow().cell.read(), Some(Number::U64(9)), "whatever the limit");
+        assert!(Arc::ptr_eq(&map.get(&overflow_attributes()), map.overflow()));
+        assert_eq!(told.load(Relaxed), 0);
         let kept = map.get(&[KeyValue::new("a", 1)]);
         kept.cell.record(5);
         map.with(&[KeyValue::new("a", 1)], |cell| cell.record(2));

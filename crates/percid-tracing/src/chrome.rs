@@ -71,7 +71,7 @@ impl Slices {
 
     fn add(&mut self, id: Option<u32>, record: &Record<'_>) {
         self.threads.insert(record.thread);
-        let span = record.span.unwrap_or(0);
+        let span = record.span.unwrap_or_default();
         match record.kind {
             Kind::Event => self.instant(id, record, String::new()),
             Kind::New => drop(self.fields.insert(span, json::fields(record))),
@@ -117,11 +117,12 @@ impl Slices {
 
     /// A span that is closed is not entered: where it seems so, the leaving is lost.
     fn close(&mut self, span: u64, time: u64) {
-        let is_open = |slices: &Vec<Slice>| slices.iter().any(|slice| slice.span == span);
-        let threads = self.open.iter().filter(|(_, slices)| is_open(slices));
-        let threads: Vec<u32> = threads.map(|(thread, _)| *thread).collect();
+        let of_span = |(thread, slices): (&u32, &Vec<Slice>)| {
+            vec![*thread; slices.iter().filter(|slice| slice.span == span).count()]
+        };
+        let threads: Vec<u32> = self.open.iter().flat_map(of_span).collect();
         for thread in threads {
-            while self.exit(thread, span, time) {}
+            self.exit(thread, span, time);
         }
         self.fields.remove(&span);
     }

@@ -99,6 +99,7 @@ fn fields<'b>(
 ) -> Option<Vec<(&'static str, Value<'b>)>> {
     let mut fields = Vec::new();
     while !reader.bytes.is_empty() {
+        // #[gamma::skip(try, reason = "there is a byte")]
         let index = usize::from(reader.u8()?);
         let name = metadata.fields().iter().nth(index)?.name();
         fields.push((name, reader.value()?));

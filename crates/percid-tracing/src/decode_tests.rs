@@ -176,6 +176,16 @@ fn nonsense_with_a_right_checksum_is_noticed() {
     let end = whole.len();
     assert_eq!(with(end - 1, b'd').len(), end);
     assert!(Record::decode(&with(end - 1, b'd'), callsites).is_some());
+    let (of_span, spans) = recorded(|| tracing::info_span!("span").in_scope(|| ()));
+    let of_span = &of_span.recording().callsites;
+    let mut without_span = spans[1].clone();
+    assert!(Record::decode(&without_span, of_span).is_some_and(|enter| enter.kind == Kind::Enter));
+    without_span[24..32].fill(0);
+    let mut event = without_span.clone();
+    event[4] = Kind::Event as u8;
+    for (what, bytes) in [("no span", without_span), ("an event of a span's", event)] {
+        assert_eq!(Record::decode(&signed(bytes), of_span), None, "{what}");
+    }
     for (what, bytes) in [
         ("no kind", with(4, 0)),
         ("a span's kind", with(4, Kind::Enter as u8)),

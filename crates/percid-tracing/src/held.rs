@@ -79,15 +79,15 @@ mod tests {
 
     #[test]
     fn the_newest_are_kept_and_the_others_counted() {
-        let records: Vec<_> = ["one", "two", "three"].map(str::as_bytes).to_vec();
+        let records = ["one", "two", "three"];
         for (limit, kept) in [(100, 3), (17, 3), (16, 2), (12, 2), (11, 1), (7, 1), (6, 0), (0, 0)]
         {
-            let mut held = Records::default();
-            records.iter().for_each(|record| held.push(record));
-            let thrown_away = held.keep_newest(limit);
-            let left: Vec<_> = held.ranges().map(|range| &held.bytes[range]).collect();
-            assert_eq!(left, records[3 - kept..], "limit {limit}");
-            assert_eq!(thrown_away, 3 - kept as u64, "limit {limit}");
+            let (ring, mut held) = (Ring::new(4096, Overflow::OverwriteOldest), Held::default());
+            let of_id = held.ids.entry(None).or_default();
+            records.iter().for_each(|record| of_id.push(record.as_bytes()));
+            held.take(&mut ring.consumer().expect("no other consumer"), limit);
+            assert_eq!(texts(&held), records[3 - kept..], "limit {limit}");
+            assert_eq!(held.thrown_away, 3 - kept as u64, "limit {limit}");
         }
     }
 

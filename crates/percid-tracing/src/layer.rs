@@ -125,6 +125,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for FlightLayer {
             kind: Kind::Event,
             metadata: event.metadata(),
             span: id_of(&span),
+            // #[gamma::skip(literal, reason = "it is not stored of events")]
             other: 0,
             other_callsite: self.callsite_of(&span),
         };

@@ -11,6 +11,8 @@ mod decode_tests;
 mod destination;
 mod encode;
 mod format;
+#[cfg(test)]
+mod format_tests;
 mod held;
 mod json;
 mod json_lines;

@@ -14,3 +14,26 @@ pub(crate) fn current() -> Option<u16> {
 pub(crate) fn current() -> Option<u16> {
     None
 }
+
+#[cfg(all(test, target_os = "linux", target_env = "gnu"))]
+mod tests {
+    use super::*;
+
+    /// Pins the calling thread, `false` if it may not run there.
+    fn pin(cpu: usize) -> bool {
+        // SAFETY: a set of zeros is empty, and the kernel reads as many bytes as it has.
+        unsafe {
+            let mut set: libc::cpu_set_t = std::mem::zeroed();
+            libc::CPU_SET(cpu, &mut set);
+            libc::sched_setaffinity(0, size_of_val(&set), &raw const set) == 0
+        }
+    }
+
+    #[test]
+    fn a_pinned_thread_has_its_cpus_number() {
+        let pinned = || (0..1024).filter(|&cpu| pin(cpu)).map(|cpu| (current(), cpu)).collect();
+        let found: Vec<(Option<u16>, usize)> = std::thread::spawn(pinned).join().expect("no panic");
+        assert!(!found.is_empty());
+        assert!(found.iter().all(|(found, cpu)| found.map(usize::from) == Some(*cpu)), "{found:?}");
+    }
+}

@@ -239,6 +239,7 @@ impl Builder {
     /// # drop(recorder);
     /// ```
     pub fn build(self) -> (FlightLayer, FlightRecorder) {
+        // #[gamma::skip(stmt, reason = "it only takes work from the first event")]
         percid::init();
         let (min, max) = (FlightRecorder::MIN_BYTES, FlightRecorder::MAX_BYTES);
         let bytes = self.bytes_per_cpu.clamp(min, max).next_power_of_two();
@@ -252,5 +253,28 @@ impl FlightRecorder {
     /// For tests that look at records, or damage them.
     pub(crate) fn recording(&self) -> &Recording {
         &self.recording
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_rounded_to_what_a_ring_may_have() {
+        let builder = FlightRecorder::builder;
+        for (builder, bytes) in [
+            (builder(), 1 << 20),
+            (builder().bytes_per_cpu(0), 8 << 10),
+            (builder().bytes_per_cpu(100_000), 1 << 17),
+            (builder().bytes_per_cpu(1 << 17), 1 << 17),
+            (builder().bytes_per_cpu(usize::MAX), FlightRecorder::MAX_BYTES),
+        ] {
+            let (layer, recorder) = builder.build();
+            let bytes = bytes.min(FlightRecorder::MAX_BYTES);
+            assert_eq!(recorder.bytes_per_cpu(), bytes);
+            let said = format!("Recording {{ bytes_per_cpu: {bytes}, .. }} }}");
+            assert!(format!("{layer:?}").ends_with(&said), "{layer:?}");
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::{fmt, thread};
 
-use percid::ring::AppendError::Busy;
+use percid::ring::AppendError::{self, Busy};
 use percid::{Counter, Overflow, Ring};
 
 use crate::callsites::Callsites;
@@ -39,19 +39,24 @@ impl Recording {
     /// no answer, since the ring counts what it loses.
     #[inline(never)]
     pub(crate) fn append(&self, record: &[u8]) {
-        if self.ring.append(record) == Err(Busy) {
-            self.append_again(record);
+        self.append_by(|| self.ring.append(record));
+    }
+
+    fn append_by(&self, append: impl Fn() -> Result<(), AppendError>) {
+        if append() == Err(Busy) {
+            self.append_again(&append);
         }
     }
 
     /// While many threads get their first IDs, those without one meet in the shared shard, and
     /// whole time slices of records would be lost if the thread that has it is preempted.
     #[cold]
-    fn append_again(&self, record: &[u8]) {
+    fn append_again(&self, append: &dyn Fn() -> Result<(), AppendError>) {
         for _ in 0..AGAIN {
             self.again.increment();
+            // #[gamma::skip(stmt, reason = "the thread that is waited for runs sooner, or later")]
             thread::yield_now();
-            if self.ring.append(record) != Err(Busy) {
+            if append() != Err(Busy) {
                 return;
             }
         }
@@ -79,5 +84,31 @@ impl fmt::Debug for Recording {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes = self.bytes_per_cpu;
         f.debug_struct("Recording").field("bytes_per_cpu", &bytes).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[test]
+    fn what_found_no_room_is_tried_again_and_counted_once() {
+        for (busy, result, tries) in
+            [(0, Ok(()), 1), (2, Ok(()), 3), (2, Err(AppendError::NoMemory), 3), (99, Ok(()), 65)]
+        {
+            let recording = Recording::new(8 << 10);
+            let lost = || recording.look(|_, lost| lost);
+            // What is too long is lost.
+            (0..99).for_each(|_| recording.append(&[0; 8 << 10]));
+            assert_eq!(lost(), 99);
+            let tried = Cell::new(0);
+            recording.append_by(|| {
+                tried.set(tried.get() + 1);
+                if tried.get() > busy { result } else { Err(Busy) }
+            });
+            assert_eq!((tried.get(), lost()), (tries, 100 - tries));
+        }
     }
 }

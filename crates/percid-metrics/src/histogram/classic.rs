@@ -61,6 +61,7 @@ impl Classic {
     #[expect(clippy::neg_cmp_op_on_partial_ord, reason = "what is no number is above every limit")]
     fn bucket(&self, value: f64) -> usize {
         let is_above = |limit: &f64| !(value <= *limit);
+        // #[gamma::skip(cond, relational, reason = "both ways find the same bucket")]
         if self.limits.len() <= FEW {
             return self.limits.iter().map(|limit| usize::from(is_above(limit))).sum();
         }
@@ -91,6 +92,8 @@ mod tests {
     #[test]
     fn a_limit_belongs_to_its_bucket() {
         let classic = Classic::new(&Limits::new([2.0, 1.0, 1.0, f64::NAN, f64::INFINITY]));
+        let limits: Vec<f64> = classic.snapshot().buckets.iter().map(|(limit, _)| *limit).collect();
+        assert_eq!(limits, [1.0, 2.0, f64::INFINITY]);
         for value in [f64::NEG_INFINITY, 1.0, 1.0000000000000002, 2.0, 2.5, f64::INFINITY] {
             classic.record(value, 1);
         }

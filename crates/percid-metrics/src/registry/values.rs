@@ -93,8 +93,8 @@ impl LabelValues {
             };
             (rest, given) = (behind, given + 1);
         }
-        // Not fewer, one of which is not UTF-8 but looks like several.
-        rest.is_empty() && given == expected
+        // Each of them ends as one of these does. Not fewer: one that is not UTF-8 looks like several.
+        given == expected
     }
 
     /// How many bytes they have, with one more for each.
@@ -120,6 +120,7 @@ mod tests {
     use foldhash::fast::RandomState;
 
     use super::*;
+    use crate::refusals::refuse_each;
 
     const LISTS: [&[&str]; 8] =
         [&[], &[""], &["", ""], &["a"], &["a", ""], &["", "a"], &["ab", "c"], &["a", "bc"]];
@@ -159,11 +160,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_utf8_is_nobodys_value() {
+    fn what_is_not_utf8_or_has_no_memory_is_nobodys_value() {
         let hostile: [&[u8]; 1] = [b"a\xffb"];
         assert!(!values(&["a", "b"]).are(hostile.iter(), 2));
         assert_eq!(LabelValues::new(hostile.iter(), 1), Err(LabelError::NotUtf8));
         let wrong = LabelError::WrongNumber { expected: 2, given: 1 };
         assert_eq!(LabelValues::new(hostile.iter(), 2), Err(wrong));
+        let refused = refuse_each(
+            || LabelValues::new(["a", "b"].iter(), 2),
+            |result| assert_eq!(result, Err(LabelError::NoMemory)),
+        );
+        assert_eq!(refused, 1);
     }
 }

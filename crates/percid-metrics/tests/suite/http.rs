@@ -45,9 +45,17 @@ fn a_page_is_served_to_those_who_may_read_it() {
     assert!(page.contains("requests_total{user=\"u9999\"} 9999\n"));
     let page = ask(free, "GET / HTTP/1.1\r\nAccept: application/openmetrics-text;version=1.0.0");
     assert!(page.contains("application/openmetrics-text") && page.contains("# EOF\n"));
-    assert!(ask(free, "GET /health HTTP/1.1").ends_with("OK\n"));
-    assert!(ask(free, "GET /nothing HTTP/1.1").starts_with("HTTP/1.1 404"));
-    assert!(ask(free, "POST /metrics HTTP/1.1").starts_with("HTTP/1.1 405"));
+    for (request, status, text) in [
+        ("GET /health", 200, "OK\n"),
+        ("GET /nothing", 404, "The metrics are at /metrics.\n"),
+        ("POST /metrics", 405, "GET /metrics\n"),
+        ("HEAD /metrics", 200, ""),
+    ] {
+        let answer = ask(free, &format!("{request} HTTP/1.1"));
+        let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+        assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{request}: {answer}");
+        assert_eq!(body, text, "{request}");
+    }
     let again = PrometheusBuilder::new().with_http_listener(free).install();
     assert!(again.is_err_and(|error| error.to_string().starts_with("the page cannot be served: ")));
     let second = PrometheusBuilder::new().install_recorder();

@@ -2,6 +2,7 @@
 //! declared.
 #![cfg(feature = "recorder")]
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use metrics::{
@@ -217,20 +218,19 @@ fn the_page_says_what_was_declared() {
             });
             for format in [Format::Text, Format::OpenMetrics] {
                 let page = page(&recorder, format);
-                let there: Vec<&str> = page.lines().collect();
-                let mut comments = 0;
+                let mut there = HashMap::<&str, usize>::new();
+                page.lines().for_each(|line| *there.entry(line).or_default() += 1);
                 for metric in Declared::all() {
                     for line in metric.lines(options, format) {
-                        comments += usize::from(line.starts_with('#'));
-                        let times = there.iter().filter(|there| **there == line).count();
-                        assert_eq!(times, 1, "{options:?}, {format:?}, {metric:?}: {line}");
+                        let times = there.remove(&*line);
+                        assert_eq!(times, Some(1), "{options:?}, {format:?}, {metric:?}: {line}");
                     }
                 }
-                let of_page = there.iter().filter(|line| line.starts_with("# ")).count();
-                let eof = usize::from(format == Format::OpenMetrics);
+                let eof = (format == Format::OpenMetrics).then_some("# EOF");
+                let left: Vec<&str> = there.into_keys().filter(|it| it.starts_with("# ")).collect();
                 assert_eq!(
-                    of_page,
-                    comments + eof,
+                    left,
+                    Vec::from_iter(eof),
                     "{options:?}, {format:?}: nothing else is said"
                 );
             }

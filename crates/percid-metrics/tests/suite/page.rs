@@ -1,6 +1,8 @@
 //! The page that a recorder writes.
 #![cfg(feature = "recorder")]
 
+use std::io;
+
 use metrics::{
     Label, Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram,
     with_local_recorder,
@@ -81,6 +83,33 @@ fn the_open_metrics_format() {
     assert!(page.contains("latency{zone=\"a\",quantile=\"1.0\"} "), "{page}");
     assert!(page.contains("# UNIT temperature_seconds seconds\n"));
     assert!(page.ends_with("\n# EOF\n"));
+}
+
+/// Fails at one of its writes.
+struct Fails(usize);
+
+impl io::Write for Fails {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 = self.0.checked_sub(1).ok_or(io::ErrorKind::StorageFull)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn wherever_a_writer_fails_its_error_is_returned() {
+    let (recorder, handle) = (recorded(), recorded().handle());
+    assert_eq!(handle.render(), page(&recorder, Format::Text));
+    for format in [Format::Text, Format::OpenMetrics] {
+        let write = |writes| handle.render_as(format, &mut Fails(writes));
+        let failing = (0..).map_while(|writes| write(writes).err());
+        let kinds: Vec<_> = failing.take(10_000).map(|error| error.kind()).collect();
+        assert!((100..10_000).contains(&kinds.len()), "{format:?}: {}", kinds.len());
+        assert!(kinds.iter().all(|kind| *kind == io::ErrorKind::StorageFull), "{format:?}");
+    }
 }
 
 /// Every line is a comment, or a sample with a number behind it: whatever names and values are.

@@ -13,6 +13,7 @@ fn registered() -> Registry {
     let requests = Description::new("requests")
         .help("All \"requests\"\nof \\ all")
         .constant_label("zone", "a\"b")
+        .constant_label("rack", "7")
         .labels(["method", "code"]);
     let requests = registry.register::<Counter>(requests).expect("it is new");
     requests.get(["GET", "404"]).expect("labels").inc_by(2);
@@ -38,8 +39,8 @@ busy_seconds_total 0.25
 in_flight{of="a\\\"} 1\nb"} -1.5
 # HELP requests_total All "requests"\nof \\ all
 # TYPE requests_total counter
-requests_total{zone="a\"b",method="GET",code="200"} 18446744073709551615
-requests_total{zone="a\"b",method="GET",code="404"} 2
+requests_total{zone="a\"b",rack="7",method="GET",code="200"} 18446744073709551615
+requests_total{zone="a\"b",rack="7",method="GET",code="404"} 2
 # TYPE size_bytes histogram
 size_bytes_bucket{le="10"} 1
 size_bytes_bucket{le="1000000"} 2
@@ -60,8 +61,8 @@ busy_seconds_total 0.25
 in_flight{of="a\\\"} 1\nb"} -1.5
 # TYPE requests counter
 # HELP requests All \"requests\"\nof \\ all
-requests_total{zone="a\"b",method="GET",code="200"} 18446744073709551615
-requests_total{zone="a\"b",method="GET",code="404"} 2
+requests_total{zone="a\"b",rack="7",method="GET",code="200"} 18446744073709551615
+requests_total{zone="a\"b",rack="7",method="GET",code="404"} 2
 # TYPE size_bytes histogram
 # UNIT size_bytes bytes
 size_bytes_bucket{le="10.0"} 1
@@ -82,6 +83,16 @@ fn a_name_is_registered_once() {
     assert!(taken(registry.register::<Counter>(Description::new("size_bytes_sum")).map(drop)));
     assert!(registry.register::<Counter>(Description::new("size")).is_ok());
     assert!(registry.register::<Counter>(Description::new("5")).is_err());
+}
+
+/// It is not beyond the limit.
+#[test]
+fn a_metric_without_labels_has_one_series_whatever_its_limit() {
+    let registry = Registry::new();
+    let counter = registry.register::<Counter>(Description::new("a").limit(0)).expect("it is new");
+    counter.get::<&str>([]).expect("labels").inc();
+    assert_eq!((counter.len(), counter.refused()), (1, 0));
+    assert!(registry.render(Format::Text).ends_with("\na_total 1\n"));
 }
 
 #[test]

@@ -118,3 +118,23 @@ impl fmt::Debug for OtlpBuilder {
             .finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_limited_and_secrets_are_not_printed() {
+        let said = |builder: OtlpBuilder| format!("{builder:?}");
+        let expected = "OtlpBuilder { endpoint: \"http://localhost:4318/v1/metrics\", headers: [], \
+                        interval: 60s, timeout: 10s }";
+        assert_eq!(said(OtlpBuilder::default()), expected);
+        let builder = OtlpBuilder::new().with_endpoint("x").with_header("key", "secret");
+        let builder = builder.with_interval(Duration::ZERO).with_timeout(Duration::MAX);
+        let expected = "OtlpBuilder { endpoint: \"x\", headers: [\"key\"], interval: 1ms, \
+                        timeout: 31536000s }";
+        assert_eq!(said(builder.clone()), expected);
+        let builder = builder.with_interval(Duration::MAX).with_timeout(Duration::ZERO);
+        assert!(said(builder).ends_with("interval: 31536000s, timeout: 1ms }"));
+    }
+}

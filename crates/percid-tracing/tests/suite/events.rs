@@ -66,6 +66,7 @@ fn check(record: &Json, writer: u64) {
     assert_eq!(record["level"], "INFO");
     assert_eq!(record["target"], module_path!());
     assert_eq!(record["thread_name"], format!("writer {writer}"));
+    assert_eq!(record["cpu"].is_u64(), cfg!(all(target_os = "linux", target_env = "gnu")));
     let fields = &record["fields"];
     assert_eq!((&fields["text"], &fields["half"]), (&"value".into(), &0.5.into()));
     assert_eq!(fields["message"], "event");
@@ -222,7 +223,9 @@ fn the_errors_of_a_writer_are_returned() {
         }
     }
 
-    let (_, recorder) = recorder(8 << 10);
+    let (dispatch, recorder) = recorder(64 << 10);
+    // More than a buffer of the writer's.
+    record_by_threads(&dispatch, 1, 400);
     for format in [Format::Text, Format::JsonLines, Format::Chrome] {
         let error = recorder.dump(format, Full).expect_err("a full disk");
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);

@@ -77,3 +77,18 @@ fn a_dump_that_cannot_be_written_is_told() {
     assert!(error.contains("flight recorder: no dump to"), "{error}");
     assert!(error.contains("the hook before"), "{error}");
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_dump_that_fails_half_way_is_told_and_leaves_the_one_before() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("dump.txt");
+    std::fs::write(&path, "before").expect("a file");
+    let partial = folder.path().join("dump.txt.partial");
+    std::os::unix::fs::symlink("/dev/full", partial).expect("a link");
+    let output = run("panic", &path);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(error.contains("flight recorder: no dump to"), "{error}");
+    assert!(error.contains("the hook before"), "{error}");
+    assert_eq!(std::fs::read_to_string(&path).expect("a file"), "before");
+}

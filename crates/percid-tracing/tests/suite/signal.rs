@@ -73,7 +73,7 @@ fn signals_while_threads_record_do_no_harm() {
 #[test]
 fn signals_that_cannot_be_handled_are_refused() {
     let (_, recorder) = recorder();
-    for signal in [SIGKILL, SIGSEGV, 0, -1, 1000, i32::MAX, i32::MIN] {
+    for signal in [SIGKILL, SIGSEGV, 0, -1, 100, 127, 128, 1000, i32::MAX, i32::MIN] {
         let error = recorder.dump_on_signal(signal, "never", Format::Text).expect_err("no signal");
         assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput, "signal {signal}");
     }
