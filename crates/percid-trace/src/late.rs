@@ -117,7 +117,8 @@ mod tests {
         let turns = |cpu: Cpu, begin: u64, end: u64, first: Tid| {
             let thread = 7 + cpu;
             let turn = move |time: u64| {
-                let [prev, next] = if time % 20 == 0 { [IDLE, thread] } else { [thread, IDLE] };
+                let [prev, next] =
+                    if time.is_multiple_of(20) { [IDLE, thread] } else { [thread, IDLE] };
                 let prev = if time == begin { first } else { prev };
                 let what = What::Switch { prev, state: State::SLEEPING, next };
                 Event { time, cpu, what }
