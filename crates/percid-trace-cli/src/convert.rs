@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: &ConvertArguments, json: bool) -> Result<Exit, Fail
             Target::Perfetto => perfetto::write(&trace, &tracks, to),
         })
     })?;
-    let written = Written::of(&trace, &tracks, &arguments.to);
+    let written = Written::of(&trace, &tracks, target, &arguments.to);
     if json {
         output::print_json(&written)?
     } else {
@@ -105,10 +105,51 @@ struct Written {
     /// Turns of IDs on their tracks, and steals between them.
     turns: usize,
     steals: usize,
+    /// What the format has no place for.
+    left_out: LeftOut,
+}
+
+#[derive(Debug, Default, Serialize)]
+struct LeftOut {
+    /// Events of the kernel's NUMA balancing.
+    numa_events: usize,
+    /// Turns of threads in which something was counted, and what, by name.
+    counted_turns: usize,
+    counters: Vec<String>,
+}
+
+impl LeftOut {
+    fn of(trace: &Trace, target: Target) -> LeftOut {
+        match target {
+            Target::Parquet => LeftOut::default(),
+            Target::Perfetto => LeftOut {
+                numa_events: trace.numa.len(),
+                counted_turns: trace.counted.len(),
+                counters: trace.origin.counters.clone(),
+            },
+        }
+    }
+}
+
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let LeftOut { numa_events, counted_turns, counters } = self;
+        if *numa_events > 0 {
+            writeln!(f, "Left out: {numa_events} events of NUMA balancing; .parquet keeps them.")?;
+        }
+        if *counted_turns > 0 {
+            let names = counters.join(", ");
+            writeln!(
+                f,
+                "Left out: what was counted in {counted_turns} turns ({names}); .parquet keeps it."
+            )?;
+        }
+        Ok(())
+    }
 }
 
 impl Written {
-    fn of(trace: &Trace, tracks: &[IdTracks], path: &Path) -> Written {
+    fn of(trace: &Trace, tracks: &[IdTracks], target: Target, path: &Path) -> Written {
         Written {
             file: path.display().to_string(),
             bytes: fs::metadata(path).map_or(0, |file| file.len()),
@@ -116,18 +157,20 @@ impl Written {
             lost: trace.origin.lost,
             turns: tracks.iter().map(|tracks| tracks.spans.len()).sum(),
             steals: tracks.iter().map(|tracks| tracks.steals.len()).sum(),
+            left_out: LeftOut::of(trace, target),
         }
     }
 }
 
 impl fmt::Display for Written {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Written { file, bytes, events, turns, steals, .. } = self;
+        let Written { file, bytes, events, turns, steals, left_out, .. } = self;
         write!(f, "{file}: {events} events in {bytes} bytes")?;
         match turns {
-            0 => writeln!(f),
-            _ => writeln!(f, ", {turns} turns of IDs, {steals} steals"),
+            0 => writeln!(f)?,
+            _ => writeln!(f, ", {turns} turns of IDs, {steals} steals")?,
         }
+        left_out.fmt(f)
     }
 }
 

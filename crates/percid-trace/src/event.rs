@@ -28,6 +28,13 @@ pub struct Event {
     pub what: What,
 }
 
+impl Event {
+    /// `true` if it happened on its CPU; recorders add what is known of threads.
+    pub(crate) fn was_recorded(&self) -> bool {
+        !matches!(self.what, What::Member { .. } | What::Name { .. } | What::Affinity { .. })
+    }
+}
+
 /// What can happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum What {

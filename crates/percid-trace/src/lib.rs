@@ -19,6 +19,8 @@ pub mod interner;
 pub mod kernel_ids;
 mod kernel_states;
 #[cfg(feature = "files")]
+mod late;
+#[cfg(feature = "files")]
 mod limits;
 pub mod numa;
 mod numa_events;

@@ -24,6 +24,7 @@ const AWAY_ONLY: &str = "percid.switches_away_only";
 const NOT_INHERITED: &str = "percid.not_inherited";
 const SOME_CPUS: &str = "percid.some_cpus";
 const FILTERED: &str = "percid.filtered";
+const LATE_CPUS: &str = "percid.late_cpus";
 const CUT_OFF: &str = "percid.cut_off";
 const INFERRED: &str = "percid.inferred_switches";
 const UNREAD: &str = "percid.unread_lines";
@@ -37,7 +38,7 @@ const BETWEEN_REMARKS: &str = "\u{1f}";
 /// What is known.
 pub(crate) fn pairs(origin: &Origin) -> Vec<(&'static str, String)> {
     let Origin { release, clock, possible_cpus, online_cpus, lost, command, .. } = origin;
-    let Origin { subject, scan, nodes, counters, coverage, remarks, .. } = origin;
+    let Origin { subject, scan, nodes, counters, coverage, late_cpus, remarks, .. } = origin;
     let pairs = [
         (RELEASE, release.clone()),
         (CLOCK, clock.clone()),
@@ -50,6 +51,7 @@ pub(crate) fn pairs(origin: &Origin) -> Vec<(&'static str, String)> {
         (SCAN_SIZE_MB, scan.map(|scan| scan.size_mb.to_string())),
         (NODES, list(nodes)),
         (COUNTERS, (!counters.is_empty()).then(|| counters.join(","))),
+        (LATE_CPUS, list(late_cpus)),
         (REMARKS, (!remarks.is_empty()).then(|| remarks.join(BETWEEN_REMARKS))),
     ];
     let all = pairs.into_iter().chain(pairs_of_coverage(coverage));
@@ -107,6 +109,7 @@ pub(crate) fn from_pairs(text: impl Fn(&str) -> Option<String>) -> Result<Origin
         subject: numbers(SUBJECT, text(SUBJECT))?,
         nodes: numbers(NODES, text(NODES))?,
         counters: counters(text(COUNTERS))?,
+        late_cpus: numbers(LATE_CPUS, text(LATE_CPUS))?,
         remarks: remarks(text(REMARKS)),
         coverage: coverage(text)?,
     })

@@ -51,6 +51,9 @@ pub struct Origin {
     pub counters: Vec<String>,
     /// What of the schedule was recorded.
     pub coverage: Coverage,
+    /// The CPUs of which nothing was recorded before their first event, in ascending order: ring buffers
+    /// that keep the newest events begin at different times.
+    pub late_cpus: Vec<Cpu>,
     /// What else whoever reads the file should know, in sentences without a full stop, such as
     /// which events were left out.
     pub remarks: Vec<String>,

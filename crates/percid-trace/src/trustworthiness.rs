@@ -69,6 +69,13 @@ pub enum Reason {
         /// How many others there are.
         others: u32,
     },
+    /// What CPUs did before their first event was not recorded, as in ring buffers that keep the newest events.
+    BeganLate {
+        /// The first of them.
+        cpu: Cpu,
+        /// Number of others.
+        others: u32,
+    },
     /// What recorded it was killed, or had no room any more.
     CutOff,
 }
@@ -212,10 +219,16 @@ impl Judge {
             remarks: origin.remarks.clone(),
         };
         judged.shortcomings = judged.find_shortcomings(&origin.coverage, self.events);
+        let late = origin
+            .late_cpus
+            .first()
+            .map(|&cpu| Reason::BeganLate { cpu, others: origin.late_cpus.len() as u32 - 1 });
         let blind = self.idle.blind();
-        judged
-            .shortcomings
-            .extend(blind.map(|reason| Shortcoming { leaves: Grade::Limited, reason }));
+        judged.shortcomings.extend(
+            late.into_iter()
+                .chain(blind)
+                .map(|reason| Shortcoming { leaves: Grade::Limited, reason }),
+        );
         let worst = judged.shortcomings.iter().map(|found| found.leaves).min();
         judged.grade = worst.unwrap_or(Grade::Good);
         judged
@@ -372,6 +385,17 @@ impl fmt::Display for Reason {
                     0 => Ok(()),
                     others => write!(f, ", nor of {others} more CPUs"),
                 }
+            }
+            Reason::BeganLate { cpu, others } => {
+                write!(f, "CPU {cpu}")?;
+                match others {
+                    0 => {}
+                    others => write!(f, " and {others} more")?,
+                }
+                f.write_str(
+                    ": the events begin late, as those of a ring buffer that keeps the newest only: what ran \
+                     before the first of them was not seen",
+                )
             }
             Reason::Filtered => f.write_str(
                 "it has one command's threads only: what CPUs did between their turns, and who was \

@@ -60,6 +60,9 @@ impl Window {
         let ends = |counted: &&Counted| (from..to).contains(&counted.time);
         let counted = trace.counted.iter().filter(ends).copied().collect();
         let mut origin = trace.origin.clone();
+        let was_seen =
+            |cpu: &u32| before.iter().any(|event| event.cpu == *cpu && event.was_recorded());
+        origin.late_cpus.retain(|cpu| !was_seen(cpu));
         if !origin.subject.is_empty() && !before.is_empty() {
             origin.subject = subject::after(&origin.subject, before);
         }

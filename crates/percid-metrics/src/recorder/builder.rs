@@ -261,9 +261,10 @@ impl PrometheusBuilder {
     /// `/metrics`, with `/health` beside it.
     ///
     /// 32 pages are made at a time. Whoever asks for another has the answer 503 with `Retry-After: 1`, at once.
-    /// Pages are written as clients take them, so 32 clients that stop reading long pages keep all others
-    /// from having one, until they go away. A connection that has asked for nothing for ten seconds is closed; the
-    /// 257th at a time waits for another to end.
+    /// Pages are written as clients take them. A client that takes no byte for 30 seconds loses its connection,
+    /// and its place among the 32; one that takes a few bytes now and then keeps it until it has the whole page.
+    /// A connection that has asked for nothing for ten seconds is closed; the 257th at a time waits for another
+    /// to end.
     ///
     /// # Errors
     ///

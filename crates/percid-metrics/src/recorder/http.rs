@@ -1,7 +1,8 @@
 //! The page over HTTP.
 //!
 //! It is written while it is sent: the thread that makes it waits where the client takes it slowly, so it
-//! is never in memory as a whole. Who asks for one page too many at a time is told so at once.
+//! is never in memory as a whole. Who asks for one page too many at a time is told so at once. A client that
+//! takes nothing for too long loses its connection, and with it its place among them.
 
 use std::convert::Infallible;
 use std::io::{self, Write};
@@ -23,6 +24,7 @@ use ipnet::IpNet;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::PrometheusHandle;
+use super::timed_stream::TimedStream;
 use crate::page::Format;
 
 /// Bytes that are sent together, and how many such pieces may wait.
@@ -34,19 +36,23 @@ const PAGES: usize = 32;
 const CONNECTIONS: usize = 256;
 /// For so long a client may take to say what it wants.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// A client that takes no byte for so long loses its connection: three times what Prometheus waits for a page.
+const STALLED: Duration = Duration::from_secs(30);
 
 /// An address that is bound.
 #[derive(Debug)]
 pub(super) struct Listener {
     socket: TcpListener,
     allowed: Arc<[IpNet]>,
+    pages: usize,
+    stalled: Duration,
 }
 
 impl Listener {
     pub(super) fn bind(address: SocketAddr, allowed: Vec<IpNet>) -> io::Result<Listener> {
         let socket = TcpListener::bind(address)?;
         socket.set_nonblocking(true)?;
-        Ok(Listener { socket, allowed: allowed.into() })
+        Ok(Listener { socket, allowed: allowed.into(), pages: PAGES, stalled: STALLED })
     }
 
     /// Serves the page in a thread of its own, as long as the process lives.
@@ -61,7 +67,7 @@ impl Listener {
         let Ok(socket) = tokio::net::TcpListener::from_std(self.socket) else { return };
         // #[gamma::skip(expr, reason = "one more or less does no harm")]
         let connections = Arc::new(Semaphore::new(CONNECTIONS));
-        let pages = Arc::new(Semaphore::new(PAGES));
+        let pages = Arc::new(Semaphore::new(self.pages));
         loop {
             let Ok(permit) = Arc::clone(&connections).acquire_owned().await else { return };
             let Ok((stream, peer)) = socket.accept().await else {
@@ -69,6 +75,7 @@ impl Listener {
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
             };
+            let stream = TimedStream::new(stream, self.stalled);
             let may_read = is_allowed(&self.allowed, peer.ip());
             let (handle, pages) = (handle.clone(), Arc::clone(&pages));
             tokio::spawn(async move {
@@ -230,9 +237,8 @@ mod tests {
             let peer = peer.parse().expect("an address");
             assert_eq!(is_allowed(&networks(allowed), peer), is_it, "{peer} of {allowed:?}");
         }
-        let local = SocketAddr::from(([127, 0, 0, 1], 0));
-        let listener = Listener::bind(local, networks(&["10.0.0.0/8"])).expect("an address");
-        let address = listener.socket.local_addr().expect("it is bound");
+        let (mut listener, address) = listener();
+        listener.allowed = networks(&["10.0.0.0/8"]).into();
         listener.serve(PrometheusBuilder::new().build_recorder().handle()).expect("a thread");
         for path in ["/metrics", "/health"] {
             let (status, answer) = ask(address, path);
@@ -255,6 +261,34 @@ mod tests {
         assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
     }
 
+    fn listener() -> (Listener, SocketAddr) {
+        let listener = Listener::bind(SocketAddr::from(([127, 0, 0, 1], 0)), Vec::new());
+        let listener = listener.expect("an address");
+        let address = listener.socket.local_addr().expect("it is bound");
+        (listener, address)
+    }
+
+    /// The only page that may be made is longer than what the system takes of it (a few MB).
+    #[test]
+    fn a_client_that_stops_reading_gives_its_page_back() {
+        let recorder = PrometheusBuilder::new().build_recorder();
+        let long: Arc<str> = "x".repeat(PIECE).into();
+        with_local_recorder(&recorder, || {
+            (0..2000)
+                .for_each(|n| counter!(format!("c{n}"), "long" => Arc::clone(&long)).increment(1));
+        });
+        let (mut listener, address) = listener();
+        (listener.pages, listener.stalled) = (1, Duration::from_millis(1));
+        listener.serve(recorder.handle()).expect("a thread");
+        let (status, stalled) = ask(address, "/metrics");
+        assert_eq!(status, "HTTP/1.1 200 OK\r\n");
+        let mut others = std::iter::repeat_with(|| ask(address, "/metrics").0).take(100_000);
+        let next = others.find(|status| !status.contains("503"));
+        assert_eq!(next.as_deref(), Some("HTTP/1.1 200 OK\r\n"));
+        let text = io::read_to_string(stalled);
+        assert_eq!(text.expect_err("not all of it").kind(), io::ErrorKind::ConnectionReset);
+    }
+
     /// Pages wait for a clock that does not go on.
     #[test]
     fn one_page_too_many_is_refused_at_once_and_made_later() {
@@ -269,9 +303,7 @@ mod tests {
             .idle_clock(now)
             .build_recorder();
         with_local_recorder(&recorder, || counter!("a").increment(1));
-        let listener = Listener::bind(SocketAddr::from(([127, 0, 0, 1], 0)), Vec::new());
-        let listener = listener.expect("an address");
-        let address = listener.socket.local_addr().expect("it is bound");
+        let (listener, address) = listener();
         let closed = gate.lock().expect("nobody panics");
         listener.serve(recorder.handle()).expect("a thread");
         let begun: Vec<_> = (0..32).map(|_| ask(address, "/metrics")).collect();

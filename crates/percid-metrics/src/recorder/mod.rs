@@ -10,6 +10,8 @@ mod kinds;
 mod render;
 mod shapes;
 mod store;
+#[cfg(feature = "http-listener")]
+mod timed_stream;
 
 use std::fmt;
 use std::sync::Arc;

@@ -81,6 +81,7 @@ impl Advice {
             on: recorded.on(),
             cpus: recorded.cpus,
             has_affinities: events.iter().any(|event| matches!(event.what, What::Affinity { .. })),
+            length_ns: losses.to.saturating_sub(losses.from),
             begin: recording.trace.events.first().map_or(0, |event| event.time),
             file: &recording.arguments.file,
             programs: &programs,

@@ -24,6 +24,8 @@ pub(super) struct Place<'a> {
     pub(super) cpus: &'a str,
     /// `true` if it says on which CPUs threads may run.
     pub(super) has_affinities: bool,
+    /// The time that the findings are about, in nanoseconds.
+    pub(super) length_ns: u64,
     /// The first event by the recording's clock.
     pub(super) begin: u64,
     pub(super) file: &'a Path,
@@ -57,6 +59,8 @@ pub(super) struct Finding {
     pub(super) lost_ns: u64,
     pub(super) at_least_ns: Option<u64>,
     pub(super) at_most_ns: Option<u64>,
+    /// What was lost, in percent of the time that was looked at.
+    share_percent: f64,
     /// How it was computed.
     computed: &'static str,
     /// Stays in queues, moves, or turns.
@@ -68,6 +72,8 @@ pub(super) struct Finding {
     allowed_cpus: Option<String>,
     evidence: String,
     change: String,
+    /// What would show that the finding is wrong.
+    refuted_by: &'static str,
     moments: Vec<Moment>,
 }
 
@@ -149,6 +155,34 @@ impl Kind {
             Kind::OwnThreads => "own-threads",
             Kind::Moves => "moves",
             Kind::Ids => "ids",
+        }
+    }
+
+    /// Returns what would show that a finding is wrong, after "if".
+    fn refuted_by(self) -> &'static str {
+        match self {
+            Kind::Bound => {
+                "the threads wait as long with a wider affinity, or other threads take the CPUs that idled."
+            }
+            Kind::NotMoved => {
+                "the threads may not run on the CPU that idled (taskset -p), or wait as long when each has its CPU."
+            }
+            Kind::Stopped => "nr_throttled in cpu.stat of its cgroups does not grow meanwhile.",
+            Kind::SlowWakeUp => {
+                "the waits stay as long while /dev/cpu_dma_latency is held at 0, and of a guest while its host is idle."
+            }
+            Kind::OtherProcess => {
+                "the process is not finished sooner when the other one does not run."
+            }
+            Kind::OwnThreads => {
+                "nobody waits for an answer of a single thread: then nothing is lost."
+            }
+            Kind::Moves => {
+                "the program is not faster when its threads are bound, or perf stat counts as many cache misses then."
+            }
+            Kind::Ids => {
+                "the program keeps nothing for each concurrency ID, or perf c2c shows no lines shared between CPUs."
+            }
         }
     }
 
@@ -275,6 +309,7 @@ impl Finding {
             lost_ns,
             at_least_ns: None,
             at_most_ns: None,
+            share_percent: percent_of(lost_ns, place.length_ns),
             computed: kind.computed(),
             stays: 0,
             threads: 0,
@@ -282,6 +317,7 @@ impl Finding {
             allowed_cpus: None,
             evidence: String::new(),
             change: String::new(),
+            refuted_by: kind.refuted_by(),
             moments: Vec::new(),
         }
     }
@@ -416,13 +452,20 @@ impl Finding {
             (Some(least), Some(most)) => format!(", between {} and {} ms", ms(least), ms(most)),
             _ => " by a model".to_owned(),
         };
-        format!("{} ms lost{bounds}", ms(self.lost_ns))
+        format!(
+            "{} ms lost{bounds}, {:.1} % of the recording",
+            ms(self.lost_ns),
+            self.share_percent
+        )
     }
 
     pub(super) fn show(&self, number: usize, page: &mut Page) {
-        let Finding { evidence, change, computed, .. } = self;
+        let Finding { evidence, change, refuted_by, computed, .. } = self;
         let heading = format!("{number}. {}: {}", self.short(), self.lost());
-        page.section(heading, format!("{change}\n\n{evidence}\n\n{computed}"));
+        page.section(
+            heading,
+            format!("{change}\n\n{evidence}\n\nRefuted if {refuted_by}\n\n{computed}"),
+        );
         if self.moments.is_empty() {
             return;
         }
@@ -436,10 +479,11 @@ impl Finding {
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Finding { evidence, change, computed, moments, .. } = self;
+        let Finding { evidence, change, refuted_by, computed, moments, .. } = self;
         writeln!(f, "{}: {}", self.short(), self.lost())?;
         writeln!(f, "   change: {change}")?;
         writeln!(f, "   evidence: {evidence}")?;
+        writeln!(f, "   refuted if: {refuted_by}")?;
         writeln!(f, "   computed: {computed}")?;
         moments.iter().try_for_each(|moment| writeln!(f, "   {moment}"))?;
         match moments.first() {
@@ -490,6 +534,10 @@ impl Moment {
             self.clock_to_ns.to_string(),
         ]
     }
+}
+
+fn percent_of(part: u64, all: u64) -> f64 {
+    100.0 * part as f64 / all.max(1) as f64
 }
 
 /// A process, or how many of its name there are.

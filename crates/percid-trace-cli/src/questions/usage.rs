@@ -11,6 +11,7 @@ use percid_report::Page;
 use percid_trace::Trace;
 use percid_trace::questions::{self, CpuUsage, SliceUsage, Usage, UsageSettings};
 use percid_trace::threads::ThreadNumber;
+use percid_trace::trustworthiness::{Reason, Trustworthiness};
 use serde::Serialize;
 
 use super::names::{Named, Names};
@@ -29,11 +30,37 @@ pub(crate) fn run(arguments: &UsageArguments, json: bool) -> Result<Exit, Failur
     };
     let found =
         recording.ask("usage", |control| questions::usage(&recording.trace, &settings, control));
-    let figures = UsageFigures::of(&recording.trace, &found, recording.lines());
+    let reasons = unseen(&recording.trace, &recording.trustworthiness);
+    let figures = UsageFigures::of(&recording.trace, &found, recording.lines(), reasons);
     recording.tell(TITLE, figures, found.is_whole, json)
 }
 
 const TITLE: &str = "percid trace usage";
+
+/// Returns why it is not known what CPUs did at times, as sentences.
+fn unseen(trace: &Trace, judged: &Trustworthiness) -> Vec<String> {
+    let hides = |reason: &Reason| {
+        !matches!(
+            reason,
+            Reason::NoStates | Reason::CutOff | Reason::NotInherited | Reason::NoSwitch
+        )
+    };
+    let found = judged.shortcomings.iter().map(|found| found.reason).filter(hides);
+    let mut reasons: Vec<Reason> = found.collect();
+    // A few inferred switches do not limit conclusions, and hide turns all the same.
+    let is_inferred = |reason: &Reason| matches!(reason, Reason::Inferred(_));
+    if judged.inferred > 0 && !reasons.iter().any(is_inferred) {
+        reasons.push(Reason::Inferred(judged.inferred));
+    }
+    let mut sentences: Vec<String> = reasons.iter().map(Reason::to_string).collect();
+    if !trace.origin.coverage.filtered {
+        sentences.push(
+            "what a CPU ran before its first switch is not known if that thread was seen elsewhere before"
+                .to_owned(),
+        );
+    }
+    sentences
+}
 
 /// The figures of the JSON document. `None` stands for what the recording does not support.
 #[derive(Debug, Default, Serialize)]
@@ -44,6 +71,8 @@ struct UsageFigures {
     /// Only some threads were recorded: what else CPUs did was not seen.
     #[serde(skip)]
     sees_some_only: bool,
+    /// Why `not_seen_ns` is not 0.
+    not_seen_because: Vec<String>,
     cpus: Option<Vec<CpuFigures>>,
     /// Those that ran longest first.
     threads: Option<Vec<ThreadFigures>>,
@@ -93,7 +122,7 @@ struct CellFigures {
 }
 
 impl UsageFigures {
-    fn of(trace: &Trace, found: &Usage, lines: usize) -> UsageFigures {
+    fn of(trace: &Trace, found: &Usage, lines: usize, reasons: Vec<String>) -> UsageFigures {
         let names = Names::new(trace, &found.known);
         let by_thread = found.cells.chunk_by(|a, b| a.thread == b.thread);
         let mut threads: Vec<(u64, &[questions::Cell])> =
@@ -112,14 +141,16 @@ impl UsageFigures {
                 .collect(),
         });
         let span = found.to.saturating_sub(found.from);
+        let cpus = found.cpus.iter().enumerate().map(|cpu| CpuFigures::of(cpu, span));
+        let cpus: Vec<CpuFigures> = cpus.collect();
+        let has_unseen = cpus.iter().any(|cpu| cpu.is_shown() && cpu.not_seen_ns > 0);
         UsageFigures {
+            not_seen_because: if has_unseen { reasons } else { Vec::new() },
             begin_ns: found.from,
             end_ns: found.to,
             slice_ns: found.slice_ns,
             sees_some_only: trace.origin.coverage.filtered,
-            cpus: Some(
-                found.cpus.iter().enumerate().map(|cpu| CpuFigures::of(cpu, span)).collect(),
-            ),
+            cpus: Some(cpus),
             threads: Some(told.collect()),
             threads_left_out,
         }
@@ -131,7 +162,7 @@ impl UsageFigures {
         let columns = ["CPU", "busy %", "idle %", unseen, "idle while one waits, ms", "at s"];
         let mut table = Table::new(columns, 1);
         let span = self.end_ns.saturating_sub(self.begin_ns);
-        for cpu in self.cpus.iter().flatten().filter(|cpu| cpu.busy_ns + cpu.idle_ns > 0) {
+        for cpu in self.cpus.iter().flatten().filter(|cpu| cpu.is_shown()) {
             let worst = cpu.worst.as_ref().map(|worst| seconds(worst.since_ns));
             table.row([
                 cpu.cpu.to_string(),
@@ -143,6 +174,13 @@ impl UsageFigures {
             ]);
         }
         table
+    }
+
+    /// Returns a sentence that says why something is not known, if something is not.
+    fn reasons(&self) -> Option<String> {
+        let what = if self.sees_some_only { "Not seen" } else { "Unknown" };
+        let reasons = &self.not_seen_because;
+        (!reasons.is_empty()).then(|| format!("{what} because {}.", reasons.join("; ")))
     }
 
     /// What each thread ran on each CPU.
@@ -211,6 +249,11 @@ impl UsageFigures {
 const COLUMNS: usize = 16;
 
 impl CpuFigures {
+    /// `true` if anything is known of it.
+    fn is_shown(&self) -> bool {
+        self.busy_ns + self.idle_ns > 0
+    }
+
     fn of((cpu, usage): (usize, &CpuUsage), span: u64) -> CpuFigures {
         let sum = |part: fn(&SliceUsage) -> u64| usage.slices.iter().map(part).sum::<u64>();
         CpuFigures {
@@ -236,6 +279,9 @@ impl Part {
 impl Figures for UsageFigures {
     fn text(&self, top: usize, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.cpus())?;
+        if let Some(reasons) = self.reasons() {
+            writeln!(f, "{reasons}\n")?;
+        }
         writeln!(f, "Threads that ran longest, in ms on each CPU:\n\n{}", self.matrix(top))?;
         let more = self.threads_left_out + self.threads.iter().flatten().skip(top).count();
         if more > 0 {
@@ -245,7 +291,7 @@ impl Figures for UsageFigures {
     }
 
     fn show(&self, top: usize, page: &mut Page) {
-        page.section("CPUs", "");
+        page.section("CPUs", self.reasons().unwrap_or_default());
         self.cpus().show_on(page);
         page.section("Threads that ran longest, in ms on each CPU", "");
         self.matrix(top).show_on(page);

@@ -751,3 +751,35 @@ fn advice_says_what_the_figures_mean() {
     assert!(same_core(0).is_some_and(|share| (0.87..0.89).contains(&share)), "Linux 6.3");
     assert!(same_core(1).is_some_and(|share| share > 0.999), "percid's table");
 }
+
+#[test]
+fn a_conversion_says_what_the_format_has_no_place_for() {
+    let folder = folder("left-out");
+    let counters = Path::new(TRACE).with_file_name("counters.parquet");
+    let to = |name: &str| folder.join(name);
+    let (perfetto, parquet) = (to("x.pftrace"), to("x.parquet"));
+    let of = |file: &str, to: &Path, key: &str| -> u64 {
+        json(&["convert", file, path(to)])["left_out"][key].as_u64().expect("a number")
+    };
+    assert_eq!(of(path(&counters), &perfetto, "counted_turns"), 58);
+    assert_eq!(of(path(&counters), &parquet, "counted_turns"), 0);
+    assert!(of(SCAN, &perfetto, "numa_events") > 0);
+    assert_eq!(of(SCAN, &parquet, "numa_events"), 0);
+    let said = stdout(&run(&["convert", path(&counters), path(&perfetto)]));
+    assert!(said.contains("(page-faults, task-clock); .parquet keeps it."), "{said}");
+    let said = stdout(&run(&["convert", TRACE, path(&perfetto)]));
+    assert!(!said.contains("Left out"), "{said}");
+}
+
+#[test]
+fn what_usage_does_not_know_has_a_reason() {
+    let inferred = Path::new(TRACE).with_file_name("pool_inferred.parquet");
+    let reasons = json(&["usage", path(&inferred)])["not_seen_because"].to_string();
+    assert!(reasons.contains("380 of its switches were not recorded"), "{reasons}");
+    let said = stdout(&run(&["usage", path(&inferred)]));
+    let because = said.lines().find(|line| line.starts_with("Not seen because "));
+    assert!(because.is_some_and(|line| line.contains("one command's threads only")), "{said}");
+    let whole = json(&["usage", TRACE]);
+    let unseen = list(&whole, "cpus").iter().any(|cpu| cpu["not_seen_ns"] != 0);
+    assert_eq!(list(&whole, "not_seen_because").is_empty(), !unseen);
+}

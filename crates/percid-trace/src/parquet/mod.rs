@@ -39,7 +39,8 @@
 //! `percid.command`, `percid.numa_scan_delay_ms`, `percid.numa_scan_size_mb`, `percid.cpu_nodes`
 //! (the node of each CPU, with commas between them). Where not all of the schedule was recorded
 //! ([`Coverage`](crate::Coverage)), `percid.sample_frequency`, `percid.sample_period`,
-//! `percid.switches_away_only`, `percid.not_inherited`, `percid.some_cpus`, `percid.cut_off`,
+//! `percid.switches_away_only`, `percid.not_inherited`, `percid.some_cpus`, `percid.late_cpus`,
+//! `percid.cut_off`,
 //! `percid.no_states` and `percid.inferred_switches` say so; `percid.remarks` has what else was
 //! said when a file of another format was read, with the character U+001F between remarks.
 //!

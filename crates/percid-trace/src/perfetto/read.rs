@@ -18,6 +18,7 @@ use crate::error::Error;
 use crate::event::{Cpu, Tid, UNKNOWN};
 use crate::filtered;
 use crate::kernel_states;
+use crate::late;
 use crate::origin_pairs::from_pairs;
 use crate::trace::{Origin, Trace};
 
@@ -312,6 +313,7 @@ impl Reading {
         }
         if is_foreign {
             trace.origin.coverage.filtered |= filtered::shows_by_breaks(&trace.events);
+            late::note(&mut trace);
         }
         Ok(trace)
     }

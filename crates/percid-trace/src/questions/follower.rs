@@ -75,6 +75,8 @@ pub(super) struct Follower<'t> {
     has_inferred: bool,
     /// The threads of which it tells all.
     followed: Followed,
+    /// The CPUs of which nothing is known before they switch.
+    late: Vec<Cpu>,
     /// When it ends.
     end: Option<u64>,
 }
@@ -98,6 +100,7 @@ impl<'t> Follower<'t> {
             tells_queued: Wakeups::of(trace).woken,
             has_inferred: trace.origin.coverage.inferred > 0,
             followed: Followed::of(trace),
+            late: trace.origin.late_cpus.clone(),
             end: (events < trace.events.len()).then_some(window.to),
         }
     }
@@ -201,10 +204,16 @@ impl<'t> Follower<'t> {
         let since = match before {
             Some(before) if before.who == prev => before.since,
             Some(_) => return None,
+            None if self.is_unseen(cpu) => return None,
             None if self.doing(prev) == Doing::Unknown && !self.is_new(prev) => 0,
             None => return None,
         };
         Some(Turn { who: prev, cpu, since, until: self.now })
+    }
+
+    /// `true` if nothing was recorded of a CPU until now.
+    fn is_unseen(&self, cpu: Cpu) -> bool {
+        self.late.contains(&cpu) && self.scene.recent.current(cpu).is_none()
     }
 
     /// Whether the recording shows how a thread was created.
@@ -221,7 +230,8 @@ impl<'t> Follower<'t> {
         }
     }
 
-    /// The thread that had this number before is gone, if it has not been seen to end.
+    /// What a thread does is not known from now on. The one that had this number before is gone, if it has not
+    /// been seen to end.
     fn forget(&mut self, tid: Tid, listener: &mut impl Listener) {
         let Some(thread) = self.scene.threads.find(tid) else { return };
         if let Doing::Ready(ready) = self.doing(Who::Thread(thread)) {
@@ -279,6 +289,9 @@ impl<'t> Follower<'t> {
 
     fn wake(&mut self, tid: Tid, target: Cpu, stage: Stage, listener: &mut impl Listener) {
         let Some(thread) = self.scene.threads.meet(tid) else { return };
+        if self.is_unseen(target) {
+            return self.forget(tid, listener);
+        }
         let now = self.now;
         let (waking, queued) = match stage {
             Stage::Waking => (Some(now), None),
@@ -311,6 +324,9 @@ impl<'t> Follower<'t> {
     }
 
     fn migrate(&mut self, tid: Tid, to: Cpu, listener: &mut impl Listener) {
+        if self.is_unseen(to) {
+            return self.forget(tid, listener);
+        }
         let Some(thread) = self.scene.threads.meet(tid) else { return };
         if let Doing::Ready(ready) = self.doing(Who::Thread(thread)) {
             self.end_stay(thread, ready, listener);

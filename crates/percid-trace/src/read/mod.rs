@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::error::Error;
 use crate::trace::Trace;
-use crate::{filtered, parquet, perfetto, spool};
+use crate::{filtered, late, parquet, perfetto, spool};
 
 mod bytes;
 mod ftrace_text;
@@ -164,10 +164,12 @@ fn read_plain(bytes: &[u8]) -> Result<Trace, Error> {
     trace.and_then(checked)
 }
 
-/// Reads what needs the whole file: the states, and whether some threads were recorded only.
+/// Reads what needs the whole file: the states, whether some threads were recorded only, and CPUs of which the
+/// beginning was not recorded.
 fn settled(mut trace: Trace) -> Trace {
     trace.settle_states();
     trace.origin.coverage.filtered |= filtered::shows_by_breaks(&trace.events);
+    late::note(&mut trace);
     trace
 }
 

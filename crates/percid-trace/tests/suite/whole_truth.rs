@@ -2,14 +2,15 @@
 
 use percid_sim::random::Random;
 use percid_sim::run_control::RunControl;
-use percid_trace::event::{IDLE, Tid, What};
+use percid_trace::event::{Event, IDLE, Tid, What};
 use percid_trace::questions::{
-    Latency, LatencySettings, LossesSettings, PreemptionsSettings, Usage, UsageSettings, latency,
-    losses, preemptions, usage,
+    Latency, LatencySettings, LossesSettings, PreemptionsSettings, SliceUsage, Usage,
+    UsageSettings, latency, losses, preemptions, usage,
 };
 use percid_trace::read::read_bytes;
 use percid_trace::trace::{Coverage, Sampling, Trace};
 use percid_trace::trustworthiness::{Grade, Trustworthiness};
+use percid_trace::window::Window;
 use percid_trace::{gaps, parquet, perfetto};
 
 use crate::fixture::bytes;
@@ -76,6 +77,7 @@ fn a_conversion_keeps_the_grade_the_doubts_and_the_answers() {
             unread: 7 * u64::from(doubted()),
             no_states: doubted(),
         };
+        trace.origin.late_cpus = if doubted() { vec![0, 2] } else { Vec::new() };
         if doubted() {
             // What was switched away from idle is lost on one CPU, and inferred.
             let from_idle = |what| matches!(what, What::Switch { prev: IDLE, .. });
@@ -157,4 +159,46 @@ fn a_text_of_some_threads_shows_by_its_breaks() {
     let mut all = trace.clone();
     all.origin.coverage.filtered = false;
     assert!(ran(&all).into_iter().any(is_other), "the control: as if all had been recorded");
+}
+
+/// What CPU 0 did in the first half is missing.
+#[test]
+fn a_cpu_whose_events_begin_late_was_not_seen_until_then() {
+    let whole = fixture("tracefs.txt");
+    assert_eq!(whole.origin.late_cpus, [0; 0]);
+    let text = String::from_utf8(bytes("tracefs.txt")).expect("text");
+    let lines: Vec<&str> = text.lines().collect();
+    // From a switch from idle on, as if it had idled until then.
+    let is_of_0 = |line: &str| line.contains("[000]");
+    let from_idle = |line: &str| is_of_0(line) && line.contains("prev_pid=0 ");
+    let half = lines.len() / 2;
+    let begin = half + lines[half..].iter().position(|line| from_idle(line)).expect("a switch");
+    let (first, second) = lines.split_at(begin);
+    let kept = first.iter().filter(|line| !is_of_0(line)).chain(second);
+    let kept: Vec<&str> = kept.copied().collect();
+    let said = format!("entries-written: {}/396", 396 + kept.len() - lines.len());
+    let text = kept.join("\n").replace("entries-written: 396/396", &said);
+    let late = read_bytes(text.as_bytes()).expect("a text");
+    assert_eq!(late.origin.late_cpus, [0]);
+    let judged = Trustworthiness::of(&late);
+    assert!(judged.grade < Grade::Good);
+    assert!(judged.to_string().contains("CPU 0: the events begin late"), "{judged}");
+    assert_same("a late text", &late);
+
+    let begin = late.events[0].time;
+    let switches = |event: &&Event| event.cpu == 0 && matches!(event.what, What::Switch { .. });
+    let first = late.events.iter().find(switches).map(|event| event.time - begin);
+    let told = |trace: &Trace| {
+        let window = Window { from: 0, to: first.expect("a switch") + 1 };
+        let settings = UsageSettings { window, slices: 1, ..UsageSettings::default() };
+        let found = usage(trace, &settings, &RunControl::default());
+        let SliceUsage { busy_ns, idle_ns, .. } = found.cpus[0].slices[0];
+        busy_ns + idle_ns
+    };
+    assert_eq!(told(&late), 1, "neither a thread's nor idle until the switch");
+    let mut unknown = late.clone();
+    unknown.origin.late_cpus.clear();
+    assert!(told(&unknown) > 1000, "the control");
+    let longest = |trace: &Trace| waits(trace).worst.iter().map(|wait| wait.ns).max();
+    assert!(longest(&late) <= longest(&whole), "no wait is made up");
 }

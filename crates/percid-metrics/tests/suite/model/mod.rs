@@ -24,14 +24,14 @@ enum Kind {
     Histogram,
 }
 
-/// Counters may come to one name and label set, by their characters or their unit. What becomes of others
-/// that do depends on the order in which they are found.
-const NAMES: [(Kind, &str); 8] = [
+/// Counters and gauges may come to one name and label set, by their characters or their unit.
+const NAMES: [(Kind, &str); 9] = [
     (Kind::Counter, "c.x"),
     (Kind::Counter, "c_x"),
     (Kind::Counter, "c_x_bytes"),
     (Kind::Counter, "d_total"),
     (Kind::Gauge, "g-x"),
+    (Kind::Gauge, "g x"),
     (Kind::Gauge, "5g"),
     (Kind::Histogram, "h x"),
     (Kind::Histogram, "h_seconds"),
@@ -41,7 +41,7 @@ const LABELS: [&[(&str, &str)]; 5] = [
     &[("a.b", "x"), ("a_b", "y")],
     &[("le", "q\"u\\o\nte,}"), ("zone", "b")],
     &[("__x", ""), ("5", "é\\")],
-    // As the second one, of counters only.
+    // As the second one, not of histograms.
     &[("a_b", "y")],
 ];
 const UNITS: [Option<Unit>; 5] =
@@ -179,7 +179,7 @@ impl Model {
 fn compare(options: Options, steps: &[Step], unknown: Option<Call>) -> Result<(), String> {
     let (mut subject, mut model) = (Subject::new(options), Model::new(options));
     for (number, &Step(call, name, labels, amount)) in steps.iter().enumerate() {
-        let key = (name, if NAMES[name].0 == Kind::Counter { labels } else { labels % 4 });
+        let key = (name, if NAMES[name].0 == Kind::Histogram { labels % 4 } else { labels });
         let is_known = unknown != Some(call);
         match call {
             Call::Add | Call::Subtract | Call::Set => {
@@ -209,8 +209,10 @@ fn compare(options: Options, steps: &[Step], unknown: Option<Call>) -> Result<()
                 is_known.then(|| model.upkeep());
             }
             Call::Read(format) => {
-                let (page, expected) = (subject.page(format), model.page(format));
-                if Parsed::of(&page) != expected {
+                let page = subject.page(format);
+                let parsed = Parsed::of(&page);
+                let expected = model.page(format, &parsed);
+                if parsed != expected {
                     return Err(format!("step {number}: {page}\nmodel: {expected:#?}"));
                 }
             }

@@ -33,6 +33,15 @@ impl Parsed {
         }
         all
     }
+
+    /// Adds that so many metrics were left out.
+    pub(crate) fn leave_out(&mut self, metrics: u32) {
+        let name = "percid_metrics_left_out";
+        let text = "Metrics that are left out: their names and labels are those of others";
+        self.samples.insert((name.into(), Labels::new()), metrics.to_string());
+        let metadata = [("TYPE", "gauge"), ("HELP", text)];
+        self.metadata.extend(metadata.map(|(word, text)| (word.into(), name.into(), text.into())));
+    }
 }
 
 /// Returns a number in one of the ways to write it.

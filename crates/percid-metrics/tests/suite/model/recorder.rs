@@ -75,16 +75,27 @@ impl Model {
         self.metrics.retain(|key, metric| !metric.is_idle || kept.contains(key));
     }
 
-    pub(crate) fn page(&mut self, format: Format) -> Parsed {
+    /// Returns the page. Of gauges that come to one name and label set it has the one that `subjects` has.
+    pub(crate) fn page(&mut self, format: Format, subjects: &Parsed) -> Parsed {
         self.upkeep();
-        let mut page = Parsed::default();
+        let (mut page, mut left_out) = (Parsed::default(), 0);
         let mut families = BTreeMap::<String, (Kind, BTreeSet<String>)>::new();
         for (&(name, labels), metric) in self.metrics.iter().filter(|(_, it)| !it.is_idle) {
             let (kind, name) = NAMES[name];
             let (name, declared) = (self.name(&fit(name)), fit(name));
             let family = families.entry(name.clone()).or_insert((kind, BTreeSet::new()));
             family.1.insert(declared);
-            self.add_samples(&mut page, (&name, self.labels(labels)), &metric.value, format);
+            let key = (name.clone(), self.labels(labels));
+            if let (Value::Gauge(value), true) = (&metric.value, page.samples.contains_key(&key)) {
+                left_out += 1;
+                if subjects.samples.get(&key) != Some(&value.to_string()) {
+                    continue;
+                }
+            }
+            self.add_samples(&mut page, (&name, key.1), &metric.value, format);
+        }
+        if left_out > 0 {
+            page.leave_out(left_out);
         }
         for (name, (kind, declared)) in families {
             let own = declared.get(&name).into_iter().chain(&declared);

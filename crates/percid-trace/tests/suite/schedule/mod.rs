@@ -23,6 +23,7 @@ pub(crate) fn origin() -> Origin {
         nodes: Vec::new(),
         counters: Vec::new(),
         remarks: vec!["a remark".into(), "and another, \"quoted\"".into()],
+        late_cpus: vec![1, 63],
         coverage: Coverage {
             sampling: Some(Sampling::Period(7)),
             away_only: true,
