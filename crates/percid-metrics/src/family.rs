@@ -568,7 +568,7 @@ mod tests {
             let (mut told, together) = (Vec::new(), std::cell::Cell::new(0));
             let is_idle = |_: &_, n: &u32, _: &_| {
                 together.set(0);
-                n % 2 > 0
+                !n.is_multiple_of(2)
             };
             let tell = |told: &mut Vec<u32>, _: &_| {
                 together.set(together.get() + 1);
