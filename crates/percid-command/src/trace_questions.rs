@@ -137,9 +137,9 @@ pub struct MigrationsArguments {
 
 pub(crate) const COUNTERS_ABOUT: &str = "\
 What did counters count while threads ran? It needs a trace with counters (percid trace record
---counters, or perf record -a -e '{sched:sched_switch,cycles,cache-misses}:S'). A turn is the time of a thread
-on a CPU from one switch to the next. For each process, those that ran longest first, and with
---threads for each thread:
+--counters, or perf record -a -e '{sched:sched_switch,cycles,cache-misses}:S'). A turn is the time
+of a thread on a CPU from one switch to the next. For each process, those that ran longest first,
+and with --threads for each thread:
 
   turns, run ms    turns, run_ns  how many turns, and their time
   COUNTER          sum            mean count of a turn; in JSON the sum of all turns
@@ -231,8 +231,8 @@ pub struct UsageArguments {
 }
 
 pub(crate) const ADVISE_ABOUT: &str = "\
-Lost time, and what to change. The results of the other subcommands and of the replay, as findings in
-the order of their cost, the largest first. Each finding has:
+Lost time, and what to change. The results of the other subcommands and of the replay, as findings
+in the order of their cost, the largest first. Each finding has:
 
   lost              lost_ns   thread time that is lost, and how it was computed (`computed`)
   at least, at most at_least_ns, at_most_ns
@@ -287,9 +287,9 @@ In JSON `run_ns`, `waits` and `preempted` are of the whole recording, or of the 
 --from and --to choose in both; `span_ns` is how long that is. A name that one recording has not
 has null there. --process takes names.
 
-The output begins with the quality of each trace. If one is insufficient, no values are
-printed. There is one recording of each, so small differences, and those of the longest waits, may be
-chance. Compare two recordings of the same thing first.";
+The output begins with the quality of each trace. If one is insufficient, no values are printed.
+There is one recording of each, so small differences, and those of the longest waits, may be chance.
+Compare two recordings of the same thing first.";
 
 pub(crate) const COMPARE_EXAMPLES: &str = "\
 Examples:
