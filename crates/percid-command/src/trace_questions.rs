@@ -250,7 +250,7 @@ and `kind`, why a thread that was ready did not run, or what cost more than it h
   not-moved       its CPU ran something else while one idled on which it may run
   stopped         it had to stop and its CPU idled, as a CPU quota makes it
   slow-wake-up    it was woken and its CPU went on idling, for 50 us or more on average
-  other-process   no CPU idled, and its CPU ran another process (`by`)
+  other-process   no CPU idled, and its CPU ran other processes (`others`; `by` is the first)
   own-threads     no CPU idled, and its CPU ran another thread of the process: CPUs were busy for
                   it, so that nothing would have been done sooner; at least 0, and at most the waits
   moves           threads moved between CPUs, and find memory farther away: by the machine's
@@ -258,8 +258,8 @@ and `kind`, why a thread that was ready did not run, or what cost more than it h
   ids             the concurrency IDs of the kernel that was recorded, against percid's table: by
                   the machine's prices for 16 kB behind each ID
 
-Two findings may be about the same idle CPU, so they do not add up. Findings that cost less than a
-thousandth of the time are left out (`told_from_ns`). A CPU without recorded events, and idle times
+Two findings may be about the same idle CPU, so they do not add up. Findings that cost less than half
+a percent of the time are left out (`told_from_ns`). A CPU without recorded events, and idle times
 without a beginning or end, do not count as idle. At each moment at most 16 idle CPUs count for one
 process. There is no advice from an insufficient trace.";
 

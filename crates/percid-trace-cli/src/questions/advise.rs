@@ -40,8 +40,8 @@ pub(crate) fn run(arguments: &MigrationsArguments, json: bool) -> Result<Exit, F
 
 const TITLE: &str = "percid trace advise";
 
-/// What costs less than one in this number of the time is not told.
-const TOLD_OF: u64 = 1000;
+/// Findings that cost less than one part in this number of the time are left out.
+const TOLD_OF: u64 = 200;
 
 /// The figures of the JSON document. `None` stands for what the recording does not support.
 #[derive(Debug, Default, Serialize)]
@@ -88,7 +88,10 @@ impl Advice {
         };
         let told_from_ns = (losses.to.saturating_sub(losses.from) / TOLD_OF).max(1);
         let waits = losses.all.iter().filter(|loss| is_slow(loss));
-        let waits = waits.map(|loss| Finding::of_loss(loss, &names, &place));
+        let mut waits: Vec<Finding> =
+            waits.map(|loss| Finding::of_loss(loss, &names, &place)).collect();
+        waits.sort_by_key(|finding| Reverse(finding.order()));
+        let waits = Finding::joined(waits, &place).into_iter();
         let moves = sums(&migrations, &programs);
         let moves = moves.iter().map(|(&process, moves)| {
             Finding::of_moves(process, moves, &names, &place, &machine.name)
@@ -118,7 +121,7 @@ impl Advice {
 
     fn nothing(&self) -> String {
         format!(
-            "{}{} nothing was found that cost {} ms or more, a thousandth of the time.",
+            "{}{} nothing was found that cost {} ms or more, half a percent of the time.",
             self.unseen(),
             self.on,
             ms(self.told_from_ns)

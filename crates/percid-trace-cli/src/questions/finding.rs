@@ -54,8 +54,10 @@ pub(super) struct Finding {
     name: String,
     /// Number of processes of this name that it covers, of which that is the first.
     processes: u64,
-    /// The process that ran instead.
+    /// The process that ran instead; of several the one that delayed most.
     by: Option<Other>,
+    /// All processes that ran instead, the one that delayed most first.
+    others: Vec<Other>,
     pub(super) lost_ns: u64,
     pub(super) at_least_ns: Option<u64>,
     pub(super) at_most_ns: Option<u64>,
@@ -77,12 +79,16 @@ pub(super) struct Finding {
     moments: Vec<Moment>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 struct Other {
     process: Tid,
     name: String,
     processes: u64,
+    lost_ns: u64,
 }
+
+/// Number of processes that ran instead which a text names.
+const NAMED: usize = 3;
 
 #[derive(Debug, Serialize)]
 struct Moment {
@@ -222,8 +228,10 @@ impl Finding {
             process: by,
             name: names.process(by),
             processes: place.programs.size(by),
+            lost_ns: loss.lost_ns,
         });
         let finding = Finding {
+            others: by.iter().cloned().collect(),
             by,
             at_least_ns: Some(loss.at_least_ns),
             at_most_ns: Some(loss.at_most_ns),
@@ -306,6 +314,7 @@ impl Finding {
             name: names.process(process),
             processes: place.programs.size(process),
             by: None,
+            others: Vec::new(),
             lost_ns,
             at_least_ns: None,
             at_most_ns: None,
@@ -326,8 +335,43 @@ impl Finding {
         label(&self.name, self.process, self.processes)
     }
 
+    /// Returns one finding for each process that others delayed: on a machine with too much to do every
+    /// pair of processes is one. `findings` are sorted by what they cost.
+    pub(super) fn joined(findings: Vec<Finding>, place: &Place<'_>) -> Vec<Finding> {
+        let mut joined: Vec<Finding> = Vec::new();
+        for finding in findings {
+            let same = |other: &&mut Finding| {
+                (other.kind, other.process) == (Kind::OtherProcess, finding.process)
+            };
+            match joined.iter_mut().find(same).filter(|_| finding.kind == Kind::OtherProcess) {
+                Some(first) => first.add(finding, place),
+                None => joined.push(finding),
+            }
+        }
+        joined
+    }
+
+    /// Adds what another process delayed. The times of the two do not overlap: a CPU runs one thread.
+    fn add(&mut self, other: Finding, place: &Place<'_>) {
+        let sum = |one: Option<u64>, more: Option<u64>| Some(one? + more?);
+        self.lost_ns += other.lost_ns;
+        self.at_least_ns = sum(self.at_least_ns, other.at_least_ns);
+        self.at_most_ns = sum(self.at_most_ns, other.at_most_ns);
+        self.share_percent = percent_of(self.lost_ns, place.length_ns);
+        self.stays += other.stays;
+        // The same threads may have waited for both.
+        self.threads = self.threads.max(other.threads);
+        self.others.extend(other.others);
+        (self.evidence, self.change) = (self.seen(place), self.advised(place));
+    }
+
     fn other(&self) -> String {
-        self.by.as_ref().map_or_else(String::new, |by| label(&by.name, by.process, by.processes))
+        let label = |other: &Other| label(&other.name, other.process, other.processes);
+        let mut text = self.others.iter().take(NAMED).map(label).collect::<Vec<_>>().join(", ");
+        if self.others.len() > NAMED {
+            text += &format!(" and {} other processes", self.others.len() - NAMED);
+        }
+        text
     }
 
     /// What was seen of a wait.

@@ -112,6 +112,42 @@ fn advice_tells_what_was_lost_by_construction_in_its_order_and_where_to_look() {
     assert_eq!(info["trustworthiness"]["switches"], 2, "{info}");
 }
 
+/// Thread 71 waits while five others run on the only CPU, 72 for 14 ms, and each of the others for a ms
+/// less than the one before.
+#[test]
+fn all_that_delay_a_process_are_one_finding() {
+    let mut all = vec![(0, 0, 0, "R", 71), (10_000, 0, 71, "R+", 72)];
+    let mut at = 10_000;
+    for other in 72..77 {
+        at += 1000 * (14 - u64::from(other - 72));
+        all.push((at, 0, other, "S", if other == 76 { 71 } else { other + 1 }));
+    }
+    all.push((100_000, 0, 71, "S", 0));
+    let file = recording(&folder("neighbours"), &all);
+    let found = json(&["advise", path(&file), "--machine", "epyc-9654"]);
+    let of_71 = |finding: &&Value| finding["process"] == 71;
+    let of_71: Vec<&Value> =
+        found["findings"].as_array().expect("a list").iter().filter(of_71).collect();
+    let [finding] = of_71[..] else { panic!("{found}") };
+    assert_eq!(
+        (&finding["kind"], &finding["by"]["process"]),
+        (&"other-process".into(), &72.into())
+    );
+    for bound in ["lost_ns", "at_most_ns"] {
+        assert_eq!(finding[bound], 60_000_000, "{bound}");
+    }
+    let lost = finding["others"].as_array().expect("a list").iter().map(|other| &other["lost_ns"]);
+    assert!(
+        lost.eq([14, 13, 12, 11, 10].map(|ms| Value::from(1_000_000 * ms)).iter()),
+        "{finding}"
+    );
+    let said = text(&["advise", path(&file), "--machine", "epyc-9654"]);
+    assert!(
+        said.contains("while the CPU ran t72 (72), t73 (73), t74 (74) and 2 other processes"),
+        "{said}"
+    );
+}
+
 #[test]
 fn where_nothing_is_lost_advice_says_so() {
     let folder = folder("nothing");
@@ -127,9 +163,9 @@ fn where_nothing_is_lost_advice_says_so() {
     let arguments = ["advise", path(&file), "--machine", "epyc-9654"];
     assert_eq!(json(&arguments)["findings"], Value::Array(Vec::new()));
     let said = text(&arguments);
-    assert!(said.contains("On CPUs 0-1 nothing was found that cost 0.100 ms or more"), "{said}");
-    // Less than a thousandth of the time is not told, and more is.
-    for (us, findings) in [(50, 0), (150, 1)] {
+    assert!(said.contains("On CPUs 0-1 nothing was found that cost 0.500 ms or more"), "{said}");
+    // Less than half a percent of the time is not told, and more is.
+    for (us, findings) in [(450, 0), (550, 1)] {
         let mut late = two_on_one_cpu();
         late.retain(|(at, ..)| *at == 0 || *at == 100_000);
         late.extend([(50_000, 0, 71, "R+", 72), (50_000 + us, 0, 72, "S", 71)]);
