@@ -12,6 +12,7 @@ packages   night     15   does every other way to install it work?
 platforms  night     15   do all crates compile on every platform, and the tests pass that take longer there?
 documents  night     10   does every command in the documents of the proofs work as printed?
 python     night     8    does the wheel work with other Pythons, and on Ray?
+samples    night     1    is every machine imported that hwloc and util-linux are tested with?
 miri       night     10   is there undefined behaviour, where Miri can see it?
 sanitizers night     10   is memory used that is not there, or without order, by threads of this kernel?
 c-matrix   night     20   are C and C++ programs right by every compiler, in every dialect and way?
@@ -126,6 +127,9 @@ unit_documents() { cargo run -p percid-documents -- --long "$1"; }
 
 units_python() { echo all; }
 unit_python() { python/check.sh --long; }
+
+units_samples() { printf '%s\n' hwloc util-linux; }
+unit_samples() { .ci/samples "$1"; }
 
 # Everything in Rust, in the configuration without critical sections: Miri knows no assembly. Stale
 # values are left to loom, since Miri gives up where bytes are an atomic's and then a value's.
