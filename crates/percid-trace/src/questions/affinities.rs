@@ -20,7 +20,7 @@ const SETS: usize = 64;
 /// Sets of CPUs, and which of them each thread may use.
 #[derive(Debug)]
 pub(super) struct Affinities {
-    /// By number; each has a place for every CPU.
+    /// CPU sets by number; each has an element for every CPU.
     sets: Vec<Vec<bool>>,
     /// For each thread when it got which set; `None` if that is not told apart.
     of: HashMap<Tid, Vec<(u64, Option<SetNumber>)>>,
@@ -49,7 +49,7 @@ impl Affinities {
         affinities
     }
 
-    /// Whether the kernel binds the thread, so that nothing can be done about it.
+    /// Returns `true` if the kernel binds the thread, so that nothing can be done about it.
     pub(super) fn is_bound_by_kernel(&self, thread: Tid) -> bool {
         self.bound_by_kernel.contains(&thread)
     }
@@ -57,12 +57,14 @@ impl Affinities {
     /// The set that a thread may use; `None` if it is not told apart from others.
     pub(super) fn get(&self, thread: Tid, now: u64) -> Option<SetNumber> {
         let Some(told) = self.of.get(&thread) else { return Some(ALL) };
-        // What is told later was so before, unless something else was told.
+        // A recorded affinity also holds for the time before, unless another one was recorded for
+        // that.
         let at = told.partition_point(|&(since, _)| since <= now).saturating_sub(1);
         told[at].1
     }
 
-    /// A thread runs where it may not by what was told: nobody tells when others change that.
+    /// Forgets the affinity of a thread that runs on a CPU outside it: changes that other threads
+    /// make are not recorded.
     pub(super) fn see(&mut self, thread: Tid, cpu: Cpu, now: u64) {
         let Some(set) = self.get(thread, now).filter(|&set| set != ALL) else { return };
         if !self.contains(set, cpu) {
@@ -78,7 +80,7 @@ impl Affinities {
         &self.sets
     }
 
-    /// As a list, `0-3,8`.
+    /// Returns a set as a list, such as `0-3,8`.
     pub(super) fn list(&self, set: SetNumber) -> String {
         let set = &self.sets[set as usize];
         cpu_list::write((0..).zip(set).filter(|&(_, &has)| has).map(|(cpu, _)| cpu))

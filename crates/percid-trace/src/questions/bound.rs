@@ -7,7 +7,7 @@ use percid_sim::cpu_list;
 use crate::event::{Tid, What};
 use crate::trace::Trace;
 
-/// How the names of the kernel's threads begin that belong to one CPU each.
+/// Prefixes of the names of kernel threads that are bound to one CPU each.
 const BOUND_NAMES: [&str; 9] = [
     "kworker/",
     "ksoftirqd/",

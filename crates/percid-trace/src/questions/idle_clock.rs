@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use crate::event::Cpu;
 
-/// Counts time as it passes. What is asked for is a difference of two readings.
+/// Clock of the idle time of CPUs. A result is the difference of two readings.
 #[derive(Debug)]
 pub(super) struct IdleClock {
     counters: Vec<Counter>,
@@ -16,7 +16,7 @@ pub(super) struct IdleClock {
 #[derive(Debug)]
 struct Counter {
     set: Vec<bool>,
-    /// How many of them idle, since when, and what had been counted by then.
+    /// Number of CPUs that idle, the time since then, and the readings at that time.
     idle: u64,
     since: u64,
     counted: [u64; READINGS],

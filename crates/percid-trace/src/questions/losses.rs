@@ -1,8 +1,9 @@
-//! Where threads lose time that they might not have lost: what kept them from running while they were
-//! ready, and whether something else could be done about it.
+//! Time that threads lose though they might run: what keeps ready threads from running, and whether
+//! another placement could avoid it.
 //!
-//! Each moment of a wait is put down to one cause: the CPU in whose queue a thread is idles; it runs
-//! something else while another CPU idles on which the thread may run, or may not; or no CPU idles.
+//! Each moment of a wait is attributed to one cause. Either the CPU in whose queue the thread is
+//! idles. Or it runs something else while another CPU idles on which the thread may run, or may not
+//! run. Or no CPU idles.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -21,12 +22,12 @@ use crate::window::Window;
 /// Whose time is looked at.
 #[derive(Debug, Clone, Default)]
 pub struct LossesSettings {
-    /// What is lost in this window.
+    /// The window to analyse.
     pub window: Window,
-    /// By these processes; by all if it is empty.
+    /// The processes whose threads are analysed; all if it is empty.
     pub processes: Vec<Tid>,
-    /// Processes that are told of as one, each with the one that stands for them, such as the compilers of
-    /// a build. Others stand for themselves.
+    /// Processes that are reported as one, each with the process that represents it, such as the
+    /// compilers of a build. Other processes represent themselves.
     pub programs: HashMap<Tid, Tid>,
 }
 
@@ -37,18 +38,18 @@ impl LossesSettings {
     }
 }
 
-/// What was found.
+/// The result of [`losses`].
 #[derive(Debug, Clone, Default)]
 pub struct Losses {
-    /// What was lost, in no order. Each is by itself: two of them may be about the same idle CPU.
+    /// The losses, in no order. They are independent: two of them may concern the same idle CPU.
     pub all: Vec<Loss>,
     /// When the window begins, in nanoseconds since the first event.
     pub from: u64,
     /// When it ends.
     pub to: u64,
-    /// Who the threads are.
+    /// The identities of the threads.
     pub known: Threads,
-    /// Whether all of the window was seen.
+    /// `true` if the whole window was analysed.
     pub is_whole: bool,
 }
 
@@ -69,10 +70,10 @@ pub enum LossKind {
     OwnThreads,
 }
 
-/// What the threads of one process lost for one reason.
+/// Time that the threads of one process lost for one reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loss {
-    /// Why.
+    /// The reason.
     pub kind: LossKind,
     /// The process whose threads waited.
     pub process: Tid,
@@ -98,15 +99,15 @@ pub struct Loss {
 /// A thread was in a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LostMoment {
-    /// Which thread.
+    /// The thread.
     pub thread: ThreadNumber,
-    /// In whose queue.
+    /// The CPU in whose queue it was.
     pub cpu: Cpu,
-    /// Since when, in nanoseconds since the first event.
+    /// Time since which it was there, in nanoseconds since the first event.
     pub since: u64,
-    /// Until when.
+    /// Time until which it was there.
     pub until: u64,
-    /// How much of that was lost for this reason, in nanoseconds.
+    /// The part of this time that was lost for this reason, in nanoseconds.
     pub lost_ns: u64,
     /// A CPU that idled when it came into the queue or left it, if that is the reason.
     pub idle_cpu: Option<Cpu>,
@@ -128,7 +129,7 @@ pub fn losses(trace: &Trace, settings: &LossesSettings, progress: &RunControl) -
     Losses {
         from: watch.from,
         to: watch.to,
-        // Where only some threads are seen, the cause of a wait is not.
+        // If only some threads were recorded, the cause of a wait is not known.
         all: match trace.origin.coverage.filtered {
             true => Vec::new(),
             false => watch.into_losses(),
@@ -138,7 +139,7 @@ pub fn losses(trace: &Trace, settings: &LossesSettings, progress: &RunControl) -
     }
 }
 
-/// What is known when all has been seen.
+/// Facts that are known only after all events have been read.
 #[derive(Default)]
 struct Foresight {
     /// When CPUs began and ceased to idle, of idle times of which both are known.
@@ -185,9 +186,9 @@ struct Watch<'s> {
     to: u64,
     now: u64,
     affinities: Affinities,
-    /// Of each set of CPUs, and of those that are not in it.
+    /// Clocks for the CPUs of each set, and for the CPUs outside it.
     idle: IdleClock,
-    /// What it has not been told yet, the next one last.
+    /// Changes that `idle` has not received yet, the next one last.
     to_come: Vec<(u64, bool, Cpu)>,
     cpus: Vec<CpuState>,
     waiters: HashMap<ThreadNumber, Waiter>,
@@ -203,7 +204,7 @@ struct CpuState {
     /// The process that it runs, if it is known to run any.
     runs: Option<Tid>,
     queue: Vec<ThreadNumber>,
-    /// How many of each process are in it.
+    /// Number of its threads by process.
     counts: Vec<(Tid, u64)>,
     /// Until when who delays whom was counted, and for how long any CPU had idled by then.
     counted: u64,
@@ -217,11 +218,13 @@ struct Waiter {
     cpu: Cpu,
     since: u64,
     was_preempted: bool,
-    /// What its CPU had idled when it came.
+    /// Idle time of its CPU when it entered the queue.
     own_idle: u64,
-    /// What CPUs on which it may run, and all, had idled when its CPU began to run something.
+    /// Idle time of the CPUs on which it may run, and of all CPUs, when its CPU began to run
+    /// something.
     crowded: Option<[u64; 2]>,
-    /// What was lost while a CPU idled on which it may run, and while only others did; and which did.
+    /// Time lost while a CPU idled on which it may run, and while only other CPUs did. Below, those
+    /// CPUs.
     lost: [u64; 2],
     idle_cpus: [Option<Cpu>; 2],
 }
@@ -316,7 +319,7 @@ impl<'s> Watch<'s> {
         told.collect()
     }
 
-    /// Lets time pass until now. What is outside of the window takes none.
+    /// Advances the time to now. Time outside the window does not count.
     fn pass(&mut self, now: u64) {
         while let Some(&(time, idles, cpu)) = self.to_come.last().filter(|next| next.0 <= now) {
             self.idle.change(cpu, idles, time.clamp(self.from, self.to));
@@ -421,7 +424,7 @@ impl<'s> Watch<'s> {
         }
     }
 
-    /// What a stay has cost, for each reason.
+    /// Adds the time lost in a stay to the sum of each reason.
     fn put_down(&mut self, scene: &Scene, stay: Stay, waiter: &Waiter) {
         let since = waiter.since;
         let all = self.now.saturating_sub(since);

@@ -1,9 +1,9 @@
-//! What a CPU does, and what a thread waits for. Times are nanoseconds since the first event.
+//! Turns of CPUs and waits of threads. Times are nanoseconds since the first event.
 
 use crate::event::Cpu;
 use crate::threads::ThreadNumber;
 
-/// What a CPU runs.
+/// The occupant of a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Who {
     /// A thread.
@@ -42,13 +42,13 @@ pub(super) struct Wait {
     /// When it was ready; if that was not recorded, when another thread began to wake it.
     pub(super) queued: u64,
     pub(super) until: u64,
-    /// Where it was queued last.
+    /// The CPU in whose queue it was last.
     pub(super) queue: Cpu,
-    /// Where it runs.
+    /// The CPU that runs it.
     pub(super) cpu: Cpu,
 }
 
-/// A thread was in the queue of one CPU all the time.
+/// An interval that a thread spent in the queue of one CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stay {
     pub(super) thread: ThreadNumber,

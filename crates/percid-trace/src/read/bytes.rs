@@ -7,7 +7,7 @@ use crate::formats::ByteOrder;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bytes<'a> {
     rest: &'a [u8],
-    /// Where the rest begins in the file.
+    /// Offset in the file at which the rest begins.
     at: u64,
     order: ByteOrder,
 }

@@ -1,19 +1,19 @@
-//! What the files of `trace-cmd` begin with, and a section of `perf.data` is: how the kernel lays out
-//! its sub-buffers and its tracepoints.
+//! The header of `trace-cmd`'s files, which is also a section of `perf.data`: the kernel's layout
+//! of its sub-buffers and its tracepoints.
 
 use super::bytes::Bytes;
 use crate::error::Error;
 use crate::formats::{ByteOrder, Formats};
 
-/// How it begins.
+/// The magic bytes at its beginning.
 pub(super) const MAGIC: &[u8] = b"\x17\x08\x44tracing";
 
-/// What stands at the very beginning.
+/// The first fields of the header.
 pub(super) struct Beginning<'a> {
     pub(super) version: &'a [u8],
     pub(super) order: ByteOrder,
     pub(super) long_is_64_bits: bool,
-    /// What follows.
+    /// The data after these fields.
     pub(super) rest: Bytes<'a>,
 }
 

@@ -14,15 +14,16 @@ use crate::event::Tid;
 /// An address space, numbered from 0 in the order in which the trace shows them.
 pub type SpaceNumber = u32;
 
-/// What can be said of an address space without any policy. A process has a new one after each
-/// `exec`.
+/// Figures of an address space that do not depend on the policy. A process has a new address space
+/// after each `exec`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct SpaceSummary {
     /// The process (`getpid`).
     pub process: Tid,
     /// The name of its first thread at the end, before it began another program.
     pub name: String,
-    /// Whether it is only a guess that its threads belong together: the trace does not say it.
+    /// `true` if the trace does not show that its threads belong together, and this is only a
+    /// guess.
     pub guessed: bool,
     /// When the trace first shows it, in nanoseconds since the first event.
     pub begin_ns: Ns,
@@ -36,7 +37,7 @@ pub struct SpaceSummary {
     pub most_running: u32,
     /// Time that its threads ran, all together, in nanoseconds.
     pub run_ns: Ns,
-    /// How often a CPU began to run one of its threads.
+    /// Number of times that a CPU began to run one of its threads.
     pub turns: u64,
     /// Turns on another CPU than the thread's turn before.
     pub moves: Moves,
@@ -44,7 +45,7 @@ pub struct SpaceSummary {
     pub allowed_cpus: u32,
 }
 
-/// How far threads moved, or memory did.
+/// Moves of threads or memory, by distance.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Moves {
     /// To another hardware thread of the same core.
@@ -92,11 +93,11 @@ impl Moves {
     }
 }
 
-/// Which thread runs on each CPU, lent to the address spaces in which any runs: there can be many
-/// more spaces than CPUs.
+/// The thread that runs on each CPU, lent to the address spaces in which any runs: there can be
+/// many more spaces than CPUs.
 #[derive(Debug)]
 pub(super) struct RunningRows {
-    /// What a space sees in which no thread runs: no thread for any CPU.
+    /// The row of a space in which no thread runs: no thread for any CPU.
     pub(super) idle_row: Vec<Option<Thread>>,
     free: Vec<Vec<Option<Thread>>>,
 }
@@ -140,7 +141,7 @@ pub(super) struct Space {
     former_name: Option<(Ns, String)>,
 }
 
-/// How long before the trace shows a new program its name may already be there, in nanoseconds: the
+/// Time by which a new program's name may precede the program in the trace, in nanoseconds: the
 /// kernel renames the thread before it reads the program, perhaps from a disk.
 const RENAMED_AHEAD: Ns = 100 * MS;
 
@@ -230,12 +231,12 @@ impl Space {
         self.ending.push(cpu);
     }
 
-    /// Whether all its threads have ended and none runs.
+    /// Returns `true` if all its threads have ended and none runs.
     pub(super) fn is_over(&self) -> bool {
         self.users == 0 && self.occupied == 0
     }
 
-    /// What a policy may see.
+    /// Returns the view of the process that a policy gets.
     pub(super) fn view<'a>(
         &'a self,
         now: Ns,

@@ -64,13 +64,13 @@ struct Threads {
     process: HashMap<Tid, Tid>,
     /// Processes that began while it was recorded.
     born: BTreeSet<Tid>,
-    /// How many threads each process has.
+    /// Number of threads of each process.
     alive: HashMap<Tid, u32>,
-    /// What makes the scan of a process begin anew, and when.
+    /// Times at which the scan of a process began anew, and why.
     turns: HashMap<Tid, Vec<(u64, Turn)>>,
 }
 
-/// What makes a scan begin anew.
+/// An event at which a scan begins anew.
 #[derive(Clone, Copy)]
 enum Turn {
     /// The only thread of a process created another one, or another process.
@@ -192,7 +192,7 @@ fn is_range(start: u64, end: u64) -> bool {
     start < end && end <= 1 << 57
 }
 
-/// What a process was found to have.
+/// The regions of a process as read at one time.
 struct Look {
     time: u64,
     threads: u32,
@@ -218,7 +218,8 @@ fn looks(events: &[&numa::Event]) -> Vec<Look> {
     looks
 }
 
-/// Whether the traced kernel scans every region that its traits allow, whoever uses it.
+/// Returns `true` if the traced kernel scans every region that its traits allow, whatever its
+/// users.
 fn leaves_out_by_traits_only(trace: &Trace) -> bool {
     let rules = trace.origin.release.as_deref().and_then(of_release);
     rules.is_some_and(|set| !set.rules.track_regions)
@@ -267,7 +268,7 @@ struct Raw {
     at: Duration,
     thread: Tid,
     last: u64,
-    /// Where the pass before ended.
+    /// The address at which the pass before ended.
     offset: Option<u64>,
     said: Vec<Said>,
 }
@@ -279,7 +280,7 @@ enum Said {
     Armed { start: u64, end: u64, changed: Option<u64> },
 }
 
-/// What happened to a process, in order; `None` if it was not scanned.
+/// Returns the events of a process, in order; `None` if it was not scanned.
 fn happened(
     events: &[&numa::Event],
     turns: &[(u64, Turn)],
@@ -328,7 +329,7 @@ fn happened(
             }
             last_thread = Some(thread);
         }
-        // What began before the recording is left.
+        // Passes that began before the recording are left out.
         let Some(pass) = open.get_mut(&thread) else { continue };
         if let (numa::What::Skip { offset, .. }, None) = (event.what, pass.offset) {
             pass.offset = Some(offset);
@@ -451,8 +452,8 @@ impl<'a> Steps<'a> {
         learnt
     }
 
-    /// Whether the scanning thread's own policy lets pages follow: it does unless everything that
-    /// leaves the choice to it is unsuitable.
+    /// Returns `true` if the scanning thread's own policy lets pages follow. That holds unless all
+    /// regions that leave the choice to it are unsuitable.
     fn balances(&self, raw: &Raw) -> bool {
         let (mut left_out, mut taken) = (0, 0);
         for said in &raw.said {
@@ -511,8 +512,8 @@ fn line(said: &Said) -> Option<Line> {
     })
 }
 
-/// How many lines of a pass fit to regions, minus those that do not, and minus regions over which it
-/// went without a word though every region must have one.
+/// Returns the number of lines of a pass that fit to regions, minus those that do not. If every
+/// region must have a line, also minus the regions over which the pass went without one.
 fn fit(regions: &[Region], raw: &Raw, source: Source) -> i64 {
     let fits = |said: &Said| match *said {
         Said::Noted { start, end, .. } => {
@@ -537,7 +538,7 @@ fn fit(regions: &[Region], raw: &Raw, source: Source) -> i64 {
     }
 }
 
-/// What a region must be for which a pass gives this reason.
+/// Returns the traits of a region for which a pass gives this reason.
 fn traits_by(reason: Option<Reason>) -> Traits {
     let any = Traits::ANONYMOUS;
     match reason {
@@ -564,7 +565,7 @@ fn corrected(traits: Traits, reason: Option<Reason>, balances: bool) -> Traits {
     }
 }
 
-/// What a pass scanned.
+/// The regions that a pass scanned.
 #[derive(Default)]
 struct Scanned {
     parts: Vec<Range<u64>>,
@@ -603,7 +604,7 @@ fn scanned(regions: &[Region], raw: &Raw, next: u64) -> Scanned {
     }
 }
 
-/// Whether it is a remark on a region that is scanned all the same.
+/// Returns `true` if it is a remark on a region that is scanned all the same.
 fn remarks(reason: Option<Reason>) -> bool {
     reason == Some(Reason::IgnorePidInactive)
 }

@@ -54,7 +54,7 @@ impl Reader<'_> {
         self.number()?.try_into().ok()
     }
 
-    /// What all events begin with: kind, time, CPU.
+    /// Takes the fields at the beginning of all events: kind, time, CPU.
     #[inline]
     fn begin(&mut self) -> Option<(u8, u64, u32)> {
         let (&kind, rest) = self.rest.split_first()?;
@@ -257,7 +257,7 @@ mod tests {
         assert_eq!(traits_from_words(&words), Some(Traits::ANONYMOUS));
     }
 
-    /// Whoever makes the checksum right may write anything.
+    /// A valid checksum does not imply valid content.
     #[test]
     fn any_content_is_events_or_none() {
         let good = content(&every_kind());

@@ -15,7 +15,7 @@ pub(super) struct Content {
     schedule: Events,
     numa: Events,
     counted: Events,
-    /// How many counters the turns have.
+    /// Number of counters of each turn.
     counters: usize,
     texts: Texts,
 }
@@ -34,7 +34,7 @@ struct Events {
 struct Texts(HashMap<Box<str>, u64>);
 
 impl Content {
-    /// How many bytes there are.
+    /// Returns the number of bytes.
     pub(super) fn len(&self) -> usize {
         self.schedule.bytes.len() + self.numa.bytes.len() + self.counted.bytes.len()
     }

@@ -16,7 +16,7 @@ use crate::trace::{Origin, Trace};
 pub struct Spooled {
     file: File,
     origin: Origin,
-    /// Where the events begin.
+    /// Offset at which the events begin.
     events: u64,
     size: u64,
 }
@@ -26,7 +26,7 @@ impl Spooled {
     ///
     /// # Errors
     ///
-    /// What the system refuses, that it is still written, or that it is no spool.
+    /// The system refuses, the spool is still being written, or the file is no spool.
     pub fn open(file: File) -> Result<Spooled, Error> {
         if !lock(&file)? {
             let what = "it is still being recorded";

@@ -24,7 +24,7 @@ pub struct Ring {
     state: Snapshot,
 }
 
-/// What a ring has at a time.
+/// The content of a ring at one time.
 #[derive(Debug, Clone, Default)]
 pub struct Snapshot {
     origin: Origin,
@@ -40,12 +40,13 @@ impl Ring {
     ///
     /// # Errors
     ///
-    /// What the system refuses.
+    /// The system refuses.
     pub fn new(most: usize) -> io::Result<Ring> {
         Ok(Ring { frames: write::Frames::new()?, most, kept: 0, state: Snapshot::default() })
     }
 
-    /// What it has now. Later events do not change that, and cost no copy of what both have.
+    /// Returns the current content. Later events do not change it. The shared frames are not
+    /// copied.
     pub fn snapshot(&self) -> Snapshot {
         let mut state = self.state.clone();
         if !state.origin.subject.is_empty() {

@@ -20,7 +20,7 @@ pub struct Spool {
     written: u64,
     most: Option<u64>,
     is_full: bool,
-    /// What the last frame says of lost events.
+    /// Number of lost events in the last frame.
     lost: u64,
     failed: bool,
     frames: Frames,
@@ -31,7 +31,7 @@ impl Spool {
     ///
     /// # Errors
     ///
-    /// What the system refuses.
+    /// The system refuses.
     pub fn new(file: File, most: Option<u64>) -> io::Result<Spool> {
         if !lock(&file)? {
             return Err(io::Error::new(io::ErrorKind::ResourceBusy, "another one writes it"));
@@ -40,7 +40,7 @@ impl Spool {
         Ok(Spool { file, written: 0, most, is_full: false, lost: 0, failed: false, frames })
     }
 
-    /// Whether the recording was stopped because there would have been too many bytes.
+    /// Returns `true` if the recording was stopped because there would have been too many bytes.
     pub fn is_full(&self) -> bool {
         self.is_full
     }

@@ -38,7 +38,7 @@ pub(super) fn numbers(text: &[u8]) -> impl Iterator<Item = u64> + '_ {
     text.split(|byte| !byte.is_ascii_digit()).filter_map(number)
 }
 
-/// Where a text stands last.
+/// Returns the last position of a text in a line.
 pub(super) fn last(line: &[u8], text: &[u8]) -> Option<usize> {
     line.windows(text.len()).rposition(|window| window == text)
 }
@@ -59,7 +59,7 @@ impl<'a> Words<'a> {
 /// The longest name of a thread that kernels of vendors keep.
 pub(super) const LONGER_NAME: usize = 63;
 
-/// What an event says, taken from its end: `comm=sh pid=12 prio=120`.
+/// The fields of an event, taken from its end: `comm=sh pid=12 prio=120`.
 #[derive(Clone, Copy)]
 pub(super) struct Body<'a>(pub(super) &'a [u8]);
 
@@ -100,7 +100,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// What is left, which must begin with this name.
+    /// Returns the rest, which must begin with this name.
     pub(super) fn first(self, name: &[u8]) -> Option<&'a [u8]> {
         self.0.strip_prefix(name)
     }

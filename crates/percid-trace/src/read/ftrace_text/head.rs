@@ -14,12 +14,12 @@ use crate::event::{Cpu, Tid, UNKNOWN};
 /// The column before which all of these write the name of the thread, right-aligned.
 const NAME_ENDS: usize = 16;
 
-/// What the beginning of a line should be.
+/// The expected beginning of a line, for error messages.
 pub(super) const EXPECTED: &str = "NAME-THREAD [CPU] FLAGS SECONDS: or NAME THREAD [CPU] SECONDS:, the seconds with six to \
                                    nine digits behind the dot";
 
-/// What is said of a line that has this in place of a time: digits without a dot, as a word of its own
-/// or behind the CPU.
+/// Returns `true` if a line has something else in place of a time: digits without a dot, as a
+/// separate word or directly after the CPU.
 pub(super) fn counts_something_else(line: &[u8]) -> bool {
     let mut words = Words(line);
     std::iter::repeat_with(|| words.next()).take_while(|word| !word.is_empty()).any(|word| {
@@ -38,7 +38,7 @@ pub(super) struct Head<'a> {
     pub(super) time: u64,
     /// Without its system.
     pub(super) event: &'a [u8],
-    /// What the event says.
+    /// The text of the event.
     pub(super) body: &'a [u8],
 }
 

@@ -71,10 +71,10 @@ struct Unread {
 /// The most reasons that are told apart.
 const REASONS: usize = 24;
 
-/// As many lines that are read may have one among them that is not.
+/// Number of readable lines for each unreadable one that is accepted.
 const UNREAD_AMONG: u64 = 10;
 
-/// Whether the times of each CPU ascend, as those of a clock do.
+/// Check that the times of each CPU ascend, as those of a clock do.
 #[derive(Default)]
 struct TimeOrder {
     last: HashMap<Cpu, u64>,
@@ -107,7 +107,8 @@ impl TimeOrder {
     }
 }
 
-/// Whether any line of a beginning of a text is that of an event, or may come after much script.
+/// Returns `true` if any line of the beginning of a text is an event, or if a page may have events
+/// after a long script.
 pub(super) fn has_event(beginning: &[u8]) -> bool {
     if page::is_page(beginning) {
         return true;
@@ -121,14 +122,14 @@ struct Reader<'a> {
     /// The process of each thread, where lines tell it.
     processes: HashMap<Tid, Tid>,
     origin: Origin,
-    /// How many lines were those of an event.
+    /// Number of lines that were events.
     read: u64,
     /// Why lines that tell of an event could not be read.
     unread: Vec<Unread>,
     order: TimeOrder,
-    /// How wide the names of instances are.
+    /// Width of the names of instances.
     width: usize,
-    /// By the name of the instance.
+    /// Repeated events, by the name of the instance.
     repeats: Repeats<'a, &'a [u8]>,
 }
 
@@ -139,7 +140,7 @@ impl<'a> Reader<'a> {
         }
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let (instance, line) = instance::split(line, self.width);
-        // Where instances stand in front, their names are what is too long.
+        // If lines begin with instance names, a long line may be due to the name.
         let head = match self.width {
             0 => Head::read_longer(line),
             _ => Head::read(line),
@@ -188,7 +189,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What is wrong with the text as a whole.
+    /// Checks the text as a whole.
     fn check(&mut self) -> Result<(), Error> {
         let unread = self.origin.coverage.unread;
         if let Some(first) = self.unread.first().filter(|_| unread > self.read / UNREAD_AMONG) {
@@ -233,7 +234,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Whether what an event says depends on the thread that ran.
+/// Returns `true` if the meaning of an event depends on the thread that ran.
 fn tells_of_current(tracepoint: &Tracepoint<'_>) -> bool {
     use Tracepoint::{Numa, RseqUpdate, TaskNewtask, Tick};
     matches!(tracepoint, TaskNewtask { .. } | RseqUpdate { .. } | Tick | Numa(_))
@@ -252,12 +253,12 @@ fn known_event(line: &[u8]) -> Option<&'static [u8]> {
     })
 }
 
-/// How many lines bpftrace says it has lost: `Lost 12 events`
+/// Returns the number of lost lines that bpftrace reports: `Lost 12 events`
 fn lost_by_bpftrace(remark: &[u8]) -> Option<u64> {
     fields::number(remark.strip_prefix(b"Lost ")?.strip_suffix(b" events")?)
 }
 
-/// How many events a remark on a CPU says were lost there; 1 if it does not say how many.
+/// Returns the number of events that a remark on a CPU reports as lost; 1 if it has no number.
 fn lost_on_cpu(remark: &[u8]) -> u64 {
     let says = |words: &[u8]| fields::last(remark, words).is_some();
     match says(b"LOST") || says(b"DROPPED") || says(b"lost") {

@@ -1,4 +1,4 @@
-//! What a line says of an event: in the kernel's own words, or in the shorter ones of `trace-cmd`'s
+//! The events in lines of text: in the kernel's format, or in the shorter one of `trace-cmd`'s
 //! plugins.
 
 use super::fields::{Body, hex};
@@ -33,10 +33,11 @@ pub(super) const KNOWN: [&[u8]; 18] = [
     b"hrtimer_expire_entry",
 ];
 
-/// What an event says; `None` if it is one that no trace needs.
+/// Reads the fields of an event. Returns `None` if no trace needs the event.
 ///
 /// # Errors
-/// What was expected.
+///
+/// The expected format.
 pub(super) fn read<'a>(event: &[u8], body: &'a [u8]) -> Result<Option<Tracepoint<'a>>, String> {
     let body = Body(body);
     let (read, expected) = match event {
@@ -104,7 +105,8 @@ fn switch(body: Body<'_>) -> Option<Tracepoint<'_>> {
     switch_in_full(body).or_else(|| switch_in_short(body)).or_else(|| switch_in_numbers(body))
 }
 
-/// As `trace-cmd report -R` writes it: `prev_comm=sh prev_pid=12 … prev_state=1 next_comm=cat …`
+/// Reads the format of `trace-cmd report -R`: `prev_comm=sh prev_pid=12 … prev_state=1
+/// next_comm=cat …`
 fn switch_in_numbers(mut body: Body<'_>) -> Option<Tracepoint<'_>> {
     body.last_id(b" next_prio=")?;
     let next_pid = body.id(b" next_pid=")?;
@@ -148,7 +150,7 @@ fn switch_in_short(body: Body<'_>) -> Option<Tracepoint<'_>> {
     Some(Tracepoint::SchedSwitch { prev_comm, prev_pid, prev_state, next_comm, next_pid })
 }
 
-/// What stands before a thread's number and priority, and its number: `sh:12 [120]`
+/// Returns the text before a thread's number and priority, and its number: `sh:12 [120]`
 fn thread_in_short(mut body: Body<'_>) -> Option<(Body<'_>, u32)> {
     let priority = body.last(b" [")?.strip_suffix(b"]")?;
     super::fields::id(priority)?;
@@ -339,7 +341,7 @@ fn migrate_pages(mut body: Body<'_>) -> Option<Tracepoint<'_>> {
     Some(Tracepoint::Numa(numa::Tracepoint::MigratePages { succeeded, failed, reason }))
 }
 
-/// Whether the timer that expired is the tick: `… function=tick_nohz_handler now=…`
+/// Returns `true` if the timer that expired is the tick: `… function=tick_nohz_handler now=…`
 fn is_timer_tick(mut body: Body<'_>) -> bool {
     let function = body.last(b" function=").unwrap_or(b"");
     let end = function.iter().position(|&byte| byte == b' ' || byte == b'/');

@@ -49,8 +49,8 @@ pub(super) struct Event {
 #[derive(Debug)]
 pub(super) struct Records<'a> {
     bytes: Cow<'a, [u8]>,
-    /// Where they begin in the file; 0 if they were decompressed, so that errors count from the
-    /// first of them.
+    /// Offset in the file at which they begin; 0 if they were decompressed, so that errors count
+    /// from the first of them.
     at: u64,
 }
 
@@ -60,7 +60,7 @@ pub(super) struct Record<'a> {
     pub(super) kind: Type,
     pub(super) misc: u16,
     pub(super) body: Bytes<'a>,
-    /// What follows the record and does not count as part of it.
+    /// The data that follows the record and does not count as part of it.
     appendix: Bytes<'a>,
 }
 
@@ -148,9 +148,9 @@ impl<'a> Container<'a> {
     }
 }
 
-/// How long the lines of text are with which bytes begin: perf writes to standard error, and the
-/// command that is recorded writes too, perhaps into the same pipe. No type of a record consists of
-/// four letters.
+/// Returns the length of the lines of text at the beginning of some bytes. perf writes to standard
+/// error, and the recorded command writes too, perhaps into the same pipe. No type of a record
+/// consists of four letters.
 fn words_of_others(bytes: &[u8]) -> u64 {
     const LONGEST_LINE: usize = 1 << 14;
     let is_letter = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | 0x1b | b' '..=b'~' | 0x80..);

@@ -11,7 +11,7 @@ use crate::formats::Formats;
 
 /// Makes turns of what the counters show at switches.
 pub(super) struct Counting {
-    /// By the number of an event on a CPU, which event of the file it is; none: the switches.
+    /// The event of the file, by the number of an event on a CPU; `None` for the switches.
     events: HashMap<u64, Option<usize>>,
     names: Vec<String>,
     /// For each event its place among the counters, once it has been met.
@@ -107,7 +107,7 @@ impl Counting {
     }
 }
 
-/// What events are called on the command line, by their numbers.
+/// Returns the names of events on the command line, by the events' numbers.
 fn descriptions(container: &Container<'_>) -> Result<HashMap<u64, String>, Error> {
     const WHAT: &str = "the description of an event";
     let Some(mut data) = container.feature(feature::EVENT_DESC) else { return Ok(HashMap::new()) };

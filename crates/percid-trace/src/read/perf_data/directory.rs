@@ -1,5 +1,5 @@
-//! What `perf record --threads` writes: a directory with the file `data`, which is like any other, and for
-//! each of its threads `data.0`, `data.1` and so on, which have records only.
+//! Directories written by `perf record --threads`: the file `data`, which is like any other, and
+//! for each thread of perf `data.0`, `data.1` and so on, which contain records only.
 
 use std::fs;
 use std::path::Path;
@@ -37,7 +37,7 @@ pub(in crate::read) fn read_directory(path: &Path) -> Result<Trace, Error> {
     trace(container)
 }
 
-/// Whether a file has records of a thread.
+/// Returns `true` if a file has the records of a thread.
 fn is_part(name: &str) -> bool {
     let number = name.strip_prefix("data.").unwrap_or("");
     !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())

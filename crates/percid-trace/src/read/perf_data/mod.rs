@@ -136,11 +136,11 @@ impl Index {
     }
 }
 
-/// Where things lie in the records of each event.
+/// Layouts of the records of each event.
 struct Layouts {
     order: ByteOrder,
     first: Layout,
-    /// By the event's numbers; empty if all events have the same layout.
+    /// Layouts by the event's numbers; empty if all events have the same layout.
     by_id: HashMap<u64, Layout>,
 }
 
@@ -179,8 +179,8 @@ impl Layouts {
         self.of(|first| first.tail_id(body.rest(), self.order))
     }
 
-    /// The layout of the event with this number. What was made up when the recording began has 0
-    /// for it.
+    /// Returns the layout of the event with this number. Records that perf synthesized at the
+    /// beginning of the recording have the number 0.
     #[inline]
     fn of(&self, id: impl Fn(&Layout) -> Option<u64>) -> &Layout {
         if self.by_id.is_empty() {
@@ -191,7 +191,8 @@ impl Layouts {
     }
 }
 
-/// What is taken from records that are no tracepoints, because no tracepoint tells of it.
+/// The kinds of records other than tracepoints that are used, because no tracepoint reports the
+/// same.
 struct Uses {
     switches: bool,
     forks: bool,
@@ -388,12 +389,12 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Where a record that is no sample was made; 0 if it does not say.
+    /// Returns the CPU on which a record that is no sample was made; 0 if it is not recorded.
     fn cpu(&self, body: Bytes<'_>) -> Cpu {
         self.place(body).map_or(0, |place| place.cpu)
     }
 
-    /// Where a record that is no sample was made, if it says it.
+    /// Returns where a record that is no sample was made, if that is recorded.
     fn place(&self, body: Bytes<'_>) -> Option<Place> {
         self.layouts.of_other(body).tail_place(body.rest(), self.order)
     }
@@ -419,7 +420,7 @@ fn origin(container: &Container<'_>) -> Result<Origin, Error> {
     Ok(origin)
 }
 
-/// What of the schedule was recorded, by what was asked for.
+/// Returns which parts of the schedule were recorded, by the options of perf.
 fn coverage(container: &Container<'_>, formats: &Formats) -> Result<Coverage, Error> {
     let all = || container.events.iter().map(|event| &event.attributes);
     let is_switch = |id: u64| formats.is(id, "sched_switch");
@@ -447,7 +448,7 @@ fn coverage(container: &Container<'_>, formats: &Formats) -> Result<Coverage, Er
     })
 }
 
-/// Whether a word is one of these options, with or without its value.
+/// Returns `true` if a word is one of these options, with or without its value.
 fn is_option(word: &str, options: &[&str]) -> bool {
     options.iter().any(|option| match word.strip_prefix(option) {
         Some(value) if option.starts_with("--") => value.is_empty() || value.starts_with('='),

@@ -1,4 +1,4 @@
-//! How the sections of a file are compressed: piece by piece, each with its size before and after.
+//! Compressed sections of a file: pieces, each with its size before and after.
 
 use std::borrow::Cow;
 use std::io::Read;

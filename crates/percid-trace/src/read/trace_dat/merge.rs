@@ -122,7 +122,7 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// What is wrong with the sub-buffer that is read.
+    /// Returns the error for the current sub-buffer.
     #[cold]
     fn damaged(&self, what: impl std::fmt::Display) -> Error {
         let Stream { cpu, begun, .. } = self;

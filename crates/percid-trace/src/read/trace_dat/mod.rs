@@ -21,7 +21,7 @@ use crate::error::Error;
 use crate::formats::ByteOrder;
 use crate::trace::Trace;
 
-/// How such a file begins.
+/// The beginning of such a file.
 pub(super) const MAGIC: &[u8] = tracing_data::MAGIC;
 
 /// Reads a file.

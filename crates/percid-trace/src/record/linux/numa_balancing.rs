@@ -1,4 +1,4 @@
-//! How the kernel's NUMA balancing is set up.
+//! Settings of the kernel's NUMA balancing.
 
 use std::fs;
 

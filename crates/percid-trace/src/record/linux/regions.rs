@@ -133,8 +133,8 @@ fn head(line: &str) -> Option<(Range<u64>, Traits)> {
     Some((range, traits))
 }
 
-/// The regions that have a policy of their own. Where there is none, the kernel writes that of the
-/// first thread: one that all regions have is taken for that.
+/// Returns the regions that have their own policy. For the others the kernel writes the policy of
+/// the first thread: a policy that all regions have is taken for that.
 fn policies_in(numa_maps: &str) -> BTreeMap<u64, Policy> {
     let line = |line: &str| {
         let (start, rest) = line.split_once(' ')?;

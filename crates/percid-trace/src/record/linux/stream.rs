@@ -1,4 +1,4 @@
-//! What is recorded, while it is recorded.
+//! The events of a recording while it goes on.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -24,9 +24,9 @@ pub(super) struct Stream {
     targets: Option<HashSet<Tid>>,
     /// For each CPU the time of the last event that was settled.
     settled: HashMap<Cpu, u64>,
-    /// How many those are.
+    /// Number of settled events.
     count: u64,
-    /// How many events were lost.
+    /// Number of lost events.
     pub(super) lost: u64,
     /// The threads that scanned their process's memory for NUMA balancing.
     pub(super) scanners: BTreeSet<Tid>,
@@ -45,7 +45,7 @@ pub(super) struct Settled {
 }
 
 impl Stream {
-    /// How many events there have been so far.
+    /// Returns the number of events so far.
     pub(super) fn len(&self) -> u64 {
         self.count + self.collector.len() as u64
     }
@@ -201,8 +201,8 @@ impl Stream {
 /// The CPU of what did not happen on any.
 const FIRST_CPU: Cpu = 0;
 
-/// Whether an event is one of the target, whose threads begin and end by its events: any but a migration
-/// of another thread.
+/// Returns `true` if an event belongs to the target, whose threads begin and end by its events. A
+/// migration of another thread does not.
 fn is_of(targets: &mut HashSet<Tid>, event: &Event) -> bool {
     match event.what {
         What::Fork { parent, child, .. } if targets.contains(&parent) => {

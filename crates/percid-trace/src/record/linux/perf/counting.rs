@@ -63,17 +63,17 @@ impl Counting {
         Ok(counting)
     }
 
-    /// How many counters there are.
+    /// Returns the number of counters.
     pub(in crate::record::linux) fn counters(&self) -> usize {
         self.counters.len()
     }
 
-    /// What they are called.
+    /// Returns the names of the counters.
     pub(in crate::record::linux) fn names(&self) -> Vec<String> {
         self.counters.iter().map(Counter::to_string).collect()
     }
 
-    /// What can be polled for a ring that should be emptied.
+    /// Returns the descriptors to poll for rings that should be emptied.
     pub(in crate::record::linux) fn descriptors(&self) -> impl Iterator<Item = RawFd> {
         self.groups.iter().map(Group::leader)
     }
@@ -134,7 +134,8 @@ struct Ending {
 }
 
 impl Ending {
-    /// Who ran on a CPU that switches, if this is the one that is named.
+    /// Returns the thread that ran on a CPU that switches: `named` if it is known, else a thread
+    /// that was ending.
     fn named(&mut self, cpu: Cpu, named: Tid) -> Tid {
         if named != UNKNOWN {
             let stopped = self.here.remove(&cpu).filter(|&thread| thread == named);
@@ -170,7 +171,7 @@ impl Group {
     }
 }
 
-/// What all events of a group have in common.
+/// Returns the attributes that all events of a group share.
 fn attributes(sort: u32, number: u64) -> perf_event_attr {
     let format =
         PERF_FORMAT_GROUP | PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
@@ -186,7 +187,7 @@ fn attributes(sort: u32, number: u64) -> perf_event_attr {
     attributes
 }
 
-/// What every switch hits.
+/// Returns the attributes of the group leader, which counts every switch.
 fn leader() -> perf_event_attr {
     let mut attributes = attributes(PERF_TYPE_SOFTWARE, u64::from(PERF_COUNT_SW_CONTEXT_SWITCHES));
     attributes.set_disabled(1);
@@ -254,7 +255,7 @@ fn reason(error: &io::Error, is_hardware: bool, alone: bool) -> Option<String> {
     }
 }
 
-/// What a record says.
+/// The content of a record.
 #[derive(Debug, PartialEq, Eq)]
 enum Told {
     Reading(Reading),

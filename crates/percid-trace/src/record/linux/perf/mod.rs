@@ -3,7 +3,7 @@
 //! An event that counts nothing is attached to the target on every CPU, for the sake of the records
 //! that the kernel writes beside counting: of switches, of threads that begin and end, of names.
 //!
-//! Where a single process is recorded, the kernel does not say what ran before and after its
+//! If a single process is recorded, the kernel does not report what ran before and after its
 //! threads. So that the events of a CPU fit together, this is taken to be the idle thread.
 
 mod counting;

@@ -19,7 +19,7 @@ use crate::record::linux::stream::Stream;
 #[derive(Debug)]
 pub(super) struct Records {
     info: RecordParseInfo,
-    /// Where everything is recorded, what is known from earlier records.
+    /// State from earlier records, if the whole system is recorded.
     system: Option<System>,
 }
 
@@ -45,7 +45,7 @@ impl System {
     }
 }
 
-/// Where and when something happened, and which thread ran there.
+/// Time and CPU of a record, and the thread that ran there.
 #[derive(Debug, Clone, Copy)]
 struct Moment {
     time: u64,
@@ -170,8 +170,8 @@ impl Moment {
         }
     }
 
-    /// Where everything is recorded, the kernel tells of each switch twice, and says both threads
-    /// each time.
+    /// Takes a switch. If the whole system is recorded, the kernel reports each switch twice, and
+    /// names both threads each time.
     fn switch(self, switch: ContextSwitchRecord, system: Option<&mut System>, stream: &mut Stream) {
         match switch {
             ContextSwitchRecord::In { prev_tid: None, .. } => {
@@ -348,7 +348,7 @@ mod tests {
             if let Some(kind) = bytes.get_mut(..4) {
                 kind.copy_from_slice(&(random.below(20) as u32).to_ne_bytes());
             }
-            // What it says is of no interest, only that it returns.
+            // Only termination matters, not the result.
             let _ = reader.take(&bytes, 0, &mut Stream::default());
         }
     }

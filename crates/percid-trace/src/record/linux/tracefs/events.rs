@@ -1,4 +1,4 @@
-//! Which events are recorded, and which are selected from those of the whole system.
+//! The events that are recorded, and the selection from those of the whole system.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -60,7 +60,7 @@ pub(super) struct Events {
     pub(super) formats: Formats,
     /// The event of a call that changes an affinity.
     affinity: Option<Call>,
-    /// What was asked for and is not there.
+    /// The requested events that are not available.
     pub(super) without: Vec<&'static str>,
 }
 

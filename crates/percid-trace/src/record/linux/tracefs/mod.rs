@@ -165,7 +165,7 @@ impl Tracefs {
     }
 }
 
-/// What was taken from a buffer.
+/// The result of draining a buffer.
 struct Drained {
     /// Events that were lost on the way.
     lost: u64,
@@ -259,7 +259,7 @@ mod tests {
         Ok(recording)
     }
 
-    /// What the records say, in the kernel's words, for each CPU.
+    /// Returns the records of each CPU in the kernel's format.
     fn by_records(recording: &mut Tracefs) -> BTreeMap<Cpu, Vec<String>> {
         let mut all: BTreeMap<Cpu, Vec<String>> = BTreeMap::new();
         let taken = recording.own.drain(usize::MAX, |events, time, cpu, record| {

@@ -28,7 +28,7 @@ impl Probes {
     pub(super) fn set(tracefs: &Path) -> Probes {
         let probes = Probes(tracefs.join("kprobe_events"));
         for (kind, name, rest) in ALL {
-            // What is not there shows when it is to be listened to.
+            // A missing probe is detected when its events are enabled.
             let _ = probes.write(&format!("{kind}:{PROBES}/{name} {rest}"));
         }
         probes
