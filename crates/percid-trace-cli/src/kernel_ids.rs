@@ -51,7 +51,7 @@ struct Answer {
     evidence: Vec<Evidence>,
     compared: usize,
     different: usize,
-    /// Whether Ctrl-C came first: processes are missing that were not compared by then.
+    /// `true` if Ctrl-C came first: processes that were not compared by then are missing.
     interrupted: bool,
     processes: Vec<Process>,
 }

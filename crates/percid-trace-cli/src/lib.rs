@@ -1,5 +1,6 @@
-//! What `percid trace` does: `percid` with the feature `trace` has it within, and `percid-trace` is a
-//! program of its own, because what reads and writes traces takes long to build.
+//! Implementation of `percid trace`. `percid` includes it with the feature `trace`; otherwise
+//! `percid-trace` is a separate program, because the code that reads and writes traces takes long
+//! to build.
 //!
 //! This file only connects the parts: one module per subcommand, whose arguments are
 //! [`percid_command::trace`]'s, and the exit status.

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use percid_command::exit::Failure;
 
-/// What its name ends with.
+/// Suffix of its name.
 pub(crate) const ENDING: &str = ".partial";
 
-/// Where it is for a file.
+/// Returns its path for a file.
 pub(crate) fn path_of(file: &Path) -> PathBuf {
     // Beside the file that a link leads to, on its disk.
     let file = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());

@@ -102,7 +102,7 @@ fn named(trace: &Trace, names: &[String]) -> Result<Vec<Tid>, Failure> {
     Ok(wanted)
 }
 
-/// Which processes there are.
+/// Describes the processes that a recording has.
 fn there(processes: &[String]) -> String {
     match processes {
         [] => "none runs in it".to_owned(),

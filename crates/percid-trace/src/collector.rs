@@ -242,12 +242,12 @@ impl Collector {
         self.numa.push(event);
     }
 
-    /// How many events there are so far.
+    /// Returns the number of events so far.
     pub fn len(&self) -> usize {
         self.events.len() + self.numa.len()
     }
 
-    /// Whether there is none.
+    /// Returns `true` if there is none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

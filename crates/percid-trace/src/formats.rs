@@ -61,9 +61,9 @@ impl ByteOrder {
 pub struct Formats {
     order: ByteOrder,
     long_is_64_bits: bool,
-    /// Where every record says which event it is.
+    /// Position of the event's number in every record.
     common_type: Option<Number>,
-    /// By event number: small, and dense enough for a table.
+    /// Layouts by event number: small, and dense enough for a table.
     layouts: Vec<Option<Layout>>,
     names: Vec<&'static str>,
     /// Addresses of the functions that are the timer tick.
@@ -80,7 +80,7 @@ struct LeftOut {
     event: &'static str,
     id: Option<u64>,
     why: String,
-    /// How many records of it there were.
+    /// Number of its records.
     records: AtomicU64,
 }
 
@@ -108,7 +108,8 @@ impl Default for Formats {
 /// No kernel numbers its events beyond what fits into the 16 bits of `common_type`.
 const EVENTS: usize = 1 << 16;
 
-/// How many functions may be the timer tick. Kernels have one; a file could claim any number.
+/// Maximum number of functions that are the timer tick. Kernels have one; a file could claim any
+/// number.
 const TICKS: usize = 4;
 
 /// A description has a few kilobytes.
@@ -205,12 +206,12 @@ impl Formats {
         }
     }
 
-    /// Whether an event of this name is described, such as `sched_switch`.
+    /// Returns `true` if an event of this name is described, such as `sched_switch`.
     pub fn has(&self, event: &str) -> bool {
         self.names.contains(&event)
     }
 
-    /// Whether the event with this number is the one of this name.
+    /// Returns `true` if the event with this number is the one of this name.
     pub(crate) fn is(&self, id: u64, event: &str) -> bool {
         let layout = usize::try_from(id).ok().and_then(|id| self.layouts.get(id)?.as_ref());
         layout.is_some_and(|layout| layout.event == event)
@@ -225,11 +226,11 @@ impl Formats {
         self.ticks.extend(addresses.take(room));
     }
 
-    /// What a record says, and which thread ran when it was made; `None` if it is an event that no
-    /// trace needs.
+    /// Decodes a record. Returns the tracepoint, and the thread that ran when it was made; `None`
+    /// if it is an event that no trace needs.
     ///
     /// # Errors
-    /// How long a record of its event should be, if it is shorter.
+    /// The expected length of the record, if it is shorter.
     #[inline]
     pub fn decode<'a>(&self, record: &'a [u8]) -> Result<Option<(Tid, Tracepoint<'a>)>, String> {
         let Some(common_type) = self.common_type else { return Ok(None) };
@@ -276,8 +277,8 @@ fn tick_address(line: &[u8]) -> Option<u64> {
     (is_tick(name) && address != 0).then_some(address)
 }
 
-/// Whether a function of the kernel is the timer tick: the first since Linux 6.8, the second
-/// before.
+/// Returns `true` if a function of the kernel is the timer tick: the first since Linux 6.8, the
+/// second before.
 pub(crate) fn is_tick(function: &[u8]) -> bool {
     matches!(function, b"tick_nohz_handler" | b"tick_sched_timer")
 }
@@ -289,7 +290,7 @@ struct Layout {
     what: What,
 }
 
-/// Where a number lies in a record.
+/// Position of a number in a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Number {
     offset: u16,
@@ -297,7 +298,7 @@ struct Number {
     signed: bool,
 }
 
-/// Where a text lies in a record.
+/// Position of a text in a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Chars {
     /// In an array of fixed length.
@@ -401,7 +402,7 @@ struct MigrateReason {
     reasons: Words<numa::MigrateReason>,
 }
 
-/// What the small numbers of a field mean.
+/// Meanings of the small numbers of a field.
 type Words<T> = [Option<T>; 16];
 
 type Resolve = fn(&Fields<'_>) -> Result<Option<What>, String>;
@@ -519,7 +520,7 @@ const KNOWN: [(&str, &str, Resolve); 24] = [
     }),
 ];
 
-/// What a description says behind this word at the beginning of a line.
+/// Returns the rest of the line of a description that begins with this word.
 fn property<'a>(description: &'a str, word: &str) -> Option<&'a str> {
     description.lines().find_map(|line| line.strip_prefix(word)).map(str::trim)
 }
@@ -583,8 +584,8 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// What the numbers of a field mean, by the words that the kernel itself prints for them:
-    /// `__print_symbolic(REC->NAME, { 0, "word" }, …)`.
+    /// Returns the meanings of a field's numbers, by the words that the kernel itself prints for
+    /// them: `__print_symbolic(REC->NAME, { 0, "word" }, …)`.
     fn words<T: Copy>(&self, name: &str, meaning: impl Fn(&str) -> Option<T>) -> Words<T> {
         let mut words = [None; 16];
         let intro = format!("__print_symbolic(REC->{name},");
@@ -627,7 +628,7 @@ impl<'a> Fields<'a> {
 /// A record that ends before a field does.
 #[derive(Debug, Clone, Copy)]
 struct Missing {
-    /// Where the field ends.
+    /// Offset at which the field ends.
     end: usize,
 }
 

@@ -13,8 +13,8 @@ use crate::trace::Trace;
 /// before the first event that shows it, so the thread may have run for a while already: with
 /// [`What::Id`] for a few microseconds.
 ///
-/// Where a trace is of some processes only, gaps between switches of other threads belong to it,
-/// and are left. Returns how many switches were added, and counts them in the trace's [`Coverage`].
+/// If a trace is of some processes only, gaps between switches of other threads belong to it, and
+/// are left. Returns how many switches were added, and counts them in the trace's [`Coverage`].
 ///
 /// [`Coverage`]: crate::trace::Coverage
 pub fn close(trace: &mut Trace) -> usize {
@@ -50,7 +50,7 @@ impl Finder<'_> {
     }
 }
 
-/// How far the events have come by which missing switches show.
+/// The state by which missing switches are detected.
 #[derive(Debug, Default)]
 pub(crate) struct Course {
     running: HashMap<Cpu, Tid>,
@@ -107,8 +107,8 @@ pub(crate) fn learn(known: &mut HashSet<Tid>, event: &Event) {
     known.extend(thread.filter(|&thread| thread != IDLE));
 }
 
-/// Inserts events, each before the one at its place; the places do not go back. What lies behind is
-/// moved once, from the end on.
+/// Inserts events, each before the one at its place; the places must not decrease. The events
+/// after them are moved once, from the end on.
 fn insert(events: &mut Vec<Event>, added: &[(usize, Event)]) {
     let Some(&(_, any)) = added.first() else { return };
     let mut from = events.len();

@@ -2,7 +2,7 @@
 //!
 //! They have changed: 64 is a thread that has died up to Linux 4.13, and one that is parked since
 //! then. So a number is read by the table in the kernel's description of `sched_switch`, or by the
-//! kernel's release. Where a file has neither, only the numbers count that mean the same in all
+//! kernel's release. If a file has neither, only those numbers count that mean the same in all
 //! kernels, or that no other kernels have.
 #![cfg_attr(
     not(feature = "files"),
@@ -128,7 +128,7 @@ pub(crate) fn of_letters(letters: impl Iterator<Item = u8>) -> Option<State> {
 
 /// The number of a kernel that is not known yet, as a state until [`Settling::settle`] reads it.
 pub(crate) fn raw(number: u64) -> State {
-    // Numbers have 16 bits. What is negative or larger has more of them.
+    // Numbers have 16 bits. A negative or larger number is reduced to them.
     State(RAW | (number & 0xffff) as u32)
 }
 
@@ -178,12 +178,12 @@ impl Settling {
         })
     }
 
-    /// Whether there was any.
+    /// Returns `true` if there was any.
     pub(crate) fn has_seen(&self) -> bool {
         self.any
     }
 
-    /// Whether a number was seen that this table is needed for.
+    /// Returns `true` if a number was seen that this table is needed for.
     pub(crate) fn is_needed(&self) -> bool {
         self.seen & !EVERYWHERE != 0
     }

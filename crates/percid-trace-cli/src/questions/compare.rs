@@ -232,7 +232,7 @@ impl Waits {
         }
     }
 
-    /// What happens in a second: time on CPUs in ms, waits, preemptions.
+    /// Returns the rates per second: time on CPUs in ms, waits, preemptions.
     fn rates(&self, span_ns: u64) -> [f64; 3] {
         let seconds = span_ns.max(1) as f64 / 1e9;
         let counts = [self.run_ns as f64 / 1e6, self.waits as f64, self.preempted as f64];

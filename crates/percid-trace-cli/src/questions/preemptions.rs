@@ -46,7 +46,7 @@ struct PreemptionFigures {
     threads_left_out: usize,
 }
 
-/// Who was delayed by whom.
+/// A victim and what delayed it.
 #[derive(Debug, Serialize)]
 struct Pair {
     victim: Named,

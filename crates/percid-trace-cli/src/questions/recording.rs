@@ -40,7 +40,7 @@ pub(super) struct Recording<'a> {
     pub(super) trustworthiness: Trustworthiness,
 }
 
-/// What every answer begins with.
+/// The beginning of every answer.
 #[derive(Debug, Serialize)]
 pub(super) struct Head {
     trustworthiness: Trustworthiness,
@@ -48,7 +48,7 @@ pub(super) struct Head {
     from_ns: u64,
     /// `null`: to the end.
     to_ns: Option<u64>,
-    /// Whether Ctrl-C came first: the figures are of what was seen by then.
+    /// `true` if Ctrl-C came first: the figures are of the events before that.
     interrupted: bool,
 }
 
@@ -61,11 +61,11 @@ pub(super) struct Answer<F> {
     figures: F,
 }
 
-/// What figures can do.
+/// Operations on the figures of an analysis.
 pub(super) trait Figures: Serialize {
-    /// As text: the first `top` lines of each table.
+    /// Writes the figures as text: the first `top` lines of each table.
     fn text(&self, top: usize, to: &mut fmt::Formatter<'_>) -> fmt::Result;
-    /// On a page.
+    /// Shows the figures on a page.
     fn show(&self, top: usize, page: &mut Page);
 }
 
@@ -98,7 +98,7 @@ impl<'a> Recording<'a> {
         })
     }
 
-    /// Whether figures may be given.
+    /// Returns `true` if figures may be given.
     pub(super) fn permits_figures(&self) -> bool {
         self.trustworthiness.permits_advice()
     }
@@ -128,7 +128,7 @@ impl<'a> Recording<'a> {
         watched(label, Some(total), &self.interrupt, answer)
     }
 
-    /// What an answer begins with, and where the page goes. What was recorded is given up.
+    /// Returns the beginning of an answer, and the destination of the page. Frees the trace.
     pub(super) fn into_head(self, is_whole: bool) -> (Head, Report) {
         let Recording { arguments, report, trace, window, subject_processes, .. } = self;
         let head = Head {
@@ -141,7 +141,7 @@ impl<'a> Recording<'a> {
         (head, report)
     }
 
-    /// What CPUs ran.
+    /// Returns the tracks of CPUs.
     fn picture(&self) -> Tracks {
         let (window, processes) = (self.window, self.processes.clone());
         let settings = PictureSettings { window, processes, spans: tracks::spans(1) };

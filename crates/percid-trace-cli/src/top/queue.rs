@@ -1,17 +1,18 @@
-//! Intervals on their way from the recorder, which must not wait, to whoever shows them.
+//! Intervals on their way from the recorder, which must not wait, to the thread that shows them.
 
 use std::ops::ControlFlow;
 use std::sync::mpsc::{SyncSender, TrySendError};
 
 use percid_trace::spool::Interval;
 
-/// What is over, and how many intervals before it were not taken.
+/// An interval that has ended, and the number of intervals before it that were not taken.
 pub(super) type Next = (Interval, u64);
 
-/// Intervals on their way to whoever shows them, which may take longer than they do.
+/// Intervals on their way to the thread that shows them. Showing one may take longer than an
+/// interval.
 pub(super) struct Queue {
     send: SyncSender<Next>,
-    /// How many shall be shown yet.
+    /// Number of intervals that remain to be shown.
     left: Option<u64>,
     /// The last one, if there was no room for it.
     waiting: Option<Next>,

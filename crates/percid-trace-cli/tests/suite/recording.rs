@@ -60,7 +60,7 @@ impl Recording {
         assert_eq!(unsafe { libc::kill(self.recorder.id() as libc::pid_t, signal) }, 0);
     }
 
-    /// What it said, when it has ended.
+    /// Returns its status and standard error, when it has ended.
     fn end(mut self) -> (Option<i32>, String) {
         let mut said = Vec::new();
         let mut pipe = self.recorder.stderr.take().expect("a pipe");
@@ -173,7 +173,7 @@ fn a_recording_stops_before_it_is_larger_than_it_may_be() {
     let Some(folder) = folder("max-size") else { return };
     let file = folder.join("t.parquet");
     let most = 256 << 10;
-    // What comes at once, also when the recorder was kept from its CPU, is what the buffers have.
+    // The buffers limit how much arrives at once, also when the recorder did not get its CPU.
     let arguments = ["-o", path(&file), "--max-size", "256K", "--buffer-kb", "8"];
     let recording = Recording::start(&arguments);
     let (status, said) = recording.end();

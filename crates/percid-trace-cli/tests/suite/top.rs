@@ -316,7 +316,7 @@ impl Pair {
     fn read_to_end(&mut self) -> String {
         self.theirs = File::open("/dev/null").expect("a file").into();
         let mut drawn = Vec::new();
-        // Whoever reads when nobody writes any more is told an error.
+        // The read returns an error once no process writes any more.
         let _ = self.ours.read_to_end(&mut drawn);
         String::from_utf8_lossy(&drawn).into_owned()
     }

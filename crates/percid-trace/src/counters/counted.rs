@@ -11,17 +11,17 @@ pub struct Counted {
     /// When it ended, in nanoseconds on the trace's clock. The switch in the schedule may have another
     /// time, by a microsecond or so: both are taken during the same switch, one after the other.
     pub time: u64,
-    /// Where.
+    /// The CPU.
     pub cpu: Cpu,
-    /// Who ran.
+    /// The thread that ran.
     pub thread: Tid,
-    /// How long, in nanoseconds.
+    /// Length of the turn, in nanoseconds.
     pub ran: u64,
     /// For how much of that, in nanoseconds, the processor's counters were lent to others, so that
     /// nothing was counted.
     pub uncounted: u64,
-    /// How much was counted, in the order of [`Origin::counters`](crate::Origin::counters). What is
-    /// behind these is 0.
+    /// Counter values, in the order of [`Origin::counters`](crate::Origin::counters). The elements
+    /// after these are 0.
     pub counts: [u64; MOST],
 }
 

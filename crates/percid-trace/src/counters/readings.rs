@@ -5,26 +5,26 @@ use std::collections::HashMap;
 use super::counted::{Counted, MOST};
 use crate::event::{Cpu, IDLE, Tid, UNKNOWN};
 
-/// What the counters of a CPU show when it switches from one thread to another.
+/// Counter readings of a CPU when it switches from one thread to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reading {
     /// When, in nanoseconds.
     pub time: u64,
-    /// Which CPU.
+    /// The CPU.
     pub cpu: Cpu,
     /// The thread that ran until now.
     pub prev: Tid,
     /// The thread that runs from now on, where that is said.
     pub next: Option<Tid>,
-    /// How often this CPU has switched by now, as the kernel counts it. A switch that was not told, or whose
-    /// reading was lost, shows by it.
+    /// Number of switches of this CPU so far, as the kernel counts them. It reveals switches that
+    /// were not reported, or whose reading was lost.
     pub switches: Option<u64>,
     /// For how long counters were asked for by now, and for how long they counted, in nanoseconds. They
     /// are equal as long as no others need the same counters of the processor.
     pub asked: u64,
     /// See `asked`.
     pub running: u64,
-    /// What they show; 0 behind the last.
+    /// The readings; 0 after the last counter.
     pub shown: [u64; MOST],
 }
 

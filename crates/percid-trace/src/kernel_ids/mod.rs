@@ -2,8 +2,8 @@
 //! policy of the kernel's generation gives on the same schedule.
 //!
 //! A trace suffices if it shows the process from the start of its program on, with the IDs
-//! (`rseq:rseq_update`), timer ticks, migrations, and threads that are created and end, and if
-//! nothing was lost. What it does not show is this:
+//! (`rseq:rseq_update`), timer ticks, migrations, and threads that are created and end, and if no
+//! event was lost. It does not show the following:
 //!
 //! - **A switch away from the idle thread** is missing at times in traces of some kernels. A thread
 //!   that does something on a CPU runs there, so the switch is inferred from the first such event;
@@ -25,9 +25,9 @@
 //!   The last one is taken for all.
 //! - **When a thread that ends gives up its ID, and when a new one is counted.** That is shortly
 //!   before the trace shows it.
-//! - **An ID that has not changed**, on Linux 6.19 and later, where `rseq_update` tells changes
-//!   only: silence means that the thread has the ID that it told last, which is compared when it
-//!   goes to sleep. Which kind of trace it is shows in itself.
+//! - **An ID that has not changed**, on Linux 6.19 and later, where `rseq_update` reports changes
+//!   only. A thread without a report has the ID that it reported last, which is compared when it
+//!   goes to sleep. The trace itself shows which kind it is.
 //! - **Which of two CPUs was first.** A switch is traced before the thread takes its ID, and a
 //!   migration before the thread arrives. If another CPU goes on in between, as it does where a
 //!   hypervisor lets a CPU stand still, it may find another ID free than the times say. So a
@@ -81,11 +81,12 @@ pub fn compare_under(
     Ok(recording.compare_with(policy, reorderings::others(&recording, &slacks)))
 }
 
-/// What happened in a process since it started its last program, in the order that is most likely.
+/// Returns the steps of a process since it started its last program, in the order that is most
+/// likely.
 ///
 /// # Errors
 ///
-/// Why the trace does not suffice.
+/// The trace does not suffice.
 pub fn recording(trace: &Trace, process: Tid) -> Result<Recording, Insufficient> {
     translated(trace, process).map(|(recording, _)| recording)
 }
@@ -96,12 +97,12 @@ fn translated(trace: &Trace, process: Tid) -> Result<Translated, Insufficient> {
     translated.into_iter().next().unwrap_or(Err(Insufficient::BeganBefore(process)))
 }
 
-/// What was found about the IDs of many processes.
+/// The result of the comparison for many processes.
 #[derive(Debug, Default)]
 pub struct Found {
     /// The behaviour with whose policy they were compared; `None` if the trace's kernel has no IDs.
     pub behaviour: Option<Behaviour>,
-    /// Which behaviour explains the IDs of all of them.
+    /// The behaviour that explains the IDs of all processes.
     pub explanation: Explanation,
     /// For each process, in their order. If it was stopped, those are missing that were not
     /// compared by then.
@@ -153,7 +154,7 @@ fn explain(count: impl Fn(Behaviour) -> (usize, usize)) -> Explanation {
     explanation
 }
 
-/// How many IDs were compared, and how many differ.
+/// Returns how many IDs were compared, and how many differ.
 fn total(found: &[Result<Conformance, Insufficient>]) -> (usize, usize) {
     let found = found.iter().flatten();
     found.fold((0, 0), |(compared, different), comparison| {
@@ -341,7 +342,7 @@ mod tests {
             (35, 0, id(8, 1)),
         ]);
         events.push((40, 0, switch(8, IDLE)));
-        // By turns, each on the CPU of the other: IDs follow the threads.
+        // The threads run in turns, each on the CPU of the other: IDs follow the threads.
         for turn in 0..20 {
             let (time, cpu) = (1000 * (turn + 1), (turn % 2) as Cpu);
             let (thread, own) = if turn / 2 % 2 == 0 { (PROCESS, 0) } else { (8, 1) };
@@ -431,7 +432,7 @@ mod tests {
                 .collect();
             let mut trace = trace(&events);
             trace.origin.possible_cpus = Some(3);
-            // What it says is of no interest, only that it returns.
+            // Only termination matters, not the result.
             let _ = compare_all(&trace, &[PROCESS], &RunControl::default());
         }
     }

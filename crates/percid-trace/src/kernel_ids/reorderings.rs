@@ -1,9 +1,9 @@
 //! The orders in which the steps of a recording may have happened.
 //!
-//! The kernel traces that it does something, and does it a moment earlier or later. Between the two
-//! another CPU may go first: on a real machine for a microsecond, on an emulated one, whose CPUs
-//! take turns, for milliseconds. What one CPU does and what one thread does are in the order of the
-//! trace.
+//! The kernel traces an action and performs it a moment earlier or later. Between the two another
+//! CPU may go first: on a real machine for a microsecond, on an emulated one, whose CPUs take
+//! turns, for milliseconds. The actions of one CPU, and those of one thread, are in the order of
+//! the trace.
 //!
 //! For any two CPUs there is an order here in which the first did everything when the trace says
 //! and the other as far from that as possible, and one in which it is the other way round.

@@ -24,7 +24,7 @@ pub(super) struct Translation<'a> {
     began: Ns,
     /// The number of each thread that uses the memory, and of those that did.
     threads: HashMap<Tid, Member>,
-    /// How many there have been.
+    /// Number of members so far.
     count: u32,
     /// Those that have left and are still counted, and the threads that wait for them.
     left: HashMap<Tid, Tid>,
@@ -35,7 +35,7 @@ pub(super) struct Translation<'a> {
     steps: Vec<Step>,
     slacks: Vec<Slack>,
     has_ids: bool,
-    /// Whether a thread that tells no ID has the one that it told last.
+    /// `true` if a thread that reports no ID has the one that it reported last.
     tells_changes_only: bool,
 }
 
@@ -50,7 +50,7 @@ struct Member {
     creator: Option<Tid>,
     /// The number of the thread that it created, and that has left, and is still counted.
     waits_for: Option<u32>,
-    /// Where it was when it told its ID last, and which.
+    /// The CPU and the ID of its last report.
     told: Option<(Cpu, u32)>,
 }
 
@@ -124,17 +124,17 @@ impl<'a> Translation<'a> {
         self.slacks.push(Slack { from: since(slack.from), until: since(slack.until), ..slack });
     }
 
-    /// What happened, and when else it may have happened. Nothing if the threads told no ID.
+    /// Takes the steps, and when else each may have happened. `None` if the threads reported no ID.
     pub(super) fn take_steps(&mut self) -> Option<(Vec<Step>, Vec<Slack>)> {
         self.has_ids.then(|| (std::mem::take(&mut self.steps), std::mem::take(&mut self.slacks)))
     }
 
-    /// Whether a thread uses the memory.
+    /// Returns `true` if a thread uses the memory.
     pub(super) fn has_member(&self, thread: Tid) -> bool {
         self.threads.contains_key(&thread)
     }
 
-    /// Whether one of the threads runs on a CPU.
+    /// Returns `true` if one of the threads runs on a CPU.
     pub(super) fn runs_on(&self, cpu: Cpu) -> bool {
         self.current.contains_key(&cpu)
     }

@@ -62,13 +62,13 @@ pub(super) struct Rows {
     uncounted: Numbers<u64>,
 }
 
-/// What a row says.
+/// The content of a row.
 pub(super) enum Entry {
-    /// Of the schedule.
+    /// An event of the schedule.
     Schedule(Event),
-    /// Of NUMA balancing.
+    /// An event of NUMA balancing.
     Numa(numa::Event),
-    /// What one counter, whose place this is, counted in a turn: this turn has no counts yet.
+    /// The value of one counter, with its place, in a turn: this turn has no counts yet.
     Count(Counted, usize, u64),
 }
 

@@ -61,8 +61,8 @@ thread_local! {
     static CATCHES: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether the calling thread is reading a Parquet file, so that a panic becomes an error. A
-/// program's panic hook can keep silent then.
+/// Returns `true` if the calling thread is reading a Parquet file, so that a panic becomes an
+/// error. A program's panic hook can then stay silent.
 pub fn catches_panics() -> bool {
     CATCHES.get()
 }
@@ -92,7 +92,7 @@ fn damaged(error: impl std::fmt::Display) -> Error {
     Error::in_file(format!("the Parquet file is damaged: {error}"))
 }
 
-/// Where our columns are.
+/// The places of our columns.
 struct Places {
     /// Their places in the file, ascending.
     in_file: Vec<usize>,
@@ -100,10 +100,10 @@ struct Places {
     in_batch: Vec<Option<usize>>,
 }
 
-/// What the file says of itself, with words to be read as words that are kept once.
+/// Reads the description of the file, with words to be read as words that are kept once.
 fn describe(file: &impl ChunkReader) -> Result<(ArrowReaderMetadata, Places), Error> {
-    // What the writer knew beyond Parquet's own types does not matter to us, and differs from
-    // writer to writer.
+    // Skip Arrow's own metadata: it goes beyond Parquet's types, does not matter here, and differs
+    // from writer to writer.
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
     let found = ArrowReaderMetadata::load(file, options.clone()).map_err(damaged)?;
     let places = places(found.schema())?;
@@ -153,7 +153,7 @@ fn text(metadata: &ParquetMetaData, key: &str) -> Option<String> {
     pairs.find(|pair| pair.key == key).and_then(|pair| pair.value.clone())
 }
 
-/// Where the trace comes from, as far as the file says.
+/// Returns the origin of the trace, if the file contains it.
 fn origin(metadata: &ParquetMetaData) -> Result<Origin, Error> {
     let text = |key: &str| text(metadata, key);
     let version = number::<u32>(SCHEMA, text(SCHEMA))?;
@@ -175,7 +175,7 @@ struct Reading {
     origin: Origin,
     texts: Interner,
     most: u64,
-    /// Whether the events so far are in the order of a trace.
+    /// `true` if the events so far are in the order of a trace.
     sorted: bool,
 }
 
@@ -216,7 +216,8 @@ impl Reading {
         Ok(())
     }
 
-    /// What the counters of one turn counted stands in rows one after the other, as a rule.
+    /// Adds the value of one counter in a turn. The counters of a turn usually are in successive
+    /// rows.
     fn count(&mut self, mut turn: Counted, place: usize, count: u64) {
         turn.counts[place] = count;
         match self.counted.last_mut() {
@@ -232,7 +233,7 @@ impl Reading {
         }
         self.numa.sort_by_key(|event| (event.time, event.cpu));
         self.counted.sort_by_key(|turn| (turn.time, turn.cpu));
-        // Who sorted the rows by counters has torn turns apart.
+        // Rows that were sorted by counters have their turns torn apart.
         self.counted.dedup_by(|turn, before| {
             let is_same = is_same_turn(before, turn);
             if is_same {

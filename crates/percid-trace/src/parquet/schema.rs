@@ -10,12 +10,12 @@ use crate::numa;
 /// The newest version of the schema that we read.
 pub(super) const VERSION: u32 = 3;
 
-/// What a table has beside the schedule.
+/// The parts of a table beside the schedule.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Parts {
     /// Events of NUMA balancing.
     pub(crate) numa: bool,
-    /// What was counted in turns of threads.
+    /// Counter values of turns.
     pub(crate) counted: bool,
 }
 
@@ -29,7 +29,7 @@ impl Parts {
         }
     }
 
-    /// Whether a column stands in it.
+    /// Returns `true` if the table contains a column.
     fn has(self, column: Column) -> bool {
         let Parts { numa, counted } = self;
         match column as usize {
@@ -79,7 +79,7 @@ pub(super) enum Column {
     Uncounted,
 }
 
-/// What stands in a column.
+/// The content of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Content {
     /// Nanoseconds.
@@ -128,13 +128,13 @@ impl Column {
         Column::Uncounted,
     ];
 
-    /// How many of them stand in every file.
+    /// Number of columns in every file.
     pub(super) const OF_SCHEDULES: usize = 15;
 
-    /// How many of them stand in files with events of NUMA balancing and without counters.
+    /// Number of columns in files with events of NUMA balancing and without counters.
     const WITH_NUMA: usize = 27;
 
-    /// Whether a file may lack it.
+    /// Returns `true` if a file may lack it.
     pub(super) fn may_lack(self) -> bool {
         self as usize >= Column::OF_SCHEDULES
     }
@@ -200,7 +200,7 @@ impl Column {
         }
     }
 
-    /// Whether every event has it.
+    /// Returns `true` if every event has it.
     pub(super) fn always(self) -> bool {
         matches!(self, Column::Time | Column::Cpu | Column::Event | Column::Thread)
     }
@@ -246,7 +246,7 @@ pub(super) enum Kind {
     Name,
     /// One of NUMA balancing, by its place in [`numa::KINDS`].
     Numa(usize),
-    /// What one counter counted in a turn of a thread.
+    /// The value of one counter in a turn of a thread.
     Count,
 }
 
@@ -323,7 +323,7 @@ impl Kind {
     }
 }
 
-/// What a new thread shares, and the words for it. [`Shares::Unknown`] is null.
+/// The values of [`Shares`] and the words for them. [`Shares::Unknown`] is null.
 pub(super) const SHARES: [(Shares, &str); 3] =
     [(Shares::Nothing, "nothing"), (Shares::Memory, "memory"), (Shares::Process, "process")];
 

@@ -74,14 +74,14 @@ pub(crate) struct Writer<W: Write + Send> {
     rows: u64,
 }
 
-/// What happened in a part of a trace.
+/// The events of a part of a trace.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Happened<'a> {
     /// The schedule.
     pub(crate) events: &'a [Event],
     /// NUMA balancing.
     pub(crate) numa: &'a [numa::Event],
-    /// What was counted.
+    /// Counter values.
     pub(crate) counted: &'a [Counted],
     /// The names of the counters.
     pub(crate) counters: &'a [String],
@@ -120,7 +120,7 @@ impl<W: Write + Send> Writer<W> {
     }
 }
 
-/// What a row says.
+/// The content of a row.
 enum Entry<'a> {
     Schedule(&'a Event),
     Numa(&'a numa::Event),
@@ -194,7 +194,7 @@ impl<'a> Iterator for Entries<'a> {
     }
 }
 
-/// What the library says when it cannot write: the reason of the system, if it was that.
+/// Converts an error of the library when it cannot write: to the system's error, if it was that.
 fn refused(error: ParquetError) -> Error {
     match error {
         ParquetError::External(inner) => match inner.downcast::<io::Error>() {

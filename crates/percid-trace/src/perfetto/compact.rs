@@ -97,7 +97,7 @@ fn alike(what: &str, length: usize, others: &[usize]) -> Result<(), String> {
 /// Times, each written as the distance from the one before.
 struct Times<'a> {
     distances: &'a [u64],
-    /// How many were taken.
+    /// Number of times that were taken.
     taken: usize,
     next: Option<u64>,
 }

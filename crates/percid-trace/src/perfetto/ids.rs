@@ -13,9 +13,9 @@ use crate::trace::Trace;
 /// The IDs that one policy handed out on a recorded schedule.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct IdTracks {
-    /// What to call the policy.
+    /// Name of the policy.
     pub policy: String,
-    /// Which thread held which ID, and when.
+    /// The times at which threads held IDs.
     pub spans: Vec<IdSpan>,
     /// The IDs that were taken from another CPU.
     pub steals: Vec<Steal>,

@@ -83,7 +83,7 @@ pub(super) struct FtraceEvent {
     pub(super) event: Option<Hit>,
 }
 
-/// Which tracepoint it was.
+/// The tracepoint of an event.
 #[derive(Clone, PartialEq, Oneof)]
 pub(super) enum Hit {
     #[prost(message, tag = "4")]

@@ -14,7 +14,7 @@
 //!   process a track for each of its IDs, on it a slice for each time that a thread held it, and an
 //!   arrow from the last holder before a steal to the first one after it.
 //!
-//! Where something else ran than what was recorded, a thread `other` runs.
+//! A thread `other` stands for threads that ran but were not recorded.
 //!
 //! Read back, such a file gives the same events, apart from what Perfetto has no place for:
 //!

@@ -160,8 +160,8 @@ struct Replay<'a> {
     /// `true` if the trace has the regions that the kernel leaves out.
     tells_skips: bool,
     counts: Counts,
-    /// `true` by the start of a region if the last piece of it that the kernel armed had pages that
-    /// were not armed before.
+    /// For each region start, `true` if the last piece of the region that the kernel armed had
+    /// pages that were not armed before.
     changing: HashMap<u64, bool>,
     replayed: Replayed,
 }

@@ -28,7 +28,7 @@ fn skip(missing: &str) {
 }
 
 const NOTES: &str = "PERCID_TRACE_PROGRAM";
-/// How often each of its threads works and rests, in 20 ms of work.
+/// Number of times that each of its threads works and rests, in 20 ms of work.
 const ROUNDS: &str = "PERCID_TRACE_ROUNDS";
 const THREADS: u32 = 6;
 
@@ -210,14 +210,15 @@ fn run_times(trace: &Trace, threads: &Notes) -> HashMap<Tid, u64> {
     times
 }
 
-/// What holds for every recording of the program.
+/// Checks the properties of every recording of the program.
 fn check(recorded: &Recorded, notes: &Notes) {
     let (born, ended) = births_and_deaths(&recorded.trace);
     let times = run_times(&recorded.trace, notes);
     for (tid, noted) in notes {
         assert!(born.contains(tid), "thread {tid} was created");
         assert!(ended.contains(tid), "thread {tid} ended");
-        // What a hypervisor takes away is in neither or in one of the two. The thread has noted it.
+        // Time that a hypervisor takes is in neither or in one of the two. The thread has recorded
+        // it in its notes.
         let (time, Noted { ran, gaps }) = (times[tid], noted);
         assert!(
             time >= ran / 2 && time <= ran * 4 + gaps,
@@ -443,13 +444,13 @@ fn what_cannot_be_recorded_is_said() {
     assert_eq!(refusal.exit_code(), 126);
 }
 
-/// Whether the tests run as the superuser.
+/// Returns `true` if the tests run as the superuser.
 fn is_root() -> bool {
     // SAFETY: the call has no preconditions.
     unsafe { libc::geteuid() == 0 }
 }
 
-/// What an ordinary user may do and may not, in this test binary started again as one.
+/// Permissions of an ordinary user, in this test binary started again as one.
 #[test]
 fn an_ordinary_user() {
     if !is_root() {

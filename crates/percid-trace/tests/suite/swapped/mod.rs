@@ -130,7 +130,7 @@ impl Swap {
     }
 }
 
-/// Where the numbers are in the records of each event.
+/// Positions of the numbers in the records of each event.
 #[derive(Default)]
 pub(super) struct Records(HashMap<u64, Vec<(usize, usize)>>);
 
