@@ -47,7 +47,7 @@ struct Answer {
     policy: Option<&'static str>,
     /// The policy that the release suggests.
     hinted: Option<&'static str>,
-    /// For every policy, how many of the IDs it would have given otherwise.
+    /// Number of IDs that each policy would have given differently.
     evidence: Vec<Evidence>,
     compared: usize,
     different: usize,
@@ -64,18 +64,18 @@ struct Evidence {
     different: usize,
 }
 
-/// One process.
+/// The result for one process.
 #[derive(Debug, Serialize)]
 struct Process {
     process: Tid,
     name: String,
     compared: usize,
     different: usize,
-    /// From when on two decisions were too close to tell, in nanoseconds since its exec.
+    /// Time since which two decisions were too close to distinguish, in nanoseconds since its exec.
     undecided_from_ns: Option<u64>,
     /// The first ones that differ.
     differences: Vec<String>,
-    /// Why nothing was compared.
+    /// The reason why nothing was compared.
     insufficient: Option<String>,
 }
 

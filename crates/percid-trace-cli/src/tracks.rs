@@ -32,7 +32,7 @@ pub(crate) fn spans(pictures: usize) -> usize {
 
 /// A process, for the legend.
 pub(crate) struct Process {
-    /// With its number.
+    /// Name with the process's number.
     pub(crate) label: String,
     /// Time that it ran on CPUs, in milliseconds, formatted as everywhere.
     pub(crate) ms: String,

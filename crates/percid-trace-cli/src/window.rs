@@ -70,7 +70,7 @@ pub(crate) fn wanted(trace: &Trace, arguments: &WindowArguments) -> Result<Wante
 /// The processes that an answer is for.
 #[derive(Debug, Default)]
 pub(crate) struct Wanted {
-    /// None: all of them.
+    /// The selected processes; all if it is empty.
     pub(crate) processes: Vec<Tid>,
     is_subject: bool,
 }

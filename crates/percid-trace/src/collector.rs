@@ -1,4 +1,4 @@
-//! From the kernel's tracepoints, in whatever format they came, to the events of a trace.
+//! Conversion of the kernel's tracepoints, in any format, to the events of a trace.
 //!
 //! Every reader and the recorder hand what they decode to a [`Collector`]. So what a format says
 //! twice, says in another way or leaves out is settled here once, and the same schedule makes the
@@ -56,7 +56,7 @@ pub enum Tracepoint<'a> {
     RseqUpdate { node_id: u32, mm_cid: u32 },
     /// `timer:hrtimer_expire_entry` of the timer tick
     Tick,
-    /// One of NUMA balancing
+    /// A tracepoint of NUMA balancing.
     Numa(numa::Tracepoint),
 }
 
@@ -73,14 +73,14 @@ const COMM: usize = 15;
 pub struct Collector {
     events: Vec<Event>,
     texts: Interner,
-    /// For each CPU and thread, the name that was seen there last.
+    /// The name that was last seen on each CPU for each thread.
     names: HashMap<(Cpu, Tid), Text>,
-    /// For each CPU, the thread that was created there last, as long as nothing else was.
+    /// The thread that was last created on each CPU, as long as there was no event after that.
     newborn: HashMap<Cpu, Tid>,
-    /// For each CPU, when it switched away from a thread last, and the place of that event, if it was
-    /// told without the thread that came then.
+    /// The time at which each CPU last switched away from a thread, and the place of that event, if
+    /// it was reported without the next thread.
     left: HashMap<Cpu, (u64, usize)>,
-    /// For each thread the name of the last event that tells one, of those that were handed out.
+    /// The name of each thread in the last event with one, among the events that were handed out.
     told: HashMap<Tid, Text>,
     numa: NumaEvents,
 }

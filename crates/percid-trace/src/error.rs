@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-/// Why a trace could not be read.
+/// The reason why a trace could not be read.
 #[derive(Debug)]
 pub enum Error {
     /// The system refused.

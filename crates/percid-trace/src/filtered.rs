@@ -19,7 +19,7 @@ pub(crate) struct Followed {
 }
 
 impl Followed {
-    /// Those of a trace.
+    /// Returns the threads that a trace follows.
     pub(crate) fn of(trace: &Trace) -> Followed {
         let is_filtered = trace.origin.coverage.filtered;
         Followed { threads: is_filtered.then(|| followed(&trace.events)) }

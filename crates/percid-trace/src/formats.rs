@@ -17,7 +17,7 @@ use crate::numa;
 #[cfg(feature = "files")]
 use crate::trace::Origin;
 
-/// In which order the bytes of a number stand.
+/// The order of the bytes in a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ByteOrder {
     /// The lowest first.
@@ -27,7 +27,7 @@ pub enum ByteOrder {
 }
 
 impl ByteOrder {
-    /// That of the machine that runs this program.
+    /// The byte order of the machine that runs this program.
     pub const NATIVE: ByteOrder =
         if cfg!(target_endian = "big") { ByteOrder::Big } else { ByteOrder::Little };
 
@@ -130,8 +130,8 @@ impl Formats {
         }
     }
 
-    /// The same for a file, whose kernel may be any: states of which no description says what they
-    /// mean are settled at its end.
+    /// Prepares for a file, whose kernel may be any: states that no description explains are
+    /// settled at its end.
     #[cfg(feature = "files")]
     pub(crate) fn of_any_kernel(self) -> Formats {
         Formats { otherwise: crate::kernel_states::raw, ..self }
@@ -301,7 +301,7 @@ struct Number {
 /// Position of a text in a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Chars {
-    /// In an array of fixed length.
+    /// A text in an array of fixed length.
     Fixed { offset: u16, size: u16 },
     /// Behind the fields; the field says where, from the record's start.
     Dynamic(Number),

@@ -39,7 +39,7 @@ pub(crate) struct Finder<'a> {
 }
 
 impl Finder<'_> {
-    /// For a trace with these [known](learn) threads.
+    /// Makes a finder for a trace with these [known](learn) threads.
     pub(crate) fn new(known: &HashSet<Tid>) -> Finder<'_> {
         Finder { known, course: Course::default() }
     }

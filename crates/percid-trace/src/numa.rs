@@ -9,10 +9,10 @@ use percid_rules::scan::{Policy, Reason, Traits};
 
 use crate::event::{Cpu, Tid};
 
-/// One event.
+/// An event of NUMA balancing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
-    /// When, in nanoseconds on the trace's clock.
+    /// Time of the event, in nanoseconds on the trace's clock.
     pub time: u64,
     /// The CPU on which it happened.
     pub cpu: Cpu,
@@ -29,8 +29,8 @@ pub enum What {
     Pass {
         /// The kernel's time in its own ticks, by which the scan goes (`jiffies`).
         ticks: u64,
-        /// For how long, in nanoseconds: until the function returned, also if no pass was due; `None`
-        /// if the trace does not say.
+        /// Duration, in nanoseconds: until the function returned, also if no pass was due; `None`
+        /// if the trace does not contain it.
         took: Option<u64>,
     },
     /// The pass leaves a region out, or says why it does not (`sched:sched_skip_vma_numa`).
@@ -41,7 +41,7 @@ pub enum What {
         start: u64,
         /// End address of the region.
         end: u64,
-        /// Why; `None` for a reason that is not known here.
+        /// The reason; `None` if it is not known here.
         reason: Option<Reason>,
     },
     /// The pass arms a part of a region (a probe of `change_prot_numa`).
@@ -90,7 +90,7 @@ pub enum What {
     Swap(Place, Tid),
     /// Pages are about to be moved (`migrate:mm_migrate_pages_start`).
     MigrateStart {
-        /// Why.
+        /// The reason.
         reason: MigrateReason,
     },
     /// Pages were moved (`migrate:mm_migrate_pages`).
@@ -99,12 +99,12 @@ pub enum What {
         moved: u64,
         /// Number of pages that could not be moved.
         failed: u64,
-        /// Why.
+        /// The reason.
         reason: MigrateReason,
     },
 }
 
-/// From where to where a thread goes.
+/// A move of a thread, from one place to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     /// From this CPU,
@@ -117,7 +117,7 @@ pub struct Place {
     pub to_node: u32,
 }
 
-/// Why pages are moved, by its place in [`MIGRATE_REASONS`].
+/// The reason why pages are moved, by its place in [`MIGRATE_REASONS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MigrateReason(u8);
 

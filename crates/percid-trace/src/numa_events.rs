@@ -1,4 +1,4 @@
-//! From the tracepoints and probes of NUMA balancing to its events.
+//! Conversion of the tracepoints and probes of NUMA balancing to its events.
 
 use std::collections::HashMap;
 
@@ -10,8 +10,8 @@ use crate::numa::{Event, Tracepoint, What};
 #[derive(Debug, Default)]
 pub(crate) struct NumaEvents {
     events: Vec<Event>,
-    /// For each CPU, the thread that had a fault there last, when, and where. A hint fault is one whose
-    /// page was armed, which shows only later.
+    /// The thread that last had a fault on each CPU, with time and address. A hint fault is one
+    /// whose page was armed, which is known only later.
     faults: HashMap<Cpu, Fault>,
     /// Return values of calls, and their times, for [`NumaEvents::finish`].
     returned: Vec<(u64, Tid, Returned)>,
@@ -125,7 +125,7 @@ impl NumaEvents {
     }
 }
 
-/// For how long a call is waited for that has not returned, in nanoseconds.
+/// Longest time to wait for the return of a call, in nanoseconds.
 const PATIENCE: u64 = 1_000_000_000;
 
 impl Event {

@@ -22,11 +22,11 @@ pub struct Span<K> {
     pub row: Cpu,
     /// The thing that the row held, longer than anything else in each column.
     pub what: K,
-    /// From when on, in nanoseconds since the first event: the beginning of a column.
+    /// Start time, in nanoseconds since the first event: the beginning of a column.
     pub from: u64,
-    /// Until when: the end of a column.
+    /// End time: the end of a column.
     pub to: u64,
-    /// For how long of that, in nanoseconds.
+    /// The part of that time in which the row held it, in nanoseconds.
     pub ns: u64,
 }
 

@@ -55,7 +55,7 @@ impl Layout {
         Ok(Layout { order, commit_size, commit, data, size: data + data_size })
     }
 
-    /// The same for sub-buffers of another size; `None` if that is none.
+    /// Returns the layout for sub-buffers of another size; `None` if that is not a valid size.
     #[cfg(feature = "files")]
     pub(crate) fn with_size(self, size: usize) -> Option<Layout> {
         (size > self.data && size <= LARGEST).then_some(Layout { size, ..self })
@@ -73,7 +73,7 @@ impl Layout {
 /// A record of a sub-buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Record<'a> {
-    /// When, in nanoseconds of the trace's clock.
+    /// Time, in nanoseconds of the trace's clock.
     pub(crate) time: u64,
     /// The recorded data; it begins with the number of the event. It may end with bytes that fill
     /// it up to four.

@@ -61,7 +61,7 @@ struct Sums {
 struct Comparison {
     a: About,
     b: About,
-    /// Those that ran longest first.
+    /// Threads by name, those that ran longest first.
     names: Option<Vec<Pair>>,
 }
 

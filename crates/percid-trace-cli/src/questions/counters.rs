@@ -66,10 +66,10 @@ struct CounterFigures {
     turns: Option<u64>,
     lent_turns: Option<u64>,
     switches: Option<u64>,
-    /// Those that ran longest first.
+    /// Processes, those that ran longest first.
     processes: Option<Vec<ProcessCounts>>,
     processes_left_out: usize,
-    /// With --threads; those that ran longest first.
+    /// Threads, if requested by --threads, those that ran longest first.
     threads: Option<Vec<ThreadCounts>>,
     threads_left_out: usize,
     distances: Option<Vec<DistanceCounts>>,
@@ -100,7 +100,7 @@ struct DistanceCounts {
     cold_ns: Option<f64>,
     #[serde(flatten)]
     counts: Counts,
-    /// For people.
+    /// The place in words, for people.
     #[serde(skip)]
     place: [String; 2],
 }
@@ -300,7 +300,7 @@ fn length(ns: u64) -> String {
     }
 }
 
-/// With as many digits as say something.
+/// Formats a value with its significant digits.
 fn figure(value: f64) -> String {
     match value.abs() {
         size if size >= 100.0 => format!("{value:.0}"),

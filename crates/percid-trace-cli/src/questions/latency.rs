@@ -41,11 +41,11 @@ const TITLE: &str = "percid trace latency";
 /// The figures of the JSON document. `None` stands for what the recording does not support.
 #[derive(Debug, Default, Serialize)]
 struct LatencyFigures {
-    /// Why some figures are missing, or begin later than they should.
+    /// The reason why some figures are missing, or begin later than they should.
     note: Option<&'static str>,
     /// The waits of all threads together.
     all: Option<Waits>,
-    /// Those that waited longest altogether first.
+    /// Processes, those that waited longest altogether first.
     processes: Option<Vec<ProcessWaits>>,
     /// Processes, and threads of those that are there, which are not in the document.
     processes_left_out: usize,

@@ -44,7 +44,7 @@ struct MigrationFigures {
     machine: Option<String>,
     /// The migrations of all threads together.
     all: Option<Travels>,
-    /// Those that moved most first.
+    /// Threads, those that moved most first.
     threads: Option<Vec<ThreadTravels>>,
     threads_left_out: usize,
 }

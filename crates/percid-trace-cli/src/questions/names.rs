@@ -59,7 +59,7 @@ impl<'a> Names<'a> {
 }
 
 impl Named {
-    /// For people.
+    /// Returns the name for people.
     pub(crate) fn label(&self) -> String {
         labelled(&self.name, self.thread)
     }

@@ -74,7 +74,7 @@ impl<'a> Recording<'a> {
         Recording::load_unless(arguments, Interrupt::listen()?)
     }
 
-    /// The same where Ctrl-C is listened for already.
+    /// Like [`Recording::load`], for a caller that already listens for Ctrl-C.
     pub(super) fn load_unless(
         arguments: &'a QuestionArguments,
         interrupt: Interrupt,
@@ -108,7 +108,7 @@ impl<'a> Recording<'a> {
         LINES.max(self.arguments.top as usize)
     }
 
-    /// Asks the question with progress and Ctrl-C.
+    /// Runs the analysis with progress and Ctrl-C.
     pub(super) fn ask<A: Send>(
         &self,
         label: &str,
@@ -117,7 +117,7 @@ impl<'a> Recording<'a> {
         self.ask_repeatedly(label, 1, answer)
     }
 
-    /// The same of a question that goes through the events so many times.
+    /// Like [`Recording::ask`], for an analysis that reads the events this number of times.
     pub(super) fn ask_repeatedly<A: Send>(
         &self,
         label: &str,

@@ -18,7 +18,7 @@ pub(super) struct Flight<'a> {
     ring: Ring,
     signals: &'a Signals,
     output: PathBuf,
-    /// When SIGUSR1 was noticed, until everything that happened before has been taken.
+    /// Time at which SIGUSR1 was noticed, until all events before it have been taken.
     asked: Option<u64>,
     /// The file that is being written.
     dump: Option<(PathBuf, JoinHandle<Result<Stored, Failure>>)>,
@@ -26,7 +26,7 @@ pub(super) struct Flight<'a> {
 }
 
 impl Flight<'_> {
-    /// One of this size, for a file.
+    /// Makes a ring of this size, for a file.
     pub(super) fn new<'a>(
         size: u64,
         output: &Path,

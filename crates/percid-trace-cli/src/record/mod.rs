@@ -57,7 +57,7 @@ pub(crate) fn run(arguments: &RecordArguments, json: bool) -> Result<Exit, Failu
     Ok(summary.exit(&recording.interrupt))
 }
 
-/// Why there is no recording.
+/// The reason why there is no recording.
 enum Unrecorded {
     Refused(Refusal),
     Failed(Failure),

@@ -37,9 +37,9 @@ pub(super) struct Summary {
     pub(super) max_size: Option<u64>,
     /// The files that SIGUSR1 requested.
     pub(super) dumps: Vec<String>,
-    /// Why the recording ended early.
+    /// The reason why the recording ended early.
     broken: Option<String>,
-    /// Why the kernel scans nothing, if NUMA balancing was asked for.
+    /// The reason why the kernel scans nothing, if NUMA balancing was requested.
     pub(super) no_scan: Option<String>,
 }
 

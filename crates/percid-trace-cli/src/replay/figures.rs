@@ -29,7 +29,7 @@ pub(super) struct Results {
     pub(super) interrupted: bool,
     /// `true` if the policies saw the whole trace.
     pub(super) whole_trace: bool,
-    /// Those with most turns first.
+    /// Processes, those with most turns first.
     pub(super) processes: Vec<ProcessFigures>,
     /// Processes with fewer turns than those.
     pub(super) processes_left_out: u64,

@@ -113,7 +113,7 @@ pub(crate) fn replay_all(
     Ok(replays)
 }
 
-/// Says which policies could not go on with a process.
+/// Reports which policies could not go on with a process.
 fn tell_stuck(policies: &[&'static Entry], replays: &[Replay]) {
     for (policy, replay) in policies.iter().zip(replays) {
         if replay.spaces_stuck > 0 {

@@ -114,7 +114,7 @@ pub(super) struct RulesFigures {
     pub(super) same_lines: u64,
     pub(super) kernel_only: u64,
     pub(super) rules_only: u64,
-    /// From 0 to 1.
+    /// Share of equal lines, from 0 to 1.
     pub(super) same: f64,
     first_difference: Option<DifferenceFigures>,
 }

@@ -36,7 +36,7 @@ pub(super) struct Figures {
     pub(super) idle_while_waiting_ns: Option<u64>,
     /// `None` where the system does not tell it.
     pub(super) own_cpu_ns: Option<u64>,
-    /// For how long, until this screen.
+    /// The time that `own_cpu_ns` covers, until this screen.
     pub(super) own_span_ns: u64,
     pub(super) cpus: Vec<Cpu>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -176,7 +176,7 @@ fn happened(trace: &Trace, window: Window) -> (u64, u64) {
     })
 }
 
-/// Asks the four questions.
+/// Runs the four analyses.
 fn counted(trace: &Trace, window: Window, of_processes: bool) -> (Threads, Vec<Counts>, Vec<Cpu>) {
     let control = RunControl::default();
     let used = usage(trace, &UsageSettings { window, slices: 1, ..Default::default() }, &control);

@@ -19,7 +19,7 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    /// One that wants so many, or all.
+    /// Makes a queue that takes this number of intervals, or all.
     pub(super) fn new(send: SyncSender<Next>, left: Option<u64>) -> Queue {
         Queue { send, left, waiting: None }
     }

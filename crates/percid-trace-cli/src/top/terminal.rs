@@ -13,7 +13,7 @@ const ENTER: &str = "\x1b[?1049h\x1b[?25l\x1b[?7l";
 /// Escape sequences that undo that.
 const LEAVE: &str = "\x1b[?7h\x1b[?25h\x1b[?1049l";
 
-/// To the upper left corner.
+/// Escape sequence that moves the cursor to the upper left corner.
 const HOME: &str = "\x1b[H";
 
 /// The rest of a line is empty.

@@ -158,7 +158,7 @@ fn is_enough(documents: &[Value]) -> bool {
     })
 }
 
-/// For how long a command ran.
+/// Returns the run time of a command.
 fn ran(documents: &[Value], name: &str) -> u64 {
     let all = documents.iter().flat_map(threads).filter(|line| line["name"] == name);
     all.map(|line| number(line, "run_ns")).sum()

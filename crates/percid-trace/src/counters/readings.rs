@@ -1,4 +1,4 @@
-//! From what counters show at switches to what was counted between them.
+//! Conversion of counter readings at switches to the values between them.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use crate::event::{Cpu, IDLE, Tid, UNKNOWN};
 /// Counter readings of a CPU when it switches from one thread to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reading {
-    /// When, in nanoseconds.
+    /// Time of the reading, in nanoseconds.
     pub time: u64,
     /// The CPU.
     pub cpu: Cpu,
@@ -19,8 +19,9 @@ pub struct Reading {
     /// Number of switches of this CPU so far, as the kernel counts them. It reveals switches that
     /// were not reported, or whose reading was lost.
     pub switches: Option<u64>,
-    /// For how long counters were asked for by now, and for how long they counted, in nanoseconds. They
-    /// are equal as long as no others need the same counters of the processor.
+    /// Time for which counters were requested so far, in nanoseconds. `running` is the time for
+    /// which they counted. The two are equal as long as no others need the same counters of the
+    /// processor.
     pub asked: u64,
     /// See `asked`.
     pub running: u64,

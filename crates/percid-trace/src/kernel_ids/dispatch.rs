@@ -1,8 +1,8 @@
-//! One pass over a trace for all processes: each event is handed to the processes that it may
+//! A pass over a trace for all processes. Each event is passed to the processes that it may
 //! concern.
 //!
 //! An event concerns a process if it is about one of its threads, or happens on a CPU where one of
-//! them runs. It may be told to others too: they find nothing in it.
+//! them runs. It may be passed to other processes too: they ignore it.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering::Relaxed;

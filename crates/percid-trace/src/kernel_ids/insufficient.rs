@@ -1,4 +1,4 @@
-//! Why the IDs in a trace cannot be compared.
+//! Reasons why the IDs in a trace cannot be compared.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use percid_sim::Ns;
 
 use crate::event::Tid;
 
-/// Why the IDs in a trace cannot be compared.
+/// The reason why the IDs in a trace cannot be compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Insufficient {
     /// The trace does not say from which kernel it is.

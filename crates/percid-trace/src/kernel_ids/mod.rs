@@ -104,8 +104,8 @@ pub struct Found {
     pub behaviour: Option<Behaviour>,
     /// The behaviour that explains the IDs of all processes.
     pub explanation: Explanation,
-    /// For each process, in their order. If it was stopped, those are missing that were not
-    /// compared by then.
+    /// The result for each process, in their order. If the comparison was stopped, the processes
+    /// after that are missing.
     pub processes: Vec<Result<Conformance, Insufficient>>,
 }
 

@@ -14,12 +14,12 @@ use percid_sim::policies::Thread;
 
 use crate::event::Cpu;
 
-/// When a step may have happened, beside the time that it has.
+/// The times at which a step may have happened, beside its recorded time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Slack {
-    /// From when on.
+    /// The earliest time.
     pub(crate) from: Ns,
-    /// Until when.
+    /// The latest time.
     pub(crate) until: Ns,
     /// The CPU that moved or created a thread and traced it, if it has done that before it did
     /// anything else.
@@ -45,7 +45,7 @@ pub(crate) fn others(recording: &Recording, slacks: &[Slack]) -> impl Iterator<I
     })
 }
 
-/// When a thread that was ticked scans.
+/// The time at which a thread that was ticked scans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Scans {
     OnReturn,
@@ -134,7 +134,7 @@ fn reordered(
     placed
 }
 
-/// For each CPU and each thread the last step that was seen. Both are numbered without large gaps.
+/// The last step of each CPU and each thread. Both are numbered without large gaps.
 #[derive(Debug, Default)]
 struct Last {
     cpus: Vec<Option<usize>>,

@@ -1,4 +1,4 @@
-//! From the events of a trace to the steps of one process's recording.
+//! Translation of a trace's events to the steps of one process's recording.
 
 use std::collections::HashMap;
 
@@ -14,11 +14,11 @@ use percid_sim::cpu_list;
 /// The least time between two scans.
 const PERIOD: Ns = 100 * MS;
 
-/// For how long a CPU may be kept from doing what it has traced: 7 ms have been seen of an emulated
-/// one among 16.
+/// Longest delay between a CPU's trace event and its action: 7 ms have been observed for one of 16
+/// emulated CPUs.
 const STALLED: Ns = 10 * MS;
 
-/// From the events of a trace to the steps of a recording.
+/// Translation of a trace's events to the steps of a recording.
 pub(super) struct Translation<'a> {
     trace: &'a Trace,
     began: Ns,
@@ -26,11 +26,11 @@ pub(super) struct Translation<'a> {
     threads: HashMap<Tid, Member>,
     /// Number of members so far.
     count: u32,
-    /// Those that have left and are still counted, and the threads that wait for them.
+    /// Threads that have left and are still counted, with the threads that wait for them.
     left: HashMap<Tid, Tid>,
-    /// For each CPU the thread that runs there, if it uses the memory.
+    /// The thread that each CPU runs, if it uses the memory.
     current: HashMap<Cpu, Tid>,
-    /// From when on a tick leads to a scan.
+    /// Time since which a tick leads to a scan.
     due: Ns,
     steps: Vec<Step>,
     slacks: Vec<Slack>,

@@ -1,4 +1,4 @@
-//! From rows to events.
+//! Conversion of rows to events.
 
 use arrow_array::RecordBatch;
 use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};

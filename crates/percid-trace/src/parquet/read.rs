@@ -1,4 +1,4 @@
-//! From a file to a trace.
+//! Reading of a file into a trace.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -96,7 +96,7 @@ fn damaged(error: impl std::fmt::Display) -> Error {
 struct Places {
     /// Their places in the file, ascending.
     in_file: Vec<usize>,
-    /// For each of [`Column::ALL`], its place in a batch of what is read, if it is in the file.
+    /// The place of each of [`Column::ALL`] in a batch of what is read, if it is in the file.
     in_batch: Vec<Option<usize>>,
 }
 

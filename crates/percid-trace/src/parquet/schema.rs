@@ -244,7 +244,7 @@ pub(super) enum Kind {
     Tick,
     Member,
     Name,
-    /// One of NUMA balancing, by its place in [`numa::KINDS`].
+    /// An event of NUMA balancing, by its place in [`numa::KINDS`].
     Numa(usize),
     /// The value of one counter in a turn of a thread.
     Count,

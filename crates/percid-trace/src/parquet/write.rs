@@ -1,4 +1,4 @@
-//! From a trace to a file.
+//! Writing of a trace into a file.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -154,7 +154,7 @@ impl<'a> Entries<'a> {
         Entries { events, numa, counted, counters, counter: 0 }
     }
 
-    /// Those of the next batch, if there are any.
+    /// Returns the entries of the next batch, if there are any.
     fn some(&mut self) -> Option<Vec<Entry<'a>>> {
         let some: Vec<Entry<'a>> = self.by_ref().take(BATCH).collect();
         (!some.is_empty()).then_some(some)

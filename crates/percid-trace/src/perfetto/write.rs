@@ -1,4 +1,4 @@
-//! From a trace to Perfetto's packets.
+//! Conversion of a trace to Perfetto's packets.
 
 use std::collections::BTreeMap;
 use std::collections::{HashMap, HashSet};
@@ -173,7 +173,7 @@ impl<'a, W: Write> Schedule<'a, W> {
     }
 
     fn switch(&mut self, cpu: Cpu, prev: Tid, state: State, next: Tid) -> SchedSwitch {
-        /// That of threads without any wish, in the kernel's numbers.
+        /// Default priority of threads, in the kernel's numbers.
         const PRIORITY: i32 = 120;
         self.running.insert(cpu, next);
         SchedSwitch {

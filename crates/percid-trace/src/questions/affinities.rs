@@ -22,14 +22,15 @@ const SETS: usize = 64;
 pub(super) struct Affinities {
     /// CPU sets by number; each has an element for every CPU.
     sets: Vec<Vec<bool>>,
-    /// For each thread when it got which set; `None` if that is not told apart.
+    /// The sets of each thread, with the time since which it had each; `None` if a set has no
+    /// number.
     of: HashMap<Tid, Vec<(u64, Option<SetNumber>)>>,
     /// Threads that cannot go elsewhere whatever is done about it.
     bound_by_kernel: HashSet<Tid>,
 }
 
 impl Affinities {
-    /// Those of a trace. Times are nanoseconds since its first event.
+    /// Reads the affinities in a trace. Times are nanoseconds since its first event.
     pub(super) fn of(trace: &Trace) -> Affinities {
         let cpus = trace.largest_cpu().map_or(0, |cpu| cpu as usize + 1);
         let begin = trace.events.first().map_or(0, |event| event.time);
@@ -54,7 +55,7 @@ impl Affinities {
         self.bound_by_kernel.contains(&thread)
     }
 
-    /// The set that a thread may use; `None` if it is not told apart from others.
+    /// Returns the set that a thread may use; `None` if that is not known.
     pub(super) fn get(&self, thread: Tid, now: u64) -> Option<SetNumber> {
         let Some(told) = self.of.get(&thread) else { return Some(ALL) };
         // A recorded affinity also holds for the time before, unless another one was recorded for

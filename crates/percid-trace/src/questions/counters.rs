@@ -21,7 +21,7 @@ use crate::window::Window;
 pub struct CountersSettings {
     /// Turns that begin in this window.
     pub window: Window,
-    /// Those of these processes; of all if it is empty.
+    /// The processes whose threads are analysed; all if it is empty.
     pub processes: Vec<Tid>,
 }
 
@@ -52,10 +52,9 @@ pub struct TurnCounts {
     pub turns: u64,
     /// Their time altogether, in nanoseconds.
     pub run_ns: u64,
-    /// For each counter, in the order of [`Origin::counters`](crate::Origin::counters), what it counted
-    /// altogether.
+    /// Sum of each counter, in the order of [`Origin::counters`](crate::Origin::counters).
     pub sums: Vec<u64>,
-    /// For each counter the median of what it counted in a turn: of two in the middle the smaller one.
+    /// Median of each counter's values in a turn: of two in the middle the smaller one.
     pub medians: Vec<u64>,
 }
 
@@ -79,9 +78,9 @@ pub struct Distance {
 /// nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Modelled {
-    /// If core and cache had work in the pauses, and nothing was displaced by it.
+    /// Cost if core and cache had work in the pauses, and that displaced nothing.
     pub warm_ns: u64,
-    /// If core and cache idled in the pauses.
+    /// Cost if core and cache idled in the pauses.
     pub cold_ns: u64,
 }
 
@@ -107,7 +106,7 @@ pub enum Before {
 /// Pauses are told apart by these lengths, in nanoseconds.
 pub const PAUSES: [u64; 5] = [10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
 
-/// Finds out what was counted. Counts events as they are done.
+/// Sums the counter values. Adds processed events to `progress`.
 ///
 /// # Errors
 ///
@@ -304,8 +303,8 @@ impl TurnCounts {
 struct Course {
     /// The CPU on which each thread stopped running last, and the time.
     left: HashMap<ThreadNumber, (Cpu, u64)>,
-    /// When each thread was seen to begin to run last, where, and whether that CPU had run no other one
-    /// since.
+    /// The time at which each thread last was seen to begin to run, the CPU, and whether that CPU
+    /// had run no other thread since the thread left it.
     came: HashMap<ThreadNumber, (Cpu, u64, bool)>,
     /// The thread that each CPU ran last or runs.
     ran: HashMap<Cpu, Option<ThreadNumber>>,
@@ -315,7 +314,7 @@ struct Course {
 #[derive(Debug, Clone, Copy)]
 struct Last {
     cpu: Cpu,
-    /// When it stopped.
+    /// Time at which it stopped.
     time: u64,
     /// `true` if the CPU on which it runs now has run no other thread since.
     is_alone: bool,

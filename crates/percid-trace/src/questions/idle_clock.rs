@@ -1,4 +1,4 @@
-//! For how long how many CPUs have idled, of all and of sets of them.
+//! Idle time of CPUs by the number of idle CPUs, for all CPUs and for sets of them.
 
 use std::cell::Cell;
 
@@ -8,11 +8,11 @@ use crate::event::Cpu;
 #[derive(Debug)]
 pub(super) struct IdleClock {
     counters: Vec<Counter>,
-    /// Since when each CPU idles, and for how long it did before.
+    /// Time since which each CPU idles, and its idle time before.
     cpus: Vec<(Option<u64>, u64)>,
 }
 
-/// That of one set.
+/// The clock of one set.
 #[derive(Debug)]
 struct Counter {
     set: Vec<bool>,
@@ -20,7 +20,7 @@ struct Counter {
     idle: u64,
     since: u64,
     counted: [u64; READINGS],
-    /// One that was found to idle.
+    /// A CPU that was found to idle.
     found: Cell<Cpu>,
 }
 
@@ -29,7 +29,7 @@ pub(super) const MOST: usize = 16;
 const READINGS: usize = MOST + 1;
 
 impl IdleClock {
-    /// None idles.
+    /// Makes a clock on which no CPU idles.
     pub(super) fn new(sets: impl IntoIterator<Item = Vec<bool>>, cpus: usize) -> IdleClock {
         let counter =
             |set| Counter { set, idle: 0, since: 0, counted: [0; READINGS], found: Cell::new(0) };

@@ -44,9 +44,9 @@ pub struct Latency {
 /// The waits of one thread.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ThreadLatency {
-    /// From when it was ready until it ran: after it was woken, and after it was preempted.
+    /// Times from when it was ready until it ran: after it was woken, and after it was preempted.
     pub run_queue: Histogram,
-    /// From when another thread began to wake it until it ran.
+    /// Times from when another thread began to wake it until it ran.
     pub wake_up: Histogram,
     /// Number of the waits in `run_queue` that followed a preemption.
     pub preempted: u64,
@@ -64,14 +64,14 @@ impl ThreadLatency {
     }
 }
 
-/// One wait, and what ran instead.
+/// A wait, and what ran instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LongWait {
     /// The thread that waited.
     pub thread: ThreadNumber,
-    /// When it began to wait, in nanoseconds since the first event.
+    /// Time at which it began to wait, in nanoseconds since the first event.
     pub since: u64,
-    /// For how long, in nanoseconds.
+    /// Length of the wait, in nanoseconds.
     pub ns: u64,
     /// `true` if it had been preempted; `false` if it was woken.
     pub preempted: bool,
@@ -172,7 +172,7 @@ impl Waits<'_> {
     }
 }
 
-/// When a wait began: with the waking, if that is known.
+/// Returns the time at which a wait began: with the waking, if that is known.
 fn began(wait: &Wait) -> u64 {
     wait.waking.unwrap_or(wait.queued)
 }

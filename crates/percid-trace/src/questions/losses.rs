@@ -43,9 +43,9 @@ impl LossesSettings {
 pub struct Losses {
     /// The losses, in no order. They are independent: two of them may concern the same idle CPU.
     pub all: Vec<Loss>,
-    /// When the window begins, in nanoseconds since the first event.
+    /// Start of the window, in nanoseconds since the first event.
     pub from: u64,
-    /// When it ends.
+    /// End of the window.
     pub to: u64,
     /// The identities of the threads.
     pub known: Threads,
@@ -53,7 +53,7 @@ pub struct Losses {
     pub is_whole: bool,
 }
 
-/// Why a thread that is ready does not run.
+/// The reason why a thread that is ready does not run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum LossKind {
     /// Its CPU runs something else, and no CPU idles but such on which it may not run.
@@ -84,11 +84,11 @@ pub struct Loss {
     /// The time lost, in nanoseconds: at each moment one for each thread that waited, and no more than
     /// there were CPUs to run them.
     pub lost_ns: u64,
-    /// The same with one thread at a time only.
+    /// The same sum, with only one thread at a time.
     pub at_least_ns: u64,
-    /// The same with all threads that waited.
+    /// The same sum, with all threads that waited.
     pub at_most_ns: u64,
-    /// In how many stays in queues.
+    /// Number of stays in queues.
     pub stays: u64,
     /// Different threads.
     pub threads: u64,
@@ -116,8 +116,7 @@ pub struct LostMoment {
 /// Stays that are told of each loss.
 const MOMENTS: usize = 3;
 
-/// Finds out where threads lose time. Goes through the events twice, and counts them as they are done
-/// each time.
+/// Finds out why threads lose time. Reads the events twice, and adds them to `progress` each time.
 pub fn losses(trace: &Trace, settings: &LossesSettings, progress: &RunControl) -> Losses {
     let mut foresight = Foresight::default();
     // Also behind the window: what idles or waits at its end is known by what ends that.
@@ -142,9 +141,9 @@ pub fn losses(trace: &Trace, settings: &LossesSettings, progress: &RunControl) -
 /// Facts that are known only after all events have been read.
 #[derive(Default)]
 struct Foresight {
-    /// When CPUs began and ceased to idle, of idle times of which both are known.
+    /// Times at which CPUs began and ceased to idle, for idle times of which both are known.
     changes: Vec<(u64, bool, Cpu)>,
-    /// Since when threads that have not run since are in queues.
+    /// Times at which threads that have not run since entered their queues.
     pending: HashMap<ThreadNumber, Vec<u64>>,
     /// Stays in queues that are no waits, by when they began.
     doubtful: HashSet<(ThreadNumber, u64)>,
@@ -206,7 +205,7 @@ struct CpuState {
     queue: Vec<ThreadNumber>,
     /// Number of its threads by process.
     counts: Vec<(Tid, u64)>,
-    /// Until when who delays whom was counted, and for how long any CPU had idled by then.
+    /// Time until which delays were counted, and idle time of any CPU at that time.
     counted: u64,
     idle_then: u64,
 }
@@ -369,7 +368,7 @@ impl<'s> Watch<'s> {
         self.cpus[cpu as usize].counts = counts;
     }
 
-    /// One more or one less of the threads of a process waits for a CPU that runs something.
+    /// Notes that one more or one less thread of a process waits for a CPU that runs something.
     fn change_crowd(&mut self, process: Tid, set: SetNumber, joins: bool) {
         let threads = self.crowds.get(&(process, set)).map_or(0, |crowd| crowd.threads);
         if threads > 0 {

@@ -19,7 +19,7 @@ use crate::window::Window;
 pub struct MigrationsSettings {
     /// Turns that begin in this window.
     pub window: Window,
-    /// Those of these processes; of all if it is empty.
+    /// The processes whose threads are analysed; all if it is empty.
     pub processes: Vec<Tid>,
 }
 
@@ -42,7 +42,7 @@ pub struct ThreadMigrations {
     /// Turns on another CPU than the one before, after it had been woken, or when it is not known
     /// why it had stopped.
     pub at_wake_up: Moves,
-    /// The same after it had been preempted: it was moved while it waited.
+    /// The same after a preemption: the thread was moved while it waited.
     pub while_waiting: Moves,
     /// The modelled extra cost of touching 16 kB after all these moves, compared with staying, by
     /// the prices of the machine, in nanoseconds.
@@ -64,7 +64,7 @@ impl ThreadMigrations {
     }
 }
 
-/// Finds out how threads move. Counts events as they are done.
+/// Finds out how threads move. Adds processed events to `progress`.
 ///
 /// # Errors
 ///

@@ -33,9 +33,9 @@ pub struct Picture {
     pub processes: Vec<ProcessRan>,
     /// The width of its columns, in nanoseconds.
     pub width_ns: u64,
-    /// When it begins, in nanoseconds since the first event.
+    /// Start of the picture, in nanoseconds since the first event.
     pub from: u64,
-    /// When it ends.
+    /// End of the picture.
     pub to: u64,
     /// The identities of the threads.
     pub known: Threads,

@@ -23,7 +23,7 @@ pub(super) struct Turn {
     pub(super) until: u64,
 }
 
-/// Why a thread waits for a CPU.
+/// The reason why a thread waits for a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cause {
     /// It was woken, or is new.
@@ -37,9 +37,9 @@ pub(super) enum Cause {
 pub(super) struct Wait {
     pub(super) thread: ThreadNumber,
     pub(super) cause: Cause,
-    /// When another thread began to wake it, if that was recorded.
+    /// Time at which another thread began to wake it, if that was recorded.
     pub(super) waking: Option<u64>,
-    /// When it was ready; if that was not recorded, when another thread began to wake it.
+    /// Time at which it was ready; if that was not recorded, when another thread began to wake it.
     pub(super) queued: u64,
     pub(super) until: u64,
     /// The CPU in whose queue it was last.

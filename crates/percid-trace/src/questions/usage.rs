@@ -27,9 +27,9 @@ pub struct UsageSettings {
 /// The result of [`usage`].
 #[derive(Debug, Clone, Default)]
 pub struct Usage {
-    /// When the first slice begins, in nanoseconds since the first event.
+    /// Start of the first slice, in nanoseconds since the first event.
     pub from: u64,
-    /// When the last one ends.
+    /// End of the last slice.
     pub to: u64,
     /// The length of a slice; the last one may be shorter.
     pub slice_ns: u64,
@@ -112,14 +112,14 @@ struct CpuState {
     lost_before: u64,
 }
 
-/// For how long, since the recording began, any CPU had a queue while it ran something.
+/// Time, since the recording began, in which any CPU had a queue while it ran something.
 #[derive(Default)]
 struct Lost {
     /// Number of CPUs that run something and have a queue now.
     crowded: u32,
     ns: u64,
     now: u64,
-    /// The same at the beginning of each slice that has begun.
+    /// The value at the beginning of each slice that has begun.
     at_slices: Vec<u64>,
 }
 
@@ -205,7 +205,7 @@ impl<'s> Watch<'s> {
 /// The part of a turn that is in a slice.
 struct Part {
     ns: u64,
-    /// For how long of it any CPU had a queue while it ran something.
+    /// The part of it in which any CPU had a queue while it ran something.
     lost_ns: u64,
 }
 

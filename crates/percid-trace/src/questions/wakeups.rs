@@ -13,7 +13,7 @@ pub struct Wakeups {
 }
 
 impl Wakeups {
-    /// Those of a trace.
+    /// Returns the kinds in a trace.
     pub fn of(trace: &Trace) -> Wakeups {
         let mut seen = Wakeups::default();
         for event in &trace.events {

@@ -7,10 +7,10 @@ use crate::collector::Tracepoint;
 use crate::event::{Cpu, Tid};
 use crate::limits::MOST_CPUS;
 
-/// Tells what was told before.
+/// Detection of events that were reported before.
 #[derive(Debug)]
 pub(super) struct Repeats<'a, B> {
-    /// For each CPU the last event that was new, and the buffer that told it.
+    /// The last new event of each CPU, and the buffer that reported it.
     last: Vec<Option<(B, Tid, Tracepoint<'a>)>>,
 }
 

@@ -92,7 +92,7 @@ pub(super) fn read(text: &[u8]) -> Result<Trace, Error> {
     Ok(reader.collector.finish(origin))
 }
 
-/// When a turn ended, and where: `3175.165973 [0000]`
+/// Returns the time at which a turn ended, and the CPU: `3175.165973 [0000]`
 fn begin(line: &[u8]) -> Option<(u64, Cpu)> {
     let mut words = Words(line);
     let time = seconds(words.next())?;
@@ -207,7 +207,7 @@ fn milliseconds(word: &[u8]) -> Option<u64> {
 
 struct Reader {
     collector: Collector,
-    /// For each CPU the last turn that has ended: when, whose, and why.
+    /// The last turn of each CPU that has ended: time, thread and state.
     last: HashMap<Cpu, (u64, Tid, State)>,
 }
 

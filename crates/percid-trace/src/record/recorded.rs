@@ -13,7 +13,7 @@ pub struct Progress {
     pub events: u64,
     /// Number of lost events.
     pub lost: u64,
-    /// For how long it has been recorded.
+    /// Duration of the recording so far.
     pub elapsed: Duration,
 }
 
@@ -30,9 +30,9 @@ pub struct Recorded {
     pub way: Way,
     /// The requested events that are not in the trace.
     pub without: Vec<&'static str>,
-    /// Why the kernel scans nothing.
+    /// The reason why the kernel scans nothing.
     pub no_scan: Option<String>,
-    /// Why the recording ended early.
+    /// The reason why the recording ended early.
     pub broken: Option<String>,
 }
 
@@ -46,7 +46,7 @@ pub struct Ended {
     pub way: Way,
     /// The requested events that are not in the trace, because this kernel does not have them.
     pub without: Vec<&'static str>,
-    /// Why the kernel scans nothing, if NUMA balancing was asked for and is off.
+    /// The reason why the kernel scans nothing, if NUMA balancing was requested and is off.
     pub no_scan: Option<String>,
     /// The reason why the recording ended early, if it failed after its beginning. The events
     /// before that are recorded.

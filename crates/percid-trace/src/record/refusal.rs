@@ -1,4 +1,4 @@
-//! Why nothing was recorded.
+//! Reasons why nothing was recorded.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::io;
 use super::options::Way;
 use crate::event::Tid;
 
-/// Why nothing was recorded.
+/// The reason why nothing was recorded.
 #[derive(Debug)]
 pub enum Refusal {
     /// This machine permits no way of recording. For each way that was tried: which right or

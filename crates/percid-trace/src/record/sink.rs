@@ -50,9 +50,10 @@ pub struct Piece<'a> {
     pub texts: &'a Interner,
     /// Number of events lost since the beginning.
     pub lost: u64,
-    /// When the kernel was asked, on the clock of the events.
+    /// Time at which the kernel was asked, on the clock of the events.
     pub asked: u64,
-    /// Until when this and the pieces before have everything; of the last piece the largest number.
+    /// Time until which this and the earlier pieces are complete; for the last piece the largest
+    /// number.
     pub until: u64,
 }
 

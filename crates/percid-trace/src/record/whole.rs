@@ -65,7 +65,7 @@ impl Sink for Whole {
 }
 
 impl Whole {
-    /// In the order of a trace, also what the kernel held back.
+    /// Returns the trace with its events in order, including those that the kernel held back.
     fn finish(mut self) -> Trace {
         let key = |event: &Event| (event.time, event.cpu);
         if !self.0.events.is_sorted_by_key(key) {

@@ -28,9 +28,9 @@ const KERNEL_NAMES: [&str; 14] = [
 pub(super) struct Membership {
     processes: HashMap<Tid, Tid>,
     of_the_kernel: HashSet<Tid>,
-    /// Those whose creation the trace has shown so far.
+    /// Threads whose creation the trace has shown so far.
     born: HashSet<Tid>,
-    /// For each CPU the thread that ran there when the trace began.
+    /// The thread that ran on each CPU when the trace began.
     pub(super) first_running: Vec<Option<Tid>>,
     /// `true` if the trace shows timer ticks.
     pub(super) has_ticks: bool,

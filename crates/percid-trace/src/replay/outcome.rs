@@ -22,7 +22,7 @@ pub struct Replay {
     pub spaces_refused: u64,
     /// Address spaces in which the policy could not go on.
     pub spaces_stuck: u64,
-    /// From the first event to the last, in nanoseconds.
+    /// Time from the first event to the last, in nanoseconds.
     pub duration_ns: Ns,
     /// `true` if the whole trace was replayed, and not only its beginning.
     pub is_whole: bool,
@@ -63,9 +63,9 @@ pub struct SpaceReplay {
 /// A policy could not go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stuck {
-    /// When, in nanoseconds since the first event.
+    /// Time, in nanoseconds since the first event.
     pub at: Ns,
-    /// Why.
+    /// The reason.
     pub why: Impossible,
 }
 
@@ -84,9 +84,9 @@ pub struct Turn {
     pub cpu: Cpu,
     /// The ID.
     pub id: Id,
-    /// From when on, in nanoseconds since the first event.
+    /// Start time, in nanoseconds since the first event.
     pub from: Ns,
-    /// Until when.
+    /// End time.
     pub to: Ns,
     /// The use of the ID before.
     pub last: Option<LastUse>,

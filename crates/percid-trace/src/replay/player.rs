@@ -48,11 +48,11 @@ impl Default for Settings {
     }
 }
 
-/// One address space, replayed under the policy.
+/// An address space that is replayed under the policy.
 struct SpaceReplayer {
     policy: Box<dyn Policy>,
     tally: Tally,
-    /// For each ID, its last use.
+    /// Last use of each ID.
     uses: Vec<Option<LastUse>>,
     steals: u64,
 }
@@ -88,7 +88,7 @@ pub(super) struct Player<'a> {
     refused: u64,
     stuck: u64,
     top_spaces: TopSpaces,
-    /// For each CPU the turn that goes on there.
+    /// The current turn of each CPU.
     current: Vec<Option<Turn>>,
     turns: Vec<Turn>,
     turns_left_out: u64,

@@ -99,8 +99,8 @@ pub(super) struct Schedule<'t> {
     current: Vec<Tid>,
     busy: u32,
     threads: HashMap<Tid, Runner>,
-    /// Those that began to end and do not run. They may run again, in the kernel, before they are
-    /// gone.
+    /// Threads that began to end and do not run. They may run again, in the kernel, before they
+    /// have ended.
     ended: HashSet<Tid>,
     /// The living ones, by number.
     spaces: Vec<Option<Box<Space>>>,

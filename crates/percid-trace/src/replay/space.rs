@@ -25,9 +25,9 @@ pub struct SpaceSummary {
     /// `true` if the trace does not show that its threads belong together, and this is only a
     /// guess.
     pub guessed: bool,
-    /// When the trace first shows it, in nanoseconds since the first event.
+    /// Time at which the trace first shows it, in nanoseconds since the first event.
     pub begin_ns: Ns,
-    /// When it ended; the end of the trace if it did not.
+    /// Time at which it ended; the end of the trace if it did not.
     pub end_ns: Ns,
     /// Threads over all its life.
     pub threads: u32,
@@ -48,13 +48,13 @@ pub struct SpaceSummary {
 /// Moves of threads or memory, by distance.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Moves {
-    /// To another hardware thread of the same core.
+    /// Moves to another hardware thread of the same core.
     pub same_core: u64,
-    /// To another core behind the same last-level cache.
+    /// Moves to another core behind the same last-level cache.
     pub same_l3: u64,
-    /// To another last-level cache of the same node.
+    /// Moves to another last-level cache of the same node.
     pub same_node: u64,
-    /// To another node.
+    /// Moves to another node.
     pub other_node: u64,
 }
 
@@ -123,11 +123,11 @@ pub(super) struct Space {
     pub(super) summary: SpaceSummary,
     /// The living threads.
     pub(super) users: u32,
-    /// For each thread of its life, how many CPUs it may use.
+    /// Number of CPUs that each of its threads may use, including ended ones.
     pub(super) thread_allowed: Vec<u32>,
-    /// For each thread of its life, the kernel's number.
+    /// The kernel's number of each of its threads, including ended ones.
     pub(super) tids: Vec<Tid>,
-    /// For each CPU, the thread that runs there; empty while none does.
+    /// The thread that runs on each CPU; empty while none does.
     running: Vec<Option<Thread>>,
     /// The CPUs that run any of its threads.
     occupied: u32,

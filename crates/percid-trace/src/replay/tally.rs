@@ -65,7 +65,7 @@ impl Acquisitions {
 pub struct LastUse {
     /// On which CPU.
     pub cpu: Cpu,
-    /// When, in nanoseconds since the first event.
+    /// Time, in nanoseconds since the first event.
     pub at: Ns,
 }
 

@@ -30,7 +30,7 @@ impl TopSpaces {
         }
     }
 
-    /// Those that were kept, in the order of their numbers.
+    /// Returns the spaces that were kept, in the order of their numbers.
     pub(super) fn into_spaces(self) -> Vec<SpaceReplay> {
         let mut spaces: Vec<SpaceReplay> =
             self.spaces.into_iter().map(|Reverse(ByTurns(space))| space).collect();

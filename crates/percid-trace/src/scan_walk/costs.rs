@@ -20,7 +20,7 @@ pub struct Costs {
     pub hint_faults: Times,
     /// Pages that were seen being used.
     pub pages: u64,
-    /// Those of them that more than one thread was seen to use.
+    /// Number of these pages that more than one thread was seen to use.
     pub pages_of_several_threads: u64,
     /// Moves of pages to the threads that used them.
     pub moves: u64,
@@ -40,7 +40,7 @@ pub struct Costs {
 pub struct Placed {
     /// The accesses.
     pub accesses: u64,
-    /// Those to pages of the thread's node.
+    /// Accesses to pages of the thread's node.
     pub local: u64,
 }
 
@@ -56,7 +56,7 @@ impl Placed {
 pub struct Times {
     /// Number of times that it was recorded with a duration.
     pub count: u64,
-    /// In all, in nanoseconds.
+    /// Total time, in nanoseconds.
     pub total: u64,
     /// The longest time, in nanoseconds.
     pub longest: u64,

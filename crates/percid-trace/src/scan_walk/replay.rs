@@ -52,7 +52,7 @@ impl Agreement {
 /// A pass in which rules and kernel differ.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Difference {
-    /// When it was, in nanoseconds on the trace's clock.
+    /// Time of the pass, in nanoseconds on the trace's clock.
     pub time: u64,
     /// The thread that made it.
     pub thread: Tid,

@@ -55,7 +55,7 @@ impl Source {
 /// Something that happened.
 #[derive(Debug, Clone)]
 pub enum Step {
-    /// From here on these are the regions and the number of threads.
+    /// The regions and the number of threads since this step.
     Regions(Vec<Region>, u32),
     /// A thread used an armed page at this address.
     Hint(Tid, u64),
@@ -71,9 +71,9 @@ pub enum Step {
 /// A pass.
 #[derive(Debug, Clone)]
 pub struct Pass {
-    /// When it began, in nanoseconds on the trace's clock.
+    /// Start time, in nanoseconds on the trace's clock.
     pub time: u64,
-    /// The same on the clock by which the scan goes.
+    /// The same time on the clock that the scan uses.
     pub at: Duration,
     /// The thread that made it.
     pub thread: Tid,

@@ -1,4 +1,4 @@
-//! From a trace to the walks that it tells of.
+//! Extraction of walks from a trace.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
@@ -59,7 +59,7 @@ fn settings(trace: &Trace) -> Settings {
     if usable { settings } else { Settings::default() }
 }
 
-/// To which process threads belong.
+/// The process of each thread.
 struct Threads {
     process: HashMap<Tid, Tid>,
     /// Processes that began while it was recorded.
@@ -152,7 +152,7 @@ struct Clock {
     hz: Option<u64>,
 }
 
-/// For how long ticks must be seen to know how long they are, in nanoseconds.
+/// Time for which ticks must be seen to know their length, in nanoseconds.
 const LONG_ENOUGH: u64 = 200_000_000;
 
 /// The ticks in a second for which kernels are built.
@@ -490,7 +490,7 @@ impl<'a> Steps<'a> {
     }
 }
 
-/// For each of what happened, the offset with which the pass behind it begins.
+/// Returns for each entry the offset with which the next pass begins.
 fn next_offsets(happened: &[Happened]) -> Vec<Option<u64>> {
     let mut next = None;
     let mut offsets: Vec<Option<u64>> = happened

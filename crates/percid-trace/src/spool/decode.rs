@@ -1,4 +1,4 @@
-//! From the content of a frame to events.
+//! Decoding of events from the content of a frame.
 
 use super::layout::*;
 use super::numbers::{signed, take};

@@ -1,4 +1,4 @@
-//! From events to the content of a frame.
+//! Encoding of events to the content of a frame.
 
 use std::collections::HashMap;
 

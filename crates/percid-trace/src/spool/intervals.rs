@@ -29,9 +29,9 @@ pub struct Interval {
     /// passes, a turn to the one in which it begins. Until the first switch of a CPU it is not
     /// known what the CPU runs: that time is missing in the intervals before it.
     pub window: Window,
-    /// When it begins, in nanoseconds since the recording began.
+    /// Start of the interval, in nanoseconds since the recording began.
     pub since: u64,
-    /// When it ends. The window ends earlier if events were left out.
+    /// End of the interval. The window ends earlier if events were left out.
     pub until: u64,
     /// Number of events at its end that were left out because there were too many.
     pub left_out: u64,
@@ -77,7 +77,7 @@ struct Open {
     to: u64,
     /// Number of events of the trace that describe the state before the interval.
     before: usize,
-    /// From when on events were left out.
+    /// Time since which events were left out.
     cut: Option<u64>,
     left_out: u64,
 }

@@ -1,4 +1,4 @@
-//! From what was recorded to a Parquet file, in the memory of one row group.
+//! Conversion of recorded events to a Parquet file, in the memory of one row group.
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -21,7 +21,7 @@ pub struct Stored {
     pub numa_events: u64,
     /// Turns of threads in which something was counted.
     pub counted_turns: u64,
-    /// From the first event of the schedule to the last, in nanoseconds.
+    /// Time from the first event of the schedule to the last, in nanoseconds.
     pub duration_ns: u64,
     /// The origin, as stored in the file.
     pub origin: Origin,

@@ -364,7 +364,7 @@ mod live {
         }
     }
 
-    /// Says what is missing. That is a failure where the environment says `PERCID_TRACE=require`.
+    /// Reports what is missing. That is a failure if the environment has `PERCID_TRACE=require`.
     fn skip(missing: &str) {
         percid_skips::not_checked("counters of a program", missing);
         assert!(std::env::var("PERCID_TRACE").as_deref() != Ok("require"), "{missing}");

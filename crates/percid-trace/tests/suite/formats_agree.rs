@@ -1,4 +1,4 @@
-//! The same trace says the same in each format.
+//! The same trace in each format is read as the same events.
 
 use crate::fixture;
 

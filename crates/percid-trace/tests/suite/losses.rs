@@ -50,7 +50,7 @@ fn found(happenings: &[Happening], bound: &[(Tid, &str)]) -> Vec<Loss> {
     all
 }
 
-/// Why, at least, how much and at most in milliseconds, and in how many stays.
+/// Returns kind, minimum, sum and maximum in milliseconds, and number of stays.
 fn told(losses: &[Loss]) -> Vec<(LossKind, u64, u64, u64, u64)> {
     let told = |loss: &Loss| {
         let [least, lost, most] =

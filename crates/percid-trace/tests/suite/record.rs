@@ -21,7 +21,7 @@ use percid_trace::kernel_ids::{self, Insufficient};
 use percid_trace::record::{Options, Recorded, Refusal, Target, Way, record};
 use percid_trace::trace::Trace;
 
-/// Says what is missing. That is a failure where the environment says `PERCID_TRACE=require`.
+/// Reports what is missing. That is a failure if the environment has `PERCID_TRACE=require`.
 fn skip(missing: &str) {
     percid_skips::not_checked("recordings of a program", missing);
     assert!(std::env::var("PERCID_TRACE").as_deref() != Ok("require"), "{missing}");
@@ -125,9 +125,10 @@ fn command() -> (Vec<OsString>, PathBuf) {
 
 /// Time that a thread noted, in nanoseconds.
 struct Noted {
-    /// For how long it ran.
+    /// Run time of the thread.
     ran: u64,
-    /// For how long it got nowhere while it worked: another thread ran, or the machine stood still.
+    /// Time in which it made no progress while it worked: another thread ran, or the machine stood
+    /// still.
     gaps: u64,
 }
 

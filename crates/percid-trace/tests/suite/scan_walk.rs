@@ -27,7 +27,7 @@ fn replayed(walk: &Walk, name: &str) -> Replayed {
     replay(walk, &set.rules)
 }
 
-/// The same recording as kernels without probes make it.
+/// Returns the same recording as made by kernels without probes.
 fn without_probes() -> Trace {
     let mut trace = trace(RECORDED);
     trace.numa.retain(|event| {

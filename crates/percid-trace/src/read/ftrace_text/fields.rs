@@ -87,7 +87,7 @@ impl<'a> Body<'a> {
         more.all(is_value).then_some(value)
     }
 
-    /// The same for a number of a thread or CPU.
+    /// Takes the last value as the number of a thread or CPU.
     pub(super) fn last_id(&mut self, name: &[u8]) -> Option<u32> {
         self.last_word(name).and_then(id)
     }

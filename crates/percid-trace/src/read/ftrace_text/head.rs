@@ -56,8 +56,7 @@ impl<'a> Head<'a> {
         })
     }
 
-    /// The same where names may go beyond their column, as those of kernels of vendors do, which
-    /// keep more of them.
+    /// Like `read`, for names that may exceed their column. Kernels of vendors store longer names.
     pub(super) fn read_longer(line: &'a [u8]) -> Option<Head<'a>> {
         Head::read(line).or_else(|| Head::with_longer_name(line))
     }

@@ -88,7 +88,7 @@ impl<'a> Names<'a> {
     }
 }
 
-/// The same by one line, if that is one of an instance.
+/// Returns the width by one line, if that is one of an instance.
 fn width_in(line: &[u8]) -> Option<usize> {
     let colon = line.iter().position(|&byte| byte == b':')?;
     // Most lines have the colon behind their time.

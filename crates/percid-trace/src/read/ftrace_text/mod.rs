@@ -124,7 +124,7 @@ struct Reader<'a> {
     origin: Origin,
     /// Number of lines that were events.
     read: u64,
-    /// Why lines that tell of an event could not be read.
+    /// Reasons why lines of an event could not be read.
     unread: Vec<Unread>,
     order: TimeOrder,
     /// Width of the names of instances.
@@ -179,7 +179,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Tells each reason once, with the first line.
+    /// Reports each reason once, with the first line.
     fn tell_unread(&mut self) {
         for Unread { what, first, lines } in &self.unread {
             self.origin.remark(match lines {

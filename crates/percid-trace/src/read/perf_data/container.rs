@@ -240,8 +240,7 @@ impl<'a> Records<'a> {
         Record::take(&mut bytes)
     }
 
-    /// The same records, and in place of those that hold compressed ones what was in them, at the
-    /// end.
+    /// Returns the records. Those with compressed data are replaced by its content, at the end.
     fn decompressed(self, order: ByteOrder) -> Result<Records<'a>, Error> {
         let mut rest = self.all(order);
         while !rest.is_empty() {

@@ -14,7 +14,7 @@ pub(super) struct Counting {
     /// The event of the file, by the number of an event on a CPU; `None` for the switches.
     events: HashMap<u64, Option<usize>>,
     names: Vec<String>,
-    /// For each event its place among the counters, once it has been met.
+    /// The place of each event among the counters, once it has been met.
     places: Vec<Option<usize>>,
     /// The events at these places.
     counters: Vec<usize>,

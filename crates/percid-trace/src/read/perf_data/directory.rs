@@ -43,7 +43,7 @@ fn is_part(name: &str) -> bool {
     !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// The same error with the file that it is in.
+/// Adds the file's name to an error.
 fn within(name: &str, error: Error) -> Error {
     match error {
         Error::Malformed(Malformed { at, what }) => {

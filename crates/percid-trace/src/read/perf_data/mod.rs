@@ -224,7 +224,7 @@ struct Reader<'a> {
     /// The time of the first event.
     beginning: u64,
     collector: Collector,
-    /// For each CPU, the thread to which it switched, by records that are no tracepoints.
+    /// The thread to which each CPU switched, by records that are no tracepoints.
     running: HashMap<Cpu, Tid>,
     /// Threads of the kernel that were there before.
     of_the_kernel: HashSet<Tid>,

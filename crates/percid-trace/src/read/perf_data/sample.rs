@@ -17,7 +17,7 @@ pub(super) struct Attributes {
     kind: EventType,
     /// The number of a tracepoint.
     config: u64,
-    /// One event in how many, or about how many a second, is recorded.
+    /// The sampling period, or the approximate number of records a second.
     period: u64,
     sample_type: SampleType,
     read_format: ReadFormat,
@@ -223,12 +223,12 @@ impl Layout {
         u64_at(body, body.len().checked_sub(self.tail?.id?)?, order)
     }
 
-    /// When a sample was taken.
+    /// Returns the time of a sample.
     pub(super) fn sample_time(&self, body: &[u8], order: ByteOrder) -> Option<u64> {
         u64_at(body, self.time?, order)
     }
 
-    /// When a record that is no sample was made.
+    /// Returns the time of a record that is no sample.
     pub(super) fn tail_time(&self, body: &[u8], order: ByteOrder) -> Option<u64> {
         u64_at(body, body.len().checked_sub(self.tail?.time?)?, order)
     }

@@ -22,7 +22,7 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    /// That of this name; none is the kernel's own, `local`.
+    /// Returns the clock of this name; no name is the kernel's own clock, `local`.
     pub(super) fn new(
         name: Option<&str>,
         cycles: Option<Cycles>,

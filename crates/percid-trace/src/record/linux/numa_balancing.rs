@@ -39,7 +39,7 @@ fn nodes_in(lists: impl Iterator<Item = (u32, String)>) -> Vec<u32> {
     nodes
 }
 
-/// Why this kernel scans nothing, and what it takes; `None` if it does scan.
+/// Returns why this kernel scans nothing, and how to change that; `None` if it does scan.
 pub(super) fn missing() -> Option<String> {
     let switch = fs::read_to_string("/proc/sys/kernel/numa_balancing").ok();
     let nodes = fs::read_to_string("/sys/devices/system/node/has_memory").ok();

@@ -31,7 +31,8 @@ const INTERVAL: Duration = Duration::from_millis(100);
 /// Pause after a buffer was reported ready but had no events.
 const IN_VAIN: Duration = Duration::from_millis(20);
 
-/// For how long the kernel may be at writing an event, of which later ones can already be read.
+/// Longest time that the kernel may take to write an event, during which later ones can already be
+/// read.
 const HELD: u64 = 50_000_000;
 
 /// Records until the target ends, the limit is reached, `stop` is true or the sink wants no more, which

@@ -14,15 +14,15 @@ use crate::numa;
 #[derive(Debug, Default)]
 pub(super) struct Stream {
     collector: Collector,
-    /// For each CPU the time of its last event.
+    /// Time of the last event of each CPU.
     last: HashMap<Cpu, u64>,
     /// The threads that were there when the recording began, until they are told.
     snapshot: Option<Snapshot>,
-    /// When each thread was created first, of those that were while the snapshot was taken.
+    /// Creation time of each thread that was created while the snapshot was taken.
     born: HashMap<Tid, u64>,
     /// The living threads of the target, where migrations of others come too.
     targets: Option<HashSet<Tid>>,
-    /// For each CPU the time of the last event that was settled.
+    /// Time of the last settled event of each CPU.
     settled: HashMap<Cpu, u64>,
     /// Number of settled events.
     count: u64,

@@ -30,7 +30,7 @@ struct Layout {
     has_trailer: bool,
 }
 
-/// The same file from a machine of the other byte order.
+/// Returns the same file as written by a machine of the other byte order.
 pub(crate) fn perf_data(file: &[u8]) -> Vec<u8> {
     let mut swap = Swap { file: file.to_vec(), at: 0 };
     swap.number(8);
@@ -154,7 +154,7 @@ fn tracing_data(swap: &mut Swap) -> Records {
     records
 }
 
-/// One of the sections with texts and numbers.
+/// Swaps one of the sections with texts and numbers.
 fn section(swap: &mut Swap, feature: u64) {
     match feature {
         3..=6 | 8 | 9 => drop(swap.sized(4)),

@@ -37,7 +37,7 @@ pub(in crate::record::linux) struct Counting {
     ending: Ending,
 }
 
-/// Those of one CPU.
+/// The counters of one CPU.
 struct Group {
     cpu: Cpu,
     /// The event that is hit by switches, and its ring.
@@ -129,7 +129,7 @@ impl Counting {
 struct Ending {
     /// On each CPU the one that ends there.
     here: HashMap<Cpu, Tid>,
-    /// Those that had to stop before they had ended.
+    /// Threads that had to stop before they had ended.
     stopped: HashSet<Tid>,
 }
 
@@ -148,7 +148,7 @@ impl Ending {
 }
 
 impl Group {
-    /// That of a CPU, which does not count yet; none if there is no such CPU any more.
+    /// Opens the group of a CPU, which does not count yet; `None` if the CPU no longer exists.
     fn open(cpu: Cpu, counters: &[Counter], size: usize) -> Result<Option<Group>, String> {
         let leader = match open(&mut leader(), cpu, None) {
             Ok(leader) => leader,

@@ -49,7 +49,7 @@ pub(super) fn open(options: &Options, process: Option<Tid>) -> Result<Perf, Stri
 
 /// A recording.
 pub(super) struct Perf {
-    /// One for each CPU.
+    /// A ring for each CPU.
     rings: Vec<(Cpu, Ring)>,
     /// The events of further threads, which use the rings of the first.
     others: Vec<OwnedFd>,

@@ -1,4 +1,4 @@
-//! From the kernel's records to events.
+//! Conversion of the kernel's records to events.
 
 use std::collections::{HashMap, HashSet};
 
@@ -27,9 +27,9 @@ pub(super) struct Records {
 /// it no more.
 #[derive(Debug, Default)]
 struct System {
-    /// For each CPU the thread that was seen there last.
+    /// The thread that was last seen on each CPU.
     running: HashMap<Cpu, Tid>,
-    /// Those that began to end, and have not been switched away from for good.
+    /// Threads that began to end, and have not been switched away from for good.
     ending: HashSet<Tid>,
 }
 
@@ -54,7 +54,7 @@ struct Moment {
 }
 
 impl Records {
-    /// For records of everything, or of some threads only.
+    /// Makes a reader for records of the whole system, or of some threads only.
     pub(super) fn new(is_of_system: bool) -> Records {
         let attributes = PerfEventAttr {
             type_: PerfEventType::Software(SoftwareCounterType::Dummy),

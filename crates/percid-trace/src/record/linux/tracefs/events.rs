@@ -11,7 +11,7 @@ use crate::formats::{Formats, is_tick};
 use crate::numa::PROBES;
 use crate::record::options::Extra;
 
-/// Those without which there is no trace.
+/// Events without which there is no trace.
 const ALWAYS: [(&str, &str); 4] = [
     ("sched", "sched_switch"),
     ("sched", "sched_process_fork"),
@@ -19,14 +19,14 @@ const ALWAYS: [(&str, &str); 4] = [
     ("sched", "sched_process_exit"),
 ];
 
-/// Those that some kernels are built without.
+/// Events that some kernels are built without.
 const WHERE_OFFERED: [(&str, &str); 2] = [("task", "task_newtask"), ("task", "task_rename")];
 
 const WAKEUPS: [(&str, &str); 3] =
     [("sched", "sched_waking"), ("sched", "sched_wakeup"), ("sched", "sched_wakeup_new")];
 
 const MIGRATIONS: (&str, &str) = ("sched", "sched_migrate_task");
-/// Those of NUMA balancing, and what a recording without them lacks.
+/// Events of NUMA balancing, and the effect of their absence on a recording.
 const NUMA: [((&str, &str), &str); 12] = [
     (("sched", "sched_skip_vma_numa"), SKIPS),
     (("sched", "sched_move_numa"), MOVES),

@@ -169,7 +169,7 @@ impl Tracefs {
 struct Drained {
     /// Events that were lost on the way.
     lost: u64,
-    /// Until when everything was taken.
+    /// Time until which everything was taken.
     until: u64,
 }
 
