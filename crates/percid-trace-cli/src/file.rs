@@ -46,8 +46,8 @@ fn instead(path: &Path) -> String {
     }
 }
 
-/// Reads a trace until it is stopped. A pipe that nobody writes to lets a read of it wait for ever, so
-/// that is done on a thread which is not waited for: it ends with the program.
+/// Reads a trace until it is stopped. Reading a pipe without a writer blocks for ever. So a
+/// separate thread reads, which ends with the program.
 fn read_unless(path: &Path, stop: &AtomicBool) -> Option<Result<Trace, Error>> {
     let (to, from) = mpsc::channel();
     let path = path.to_owned();
@@ -86,8 +86,8 @@ pub(crate) fn check_writable(path: &Path) -> Result<(), Failure> {
     tried.map_err(|cause| cannot_write(path, cause))
 }
 
-/// Refuses to write a report in place of the trace, which may be all that there is of what was
-/// recorded.
+/// Refuses to overwrite the trace by a report, as the trace may be the only copy of the recorded
+/// events.
 pub(crate) fn spare(report: Option<&Path>, trace: &Path) -> Result<(), Failure> {
     let Some(page) = report else { return Ok(()) };
     let there = |path: &Path| fs::canonicalize(path).ok().filter(|path| path.is_file());

@@ -48,8 +48,8 @@ pub(crate) struct About {
     lost: u64,
     /// The CPUs on which something happened.
     cpus: usize,
-    /// Number of processes that the answer covers: those that came of the command or
-    /// process that it is about. `null`: for all, or for those that were asked for.
+    /// Number of processes that the answer covers: those of the recorded command or process. `null`
+    /// for all processes, or for those that were requested.
     subject_processes: Option<usize>,
 }
 

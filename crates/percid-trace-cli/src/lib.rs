@@ -28,7 +28,7 @@ use percid_command::exit::{Exit, Failure};
 use percid_command::trace::TracePart;
 use percid_trace::parquet;
 
-/// Does what is asked for. Called once, since it changes what the program prints at a panic.
+/// Runs the subcommand. Called once, since it changes the output at a panic.
 ///
 /// # Errors
 ///

@@ -19,12 +19,12 @@ pub(crate) fn path_of(file: &Path) -> PathBuf {
     file.with_file_name(name)
 }
 
-/// Makes it, readable for whom the file is that it will become. For what is no file, such as a pipe, it
-/// is among the temporary files.
+/// Creates it, readable for the users who may read the final file. If the target is not a file,
+/// such as a pipe, it is among the temporary files.
 ///
 /// # Errors
 ///
-/// That it is there already, or what the system refuses.
+/// It exists already, or the system refuses.
 pub(crate) fn create(file: &Path) -> Result<(PathBuf, File), Failure> {
     let replaced = fs::metadata(file).ok();
     let is_file = replaced.as_ref().is_none_or(fs::Metadata::is_file);

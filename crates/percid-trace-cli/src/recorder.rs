@@ -28,7 +28,7 @@ pub(crate) fn way(choice: WayChoice) -> Way {
     }
 }
 
-/// A command that is not there, or cannot be started, is told as shells do.
+/// Reports a command that does not exist or cannot be started as shells do.
 pub(crate) fn refused(refusal: &Refusal) -> Result<Exit, Failure> {
     match refusal {
         Refusal::NoCommand(_) | Refusal::Unstartable(..) => {

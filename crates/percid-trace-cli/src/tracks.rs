@@ -13,7 +13,7 @@ const ALL_BYTES: usize = 560_000;
 const BYTES: usize = 200_000;
 /// Size of a span that can be zoomed into, in bytes.
 const SPAN_BYTES: usize = 10;
-/// Processes that have a colour of their own.
+/// Number of processes that have their own colour.
 const COLOURED: usize = 5;
 /// Threads that are named on a page, those that are seen in most spans first.
 const NAMED: usize = 1500;

@@ -1,15 +1,15 @@
 //! Conversion of the kernel's tracepoints, in any format, to the events of a trace.
 //!
-//! Every reader and the recorder hand what they decode to a [`Collector`]. So what a format says
-//! twice, says in another way or leaves out is settled here once, and the same schedule makes the
-//! same events whatever it was written in.
+//! Every reader and the recorder pass what they decode to a [`Collector`]. Differences of formats
+//! are resolved here once: facts that a format repeats, expresses differently or leaves out. So the
+//! same schedule gives the same events in any format.
 //!
-//! - `task_newtask`, or a record of `perf` in its place, and `sched_process_fork` tell of the same
+//! - `task_newtask`, or a record of `perf` in its place, and `sched_process_fork` report the same
 //!   thread, one after the other on the same CPU: one [`What::Fork`].
-//! - Names stand in many tracepoints: a [`What::Name`] stands before the first event that shows a
+//! - Names are part of many tracepoints: a [`What::Name`] comes before the first event that has a
 //!   new one.
-//! - Where only the threads of a process are recorded, perf tells of a switch between two of them twice,
-//!   of each end by itself: see [`Collector::switch_to`].
+//! - If only the threads of a process are recorded, perf reports a switch between two of them
+//!   twice, once for each thread: see [`Collector::switch_to`].
 //! - CPUs are read one after the other, and their times interleave: events are sorted by time and
 //!   CPU.
 
@@ -148,15 +148,15 @@ impl Collector {
         self.events.push(Event { time, cpu, what });
     }
 
-    /// Takes in the end of a thread's turn, where nothing is said of the thread that runs then: `next`
-    /// stands for it.
+    /// Adds the end of a thread's turn, if the next thread is not reported: `next` is used in its
+    /// place.
     pub fn switch_from(&mut self, time: u64, cpu: Cpu, prev: Tid, state: State, next: Tid) {
         self.left.insert(cpu, (time, self.events.len()));
         self.events.push(Event { time, cpu, what: What::Switch { prev, state, next } });
     }
 
-    /// Takes in the beginning of a thread's turn, where nothing is said of the thread that ran until
-    /// then: `prev` stands for it. If the turn of another thread has ended just before, both are one
+    /// Adds the beginning of a thread's turn, if the thread before it is not reported: `prev`
+    /// is used in its place. If the turn of another thread has ended just before, both are one
     /// switch.
     pub fn switch_to(&mut self, time: u64, cpu: Cpu, prev: Tid, next: Tid) {
         let left = self.left.remove(&cpu).filter(|(left, _)| time.saturating_sub(*left) < DETOUR);
@@ -170,8 +170,7 @@ impl Collector {
         self.events.push(Event { time, cpu, what });
     }
 
-    /// Takes in a name of a thread. The idle thread has none of its own, and an empty one says
-    /// nothing.
+    /// Adds a name of a thread. The idle thread has no name, and an empty name is ignored.
     pub fn name(&mut self, time: u64, cpu: Cpu, thread: Tid, comm: &[u8]) {
         let end = comm.iter().position(|&byte| byte == 0).unwrap_or(comm.len()).min(COMM);
         if end == 0 || thread == IDLE || thread == UNKNOWN {
@@ -194,7 +193,7 @@ impl Collector {
         self.events.push(Event { time, cpu, what: What::Affinity { thread, cpus } });
     }
 
-    /// Takes in a new thread of which no tracepoint tells but perhaps `sched_process_fork`, which
+    /// Adds a new thread that no tracepoint reports, except perhaps `sched_process_fork`, which
     /// then comes next.
     pub fn fork(
         &mut self,
@@ -305,7 +304,7 @@ impl Collector {
         Trace { origin, events, numa, counted: Vec::new(), texts: self.texts }
     }
 
-    /// Sorts events that follow those that were handed out, and leaves out names that were told.
+    /// Sorts events that follow those already handed out, and leaves out repeated names.
     fn order(&mut self, events: &mut Vec<Event>) {
         let key = |event: &Event| (event.time, event.cpu);
         if !events.is_sorted_by_key(key) {

@@ -79,7 +79,7 @@ fn followed(events: &[Event]) -> HashSet<Tid> {
     by_breaks(events).unwrap_or(known)
 }
 
-/// Fewer breaks than this may come of something else.
+/// Minimum number of breaks: fewer may have other causes.
 #[cfg_attr(not(feature = "files"), allow(dead_code, reason = "only files are of unknown origin"))]
 const FEW: u64 = 8;
 

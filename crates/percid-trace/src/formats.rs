@@ -69,7 +69,7 @@ pub struct Formats {
     /// Addresses of the functions that are the timer tick.
     ticks: Vec<u64>,
     left_out: Vec<LeftOut>,
-    /// The state behind a number, where no description says what it means.
+    /// The state for a number, if no description explains it.
     otherwise: fn(u64) -> State,
 }
 
@@ -303,9 +303,9 @@ struct Number {
 enum Chars {
     /// A text in an array of fixed length.
     Fixed { offset: u16, size: u16 },
-    /// Behind the fields; the field says where, from the record's start.
+    /// A text after the fields; the field contains its offset from the record's start.
     Dynamic(Number),
-    /// Behind the fields; the field says where, from its own end.
+    /// A text after the fields; the field contains its offset from its own end.
     Relative(Number),
 }
 
@@ -316,7 +316,7 @@ enum What {
         prev_comm: Chars,
         prev_pid: Number,
         prev_state: Number,
-        /// `None` if the description does not say what the numbers of states mean.
+        /// `None` if the description does not contain the meanings of state numbers.
         states: Option<KernelStates>,
         next_comm: Chars,
         next_pid: Number,

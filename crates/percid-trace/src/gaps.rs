@@ -89,14 +89,14 @@ pub(crate) fn current(event: &Event) -> Option<Tid> {
     }
 }
 
-/// The threads of which the trace tells more than that they were switched to and woken.
+/// Returns the threads of which the trace contains more than that they were switched to and woken.
 pub(crate) fn known(events: &[Event]) -> HashSet<Tid> {
     let mut known = HashSet::new();
     events.iter().for_each(|event| learn(&mut known, event));
     known
 }
 
-/// Adds the thread of which an event tells more.
+/// Adds the thread for which an event contains more than that.
 pub(crate) fn learn(known: &mut HashSet<Tid>, event: &Event) {
     let thread = match event.what {
         What::Member { thread, .. } => Some(thread),

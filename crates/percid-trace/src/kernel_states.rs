@@ -1,4 +1,4 @@
-//! The numbers by which kernels tell why a thread stopped running.
+//! Numbers by which kernels report why a thread stopped running.
 //!
 //! They have changed: 64 is a thread that has died up to Linux 4.13, and one that is parked since
 //! then. So a number is read by the table in the kernel's description of `sched_switch`, or by the

@@ -33,7 +33,7 @@ pub enum What {
         /// if the trace does not contain it.
         took: Option<u64>,
     },
-    /// The pass leaves a region out, or says why it does not (`sched:sched_skip_vma_numa`).
+    /// The pass leaves a region out, or remarks why it does not (`sched:sched_skip_vma_numa`).
     Skip {
         /// The address at which the pass before ended: this one begins there.
         offset: u64,
@@ -61,7 +61,7 @@ pub enum What {
         /// comes after a move of the page, if there is one; `None` if the trace does not contain
         /// it.
         took: Option<u64>,
-        /// The node of the page afterwards; `None` if the trace does not say.
+        /// The node of the page afterwards; `None` if the trace does not contain it.
         node: Option<u32>,
     },
     /// A process was looked at: its regions follow, at the same time.

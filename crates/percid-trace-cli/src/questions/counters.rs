@@ -1,4 +1,4 @@
-//! `percid trace counters`: what was counted while threads ran, beside what a model says.
+//! `percid trace counters`: counter values while threads ran, compared with a model.
 
 use std::cmp::Reverse;
 use std::fmt;
@@ -156,7 +156,7 @@ impl CounterFigures {
         }
     }
 
-    /// A table that begins with these columns and has those of all counters behind.
+    /// Returns a table that begins with these columns, followed by those of all counters.
     fn table(&self, columns: &[&str], names: usize) -> Table {
         let counters = self
             .counters

@@ -1,4 +1,4 @@
-//! `percid trace preemptions`: who keeps whom from running.
+//! `percid trace preemptions`: threads that keep other threads from running.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! The recording that is asked, and what each answer begins with.
+//! The analysed recording, and the beginning of every answer.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -25,10 +25,10 @@ use crate::times::ms;
 use crate::tracks::{self, Cast, Process};
 use crate::{file, window};
 
-/// Lines that the JSON document has, unless more are asked for.
+/// Number of lines in the JSON document, if not more are requested.
 const LINES: usize = 10_000;
 
-/// A recording, and which part of it is asked for.
+/// A recording, and the part of it that is analysed.
 pub(super) struct Recording<'a> {
     pub(super) arguments: &'a QuestionArguments,
     report: Report,
@@ -165,7 +165,7 @@ impl<'a> Recording<'a> {
         tracks.gathered(found.width_ns)
     }
 
-    /// Prints the answer, and writes its page. `is_whole` is whether Ctrl-C did not come first.
+    /// Prints the answer, and writes its page. `is_whole` is `false` if Ctrl-C came first.
     pub(super) fn tell<F: Figures>(
         self,
         title: &str,

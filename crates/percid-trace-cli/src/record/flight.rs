@@ -1,4 +1,4 @@
-//! A flight recorder: the last events, written when they are asked for.
+//! A flight recorder: the last events, written on request.
 
 use std::io;
 use std::ops::ControlFlow;

@@ -156,7 +156,7 @@ impl Recording<'_> {
         Ok(summary)
     }
 
-    /// Records until the target ends or Ctrl-C is pressed, and tells how far it is.
+    /// Records until the target ends or Ctrl-C is pressed, and reports the progress.
     fn record(&self, sink: &mut dyn Sink, idle: impl Fn()) -> Result<Ended, Refusal> {
         let meter = Meter::new("record", Duration::MAX);
         recorder::record(

@@ -22,7 +22,7 @@ const SHOWN: usize = 8;
 /// The kernel's scan compared with other rule sets.
 #[derive(Debug, Serialize)]
 pub(super) struct ScanFigures {
-    /// The rule set of the kernel that was recorded; `null` if its release does not tell.
+    /// The rule set of the recorded kernel; `null` if its release has none.
     pub(super) kernel_rules: Option<&'static str>,
     migrations: Migrations,
     pub(super) processes: Vec<ProcessFigures>,
@@ -82,7 +82,7 @@ struct CostFigures {
     /// The local share of the accesses, from 0 to 1, by the nodes of the threads; empty if the trace
     /// does not tell nodes.
     local_by_node: BTreeMap<u32, f64>,
-    /// The local share of all; `null` if the trace does not tell nodes.
+    /// The local share of all; `null` if the trace does not contain nodes.
     local: Option<f64>,
     /// The local share by the rules of percid's balancer, and the number of pages that it would
     /// have moved.
@@ -129,7 +129,8 @@ struct DifferenceFigures {
 }
 
 impl ScanFigures {
-    /// `None` if the trace tells of no scan of these processes; of all if there are none.
+    /// Returns `None` if the trace has no scan of these processes; an empty list selects all
+    /// processes.
     pub(super) fn of(trace: &Trace, wanted: &[Tid]) -> Option<ScanFigures> {
         let release = trace.origin.release.as_deref().unwrap_or_default();
         let own = of_release(release);

@@ -34,7 +34,7 @@ pub(super) struct Figures {
     pub(super) intervals_skipped: u64,
     /// `None` where some processes only are watched.
     pub(super) idle_while_waiting_ns: Option<u64>,
-    /// `None` where the system does not tell it.
+    /// `None` if the system does not report it.
     pub(super) own_cpu_ns: Option<u64>,
     /// The time that `own_cpu_ns` covers, until this screen.
     pub(super) own_span_ns: u64,

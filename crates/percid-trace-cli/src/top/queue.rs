@@ -24,12 +24,12 @@ impl Queue {
         Queue { send, left, waiting: None }
     }
 
-    /// Passes one on, and does not wait. Answers whether more are wanted.
+    /// Passes an interval on, and does not wait. Returns whether more are wanted.
     pub(super) fn pass_on(&mut self, mut interval: Interval) -> ControlFlow<()> {
         let mut skipped = 0;
         if let Some((before, skipped_before)) = self.waiting.take() {
             skipped = skipped_before + 1;
-            // That it is not shown is no reason to be silent about that.
+            // Events lost in an interval that is not shown must still be reported.
             interval.trace.origin.lost += before.trace.origin.lost;
         }
         match self.send.try_send((interval, skipped)) {
@@ -49,10 +49,10 @@ impl Queue {
         }
     }
 
-    /// Nothing is recorded any more, so there is time for the last one.
+    /// Waits until the last interval is taken: nothing is recorded any more.
     pub(super) fn finish(self) {
         if let Some(next) = self.waiting {
-            // If nobody takes it, whoever would have shown it says why.
+            // If it is not taken, the showing thread reports why.
             let _ = self.send.send(next);
         }
     }

@@ -738,7 +738,7 @@ fn a_device_that_never_ends_is_refused() {
     assert!(stderr(&output).contains("nothing that anybody records"), "{}", stderr(&output));
 }
 
-/// The figures that the README tells of a recorded web server's load.
+/// The README's figures of a recorded web server's load.
 #[test]
 fn advice_says_what_the_figures_mean() {
     let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/../percid-trace/tests/fixtures");

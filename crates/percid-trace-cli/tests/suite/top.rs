@@ -51,7 +51,7 @@ struct Watch {
 }
 
 impl Watch {
-    /// On one CPU, so that threads which never sleep have to wait.
+    /// Starts the script on one CPU, so that threads which never sleep have to wait.
     fn start(arguments: &[&str], script: &[&str]) -> Watch {
         let mut command = command(&[arguments, &["--", "sh", "-c"], script].concat());
         // SAFETY: between `fork` and `exec` it makes system calls on values of its own.
@@ -312,7 +312,7 @@ impl Pair {
         all
     }
 
-    /// Reads all that comes until nobody writes any more.
+    /// Reads all output until no process writes any more.
     fn read_to_end(&mut self) -> String {
         self.theirs = File::open("/dev/null").expect("a file").into();
         let mut drawn = Vec::new();

@@ -14,7 +14,7 @@ pub struct Reading {
     pub cpu: Cpu,
     /// The thread that ran until now.
     pub prev: Tid,
-    /// The thread that runs from now on, where that is said.
+    /// The thread that runs from now on, if that is recorded.
     pub next: Option<Tid>,
     /// Number of switches of this CPU so far, as the kernel counts them. It reveals switches that
     /// were not reported, or whose reading was lost.

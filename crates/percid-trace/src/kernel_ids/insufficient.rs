@@ -9,7 +9,7 @@ use crate::event::Tid;
 /// The reason why the IDs in a trace cannot be compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Insufficient {
-    /// The trace does not say from which kernel it is.
+    /// The trace does not contain the kernel's release.
     NoRelease,
     /// That kernel, by its release, has no concurrency IDs.
     NoGeneration(String),

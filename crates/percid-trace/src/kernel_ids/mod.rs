@@ -8,10 +8,10 @@
 //! - **A switch away from the idle thread** is missing at times in traces of some kernels. A thread
 //!   that does something on a CPU runs there, so the switch is inferred from the first such event;
 //!   mostly that is its way back to user space.
-//! - **Whether a tick led to a scan.** Every tick asks whether a scan is due, and the ticked thread
+//! - **If a tick led to a scan.** Every tick checks whether a scan is due, and the ticked thread
 //!   scans when it goes back to user space, perhaps after a sleep or in its next turn. On that way
-//!   it tells its ID. So a tick that comes when a scan is due stands before the next ID of that
-//!   thread, and says how long ago it landed. If the thread was switched away from in between, it
+//!   it reports its ID. So a tick that comes when a scan is due is placed before the next ID of
+//!   that thread, with the time since the tick. If the thread was switched away from in between, it
 //!   may have scanned before that.
 //! - **When a thread that is moved arrives.** A migration is traced when the CPU is chosen. If that
 //!   is to wake the thread, the chosen CPU may queue it a little later, when it has been woken
@@ -362,8 +362,8 @@ mod tests {
         assert_eq!(found.behaviour, Some(owned), "{}", found.explanation);
     }
 
-    /// Thread 8 has told ID 1 and goes to sleep twice more on its CPU; the kernel tells no ID that
-    /// has not changed.
+    /// Thread 8 has reported ID 1 and goes to sleep twice more on its CPU; the kernel reports no ID
+    /// that has not changed.
     #[test]
     fn silence_means_unchanged_where_only_changes_are_told() {
         let asleep = |thread| What::Switch { prev: thread, state: State::SLEEPING, next: IDLE };

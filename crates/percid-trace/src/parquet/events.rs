@@ -73,7 +73,7 @@ pub(super) enum Entry {
 }
 
 impl Rows {
-    /// The rows of a batch, in which a column stands at `place(column)`, if it is there.
+    /// Returns the rows of a batch. A column is at `place(column)`, if it exists.
     pub(super) fn new(
         batch: &RecordBatch,
         place: impl Fn(Column) -> Option<usize>,

@@ -1,4 +1,4 @@
-//! The columns, and the names of what stands in them.
+//! Columns of the table, and the words in them.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ impl Parts {
     }
 }
 
-/// The key of the metadata under which the version stands.
+/// The metadata key of the version.
 pub(super) const SCHEMA: &str = "percid.schema";
 
 /// A column.
@@ -93,7 +93,7 @@ pub(super) enum Content {
 }
 
 impl Column {
-    /// All, as they stand in the file.
+    /// All columns, in the order of the file.
     pub(super) const ALL: [Column; 31] = [
         Column::Time,
         Column::Cpu,

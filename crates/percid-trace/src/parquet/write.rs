@@ -108,7 +108,7 @@ impl<W: Write + Send> Writer<W> {
         Ok(())
     }
 
-    /// Ends the file, which says then where the trace comes from.
+    /// Ends the file, and stores the origin of the trace in it.
     pub(crate) fn finish(mut self, origin: &Origin) -> Result<(), Error> {
         let all = [(SCHEMA, self.parts.version().to_string())].into_iter().chain(pairs(origin));
         for (key, value) in all {

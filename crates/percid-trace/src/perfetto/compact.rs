@@ -1,4 +1,4 @@
-//! Perfetto's compact form of switches and wakings: each field of all of them in a list of its own.
+//! Perfetto's compact form of switches and wakings: a separate list for each field of all of them.
 
 use super::messages::CompactSched;
 use crate::event::{Cpu, Tid};

@@ -1,4 +1,4 @@
-//! The thread that stands for all which were not recorded.
+//! The thread that replaces all threads which were not recorded.
 //!
 //! If only some processes were recorded, a CPU switches to another thread, and its next event comes
 //! when it switches back, perhaps from a third thread. Perfetto assumes that a thread runs until it

@@ -241,7 +241,7 @@ impl<'a, W: Write> Schedule<'a, W> {
         self.push(event, parent, hit)
     }
 
-    /// Perfetto leaves out events that do not say which thread ran.
+    /// Perfetto leaves out events that do not contain the running thread.
     fn push(&mut self, event: &Event, current: Tid, hit: Hit) -> Result<(), Error> {
         let coded =
             FtraceEvent { timestamp: Some(event.time), pid: Some(current), event: Some(hit) };

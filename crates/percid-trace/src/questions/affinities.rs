@@ -1,4 +1,4 @@
-//! On which CPUs threads may run, as far as a recording says it.
+//! The CPUs on which threads may run, if a recording contains them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,7 +14,7 @@ pub(super) type SetNumber = u32;
 /// All CPUs.
 pub(super) const ALL: SetNumber = 0;
 
-/// Different sets that are told apart: each costs work whenever a CPU begins to idle.
+/// Maximum number of sets that are distinguished: each costs work whenever a CPU begins to idle.
 const SETS: usize = 64;
 
 /// Sets of CPUs, and which of them each thread may use.

@@ -58,7 +58,7 @@ pub struct TurnCounts {
     pub medians: Vec<u64>,
 }
 
-/// Turns whose threads ran equally far away before, about as long ago.
+/// Turns whose threads ran at the same distance before, about equally long ago.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Distance {
     /// The place where the thread ran before.
@@ -103,7 +103,7 @@ pub enum Before {
     Unknown,
 }
 
-/// Pauses are told apart by these lengths, in nanoseconds.
+/// Boundaries between the classes of pauses, in nanoseconds.
 pub const PAUSES: [u64; 5] = [10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
 
 /// Sums the counter values. Adds processed events to `progress`.

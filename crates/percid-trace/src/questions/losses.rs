@@ -32,7 +32,7 @@ pub struct LossesSettings {
 }
 
 impl LossesSettings {
-    /// The process that stands for one.
+    /// Returns the process that represents a process.
     fn program(&self, process: Tid) -> Tid {
         self.programs.get(&process).copied().unwrap_or(process)
     }
@@ -56,13 +56,13 @@ pub struct Losses {
 /// The reason why a thread that is ready does not run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum LossKind {
-    /// Its CPU runs something else, and no CPU idles but such on which it may not run.
+    /// Its CPU runs something else, and the only idle CPUs are those on which it may not run.
     Bound,
-    /// Its CPU runs something else, and one idles on which it may run.
+    /// Its CPU runs something else, and a CPU idles on which it may run.
     NotMoved,
-    /// It had to stop though it could have gone on, and its CPU idles: so do CPU quotas.
+    /// It was preempted, and its CPU idles: CPU quotas have this effect.
     Stopped,
-    /// It was woken, and its CPU idles still.
+    /// It was woken, and its CPU still idles.
     SlowWakeUp,
     /// No CPU idles, and its CPU runs another process.
     OtherProcess,
@@ -77,7 +77,7 @@ pub struct Loss {
     pub kind: LossKind,
     /// The process whose threads waited.
     pub process: Tid,
-    /// The process that ran instead, where it is told apart by that.
+    /// The process that ran instead, if losses of this kind are separated by it.
     pub by: Option<Tid>,
     /// The CPUs that the threads may use, as a list; `None` if all, or if it does not matter.
     pub allowed: Option<String>,
@@ -113,13 +113,13 @@ pub struct LostMoment {
     pub idle_cpu: Option<Cpu>,
 }
 
-/// Stays that are told of each loss.
+/// Maximum number of stays that are reported for each loss.
 const MOMENTS: usize = 3;
 
 /// Finds out why threads lose time. Reads the events twice, and adds them to `progress` each time.
 pub fn losses(trace: &Trace, settings: &LossesSettings, progress: &RunControl) -> Losses {
     let mut foresight = Foresight::default();
-    // Also behind the window: what idles or waits at its end is known by what ends that.
+    // Beyond the window too: idle times and waits at its end are known only by their own ends.
     let saw_all = Follower::new(trace, &Window::default()).follow(&mut foresight, progress);
     foresight.finish();
     let mut watch = Watch::new(trace, settings, foresight);
@@ -193,7 +193,7 @@ struct Watch<'s> {
     waiters: HashMap<ThreadNumber, Waiter>,
     crowds: HashMap<(Tid, SetNumber), Crowd>,
     sums: HashMap<(LossKind, Tid, Option<Tid>, SetNumber), Sum>,
-    /// Threads that had to stop though they could have gone on, and have not run since.
+    /// Threads that were preempted and have not run since.
     preempted: HashSet<ThreadNumber>,
     doubtful: HashSet<(ThreadNumber, u64)>,
 }
@@ -348,7 +348,7 @@ impl<'s> Watch<'s> {
         self.sums.entry((kind, process, by, set)).or_default()
     }
 
-    /// Counts who delays whom on a CPU until now.
+    /// Adds the delays on a CPU until now, by process.
     fn count_delays(&mut self, cpu: Cpu) {
         let (now, idle) = (self.now, self.reading(ALL, 1));
         let state = &mut self.cpus[cpu as usize];
@@ -360,7 +360,7 @@ impl<'s> Watch<'s> {
         for &(process, threads) in &counts {
             let all = threads * ns;
             match by == process {
-                // The CPU is busy for the process: less would have to wait, and nothing be done sooner.
+                // The CPU works for the process: fewer waits would not finish its work sooner.
                 true => self.sum(LossKind::OwnThreads, process, Some(by), ALL).add([0, 0, all]),
                 false => self.sum(LossKind::OtherProcess, process, Some(by), ALL).add([0, ns, all]),
             }
@@ -387,7 +387,7 @@ impl<'s> Watch<'s> {
         self.crowds.insert((process, set), Crowd { threads, then });
     }
 
-    /// A CPU for which a thread waits begins to run something.
+    /// Notes that a CPU for which a thread waits begins to run something.
     fn crowd(&mut self, thread: ThreadNumber) {
         let Some(waiter) = self.waiters.get(&thread).filter(|waiter| waiter.crowded.is_none())
         else {

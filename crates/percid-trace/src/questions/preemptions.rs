@@ -85,7 +85,8 @@ pub fn preemptions(
 
 struct Delays<'s> {
     settings: &'s PreemptionsSettings,
-    /// Others move threads from queue to queue unseen: who ran there says nothing.
+    /// `true` if only some threads were recorded. Others move threads from queue to queue unseen,
+    /// so the thread that ran on a CPU need not be the cause.
     sees_some_only: bool,
     pairs: HashMap<(ThreadNumber, Who), u32>,
     delays: Vec<Delay>,

@@ -41,7 +41,7 @@ impl RecentTurns {
         self.rings.len() as Cpu
     }
 
-    /// A CPU begins to run something else; `before` is what has ended, if it is known.
+    /// Notes that a CPU begins to run something else; `before` is the ended turn, if it is known.
     pub(super) fn switch(&mut self, cpu: Cpu, before: Option<Turn>, current: Current) {
         let place = cpu as usize;
         if place >= self.rings.len() {

@@ -10,7 +10,7 @@ pub enum Who {
     Thread(ThreadNumber),
     /// Nothing.
     Idle,
-    /// The recording does not say it.
+    /// The recording does not contain it.
     Unknown,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Turn {
 pub(super) enum Cause {
     /// It was woken, or is new.
     Woken,
-    /// It had to stop, or let others run, though it could have gone on.
+    /// It was preempted, or yielded, though it could have gone on.
     Preempted,
 }
 

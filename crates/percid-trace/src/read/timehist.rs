@@ -139,7 +139,7 @@ impl<'a> Line<'a> {
         Line::turn_of(name, thread, process, Words(&line[end + 1..]), has_state)
     }
 
-    /// A turn of a thread of which perf knows the number only: `:18`
+    /// Parses a turn of a thread of which perf knows the number only: `:18`
     fn turn_of_unknown(line: &'a [u8], has_state: bool) -> Option<Line<'a>> {
         let mut words = Words(line.strip_prefix(b":")?);
         let thread = id(words.next())?;
@@ -197,7 +197,7 @@ fn thread(text: &[u8]) -> Option<(&[u8], Tid, Tid)> {
     Some((name, thread, process))
 }
 
-/// Nanoseconds from milliseconds with three digits behind the dot.
+/// Returns nanoseconds from milliseconds with three digits after the dot.
 fn milliseconds(word: &[u8]) -> Option<u64> {
     let dot = word.iter().position(|&byte| byte == b'.')?;
     let (whole, part) = (number(&word[..dot])?, &word[dot + 1..]);

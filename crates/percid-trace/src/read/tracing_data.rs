@@ -95,7 +95,7 @@ pub(super) fn symbols(data: &mut Bytes<'_>, formats: &mut Formats) -> Result<(),
     Ok(())
 }
 
-/// Takes a text whose size stands before it.
+/// Takes a text that follows its size.
 pub(super) fn sized<'a>(data: &mut Bytes<'a>, what: &str) -> Result<&'a [u8], Error> {
     let size = data.u64(what)?;
     data.take(size, what)

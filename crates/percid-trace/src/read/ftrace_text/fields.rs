@@ -24,7 +24,7 @@ pub(super) fn hex(digits: &[u8]) -> Option<u64> {
     u64::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
 }
 
-/// Nanoseconds from seconds with six to nine digits behind the dot.
+/// Returns nanoseconds from seconds with six to nine digits after the dot.
 pub(in crate::read) fn seconds(text: &[u8]) -> Option<u64> {
     let dot = text.iter().rposition(|&byte| byte == b'.')?;
     let (whole, digits) = (number(&text[..dot])?, &text[dot + 1..]);
@@ -33,7 +33,7 @@ pub(in crate::read) fn seconds(text: &[u8]) -> Option<u64> {
     whole.checked_mul(1_000_000_000)?.checked_add(part)
 }
 
-/// All numbers in a text, whatever stands between.
+/// Returns all numbers in a text, whatever is between them.
 pub(super) fn numbers(text: &[u8]) -> impl Iterator<Item = u64> + '_ {
     text.split(|byte| !byte.is_ascii_digit()).filter_map(number)
 }

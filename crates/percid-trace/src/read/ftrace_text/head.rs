@@ -31,7 +31,7 @@ pub(super) fn counts_something_else(line: &[u8]) -> bool {
 
 /// The beginning of a line.
 pub(super) struct Head<'a> {
-    /// [`UNKNOWN`] if it does not say.
+    /// [`UNKNOWN`] if the line does not contain it.
     pub(super) thread: Tid,
     pub(super) process: Option<Tid>,
     pub(super) cpu: Cpu,
@@ -91,7 +91,7 @@ impl<'a> Head<'a> {
         })
     }
 
-    /// The rest behind `bash-`: `9471 [001] d..2. 1413.242796: sched_switch: …`
+    /// Returns the rest after `bash-`: `9471 [001] d..2. 1413.242796: sched_switch: …`
     fn after_dash(rest: &'a [u8]) -> Option<Head<'a>> {
         let mut words = Words(rest);
         let thread = id(words.next())?;
@@ -110,7 +110,7 @@ impl<'a> Head<'a> {
         Head::at(thread, process, cpu, time, words)
     }
 
-    /// The rest behind `bash `: `9471 [001] 1413.242796041: sched:sched_switch: …`
+    /// Returns the rest after `bash `: `9471 [001] 1413.242796041: sched:sched_switch: …`
     fn after_blank(rest: &'a [u8]) -> Option<Head<'a>> {
         let mut words = Words(rest);
         let thread = words.next();
@@ -122,7 +122,7 @@ impl<'a> Head<'a> {
         Head::at(thread, process, cpu, time, words)
     }
 
-    /// The rest behind the time: `sched:sched_switch: …`
+    /// Returns the rest after the time: `sched:sched_switch: …`
     fn at(
         thread: Tid,
         process: Option<Tid>,
@@ -148,7 +148,7 @@ fn in_brackets(word: &[u8]) -> Option<Cpu> {
     cpu(word.strip_prefix(b"[")?.strip_suffix(b"]")?)
 }
 
-/// A CPU with flags behind it: `1d..2.`
+/// Takes a CPU followed by flags: `1d..2.`
 fn before_flags(word: &[u8]) -> Option<Cpu> {
     let flags = word.iter().position(|byte| !byte.is_ascii_digit())?;
     cpu(&word[..flags])

@@ -64,11 +64,11 @@ fn before_cpus(line: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Different names, and where they stand first.
+/// Different names, with the first line of each.
 #[derive(Default)]
 struct Names<'a>(Vec<(u64, &'a [u8])>);
 
-/// The most that are told.
+/// Maximum number of names in the error.
 const TOLD: usize = 4;
 
 impl<'a> Names<'a> {
@@ -91,7 +91,7 @@ impl<'a> Names<'a> {
 /// Returns the width by one line, if that is one of an instance.
 fn width_in(line: &[u8]) -> Option<usize> {
     let colon = line.iter().position(|&byte| byte == b':')?;
-    // Most lines have the colon behind their time.
+    // Most lines have the colon after their time.
     if line[..colon].contains(&b'[') || line.get(colon + 1) != Some(&b' ') {
         return None;
     }

@@ -1,9 +1,8 @@
 //! Reads traces as text: a line for each event, as tracefs, `trace-cmd report` and `perf script`
 //! write it.
 //!
-//! Threads can name themselves anything, also like a part of a line. So a line is taken apart from
-//! what the kernel says in words of its own, which stands at its ends, and a name is what is left
-//! between.
+//! Threads can have any name, even one like a part of a line. So a line is parsed from its ends,
+//! which contain the kernel's fixed words, and a name is what is left between.
 
 use std::collections::HashMap;
 
@@ -31,8 +30,8 @@ const SHORTEST_LINE: usize = 80;
 
 /// Reads a text.
 ///
-/// A line that tells of an event and cannot be read is counted, unless it is one of many: those are of
-/// another kind than is read.
+/// A line of an event that cannot be read is counted. If there are many such lines, the text is
+/// refused: they are of a kind that cannot be read.
 pub(super) fn read(bytes: &[u8]) -> Result<Trace, Error> {
     let width = instance::width(bytes);
     instance::check(bytes, width)?;
@@ -68,7 +67,7 @@ struct Unread {
     lines: u64,
 }
 
-/// The most reasons that are told apart.
+/// Maximum number of reasons that are distinguished.
 const REASONS: usize = 24;
 
 /// Number of readable lines for each unreadable one that is accepted.
@@ -119,7 +118,7 @@ pub(super) fn has_event(beginning: &[u8]) -> bool {
 
 struct Reader<'a> {
     collector: Collector,
-    /// The process of each thread, where lines tell it.
+    /// The process of each thread, if lines contain it.
     processes: HashMap<Tid, Tid>,
     origin: Origin,
     /// Number of lines that were events.
@@ -240,8 +239,8 @@ fn tells_of_current(tracepoint: &Tracepoint<'_>) -> bool {
     matches!(tracepoint, TaskNewtask { .. } | RseqUpdate { .. } | Tick | Numa(_))
 }
 
-/// The event of which a line tells, if a trace has a use for it. The records of `perf` and comments
-/// may hold a name of a thread that says so.
+/// Returns the event of a line, if a trace needs it. In records of `perf` and comments the name of
+/// a thread may look like an event.
 fn known_event(line: &[u8]) -> Option<&'static [u8]> {
     if line.starts_with(b"#") || fields::last(line, b"PERF_RECORD_").is_some() {
         return None;

@@ -74,7 +74,7 @@ pub(super) fn read<'a>(event: &[u8], body: &'a [u8]) -> Result<Option<Tracepoint
         b"task_rename" => {
             (rename(body), "pid=NUMBER oldcomm=NAME newcomm=NAME oom_score_adj=NUMBER")
         }
-        // Before Linux 6.3 it tells the CPU only.
+        // Before Linux 6.3 it contains the CPU only.
         b"rseq_update" if !body.0.windows(7).any(|word| word == b"mm_cid=") => return Ok(None),
         b"rseq_update" => (rseq(body), "cpu_id=NUMBER node_id=NUMBER mm_cid=NUMBER"),
         b"sched_skip_vma_numa" => {
@@ -287,7 +287,7 @@ fn move_numa(body: Body<'_>) -> Option<Tracepoint<'_>> {
     Some(Tracepoint::Numa(numa::Tracepoint::MoveNuma { pid, place }))
 }
 
-/// Before Linux 5.7 it told of one thread.
+/// Before Linux 5.7 it reported one thread.
 fn stick_numa(body: Body<'_>) -> Option<Tracepoint<'_>> {
     let (pid, place) = numa_place(body)?;
     Some(Tracepoint::Numa(numa::Tracepoint::StickNuma { pid, place }))
@@ -331,7 +331,7 @@ fn migrate_start(mut body: Body<'_>) -> Option<Tracepoint<'_>> {
     Some(Tracepoint::Numa(numa::Tracepoint::MigrateStart { reason }))
 }
 
-/// Between the numbers and the reason stands more, by release.
+/// There are more fields between the numbers and the reason, by release.
 fn migrate_pages(mut body: Body<'_>) -> Option<Tracepoint<'_>> {
     let reason = migrate_reason(&mut body)?;
     let mut words = super::fields::Words(body.0);

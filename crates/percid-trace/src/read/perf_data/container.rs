@@ -20,7 +20,7 @@ pub(super) mod feature {
     pub(in super::super) const EVENT_DESC: u32 = 12;
 }
 
-/// The size of a pipe's header, which tells it from a file.
+/// The size of a pipe's header, which distinguishes it from a file.
 const PIPE_HEADER: u64 = 16;
 
 /// `PERF_RECORD_COMPRESSED2`, since Linux 6.16.
@@ -37,7 +37,7 @@ pub(super) struct Container<'a> {
     pub(super) text: u64,
 }
 
-/// An event that was asked for.
+/// An event that was requested.
 #[derive(Debug)]
 pub(super) struct Event {
     pub(super) attributes: Attributes,
@@ -45,7 +45,7 @@ pub(super) struct Event {
     pub(super) ids: Vec<u64>,
 }
 
-/// All records, decompressed if they have to be.
+/// All records, decompressed if necessary.
 #[derive(Debug)]
 pub(super) struct Records<'a> {
     bytes: Cow<'a, [u8]>,
@@ -202,7 +202,7 @@ fn events(file: &Bytes<'_>, mut attrs: Bytes<'_>, size: u64) -> Result<Vec<Event
     Ok(events)
 }
 
-/// Reads an event from a pipe: its attributes, which say how long they are, and its numbers.
+/// Reads an event from a pipe: its attributes, which contain their own length, and its numbers.
 fn event(body: Bytes<'_>) -> Result<Event, Error> {
     let mut size = body;
     size.u32("the attributes of an event")?;
@@ -254,7 +254,7 @@ impl<'a> Records<'a> {
     }
 }
 
-/// The records that are not compressed, and behind them those that are.
+/// Returns the records that are not compressed, followed by those that are.
 fn plain(mut records: Bytes<'_>) -> Result<Vec<u8>, Error> {
     let mut decompression = Decompression::new().map_err(|what| records.error(what))?;
     let mut plain = Vec::new();

@@ -48,7 +48,7 @@ impl Counting {
         Ok(counting)
     }
 
-    /// Names stand in lists, with commas between them.
+    /// Names are in lists, separated by commas.
     fn unlike_others(&self, name: String) -> String {
         let name = name.replace([',', '\n', '\t'], " ");
         match self.names.contains(&name) {
@@ -87,7 +87,7 @@ impl Counting {
         self.counted.extend(self.readings.take(reading));
     }
 
-    /// Records of a CPU were lost; of one that is not known if it is not said.
+    /// Notes that records of a CPU were lost; `None` if the CPU is not known.
     pub(super) fn lose(&mut self, cpu: Option<Cpu>) {
         match cpu {
             Some(cpu) => self.readings.lose(cpu),

@@ -9,7 +9,7 @@ use super::trace;
 use crate::error::{Error, Malformed};
 use crate::trace::Trace;
 
-/// The file that says what the records of all files are.
+/// The file that describes the records of all files.
 const MAIN: &str = "data";
 
 /// Reads a directory.

@@ -206,7 +206,7 @@ impl Uses {
         let switches = !formats.has("sched_switch");
         Uses {
             switches,
-            // `sched_process_fork` does not say what the two threads share.
+            // `sched_process_fork` does not contain what the two threads share.
             forks: !formats.has("task_newtask"),
             execs: !formats.has("sched_process_exec"),
             exits: !formats.has("sched_process_exit"),
@@ -350,8 +350,8 @@ impl Reader<'_> {
         self.switch(time, misc, body, other)
     }
 
-    /// A switch from or to a thread. Both ends of a switch are told, so the second is left out if
-    /// the first said all.
+    /// Adds a switch from or to a thread. Both ends of a switch are reported, so the second is left
+    /// out if the first was complete.
     fn switch(
         &mut self,
         time: u64,
@@ -457,7 +457,7 @@ fn is_option(word: &str, options: &[&str]) -> bool {
     })
 }
 
-/// The command that was recorded: what stands behind `--`, or all of `perf`'s own.
+/// Returns the recorded command: the words after `--`, or the whole command line of `perf`.
 fn command(data: &mut Bytes<'_>) -> Result<String, Error> {
     let words = words(data)?;
     let recorded = words.iter().position(|word| word == "--").map_or(0, |dashes| dashes + 1);

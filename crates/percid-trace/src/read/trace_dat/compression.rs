@@ -21,7 +21,7 @@ impl Compression {
     /// The bytes of the number before a list of pieces.
     pub(super) const PREFIX: u64 = 4;
 
-    /// Takes its name and version, which stand in the file.
+    /// Takes its name and version from the file.
     pub(super) fn take(data: &mut Bytes<'_>) -> Result<Compression, Error> {
         let place = *data;
         let compression = match data.text("the name of a compression")? {

@@ -103,7 +103,7 @@ impl<'a> File<'a> {
         })
     }
 
-    /// A buffer whose table stands next: for each CPU where its data is.
+    /// Reads a buffer whose table comes next: for each CPU the offset of its data.
     fn buffer(&mut self, name: String, mut table: Bytes<'a>) -> Result<Buffer<'a>, Error> {
         let mut cpus = Vec::new();
         for cpu in 0..self.cpus {

@@ -1,4 +1,4 @@
-//! Version 7: sections, which may be compressed, and lists of options that say where they are.
+//! Version 7: sections, which may be compressed, and lists of options with their offsets.
 
 use std::borrow::Cow;
 
@@ -102,7 +102,7 @@ struct File<'a> {
     compression: Compression,
 }
 
-/// A section as it stands in the file.
+/// A section as it is in the file.
 struct Section<'a> {
     is_compressed: bool,
     compression: Compression,

@@ -5,7 +5,7 @@ use std::fs;
 use crate::numa::ScanSettings;
 use percid_sim::cpu_list;
 
-/// The settings of the scan, as far as this user may read them.
+/// Returns the settings of the scan that this user may read.
 pub(super) fn settings() -> Option<ScanSettings> {
     Some(ScanSettings { delay_ms: setting("scan_delay_ms")?, size_mb: setting("scan_size_mb")? })
 }

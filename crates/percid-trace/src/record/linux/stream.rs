@@ -16,7 +16,7 @@ pub(super) struct Stream {
     collector: Collector,
     /// Time of the last event of each CPU.
     last: HashMap<Cpu, u64>,
-    /// The threads that were there when the recording began, until they are told.
+    /// The threads that existed when the recording began, until they are added.
     snapshot: Option<Snapshot>,
     /// Creation time of each thread that was created while the snapshot was taken.
     born: HashMap<Tid, u64>,
@@ -103,19 +103,19 @@ impl Stream {
         self.collector.tracepoint(time, cpu, current, event);
     }
 
-    /// Takes in the end of a turn: see [`Collector::switch_from`].
+    /// Adds the end of a turn: see [`Collector::switch_from`].
     pub(super) fn switch_from(&mut self, time: u64, cpu: Cpu, prev: Tid, state: State) {
         let time = self.forward(time, cpu);
         self.collector.switch_from(time, cpu, prev, state, IDLE);
     }
 
-    /// Takes in the beginning of a turn: see [`Collector::switch_to`].
+    /// Adds the beginning of a turn: see [`Collector::switch_to`].
     pub(super) fn switch_to(&mut self, time: u64, cpu: Cpu, next: Tid) {
         let time = self.forward(time, cpu);
         self.collector.switch_to(time, cpu, IDLE, next);
     }
 
-    /// Takes in a new thread of which no tracepoint tells.
+    /// Adds a new thread that no tracepoint reports.
     pub(super) fn fork(&mut self, time: u64, cpu: Cpu, parent: Tid, child: Tid, shares: Shares) {
         let time = self.forward(time, cpu);
         self.note_birth(time, child);

@@ -1,11 +1,12 @@
 //! Counters of every CPU, read whenever it switches.
 //!
-//! On each CPU a group of events counts, whatever runs there. Its first one is hit by every switch, before
-//! the CPU goes on with the next thread, and writes then into a ring what all of the group show. That is
-//! the kernel's own event of a switch rather than the tracepoint `sched_switch`: it needs no tracefs, and
-//! counts also the switches of which the kernel tells nothing (Linux 6.18 as a guest: most of those away from
-//! the idle thread, by tracepoint and by sample alike). So what lies between two readings is known to be one
-//! turn, or not to be.
+//! On each CPU a group of events counts, whatever runs there. Every switch triggers its first
+//! event, before the CPU goes on with the next thread. That event then writes the values of the
+//! whole group into a ring. It is the kernel's own event of a switch and not the tracepoint
+//! `sched_switch`. It needs no tracefs, and also counts the switches that the kernel does not
+//! report. (With Linux 6.18 as a guest these are most switches away from the idle thread, by
+//! tracepoint and by sample alike.) So it is known whether the time between two readings is one
+//! turn.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -28,7 +29,7 @@ use crate::record::linux::cpus;
 use crate::record::linux::stream::Stream;
 use crate::record::options::Options;
 
-/// The counters of all CPUs; of none if nothing is to be counted.
+/// The counters of all CPUs; none if no counter is requested.
 #[derive(Default)]
 pub(in crate::record::linux) struct Counting {
     counters: Vec<Counter>,
@@ -46,7 +47,8 @@ struct Group {
 }
 
 impl Counting {
-    /// Prepares what is asked for. Says, if that cannot be, why, and which counters work here.
+    /// Prepares the requested counters. The error contains the reason, and the counters that work
+    /// here.
     pub(in crate::record::linux) fn open(options: &Options) -> Result<Counting, String> {
         let mut counting = Counting { counters: options.counters.clone(), ..Counting::default() };
         let wanted = counting.counters.len();
@@ -259,7 +261,7 @@ fn reason(error: &io::Error, is_hardware: bool, alone: bool) -> Option<String> {
 #[derive(Debug, PartialEq, Eq)]
 enum Told {
     Reading(Reading),
-    /// This thread begins to end.
+    /// The thread begins to end.
     Exit(Tid),
     Lost,
     Nothing,

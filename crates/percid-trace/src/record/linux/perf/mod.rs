@@ -23,7 +23,7 @@ use super::{cpus, snapshot};
 use crate::event::{Cpu, Tid};
 use crate::record::options::{Extra, Options};
 
-/// Prepares a recording of a process, or of everything; says what is missing if that cannot be.
+/// Prepares a recording of a process, or of everything; the error contains what is missing.
 pub(super) fn open(options: &Options, process: Option<Tid>) -> Result<Perf, String> {
     let threads = process.map(snapshot::threads);
     let size = options.buffer_kb as usize * 1024;
@@ -58,7 +58,7 @@ pub(super) struct Perf {
 }
 
 impl Perf {
-    /// Attaches to a thread, or to all, on a CPU. One that has ended meanwhile is none.
+    /// Attaches to a thread, or to all, on a CPU. A thread that has ended is skipped.
     fn attach(&mut self, cpu: Cpu, thread: Option<Tid>, size: usize) -> Result<(), String> {
         let Some(event) = event::open(cpu, thread)? else { return Ok(()) };
         match self.rings.last().filter(|(of, _)| *of == cpu) {

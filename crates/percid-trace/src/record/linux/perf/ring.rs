@@ -11,7 +11,7 @@ use perf_event_open_sys::bindings::perf_event_mmap_page;
 #[derive(Debug)]
 pub(super) struct Ring {
     event: OwnedFd,
-    /// A page that both sides use to say how far they are, then the records.
+    /// A page by which both sides communicate their positions, then the records.
     map: NonNull<u8>,
     page: usize,
     /// Bytes for records: a power of two.
