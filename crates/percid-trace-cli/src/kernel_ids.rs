@@ -113,7 +113,7 @@ impl Answer {
     }
 }
 
-/// The processes that start a program within the trace, or the one that was asked for.
+/// Returns the processes that start a program within the trace, or the requested one.
 fn candidates(trace: &Trace, only: Option<Tid>) -> Vec<(Tid, String)> {
     let summaries = replay::summaries(trace);
     // Later programs of a process overwrite earlier ones.

@@ -21,12 +21,12 @@ use crate::numa;
 use crate::numa_events::NumaEvents;
 use crate::trace::{Origin, Trace};
 
-/// A tracepoint of the kernel, by its fields. Names (`comm`) are as they stand there, up to the
-/// first zero byte.
+/// A tracepoint of the kernel, by its fields. Names (`comm`) are as in the record, up to the first
+/// zero byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the fields are the kernel's")]
 pub enum Tracepoint<'a> {
-    /// `sched:sched_switch`. `prev_comm` is empty where the format does not say it.
+    /// `sched:sched_switch`. `prev_comm` is empty if the format does not contain it.
     SchedSwitch {
         prev_comm: &'a [u8],
         prev_pid: Tid,

@@ -49,8 +49,8 @@ impl Followed {
     }
 }
 
-/// `true` if events look like those of some threads: each switch is from or to a thread of which more
-/// is told, and CPUs go on with other threads than those to which they had switched.
+/// Returns `true` if events look like those of some threads: each switch is from or to a thread
+/// with further events, and CPUs go on with other threads than those to which they had switched.
 #[cfg_attr(not(feature = "files"), allow(dead_code, reason = "only files are of unknown origin"))]
 pub(crate) fn shows(events: &[Event]) -> bool {
     let known = gaps::known(events);

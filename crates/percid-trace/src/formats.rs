@@ -453,7 +453,7 @@ const KNOWN: [(&str, &str, Resolve); 24] = [
     ("task", "task_rename", |fields| {
         Ok(Some(What::Rename { pid: fields.number("pid")?, newcomm: fields.chars("newcomm")? }))
     }),
-    // Before Linux 6.3 it tells the CPU only, of which a trace has no use.
+    // Before Linux 6.3 it contains only the CPU, which a trace does not need.
     ("rseq", "rseq_update", |fields| match fields.find("mm_cid") {
         None => Ok(None),
         Some(_) => Ok(Some(What::Rseq {
@@ -477,7 +477,7 @@ const KNOWN: [(&str, &str, Resolve); 24] = [
         Ok(Some(What::Numa(Numa::Moved { pid: fields.number("pid")?, place: fields.place()? })))
     }),
     ("sched", "sched_stick_numa", |fields| {
-        // Before Linux 5.7 it told of one thread, as sched_move_numa does.
+        // Before Linux 5.7 it reported one thread, as sched_move_numa does.
         let pid = fields.number("src_pid").or_else(|_| fields.number("pid"))?;
         Ok(Some(What::Numa(Numa::Stuck { pid, place: fields.place()? })))
     }),

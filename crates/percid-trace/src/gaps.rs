@@ -9,8 +9,8 @@ use std::collections::{HashMap, HashSet};
 use crate::event::{Cpu, Event, IDLE, State, Tid, UNKNOWN, What};
 use crate::trace::Trace;
 
-/// Adds the switches without which the events of a CPU do not fit together. Each stands right
-/// before the first event that shows it, so the thread may have run for a while already: with
+/// Adds the switches without which the events of a CPU do not fit together. Each is placed right
+/// before the first event that shows it. So the thread may have run for a while already: with
 /// [`What::Id`] for a few microseconds.
 ///
 /// If a trace is of some processes only, gaps between switches of other threads belong to it, and

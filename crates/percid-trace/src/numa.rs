@@ -121,7 +121,7 @@ pub struct Place {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MigrateReason(u8);
 
-/// The kernel's words for the reasons to move pages; the last stands for all others.
+/// The kernel's words for the reasons to move pages; the last represents all others.
 pub const MIGRATE_REASONS: [&str; 11] = [
     "compaction",
     "memory_failure",

@@ -71,7 +71,7 @@ impl NumaEvents {
                     let took = time.checked_sub(fault.time);
                     (current, What::Hint { address: fault.address, took, node })
                 }
-                // It went to another CPU in between; who used which page is not known then.
+                // It went to another CPU in between, so the user of each page is not known.
                 _ => return,
             },
         };

@@ -91,7 +91,7 @@ impl<K: Copy + PartialEq> Overview<K> {
 }
 
 impl<K: Copy + PartialEq> Row<K> {
-    /// Returns how many spans have come to be.
+    /// Adds a span to the row. Returns the number of spans that this created.
     fn take(&mut self, span: Span<K>, width: u64) -> usize {
         let from = span.from.max(self.column * width);
         let (first, last) = (from / width, span.to.saturating_sub(1) / width);

@@ -15,7 +15,7 @@ pub type ThreadNumber = u32;
 pub struct Thread {
     /// The kernel's number.
     pub tid: Tid,
-    /// The process, if the trace says it.
+    /// The process, if the trace contains it.
     pub process: Option<Tid>,
     /// The last name.
     pub name: Option<Text>,
@@ -38,8 +38,8 @@ pub struct Threads {
 }
 
 impl Threads {
-    /// Those that were there before the first of these events, as far as the events list them at any
-    /// time.
+    /// Returns the threads that existed before the first of these events, if the events list them
+    /// at any time.
     pub fn there_before(events: &[Event]) -> Threads {
         let mut threads = Threads::default();
         let mut born = HashSet::new();

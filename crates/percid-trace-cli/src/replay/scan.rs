@@ -79,8 +79,8 @@ struct CostFigures {
     pages_of_several_threads: u64,
     moves: u64,
     moves_again: u64,
-    /// The local share of the accesses, from 0 to 1, by the nodes of the threads; empty if the trace
-    /// does not tell nodes.
+    /// The local share of the accesses, from 0 to 1, by the nodes of the threads; empty if the
+    /// trace does not contain nodes.
     local_by_node: BTreeMap<u32, f64>,
     /// The local share of all; `null` if the trace does not contain nodes.
     local: Option<f64>,

@@ -188,7 +188,7 @@ fn a_recording_stops_before_it_is_larger_than_it_may_be() {
     assert!(ample.status.success() && !stderr(&ample).contains("STOPPED"), "the control");
 }
 
-/// `ulimit -f`, in blocks of 512 bytes, stands for a disk without room.
+/// `ulimit -f`, in blocks of 512 bytes, simulates a disk without room.
 #[test]
 fn a_full_disk_is_told_and_nothing_that_was_written_is_lost() {
     let Some(folder) = folder("full") else { return };

@@ -54,7 +54,8 @@ impl Watch {
     /// Starts the script on one CPU, so that threads which never sleep have to wait.
     fn start(arguments: &[&str], script: &[&str]) -> Watch {
         let mut command = command(&[arguments, &["--", "sh", "-c"], script].concat());
-        // SAFETY: between `fork` and `exec` it makes system calls on values of its own.
+        // SAFETY: between `fork` and `exec`, `confine` only makes system calls on its own local
+        // values.
         unsafe { command.pre_exec(confine) };
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().expect("the program starts");

@@ -59,7 +59,7 @@ impl Readings {
         Some(Counted { time, cpu, thread, ran, uncounted, counts })
     }
 
-    /// Readings of a CPU were lost here: what ran meanwhile is not known.
+    /// Notes that readings of a CPU were lost: what ran during that time is not known.
     pub fn lose(&mut self, cpu: Cpu) {
         self.last.remove(&cpu);
     }

@@ -20,7 +20,7 @@ pub enum Insufficient {
     /// The trace has no IDs of this process's threads: they were not recorded, or the process does
     /// not use restartable sequences.
     NoIds(Tid),
-    /// The trace does not say whether this thread shares the memory of the one that created it.
+    /// The trace does not show whether this thread shares the memory of the one that created it.
     UnknownMemory(Tid),
     /// The events cannot have happened one after the other. At this time something else was
     /// expected.

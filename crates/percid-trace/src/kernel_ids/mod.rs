@@ -13,14 +13,15 @@
 //!   it reports its ID. So a tick that comes when a scan is due is placed before the next ID of
 //!   that thread, with the time since the tick. If the thread was switched away from in between, it
 //!   may have scanned before that.
-//! - **When a thread that is moved arrives.** A migration is traced when the CPU is chosen. If that
-//!   is to wake the thread, the chosen CPU may queue it a little later, when it has been woken
-//!   (`sched_wakeup`), and only then looks at its ID.
+//! - **When a thread that is moved arrives.** A migration is traced when the CPU is chosen. If a
+//!   wake-up chose it, the chosen CPU may queue the thread a little later, after `sched_wakeup`,
+//!   and only then reads its ID.
 //! - **When a thread leaves the memory** that it shared, as after `vfork`, to replace its program.
-//!   It gives its ID back when it asks for that, which the trace shows a tenth of a millisecond
-//!   later, when all is done. It rarely does anything else before, so it is taken to leave as soon
-//!   as it runs. It is counted until its creator has been woken. It has no ID to tell, so if the
-//!   switch to it is missing too, the comparison may find differences that are none.
+//!   It gives its ID back when it requests that. The trace shows this a tenth of a millisecond
+//!   later, at the end of the call. The thread rarely does anything else before, so it is taken to
+//!   leave as soon as it runs. It is counted until its creator has been woken. It has no ID to
+//!   report, so if the switch to it is missing too, the comparison may find differences that do not
+//!   exist.
 //! - **Which CPUs a thread may use**, if it asked for several changes within a tenth of a second.
 //!   The last one is taken for all.
 //! - **When a thread that ends gives up its ID, and when a new one is counted.** That is shortly
@@ -29,10 +30,10 @@
 //!   only. A thread without a report has the ID that it reported last, which is compared when it
 //!   goes to sleep. The trace itself shows which kind it is.
 //! - **Which of two CPUs was first.** A switch is traced before the thread takes its ID, and a
-//!   migration before the thread arrives. If another CPU goes on in between, as it does where a
-//!   hypervisor lets a CPU stand still, it may find another ID free than the times say. So a
-//!   difference counts only if no other order that is possible would have made another ID by then;
-//!   else the comparison ends there.
+//!   migration before the thread arrives. Another CPU may go on in between, for example if a
+//!   hypervisor stops a CPU. It may then find another ID free than the times suggest. So a
+//!   difference counts only if no other possible order would have given another ID by then;
+//!   otherwise the comparison ends there.
 
 mod dispatch;
 mod insufficient;
@@ -109,9 +110,9 @@ pub struct Found {
     pub processes: Vec<Result<Conformance, Insufficient>>,
 }
 
-/// Compares the IDs of many processes with the policy that explains them best, on one way through
-/// the trace: for each of them what [`compare_under`] says. The release is a hint: its policy is
-/// taken if it explains them as well as any. Counts events as they are done.
+/// Compares the IDs of many processes with the policy that explains them best, in one pass over the
+/// trace. The result for each is that of [`compare_under`]. The release is a hint: its policy is
+/// taken if it explains the IDs as well as any. Adds processed events to `progress`.
 pub fn compare_all(trace: &Trace, processes: &[Tid], progress: &RunControl) -> Found {
     let translated = translate_all(trace, processes, progress);
     let goes_on = |_: &&Result<Translated, Insufficient>| !progress.stop.load(Relaxed);

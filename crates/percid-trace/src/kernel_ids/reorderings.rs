@@ -5,8 +5,8 @@
 //! turns, for milliseconds. The actions of one CPU, and those of one thread, are in the order of
 //! the trace.
 //!
-//! For any two CPUs there is an order here in which the first did everything when the trace says
-//! and the other as far from that as possible, and one in which it is the other way round.
+//! For any two CPUs there are two orders here. In one the first CPU did everything at the traced
+//! times and the other as far from them as possible; in the other order the roles are exchanged.
 
 use percid_sim::Ns;
 use percid_sim::conformance::{Event, Recording, Step};
@@ -109,7 +109,7 @@ fn first_from(steps: &[(Step, Slack)], time: Ns) -> usize {
     steps.partition_point(|(step, _)| step.time < time)
 }
 
-/// The place of the first step behind this one that is later than a time.
+/// Returns the place of the first step after this one that is later than a time.
 fn first_after(steps: &[(Step, Slack)], nr: usize, time: Ns) -> usize {
     nr + steps[nr..].partition_point(|(step, _)| step.time <= time)
 }

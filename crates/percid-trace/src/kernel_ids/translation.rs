@@ -194,10 +194,10 @@ impl<'a> Translation<'a> {
         self.number(thread)
     }
 
-    /// A thread goes to sleep on the CPU where it told its ID last, and has told none since. If
-    /// silence means that it has not changed, it has that ID still. (A thread that was woken and
-    /// never got to user space says nothing either; but then its ID is another one only if the
-    /// owners of IDs changed their kind meanwhile.)
+    /// Notes that a thread goes to sleep on the CPU where it last reported its ID, without a report
+    /// since. If no report means unchanged, it still has that ID. (A thread that was woken and
+    /// never got to user space reports nothing either. But then its ID differs only if the owners
+    /// of IDs changed their kind during that time.)
     fn was_silent(&mut self, time: Ns, cpu: Cpu, thread: Tid) {
         let Some(&Member { number, told: Some((there, id)), .. }) = self.threads.get(&thread)
         else {
@@ -336,7 +336,7 @@ impl<'a> Translation<'a> {
         Ok(())
     }
 
-    /// A thread that runs has asked for another program.
+    /// A running thread has requested another program.
     fn leave(&mut self, time: Ns, cpu: Cpu, thread: Tid) {
         let Some(Member { number, creator: Some(creator), .. }) =
             self.threads.get(&thread).copied()

@@ -51,7 +51,7 @@ impl<T: arrow_buffer::ArrowNativeType> Numbers<T> {
         Numbers { values, nulls: Some(NullBuffer::new_null(rows)) }
     }
 
-    /// The number in this row, unless it is null.
+    /// Returns the number in this row, unless it is null.
     #[inline]
     pub(super) fn get(&self, row: usize) -> Option<T> {
         match &self.nulls {
@@ -164,13 +164,13 @@ impl Words {
         Words { keys, words: array.values().as_string::<i32>().clone() }
     }
 
-    /// The number of the word in this row, unless it is null.
+    /// Returns the number of the word in this row, unless it is null.
     #[inline]
     pub(super) fn key(&self, row: usize) -> Option<usize> {
         self.keys.get(row).map(|key| key as usize)
     }
 
-    /// The word in this row, unless it is null.
+    /// Returns the word in this row, unless it is null.
     pub(super) fn get(&self, row: usize) -> Option<&str> {
         let key = self.key(row)?;
         (key < self.words.len()).then(|| self.words.value(key))

@@ -89,8 +89,8 @@ pub(super) fn check_pages(
     for group in metadata.row_groups() {
         let read = group.columns().iter().zip(0..).filter(|&(_, leaf)| columns.leaf_included(leaf));
         for (chunk, _) in read {
-            // A column without values may have no page of data: writers say 0 then, where no page
-            // can be.
+            // A column without values may have no page of data: writers then store 0, an offset at
+            // which no page can be.
             let pages = [chunk.dictionary_page_offset().unwrap_or(0), chunk.data_page_offset()];
             let start = pages.into_iter().filter(|&page| page != 0).min().unwrap_or(0);
             let (start, length) = (unsigned(start)?, unsigned(chunk.compressed_size())?);

@@ -33,8 +33,8 @@ const BATCH: usize = 1 << 14;
 
 /// Reads a trace from a Parquet file.
 ///
-/// Costs 32 bytes of memory an event, and some megabytes for what is being decoded. An error says
-/// which row or which column is wrong and what was expected, or at which byte the file is damaged.
+/// Costs 32 bytes of memory an event, and some megabytes for decoding. An error contains the wrong
+/// row or column and what was expected, or the byte at which the file is damaged.
 pub fn read(file: File) -> Result<Trace, Error> {
     supported()?;
     without_panic(|| read_chunks(file))
@@ -47,8 +47,9 @@ pub fn read_bytes(file: impl Into<::bytes::Bytes>) -> Result<Trace, Error> {
     without_panic(|| read_chunks(file))
 }
 
-/// The library that decodes Parquet checks most of what it reads, but says of some damage that it
-/// panics. All it could leave in disorder is what `read` builds, and that is dropped.
+/// Reads a file, and converts panics into errors. The library that decodes Parquet checks most of
+/// what it reads, but panics at some damage. A panic can only leave the values inconsistent that
+/// `read` builds, and these are dropped.
 fn without_panic(read: impl FnOnce() -> Result<Trace, Error>) -> Result<Trace, Error> {
     let panicked = |_| Err(Error::in_file("the Parquet file is damaged: its pages contradict it"));
     let before = CATCHES.replace(true);

@@ -20,7 +20,8 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// The oldest version of the schema that has all of it, so that older programs read what they know.
+    /// Returns the oldest version of the schema that has all these parts, so that older programs
+    /// read the parts that they support.
     pub(super) fn version(self) -> u32 {
         match self {
             Parts { counted: true, .. } => VERSION,
@@ -295,7 +296,7 @@ impl Kind {
         }
     }
 
-    /// Its place in [`KINDS`], or behind.
+    /// Its place in [`KINDS`], or a number after these.
     pub(super) fn place(self) -> usize {
         match self {
             Kind::Switch => 0,

@@ -13,8 +13,8 @@ const LARGEST: u64 = 16 << 20;
 /// Tag before every packet: field 1, followed by its length.
 pub(super) const PACKET: u8 = 0x0a;
 
-/// The sequence to which our packets belong: a number that Perfetto, which counts its sequences,
-/// hardly reaches.
+/// The sequence to which our packets belong: a number that Perfetto, which counts its sequences, is
+/// unlikely to reach.
 pub(super) const OURS: u32 = u32::from_be_bytes(*b"prcd");
 
 /// A packet with nothing in it yet.

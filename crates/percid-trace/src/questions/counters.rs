@@ -87,7 +87,7 @@ pub struct Modelled {
 /// The place where a thread ran before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Before {
-    /// On the same CPU, which ran no other thread since, as far as that was recorded.
+    /// On the same CPU, which ran no other thread since, according to the recorded events.
     Here,
     /// On the same CPU, which ran others since.
     HereBeforeOthers,

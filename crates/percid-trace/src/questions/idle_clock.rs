@@ -66,7 +66,7 @@ impl IdleClock {
         ns + since.map_or(0, |since| now.saturating_sub(since))
     }
 
-    /// A CPU of a set that idles now. Most are asked for many times in one idle time.
+    /// Returns a CPU of a set that idles now. Most are requested many times in one idle time.
     pub(super) fn one_of(&self, set: usize) -> Option<Cpu> {
         let Counter { set, idle, found, .. } = &self.counters[set];
         let idles = |cpu: Cpu| {

@@ -32,7 +32,7 @@ fn read_at_most(
         return Err(Error::at_byte(0, what));
     }
     let rest = most - bytes.len() as u64;
-    // One byte more than may be there, to tell the end from the limit.
+    // One byte more than the limit, to distinguish the end from the limit.
     from.take(rest + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most {
         let what =

@@ -42,7 +42,7 @@ impl<'a> Beginning<'a> {
 /// Reads all of the section of a `perf.data` file.
 ///
 /// Among the kernel's symbols is the function by which the timer tick is distinguished from other
-/// timers. Today's `perf` writes no symbols, so its files tell of no ticks.
+/// timers. Today's `perf` writes no symbols, so its files contain no ticks.
 pub(super) fn read(data: Bytes<'_>) -> Result<Formats, Error> {
     let beginning = Beginning::take(data)?;
     let (mut formats, mut data) = (beginning.formats(), beginning.rest);

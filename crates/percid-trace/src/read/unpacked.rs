@@ -27,7 +27,7 @@ pub(super) fn is_compressed(beginning: &[u8]) -> bool {
 /// The file is damaged, becomes too long, or is compressed by an unknown program.
 pub(super) fn unpack(bytes: &[u8], most: u64) -> Result<Vec<u8>, Error> {
     let allowed = most.min((bytes.len() as u64).saturating_mul(LARGEST_RATIO as u64).max(SHORT));
-    // One byte more, to tell the end from the limit.
+    // One byte more, to distinguish the end from the limit.
     let mut plain = Vec::new();
     let decompressed = match bytes {
         _ if bytes.starts_with(GZIP) => {

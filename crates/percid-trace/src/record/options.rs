@@ -74,11 +74,11 @@ pub struct Extra {
     pub ticks: bool,
     /// Wakeups.
     pub wakeups: bool,
-    /// Changes of affinity. The kernel tells that a thread asked for one, not which CPUs: those are
-    /// read when the event is taken from the buffer, up to a tenth of a second later. So of several
-    /// changes within that time only the last is seen, and none of a thread that has ended by then.
-    /// The kernel is made to trace system calls for it, which makes all system calls a little
-    /// slower.
+    /// Changes of affinity. The kernel reports that a thread requested a change, but not the CPUs:
+    /// these are read when the event is taken from the buffer, up to a tenth of a second later. So
+    /// of several changes within that time only the last is recorded, and none of a thread that has
+    /// ended by then. The kernel must trace system calls for this, which makes all system calls
+    /// slightly slower.
     pub affinity: bool,
     /// Events of the kernel's NUMA balancing, with tracefs only: see [`crate::numa`]. If kernel and
     /// rights permit it, probes of the scan's functions are set during the recording. The probe of

@@ -73,7 +73,8 @@ impl Membership {
         }
     }
 
-    /// The process of a thread whose creation the trace does not show, if it says it anywhere.
+    /// Returns the process of a thread whose creation the trace does not show, if any event
+    /// contains it.
     pub(super) fn process(&self, thread: Tid) -> Option<Tid> {
         self.processes.get(&thread).copied()
     }

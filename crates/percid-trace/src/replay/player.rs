@@ -74,7 +74,7 @@ enum SpaceState {
 const CPU_BYTES: usize = 56;
 const BASE_BYTES: usize = 512;
 
-/// Replays the address spaces of a schedule, each under a policy of its own.
+/// Replays the address spaces of a schedule, each under a separate policy.
 pub(super) struct Player<'a> {
     entry: &'a Entry,
     settings: &'a Settings,

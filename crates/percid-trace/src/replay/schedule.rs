@@ -109,7 +109,7 @@ pub(super) struct Schedule<'t> {
     processes: HashMap<Tid, SpaceNumber>,
     /// The last known name of every thread.
     names: HashMap<Tid, Text>,
-    /// The threads of which the trace tells all.
+    /// The threads of which the trace contains all events.
     followed: Followed,
     affinities: Vec<Rc<CpuSet>>,
     known_affinities: HashMap<Text, usize>,
@@ -121,7 +121,7 @@ const AT_ONCE: usize = 4096;
 /// After this time without any event, further ticks would find nothing that the last ones did not.
 const QUIET: Ns = 10 * SECOND;
 
-/// The affinity of threads of which the trace says nothing: all CPUs.
+/// The affinity of threads without one in the trace: all CPUs.
 const ANYWHERE: usize = 0;
 
 impl<'t> Schedule<'t> {
@@ -295,9 +295,9 @@ impl<'t> Schedule<'t> {
         self.widen(thread, cpu, listener);
     }
 
-    /// A thread that is on a CPU outside of its affinity was given another one, of which no event
-    /// tells: by another process, or by its cpuset. Policies must hear of that first, as the
-    /// kernel's do.
+    /// Widens the affinity of a thread that is on a CPU outside it. Another process or its cpuset
+    /// changed the affinity, which no event reports. Policies must be informed first, as the
+    /// kernel's are.
     fn widen(&mut self, thread: Tid, cpu: Cpu, listener: &mut impl Listener) {
         let Some(runner) = self.threads.get(&thread) else { return };
         if runner.place.is_some() && !self.affinities[runner.affinity].contains(cpu) {

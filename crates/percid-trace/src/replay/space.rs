@@ -1,5 +1,5 @@
-//! An address space of a recorded schedule: what a policy may see of it, and what can be said of it
-//! whatever the policy.
+//! An address space of a recorded schedule: a policy's view of it, and its figures that do not
+//! depend on the policy.
 
 use std::rc::Rc;
 
@@ -135,7 +135,7 @@ pub(super) struct Space {
     now_running: u32,
     /// The CPUs whose thread has begun to end: few, if any.
     ending: Vec<Cpu>,
-    /// Shared with all whose threads were allowed the same CPUs: there can be a million spaces.
+    /// Shared by all threads that were allowed the same CPUs: there can be a million spaces.
     allowed: Option<Rc<CpuSet>>,
     /// The name before the last one, and until when.
     former_name: Option<(Ns, String)>,

@@ -27,7 +27,7 @@ pub struct Costs {
     /// Moves of pages that had been moved before in the trace.
     pub moves_again: u64,
     /// Accesses by the nodes of the threads, with the pages where the kernel had them; empty if the
-    /// trace does not tell nodes.
+    /// trace does not contain nodes.
     pub by_node: BTreeMap<u32, Placed>,
     /// All of these accesses, with the pages where percid's balancer would have had them by its rules.
     pub percid: Placed,

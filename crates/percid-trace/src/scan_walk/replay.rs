@@ -29,13 +29,13 @@ pub struct Tally {
 /// Agreement of the rules with the kernel.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Agreement {
-    /// Passes in which they say the same lines in the same order.
+    /// Number of passes in which both have the same lines in the same order.
     pub passes: u64,
-    /// Lines that both say in the same pass.
+    /// Number of lines that both have in the same pass.
     pub lines: u64,
-    /// Lines that only the kernel says.
+    /// Number of lines that only the kernel has.
     pub kernel_only: u64,
-    /// Lines that only the rules say.
+    /// Number of lines that only the rules have.
     pub rules_only: u64,
     /// The first pass in which they differ.
     pub first: Option<Difference>,

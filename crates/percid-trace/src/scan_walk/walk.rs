@@ -1,4 +1,4 @@
-//! A walk of the kernel's scan over one process, as a trace tells it.
+//! A walk of the kernel's scan over one process, as recorded in a trace.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -109,7 +109,7 @@ pub enum Line {
 pub struct Inferred {
     /// Regions that no look had found and that a pass named.
     pub regions: u64,
-    /// Regions whose traits were corrected by what a pass said of them.
+    /// Regions whose traits were corrected by the lines of a pass.
     pub traits: u64,
     /// Passes by threads that are taken to be bound to nodes.
     pub bound_passes: u64,

@@ -13,7 +13,7 @@ use crate::event::{Shares, Tid, What};
 use crate::numa;
 use crate::trace::Trace;
 
-/// A pass that is not marked ends when its thread says nothing for this long, in nanoseconds. The
+/// Time without a line of its thread after which an unmarked pass ends, in nanoseconds. The
 /// shortest period is twice as long.
 const PAUSE: u64 = 50_000_000;
 
@@ -469,7 +469,7 @@ impl<'a> Steps<'a> {
         taken > 0 || left_out == 0
     }
 
-    /// Corrects traits that contradict what a pass said.
+    /// Corrects traits that contradict the lines of a pass.
     fn learn_traits(&mut self, raw: &Raw, balances: bool) -> bool {
         let mut learnt = false;
         for said in &raw.said {
@@ -549,7 +549,8 @@ fn traits_by(reason: Option<Reason>) -> Traits {
     }
 }
 
-/// The traits of a region of which a pass says this; without a reason that it is scanned.
+/// Returns the corrected traits of a region for which a pass gives this reason; without a reason
+/// the pass scanned it.
 fn corrected(traits: Traits, reason: Option<Reason>, balances: bool) -> Traits {
     let follows = match traits.policy {
         Some(policy) => policy == Policy::Balancing,

@@ -9,8 +9,8 @@ use crate::limits::{LAST_TIME, MOST_CPUS};
 use crate::numa::{self, MigrateReason, Place, traits_from_words};
 use crate::trace::Trace;
 
-/// Adds the events of a frame to those of a trace, which has lost what the frame says. `None` if this
-/// is no content; the trace may have got some of it then.
+/// Adds the events of a frame to those of a trace, and takes over the frame's number of lost
+/// events. Returns `None` if this is no valid content; the trace may then have got a part of it.
 pub(super) fn decode(content: &[u8], trace: &mut Trace) -> Option<()> {
     let Trace { origin, events, numa, counted, texts } = trace;
     let mut reader = Reader { rest: content, time: 0, known: Vec::new(), texts };

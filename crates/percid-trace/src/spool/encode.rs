@@ -39,7 +39,7 @@ impl Content {
         self.schedule.bytes.len() + self.numa.bytes.len() + self.counted.bytes.len()
     }
 
-    /// Adds an event of the schedule. Those of NUMA balancing come behind all of them.
+    /// Adds an event of the schedule. The events of NUMA balancing come after all of these.
     pub(super) fn push(&mut self, event: &Event, texts: &Interner) {
         debug_assert_eq!(self.numa.count, 0);
         let Content { schedule: to, texts: known, .. } = self;
@@ -108,7 +108,7 @@ impl Content {
         }
     }
 
-    /// Adds a turn and what so many counters counted in it. These come behind all events.
+    /// Adds a turn with this number of counters. Turns come after all events.
     pub(super) fn push_counted(&mut self, turn: &Counted, counters: usize) {
         let Content { counted: to, counters: of_all, .. } = self;
         let Counted { time, cpu, thread, ran, uncounted, counts } = *turn;

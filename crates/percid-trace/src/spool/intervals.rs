@@ -1,4 +1,4 @@
-//! A trace of each interval of time, while something is recorded: for who watches a schedule.
+//! Traces of successive intervals during a recording, for observers of a schedule.
 
 use std::collections::HashSet;
 use std::mem;

@@ -1,4 +1,4 @@
-//! The numbers that stand for kinds of events, and how much a frame holds.
+//! Numbers of the kinds of events, and the limits of a frame.
 
 use crate::event::{Shares, Stage};
 

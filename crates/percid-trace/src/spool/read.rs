@@ -22,7 +22,7 @@ pub struct Spooled {
 }
 
 impl Spooled {
-    /// Opens a spool that nobody writes any more.
+    /// Opens a spool that is no longer being written.
     ///
     /// # Errors
     ///
@@ -57,11 +57,11 @@ impl Source for Spooled {
     }
 }
 
-/// Reads a spool as a whole: also while it is written, as far as it is by then.
+/// Reads a whole spool. While it is being written, reads the part that exists.
 ///
 /// # Errors
 ///
-/// That it is no spool.
+/// The bytes are no spool.
 pub fn read_bytes(bytes: &[u8]) -> Result<Trace, Error> {
     let (origin, mut frames) = begin(bytes)?;
     let mut whole = Part::default();
@@ -75,7 +75,7 @@ pub fn read_bytes(bytes: &[u8]) -> Result<Trace, Error> {
     Ok(trace)
 }
 
-/// Reads what stands before the events.
+/// Reads the part before the events.
 fn begin<R: Read>(mut from: R) -> Result<(Origin, Frames<R>), Error> {
     let damaged = |at| Error::at_byte(at, "expected the beginning of a percid recording");
     let mut magic = [0; MAGIC.len()];

@@ -129,7 +129,8 @@ impl Situation {
         self.cpus.values_mut().filter(|(who, _)| *who == old).for_each(|(who, _)| *who = new);
     }
 
-    /// The events that say so, in the order of a trace and with the times at which it came so.
+    /// Returns events that describe the state, in the order of a trace and with the times at which
+    /// it began.
     pub(super) fn tell(&self) -> Vec<Event> {
         let mut events = Vec::new();
         for waking in self.wakings.iter().flatten() {
@@ -160,7 +161,7 @@ impl Situation {
     }
 }
 
-/// The thread with this number, unless it stands for many or for none.
+/// Returns the thread with this number, unless the number represents many threads or none.
 fn named(tid: Tid) -> Option<Tid> {
     (tid != IDLE && tid != UNKNOWN).then_some(tid)
 }

@@ -45,8 +45,8 @@ impl Spool {
         self.is_full
     }
 
-    /// Says that the recording has ended, unless it had to because nothing could be written. A disk that
-    /// is full by now leaves it without that.
+    /// Appends the end of the recording, unless it ended because nothing could be written. If the
+    /// disk is full by now, the end is missing.
     pub fn finish(mut self) {
         if !self.failed {
             let end = self.frames.end();
@@ -54,7 +54,7 @@ impl Spool {
         }
     }
 
-    /// Appends all or nothing, as far as the system lets it.
+    /// Appends all or nothing, if the system permits that.
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         let appended = self.file.write_all(bytes);
         match appended {

@@ -105,8 +105,8 @@ impl<'a> Body<'a> {
         self.0.strip_prefix(name)
     }
 
-    /// Takes the body apart at `middle`, behind which at most `longest` bytes stand, or more if a
-    /// kernel keeps longer names. Names may contain that too, so what `left` makes of the text
+    /// Splits the body at `middle`, which at most `longest` bytes follow, or more if a kernel
+    /// stores longer names. Names may contain `middle` too, so the result of `left` for the text
     /// before it decides which one it is.
     pub(super) fn split<T>(
         self,

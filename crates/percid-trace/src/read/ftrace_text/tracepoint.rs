@@ -158,8 +158,8 @@ fn thread_in_short(mut body: Body<'_>) -> Option<(Body<'_>, u32)> {
     Some((body, pid))
 }
 
-/// The state of a thread that stops running, by the kernel's own letters, which mean the same in
-/// all kernels: `S`, `R+`, `D|K`. Numbers stand for bits that the writer had no letter for.
+/// Returns the state of a thread that stops running, by the kernel's own letters, which mean the
+/// same in all kernels: `S`, `R+`, `D|K`. Numbers are bits for which the writer had no letter.
 fn state_in_full(text: &[u8]) -> Option<u32> {
     let (text, preempted) = match text.strip_suffix(b"+") {
         Some(text) => (text, State::PREEMPTED.0),
@@ -177,8 +177,8 @@ fn state_in_full(text: &[u8]) -> Option<u32> {
     Some(told | bits | preempted)
 }
 
-/// The letters that libtraceevent has where it does not take the kernel's. They stand for bits,
-/// whose meaning depends on the kernel.
+/// Returns the state by libtraceevent's letters, which it uses if it does not take the kernel's.
+/// They represent bits, whose meaning depends on the kernel.
 fn state_in_short(text: &[u8]) -> Option<u32> {
     const LETTERS: &[u8; 8] = b"SDTtZXxW";
     let bits = text.split(|&byte| byte == b'|').map(|part| match part {
@@ -260,7 +260,7 @@ fn rename(mut body: Body<'_>) -> Option<Tracepoint<'_>> {
     body.last_id(b" oom_score_adj=")?;
     let both = LONGEST_NAME + b" newcomm=".len() + LONGEST_NAME;
     let (pid, names) = body.split(b" oldcomm=", both, |mut pid| pid.id(b"pid="))?;
-    // Nothing but their lengths tells two names apart.
+    // Only their lengths distinguish two names.
     let old = |old: Body<'_>| (old.0.len() <= LONGEST_NAME).then_some(());
     let (_, newcomm) = Body(names).split(b" newcomm=", LONGEST_NAME, old)?;
     Some(Tracepoint::TaskRename { pid, newcomm })

@@ -78,7 +78,7 @@ fn trace(container: Container<'_>) -> Result<Trace, Error> {
         ));
     }
     let counted = match origin.coverage {
-        // A counter of a thread stands still while others run, and what is between samples is no turn.
+        // The counter of a thread stops while others run, and the time between samples is no turn.
         Coverage { away_only: true, .. } | Coverage { sampling: Some(_), .. } => Vec::new(),
         _ => reader.counting.finish(&mut origin.counters),
     };
@@ -130,8 +130,8 @@ impl Index {
             entries.push(Entry { time, at });
         }
         entries.sort_by_key(|entry| entry.time);
-        // Both tell of the same losses: the first when there was room again, the second at the end
-        // and so of all.
+        // Both report the same losses: the first when there was room again, the second at the end
+        // and so for all.
         Ok(Index { entries, lost: lost.max(lost_samples) })
     }
 }
@@ -228,8 +228,8 @@ struct Reader<'a> {
     running: HashMap<Cpu, Tid>,
     /// Threads of the kernel that were there before.
     of_the_kernel: HashSet<Tid>,
-    /// New threads whose creation was told without its CPU, so that `sched_process_fork` is not
-    /// known by that.
+    /// New threads whose creation was reported without its CPU, so that `sched_process_fork` cannot
+    /// be matched by CPU.
     told: HashSet<Tid>,
     namespace: Namespace,
     counting: Counting,

@@ -71,7 +71,7 @@ impl Namespace {
         }
     }
 
-    /// The same for a thread of which something is told: counts those that are not known.
+    /// Returns the outer number of a thread with an event. Counts the threads that are not known.
     pub(super) fn outside(&mut self, inside: Tid) -> Option<Tid> {
         let found = self.find(inside);
         self.unknown += u64::from(found.is_none() && inside != IDLE);

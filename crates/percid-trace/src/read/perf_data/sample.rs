@@ -11,7 +11,7 @@ use crate::formats::ByteOrder;
 use crate::read::bytes::Bytes;
 use crate::trace::Sampling;
 
-/// The attributes of an event, as far as its records depend on them.
+/// The attributes of an event on which its records depend.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Attributes {
     kind: EventType,
@@ -22,7 +22,7 @@ pub(super) struct Attributes {
     sample_type: SampleType,
     read_format: ReadFormat,
     options: Options,
-    /// The clock of its times, by the system's number; the kernel's own if none was asked for.
+    /// The clock of its times, by the system's number; the kernel's own if none was requested.
     pub(super) clock: Option<u32>,
 }
 
@@ -147,7 +147,8 @@ pub(super) struct Sample<'a> {
 /// The counters of a group.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Group<'a> {
-    /// For how long they were asked for, and for how long they counted; 0 if it does not say it.
+    /// Time for which they were requested, and time for which they counted; 0 if it is not
+    /// recorded.
     pub(super) asked: u64,
     pub(super) running: u64,
     /// The value of each counter, with the counter's number.

@@ -36,8 +36,8 @@ impl Room {
         Room(file.len() as u64)
     }
 
-    /// Looks up the data of a CPU, whose offset and size stand next; the size is without a `prefix` of
-    /// these bytes.
+    /// Looks up the data of a CPU, whose offset and size come next; the size does not include a
+    /// `prefix` of these bytes.
     pub(super) fn data<'a>(
         &mut self,
         file: Bytes<'a>,

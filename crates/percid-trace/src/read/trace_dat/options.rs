@@ -35,7 +35,7 @@ pub(super) struct Options {
     offset: u64,
 }
 
-/// Takes the number and the bytes of the next option, but of none behind the last one.
+/// Takes the number and the bytes of the next option. Fails after the last one.
 pub(super) fn next<'a>(list: &mut Bytes<'a>) -> Result<(u16, Bytes<'a>), Error> {
     let option = list.u16("an option")?;
     let size = list.u32("the size of an option")?;

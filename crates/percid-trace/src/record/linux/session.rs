@@ -35,13 +35,13 @@ const IN_VAIN: Duration = Duration::from_millis(20);
 /// read.
 const HELD: u64 = 50_000_000;
 
-/// Records until the target ends, the limit is reached, `stop` is true or the sink wants no more, which
-/// gets all events as they come. `progress` is called several times a second, and `stop` looked at as
-/// often. A command that has not ended by then goes on.
+/// Records until the target ends, the limit is reached, `stop` is true or the sink wants no more.
+/// The sink gets all events as they come. `progress` is called, and `stop` checked, several times a
+/// second. A command that has not ended by then goes on.
 ///
 /// # Errors
 ///
-/// Why nothing could be recorded: see [`Refusal`]. A failure in the middle is none: see
+/// Nothing could be recorded: see [`Refusal`]. A failure after the beginning is no error: see
 /// [`Ended::broken`].
 pub fn record_to(
     options: &Options,

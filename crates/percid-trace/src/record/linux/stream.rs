@@ -139,8 +139,8 @@ impl Stream {
         }
     }
 
-    /// Hands out what happened before a time, of which nothing is still to come. The threads that were
-    /// there at the beginning wait until it is known which of them were created meanwhile.
+    /// Hands out the events before a time, if no earlier ones can follow. The threads of the
+    /// snapshot wait until it is known which of them were created during it.
     pub(super) fn settle(&mut self, until: u64) -> Settled {
         if self.snapshot.as_ref().is_some_and(|snapshot| until <= snapshot.taken) {
             return Settled::default();

@@ -131,7 +131,7 @@ impl Counting {
 struct Ending {
     /// On each CPU the one that ends there.
     here: HashMap<Cpu, Tid>,
-    /// Threads that had to stop before they had ended.
+    /// Threads that were preempted before they had ended.
     stopped: HashSet<Tid>,
 }
 

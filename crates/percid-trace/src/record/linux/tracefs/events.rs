@@ -65,8 +65,8 @@ pub(super) struct Events {
 }
 
 impl Events {
-    /// Enables what is asked for. Migrations are left to [`Events::of_others`] where an instance
-    /// hears only what threads of the target do, because others migrate them.
+    /// Enables the requested events. Migrations are left to [`Events::of_others`] if an instance
+    /// receives only events of the target's threads, because others migrate them.
     pub(super) fn of_target(
         instance: &Instance,
         extra: Extra,
@@ -146,8 +146,7 @@ impl Events {
         instance.write(&format!("events/{system}/{event}/enable"), "1").ok()
     }
 
-    /// The threads that a record tells of if it is a call that changes an affinity: the caller, and
-    /// whose it changes.
+    /// Returns the thread whose affinity changes, if a record is a call that changes an affinity.
     pub(super) fn affinity_call(&self, record: &[u8]) -> Option<Tid> {
         self.affinity.as_ref()?.thread(record)
     }

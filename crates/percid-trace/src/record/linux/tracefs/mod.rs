@@ -30,7 +30,7 @@ use crate::formats::ByteOrder;
 use crate::record::options::Options;
 use crate::sub_buffers::{Layout, Page};
 
-/// Prepares a recording of a process, or of everything; says what is missing if that cannot be.
+/// Prepares a recording of a process, or of everything; the error contains what is missing.
 pub(super) fn open(options: &Options, process: Option<Tid>) -> Result<Tracefs, String> {
     let tracefs = place::find()?;
     let probes = options.extra.numa.then(|| Probes::set(&tracefs));
@@ -85,7 +85,7 @@ pub(super) struct Tracefs {
     others: Option<Buffer>,
     /// The threads that were there when it began, until they are passed on.
     targets: Option<BTreeSet<Tid>>,
-    /// Taken away when the instances that listen to them have gone.
+    /// Removed after the instances that use them.
     _probes: Option<Probes>,
 }
 

@@ -46,7 +46,7 @@ fn candidates(mounts: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Blanks and the like stand there as a backslash and three octal digits.
+/// Blanks and similar characters are encoded as a backslash and three octal digits.
 fn unescaped(text: &str) -> String {
     let mut parts = text.split('\\');
     let first = parts.next().unwrap_or("").to_owned();

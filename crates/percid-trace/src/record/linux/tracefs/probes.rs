@@ -19,7 +19,7 @@ const ALL: [(char, &str, &str); 6] = [
     ('p', "hint", "task_numa_fault node=$arg2:s32"),
 ];
 
-/// Probes that go with this value. All instances that listen to them must have gone by then.
+/// Probes that are removed with this value. All instances that use them must be removed before.
 #[derive(Debug)]
 pub(super) struct Probes(PathBuf);
 
