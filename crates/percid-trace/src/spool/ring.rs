@@ -80,7 +80,8 @@ impl Sink for Ring {
 }
 
 impl Snapshot {
-    /// Drops the oldest frame. Updates the living threads and the subject by it. Returns its length.
+    /// Drops the oldest frame, and updates the living threads and the subject by its events.
+    /// Returns its length.
     fn forget_first(&mut self) -> io::Result<usize> {
         let Some(first) = self.frames.pop_front() else { return Ok(0) };
         let mut forgotten = Trace::default();
