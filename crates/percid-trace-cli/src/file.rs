@@ -15,7 +15,7 @@ use percid_trace::{Error, Trace, parquet, read};
 
 use crate::partial;
 
-/// How often it is looked whether to stop.
+/// Interval at which a stop request is checked.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// Reads a trace in any format; `-` is standard input.
@@ -34,7 +34,7 @@ pub(crate) fn load(path: &Path, interrupt: &Interrupt) -> Result<Trace, Failure>
     })
 }
 
-/// What there is in place of a file that is not there.
+/// Returns a hint at the file that exists in place of a missing one.
 fn instead(path: &Path) -> String {
     let partial = partial::path_of(path);
     match partial.exists() {
@@ -46,8 +46,8 @@ fn instead(path: &Path) -> String {
     }
 }
 
-/// Reads a trace until it is stopped. A pipe that nobody writes to lets a read of it wait for ever, so
-/// that is done on a thread which is not waited for: it ends with the program.
+/// Reads a trace until it is stopped. Reading a pipe without a writer blocks for ever. So a
+/// separate thread reads, which ends with the program.
 fn read_unless(path: &Path, stop: &AtomicBool) -> Option<Result<Trace, Error>> {
     let (to, from) = mpsc::channel();
     let path = path.to_owned();
@@ -86,8 +86,8 @@ pub(crate) fn check_writable(path: &Path) -> Result<(), Failure> {
     tried.map_err(|cause| cannot_write(path, cause))
 }
 
-/// Refuses to write a report in place of the trace, which may be all that there is of what was
-/// recorded.
+/// Refuses to overwrite the trace by a report, as the trace may be the only copy of the recorded
+/// events.
 pub(crate) fn spare(report: Option<&Path>, trace: &Path) -> Result<(), Failure> {
     let Some(page) = report else { return Ok(()) };
     let there = |path: &Path| fs::canonicalize(path).ok().filter(|path| path.is_file());
@@ -107,7 +107,7 @@ pub(crate) fn check_parquet() -> Result<(), Failure> {
 }
 
 /// Writes a file under a temporary name beside `path` and renames it, so that no reader sees half
-/// of it. What is no file, such as a pipe or `/dev/stdout`, is written to as it is.
+/// of it. Pipes, devices and sockets, such as `/dev/stdout`, are written to directly.
 pub(crate) fn replace<T>(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> Result<T, Error>,
@@ -152,12 +152,12 @@ fn create(half: &Path, target: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Whether it is there and is a device, a pipe or a socket.
+/// Returns `true` if it exists and is a device, a pipe or a socket.
 fn is_no_file(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|found| !found.is_file())
 }
 
-/// Where a symbolic link leads, so that the file is replaced and not the link.
+/// Returns the target of a symbolic link, so that the file is replaced and not the link.
 fn target(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }

@@ -1,4 +1,4 @@
-//! From what was recorded to the file that was asked for.
+//! Conversion of recorded events to the requested file.
 
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
@@ -10,7 +10,7 @@ use percid_trace::spool::{Source, Stored, store};
 
 use crate::file;
 
-/// Writes the Parquet file, and tells how far that is.
+/// Writes the Parquet file, and reports the progress.
 pub(crate) fn finish(
     source: &(impl Source + Sync),
     to: &Path,

@@ -36,7 +36,7 @@ pub(crate) fn run(arguments: &InfoArguments, json: bool) -> Result<Exit, Failure
     Ok(Exit::Complete)
 }
 
-/// What a trace is about.
+/// The origin and subject of a trace.
 #[derive(Debug, Serialize)]
 pub(crate) struct About {
     file: String,
@@ -48,8 +48,8 @@ pub(crate) struct About {
     lost: u64,
     /// The CPUs on which something happened.
     cpus: usize,
-    /// Number of processes that the answer covers: those that came of the command or
-    /// process that it is about. `null`: for all, or for those that were asked for.
+    /// Number of processes that the answer covers: those of the recorded command or process. `null`
+    /// for all processes, or for those that were requested.
     subject_processes: Option<usize>,
 }
 
@@ -112,14 +112,13 @@ struct Contents {
     trustworthiness: Trustworthiness,
     #[serde(flatten)]
     about: About,
-    /// How long it took to read the file.
+    /// Time to read the file.
     read_ns: u64,
     kinds: Vec<Kind>,
     processes: Vec<Process>,
 }
 
-/// What can be said of an address space without a machine: of its moves their number, not how far
-/// they went.
+/// Figures of an address space that need no machine: the number of its moves, not their distance.
 #[derive(Debug, Serialize)]
 struct Process {
     process: Tid,
@@ -153,7 +152,7 @@ impl From<SpaceSummary> for Process {
     }
 }
 
-/// How many events there are of one kind.
+/// Number of events of one kind.
 #[derive(Debug, Serialize)]
 struct Kind {
     event: &'static str,

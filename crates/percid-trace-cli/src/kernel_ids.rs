@@ -47,11 +47,11 @@ struct Answer {
     policy: Option<&'static str>,
     /// The policy that the release suggests.
     hinted: Option<&'static str>,
-    /// For every policy, how many of the IDs it would have given otherwise.
+    /// Number of IDs that each policy would have given differently.
     evidence: Vec<Evidence>,
     compared: usize,
     different: usize,
-    /// Whether Ctrl-C came first: processes are missing that were not compared by then.
+    /// `true` if Ctrl-C came first: processes that were not compared by then are missing.
     interrupted: bool,
     processes: Vec<Process>,
 }
@@ -64,18 +64,18 @@ struct Evidence {
     different: usize,
 }
 
-/// One process.
+/// The result for one process.
 #[derive(Debug, Serialize)]
 struct Process {
     process: Tid,
     name: String,
     compared: usize,
     different: usize,
-    /// From when on two decisions were too close to tell, in nanoseconds since its exec.
+    /// Time since which two decisions were too close to distinguish, in nanoseconds since its exec.
     undecided_from_ns: Option<u64>,
     /// The first ones that differ.
     differences: Vec<String>,
-    /// Why nothing was compared.
+    /// The reason why nothing was compared.
     insufficient: Option<String>,
 }
 
@@ -113,7 +113,7 @@ impl Answer {
     }
 }
 
-/// The processes that start a program within the trace, or the one that was asked for.
+/// Returns the processes that start a program within the trace, or the requested one.
 fn candidates(trace: &Trace, only: Option<Tid>) -> Vec<(Tid, String)> {
     let summaries = replay::summaries(trace);
     // Later programs of a process overwrite earlier ones.

@@ -1,5 +1,6 @@
-//! What `percid trace` does: `percid` with the feature `trace` has it within, and `percid-trace` is a
-//! program of its own, because what reads and writes traces takes long to build.
+//! Implementation of `percid trace`. `percid` includes it with the feature `trace`; otherwise
+//! `percid-trace` is a separate program, because the code that reads and writes traces takes long
+//! to build.
 //!
 //! This file only connects the parts: one module per subcommand, whose arguments are
 //! [`percid_command::trace`]'s, and the exit status.
@@ -27,7 +28,7 @@ use percid_command::exit::{Exit, Failure};
 use percid_command::trace::TracePart;
 use percid_trace::parquet;
 
-/// Does what is asked for. Called once, since it changes what the program prints at a panic.
+/// Runs the subcommand. Called once, since it changes the output at a panic.
 ///
 /// # Errors
 ///

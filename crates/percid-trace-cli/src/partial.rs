@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use percid_command::exit::Failure;
 
-/// What its name ends with.
+/// Suffix of its name.
 pub(crate) const ENDING: &str = ".partial";
 
-/// Where it is for a file.
+/// Returns its path for a file.
 pub(crate) fn path_of(file: &Path) -> PathBuf {
     // Beside the file that a link leads to, on its disk.
     let file = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
@@ -19,12 +19,12 @@ pub(crate) fn path_of(file: &Path) -> PathBuf {
     file.with_file_name(name)
 }
 
-/// Makes it, readable for whom the file is that it will become. For what is no file, such as a pipe, it
-/// is among the temporary files.
+/// Creates it, readable for the users who may read the final file. If the target is not a file,
+/// such as a pipe, it is among the temporary files.
 ///
 /// # Errors
 ///
-/// That it is there already, or what the system refuses.
+/// It exists already, or the system refuses.
 pub(crate) fn create(file: &Path) -> Result<(PathBuf, File), Failure> {
     let replaced = fs::metadata(file).ok();
     let is_file = replaced.as_ref().is_none_or(fs::Metadata::is_file);

@@ -1,4 +1,4 @@
-//! What everything that records has in common: what is recorded, Ctrl-C, and how it ended.
+//! Common parts of all subcommands that record: the target, Ctrl-C, and the exit status.
 
 use std::ffi::OsString;
 use std::io;
@@ -28,7 +28,7 @@ pub(crate) fn way(choice: WayChoice) -> Way {
     }
 }
 
-/// A command that is not there, or cannot be started, is told as shells do.
+/// Reports a command that does not exist or cannot be started as shells do.
 pub(crate) fn refused(refusal: &Refusal) -> Result<Exit, Failure> {
     match refusal {
         Refusal::NoCommand(_) | Refusal::Unstartable(..) => {
@@ -39,7 +39,7 @@ pub(crate) fn refused(refusal: &Refusal) -> Result<Exit, Failure> {
     }
 }
 
-/// How often Ctrl-C is looked for.
+/// Interval at which Ctrl-C is checked.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Records until the target ends, the sink has enough or Ctrl-C is pressed: then `pressed` is called at
@@ -79,7 +79,7 @@ pub(crate) fn exit(status: Option<u8>, is_broken: bool, interrupt: &Interrupt) -
     }
 }
 
-/// As shells have it: 128 and the number of the signal that ended it.
+/// Returns the status as shells do: 128 plus the number of the signal that ended it.
 pub(crate) fn status_code(status: ExitStatus) -> u8 {
     let by_signal = signal(status).map(|signal| 128 + signal);
     status.code().or(by_signal).and_then(|code| u8::try_from(code).ok()).unwrap_or(1)

@@ -54,10 +54,10 @@ fn open(path: &Path) -> Result<Spooled, Failure> {
     opened.map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))
 }
 
-/// What there was.
+/// Summary of the recovered recording.
 #[derive(Debug, Serialize)]
 struct Recovered {
-    /// What may be concluded from it.
+    /// The conclusions that it permits.
     trustworthiness: Trustworthiness,
     file: String,
     events: u64,
@@ -65,7 +65,7 @@ struct Recovered {
     counted_turns: u64,
     lost: u64,
     duration_ns: u64,
-    /// Whether its end is missing.
+    /// `true` if its end is missing.
     cut_off: bool,
     /// Bytes that were being written.
     left_out_bytes: u64,

@@ -1,12 +1,12 @@
 //! Times in tables.
 
-/// In milliseconds, to the microsecond: longer ones rounded down, as perf does.
+/// Formats a time in milliseconds, to the microsecond: longer ones rounded down, as perf does.
 pub(crate) fn ms(ns: u64) -> String {
     let us = ns / 1000;
     format!("{}.{:03}", us / 1000, us % 1000)
 }
 
-/// The same of what may not be there.
+/// Formats a time that may be missing.
 pub(crate) fn ms_if(ns: Option<u64>) -> String {
     ns.map_or_else(|| "-".to_owned(), ms)
 }

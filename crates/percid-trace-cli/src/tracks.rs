@@ -1,4 +1,4 @@
-//! What CPUs ran, as tracks of a page: colours are processes, patterns are IDs.
+//! Tracks of a page that show what CPUs ran: colours are processes, patterns are IDs.
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
@@ -7,34 +7,34 @@ use percid_report::{Align, Table, TrackSpan, Tracks};
 use percid_trace::event::Cpu;
 use percid_trace::overview::Span;
 
-/// What tracks of one page take together, in bytes, and one of them at most: with the tables that stays
-/// below a megabyte.
+/// Maximum size of all tracks of one page together, and of one of them, in bytes. With the tables
+/// the page stays below a megabyte.
 const ALL_BYTES: usize = 560_000;
 const BYTES: usize = 200_000;
-/// What a span takes to be zoomed into, in bytes.
+/// Size of a span that can be zoomed into, in bytes.
 const SPAN_BYTES: usize = 10;
-/// Processes that have a colour of their own.
+/// Number of processes that have their own colour.
 const COLOURED: usize = 5;
 /// Threads that are named on a page, those that are seen in most spans first.
 const NAMED: usize = 1500;
 /// Rows of the table of processes.
 const LISTED: usize = 100;
 
-/// What tracks may take of a page that has several.
+/// Returns the maximum size of one picture on a page that has several.
 pub(crate) fn bytes(pictures: usize) -> usize {
     (ALL_BYTES / pictures.max(1)).min(BYTES)
 }
 
-/// How many spans each of them may have.
+/// Returns the maximum number of spans of each of them.
 pub(crate) fn spans(pictures: usize) -> usize {
     bytes(pictures) * 2 / 3 / SPAN_BYTES
 }
 
 /// A process, for the legend.
 pub(crate) struct Process {
-    /// With its number.
+    /// Name with the process's number.
     pub(crate) label: String,
-    /// What it ran on CPUs, in milliseconds as it is written everywhere.
+    /// Time that it ran on CPUs, in milliseconds, formatted as everywhere.
     pub(crate) ms: String,
     pub(crate) threads: u64,
 }

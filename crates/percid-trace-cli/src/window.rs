@@ -14,7 +14,7 @@ use percid_trace::{Trace, gaps, subject};
 use crate::file;
 use crate::printable::printable;
 
-/// Reads a trace in any format, and cuts out what was asked for.
+/// Reads a trace in any format, and cuts out the requested window.
 pub(crate) fn load(
     path: &Path,
     time: &TimeArguments,
@@ -25,8 +25,8 @@ pub(crate) fn load(
     Ok(if window == Window::default() { trace } else { window.cut(&trace) })
 }
 
-/// The same for a replay: with the switches that the kernel did not trace, as far as they show.
-/// Also what may be concluded from it.
+/// Reads a trace for a replay: adds the detectable switches that the kernel did not trace. Also
+/// returns the conclusions that it permits.
 pub(crate) fn load_closed(
     path: &Path,
     time: &TimeArguments,
@@ -38,7 +38,7 @@ pub(crate) fn load_closed(
     Ok((trace, trustworthiness))
 }
 
-/// The window that was asked for. Refuses one in which nothing of the trace is.
+/// Returns the requested window. Refuses a window that contains nothing of the trace.
 pub(crate) fn within(trace: &Trace, time: &TimeArguments) -> Result<Window, Failure> {
     let window = Window { from: time.from.unwrap_or(0), to: time.to.unwrap_or(u64::MAX) };
     let ends = trace.events.first().zip(trace.events.last());
@@ -56,8 +56,8 @@ pub(crate) fn within(trace: &Trace, time: &TimeArguments) -> Result<Window, Fail
     Ok(window)
 }
 
-/// The numbers of the processes that were asked for by number or name, or else of those that the
-/// recording is about; none stand for all.
+/// Returns the processes that were requested by number or name, or else those that the recording is
+/// about; an empty list means all.
 pub(crate) fn wanted(trace: &Trace, arguments: &WindowArguments) -> Result<Wanted, Failure> {
     let WindowArguments { process: names, all, .. } = arguments;
     Ok(match (*all, names.is_empty()) {
@@ -67,10 +67,10 @@ pub(crate) fn wanted(trace: &Trace, arguments: &WindowArguments) -> Result<Wante
     })
 }
 
-/// The processes that an answer is for.
+/// The processes that an answer covers.
 #[derive(Debug, Default)]
 pub(crate) struct Wanted {
-    /// None: all of them.
+    /// The selected processes; all if it is empty.
     pub(crate) processes: Vec<Tid>,
     is_subject: bool,
 }
@@ -102,7 +102,7 @@ fn named(trace: &Trace, names: &[String]) -> Result<Vec<Tid>, Failure> {
     Ok(wanted)
 }
 
-/// Which processes there are.
+/// Describes the processes that a recording has.
 fn there(processes: &[String]) -> String {
     match processes {
         [] => "none runs in it".to_owned(),

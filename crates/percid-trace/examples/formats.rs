@@ -1,4 +1,4 @@
-//! How fast traces are stored and read, and in how much memory.
+//! Measures the time and memory to store and read traces.
 //!
 //! `cargo run --release -p percid-trace --example formats -- write trace.parquet 10000000` stores a
 //! made-up schedule, `... -- read trace.parquet` reads it again. The format goes by the name of the
@@ -31,7 +31,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 fn write(path: &str, events: usize) -> Result<(), Box<dyn Error>> {
     let mut trace = schedule::plausible(1, events);
-    // Of what is known to be incomplete, `percid trace latency` and others give no figures.
+    // For a trace that is known to be incomplete, `percid trace latency` and others give no
+    // figures.
     trace.origin.coverage = Coverage::default();
     trace.origin.lost = 0;
     let start = Instant::now();

@@ -1,15 +1,15 @@
-//! From the kernel's tracepoints, in whatever format they came, to the events of a trace.
+//! Conversion of the kernel's tracepoints, in any format, to the events of a trace.
 //!
-//! Every reader and the recorder hand what they decode to a [`Collector`]. So what a format says
-//! twice, says in another way or leaves out is settled here once, and the same schedule makes the
-//! same events whatever it was written in.
+//! Every reader and the recorder pass what they decode to a [`Collector`]. Differences of formats
+//! are resolved here once: facts that a format repeats, expresses differently or leaves out. So the
+//! same schedule gives the same events in any format.
 //!
-//! - `task_newtask`, or a record of `perf` in its place, and `sched_process_fork` tell of the same
+//! - `task_newtask`, or a record of `perf` in its place, and `sched_process_fork` report the same
 //!   thread, one after the other on the same CPU: one [`What::Fork`].
-//! - Names stand in many tracepoints: a [`What::Name`] stands before the first event that shows a
+//! - Names are part of many tracepoints: a [`What::Name`] comes before the first event that has a
 //!   new one.
-//! - Where only the threads of a process are recorded, perf tells of a switch between two of them twice,
-//!   of each end by itself: see [`Collector::switch_to`].
+//! - If only the threads of a process are recorded, perf reports a switch between two of them
+//!   twice, once for each thread: see [`Collector::switch_to`].
 //! - CPUs are read one after the other, and their times interleave: events are sorted by time and
 //!   CPU.
 
@@ -21,12 +21,12 @@ use crate::numa;
 use crate::numa_events::NumaEvents;
 use crate::trace::{Origin, Trace};
 
-/// A tracepoint of the kernel, by its fields. Names (`comm`) are as they stand there, up to the
-/// first zero byte.
+/// A tracepoint of the kernel, by its fields. Names (`comm`) are as in the record, up to the first
+/// zero byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the fields are the kernel's")]
 pub enum Tracepoint<'a> {
-    /// `sched:sched_switch`. `prev_comm` is empty where the format does not say it.
+    /// `sched:sched_switch`. `prev_comm` is empty if the format does not contain it.
     SchedSwitch {
         prev_comm: &'a [u8],
         prev_pid: Tid,
@@ -56,7 +56,7 @@ pub enum Tracepoint<'a> {
     RseqUpdate { node_id: u32, mm_cid: u32 },
     /// `timer:hrtimer_expire_entry` of the timer tick
     Tick,
-    /// One of NUMA balancing
+    /// A tracepoint of NUMA balancing.
     Numa(numa::Tracepoint),
 }
 
@@ -73,14 +73,14 @@ const COMM: usize = 15;
 pub struct Collector {
     events: Vec<Event>,
     texts: Interner,
-    /// For each CPU and thread, the name that was seen there last.
+    /// The name that was last seen on each CPU for each thread.
     names: HashMap<(Cpu, Tid), Text>,
-    /// For each CPU, the thread that was created there last, as long as nothing else was.
+    /// The thread that was last created on each CPU, as long as there was no event after that.
     newborn: HashMap<Cpu, Tid>,
-    /// For each CPU, when it switched away from a thread last, and the place of that event, if it was
-    /// told without the thread that came then.
+    /// The time at which each CPU last switched away from a thread, and the place of that event, if
+    /// it was reported without the next thread.
     left: HashMap<Cpu, (u64, usize)>,
-    /// For each thread the name of the last event that tells one, of those that were handed out.
+    /// The name of each thread in the last event with one, among the events that were handed out.
     told: HashMap<Tid, Text>,
     numa: NumaEvents,
 }
@@ -148,15 +148,15 @@ impl Collector {
         self.events.push(Event { time, cpu, what });
     }
 
-    /// Takes in the end of a thread's turn, where nothing is said of the thread that runs then: `next`
-    /// stands for it.
+    /// Adds the end of a thread's turn, if the next thread is not reported: `next` is used in its
+    /// place.
     pub fn switch_from(&mut self, time: u64, cpu: Cpu, prev: Tid, state: State, next: Tid) {
         self.left.insert(cpu, (time, self.events.len()));
         self.events.push(Event { time, cpu, what: What::Switch { prev, state, next } });
     }
 
-    /// Takes in the beginning of a thread's turn, where nothing is said of the thread that ran until
-    /// then: `prev` stands for it. If the turn of another thread has ended just before, both are one
+    /// Adds the beginning of a thread's turn, if the thread before it is not reported: `prev`
+    /// is used in its place. If the turn of another thread has ended just before, both are one
     /// switch.
     pub fn switch_to(&mut self, time: u64, cpu: Cpu, prev: Tid, next: Tid) {
         let left = self.left.remove(&cpu).filter(|(left, _)| time.saturating_sub(*left) < DETOUR);
@@ -170,8 +170,7 @@ impl Collector {
         self.events.push(Event { time, cpu, what });
     }
 
-    /// Takes in a name of a thread. The idle thread has none of its own, and an empty one says
-    /// nothing.
+    /// Adds a name of a thread. The idle thread has no name, and an empty name is ignored.
     pub fn name(&mut self, time: u64, cpu: Cpu, thread: Tid, comm: &[u8]) {
         let end = comm.iter().position(|&byte| byte == 0).unwrap_or(comm.len()).min(COMM);
         if end == 0 || thread == IDLE || thread == UNKNOWN {
@@ -194,7 +193,7 @@ impl Collector {
         self.events.push(Event { time, cpu, what: What::Affinity { thread, cpus } });
     }
 
-    /// Takes in a new thread of which no tracepoint tells but perhaps `sched_process_fork`, which
+    /// Adds a new thread that no tracepoint reports, except perhaps `sched_process_fork`, which
     /// then comes next.
     pub fn fork(
         &mut self,
@@ -242,12 +241,12 @@ impl Collector {
         self.numa.push(event);
     }
 
-    /// How many events there are so far.
+    /// Returns the number of events so far.
     pub fn len(&self) -> usize {
         self.events.len() + self.numa.len()
     }
 
-    /// Whether there is none.
+    /// Returns `true` if there is none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -305,7 +304,7 @@ impl Collector {
         Trace { origin, events, numa, counted: Vec::new(), texts: self.texts }
     }
 
-    /// Sorts events that follow those that were handed out, and leaves out names that were told.
+    /// Sorts events that follow those already handed out, and leaves out repeated names.
     fn order(&mut self, events: &mut Vec<Event>) {
         let key = |event: &Event| (event.time, event.cpu);
         if !events.is_sorted_by_key(key) {

@@ -1,9 +1,9 @@
-//! What can be wrong with a file.
+//! Errors in files.
 
 use std::fmt;
 use std::io;
 
-/// Why a trace could not be read.
+/// The reason why a trace could not be read.
 #[derive(Debug)]
 pub enum Error {
     /// The system refused.
@@ -12,12 +12,12 @@ pub enum Error {
     Malformed(Malformed),
 }
 
-/// Where a file is not what it should be.
+/// An error in a file, with its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Malformed {
-    /// Where.
+    /// The position.
     pub at: Position,
-    /// What is wrong there, or what was expected.
+    /// The error, or what was expected.
     pub what: String,
 }
 

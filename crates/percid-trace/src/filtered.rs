@@ -1,9 +1,9 @@
 //! Recordings of some threads only.
 //!
-//! Where the kernel was told to report a command's threads and no others, a switch shows if one of
-//! them begins or ends a turn. What a CPU does between two of these turns is not in the recording:
-//! neither that it idles, nor what else it runs, nor for how long. The threads that stand on the
-//! other side of such a switch are seen for that moment only.
+//! If the kernel was told to report a command's threads and no others, it reports a switch if one
+//! of them begins or ends a turn. The recording does not contain what a CPU does between two of
+//! these turns: neither that it idles, nor what else it runs, nor for how long. The threads on the
+//! other side of such a switch are known for that moment only.
 
 use std::collections::{HashMap, HashSet};
 
@@ -19,7 +19,7 @@ pub(crate) struct Followed {
 }
 
 impl Followed {
-    /// Those of a trace.
+    /// Returns the threads that a trace follows.
     pub(crate) fn of(trace: &Trace) -> Followed {
         let is_filtered = trace.origin.coverage.filtered;
         Followed { threads: is_filtered.then(|| followed(&trace.events)) }
@@ -30,8 +30,8 @@ impl Followed {
         self.threads.as_ref().is_none_or(|threads| threads.contains(&thread))
     }
 
-    /// What an event says of the threads that are followed. Others, and the idle thread, are not
-    /// known in its place; `None` if nothing remains.
+    /// Returns the part of an event that concerns the threads that are followed. Others, and the
+    /// idle thread, become unknown; `None` if nothing remains.
     pub(crate) fn seen(&self, event: &Event) -> Option<Event> {
         let seen = |thread| if self.has(thread) { thread } else { UNKNOWN };
         let what = match event.what {
@@ -49,8 +49,8 @@ impl Followed {
     }
 }
 
-/// `true` if events look like those of some threads: each switch is from or to a thread of which more
-/// is told, and CPUs go on with other threads than those to which they had switched.
+/// Returns `true` if events look like those of some threads: each switch is from or to a thread
+/// with further events, and CPUs go on with other threads than those to which they had switched.
 #[cfg_attr(not(feature = "files"), allow(dead_code, reason = "only files are of unknown origin"))]
 pub(crate) fn shows(events: &[Event]) -> bool {
     let known = gaps::known(events);
@@ -68,8 +68,9 @@ pub(crate) fn shows(events: &[Event]) -> bool {
     breaks > 0
 }
 
-/// The threads that a recording of some follows: those of which it tells more than that they ran. Where
-/// it lists no members, these are not all: a thread may have run and nothing else.
+/// Returns the threads that a recording of some threads follows: those for which it contains more
+/// than that they ran. If it lists no members, these are not all: a thread may have run and nothing
+/// else.
 fn followed(events: &[Event]) -> HashSet<Tid> {
     let known = gaps::known(events);
     if events.iter().any(|event| matches!(event.what, What::Member { .. })) {
@@ -78,7 +79,7 @@ fn followed(events: &[Event]) -> HashSet<Tid> {
     by_breaks(events).unwrap_or(known)
 }
 
-/// Fewer breaks than this may come of something else.
+/// Minimum number of breaks: fewer may have other causes.
 #[cfg_attr(not(feature = "files"), allow(dead_code, reason = "only files are of unknown origin"))]
 const FEW: u64 = 8;
 
@@ -88,11 +89,12 @@ pub(crate) fn shows_by_breaks(events: &[Event]) -> bool {
     by_breaks(events).is_some()
 }
 
-/// The threads that a recording follows, by its breaks: places where a CPU goes on with another thread
-/// than that to which it had switched. What ran before and after such a place is not followed, or the
-/// switches between them would be there. If then all switches have a thread on one side that is at no
-/// break, these are followed. In a recording of all threads that lost some events, or whose kernel
-/// does not tell of switches from idle, threads at breaks switch to each other.
+/// Returns the threads that a recording follows, by its breaks: places where a CPU goes on with
+/// another thread than that to which it had switched. The threads before and after such a place are
+/// not followed, or the switches between them would be recorded. If then all switches have a thread
+/// on one side that is at no break, these are followed. In a recording of all threads that lost
+/// some events, or whose kernel does not report switches from idle, threads at breaks switch to
+/// each other.
 fn by_breaks(events: &[Event]) -> Option<HashSet<Tid>> {
     let mut running: HashMap<Cpu, Tid> = HashMap::new();
     let mut foreign = HashSet::from([IDLE, UNKNOWN]);

@@ -17,7 +17,7 @@ use crate::numa;
 #[cfg(feature = "files")]
 use crate::trace::Origin;
 
-/// In which order the bytes of a number stand.
+/// The order of the bytes in a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ByteOrder {
     /// The lowest first.
@@ -27,7 +27,7 @@ pub enum ByteOrder {
 }
 
 impl ByteOrder {
-    /// That of the machine that runs this program.
+    /// The byte order of the machine that runs this program.
     pub const NATIVE: ByteOrder =
         if cfg!(target_endian = "big") { ByteOrder::Big } else { ByteOrder::Little };
 
@@ -61,15 +61,15 @@ impl ByteOrder {
 pub struct Formats {
     order: ByteOrder,
     long_is_64_bits: bool,
-    /// Where every record says which event it is.
+    /// Position of the event's number in every record.
     common_type: Option<Number>,
-    /// By event number: small, and dense enough for a table.
+    /// Layouts by event number: small, and dense enough for a table.
     layouts: Vec<Option<Layout>>,
     names: Vec<&'static str>,
     /// Addresses of the functions that are the timer tick.
     ticks: Vec<u64>,
     left_out: Vec<LeftOut>,
-    /// The state behind a number, where no description says what it means.
+    /// The state for a number, if no description explains it.
     otherwise: fn(u64) -> State,
 }
 
@@ -80,7 +80,7 @@ struct LeftOut {
     event: &'static str,
     id: Option<u64>,
     why: String,
-    /// How many records of it there were.
+    /// Number of its records.
     records: AtomicU64,
 }
 
@@ -108,7 +108,8 @@ impl Default for Formats {
 /// No kernel numbers its events beyond what fits into the 16 bits of `common_type`.
 const EVENTS: usize = 1 << 16;
 
-/// How many functions may be the timer tick. Kernels have one; a file could claim any number.
+/// Maximum number of functions that are the timer tick. Kernels have one; a file could claim any
+/// number.
 const TICKS: usize = 4;
 
 /// A description has a few kilobytes.
@@ -129,8 +130,8 @@ impl Formats {
         }
     }
 
-    /// The same for a file, whose kernel may be any: states of which no description says what they
-    /// mean are settled at its end.
+    /// Prepares for a file, whose kernel may be any: states that no description explains are
+    /// settled at its end.
     #[cfg(feature = "files")]
     pub(crate) fn of_any_kernel(self) -> Formats {
         Formats { otherwise: crate::kernel_states::raw, ..self }
@@ -205,12 +206,12 @@ impl Formats {
         }
     }
 
-    /// Whether an event of this name is described, such as `sched_switch`.
+    /// Returns `true` if an event of this name is described, such as `sched_switch`.
     pub fn has(&self, event: &str) -> bool {
         self.names.contains(&event)
     }
 
-    /// Whether the event with this number is the one of this name.
+    /// Returns `true` if the event with this number is the one of this name.
     pub(crate) fn is(&self, id: u64, event: &str) -> bool {
         let layout = usize::try_from(id).ok().and_then(|id| self.layouts.get(id)?.as_ref());
         layout.is_some_and(|layout| layout.event == event)
@@ -225,11 +226,11 @@ impl Formats {
         self.ticks.extend(addresses.take(room));
     }
 
-    /// What a record says, and which thread ran when it was made; `None` if it is an event that no
-    /// trace needs.
+    /// Decodes a record. Returns the tracepoint, and the thread that ran when it was made; `None`
+    /// if it is an event that no trace needs.
     ///
     /// # Errors
-    /// How long a record of its event should be, if it is shorter.
+    /// The expected length of the record, if it is shorter.
     #[inline]
     pub fn decode<'a>(&self, record: &'a [u8]) -> Result<Option<(Tid, Tracepoint<'a>)>, String> {
         let Some(common_type) = self.common_type else { return Ok(None) };
@@ -276,8 +277,8 @@ fn tick_address(line: &[u8]) -> Option<u64> {
     (is_tick(name) && address != 0).then_some(address)
 }
 
-/// Whether a function of the kernel is the timer tick: the first since Linux 6.8, the second
-/// before.
+/// Returns `true` if a function of the kernel is the timer tick: the first since Linux 6.8, the
+/// second before.
 pub(crate) fn is_tick(function: &[u8]) -> bool {
     matches!(function, b"tick_nohz_handler" | b"tick_sched_timer")
 }
@@ -289,7 +290,7 @@ struct Layout {
     what: What,
 }
 
-/// Where a number lies in a record.
+/// Position of a number in a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Number {
     offset: u16,
@@ -297,14 +298,14 @@ struct Number {
     signed: bool,
 }
 
-/// Where a text lies in a record.
+/// Position of a text in a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Chars {
-    /// In an array of fixed length.
+    /// A text in an array of fixed length.
     Fixed { offset: u16, size: u16 },
-    /// Behind the fields; the field says where, from the record's start.
+    /// A text after the fields; the field contains its offset from the record's start.
     Dynamic(Number),
-    /// Behind the fields; the field says where, from its own end.
+    /// A text after the fields; the field contains its offset from its own end.
     Relative(Number),
 }
 
@@ -315,7 +316,7 @@ enum What {
         prev_comm: Chars,
         prev_pid: Number,
         prev_state: Number,
-        /// `None` if the description does not say what the numbers of states mean.
+        /// `None` if the description does not contain the meanings of state numbers.
         states: Option<KernelStates>,
         next_comm: Chars,
         next_pid: Number,
@@ -401,7 +402,7 @@ struct MigrateReason {
     reasons: Words<numa::MigrateReason>,
 }
 
-/// What the small numbers of a field mean.
+/// Meanings of the small numbers of a field.
 type Words<T> = [Option<T>; 16];
 
 type Resolve = fn(&Fields<'_>) -> Result<Option<What>, String>;
@@ -452,7 +453,7 @@ const KNOWN: [(&str, &str, Resolve); 24] = [
     ("task", "task_rename", |fields| {
         Ok(Some(What::Rename { pid: fields.number("pid")?, newcomm: fields.chars("newcomm")? }))
     }),
-    // Before Linux 6.3 it tells the CPU only, of which a trace has no use.
+    // Before Linux 6.3 it contains only the CPU, which a trace does not need.
     ("rseq", "rseq_update", |fields| match fields.find("mm_cid") {
         None => Ok(None),
         Some(_) => Ok(Some(What::Rseq {
@@ -476,7 +477,7 @@ const KNOWN: [(&str, &str, Resolve); 24] = [
         Ok(Some(What::Numa(Numa::Moved { pid: fields.number("pid")?, place: fields.place()? })))
     }),
     ("sched", "sched_stick_numa", |fields| {
-        // Before Linux 5.7 it told of one thread, as sched_move_numa does.
+        // Before Linux 5.7 it reported one thread, as sched_move_numa does.
         let pid = fields.number("src_pid").or_else(|_| fields.number("pid"))?;
         Ok(Some(What::Numa(Numa::Stuck { pid, place: fields.place()? })))
     }),
@@ -519,7 +520,7 @@ const KNOWN: [(&str, &str, Resolve); 24] = [
     }),
 ];
 
-/// What a description says behind this word at the beginning of a line.
+/// Returns the rest of the line of a description that begins with this word.
 fn property<'a>(description: &'a str, word: &str) -> Option<&'a str> {
     description.lines().find_map(|line| line.strip_prefix(word)).map(str::trim)
 }
@@ -583,8 +584,8 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// What the numbers of a field mean, by the words that the kernel itself prints for them:
-    /// `__print_symbolic(REC->NAME, { 0, "word" }, …)`.
+    /// Returns the meanings of a field's numbers, by the words that the kernel itself prints for
+    /// them: `__print_symbolic(REC->NAME, { 0, "word" }, …)`.
     fn words<T: Copy>(&self, name: &str, meaning: impl Fn(&str) -> Option<T>) -> Words<T> {
         let mut words = [None; 16];
         let intro = format!("__print_symbolic(REC->{name},");
@@ -627,7 +628,7 @@ impl<'a> Fields<'a> {
 /// A record that ends before a field does.
 #[derive(Debug, Clone, Copy)]
 struct Missing {
-    /// Where the field ends.
+    /// Offset at which the field ends.
     end: usize,
 }
 

@@ -9,12 +9,12 @@ use std::collections::{HashMap, HashSet};
 use crate::event::{Cpu, Event, IDLE, State, Tid, UNKNOWN, What};
 use crate::trace::Trace;
 
-/// Adds the switches without which the events of a CPU do not fit together. Each stands right
-/// before the first event that shows it, so the thread may have run for a while already: with
+/// Adds the switches without which the events of a CPU do not fit together. Each is placed right
+/// before the first event that shows it. So the thread may have run for a while already: with
 /// [`What::Id`] for a few microseconds.
 ///
-/// Where a trace is of some processes only, gaps between switches of other threads belong to it,
-/// and are left. Returns how many switches were added, and counts them in the trace's [`Coverage`].
+/// If a trace is of some processes only, gaps between switches of other threads belong to it, and
+/// are left. Returns how many switches were added, and counts them in the trace's [`Coverage`].
 ///
 /// [`Coverage`]: crate::trace::Coverage
 pub fn close(trace: &mut Trace) -> usize {
@@ -39,7 +39,7 @@ pub(crate) struct Finder<'a> {
 }
 
 impl Finder<'_> {
-    /// For a trace with these [known](learn) threads.
+    /// Makes a finder for a trace with these [known](learn) threads.
     pub(crate) fn new(known: &HashSet<Tid>) -> Finder<'_> {
         Finder { known, course: Course::default() }
     }
@@ -50,7 +50,7 @@ impl Finder<'_> {
     }
 }
 
-/// How far the events have come by which missing switches show.
+/// The state by which missing switches are detected.
 #[derive(Debug, Default)]
 pub(crate) struct Course {
     running: HashMap<Cpu, Tid>,
@@ -89,14 +89,14 @@ pub(crate) fn current(event: &Event) -> Option<Tid> {
     }
 }
 
-/// The threads of which the trace tells more than that they were switched to and woken.
+/// Returns the threads of which the trace contains more than that they were switched to and woken.
 pub(crate) fn known(events: &[Event]) -> HashSet<Tid> {
     let mut known = HashSet::new();
     events.iter().for_each(|event| learn(&mut known, event));
     known
 }
 
-/// Adds the thread of which an event tells more.
+/// Adds the thread for which an event contains more than that.
 pub(crate) fn learn(known: &mut HashSet<Tid>, event: &Event) {
     let thread = match event.what {
         What::Member { thread, .. } => Some(thread),
@@ -107,8 +107,8 @@ pub(crate) fn learn(known: &mut HashSet<Tid>, event: &Event) {
     known.extend(thread.filter(|&thread| thread != IDLE));
 }
 
-/// Inserts events, each before the one at its place; the places do not go back. What lies behind is
-/// moved once, from the end on.
+/// Inserts events, each before the one at its place; the places must not decrease. The events
+/// after them are moved once, from the end on.
 fn insert(events: &mut Vec<Event>, added: &[(usize, Event)]) {
     let Some(&(_, any)) = added.first() else { return };
     let mut from = events.len();

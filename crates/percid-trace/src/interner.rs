@@ -15,7 +15,8 @@ pub struct Interner {
 }
 
 impl Interner {
-    /// The number of a text, which is kept if it is new. What is not UTF-8 is replaced by U+FFFD.
+    /// Returns the number of a text, and stores the text if it is new. Bytes that are not UTF-8 are
+    /// replaced by U+FFFD.
     pub fn intern(&mut self, text: &[u8]) -> Text {
         if let Some(&known) = self.numbers.get(text) {
             return known;
@@ -32,17 +33,17 @@ impl Interner {
         self.all.get(text.0 as usize).map_or("", |text| text)
     }
 
-    /// How many there are.
+    /// Returns the number of texts.
     pub fn len(&self) -> usize {
         self.all.len()
     }
 
-    /// How long all are together, in bytes.
+    /// Returns the length of all texts together, in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Whether there is none.
+    /// Returns `true` if there is none.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }

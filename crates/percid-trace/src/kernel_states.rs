@@ -1,8 +1,8 @@
-//! The numbers by which kernels tell why a thread stopped running.
+//! Numbers by which kernels report why a thread stopped running.
 //!
 //! They have changed: 64 is a thread that has died up to Linux 4.13, and one that is parked since
 //! then. So a number is read by the table in the kernel's description of `sched_switch`, or by the
-//! kernel's release. Where a file has neither, only the numbers count that mean the same in all
+//! kernel's release. If a file has neither, only those numbers count that mean the same in all
 //! kernels, or that no other kernels have.
 #![cfg_attr(
     not(feature = "files"),
@@ -96,10 +96,12 @@ fn integer(text: &str) -> Option<u32> {
     }
 }
 
-/// The state with these letters, which mean the same in all kernels; `None` if there are none.
+/// Returns the state with these letters, which mean the same in all kernels; `None` if there are
+/// none.
 ///
 /// `K` (a signal that kills it wakes it), `W` (it is being woken), `N` (it is no load) and `n` (it
-/// is new) say more of a thread that waits, and alone that it does. `x` is a thread that has died.
+/// is new) describe a waiting thread further; alone they mean that it waits. `x` is a thread that
+/// has died.
 pub(crate) fn of_letters(letters: impl Iterator<Item = u8>) -> Option<State> {
     let (mut bits, mut any, mut is_no_load) = (0, false, false);
     for letter in letters {
@@ -128,7 +130,7 @@ pub(crate) fn of_letters(letters: impl Iterator<Item = u8>) -> Option<State> {
 
 /// The number of a kernel that is not known yet, as a state until [`Settling::settle`] reads it.
 pub(crate) fn raw(number: u64) -> State {
-    // Numbers have 16 bits. What is negative or larger has more of them.
+    // Numbers have 16 bits. A negative or larger number is reduced to them.
     State(RAW | (number & 0xffff) as u32)
 }
 
@@ -142,8 +144,8 @@ pub(crate) struct Settling {
     any: bool,
 }
 
-/// Bits that stand alone since Linux 4.14 only: before, a thread that ended had 64, and 128 stood
-/// beside 2.
+/// Bits that occur alone only since Linux 4.14: before, a thread that ended had 64, and 128
+/// occurred beside 2.
 const ONLY_TODAY: u32 = 0x1b0;
 
 /// Bits that mean the same in all kernels: how a thread waits, or that it is dead.
@@ -178,18 +180,18 @@ impl Settling {
         })
     }
 
-    /// Whether there was any.
+    /// Returns `true` if there was any.
     pub(crate) fn has_seen(&self) -> bool {
         self.any
     }
 
-    /// Whether a number was seen that this table is needed for.
+    /// Returns `true` if a number was seen that this table is needed for.
     pub(crate) fn is_needed(&self) -> bool {
         self.seen & !EVERYWHERE != 0
     }
 
-    /// The state behind a number that was marked by [`raw`]; where there is no table, a thread
-    /// whose number means different things in different kernels sleeps.
+    /// Returns the state for a number that was marked by [`raw`]. Without a table, a thread sleeps
+    /// if its number means different things in different kernels.
     pub(crate) fn settle(state: State, table: Option<&KernelStates>) -> State {
         let number = state.0 & !RAW;
         match (state.0 & RAW, table) {

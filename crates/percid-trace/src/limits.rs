@@ -1,12 +1,12 @@
-//! What no trace exceeds.
+//! Limits that no trace exceeds.
 
 /// The largest number of CPUs for which Linux can be built.
 pub const MOST_CPUS: u32 = 8192;
 
-/// The latest time that an event may have, in nanoseconds: some centuries, and what Parquet can
-/// say. So code that reckons with times has room above them.
+/// The latest time that an event may have, in nanoseconds: some centuries, and the largest time in
+/// Parquet. So computations with times do not overflow.
 pub const LAST_TIME: u64 = i64::MAX as u64;
 
-/// How many times larger than compressed what is compressed in a file may become. Schedules become
-/// about ten times larger.
+/// Largest ratio of decompressed to compressed size in a file. Schedules become about ten times
+/// larger.
 pub(crate) const LARGEST_RATIO: usize = 256;

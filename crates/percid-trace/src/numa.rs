@@ -1,84 +1,85 @@
-//! What the kernel's NUMA balancing does: how its scan walks over the regions of a process, which
+//! Events of the kernel's NUMA balancing: how its scan walks over the regions of a process, which
 //! accesses it sees, and which threads and pages it moves.
 //!
-//! The kernel's own tracepoints tell of regions that the scan leaves out (`sched_skip_vma_numa`,
-//! since Linux 6.7), not of those that it arms. With probes a recording has these too, see
+//! The kernel's own tracepoints report regions that the scan leaves out (`sched_skip_vma_numa`,
+//! since Linux 6.7), not those that it arms. With probes a recording has these too, see
 //! [`What::Pass`].
 
 use percid_rules::scan::{Policy, Reason, Traits};
 
 use crate::event::{Cpu, Tid};
 
-/// One event.
+/// An event of NUMA balancing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
-    /// When, in nanoseconds on the trace's clock.
+    /// Time of the event, in nanoseconds on the trace's clock.
     pub time: u64,
     /// The CPU on which it happened.
     pub cpu: Cpu,
     /// The thread that did it or to which it happened.
     pub thread: Tid,
-    /// What happened.
+    /// The event's kind and data.
     pub what: What,
 }
 
-/// What can happen. Addresses are bytes.
+/// Kinds of events. Addresses are bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum What {
     /// The thread begins a pass of the scan, if one is due (a probe of `task_numa_work`).
     Pass {
         /// The kernel's time in its own ticks, by which the scan goes (`jiffies`).
         ticks: u64,
-        /// For how long, in nanoseconds: until the function returned, also if no pass was due; `None`
-        /// if the trace does not say.
+        /// Duration, in nanoseconds: until the function returned, also if no pass was due; `None`
+        /// if the trace does not contain it.
         took: Option<u64>,
     },
-    /// The pass leaves a region out, or says why it does not (`sched:sched_skip_vma_numa`).
+    /// The pass leaves a region out, or remarks why it does not (`sched:sched_skip_vma_numa`).
     Skip {
-        /// Where the pass before ended: this one begins there.
+        /// The address at which the pass before ended: this one begins there.
         offset: u64,
-        /// Where the region begins.
+        /// Start address of the region.
         start: u64,
-        /// Where it ends.
+        /// End address of the region.
         end: u64,
-        /// Why; `None` for a reason that is not known here.
+        /// The reason; `None` if it is not known here.
         reason: Option<Reason>,
     },
     /// The pass arms a part of a region (a probe of `change_prot_numa`).
     Arm {
-        /// Where the part begins.
+        /// Start address of the part.
         start: u64,
-        /// Where it ends.
+        /// End address of the part.
         end: u64,
-        /// How many pages were not armed before; `None` if the trace does not say.
+        /// Number of pages that were not armed before; `None` if the trace does not contain it.
         changed: Option<u64>,
     },
     /// The thread used an armed page (a probe of `task_numa_fault`).
     Hint {
         /// The address that it used.
         address: u64,
-        /// How long the kernel took for it, in nanoseconds: from the fault to the probe, which comes
-        /// when the page has been moved if it is to be; `None` if the trace does not say.
+        /// Time that the kernel took for it, in nanoseconds: from the fault to the probe, which
+        /// comes after a move of the page, if there is one; `None` if the trace does not contain
+        /// it.
         took: Option<u64>,
-        /// The node of the page afterwards; `None` if the trace does not say.
+        /// The node of the page afterwards; `None` if the trace does not contain it.
         node: Option<u32>,
     },
     /// A process was looked at: its regions follow, at the same time.
     Process {
         /// The process.
         process: Tid,
-        /// How many threads it had.
+        /// Number of threads that it had.
         threads: u32,
     },
     /// A region of the process that was looked at.
     Region {
         /// The process.
         process: Tid,
-        /// Where the region begins.
+        /// Start address of the region.
         start: u64,
-        /// Where it ends.
+        /// End address of the region.
         end: u64,
-        /// What decides whether it is scanned.
+        /// The properties that decide whether it is scanned.
         traits: Traits,
     },
     /// The thread goes to a node whose memory it uses (`sched:sched_move_numa`).
@@ -89,21 +90,21 @@ pub enum What {
     Swap(Place, Tid),
     /// Pages are about to be moved (`migrate:mm_migrate_pages_start`).
     MigrateStart {
-        /// Why.
+        /// The reason.
         reason: MigrateReason,
     },
     /// Pages were moved (`migrate:mm_migrate_pages`).
     Migrated {
-        /// How many.
+        /// Number of pages that were moved.
         moved: u64,
-        /// How many could not be moved.
+        /// Number of pages that could not be moved.
         failed: u64,
-        /// Why.
+        /// The reason.
         reason: MigrateReason,
     },
 }
 
-/// From where to where a thread goes.
+/// A move of a thread, from one place to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     /// From this CPU,
@@ -116,11 +117,11 @@ pub struct Place {
     pub to_node: u32,
 }
 
-/// Why pages are moved, by its place in [`MIGRATE_REASONS`].
+/// The reason why pages are moved, by its place in [`MIGRATE_REASONS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MigrateReason(u8);
 
-/// The kernel's words for the reasons to move pages; the last stands for all others.
+/// The kernel's words for the reasons to move pages; the last represents all others.
 pub const MIGRATE_REASONS: [&str; 11] = [
     "compaction",
     "memory_failure",
@@ -203,7 +204,7 @@ impl What {
 pub struct ScanSettings {
     /// A new region is left alone for this long, in milliseconds.
     pub delay_ms: u64,
-    /// What a pass may arm, in MiB.
+    /// Amount of memory that a pass may arm, in MiB.
     pub size_mb: u64,
 }
 

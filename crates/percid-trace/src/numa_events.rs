@@ -1,19 +1,19 @@
-//! From the tracepoints and probes of NUMA balancing to its events.
+//! Conversion of the tracepoints and probes of NUMA balancing to its events.
 
 use std::collections::HashMap;
 
 use crate::event::{Cpu, Tid};
 use crate::numa::{Event, Tracepoint, What};
 
-/// Collects events. What one probe says at the beginning of a function and another at its end
-/// becomes one event.
+/// Collects events. The reports of one probe at the beginning of a function and of another at its
+/// end become one event.
 #[derive(Debug, Default)]
 pub(crate) struct NumaEvents {
     events: Vec<Event>,
-    /// For each CPU, the thread that had a fault there last, when, and where. A hint fault is one whose
-    /// page was armed, which shows only later.
+    /// The thread that last had a fault on each CPU, with time and address. A hint fault is one
+    /// whose page was armed, which is known only later.
     faults: HashMap<Cpu, Fault>,
-    /// What calls returned, and when, for [`NumaEvents::finish`].
+    /// Return values of calls, and their times, for [`NumaEvents::finish`].
     returned: Vec<(u64, Tid, Returned)>,
 }
 
@@ -71,7 +71,7 @@ impl NumaEvents {
                     let took = time.checked_sub(fault.time);
                     (current, What::Hint { address: fault.address, took, node })
                 }
-                // It went to another CPU in between; who used which page is not known then.
+                // It went to another CPU in between, so the user of each page is not known.
                 _ => return,
             },
         };
@@ -125,7 +125,7 @@ impl NumaEvents {
     }
 }
 
-/// For how long a call is waited for that has not returned, in nanoseconds.
+/// Longest time to wait for the return of a call, in nanoseconds.
 const PATIENCE: u64 = 1_000_000_000;
 
 impl Event {
@@ -185,7 +185,7 @@ mod tests {
         assert_eq!(changed, [(1, Some(50)), (3, Some(30)), (2, None)]);
     }
 
-    /// What is handed out on the way is what is there at the end.
+    /// The events handed out during the recording are the same as at its end.
     #[test]
     fn a_call_is_waited_for_until_it_returns_or_for_a_second() {
         let pass = |ticks| Tracepoint::Pass { ticks };
@@ -207,7 +207,7 @@ mod tests {
         assert_eq!(collected.take_before(2 * PATIENCE).len(), 1, "it never returns");
     }
 
-    /// What is armed in between returns for itself; a pass that does not end is not known.
+    /// Calls that arm memory in between return for themselves; a pass without an end is not known.
     #[test]
     fn a_pass_takes_until_it_returns() {
         let seen = [

@@ -1,12 +1,13 @@
-//! As much of a schedule as a picture can show: what each row held over time, in columns that become
-//! wider as it becomes longer, so that memory is bounded by the picture and not by the schedule.
+//! A schedule in as much detail as a picture can show: what each row held over time. The columns
+//! become wider as the schedule becomes longer, so that memory is bounded by the picture and not by
+//! the schedule.
 
 use crate::event::Cpu;
 
 /// Spans of time on rows, such as CPUs, as they end.
 #[derive(Debug, Clone)]
 pub struct Overview<K> {
-    /// How many spans are kept at most, and how many there are.
+    /// Maximum number of spans, and their current number.
     room: usize,
     spans: usize,
     /// The width of a column, in nanoseconds.
@@ -14,18 +15,18 @@ pub struct Overview<K> {
     rows: Vec<Row<K>>,
 }
 
-/// What a row held from one time to another.
+/// An interval in which a row held one thing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span<K> {
     /// The row.
     pub row: Cpu,
-    /// What it held, longer than anything else in each column.
+    /// The thing that the row held, longer than anything else in each column.
     pub what: K,
-    /// From when on, in nanoseconds since the first event: the beginning of a column.
+    /// Start time, in nanoseconds since the first event: the beginning of a column.
     pub from: u64,
-    /// Until when: the end of a column.
+    /// End time: the end of a column.
     pub to: u64,
-    /// For how long of that, in nanoseconds.
+    /// The part of that time in which the row held it, in nanoseconds.
     pub ns: u64,
 }
 
@@ -90,7 +91,7 @@ impl<K: Copy + PartialEq> Overview<K> {
 }
 
 impl<K: Copy + PartialEq> Row<K> {
-    /// Returns how many spans have come to be.
+    /// Adds a span to the row. Returns the number of spans that this created.
     fn take(&mut self, span: Span<K>, width: u64) -> usize {
         let from = span.from.max(self.column * width);
         let (first, last) = (from / width, span.to.saturating_sub(1) / width);

@@ -2,22 +2,22 @@
 //! `trace-cmd` stores them.
 //!
 //! A sub-buffer begins with a time and with the number of bytes in use. Records follow, each with
-//! its distance in time to the one before. Where the buffer had been overwritten before it was
-//! read, the header has a flag for that and, if there is room behind the last record, how many
-//! records are gone.
+//! its distance in time to the one before. If the buffer had been overwritten before it was read,
+//! the header has a flag for that. If there is room after the last record, it then contains the
+//! number of lost records.
 
 use crate::error::Error;
 use crate::formats::ByteOrder;
 
-/// How a sub-buffer is laid out: the kernel says it in `events/header_page`.
+/// Layout of a sub-buffer, as described in the kernel's `events/header_page`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Layout {
     order: ByteOrder,
     /// Bytes of the number of bytes in use: those of the kernel's `long`.
     commit_size: usize,
-    /// Where the number of bytes in use stands.
+    /// Offset of the number of bytes in use.
     commit: usize,
-    /// Where the records begin.
+    /// Offset at which the records begin.
     data: usize,
     /// Bytes of a whole sub-buffer.
     pub(crate) size: usize,
@@ -55,7 +55,7 @@ impl Layout {
         Ok(Layout { order, commit_size, commit, data, size: data + data_size })
     }
 
-    /// The same for sub-buffers of another size; `None` if that is none.
+    /// Returns the layout for sub-buffers of another size; `None` if that is not a valid size.
     #[cfg(feature = "files")]
     pub(crate) fn with_size(self, size: usize) -> Option<Layout> {
         (size > self.data && size <= LARGEST).then_some(Layout { size, ..self })
@@ -73,9 +73,9 @@ impl Layout {
 /// A record of a sub-buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Record<'a> {
-    /// When, in nanoseconds of the trace's clock.
+    /// Time, in nanoseconds of the trace's clock.
     pub(crate) time: u64,
-    /// What was recorded; it begins with the number of the event. It may end with bytes that fill
+    /// The recorded data; it begins with the number of the event. It may end with bytes that fill
     /// it up to four.
     pub(crate) data: &'a [u8],
 }
@@ -86,11 +86,11 @@ pub(crate) struct Page<'a> {
     order: ByteOrder,
     /// The records and nothing else.
     records: &'a [u8],
-    /// Where they begin.
+    /// Offset at which they begin.
     from: usize,
     at: usize,
     time: u64,
-    /// How many records before the first one are known to be lost; at least 1 if some are.
+    /// Number of records before the first one that are known to be lost; at least 1 if some are.
     pub(crate) lost: u64,
 }
 
@@ -258,7 +258,7 @@ mod tests {
         .concat()
     }
 
-    /// How many records are lost, and the times and bytes of the others.
+    /// The number of lost records, and the times and bytes of the others.
     type Read = (u64, Vec<(u64, Vec<u8>)>);
 
     fn read(bytes: &[u8]) -> Result<Read, Error> {

@@ -1,8 +1,9 @@
-//! The processes that a recording was made of, where it has all others beside them.
+//! The processes that a recording is about, if it contains all others too.
 //!
-//! A recording of a command that sees the command's threads only cannot tell who was in their way, nor
-//! whether a CPU idled. So all threads are recorded, and [`Origin::subject`](crate::trace::Origin::subject)
-//! says which processes it was about when it began. Those that they create belong to it too.
+//! A recording of a command's threads only cannot show which threads delayed them, nor whether a
+//! CPU idled. So all threads are recorded, and [`Origin::subject`](crate::trace::Origin::subject)
+//! contains the processes that the recording was about when it began. The processes that these
+//! create belong to them too.
 
 use std::collections::HashSet;
 
@@ -48,7 +49,7 @@ impl Subject {
 
 /// Returns the numbers of all processes that a trace is about, sorted; nothing if it is about all.
 ///
-/// Should the kernel have used a number again for a process of somebody else, that has it too.
+/// If the kernel has reused a number for an unrelated process, that process is included too.
 pub fn processes(trace: &Trace) -> Vec<Tid> {
     let mut subject = Subject::new(&trace.origin.subject);
     let mut all = subject.processes.clone();

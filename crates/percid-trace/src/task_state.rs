@@ -9,8 +9,8 @@ use crate::event::State;
 const LETTERS: [u8; 8] = *b"SDTtXZPI";
 
 impl fmt::Display for State {
-    /// The letters of the bits, joined by `|`, or `R` if there is none; `+` behind them if the
-    /// thread was preempted. Bits that mean different things in different kernels are a number:
+    /// Writes the letters of the bits, joined by `|`, or `R` if there is none, followed by `+` if
+    /// the thread was preempted. Bits that mean different things in different kernels are a number:
     /// `S|0x200`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_runnable() {

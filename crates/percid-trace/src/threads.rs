@@ -1,5 +1,5 @@
-//! Which threads there are, as far as a trace has told: names, processes, and which of those that had
-//! the same number, one after the other.
+//! The threads of a trace so far: names and processes. Threads that had the same number, one after
+//! the other, are distinguished.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,16 +10,16 @@ use crate::interner::Text;
 /// for other threads; these are not.
 pub type ThreadNumber = u32;
 
-/// What is known of a thread.
+/// The known properties of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Thread {
     /// The kernel's number.
     pub tid: Tid,
-    /// The process, if the trace says it.
+    /// The process, if the trace contains it.
     pub process: Option<Tid>,
     /// The last name.
     pub name: Option<Text>,
-    /// Whether the trace shows how it was created.
+    /// `true` if the trace shows how it was created.
     pub is_new: bool,
 }
 
@@ -38,8 +38,8 @@ pub struct Threads {
 }
 
 impl Threads {
-    /// Those that were there before the first of these events, as far as the events list them at any
-    /// time.
+    /// Returns the threads that existed before the first of these events, if the events list them
+    /// at any time.
     pub fn there_before(events: &[Event]) -> Threads {
         let mut threads = Threads::default();
         let mut born = HashSet::new();
@@ -94,18 +94,18 @@ impl Threads {
         self.living.get(&tid).copied()
     }
 
-    /// What is known of a thread; of one that has not been met nothing.
+    /// Returns the known properties of a thread; none for a thread that has not been met.
     pub fn get(&self, thread: ThreadNumber) -> Thread {
         let nobody = Thread { tid: UNKNOWN, process: None, name: None, is_new: false };
         self.all.get(thread as usize).copied().unwrap_or(nobody)
     }
 
-    /// How many have been met.
+    /// Returns the number of threads met so far.
     pub fn len(&self) -> usize {
         self.all.len()
     }
 
-    /// Whether none has been met.
+    /// Returns `true` if none has been met.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }

@@ -61,7 +61,7 @@ struct Sums {
 struct Comparison {
     a: About,
     b: About,
-    /// Those that ran longest first.
+    /// Threads by name, those that ran longest first.
     names: Option<Vec<Pair>>,
 }
 
@@ -103,7 +103,7 @@ struct Waits {
 impl Side {
     /// The trace is given up before the next one is read.
     fn of(arguments: &QuestionArguments, interrupt: Interrupt) -> Result<Side, Failure> {
-        // Not every recording has the processes that are asked for.
+        // Not every recording has the requested processes.
         let mut all = arguments.clone();
         all.window.all |= !all.window.process.is_empty();
         all.window.process.clear();
@@ -232,7 +232,7 @@ impl Waits {
         }
     }
 
-    /// What happens in a second: time on CPUs in ms, waits, preemptions.
+    /// Returns the rates per second: time on CPUs in ms, waits, preemptions.
     fn rates(&self, span_ns: u64) -> [f64; 3] {
         let seconds = span_ns.max(1) as f64 / 1e9;
         let counts = [self.run_ns as f64 / 1e6, self.waits as f64, self.preempted as f64];
@@ -264,12 +264,13 @@ fn row(name: &str, side: &str, waits: Option<&Waits>, span_ns: u64) -> Vec<Strin
     cells
 }
 
-/// B by A, as far as that can be said.
+/// B divided by A, if that is known.
 enum Quotient {
-    /// With what it is between, if it is known. Nothing is above it if A may be 0.
+    /// The quotient, and its interval if it is known. The interval has no upper bound if A may be
+    /// 0.
     Of(f64, Option<(f64, Option<f64>)>),
     TooFew,
-    /// One of the two has none.
+    /// One of the two has no value.
     None,
 }
 
@@ -322,7 +323,7 @@ impl Quotient {
     }
 }
 
-/// Fewer of what happens by chance say too little of how often it does.
+/// Smallest number of random events from which a rate can be estimated.
 const FEWEST: u64 = 10;
 
 fn quotients((a, a_span): (&Waits, u64), (b, b_span): (&Waits, u64)) -> Vec<Quotient> {

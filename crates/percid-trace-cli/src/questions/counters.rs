@@ -1,4 +1,4 @@
-//! `percid trace counters`: what was counted while threads ran, beside what a model says.
+//! `percid trace counters`: counter values while threads ran, compared with a model.
 
 use std::cmp::Reverse;
 use std::fmt;
@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: &CountersArguments, json: bool) -> Result<Exit, Fai
 
 const TITLE: &str = "percid trace counters";
 
-/// How a recording with counters is made.
+/// Returns the message for a recording without counters, which explains how to make one.
 fn nothing(recording: &Recording<'_>) -> String {
     let file = recording.arguments.file.display();
     format!(
@@ -59,17 +59,17 @@ fn nothing(recording: &Recording<'_>) -> String {
 #[derive(Debug, Default, Serialize)]
 struct CounterFigures {
     machine: Option<String>,
-    /// What was counted.
+    /// The names of the counters.
     counters: Option<Vec<String>>,
     /// Turns in the figures, turns that were left out because counters were lent to others, and how
     /// often these threads stopped running, by the schedule.
     turns: Option<u64>,
     lent_turns: Option<u64>,
     switches: Option<u64>,
-    /// Those that ran longest first.
+    /// Processes, those that ran longest first.
     processes: Option<Vec<ProcessCounts>>,
     processes_left_out: usize,
-    /// With --threads; those that ran longest first.
+    /// Threads, if requested by --threads, those that ran longest first.
     threads: Option<Vec<ThreadCounts>>,
     threads_left_out: usize,
     distances: Option<Vec<DistanceCounts>>,
@@ -95,12 +95,12 @@ struct ThreadCounts {
 struct DistanceCounts {
     before: &'static str,
     pause_below_ns: Option<u64>,
-    /// What the model says of one turn, in the mean.
+    /// The modelled cost of one turn, on average.
     warm_ns: Option<f64>,
     cold_ns: Option<f64>,
     #[serde(flatten)]
     counts: Counts,
-    /// For people.
+    /// The place in words, for people.
     #[serde(skip)]
     place: [String; 2],
 }
@@ -112,7 +112,7 @@ struct Counts {
     counted: Vec<Count>,
 }
 
-/// What one counter counted.
+/// The values of one counter.
 #[derive(Debug, Serialize)]
 struct Count {
     counter: String,
@@ -156,7 +156,7 @@ impl CounterFigures {
         }
     }
 
-    /// A table that begins with these columns and has those of all counters behind.
+    /// Returns a table that begins with these columns, followed by those of all counters.
     fn table(&self, columns: &[&str], names: usize) -> Table {
         let counters = self
             .counters
@@ -208,7 +208,7 @@ impl CounterFigures {
                  meanwhile (multiplexed): ask for fewer of them at once."
             ),
         };
-        // As guests' kernels are seen to do when a CPU ceases to idle.
+        // Kernels of guests have been seen to do this when a CPU ceases to idle.
         let untold = match turns + lent_turns < switches / 2 {
             true => {
                 " Of the others it is not known what was counted: the kernel did not tell when they began."
@@ -242,7 +242,7 @@ impl Counts {
         Counts { turns: *turns, run_ns: *run_ns, counted: counted.collect() }
     }
 
-    /// Of one turn.
+    /// Returns the average per turn.
     fn mean(&self, sum: u64) -> f64 {
         sum as f64 / self.turns.max(1) as f64
     }
@@ -300,7 +300,7 @@ fn length(ns: u64) -> String {
     }
 }
 
-/// With as many digits as say something.
+/// Formats a value with its significant digits.
 fn figure(value: f64) -> String {
     match value.abs() {
         size if size >= 100.0 => format!("{value:.0}"),

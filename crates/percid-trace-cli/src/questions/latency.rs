@@ -41,11 +41,11 @@ const TITLE: &str = "percid trace latency";
 /// The figures of the JSON document. `None` stands for what the recording does not support.
 #[derive(Debug, Default, Serialize)]
 struct LatencyFigures {
-    /// Why some figures are missing, or begin later than they should.
+    /// The reason why some figures are missing, or begin later than they should.
     note: Option<&'static str>,
-    /// Of all threads together.
+    /// The waits of all threads together.
     all: Option<Waits>,
-    /// Those that waited longest altogether first.
+    /// Processes, those that waited longest altogether first.
     processes: Option<Vec<ProcessWaits>>,
     /// Processes, and threads of those that are there, which are not in the document.
     processes_left_out: usize,
@@ -70,7 +70,7 @@ struct ThreadWaits {
     waits: Waits,
 }
 
-/// How long it was waited.
+/// The waits of a thread, a process or all threads.
 #[derive(Debug, Serialize)]
 struct Waits {
     run_queue: Times,
@@ -104,7 +104,7 @@ struct Moment {
     instead: Vec<Instead>,
 }
 
-/// What ran instead.
+/// A thread, or idleness, that a CPU ran during a wait, and for how long.
 #[derive(Debug, Serialize)]
 struct Instead {
     /// `thread`, `idle` or `unknown`.
@@ -176,7 +176,7 @@ impl LatencyFigures {
         }
     }
 
-    /// How the waits of each process are spread.
+    /// Returns the distribution of each process's waits.
     fn dots(&self, top: usize) -> Dots {
         let time = Axis::new("wait").unit("ms").logarithmic();
         let mut dots = Dots::new(Axis::new("process"), time, ["median", "99 %", "longest"]);
@@ -288,7 +288,7 @@ impl Moment {
     }
 }
 
-/// Of what ran instead, so much is told in a line.
+/// Number of threads that a line names as running during a wait.
 const INSTEAD: usize = 4;
 
 impl fmt::Display for Moment {

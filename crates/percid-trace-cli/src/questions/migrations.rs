@@ -42,9 +42,9 @@ const TITLE: &str = "percid trace migrations";
 #[derive(Debug, Default, Serialize)]
 struct MigrationFigures {
     machine: Option<String>,
-    /// Of all threads together.
+    /// The migrations of all threads together.
     all: Option<Travels>,
-    /// Those that moved most first.
+    /// Threads, those that moved most first.
     threads: Option<Vec<ThreadTravels>>,
     threads_left_out: usize,
 }

@@ -1,4 +1,4 @@
-//! What can be asked of a recorded schedule: a file for each question.
+//! Analyses of a recorded schedule: a file for each.
 
 pub(crate) mod advise;
 pub(crate) mod compare;

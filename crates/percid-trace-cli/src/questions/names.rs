@@ -1,4 +1,4 @@
-//! Who the threads of an answer are.
+//! Names of the threads in an answer.
 
 use std::collections::HashMap;
 
@@ -44,7 +44,7 @@ impl<'a> Names<'a> {
         self.text(self.processes.get(&process).copied())
     }
 
-    /// What ran, for people.
+    /// Returns the name of what ran, for people.
     pub(crate) fn who(&self, who: Who) -> String {
         match who {
             Who::Thread(thread) => self.thread(thread).label(),
@@ -59,7 +59,7 @@ impl<'a> Names<'a> {
 }
 
 impl Named {
-    /// For people.
+    /// Returns the name for people.
     pub(crate) fn label(&self) -> String {
         labelled(&self.name, self.thread)
     }

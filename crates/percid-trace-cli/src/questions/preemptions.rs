@@ -1,4 +1,4 @@
-//! `percid trace preemptions`: who keeps whom from running.
+//! `percid trace preemptions`: threads that keep other threads from running.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -46,7 +46,7 @@ struct PreemptionFigures {
     threads_left_out: usize,
 }
 
-/// Who was delayed by whom.
+/// A victim and what delayed it.
 #[derive(Debug, Serialize)]
 struct Pair {
     victim: Named,

@@ -1,5 +1,5 @@
-//! Processes that do not live long, by their programs: of a build each compiler is a process, and none of
-//! them is worth a finding of its own.
+//! Short-lived processes, grouped by program: in a build each compiler is a process, and a single
+//! one deserves no separate finding.
 
 use std::collections::HashMap;
 
@@ -11,13 +11,14 @@ use percid_trace::threads::Threads;
 /// Groups of processes that are reported as one.
 #[derive(Debug, Default)]
 pub(super) struct Programs {
-    /// For each of them the first one, which stands for all.
+    /// The first process of the group of each process. It represents the group.
     pub(super) first: HashMap<Tid, Tid>,
     sizes: HashMap<Tid, u64>,
 }
 
 impl Programs {
-    /// Those of which two ended while it was recorded, with all others of their names that began or ended then.
+    /// Returns the groups of which two processes ended during the recording, with all others of
+    /// their names that began or ended then.
     pub(super) fn of(trace: &Trace) -> Programs {
         let mut ended: HashMap<Text, Vec<Tid>> = HashMap::new();
         let mut threads = Threads::there_before(&trace.events);
@@ -54,7 +55,7 @@ impl Programs {
         self.sizes.insert(*first, processes.len() as u64);
     }
 
-    /// The process that stands for a process: itself, as a rule.
+    /// Returns the process that represents a process: usually itself.
     pub(super) fn first_of(&self, process: Tid) -> Tid {
         self.first.get(&process).copied().unwrap_or(process)
     }

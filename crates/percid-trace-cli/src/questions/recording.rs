@@ -1,4 +1,4 @@
-//! The recording that is asked, and what each answer begins with.
+//! The analysed recording, and the beginning of every answer.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -25,10 +25,10 @@ use crate::times::ms;
 use crate::tracks::{self, Cast, Process};
 use crate::{file, window};
 
-/// Lines that the JSON document has, unless more are asked for.
+/// Number of lines in the JSON document, if not more are requested.
 const LINES: usize = 10_000;
 
-/// A recording, and which part of it is asked for.
+/// A recording, and the part of it that is analysed.
 pub(super) struct Recording<'a> {
     pub(super) arguments: &'a QuestionArguments,
     report: Report,
@@ -40,7 +40,7 @@ pub(super) struct Recording<'a> {
     pub(super) trustworthiness: Trustworthiness,
 }
 
-/// What every answer begins with.
+/// The beginning of every answer.
 #[derive(Debug, Serialize)]
 pub(super) struct Head {
     trustworthiness: Trustworthiness,
@@ -48,7 +48,7 @@ pub(super) struct Head {
     from_ns: u64,
     /// `null`: to the end.
     to_ns: Option<u64>,
-    /// Whether Ctrl-C came first: the figures are of what was seen by then.
+    /// `true` if Ctrl-C came first: the figures are of the events before that.
     interrupted: bool,
 }
 
@@ -61,11 +61,11 @@ pub(super) struct Answer<F> {
     figures: F,
 }
 
-/// What figures can do.
+/// Operations on the figures of an analysis.
 pub(super) trait Figures: Serialize {
-    /// As text: the first `top` lines of each table.
+    /// Writes the figures as text: the first `top` lines of each table.
     fn text(&self, top: usize, to: &mut fmt::Formatter<'_>) -> fmt::Result;
-    /// On a page.
+    /// Shows the figures on a page.
     fn show(&self, top: usize, page: &mut Page);
 }
 
@@ -74,7 +74,7 @@ impl<'a> Recording<'a> {
         Recording::load_unless(arguments, Interrupt::listen()?)
     }
 
-    /// The same where Ctrl-C is listened for already.
+    /// Like [`Recording::load`], for a caller that already listens for Ctrl-C.
     pub(super) fn load_unless(
         arguments: &'a QuestionArguments,
         interrupt: Interrupt,
@@ -98,7 +98,7 @@ impl<'a> Recording<'a> {
         })
     }
 
-    /// Whether figures may be given.
+    /// Returns `true` if figures may be given.
     pub(super) fn permits_figures(&self) -> bool {
         self.trustworthiness.permits_advice()
     }
@@ -108,7 +108,7 @@ impl<'a> Recording<'a> {
         LINES.max(self.arguments.top as usize)
     }
 
-    /// Asks the question with progress and Ctrl-C.
+    /// Runs the analysis with progress and Ctrl-C.
     pub(super) fn ask<A: Send>(
         &self,
         label: &str,
@@ -117,7 +117,7 @@ impl<'a> Recording<'a> {
         self.ask_repeatedly(label, 1, answer)
     }
 
-    /// The same of a question that goes through the events so many times.
+    /// Like [`Recording::ask`], for an analysis that reads the events this number of times.
     pub(super) fn ask_repeatedly<A: Send>(
         &self,
         label: &str,
@@ -128,7 +128,7 @@ impl<'a> Recording<'a> {
         watched(label, Some(total), &self.interrupt, answer)
     }
 
-    /// What an answer begins with, and where the page goes. What was recorded is given up.
+    /// Returns the beginning of an answer, and the destination of the page. Frees the trace.
     pub(super) fn into_head(self, is_whole: bool) -> (Head, Report) {
         let Recording { arguments, report, trace, window, subject_processes, .. } = self;
         let head = Head {
@@ -141,7 +141,7 @@ impl<'a> Recording<'a> {
         (head, report)
     }
 
-    /// What CPUs ran.
+    /// Returns the tracks of CPUs.
     fn picture(&self) -> Tracks {
         let (window, processes) = (self.window, self.processes.clone());
         let settings = PictureSettings { window, processes, spans: tracks::spans(1) };
@@ -165,7 +165,7 @@ impl<'a> Recording<'a> {
         tracks.gathered(found.width_ns)
     }
 
-    /// Prints the answer, and writes its page. `is_whole` is whether Ctrl-C did not come first.
+    /// Prints the answer, and writes its page. `is_whole` is `false` if Ctrl-C came first.
     pub(super) fn tell<F: Figures>(
         self,
         title: &str,

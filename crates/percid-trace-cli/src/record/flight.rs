@@ -1,4 +1,4 @@
-//! A flight recorder: the last events, written when they are asked for.
+//! A flight recorder: the last events, written on request.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -18,15 +18,15 @@ pub(super) struct Flight<'a> {
     ring: Ring,
     signals: &'a Signals,
     output: PathBuf,
-    /// When SIGUSR1 was noticed, until everything that happened before has been taken.
+    /// Time at which SIGUSR1 was noticed, until all events before it have been taken.
     asked: Option<u64>,
-    /// What is being written.
+    /// The file that is being written.
     dump: Option<(PathBuf, JoinHandle<Result<Stored, Failure>>)>,
     dumps: Vec<PathBuf>,
 }
 
 impl Flight<'_> {
-    /// One of this size, for a file.
+    /// Makes a ring of this size, for a file.
     pub(super) fn new<'a>(
         size: u64,
         output: &Path,
@@ -38,13 +38,14 @@ impl Flight<'_> {
         Ok(Flight { ring, signals, output, asked: None, dump: None, dumps: Vec::new() })
     }
 
-    /// Waits for what is being written. What it has at the end, and what was written on the way.
+    /// Waits for the current dump. Returns the final content of the ring, and the dumps written
+    /// before.
     pub(super) fn finish(mut self) -> (Snapshot, Vec<PathBuf>) {
         self.end_dump();
         (self.ring.snapshot(), self.dumps)
     }
 
-    /// Begins to write what there is. The recording must not wait for that.
+    /// Begins to write the current content. The recording must not wait for that.
     fn begin_dump(&mut self) {
         let path = free_name(&self.output);
         let (snapshot, to) = (self.ring.snapshot(), path.clone());

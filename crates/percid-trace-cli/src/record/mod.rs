@@ -57,7 +57,7 @@ pub(crate) fn run(arguments: &RecordArguments, json: bool) -> Result<Exit, Failu
     Ok(summary.exit(&recording.interrupt))
 }
 
-/// Why there is no recording.
+/// The reason why there is no recording.
 enum Unrecorded {
     Refused(Refusal),
     Failed(Failure),
@@ -97,7 +97,7 @@ fn options(arguments: &RecordArguments, json: bool) -> Result<Options, Failure> 
     })
 }
 
-/// What is to be counted. The same twice would be one by its name.
+/// Returns the requested counters. A counter given twice is an error, as the two have one name.
 fn counters(names: &[String]) -> Result<Vec<Counter>, Failure> {
     let usage = |what: String| Failure::Usage(format!("--counters: {what}"));
     let mut counters: Vec<Counter> = Vec::new();
@@ -156,7 +156,7 @@ impl Recording<'_> {
         Ok(summary)
     }
 
-    /// Records until the target ends or Ctrl-C is pressed, and tells how far it is.
+    /// Records until the target ends or Ctrl-C is pressed, and reports the progress.
     fn record(&self, sink: &mut dyn Sink, idle: impl Fn()) -> Result<Ended, Refusal> {
         let meter = Meter::new("record", Duration::MAX);
         recorder::record(
@@ -181,16 +181,17 @@ impl Recording<'_> {
     }
 }
 
-/// How much may be written while recording, so that the file of it stays below a size: of the schedules
-/// of a pipe's two ends, which compress best, it was 1.22 times as large, and less of others.
+/// Returns the maximum size of the spool, so that the resulting file stays below a size. For the
+/// schedules of a pipe's two ends, which compress best, the file was 1.22 times as large as the
+/// spool, for others less.
 fn spool_size(most: u64) -> u64 {
     most / 4 * 3 - DESCRIPTION
 }
 
-/// What the file has besides, in bytes.
+/// Size of the rest of the file, in bytes.
 const DESCRIPTION: u64 = 8 << 10;
 
-/// What was recorded is there all the same.
+/// Reports that the recorded events still exist, and where.
 fn left(partial: &Path, ended: &Ended, failure: Failure) -> Failure {
     if let Some(why) = &ended.broken {
         complain(format_args!("THE RECORDING ENDED EARLY: {why}"));

@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use percid_command::exit::Failure;
 
-/// Whether the last events shall be written.
+/// A request to write the last events.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Signals(Arc<AtomicBool>);
 
 impl Signals {
-    /// Starts listening. By a file that may not grow (`ulimit -f`) the program is not ended: the
-    /// system says then that it is too large.
+    /// Starts listening. Also catches SIGXFSZ, so that a file that may not grow (`ulimit -f`) does
+    /// not end the program: the system returns an error instead.
     pub(super) fn listen() -> Result<Signals, Failure> {
         let signals = Signals::default();
         signals.install().map_err(|cause| Failure::new("cannot listen for signals", cause))?;
@@ -32,7 +32,7 @@ impl Signals {
         Ok(())
     }
 
-    /// Whether SIGUSR1 has come since this was asked last.
+    /// Returns `true` if SIGUSR1 has come since the last call.
     pub(super) fn dump(&self) -> bool {
         self.0.swap(false, Relaxed)
     }

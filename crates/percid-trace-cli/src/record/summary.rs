@@ -1,4 +1,4 @@
-//! What was recorded, for its user.
+//! Summary of a recording, for its user.
 
 use std::fmt;
 use std::path::Path;
@@ -12,14 +12,14 @@ use serde::Serialize;
 
 use crate::recorder;
 
-/// What was recorded.
+/// Summary of a recording.
 #[derive(Debug, Serialize)]
 pub(super) struct Summary {
-    /// What may be concluded from it.
+    /// The conclusions that it permits.
     pub(super) trustworthiness: Trustworthiness,
     file: String,
     events: u64,
-    /// Of NUMA balancing.
+    /// Events of NUMA balancing.
     numa_events: u64,
     /// Turns of threads in which something was counted.
     counted_turns: u64,
@@ -29,17 +29,17 @@ pub(super) struct Summary {
     /// The processes that it is about, with all others beside them. None: everything is recorded, or nothing
     /// else.
     subject: Vec<u32>,
-    /// What this kernel does not have.
+    /// The requested events that this kernel does not have.
     without: Vec<&'static str>,
-    /// How the command ended.
+    /// Exit status of the command.
     status: Option<u8>,
     /// The size at which it was stopped, if it was.
     pub(super) max_size: Option<u64>,
-    /// What SIGUSR1 had written on the way.
+    /// The files that SIGUSR1 requested.
     pub(super) dumps: Vec<String>,
-    /// Why the recording ended early.
+    /// The reason why the recording ended early.
     broken: Option<String>,
-    /// Why the kernel scans nothing, if NUMA balancing was asked for.
+    /// The reason why the kernel scans nothing, if NUMA balancing was requested.
     pub(super) no_scan: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What a replay found, as text, page and JSON document show it.
+//! Results of a replay, as shown in text, page and JSON document.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -19,17 +19,17 @@ use percid_command::trace::ReplayArguments;
 /// The JSON document.
 #[derive(Debug, Serialize)]
 pub(super) struct Results {
-    /// What may be concluded from the trace.
+    /// The conclusions that the trace permits.
     pub(super) trustworthiness: Trustworthiness,
     pub(super) trace: About,
     pub(super) machine: MachineFigures,
     pub(super) area_bytes: u64,
-    /// Whether Ctrl-C came first. The policies are those that saw the whole trace by then; if none
-    /// did, those that saw its beginning.
+    /// `true` if Ctrl-C came first. The policies are those that had finished the trace by then; if
+    /// none had, those that saw its beginning.
     pub(super) interrupted: bool,
-    /// Whether the policies saw all of the trace.
+    /// `true` if the policies saw the whole trace.
     pub(super) whole_trace: bool,
-    /// Those with most turns first.
+    /// Processes, those with most turns first.
     pub(super) processes: Vec<ProcessFigures>,
     /// Processes with fewer turns than those.
     pub(super) processes_left_out: u64,
@@ -41,7 +41,7 @@ pub(super) struct Results {
     pub(super) time_lines: Vec<TimeLine>,
     #[serde(skip)]
     pub(super) duration_ns: u64,
-    /// By the kernel's numbers.
+    /// Names of threads by the kernel's numbers.
     #[serde(skip)]
     pub(super) thread_names: HashMap<Tid, String>,
 }
@@ -77,7 +77,7 @@ pub(super) struct LeftOut {
     pub(super) why: &'static str,
 }
 
-/// What one policy made of one address space.
+/// Figures of one policy for one address space.
 #[derive(Debug, Serialize)]
 pub(super) struct PolicyFigures {
     pub(super) policy: &'static str,
@@ -108,7 +108,7 @@ pub(super) struct TimeLine {
     pub(super) column_ns: u64,
 }
 
-/// What was replayed, and on what.
+/// The subject and the settings of a replay.
 pub(super) struct Setting<'a> {
     pub(super) about: About,
     pub(super) trace: &'a Trace,
@@ -169,7 +169,7 @@ impl Results {
         }
     }
 
-    /// What the policies that are shown saw of the trace, if it was interrupted.
+    /// Returns which part of the trace the shown policies saw, if it was interrupted.
     pub(super) fn seen(&self) -> &'static str {
         if self.whole_trace {
             "policies that had not finished by then are left out"

@@ -31,7 +31,7 @@ use crate::window;
 use figures::{Results, Setting};
 use scan::ScanFigures;
 
-/// Processes that the JSON document has, unless more are asked for.
+/// Number of processes in the JSON document, if not more are requested.
 const PROCESSES: usize = 10_000;
 
 pub(crate) fn run(arguments: &ReplayArguments, json: bool) -> Result<Exit, Failure> {
@@ -113,7 +113,7 @@ pub(crate) fn replay_all(
     Ok(replays)
 }
 
-/// Says which policies could not go on with a process.
+/// Reports which policies could not go on with a process.
 fn tell_stuck(policies: &[&'static Entry], replays: &[Replay]) {
     for (policy, replay) in policies.iter().zip(replays) {
         if replay.spaces_stuck > 0 {
@@ -130,7 +130,7 @@ pub(crate) fn misfit(misfit: Misfit) -> Failure {
     Failure::Usage(format!("{misfit}; choose one by --machine: {fitting}, or a file"))
 }
 
-/// The answer of each, in the order of the questions.
+/// Returns the results, in the order of the inputs.
 fn in_parallel<Q: Sync, A: Send>(questions: &[Q], answer: impl Fn(&Q) -> A + Sync) -> Vec<A> {
     let next = AtomicUsize::new(0);
     let answers: Vec<Mutex<Option<A>>> = questions.iter().map(|_| Mutex::new(None)).collect();

@@ -19,26 +19,26 @@ use serde::Serialize;
 /// Lines of a difference that are shown.
 const SHOWN: usize = 8;
 
-/// What the kernel's scan did, and what others would have done.
+/// The kernel's scan compared with other rule sets.
 #[derive(Debug, Serialize)]
 pub(super) struct ScanFigures {
-    /// The rule set of the kernel that was recorded; `null` if its release does not tell.
+    /// The rule set of the recorded kernel; `null` if its release has none.
     pub(super) kernel_rules: Option<&'static str>,
     migrations: Migrations,
     pub(super) processes: Vec<ProcessFigures>,
 }
 
-/// What was moved in the whole trace.
+/// Moves of threads and pages in the whole trace.
 #[derive(Debug, Default, Serialize)]
 struct Migrations {
     hint_faults: u64,
     threads_moved: u64,
     threads_stuck: u64,
     threads_swapped: u64,
-    /// By NUMA balancing.
+    /// Pages moved by NUMA balancing.
     pages_moved: u64,
     pages_failed: u64,
-    /// For other reasons.
+    /// Pages moved for other reasons.
     pages_moved_otherwise: u64,
 }
 
@@ -46,7 +46,7 @@ struct Migrations {
 #[derive(Debug, Serialize)]
 pub(super) struct ProcessFigures {
     process: Tid,
-    /// How the walk is known: `probes` or `tracepoints`.
+    /// The source of the walk: `probes` or `tracepoints`.
     source: &'static str,
     was_there: bool,
     scan_delay_ms: u64,
@@ -67,7 +67,7 @@ struct InferredFigures {
     late_looks: u64,
 }
 
-/// What balancing cost the process, in milliseconds, and what it did with pages.
+/// Costs of balancing for the process, in milliseconds, and its effect on pages.
 #[derive(Debug, Serialize)]
 struct CostFigures {
     pass_ms: f64,
@@ -79,12 +79,13 @@ struct CostFigures {
     pages_of_several_threads: u64,
     moves: u64,
     moves_again: u64,
-    /// The local share of the accesses, from 0 to 1, by the nodes of the threads; empty if the trace
-    /// does not tell nodes.
+    /// The local share of the accesses, from 0 to 1, by the nodes of the threads; empty if the
+    /// trace does not contain nodes.
     local_by_node: BTreeMap<u32, f64>,
-    /// The local share of all; `null` if the trace does not tell nodes.
+    /// The local share of all; `null` if the trace does not contain nodes.
     local: Option<f64>,
-    /// What it would be by the rules of percid's balancer, and how many pages that would have moved.
+    /// The local share by the rules of percid's balancer, and the number of pages that it would
+    /// have moved.
     percid_local: Option<f64>,
     percid_moves: Option<u64>,
 }
@@ -98,12 +99,12 @@ struct WalkFigures {
     regions: u64,
 }
 
-/// What one rule set would have done.
+/// Figures of one rule set.
 #[derive(Debug, Serialize)]
 pub(super) struct RulesFigures {
     pub(super) rules: &'static str,
     about: &'static str,
-    /// Whether they are those of the kernel that was recorded.
+    /// `true` if they are the rules of the recorded kernel.
     is_kernels: bool,
     #[serde(flatten)]
     walk: WalkFigures,
@@ -113,7 +114,7 @@ pub(super) struct RulesFigures {
     pub(super) same_lines: u64,
     pub(super) kernel_only: u64,
     pub(super) rules_only: u64,
-    /// From 0 to 1.
+    /// Share of equal lines, from 0 to 1.
     pub(super) same: f64,
     first_difference: Option<DifferenceFigures>,
 }
@@ -128,7 +129,8 @@ struct DifferenceFigures {
 }
 
 impl ScanFigures {
-    /// `None` if the trace tells of no scan of these processes; of all if there are none.
+    /// Returns `None` if the trace has no scan of these processes; an empty list selects all
+    /// processes.
     pub(super) fn of(trace: &Trace, wanted: &[Tid]) -> Option<ScanFigures> {
         let release = trace.origin.release.as_deref().unwrap_or_default();
         let own = of_release(release);
@@ -238,7 +240,7 @@ impl ProcessFigures {
         format!("NUMA scan of process {}", self.process)
     }
 
-    /// What is known of the walk and how.
+    /// Describes the walk and its source.
     fn about(&self) -> String {
         let how = match self.source {
             "probes" => "with its armed memory and hint faults",
@@ -264,7 +266,7 @@ impl ProcessFigures {
         )
     }
 
-    /// Where the kernel's own rules part from it first.
+    /// Describes the first difference from the kernel's own rules.
     fn first_difference(&self) -> Option<String> {
         let own = self.rules.iter().find(|figures| figures.is_kernels)?;
         let first = own.first_difference.as_ref()?;

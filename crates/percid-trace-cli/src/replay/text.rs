@@ -8,7 +8,7 @@ use crate::printable::printable;
 
 use super::figures::{PolicyFigures, ProcessFigures, Results};
 
-/// What there is to say of a trace without processes.
+/// Message for a trace without processes.
 pub(super) const NOBODY: &str = "No process runs in the trace.";
 
 /// The results, of which `top` processes are shown.
@@ -62,7 +62,7 @@ pub(super) fn machine(results: &Results) -> String {
     )
 }
 
-/// Which process.
+/// Returns the title of a process.
 pub(super) fn title(process: &ProcessFigures) -> String {
     let summary = &process.summary;
     let name =
@@ -71,7 +71,7 @@ pub(super) fn title(process: &ProcessFigures) -> String {
     format!("{name} ({}{guessed})", summary.process)
 }
 
-/// What is so under all policies.
+/// Returns the figures that are the same under all policies.
 pub(super) fn summary(process: &ProcessFigures) -> String {
     let summary = &process.summary;
     let moves = summary.moves;

@@ -20,12 +20,12 @@ use serde::Serialize;
 
 use crate::questions::names::Names;
 
-/// What a screen shows, and the JSON document.
+/// The figures of a screen, and of the JSON document.
 #[derive(Debug, Serialize)]
 pub(super) struct Figures {
     pub(super) since_ns: u64,
     pub(super) until_ns: u64,
-    /// How much of that the figures are of.
+    /// The part of that time which the figures cover.
     pub(super) covered_ns: u64,
     pub(super) switches: u64,
     pub(super) wakeups: u64,
@@ -34,9 +34,9 @@ pub(super) struct Figures {
     pub(super) intervals_skipped: u64,
     /// `None` where some processes only are watched.
     pub(super) idle_while_waiting_ns: Option<u64>,
-    /// `None` where the system does not tell it.
+    /// `None` if the system does not report it.
     pub(super) own_cpu_ns: Option<u64>,
-    /// For how long, until this screen.
+    /// The time that `own_cpu_ns` covers, until this screen.
     pub(super) own_span_ns: u64,
     pub(super) cpus: Vec<Cpu>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -45,16 +45,16 @@ pub(super) struct Figures {
     pub(super) processes: Option<Vec<Line>>,
 }
 
-/// What is asked for.
+/// Settings of the figures.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wanted {
     pub(super) sort: Sort,
     pub(super) by_process: bool,
-    /// Whether some processes only are watched: others are not told of.
+    /// `true` if only some processes are watched: others are not reported.
     pub(super) of_processes: bool,
 }
 
-/// What a CPU did. What is missing is not known.
+/// The activity of a CPU. The rest of the time is not known.
 #[derive(Debug, Serialize)]
 pub(super) struct Cpu {
     pub(super) cpu: usize,
@@ -83,7 +83,7 @@ pub(super) struct Line {
     pub(super) preempted_by: Option<By>,
 }
 
-/// What took the CPU from a thread most often.
+/// The thread or process that preempted a thread most often.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct By {
     pub(super) name: String,
@@ -92,11 +92,11 @@ pub(super) struct By {
     pub(super) times: u64,
 }
 
-/// What is counted for a thread before it has a name.
+/// Figures of a thread before it has a name.
 #[derive(Debug, Default, Clone)]
 struct Counts {
     line: Line,
-    /// How often what took the CPU from it.
+    /// Number of preemptions, by what ran then.
     by: HashMap<Who, u64>,
 }
 
@@ -117,7 +117,7 @@ impl Figures {
         let Wanted { sort, by_process, of_processes } = wanted;
         let (known, mut counts, cpus) = counted(trace, *window, of_processes);
         if of_processes {
-            // Of strangers no process is told.
+            // The processes of other threads are not recorded.
             let is_stranger = |thread: &ThreadNumber| known.get(*thread).process.is_none();
             let strangers = (0..known.len() as ThreadNumber).filter(is_stranger);
             strangers
@@ -163,7 +163,7 @@ impl Figures {
     }
 }
 
-/// How many switches and wake-ups there were.
+/// Returns the number of switches and wake-ups.
 fn happened(trace: &Trace, window: Window) -> (u64, u64) {
     let ready = Wakeups::of(trace);
     let begin = trace.events.first().map_or(0, |event| event.time);
@@ -176,7 +176,7 @@ fn happened(trace: &Trace, window: Window) -> (u64, u64) {
     })
 }
 
-/// Asks the four questions.
+/// Runs the four analyses.
 fn counted(trace: &Trace, window: Window, of_processes: bool) -> (Threads, Vec<Counts>, Vec<Cpu>) {
     let control = RunControl::default();
     let used = usage(trace, &UsageSettings { window, slices: 1, ..Default::default() }, &control);
@@ -286,12 +286,12 @@ impl Line {
         self.preempted += other.preempted;
     }
 
-    /// Whether anything happened to it.
+    /// Returns `true` if it has any activity.
     fn has_any(&self) -> bool {
         self.run_ns + self.waits + self.switches + self.preempted > 0
     }
 
-    /// By what it is ordered, and then by the time that it ran.
+    /// Returns the sort key: the figure to sort by, and then the run time.
     fn by(&self, sort: Sort) -> (u64, u64) {
         let figure = match sort {
             Sort::Wait => self.waited_ns,

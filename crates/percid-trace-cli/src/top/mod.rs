@@ -54,12 +54,12 @@ fn options(arguments: &TopArguments) -> Options {
     let target = recorder::target(arguments.pid, &arguments.command);
     let way = arguments.way.map(recorder::way);
     let buffer_kb = arguments.buffer_kb as u32;
-    // System calls shall not become slower. What else there is shows switches that were not traced.
+    // System calls must not become slower. The other events show the switches that were not traced.
     let extra = Extra { affinity: false, ..Extra::default() };
     Options { only: true, way, buffer_kb, extra, output_aside: true, ..Options::new(target) }
 }
 
-/// Whether it is not the whole system.
+/// Returns `true` if the target is not the whole system.
 fn is_of_processes(arguments: &TopArguments) -> bool {
     arguments.pid.is_some() || !arguments.command.is_empty()
 }
@@ -81,7 +81,7 @@ fn watch(
     ended
 }
 
-/// Shows intervals until there are no more. What a terminal showed last is returned.
+/// Shows intervals until there are no more. Returns the last screen of a terminal.
 fn show(
     arguments: &TopArguments,
     json: bool,
@@ -89,7 +89,8 @@ fn show(
 ) -> Result<Option<String>, Failure> {
     let mut cost = OwnCost::new();
     let mut last = None;
-    // What is refused is told where the user is, so the page comes with the first interval.
+    // Errors at the start must appear on the user's screen, so the page comes with the first
+    // interval.
     let mut terminal: Option<Terminal> = None;
     for (nr, (interval, skipped)) in receive.iter().enumerate() {
         if nr == 0 && !json {

@@ -1,4 +1,4 @@
-//! What this program itself takes of CPUs.
+//! CPU time of this program.
 
 use std::time::{Duration, Instant};
 
@@ -15,8 +15,8 @@ impl OwnCost {
         OwnCost { before: cpu_time(), at: Instant::now() }
     }
 
-    /// What all threads of this program took since this was asked last, in nanoseconds, and how long ago
-    /// that was.
+    /// Returns the CPU time of this program since the last call, in nanoseconds, and the time that
+    /// has passed since then.
     pub(super) fn since_last(&mut self) -> (Option<u64>, u64) {
         let (now, at) = (cpu_time(), Instant::now());
         let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);

@@ -1,34 +1,35 @@
-//! Intervals on their way from the recorder, which must not wait, to whoever shows them.
+//! Intervals on their way from the recorder, which must not wait, to the thread that shows them.
 
 use std::ops::ControlFlow;
 use std::sync::mpsc::{SyncSender, TrySendError};
 
 use percid_trace::spool::Interval;
 
-/// What is over, and how many intervals before it were not taken.
+/// An interval that has ended, and the number of intervals before it that were not taken.
 pub(super) type Next = (Interval, u64);
 
-/// Intervals on their way to whoever shows them, which may take longer than they do.
+/// Intervals on their way to the thread that shows them. Showing one may take longer than an
+/// interval.
 pub(super) struct Queue {
     send: SyncSender<Next>,
-    /// How many shall be shown yet.
+    /// Number of intervals that remain to be shown.
     left: Option<u64>,
     /// The last one, if there was no room for it.
     waiting: Option<Next>,
 }
 
 impl Queue {
-    /// One that wants so many, or all.
+    /// Makes a queue that takes this number of intervals, or all.
     pub(super) fn new(send: SyncSender<Next>, left: Option<u64>) -> Queue {
         Queue { send, left, waiting: None }
     }
 
-    /// Passes one on, and does not wait. Answers whether more are wanted.
+    /// Passes an interval on, and does not wait. Returns whether more are wanted.
     pub(super) fn pass_on(&mut self, mut interval: Interval) -> ControlFlow<()> {
         let mut skipped = 0;
         if let Some((before, skipped_before)) = self.waiting.take() {
             skipped = skipped_before + 1;
-            // That it is not shown is no reason to be silent about that.
+            // Events lost in an interval that is not shown must still be reported.
             interval.trace.origin.lost += before.trace.origin.lost;
         }
         match self.send.try_send((interval, skipped)) {
@@ -48,10 +49,10 @@ impl Queue {
         }
     }
 
-    /// Nothing is recorded any more, so there is time for the last one.
+    /// Waits until the last interval is taken: nothing is recorded any more.
     pub(super) fn finish(self) {
         if let Some(next) = self.waiting {
-            // If nobody takes it, whoever would have shown it says why.
+            // If it is not taken, the showing thread reports why.
             let _ = self.send.send(next);
         }
     }

@@ -7,22 +7,23 @@ use std::io::{self, IsTerminal, Write};
 use std::panic;
 use std::sync::Mutex;
 
-/// What stands there is put aside, nothing blinks, and long lines are cut off.
+/// Escape sequences that save the screen, hide the cursor and cut off long lines.
 const ENTER: &str = "\x1b[?1049h\x1b[?25l\x1b[?7l";
 
-/// The same back.
+/// Escape sequences that undo that.
 const LEAVE: &str = "\x1b[?7h\x1b[?25h\x1b[?1049l";
 
-/// To the upper left corner.
+/// Escape sequence that moves the cursor to the upper left corner.
 const HOME: &str = "\x1b[H";
 
 /// The rest of a line is empty.
 const CLEAR_LINE: &str = "\x1b[K";
 
-/// What is below is empty.
+/// Escape sequence that clears the lines below.
 const CLEAR_BELOW: &str = "\x1b[J";
 
-/// Whether the second page is shown. There is one terminal, and a panic knows no values.
+/// State of the second page. It is global: there is one terminal, and a panic hook has no access to
+/// values.
 static PAGE: Mutex<Page> = Mutex::new(Page::NotYet);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -44,7 +45,7 @@ impl Terminal {
         }
         let tell = panic::take_hook();
         panic::set_hook(Box::new(move |what| {
-            // What it says shall stay.
+            // The panic message must stay visible.
             leave();
             tell(what);
         }));
@@ -61,10 +62,10 @@ impl Terminal {
     ///
     /// # Errors
     ///
-    /// What the system refuses.
+    /// The system refuses.
     pub(super) fn draw(&self, screen: &dyn fmt::Display) -> io::Result<()> {
         let mut text = HOME.to_owned();
-        // Before the lock, which whoever panics takes.
+        // Format before taking the lock, as a panic in `fmt` takes it too.
         let lines = screen.to_string();
         // The last line has no end, so that nothing scrolls.
         for (nr, line) in lines.lines().enumerate() {
@@ -102,7 +103,7 @@ fn put(text: &str) -> io::Result<()> {
     stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush())
 }
 
-/// How many lines and columns the terminal has now.
+/// Returns the current number of lines and columns of the terminal.
 #[cfg(unix)]
 pub(super) fn size() -> (usize, usize) {
     // SAFETY: a `winsize` of zeros is valid, and the call writes into the one that it is given.
@@ -123,7 +124,7 @@ pub(super) fn size() -> (usize, usize) {
     USUAL
 }
 
-/// What a terminal has that does not say it.
+/// Size of a terminal that does not report it.
 const USUAL: (usize, usize) = (24, 80);
 
 #[cfg(all(test, target_os = "linux"))]
@@ -167,7 +168,7 @@ mod tests {
         drop(test);
         assert!(!status.success());
         let mut drawn = Vec::new();
-        // Whoever reads when nobody writes any more is told an error.
+        // The read returns an error once no process writes any more.
         let _ = ours.read_to_end(&mut drawn);
         let drawn = String::from_utf8_lossy(&drawn);
         let (before, after) = drawn.split_once(LEAVE).expect("it is given back");

@@ -14,9 +14,9 @@ use crate::times::{ms, percent};
 pub(super) struct Screen<'a> {
     pub(super) figures: &'a Figures,
     pub(super) sort: Sort,
-    /// How many lines of the table there are; `None` for what has room.
+    /// Number of lines of the table; `None` for as many as fit.
     pub(super) rows: Option<usize>,
-    /// What has room: lines, and characters in a line. `None` for what is no terminal.
+    /// Size of the screen: lines, and characters in a line. `None` if there is no terminal.
     pub(super) size: Option<(usize, usize)>,
 }
 
@@ -88,7 +88,7 @@ impl Screen<'_> {
         head
     }
 
-    /// How busy each CPU was, as many in a line as have room.
+    /// Returns the load of each CPU, with as many in a line as fit.
     fn cpus(&self) -> Vec<String> {
         let columns = self.size.map_or(COLUMNS, |(_, columns)| columns);
         let covered = self.figures.covered_ns;

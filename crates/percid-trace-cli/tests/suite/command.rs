@@ -195,7 +195,8 @@ fn a_replay_says_the_same_as_text_and_as_json() {
     }
 }
 
-/// What `perf record -F 10 -- CMD` has: samples, and of switches away from the command's threads only.
+/// A file of `perf record -F 10 -- CMD`: samples, and only switches away from the command's
+/// threads.
 const SAMPLED: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../percid-trace/tests/fixtures/forks.data");
 
@@ -279,7 +280,7 @@ fn counters_are_told_alike_as_text_as_json_and_on_a_page() {
         let escaped = told.replace('<', "&lt;");
         assert!(text.contains(told) && html.contains(&escaped), "{told}: {text}");
     }
-    // What the model says is that of the machine.
+    // The modelled costs are those of the machine.
     let warm = |of: &Value| {
         list(of, "distances").iter().map(|line| line["warm_ns"].clone()).collect::<Vec<_>>()
     };
@@ -289,7 +290,8 @@ fn counters_are_told_alike_as_text_as_json_and_on_a_page() {
     assert!(kinds.contains(r#"{"count":58,"event":"count"}"#), "{kinds}");
 }
 
-/// What the processor cannot count is refused before the command runs, with what can be counted.
+/// A counter that the processor does not have is refused before the command runs, with a list of
+/// the available ones.
 #[test]
 fn a_counter_that_is_not_there_is_refused_before_anything_runs() {
     let folder = folder("no-counter");
@@ -558,7 +560,8 @@ fn a_page_shows_tables_advice_and_time_lines() {
     }
 }
 
-/// Whether this machine lets us record; if not, and it is required, the test fails.
+/// Returns `true` if this machine permits recording. If it does not, and recording is required, the
+/// test fails.
 fn may_record(folder: &Path) -> bool {
     let probe = folder.join("probe.parquet");
     let output = run(&["record", "-o", path(&probe), "--", "true"]);
@@ -735,7 +738,7 @@ fn a_device_that_never_ends_is_refused() {
     assert!(stderr(&output).contains("nothing that anybody records"), "{}", stderr(&output));
 }
 
-/// The figures that the README tells of a recorded web server's load.
+/// The README's figures of a recorded web server's load.
 #[test]
 fn advice_says_what_the_figures_mean() {
     let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/../percid-trace/tests/fixtures");

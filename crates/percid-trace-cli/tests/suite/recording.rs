@@ -32,7 +32,7 @@ fn folder(name: &str) -> Option<PathBuf> {
     output.status.success().then_some(folder)
 }
 
-/// Starts programs for as long as it takes, which the reader of its output sees.
+/// Starts programs without end, and writes a line after each for the reader of its output.
 const BUSY: [&str; 3] = ["sh", "-c", "while :; do /bin/true; echo; done"];
 
 /// A recording of [`BUSY`] in its own group of processes, which ends with this value.
@@ -60,7 +60,7 @@ impl Recording {
         assert_eq!(unsafe { libc::kill(self.recorder.id() as libc::pid_t, signal) }, 0);
     }
 
-    /// What it said, when it has ended.
+    /// Returns its status and standard error, when it has ended.
     fn end(mut self) -> (Option<i32>, String) {
         let mut said = Vec::new();
         let mut pipe = self.recorder.stderr.take().expect("a pipe");
@@ -141,7 +141,8 @@ fn what_was_written_before_a_kill_is_read_and_finished() {
     assert!(run(&["replay", path(&file), "--policy", "percid-table"]).status.success());
 }
 
-/// The control of the one above: what has come to its end does not look cut off, and leaves nothing.
+/// Negative control of the test above: a complete recording does not look cut off, and leaves
+/// nothing.
 #[test]
 fn a_recording_that_ends_is_whole() {
     let Some(folder) = folder("whole") else { return };
@@ -173,7 +174,7 @@ fn a_recording_stops_before_it_is_larger_than_it_may_be() {
     let Some(folder) = folder("max-size") else { return };
     let file = folder.join("t.parquet");
     let most = 256 << 10;
-    // What comes at once, also when the recorder was kept from its CPU, is what the buffers have.
+    // The buffers limit how much arrives at once, also when the recorder did not get its CPU.
     let arguments = ["-o", path(&file), "--max-size", "256K", "--buffer-kb", "8"];
     let recording = Recording::start(&arguments);
     let (status, said) = recording.end();
@@ -187,7 +188,7 @@ fn a_recording_stops_before_it_is_larger_than_it_may_be() {
     assert!(ample.status.success() && !stderr(&ample).contains("STOPPED"), "the control");
 }
 
-/// `ulimit -f`, in blocks of 512 bytes, stands for a disk without room.
+/// `ulimit -f`, in blocks of 512 bytes, simulates a disk without room.
 #[test]
 fn a_full_disk_is_told_and_nothing_that_was_written_is_lost() {
     let Some(folder) = folder("full") else { return };
@@ -268,7 +269,7 @@ fn a_disk_without_room_keeps_what_was_written() {
     assert!(number(&info, "events") > 5000, "{info}");
 }
 
-/// A shell that starts a program of the name that it reads, and then says so.
+/// A shell that reads names, starts a program of each name, and then writes a line.
 const ON_DEMAND: &str = "while read name; do cp /bin/true \"$0/$name\"; \"$0/$name\"; echo; done";
 
 /// The names of processes in a file.
@@ -278,8 +279,8 @@ fn names(file: &Path) -> Vec<String> {
     processes.iter().filter_map(|process| process["name"].as_str()).map(str::to_owned).collect()
 }
 
-/// The programs are started, and have ended, before the signal for which the file has them. Nothing
-/// happens meanwhile, so a recorder that is slow loses none of them.
+/// The programs are started, and have ended, before the signal for which the file must contain
+/// them. No other events happen during that time, so a slow recorder loses none of them.
 #[test]
 fn a_flight_recorder_keeps_the_end_and_writes_it_when_asked() {
     let Some(folder) = folder("ring") else { return };
@@ -363,7 +364,8 @@ impl Drop for Stranger {
 
 /// Keeps this thread, and what it starts from now on, on the CPU where it is.
 fn stay_on_one_cpu() {
-    // SAFETY: a set of CPUs without any is all zeros; it is as large as said, and the calls keep no pointer.
+    // SAFETY: an empty set of CPUs is all zeros. The size passed is that of the set, and the calls
+    // keep no pointer.
     let pinned = unsafe {
         let mut here: libc::cpu_set_t = std::mem::zeroed();
         libc::CPU_SET(libc::sched_getcpu() as usize, &mut here);

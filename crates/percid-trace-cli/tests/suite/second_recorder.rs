@@ -145,7 +145,8 @@ impl Second {
         }
     }
 
-    /// The threads that come of a command, but for its first one, which was there before percid recorded.
+    /// Returns the descendants of a command, without its first thread, which existed before percid
+    /// recorded.
     fn of(&self, command: u32) -> BTreeMap<u32, Thread> {
         let comes_of = |thread: u32| {
             let mut at = thread;
@@ -162,7 +163,7 @@ impl Second {
     }
 }
 
-/// The same by percid.
+/// Returns the same figures by percid.
 fn by_percid(file: &Path) -> BTreeMap<u32, Thread> {
     let mut threads: BTreeMap<u32, Thread> = BTreeMap::new();
     let us =
@@ -184,8 +185,9 @@ fn by_percid(file: &Path) -> BTreeMap<u32, Thread> {
     threads
 }
 
-/// Why the two do not say the same. A moment of the text may be a microsecond early, since parts of one are
-/// cut off, and another one late, since the kernel takes the time for each recorder.
+/// Returns a difference between the two, if any. A time in the text may be up to a microsecond
+/// early, since fractions are cut off. Another may be late, since the kernel takes the time for
+/// each recorder separately.
 fn difference(ours: &BTreeMap<u32, Thread>, theirs: &BTreeMap<u32, Thread>) -> Option<String> {
     let within =
         |ours: f64, theirs: f64, moments: u64| (ours - theirs).abs() <= 2.0 * moments as f64;
@@ -243,7 +245,7 @@ fn what_is_said_of_a_command_is_what_a_second_recorder_saw() {
         assert!(theirs.len() > 20, "the command's own: {theirs:?}");
         assert!(theirs.values().map(|thread| thread.waited).sum::<f64>() > 1e3, "they had to wait");
         let info = json(&["info", path(&file)]);
-        // Some guests' kernels tell of few switches from idle, which the second recorder lacks too.
+        // Kernels of some guests report few switches from idle. The second recorder lacks them too.
         if info["trustworthiness"]["grade"] != "good" {
             continue;
         }

@@ -51,10 +51,11 @@ struct Watch {
 }
 
 impl Watch {
-    /// On one CPU, so that threads which never sleep have to wait.
+    /// Starts the script on one CPU, so that threads which never sleep have to wait.
     fn start(arguments: &[&str], script: &[&str]) -> Watch {
         let mut command = command(&[arguments, &["--", "sh", "-c"], script].concat());
-        // SAFETY: between `fork` and `exec` it makes system calls on values of its own.
+        // SAFETY: between `fork` and `exec`, `confine` only makes system calls on its own local
+        // values.
         unsafe { command.pre_exec(confine) };
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().expect("the program starts");
@@ -158,7 +159,7 @@ fn is_enough(documents: &[Value]) -> bool {
     })
 }
 
-/// For how long a command ran.
+/// Returns the run time of a command.
 fn ran(documents: &[Value], name: &str) -> u64 {
     let all = documents.iter().flat_map(threads).filter(|line| line["name"] == name);
     all.map(|line| number(line, "run_ns")).sum()
@@ -312,11 +313,11 @@ impl Pair {
         all
     }
 
-    /// Reads all that comes until nobody writes any more.
+    /// Reads all output until no process writes any more.
     fn read_to_end(&mut self) -> String {
         self.theirs = File::open("/dev/null").expect("a file").into();
         let mut drawn = Vec::new();
-        // Whoever reads when nobody writes any more is told an error.
+        // The read returns an error once no process writes any more.
         let _ = self.ours.read_to_end(&mut drawn);
         String::from_utf8_lossy(&drawn).into_owned()
     }

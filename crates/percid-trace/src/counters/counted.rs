@@ -1,32 +1,33 @@
-//! One turn of a thread, and what was counted in it.
+//! Turns of threads with counter values.
 
 use crate::event::{Cpu, Tid};
 
 /// The most counters of a recording: processors have four to eight that count at once.
 pub const MOST: usize = 8;
 
-/// One turn of a thread on a CPU, and what was counted in it.
+/// A turn of a thread on a CPU, with its counter values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Counted {
-    /// When it ended, in nanoseconds on the trace's clock. The switch in the schedule may have another
-    /// time, by a microsecond or so: both are taken during the same switch, one after the other.
+    /// Time at which it ended, in nanoseconds on the trace's clock. The switch in the schedule may
+    /// have another time, by about a microsecond: both are taken during the same switch, one after
+    /// the other.
     pub time: u64,
-    /// Where.
+    /// The CPU.
     pub cpu: Cpu,
-    /// Who ran.
+    /// The thread that ran.
     pub thread: Tid,
-    /// How long, in nanoseconds.
+    /// Length of the turn, in nanoseconds.
     pub ran: u64,
-    /// For how much of that, in nanoseconds, the processor's counters were lent to others, so that
-    /// nothing was counted.
+    /// The part of that time, in nanoseconds, in which the processor's counters were lent to
+    /// others, so that nothing was counted.
     pub uncounted: u64,
-    /// How much was counted, in the order of [`Origin::counters`](crate::Origin::counters). What is
-    /// behind these is 0.
+    /// Counter values, in the order of [`Origin::counters`](crate::Origin::counters). The elements
+    /// after these are 0.
     pub counts: [u64; MOST],
 }
 
 impl Counted {
-    /// When the turn began.
+    /// Returns the time at which the turn began.
     pub fn began(&self) -> u64 {
         self.time.saturating_sub(self.ran)
     }

@@ -1,4 +1,4 @@
-//! What can be counted, by the names that `perf` has for it.
+//! Counters, by the names that `perf` has for them.
 
 use std::fmt;
 
@@ -99,7 +99,7 @@ impl Counter {
         known.map(of_known).or_else(|| (sort == RAW).then(raw))
     }
 
-    /// What `perf` calls it.
+    /// Returns the name that `perf` has for it.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -109,7 +109,7 @@ impl Counter {
         (self.sort, self.number)
     }
 
-    /// Whether the processor counts it; else the kernel does, on every machine.
+    /// Returns `true` if the processor counts it; otherwise the kernel does, on every machine.
     pub fn is_hardware(&self) -> bool {
         self.sort != SOFTWARE
     }

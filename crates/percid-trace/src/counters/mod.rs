@@ -1,7 +1,8 @@
-//! What the processor and the kernel counted while threads ran: cycles, cache misses, page faults.
+//! Counter values of the processor and the kernel while threads ran: cycles, cache misses, page
+//! faults.
 //!
-//! A [`Counted`] is one turn of a thread on a CPU, from one switch of that CPU to the next, with what
-//! was counted in it. [`Origin::counters`](crate::Origin::counters) says what that is.
+//! A [`Counted`] is one turn of a thread on a CPU, from one switch of that CPU to the next, with
+//! its counter values. [`Origin::counters`](crate::Origin::counters) has the names of the counters.
 
 mod counted;
 mod counter;

@@ -1,30 +1,31 @@
-//! From what counters show at switches to what was counted between them.
+//! Conversion of counter readings at switches to the values between them.
 
 use std::collections::HashMap;
 
 use super::counted::{Counted, MOST};
 use crate::event::{Cpu, IDLE, Tid, UNKNOWN};
 
-/// What the counters of a CPU show when it switches from one thread to another.
+/// Counter readings of a CPU when it switches from one thread to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reading {
-    /// When, in nanoseconds.
+    /// Time of the reading, in nanoseconds.
     pub time: u64,
-    /// Which CPU.
+    /// The CPU.
     pub cpu: Cpu,
     /// The thread that ran until now.
     pub prev: Tid,
-    /// The thread that runs from now on, where that is said.
+    /// The thread that runs from now on, if that is recorded.
     pub next: Option<Tid>,
-    /// How often this CPU has switched by now, as the kernel counts it. A switch that was not told, or whose
-    /// reading was lost, shows by it.
+    /// Number of switches of this CPU so far, as the kernel counts them. It reveals switches that
+    /// were not reported, or whose reading was lost.
     pub switches: Option<u64>,
-    /// For how long counters were asked for by now, and for how long they counted, in nanoseconds. They
-    /// are equal as long as no others need the same counters of the processor.
+    /// Time for which counters were requested so far, in nanoseconds. `running` is the time for
+    /// which they counted. The two are equal as long as no others need the same counters of the
+    /// processor.
     pub asked: u64,
     /// See `asked`.
     pub running: u64,
-    /// What they show; 0 behind the last.
+    /// The readings; 0 after the last counter.
     pub shown: [u64; MOST],
 }
 
@@ -58,7 +59,7 @@ impl Readings {
         Some(Counted { time, cpu, thread, ran, uncounted, counts })
     }
 
-    /// Readings of a CPU were lost here: what ran meanwhile is not known.
+    /// Notes that readings of a CPU were lost: what ran during that time is not known.
     pub fn lose(&mut self, cpu: Cpu) {
         self.last.remove(&cpu);
     }

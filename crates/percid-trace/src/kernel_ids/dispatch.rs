@@ -1,8 +1,8 @@
-//! One pass over a trace for all processes: each event is handed to the processes that it may
+//! A pass over a trace for all processes. Each event is passed to the processes that it may
 //! concern.
 //!
 //! An event concerns a process if it is about one of its threads, or happens on a CPU where one of
-//! them runs. It may be told to others too: they find nothing in it.
+//! them runs. It may be passed to other processes too: they ignore it.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering::Relaxed;
@@ -21,8 +21,8 @@ use percid_sim::cpu_list;
 /// A recording, and when else each of its steps may have happened.
 pub(super) type Translated = (Recording, Vec<Slack>);
 
-/// What happened in each process since it started its last program. Counts events as they are done;
-/// if it is stopped, no recording is complete, and there is none.
+/// Translates the events of each process since it started its last program. Adds processed events
+/// to `progress`; if it is stopped, no recording is complete, and the result is empty.
 pub(super) fn translate_all(
     trace: &Trace,
     processes: &[Tid],
@@ -60,7 +60,7 @@ struct Dispatcher<'a> {
 
 struct Begun<'a> {
     start: Event,
-    /// How many CPUs it may use, if that is known.
+    /// Number of CPUs that it may use, if that is known.
     allowed: Option<u32>,
     translation: Translation<'a>,
     failed: Option<Insufficient>,
@@ -145,7 +145,7 @@ impl<'a> Dispatcher<'a> {
         }
     }
 
-    /// What came of a process.
+    /// Returns the result for a process.
     fn end(&mut self, process: Tid, possible: u32) -> Result<Translated, Insufficient> {
         let release = self.trace.origin.release.clone().ok_or(Insufficient::NoRelease)?;
         if self.trace.origin.lost > 0 {
@@ -220,8 +220,8 @@ fn guests(events: &[Event]) -> HashSet<usize> {
     guests
 }
 
-/// How many CPUs each thread may use, by what it, or the nearest ancestor of which it is known, was
-/// allowed.
+/// Number of CPUs that each thread may use, by its own affinity or that of the nearest ancestor for
+/// which it is known.
 #[derive(Default)]
 struct Allowed(HashMap<Tid, u32>);
 
@@ -271,7 +271,7 @@ mod tests {
         }
     }
 
-    /// What the translation for a process makes of a trace if it gets every event.
+    /// Returns the result of a process's translation that gets every event of the trace.
     fn told_everything(trace: &Trace, process: Tid) -> Option<Vec<percid_sim::conformance::Step>> {
         let wanted = HashSet::from([process]);
         let (start, _) = last_starts(&trace.events, &wanted).into_iter().next()?;

@@ -1,4 +1,4 @@
-//! Why the IDs in a trace cannot be compared.
+//! Reasons why the IDs in a trace cannot be compared.
 
 use std::fmt;
 
@@ -6,10 +6,10 @@ use percid_sim::Ns;
 
 use crate::event::Tid;
 
-/// Why the IDs in a trace cannot be compared.
+/// The reason why the IDs in a trace cannot be compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Insufficient {
-    /// The trace does not say from which kernel it is.
+    /// The trace does not contain the kernel's release.
     NoRelease,
     /// That kernel, by its release, has no concurrency IDs.
     NoGeneration(String),
@@ -20,7 +20,7 @@ pub enum Insufficient {
     /// The trace has no IDs of this process's threads: they were not recorded, or the process does
     /// not use restartable sequences.
     NoIds(Tid),
-    /// The trace does not say whether this thread shares the memory of the one that created it.
+    /// The trace does not show whether this thread shares the memory of the one that created it.
     UnknownMemory(Tid),
     /// The events cannot have happened one after the other. At this time something else was
     /// expected.

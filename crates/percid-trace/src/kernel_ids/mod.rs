@@ -2,37 +2,38 @@
 //! policy of the kernel's generation gives on the same schedule.
 //!
 //! A trace suffices if it shows the process from the start of its program on, with the IDs
-//! (`rseq:rseq_update`), timer ticks, migrations, and threads that are created and end, and if
-//! nothing was lost. What it does not show is this:
+//! (`rseq:rseq_update`), timer ticks, migrations, and threads that are created and end, and if no
+//! event was lost. It does not show the following:
 //!
 //! - **A switch away from the idle thread** is missing at times in traces of some kernels. A thread
 //!   that does something on a CPU runs there, so the switch is inferred from the first such event;
 //!   mostly that is its way back to user space.
-//! - **Whether a tick led to a scan.** Every tick asks whether a scan is due, and the ticked thread
+//! - **If a tick led to a scan.** Every tick checks whether a scan is due, and the ticked thread
 //!   scans when it goes back to user space, perhaps after a sleep or in its next turn. On that way
-//!   it tells its ID. So a tick that comes when a scan is due stands before the next ID of that
-//!   thread, and says how long ago it landed. If the thread was switched away from in between, it
+//!   it reports its ID. So a tick that comes when a scan is due is placed before the next ID of
+//!   that thread, with the time since the tick. If the thread was switched away from in between, it
 //!   may have scanned before that.
-//! - **When a thread that is moved arrives.** A migration is traced when the CPU is chosen. If that
-//!   is to wake the thread, the chosen CPU may queue it a little later, when it has been woken
-//!   (`sched_wakeup`), and only then looks at its ID.
+//! - **When a thread that is moved arrives.** A migration is traced when the CPU is chosen. If a
+//!   wake-up chose it, the chosen CPU may queue the thread a little later, after `sched_wakeup`,
+//!   and only then reads its ID.
 //! - **When a thread leaves the memory** that it shared, as after `vfork`, to replace its program.
-//!   It gives its ID back when it asks for that, which the trace shows a tenth of a millisecond
-//!   later, when all is done. It rarely does anything else before, so it is taken to leave as soon
-//!   as it runs. It is counted until its creator has been woken. It has no ID to tell, so if the
-//!   switch to it is missing too, the comparison may find differences that are none.
+//!   It gives its ID back when it requests that. The trace shows this a tenth of a millisecond
+//!   later, at the end of the call. The thread rarely does anything else before, so it is taken to
+//!   leave as soon as it runs. It is counted until its creator has been woken. It has no ID to
+//!   report, so if the switch to it is missing too, the comparison may find differences that do not
+//!   exist.
 //! - **Which CPUs a thread may use**, if it asked for several changes within a tenth of a second.
 //!   The last one is taken for all.
 //! - **When a thread that ends gives up its ID, and when a new one is counted.** That is shortly
 //!   before the trace shows it.
-//! - **An ID that has not changed**, on Linux 6.19 and later, where `rseq_update` tells changes
-//!   only: silence means that the thread has the ID that it told last, which is compared when it
-//!   goes to sleep. Which kind of trace it is shows in itself.
+//! - **An ID that has not changed**, on Linux 6.19 and later, where `rseq_update` reports changes
+//!   only. A thread without a report has the ID that it reported last, which is compared when it
+//!   goes to sleep. The trace itself shows which kind it is.
 //! - **Which of two CPUs was first.** A switch is traced before the thread takes its ID, and a
-//!   migration before the thread arrives. If another CPU goes on in between, as it does where a
-//!   hypervisor lets a CPU stand still, it may find another ID free than the times say. So a
-//!   difference counts only if no other order that is possible would have made another ID by then;
-//!   else the comparison ends there.
+//!   migration before the thread arrives. Another CPU may go on in between, for example if a
+//!   hypervisor stops a CPU. It may then find another ID free than the times suggest. So a
+//!   difference counts only if no other possible order would have given another ID by then;
+//!   otherwise the comparison ends there.
 
 mod dispatch;
 mod insufficient;
@@ -81,11 +82,12 @@ pub fn compare_under(
     Ok(recording.compare_with(policy, reorderings::others(&recording, &slacks)))
 }
 
-/// What happened in a process since it started its last program, in the order that is most likely.
+/// Returns the steps of a process since it started its last program, in the order that is most
+/// likely.
 ///
 /// # Errors
 ///
-/// Why the trace does not suffice.
+/// The trace does not suffice.
 pub fn recording(trace: &Trace, process: Tid) -> Result<Recording, Insufficient> {
     translated(trace, process).map(|(recording, _)| recording)
 }
@@ -96,21 +98,21 @@ fn translated(trace: &Trace, process: Tid) -> Result<Translated, Insufficient> {
     translated.into_iter().next().unwrap_or(Err(Insufficient::BeganBefore(process)))
 }
 
-/// What was found about the IDs of many processes.
+/// The result of the comparison for many processes.
 #[derive(Debug, Default)]
 pub struct Found {
     /// The behaviour with whose policy they were compared; `None` if the trace's kernel has no IDs.
     pub behaviour: Option<Behaviour>,
-    /// Which behaviour explains the IDs of all of them.
+    /// The behaviour that explains the IDs of all processes.
     pub explanation: Explanation,
-    /// For each process, in their order. If it was stopped, those are missing that were not
-    /// compared by then.
+    /// The result for each process, in their order. If the comparison was stopped, the processes
+    /// after that are missing.
     pub processes: Vec<Result<Conformance, Insufficient>>,
 }
 
-/// Compares the IDs of many processes with the policy that explains them best, on one way through
-/// the trace: for each of them what [`compare_under`] says. The release is a hint: its policy is
-/// taken if it explains them as well as any. Counts events as they are done.
+/// Compares the IDs of many processes with the policy that explains them best, in one pass over the
+/// trace. The result for each is that of [`compare_under`]. The release is a hint: its policy is
+/// taken if it explains the IDs as well as any. Adds processed events to `progress`.
 pub fn compare_all(trace: &Trace, processes: &[Tid], progress: &RunControl) -> Found {
     let translated = translate_all(trace, processes, progress);
     let goes_on = |_: &&Result<Translated, Insufficient>| !progress.stop.load(Relaxed);
@@ -153,7 +155,7 @@ fn explain(count: impl Fn(Behaviour) -> (usize, usize)) -> Explanation {
     explanation
 }
 
-/// How many IDs were compared, and how many differ.
+/// Returns how many IDs were compared, and how many differ.
 fn total(found: &[Result<Conformance, Insufficient>]) -> (usize, usize) {
     let found = found.iter().flatten();
     found.fold((0, 0), |(compared, different), comparison| {
@@ -341,7 +343,7 @@ mod tests {
             (35, 0, id(8, 1)),
         ]);
         events.push((40, 0, switch(8, IDLE)));
-        // By turns, each on the CPU of the other: IDs follow the threads.
+        // The threads run in turns, each on the CPU of the other: IDs follow the threads.
         for turn in 0..20 {
             let (time, cpu) = (1000 * (turn + 1), (turn % 2) as Cpu);
             let (thread, own) = if turn / 2 % 2 == 0 { (PROCESS, 0) } else { (8, 1) };
@@ -361,8 +363,8 @@ mod tests {
         assert_eq!(found.behaviour, Some(owned), "{}", found.explanation);
     }
 
-    /// Thread 8 has told ID 1 and goes to sleep twice more on its CPU; the kernel tells no ID that
-    /// has not changed.
+    /// Thread 8 has reported ID 1 and goes to sleep twice more on its CPU; the kernel reports no ID
+    /// that has not changed.
     #[test]
     fn silence_means_unchanged_where_only_changes_are_told() {
         let asleep = |thread| What::Switch { prev: thread, state: State::SLEEPING, next: IDLE };
@@ -431,7 +433,7 @@ mod tests {
                 .collect();
             let mut trace = trace(&events);
             trace.origin.possible_cpus = Some(3);
-            // What it says is of no interest, only that it returns.
+            // Only termination matters, not the result.
             let _ = compare_all(&trace, &[PROCESS], &RunControl::default());
         }
     }

@@ -1,12 +1,12 @@
 //! The orders in which the steps of a recording may have happened.
 //!
-//! The kernel traces that it does something, and does it a moment earlier or later. Between the two
-//! another CPU may go first: on a real machine for a microsecond, on an emulated one, whose CPUs
-//! take turns, for milliseconds. What one CPU does and what one thread does are in the order of the
-//! trace.
+//! The kernel traces an action and performs it a moment earlier or later. Between the two another
+//! CPU may go first: on a real machine for a microsecond, on an emulated one, whose CPUs take
+//! turns, for milliseconds. The actions of one CPU, and those of one thread, are in the order of
+//! the trace.
 //!
-//! For any two CPUs there is an order here in which the first did everything when the trace says
-//! and the other as far from that as possible, and one in which it is the other way round.
+//! For any two CPUs there are two orders here. In one the first CPU did everything at the traced
+//! times and the other as far from them as possible; in the other order the roles are exchanged.
 
 use percid_sim::Ns;
 use percid_sim::conformance::{Event, Recording, Step};
@@ -14,12 +14,12 @@ use percid_sim::policies::Thread;
 
 use crate::event::Cpu;
 
-/// When a step may have happened, beside the time that it has.
+/// The times at which a step may have happened, beside its recorded time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Slack {
-    /// From when on.
+    /// The earliest time.
     pub(crate) from: Ns,
-    /// Until when.
+    /// The latest time.
     pub(crate) until: Ns,
     /// The CPU that moved or created a thread and traced it, if it has done that before it did
     /// anything else.
@@ -45,7 +45,7 @@ pub(crate) fn others(recording: &Recording, slacks: &[Slack]) -> impl Iterator<I
     })
 }
 
-/// When a thread that was ticked scans.
+/// The time at which a thread that was ticked scans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Scans {
     OnReturn,
@@ -109,7 +109,7 @@ fn first_from(steps: &[(Step, Slack)], time: Ns) -> usize {
     steps.partition_point(|(step, _)| step.time < time)
 }
 
-/// The place of the first step behind this one that is later than a time.
+/// Returns the place of the first step after this one that is later than a time.
 fn first_after(steps: &[(Step, Slack)], nr: usize, time: Ns) -> usize {
     nr + steps[nr..].partition_point(|(step, _)| step.time <= time)
 }
@@ -134,7 +134,7 @@ fn reordered(
     placed
 }
 
-/// For each CPU and each thread the last step that was seen. Both are numbered without large gaps.
+/// The last step of each CPU and each thread. Both are numbered without large gaps.
 #[derive(Debug, Default)]
 struct Last {
     cpus: Vec<Option<usize>>,

@@ -1,9 +1,9 @@
-//! Whether a kernel that says nothing of a thread's ID means that it has not changed.
+//! Detection of kernels for which a missing report of a thread's ID means that it has not changed.
 //!
-//! Up to Linux 6.18 a thread tells its ID (`rseq:rseq_update`) whenever it goes back to user space
-//! after it was preempted or moved, the same or not. From 6.19 on it tells it when ID or CPU have
-//! changed, and silence means unchanged. Which of the two a trace is from shows in itself, whatever
-//! its kernel is called: with the older ones most IDs are told again.
+//! Up to Linux 6.18 a thread reports its ID (`rseq:rseq_update`) whenever it goes back to user
+//! space after it was preempted or moved, the same or not. From 6.19 on it reports the ID when ID
+//! or CPU have changed, and no report means unchanged. The trace itself shows which of the two it
+//! is, whatever its kernel is called: with the older ones most IDs are reported again.
 
 use std::collections::HashMap;
 
@@ -12,11 +12,11 @@ use crate::event::{Event, Tid, What};
 /// IDs without which it cannot be said: then silence means nothing.
 const FEWEST: usize = 20;
 
-/// Where only changes are reported, one in this number may be the same as before: one that a new
-/// program has.
+/// If only changes are reported, one in this number may be the same as before: the first ID of a
+/// new program.
 const SAME_OF: usize = 10;
 
-/// Whether the kernel reports changes only.
+/// Returns `true` if the kernel reports changes only.
 pub(super) fn tells_changes_only(events: &[Event]) -> bool {
     let mut last: HashMap<Tid, (u32, u32)> = HashMap::new();
     let (mut told, mut same) = (0, 0);

@@ -1,4 +1,4 @@
-//! From the events of a trace to the steps of one process's recording.
+//! Translation of a trace's events to the steps of one process's recording.
 
 use std::collections::HashMap;
 
@@ -14,28 +14,28 @@ use percid_sim::cpu_list;
 /// The least time between two scans.
 const PERIOD: Ns = 100 * MS;
 
-/// For how long a CPU may be kept from doing what it has traced: 7 ms have been seen of an emulated
-/// one among 16.
+/// Longest delay between a CPU's trace event and its action: 7 ms have been observed for one of 16
+/// emulated CPUs.
 const STALLED: Ns = 10 * MS;
 
-/// From the events of a trace to the steps of a recording.
+/// Translation of a trace's events to the steps of a recording.
 pub(super) struct Translation<'a> {
     trace: &'a Trace,
     began: Ns,
     /// The number of each thread that uses the memory, and of those that did.
     threads: HashMap<Tid, Member>,
-    /// How many there have been.
+    /// Number of members so far.
     count: u32,
-    /// Those that have left and are still counted, and the threads that wait for them.
+    /// Threads that have left and are still counted, with the threads that wait for them.
     left: HashMap<Tid, Tid>,
-    /// For each CPU the thread that runs there, if it uses the memory.
+    /// The thread that each CPU runs, if it uses the memory.
     current: HashMap<Cpu, Tid>,
-    /// From when on a tick leads to a scan.
+    /// Time since which a tick leads to a scan.
     due: Ns,
     steps: Vec<Step>,
     slacks: Vec<Slack>,
     has_ids: bool,
-    /// Whether a thread that tells no ID has the one that it told last.
+    /// `true` if a thread that reports no ID has the one that it reported last.
     tells_changes_only: bool,
 }
 
@@ -50,7 +50,7 @@ struct Member {
     creator: Option<Tid>,
     /// The number of the thread that it created, and that has left, and is still counted.
     waits_for: Option<u32>,
-    /// Where it was when it told its ID last, and which.
+    /// The CPU and the ID of its last report.
     told: Option<(Cpu, u32)>,
 }
 
@@ -124,17 +124,17 @@ impl<'a> Translation<'a> {
         self.slacks.push(Slack { from: since(slack.from), until: since(slack.until), ..slack });
     }
 
-    /// What happened, and when else it may have happened. Nothing if the threads told no ID.
+    /// Takes the steps, and when else each may have happened. `None` if the threads reported no ID.
     pub(super) fn take_steps(&mut self) -> Option<(Vec<Step>, Vec<Slack>)> {
         self.has_ids.then(|| (std::mem::take(&mut self.steps), std::mem::take(&mut self.slacks)))
     }
 
-    /// Whether a thread uses the memory.
+    /// Returns `true` if a thread uses the memory.
     pub(super) fn has_member(&self, thread: Tid) -> bool {
         self.threads.contains_key(&thread)
     }
 
-    /// Whether one of the threads runs on a CPU.
+    /// Returns `true` if one of the threads runs on a CPU.
     pub(super) fn runs_on(&self, cpu: Cpu) -> bool {
         self.current.contains_key(&cpu)
     }
@@ -194,10 +194,10 @@ impl<'a> Translation<'a> {
         self.number(thread)
     }
 
-    /// A thread goes to sleep on the CPU where it told its ID last, and has told none since. If
-    /// silence means that it has not changed, it has that ID still. (A thread that was woken and
-    /// never got to user space says nothing either; but then its ID is another one only if the
-    /// owners of IDs changed their kind meanwhile.)
+    /// Notes that a thread goes to sleep on the CPU where it last reported its ID, without a report
+    /// since. If no report means unchanged, it still has that ID. (A thread that was woken and
+    /// never got to user space reports nothing either. But then its ID differs only if the owners
+    /// of IDs changed their kind during that time.)
     fn was_silent(&mut self, time: Ns, cpu: Cpu, thread: Tid) {
         let Some(&Member { number, told: Some((there, id)), .. }) = self.threads.get(&thread)
         else {
@@ -336,7 +336,7 @@ impl<'a> Translation<'a> {
         Ok(())
     }
 
-    /// A thread that runs has asked for another program.
+    /// A running thread has requested another program.
     fn leave(&mut self, time: Ns, cpu: Cpu, thread: Tid) {
         let Some(Member { number, creator: Some(creator), .. }) =
             self.threads.get(&thread).copied()

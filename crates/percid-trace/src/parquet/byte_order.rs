@@ -4,13 +4,13 @@ use std::io;
 
 use crate::error::Error;
 
-/// Whether traces can be stored as Parquet on this machine, and read. On big-endian machines they
-/// cannot: the library that does it takes a machine's numbers for those of the format, which are
-/// little-endian, and says of every file that it is damaged.
+/// Checks that traces can be stored as Parquet on this machine, and read. That is impossible on
+/// big-endian machines: the library takes a machine's numbers for those of the format, which are
+/// little-endian, and reports every file as damaged.
 ///
 /// # Errors
 ///
-/// [`io::ErrorKind::Unsupported`] where they cannot.
+/// [`io::ErrorKind::Unsupported`] on big-endian machines.
 pub fn supported() -> Result<(), Error> {
     if cfg!(target_endian = "little") {
         return Ok(());

@@ -12,7 +12,7 @@ use arrow_schema::DataType;
 use super::schema::{Column, Content};
 use crate::error::Error;
 
-/// Whether a column of this type can be read as such a column.
+/// Returns `true` if a column of this type can be read as such a column.
 pub(super) fn readable(column: Column, found: &DataType) -> bool {
     // A column without any value has no type with some writers.
     if *found == DataType::Null {
@@ -28,7 +28,7 @@ fn is_float(found: &DataType) -> bool {
     matches!(found, DataType::Float32 | DataType::Float64)
 }
 
-/// What stands in a column of numbers, in words for error messages.
+/// Returns the expected content of a column of numbers, in words for error messages.
 pub(super) fn expected(column: Column) -> &'static str {
     match column.content() {
         Content::Time => "int64",
@@ -51,7 +51,7 @@ impl<T: arrow_buffer::ArrowNativeType> Numbers<T> {
         Numbers { values, nulls: Some(NullBuffer::new_null(rows)) }
     }
 
-    /// The number in this row, unless it is null.
+    /// Returns the number in this row, unless it is null.
     #[inline]
     pub(super) fn get(&self, row: usize) -> Option<T> {
         match &self.nulls {
@@ -164,19 +164,19 @@ impl Words {
         Words { keys, words: array.values().as_string::<i32>().clone() }
     }
 
-    /// The number of the word in this row, unless it is null.
+    /// Returns the number of the word in this row, unless it is null.
     #[inline]
     pub(super) fn key(&self, row: usize) -> Option<usize> {
         self.keys.get(row).map(|key| key as usize)
     }
 
-    /// The word in this row, unless it is null.
+    /// Returns the word in this row, unless it is null.
     pub(super) fn get(&self, row: usize) -> Option<&str> {
         let key = self.key(row)?;
         (key < self.words.len()).then(|| self.words.value(key))
     }
 
-    /// What all the words mean, in the order of their numbers.
+    /// Returns the meanings of all words, in the order of their numbers.
     pub(super) fn meanings<T>(&self, read: impl Fn(&str) -> Option<T>) -> Vec<Option<T>> {
         self.words.iter().map(|word| word.and_then(&read)).collect()
     }

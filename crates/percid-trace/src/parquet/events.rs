@@ -1,4 +1,4 @@
-//! From rows to events.
+//! Conversion of rows to events.
 
 use arrow_array::RecordBatch;
 use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
@@ -62,18 +62,18 @@ pub(super) struct Rows {
     uncounted: Numbers<u64>,
 }
 
-/// What a row says.
+/// The content of a row.
 pub(super) enum Entry {
-    /// Of the schedule.
+    /// An event of the schedule.
     Schedule(Event),
-    /// Of NUMA balancing.
+    /// An event of NUMA balancing.
     Numa(numa::Event),
-    /// What one counter, whose place this is, counted in a turn: this turn has no counts yet.
+    /// The value of one counter, with its place, in a turn: this turn has no counts yet.
     Count(Counted, usize, u64),
 }
 
 impl Rows {
-    /// The rows of a batch, in which a column stands at `place(column)`, if it is there.
+    /// Returns the rows of a batch. A column is at `place(column)`, if it exists.
     pub(super) fn new(
         batch: &RecordBatch,
         place: impl Fn(Column) -> Option<usize>,

@@ -1,4 +1,4 @@
-//! Whether the sizes that a file declares can be.
+//! Checks that the sizes that a file declares are possible.
 //!
 //! The library that reads Parquet reserves memory for what a file declares before it looks whether
 //! it is there: lists in the description at the end of the file, texts in the headers of pages, the
@@ -33,7 +33,7 @@ const DEEPEST: u32 = 16;
 const ROWS: u64 = 1 << 20;
 const ROWS_PER_BYTE: u64 = 16;
 
-/// How many rows a file of this size can have.
+/// Returns the largest number of rows of a file of this size.
 pub(super) fn most_rows(size: u64) -> u64 {
     size.saturating_mul(ROWS_PER_BYTE).saturating_add(ROWS)
 }
@@ -89,8 +89,8 @@ pub(super) fn check_pages(
     for group in metadata.row_groups() {
         let read = group.columns().iter().zip(0..).filter(|&(_, leaf)| columns.leaf_included(leaf));
         for (chunk, _) in read {
-            // A column without values may have no page of data: writers say 0 then, where no page
-            // can be.
+            // A column without values may have no page of data: writers then store 0, an offset at
+            // which no page can be.
             let pages = [chunk.dictionary_page_offset().unwrap_or(0), chunk.data_page_offset()];
             let start = pages.into_iter().filter(|&page| page != 0).min().unwrap_or(0);
             let (start, length) = (unsigned(start)?, unsigned(chunk.compressed_size())?);
@@ -126,7 +126,7 @@ fn check_chunk(file: &impl ChunkReader, start: u64, end: u64) -> Result<(), Erro
     Ok(())
 }
 
-/// What matters of a page's header.
+/// The relevant fields of a page's header.
 #[derive(Default)]
 struct Header {
     length: u64,
@@ -362,7 +362,7 @@ mod tests {
         }
     }
 
-    /// Whether these bytes are a structure.
+    /// Returns `true` if these bytes are a structure.
     fn walked(bytes: &[u8]) -> bool {
         Walk { bytes, at: 0 }.structure(0, DEEPEST, &mut |_, _, _| {}).is_some()
     }

@@ -1,4 +1,4 @@
-//! From a file to a trace.
+//! Reading of a file into a trace.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -33,8 +33,8 @@ const BATCH: usize = 1 << 14;
 
 /// Reads a trace from a Parquet file.
 ///
-/// Costs 32 bytes of memory an event, and some megabytes for what is being decoded. An error says
-/// which row or which column is wrong and what was expected, or at which byte the file is damaged.
+/// Costs 32 bytes of memory an event, and some megabytes for decoding. An error contains the wrong
+/// row or column and what was expected, or the byte at which the file is damaged.
 pub fn read(file: File) -> Result<Trace, Error> {
     supported()?;
     without_panic(|| read_chunks(file))
@@ -47,8 +47,9 @@ pub fn read_bytes(file: impl Into<::bytes::Bytes>) -> Result<Trace, Error> {
     without_panic(|| read_chunks(file))
 }
 
-/// The library that decodes Parquet checks most of what it reads, but says of some damage that it
-/// panics. All it could leave in disorder is what `read` builds, and that is dropped.
+/// Reads a file, and converts panics into errors. The library that decodes Parquet checks most of
+/// what it reads, but panics at some damage. A panic can only leave the values inconsistent that
+/// `read` builds, and these are dropped.
 fn without_panic(read: impl FnOnce() -> Result<Trace, Error>) -> Result<Trace, Error> {
     let panicked = |_| Err(Error::in_file("the Parquet file is damaged: its pages contradict it"));
     let before = CATCHES.replace(true);
@@ -61,8 +62,8 @@ thread_local! {
     static CATCHES: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether the calling thread is reading a Parquet file, so that a panic becomes an error. A
-/// program's panic hook can keep silent then.
+/// Returns `true` if the calling thread is reading a Parquet file, so that a panic becomes an
+/// error. A program's panic hook can then stay silent.
 pub fn catches_panics() -> bool {
     CATCHES.get()
 }
@@ -92,18 +93,18 @@ fn damaged(error: impl std::fmt::Display) -> Error {
     Error::in_file(format!("the Parquet file is damaged: {error}"))
 }
 
-/// Where our columns are.
+/// The places of our columns.
 struct Places {
     /// Their places in the file, ascending.
     in_file: Vec<usize>,
-    /// For each of [`Column::ALL`], its place in a batch of what is read, if it is in the file.
+    /// The place of each of [`Column::ALL`] in a batch of what is read, if it is in the file.
     in_batch: Vec<Option<usize>>,
 }
 
-/// What the file says of itself, with words to be read as words that are kept once.
+/// Reads the description of the file, with words to be read as words that are kept once.
 fn describe(file: &impl ChunkReader) -> Result<(ArrowReaderMetadata, Places), Error> {
-    // What the writer knew beyond Parquet's own types does not matter to us, and differs from
-    // writer to writer.
+    // Skip Arrow's own metadata: it goes beyond Parquet's types, does not matter here, and differs
+    // from writer to writer.
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
     let found = ArrowReaderMetadata::load(file, options.clone()).map_err(damaged)?;
     let places = places(found.schema())?;
@@ -153,7 +154,7 @@ fn text(metadata: &ParquetMetaData, key: &str) -> Option<String> {
     pairs.find(|pair| pair.key == key).and_then(|pair| pair.value.clone())
 }
 
-/// Where the trace comes from, as far as the file says.
+/// Returns the origin of the trace, if the file contains it.
 fn origin(metadata: &ParquetMetaData) -> Result<Origin, Error> {
     let text = |key: &str| text(metadata, key);
     let version = number::<u32>(SCHEMA, text(SCHEMA))?;
@@ -175,7 +176,7 @@ struct Reading {
     origin: Origin,
     texts: Interner,
     most: u64,
-    /// Whether the events so far are in the order of a trace.
+    /// `true` if the events so far are in the order of a trace.
     sorted: bool,
 }
 
@@ -216,7 +217,8 @@ impl Reading {
         Ok(())
     }
 
-    /// What the counters of one turn counted stands in rows one after the other, as a rule.
+    /// Adds the value of one counter in a turn. The counters of a turn usually are in successive
+    /// rows.
     fn count(&mut self, mut turn: Counted, place: usize, count: u64) {
         turn.counts[place] = count;
         match self.counted.last_mut() {
@@ -232,7 +234,7 @@ impl Reading {
         }
         self.numa.sort_by_key(|event| (event.time, event.cpu));
         self.counted.sort_by_key(|turn| (turn.time, turn.cpu));
-        // Who sorted the rows by counters has torn turns apart.
+        // Rows that were sorted by counters have their turns torn apart.
         self.counted.dedup_by(|turn, before| {
             let is_same = is_same_turn(before, turn);
             if is_same {

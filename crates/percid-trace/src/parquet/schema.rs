@@ -1,4 +1,4 @@
-//! The columns, and the names of what stands in them.
+//! Columns of the table, and the words in them.
 
 use std::sync::Arc;
 
@@ -10,17 +10,18 @@ use crate::numa;
 /// The newest version of the schema that we read.
 pub(super) const VERSION: u32 = 3;
 
-/// What a table has beside the schedule.
+/// The parts of a table beside the schedule.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Parts {
     /// Events of NUMA balancing.
     pub(crate) numa: bool,
-    /// What was counted in turns of threads.
+    /// Counter values of turns.
     pub(crate) counted: bool,
 }
 
 impl Parts {
-    /// The oldest version of the schema that has all of it, so that older programs read what they know.
+    /// Returns the oldest version of the schema that has all these parts, so that older programs
+    /// read the parts that they support.
     pub(super) fn version(self) -> u32 {
         match self {
             Parts { counted: true, .. } => VERSION,
@@ -29,7 +30,7 @@ impl Parts {
         }
     }
 
-    /// Whether a column stands in it.
+    /// Returns `true` if the table contains a column.
     fn has(self, column: Column) -> bool {
         let Parts { numa, counted } = self;
         match column as usize {
@@ -40,7 +41,7 @@ impl Parts {
     }
 }
 
-/// The key of the metadata under which the version stands.
+/// The metadata key of the version.
 pub(super) const SCHEMA: &str = "percid.schema";
 
 /// A column.
@@ -79,7 +80,7 @@ pub(super) enum Column {
     Uncounted,
 }
 
-/// What stands in a column.
+/// The content of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Content {
     /// Nanoseconds.
@@ -93,7 +94,7 @@ pub(super) enum Content {
 }
 
 impl Column {
-    /// All, as they stand in the file.
+    /// All columns, in the order of the file.
     pub(super) const ALL: [Column; 31] = [
         Column::Time,
         Column::Cpu,
@@ -128,13 +129,13 @@ impl Column {
         Column::Uncounted,
     ];
 
-    /// How many of them stand in every file.
+    /// Number of columns in every file.
     pub(super) const OF_SCHEDULES: usize = 15;
 
-    /// How many of them stand in files with events of NUMA balancing and without counters.
+    /// Number of columns in files with events of NUMA balancing and without counters.
     const WITH_NUMA: usize = 27;
 
-    /// Whether a file may lack it.
+    /// Returns `true` if a file may lack it.
     pub(super) fn may_lack(self) -> bool {
         self as usize >= Column::OF_SCHEDULES
     }
@@ -200,7 +201,7 @@ impl Column {
         }
     }
 
-    /// Whether every event has it.
+    /// Returns `true` if every event has it.
     pub(super) fn always(self) -> bool {
         matches!(self, Column::Time | Column::Cpu | Column::Event | Column::Thread)
     }
@@ -244,9 +245,9 @@ pub(super) enum Kind {
     Tick,
     Member,
     Name,
-    /// One of NUMA balancing, by its place in [`numa::KINDS`].
+    /// An event of NUMA balancing, by its place in [`numa::KINDS`].
     Numa(usize),
-    /// What one counter counted in a turn of a thread.
+    /// The value of one counter in a turn of a thread.
     Count,
 }
 
@@ -295,7 +296,7 @@ impl Kind {
         }
     }
 
-    /// Its place in [`KINDS`], or behind.
+    /// Its place in [`KINDS`], or a number after these.
     pub(super) fn place(self) -> usize {
         match self {
             Kind::Switch => 0,
@@ -323,7 +324,7 @@ impl Kind {
     }
 }
 
-/// What a new thread shares, and the words for it. [`Shares::Unknown`] is null.
+/// The values of [`Shares`] and the words for them. [`Shares::Unknown`] is null.
 pub(super) const SHARES: [(Shares, &str); 3] =
     [(Shares::Nothing, "nothing"), (Shares::Memory, "memory"), (Shares::Process, "process")];
 

@@ -1,4 +1,4 @@
-//! From a trace to a file.
+//! Writing of a trace into a file.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -74,14 +74,14 @@ pub(crate) struct Writer<W: Write + Send> {
     rows: u64,
 }
 
-/// What happened in a part of a trace.
+/// The events of a part of a trace.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Happened<'a> {
     /// The schedule.
     pub(crate) events: &'a [Event],
     /// NUMA balancing.
     pub(crate) numa: &'a [numa::Event],
-    /// What was counted.
+    /// Counter values.
     pub(crate) counted: &'a [Counted],
     /// The names of the counters.
     pub(crate) counters: &'a [String],
@@ -108,7 +108,7 @@ impl<W: Write + Send> Writer<W> {
         Ok(())
     }
 
-    /// Ends the file, which says then where the trace comes from.
+    /// Ends the file, and stores the origin of the trace in it.
     pub(crate) fn finish(mut self, origin: &Origin) -> Result<(), Error> {
         let all = [(SCHEMA, self.parts.version().to_string())].into_iter().chain(pairs(origin));
         for (key, value) in all {
@@ -120,7 +120,7 @@ impl<W: Write + Send> Writer<W> {
     }
 }
 
-/// What a row says.
+/// The content of a row.
 enum Entry<'a> {
     Schedule(&'a Event),
     Numa(&'a numa::Event),
@@ -154,7 +154,7 @@ impl<'a> Entries<'a> {
         Entries { events, numa, counted, counters, counter: 0 }
     }
 
-    /// Those of the next batch, if there are any.
+    /// Returns the entries of the next batch, if there are any.
     fn some(&mut self) -> Option<Vec<Entry<'a>>> {
         let some: Vec<Entry<'a>> = self.by_ref().take(BATCH).collect();
         (!some.is_empty()).then_some(some)
@@ -194,7 +194,7 @@ impl<'a> Iterator for Entries<'a> {
     }
 }
 
-/// What the library says when it cannot write: the reason of the system, if it was that.
+/// Converts an error of the library when it cannot write: to the system's error, if it was that.
 fn refused(error: ParquetError) -> Error {
     match error {
         ParquetError::External(inner) => match inner.downcast::<io::Error>() {

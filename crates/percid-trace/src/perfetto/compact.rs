@@ -1,4 +1,4 @@
-//! Perfetto's compact form of switches and wakings: each field of all of them in a list of its own.
+//! Perfetto's compact form of switches and wakings: a separate list for each field of all of them.
 
 use super::messages::CompactSched;
 use crate::event::{Cpu, Tid};
@@ -97,7 +97,7 @@ fn alike(what: &str, length: usize, others: &[usize]) -> Result<(), String> {
 /// Times, each written as the distance from the one before.
 struct Times<'a> {
     distances: &'a [u64],
-    /// How many were taken.
+    /// Number of times that were taken.
     taken: usize,
     next: Option<u64>,
 }

@@ -9,13 +9,13 @@ use crate::event::Tid;
 /// The kernel's tracepoint of concurrency IDs.
 const RSEQ_UPDATE: &str = "rseq_update";
 
-/// What no tracepoint tells, under names of our own.
+/// Our own names for events that no tracepoint reports.
 const TICK: &str = "percid_tick";
 const AFFINITY: &str = "percid_affinity";
 const MEMBER: &str = "percid_member";
 const ORIGIN: &str = "percid_origin";
 
-/// What such an event says.
+/// The content of such an event.
 pub(super) enum GenericEvent {
     /// A tracepoint.
     Tracepoint(Tracepoint<'static>),
@@ -23,11 +23,11 @@ pub(super) enum GenericEvent {
     Affinity(String),
     /// The process to which the current thread belongs.
     Member(Tid),
-    /// Where the trace comes from, in pairs of a key and a text.
+    /// The origin of the trace, in pairs of a key and a text.
     Origin(Vec<(String, String)>),
 }
 
-/// What the event says; `None` if it does not concern us.
+/// Reads the event; returns `None` if it is not one of ours.
 pub(super) fn read(event: &GenericFtraceEvent) -> Option<GenericEvent> {
     let name = event.event_name.as_deref()?;
     match std::str::from_utf8(name).ok()? {
@@ -77,7 +77,7 @@ pub(super) fn affinity(cpus: &str) -> GenericFtraceEvent {
     event(AFFINITY, vec![text_field("cpus", cpus)])
 }
 
-/// Where the trace comes from.
+/// Returns the event with the origin of the trace.
 pub(super) fn origin(pairs: &[(&'static str, String)]) -> GenericFtraceEvent {
     event(ORIGIN, pairs.iter().map(|(key, value)| text_field(key, value)).collect())
 }

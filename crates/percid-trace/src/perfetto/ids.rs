@@ -13,9 +13,9 @@ use crate::trace::Trace;
 /// The IDs that one policy handed out on a recorded schedule.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct IdTracks {
-    /// What to call the policy.
+    /// Name of the policy.
     pub policy: String,
-    /// Which thread held which ID, and when.
+    /// The times at which threads held IDs.
     pub spans: Vec<IdSpan>,
     /// The IDs that were taken from another CPU.
     pub steals: Vec<Steal>,
@@ -32,16 +32,16 @@ pub struct IdSpan {
     pub cpu: Cpu,
     /// The thread.
     pub thread: Tid,
-    /// From when on, in nanoseconds on the trace's clock.
+    /// Start time, in nanoseconds on the trace's clock.
     pub from_ns: u64,
-    /// Until when.
+    /// End time.
     pub to_ns: u64,
 }
 
 /// A CPU takes an ID that another CPU used last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Steal {
-    /// When, in nanoseconds on the trace's clock.
+    /// Time, in nanoseconds on the trace's clock.
     pub time_ns: u64,
     /// The process.
     pub process: Tid,
@@ -60,7 +60,7 @@ pub(super) struct ProcessNames {
 }
 
 impl ProcessNames {
-    /// Those of a trace and of what is to be shown beside it, with the last names they had.
+    /// Returns the names in a trace and in the tracks beside it: the last name of each process.
     pub(super) fn of(trace: &Trace, tracks: &[IdTracks]) -> ProcessNames {
         let mut names = HashMap::new();
         let mut processes: BTreeMap<Tid, u64> = BTreeMap::new();

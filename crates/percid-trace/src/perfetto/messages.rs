@@ -83,7 +83,7 @@ pub(super) struct FtraceEvent {
     pub(super) event: Option<Hit>,
 }
 
-/// Which tracepoint it was.
+/// The tracepoint of an event.
 #[derive(Clone, PartialEq, Oneof)]
 pub(super) enum Hit {
     #[prost(message, tag = "4")]
@@ -197,7 +197,7 @@ pub(super) struct TaskRename {
     pub(super) newcomm: Option<Bytes>,
 }
 
-/// A tracepoint for which Perfetto has no message of its own.
+/// A tracepoint for which Perfetto has no separate message.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct GenericFtraceEvent {
     #[prost(bytes = "bytes", optional, tag = "1")]

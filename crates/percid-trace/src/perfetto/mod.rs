@@ -1,11 +1,11 @@
 //! Traces of Perfetto: read what it recorded, and write what its web interface shows.
 //!
 //! [`read`] takes the scheduling events of ftrace, one by one or in the compact form, and the
-//! processes of threads. Read are `sched_switch`, `sched_waking`, `sched_wakeup`,
+//! processes of threads. It reads `sched_switch`, `sched_waking`, `sched_wakeup`,
 //! `sched_wakeup_new`, `sched_migrate_task`, `sched_process_fork`, `sched_process_exec`,
-//! `sched_process_exit`, `task_newtask`, `task_rename`, and `rseq_update` where it was recorded as
-//! a generic event with the names of its fields in it. Times stay those of ftrace's clock, which is
-//! `boot` unless the trace says otherwise.
+//! `sched_process_exit`, `task_newtask`, `task_rename`, and `rseq_update` if it was recorded as a
+//! generic event with the names of its fields. Times stay those of ftrace's clock, which is `boot`
+//! unless the trace contains another one.
 //!
 //! [`write()`] makes a file to look at in Perfetto's web interface, with two things in it:
 //!
@@ -14,7 +14,7 @@
 //!   process a track for each of its IDs, on it a slice for each time that a thread held it, and an
 //!   arrow from the last holder before a steal to the first one after it.
 //!
-//! Where something else ran than what was recorded, a thread `other` runs.
+//! A thread `other` stands for threads that ran but were not recorded.
 //!
 //! Read back, such a file gives the same events, apart from what Perfetto has no place for:
 //!

@@ -1,8 +1,8 @@
-//! The thread that stands for all which were not recorded.
+//! The thread that replaces all threads which were not recorded.
 //!
-//! Where only some processes were recorded, a CPU switches to another thread, and nothing is told
-//! until it comes back from perhaps another one. Perfetto takes it that a thread runs until it is
-//! switched away from, so each of these would run to the end of the trace.
+//! If only some processes were recorded, a CPU switches to another thread, and its next event comes
+//! when it switches back, perhaps from a third thread. Perfetto assumes that a thread runs until it
+//! is switched away from, so each of these would run to the end of the trace.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,7 +12,7 @@ use crate::gaps;
 /// Its number, which no kernel gives: those end at 2^22.
 pub(super) const OTHER: Tid = (1 << 22) + 1;
 
-/// What it is called.
+/// Name of the thread.
 pub(super) const NAME: &str = "other";
 
 /// The places of the switches after which it is not known what ran.

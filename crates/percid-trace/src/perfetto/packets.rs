@@ -10,11 +10,11 @@ use crate::error::Error;
 /// The largest packet, in bytes. Perfetto's own buffers hand out far smaller ones.
 const LARGEST: u64 = 16 << 20;
 
-/// What stands before every packet: field 1, whose length follows.
+/// Tag before every packet: field 1, followed by its length.
 pub(super) const PACKET: u8 = 0x0a;
 
-/// The sequence to which our packets belong: a number that Perfetto, which counts its sequences,
-/// hardly reaches.
+/// The sequence to which our packets belong: a number that Perfetto, which counts its sequences, is
+/// unlikely to reach.
 pub(super) const OURS: u32 = u32::from_be_bytes(*b"prcd");
 
 /// A packet with nothing in it yet.
@@ -25,7 +25,7 @@ pub(super) fn packet() -> TracePacket {
 /// Packets, one after the other.
 pub(super) struct Packets<R> {
     from: R,
-    /// How many bytes were read so far.
+    /// Number of bytes read so far.
     at: u64,
 }
 
@@ -34,7 +34,7 @@ impl<R: Read> Packets<R> {
         Packets { from, at: 0 }
     }
 
-    /// How many bytes were read so far.
+    /// Returns the number of bytes read so far.
     pub(super) fn read(&self) -> u64 {
         self.at
     }

@@ -12,7 +12,7 @@ use super::read::zstd_reader;
 /// The fields of a packet that are known, by their numbers.
 const KNOWN: [u64; 12] = [1, 2, 8, 9, 10, 11, 13, 34, 45, 50, 60, 133];
 
-/// How the frames of lz4 begin.
+/// Magic bytes of lz4 frames.
 const LZ4: &[u8] = b"\x04\x22\x4d\x18";
 
 /// The number of the first field that is not known and carries packets.
@@ -56,8 +56,8 @@ fn carries_packets(content: &[u8]) -> bool {
     }
 }
 
-/// Whether these are packets of the scheduler, one after the other: many other messages begin like
-/// one.
+/// Returns `true` if these are packets of the scheduler, one after the other: many other messages
+/// have the beginning of one.
 fn are_packets(content: &[u8]) -> bool {
     let mut packets = Packets::new(content);
     let mut any = false;

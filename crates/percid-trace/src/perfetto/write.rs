@@ -1,4 +1,4 @@
-//! From a trace to Perfetto's packets.
+//! Conversion of a trace to Perfetto's packets.
 
 use std::collections::BTreeMap;
 use std::collections::{HashMap, HashSet};
@@ -17,7 +17,7 @@ use crate::event::{Cpu, Event, IDLE, Shares, Stage, State, Tid, UNKNOWN, What};
 use crate::origin_pairs::pairs;
 use crate::trace::{Origin, Trace};
 
-/// How many events wait for others of their CPU before they are written.
+/// Number of events that wait for others of their CPU before they are written.
 const WAITING: usize = 4096;
 
 /// Writes a trace, and the IDs of as many replays of it as are given, as a file for Perfetto.
@@ -56,9 +56,10 @@ fn system(origin: &Origin) -> SystemInfo {
     SystemInfo { utsname: Some(utsname), num_cpus: origin.online_cpus }
 }
 
-/// What Perfetto has no message for: how much of the schedule was recorded, and how well.
+/// Returns a packet with data for which Perfetto has no message: how much of the schedule was
+/// recorded, and how well.
 fn provenance(trace: &Trace) -> TracePacket {
-    // What was counted, and what NUMA balancing did, is not in the file.
+    // Counter values and events of NUMA balancing are not in the file.
     let origin = Origin { scan: None, counters: Vec::new(), ..trace.origin.clone() };
     let (time, cpu) = trace.events.first().map_or((0, 0), |event| (event.time, event.cpu));
     let hit = Hit::Generic(generic::origin(&pairs(&origin)));
@@ -172,7 +173,7 @@ impl<'a, W: Write> Schedule<'a, W> {
     }
 
     fn switch(&mut self, cpu: Cpu, prev: Tid, state: State, next: Tid) -> SchedSwitch {
-        /// That of threads without any wish, in the kernel's numbers.
+        /// Default priority of threads, in the kernel's numbers.
         const PRIORITY: i32 = 120;
         self.running.insert(cpu, next);
         SchedSwitch {
@@ -240,7 +241,7 @@ impl<'a, W: Write> Schedule<'a, W> {
         self.push(event, parent, hit)
     }
 
-    /// Perfetto leaves out events that do not say which thread ran.
+    /// Perfetto leaves out events that do not contain the running thread.
     fn push(&mut self, event: &Event, current: Tid, hit: Hit) -> Result<(), Error> {
         let coded =
             FtraceEvent { timestamp: Some(event.time), pid: Some(current), event: Some(hit) };
@@ -304,7 +305,7 @@ impl<'a, W: Write> Schedule<'a, W> {
     }
 }
 
-/// Whether `next` gives a name to the thread that `event` created, in the same moment.
+/// Returns `true` if `next` gives a name to the thread that `event` created, at the same time.
 fn names(next: &Event, event: &Event, child: Tid) -> bool {
     let named = matches!(next.what, What::Name { thread, .. } if thread == child);
     named && (next.time, next.cpu) == (event.time, event.cpu)

@@ -1,4 +1,4 @@
-//! On which CPUs threads may run, as far as a recording says it.
+//! The CPUs on which threads may run, if a recording contains them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,22 +14,23 @@ pub(super) type SetNumber = u32;
 /// All CPUs.
 pub(super) const ALL: SetNumber = 0;
 
-/// Different sets that are told apart: each costs work whenever a CPU begins to idle.
+/// Maximum number of sets that are distinguished: each costs work whenever a CPU begins to idle.
 const SETS: usize = 64;
 
 /// Sets of CPUs, and which of them each thread may use.
 #[derive(Debug)]
 pub(super) struct Affinities {
-    /// By number; each has a place for every CPU.
+    /// CPU sets by number; each has an element for every CPU.
     sets: Vec<Vec<bool>>,
-    /// For each thread when it got which set; `None` if that is not told apart.
+    /// The sets of each thread, with the time since which it had each; `None` if a set has no
+    /// number.
     of: HashMap<Tid, Vec<(u64, Option<SetNumber>)>>,
     /// Threads that cannot go elsewhere whatever is done about it.
     bound_by_kernel: HashSet<Tid>,
 }
 
 impl Affinities {
-    /// Those of a trace. Times are nanoseconds since its first event.
+    /// Reads the affinities in a trace. Times are nanoseconds since its first event.
     pub(super) fn of(trace: &Trace) -> Affinities {
         let cpus = trace.largest_cpu().map_or(0, |cpu| cpu as usize + 1);
         let begin = trace.events.first().map_or(0, |event| event.time);
@@ -49,20 +50,22 @@ impl Affinities {
         affinities
     }
 
-    /// Whether the kernel binds the thread, so that nothing can be done about it.
+    /// Returns `true` if the kernel binds the thread, so that nothing can be done about it.
     pub(super) fn is_bound_by_kernel(&self, thread: Tid) -> bool {
         self.bound_by_kernel.contains(&thread)
     }
 
-    /// The set that a thread may use; `None` if it is not told apart from others.
+    /// Returns the set that a thread may use; `None` if that is not known.
     pub(super) fn get(&self, thread: Tid, now: u64) -> Option<SetNumber> {
         let Some(told) = self.of.get(&thread) else { return Some(ALL) };
-        // What is told later was so before, unless something else was told.
+        // A recorded affinity also holds for the time before, unless another one was recorded for
+        // that.
         let at = told.partition_point(|&(since, _)| since <= now).saturating_sub(1);
         told[at].1
     }
 
-    /// A thread runs where it may not by what was told: nobody tells when others change that.
+    /// Forgets the affinity of a thread that runs on a CPU outside it: changes that other threads
+    /// make are not recorded.
     pub(super) fn see(&mut self, thread: Tid, cpu: Cpu, now: u64) {
         let Some(set) = self.get(thread, now).filter(|&set| set != ALL) else { return };
         if !self.contains(set, cpu) {
@@ -78,7 +81,7 @@ impl Affinities {
         &self.sets
     }
 
-    /// As a list, `0-3,8`.
+    /// Returns a set as a list, such as `0-3,8`.
     pub(super) fn list(&self, set: SetNumber) -> String {
         let set = &self.sets[set as usize];
         cpu_list::write((0..).zip(set).filter(|&(_, &has)| has).map(|(cpu, _)| cpu))

@@ -7,7 +7,7 @@ use percid_sim::cpu_list;
 use crate::event::{Tid, What};
 use crate::trace::Trace;
 
-/// How the names of the kernel's threads begin that belong to one CPU each.
+/// Prefixes of the names of kernel threads that are bound to one CPU each.
 const BOUND_NAMES: [&str; 9] = [
     "kworker/",
     "ksoftirqd/",
@@ -23,7 +23,7 @@ const BOUND_NAMES: [&str; 9] = [
 /// And those that look like them and do not.
 const FREE_NAMES: &str = "kworker/u";
 
-/// The threads that may run on one CPU only, as far as the trace says it anywhere.
+/// Returns the threads that may run on one CPU only, by any event of the trace.
 pub(super) fn bound(trace: &Trace) -> HashSet<Tid> {
     let mut bound = HashSet::new();
     for event in &trace.events {

@@ -1,4 +1,4 @@
-//! What was counted in turns of threads, by where and when they ran before.
+//! Counter values in turns of threads, by where and when the threads ran before.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::Ordering::Relaxed;
@@ -21,73 +21,73 @@ use crate::window::Window;
 pub struct CountersSettings {
     /// Turns that begin in this window.
     pub window: Window,
-    /// Those of these processes; of all if it is empty.
+    /// The processes whose threads are analysed; all if it is empty.
     pub processes: Vec<Tid>,
 }
 
-/// What was found.
+/// The result of [`counters`].
 #[derive(Debug, Clone, Default)]
 pub struct Counters {
     /// Processes by number.
     pub processes: Vec<(Tid, TurnCounts)>,
     /// Threads in the order in which they are met.
     pub threads: Vec<(ThreadNumber, TurnCounts)>,
-    /// By where the thread ran before, and then by how long ago that was.
+    /// Counts by where the thread ran before, and then by how long ago that was.
     pub distances: Vec<Distance>,
     /// Turns in which the processor's counters were lent to others for a while. They are in no figure.
     pub lent: u64,
-    /// How often these threads stopped running in the window, by the schedule: as many turns there were,
-    /// also such of which it is not known what was counted in them.
+    /// Number of times that these threads stopped running in the window, by the schedule. There
+    /// were as many turns, including those without counter values.
     pub switches: u64,
-    /// Who the threads are.
+    /// The identities of the threads.
     pub known: Threads,
-    /// Whether all of the window was seen.
+    /// `true` if the whole window was analysed.
     pub is_whole: bool,
 }
 
-/// What was counted in some turns.
+/// Counter values of some turns.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TurnCounts {
-    /// How many turns.
+    /// Number of turns.
     pub turns: u64,
     /// Their time altogether, in nanoseconds.
     pub run_ns: u64,
-    /// For each counter, in the order of [`Origin::counters`](crate::Origin::counters), what it counted
-    /// altogether.
+    /// Sum of each counter, in the order of [`Origin::counters`](crate::Origin::counters).
     pub sums: Vec<u64>,
-    /// For each counter the median of what it counted in a turn: of two in the middle the smaller one.
+    /// Median of each counter's values in a turn: of two in the middle the smaller one.
     pub medians: Vec<u64>,
 }
 
-/// Turns whose threads ran equally far away before, about as long ago.
+/// Turns whose threads ran at the same distance before, about equally long ago.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Distance {
-    /// Where.
+    /// The place where the thread ran before.
     pub before: Before,
-    /// Which of [`PAUSES`] is the first that was longer than the pause; none if no one was, or
-    /// if the pause is not known.
+    /// The smallest of [`PAUSES`] that is longer than the pause; `None` if none is longer or the
+    /// pause is not known.
     pub pause_below_ns: Option<u64>,
-    /// What was counted.
+    /// The counter values.
     pub counts: TurnCounts,
-    /// What touching 16 kB would cost more at the beginning of these turns than if caches had it; none if it is not
-    /// known where the threads ran before.
+    /// The modelled extra cost of touching 16 kB at the beginning of these turns, compared with
+    /// warm caches; `None` if it is not known where the threads ran before.
     pub modelled: Option<Modelled>,
 }
 
-/// What a model says of the beginning of all these turns together: how much more it costs to touch 16 kB than
-/// if the core's caches had it, by the prices of a machine, in nanoseconds.
+/// The modelled extra cost at the beginning of all these turns together: of touching 16 kB,
+/// compared with doing so when the core's caches have the data, by the prices of a machine, in
+/// nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Modelled {
-    /// If core and cache had work in the pauses, and nothing was displaced by it.
+    /// Cost if core and cache had work in the pauses, and that displaced nothing.
     pub warm_ns: u64,
-    /// If core and cache idled in the pauses.
+    /// Cost if core and cache idled in the pauses.
     pub cold_ns: u64,
 }
 
-/// Where a thread ran before.
+/// The place where a thread ran before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Before {
-    /// On the same CPU, which ran no other thread since, as far as that was recorded.
+    /// On the same CPU, which ran no other thread since, according to the recorded events.
     Here,
     /// On the same CPU, which ran others since.
     HereBeforeOthers,
@@ -103,10 +103,10 @@ pub enum Before {
     Unknown,
 }
 
-/// Pauses are told apart by these lengths, in nanoseconds.
+/// Boundaries between the classes of pauses, in nanoseconds.
 pub const PAUSES: [u64; 5] = [10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
 
-/// Finds out what was counted. Counts events as they are done.
+/// Sums the counter values. Adds processed events to `progress`.
 ///
 /// # Errors
 ///
@@ -156,7 +156,7 @@ struct Sorting<'a> {
 struct Groups {
     processes: BTreeMap<Tid, Vec<usize>>,
     threads: BTreeMap<ThreadNumber, Vec<usize>>,
-    /// By where the thread ran before, and which pause this was.
+    /// Turns by where the thread ran before, and by the class of its pause.
     distances: BTreeMap<(Before, usize), (Vec<usize>, Modelled)>,
     lent: u64,
 }
@@ -199,7 +199,7 @@ impl Sorting<'_> {
         self.known.take(&event.what);
     }
 
-    /// Whether a thread is one of those that are looked at, and a time in the window.
+    /// Returns `true` if a thread is among those to be analysed and the time is in the window.
     fn is_wanted(&self, thread: ThreadNumber, time: u64) -> bool {
         let CountersSettings { window, processes } = self.settings;
         let process = || self.known.get(thread).process_or_self();
@@ -298,25 +298,25 @@ impl TurnCounts {
     }
 }
 
-/// Where threads and CPUs are, by the schedule.
+/// The places of threads and CPUs, by the schedule.
 #[derive(Default)]
 struct Course {
-    /// Where each thread stopped running last, and when.
+    /// The CPU on which each thread stopped running last, and the time.
     left: HashMap<ThreadNumber, (Cpu, u64)>,
-    /// When each thread was seen to begin to run last, where, and whether that CPU had run no other one
-    /// since.
+    /// The time at which each thread last was seen to begin to run, the CPU, and whether that CPU
+    /// had run no other thread since the thread left it.
     came: HashMap<ThreadNumber, (Cpu, u64, bool)>,
     /// The thread that each CPU ran last or runs.
     ran: HashMap<Cpu, Option<ThreadNumber>>,
 }
 
-/// Where a thread ran before.
+/// The previous run of a thread.
 #[derive(Debug, Clone, Copy)]
 struct Last {
     cpu: Cpu,
-    /// When it stopped.
+    /// Time at which it stopped.
     time: u64,
-    /// Whether the CPU on which it runs now has run no other thread since.
+    /// `true` if the CPU on which it runs now has run no other thread since.
     is_alone: bool,
 }
 
@@ -351,8 +351,8 @@ impl Course {
         }
     }
 
-    /// Where a thread ran before that runs on this CPU now. That it began to run need not have been
-    /// recorded.
+    /// Returns where a thread that runs on this CPU now ran before. The beginning of its current
+    /// run need not have been recorded.
     fn last(&self, thread: ThreadNumber, here: Cpu) -> Option<Last> {
         let &(cpu, time) = self.left.get(&thread)?;
         let came = self.came.get(&thread).filter(|came| came.0 == here && came.1 >= time);

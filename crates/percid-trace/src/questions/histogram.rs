@@ -1,17 +1,17 @@
-//! How long something took, and how often: counts by size, and what is exact beside them.
+//! Histogram of times: counts by size, with exact count, sum and maximum.
 
 use serde::Serialize;
 
 /// Counts of times, in four classes for each power of two of a microsecond.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Histogram {
-    /// How many times.
+    /// Number of times.
     pub count: u64,
     /// All of them together, in nanoseconds.
     pub sum_ns: u64,
     /// The longest, in nanoseconds.
     pub max_ns: u64,
-    /// By class, as far as the largest that is not empty.
+    /// Counts by class, up to the largest class that is not empty.
     classes: Vec<u32>,
 }
 
@@ -20,7 +20,7 @@ pub struct Histogram {
 pub struct Bin {
     /// The times are below this one, in nanoseconds.
     pub below_ns: u64,
-    /// How many there are.
+    /// Number of times in this bin.
     pub count: u64,
 }
 
@@ -200,7 +200,7 @@ mod tests {
         let (mut medians, mut means, samples) = (0, 0, 400);
         for _ in 0..samples {
             let mut sample = Histogram::default();
-            // As many below 100 us as above, with a mean of 150 us.
+            // Half of the times are below 100 us and half above, with a mean of 150 us.
             (0..200).for_each(|_| {
                 let us = random.below(100);
                 sample.note(1000 * if random.below(2) == 0 { us } else { 100 + 2 * us });

@@ -1,26 +1,26 @@
-//! For how long how many CPUs have idled, of all and of sets of them.
+//! Idle time of CPUs by the number of idle CPUs, for all CPUs and for sets of them.
 
 use std::cell::Cell;
 
 use crate::event::Cpu;
 
-/// Counts time as it passes. What is asked for is a difference of two readings.
+/// Clock of the idle time of CPUs. A result is the difference of two readings.
 #[derive(Debug)]
 pub(super) struct IdleClock {
     counters: Vec<Counter>,
-    /// Since when each CPU idles, and for how long it did before.
+    /// Time since which each CPU idles, and its idle time before.
     cpus: Vec<(Option<u64>, u64)>,
 }
 
-/// That of one set.
+/// The clock of one set.
 #[derive(Debug)]
 struct Counter {
     set: Vec<bool>,
-    /// How many of them idle, since when, and what had been counted by then.
+    /// Number of CPUs that idle, the time since then, and the readings at that time.
     idle: u64,
     since: u64,
     counted: [u64; READINGS],
-    /// One that was found to idle.
+    /// A CPU that was found to idle.
     found: Cell<Cpu>,
 }
 
@@ -29,7 +29,7 @@ pub(super) const MOST: usize = 16;
 const READINGS: usize = MOST + 1;
 
 impl IdleClock {
-    /// None idles.
+    /// Makes a clock on which no CPU idles.
     pub(super) fn new(sets: impl IntoIterator<Item = Vec<bool>>, cpus: usize) -> IdleClock {
         let counter =
             |set| Counter { set, idle: 0, since: 0, counted: [0; READINGS], found: Cell::new(0) };
@@ -66,7 +66,7 @@ impl IdleClock {
         ns + since.map_or(0, |since| now.saturating_sub(since))
     }
 
-    /// A CPU of a set that idles now. Most are asked for many times in one idle time.
+    /// Returns a CPU of a set that idles now. Most are requested many times in one idle time.
     pub(super) fn one_of(&self, set: usize) -> Option<Cpu> {
         let Counter { set, idle, found, .. } = &self.counters[set];
         let idles = |cpu: Cpu| {

@@ -1,4 +1,4 @@
-//! How long threads wait for a CPU.
+//! Times that threads wait for a CPU.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -14,42 +14,43 @@ use crate::threads::{ThreadNumber, Threads};
 use crate::trace::Trace;
 use crate::window::Window;
 
-/// Which waits are looked at, and how many of the longest are told one by one.
+/// Settings of [`latency`]: the waits to analyse, and the number of long waits to report one by
+/// one.
 #[derive(Debug, Clone, Default)]
 pub struct LatencySettings {
-    /// Waits that end in this window.
+    /// The window in which the waits must end.
     pub window: Window,
-    /// Those of these processes; of all if it is empty.
+    /// The processes whose threads are analysed; all if it is empty.
     pub processes: Vec<Tid>,
-    /// How many of the longest.
+    /// Number of longest waits to report.
     pub worst: usize,
 }
 
-/// What was found.
+/// The result of [`latency`].
 #[derive(Debug, Clone, Default)]
 pub struct Latency {
     /// The threads that waited, and how long, in the order in which they are met.
     pub threads: Vec<(ThreadNumber, ThreadLatency)>,
     /// The longest waits, the longest first.
     pub worst: Vec<LongWait>,
-    /// Which events of waking were recorded.
+    /// The kinds of wake-up events that were recorded.
     pub wakeups: Wakeups,
-    /// Who the threads are.
+    /// The identities of the threads.
     pub known: Threads,
-    /// Whether all of the window was seen.
+    /// `true` if the whole window was analysed.
     pub is_whole: bool,
 }
 
-/// How long one thread waited.
+/// The waits of one thread.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ThreadLatency {
-    /// From when it was ready until it ran: after it was woken, and after it was preempted.
+    /// Times from when it was ready until it ran: after it was woken, and after it was preempted.
     pub run_queue: Histogram,
-    /// From when another thread began to wake it until it ran.
+    /// Times from when another thread began to wake it until it ran.
     pub wake_up: Histogram,
-    /// Of `run_queue`, how often and how long, in nanoseconds, it was after it was preempted.
+    /// Number of the waits in `run_queue` that followed a preemption.
     pub preempted: u64,
-    /// All of these together.
+    /// Time of these waits together, in nanoseconds.
     pub preempted_ns: u64,
 }
 
@@ -63,23 +64,23 @@ impl ThreadLatency {
     }
 }
 
-/// One wait, and what ran instead.
+/// A wait, and what ran instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LongWait {
-    /// Who waited.
+    /// The thread that waited.
     pub thread: ThreadNumber,
-    /// When it began to wait, in nanoseconds since the first event.
+    /// Time at which it began to wait, in nanoseconds since the first event.
     pub since: u64,
-    /// For how long, in nanoseconds.
+    /// Length of the wait, in nanoseconds.
     pub ns: u64,
-    /// Whether it had been preempted; else it was woken.
+    /// `true` if it had been preempted; `false` if it was woken.
     pub preempted: bool,
-    /// In whose queue it was last.
+    /// The CPU in whose queue it was last.
     pub queue: Cpu,
-    /// Where it ran then.
+    /// The CPU that ran it then.
     pub cpu: Cpu,
-    /// What ran on the CPU in whose queue it was, and for how long, the longest first. Of the CPU's
-    /// last 64 turns only.
+    /// Threads that the CPU in whose queue it was ran, and for how long, the longest first. Only
+    /// the CPU's last 64 turns are included.
     pub instead: Vec<(Who, u64)>,
 }
 
@@ -116,11 +117,11 @@ struct Waits<'s> {
     settings: &'s LatencySettings,
     threads: Vec<Option<Box<ThreadLatency>>>,
     worst: BinaryHeap<Reverse<Kept>>,
-    /// How many waits have been among the longest.
+    /// Number of waits so far that have been among the longest.
     longest: u64,
 }
 
-/// One of the longest waits. Of two that are as long, the first is kept.
+/// One of the longest waits. If two waits are equally long, the first is kept.
 struct Kept {
     ns: u64,
     nth: u64,
@@ -183,7 +184,7 @@ impl Waits<'_> {
     }
 }
 
-/// When a wait began: with the waking, if that is known.
+/// Returns the time at which a wait began: with the waking, if that is known.
 fn began(wait: &Wait) -> u64 {
     wait.waking.unwrap_or(wait.queued)
 }

@@ -1,8 +1,9 @@
-//! Where threads lose time that they might not have lost: what kept them from running while they were
-//! ready, and whether something else could be done about it.
+//! Time that threads lose though they might run: what keeps ready threads from running, and whether
+//! another placement could avoid it.
 //!
-//! Each moment of a wait is put down to one cause: the CPU in whose queue a thread is idles; it runs
-//! something else while another CPU idles on which the thread may run, or may not; or no CPU idles.
+//! Each moment of a wait is attributed to one cause. Either the CPU in whose queue the thread is
+//! idles. Or it runs something else while another CPU idles on which the thread may run, or may not
+//! run. Or no CPU idles.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -21,47 +22,47 @@ use crate::window::Window;
 /// Whose time is looked at.
 #[derive(Debug, Clone, Default)]
 pub struct LossesSettings {
-    /// What is lost in this window.
+    /// The window to analyse.
     pub window: Window,
-    /// By these processes; by all if it is empty.
+    /// The processes whose threads are analysed; all if it is empty.
     pub processes: Vec<Tid>,
-    /// Processes that are told of as one, each with the one that stands for them, such as the compilers of
-    /// a build. Others stand for themselves.
+    /// Processes that are reported as one, each with the process that represents it, such as the
+    /// compilers of a build. Other processes represent themselves.
     pub programs: HashMap<Tid, Tid>,
 }
 
 impl LossesSettings {
-    /// The process that stands for one.
+    /// Returns the process that represents a process.
     fn program(&self, process: Tid) -> Tid {
         self.programs.get(&process).copied().unwrap_or(process)
     }
 }
 
-/// What was found.
+/// The result of [`losses`].
 #[derive(Debug, Clone, Default)]
 pub struct Losses {
-    /// What was lost, in no order. Each is by itself: two of them may be about the same idle CPU.
+    /// The losses, in no order. They are independent: two of them may concern the same idle CPU.
     pub all: Vec<Loss>,
-    /// When the window begins, in nanoseconds since the first event.
+    /// Start of the window, in nanoseconds since the first event.
     pub from: u64,
-    /// When it ends.
+    /// End of the window.
     pub to: u64,
-    /// Who the threads are.
+    /// The identities of the threads.
     pub known: Threads,
-    /// Whether all of the window was seen.
+    /// `true` if the whole window was analysed.
     pub is_whole: bool,
 }
 
-/// Why a thread that is ready does not run.
+/// The reason why a thread that is ready does not run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum LossKind {
-    /// Its CPU runs something else, and no CPU idles but such on which it may not run.
+    /// Its CPU runs something else, and the only idle CPUs are those on which it may not run.
     Bound,
-    /// Its CPU runs something else, and one idles on which it may run.
+    /// Its CPU runs something else, and a CPU idles on which it may run.
     NotMoved,
-    /// It had to stop though it could have gone on, and its CPU idles: so do CPU quotas.
+    /// It was preempted, and its CPU idles: CPU quotas have this effect.
     Stopped,
-    /// It was woken, and its CPU idles still.
+    /// It was woken, and its CPU still idles.
     SlowWakeUp,
     /// No CPU idles, and its CPU runs another process.
     OtherProcess,
@@ -69,25 +70,25 @@ pub enum LossKind {
     OwnThreads,
 }
 
-/// What the threads of one process lost for one reason.
+/// Time that the threads of one process lost for one reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loss {
-    /// Why.
+    /// The reason.
     pub kind: LossKind,
     /// The process whose threads waited.
     pub process: Tid,
-    /// The process that ran instead, where it is told apart by that.
+    /// The process that ran instead, if losses of this kind are separated by it.
     pub by: Option<Tid>,
     /// The CPUs that the threads may use, as a list; `None` if all, or if it does not matter.
     pub allowed: Option<String>,
     /// The time lost, in nanoseconds: at each moment one for each thread that waited, and no more than
     /// there were CPUs to run them.
     pub lost_ns: u64,
-    /// The same with one thread at a time only.
+    /// The same sum, with only one thread at a time.
     pub at_least_ns: u64,
-    /// The same with all threads that waited.
+    /// The same sum, with all threads that waited.
     pub at_most_ns: u64,
-    /// In how many stays in queues.
+    /// Number of stays in queues.
     pub stays: u64,
     /// Different threads.
     pub threads: u64,
@@ -98,28 +99,27 @@ pub struct Loss {
 /// A thread was in a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LostMoment {
-    /// Which thread.
+    /// The thread.
     pub thread: ThreadNumber,
-    /// In whose queue.
+    /// The CPU in whose queue it was.
     pub cpu: Cpu,
-    /// Since when, in nanoseconds since the first event.
+    /// Time since which it was there, in nanoseconds since the first event.
     pub since: u64,
-    /// Until when.
+    /// Time until which it was there.
     pub until: u64,
-    /// How much of that was lost for this reason, in nanoseconds.
+    /// The part of this time that was lost for this reason, in nanoseconds.
     pub lost_ns: u64,
     /// A CPU that idled when it came into the queue or left it, if that is the reason.
     pub idle_cpu: Option<Cpu>,
 }
 
-/// Stays that are told of each loss.
+/// Maximum number of stays that are reported for each loss.
 const MOMENTS: usize = 3;
 
-/// Finds out where threads lose time. Goes through the events twice, and counts them as they are done
-/// each time.
+/// Finds out why threads lose time. Reads the events twice, and adds them to `progress` each time.
 pub fn losses(trace: &Trace, settings: &LossesSettings, progress: &RunControl) -> Losses {
     let mut foresight = Foresight::default();
-    // Also behind the window: what idles or waits at its end is known by what ends that.
+    // Beyond the window too: idle times and waits at its end are known only by their own ends.
     let saw_all = Follower::new(trace, &Window::default()).follow(&mut foresight, progress);
     foresight.finish();
     let mut watch = Watch::new(trace, settings, foresight);
@@ -128,7 +128,7 @@ pub fn losses(trace: &Trace, settings: &LossesSettings, progress: &RunControl) -
     Losses {
         from: watch.from,
         to: watch.to,
-        // Where only some threads are seen, the cause of a wait is not.
+        // If only some threads were recorded, the cause of a wait is not known.
         all: match trace.origin.coverage.filtered {
             true => Vec::new(),
             false => watch.into_losses(),
@@ -138,12 +138,12 @@ pub fn losses(trace: &Trace, settings: &LossesSettings, progress: &RunControl) -
     }
 }
 
-/// What is known when all has been seen.
+/// Facts that are known only after all events have been read.
 #[derive(Default)]
 struct Foresight {
-    /// When CPUs began and ceased to idle, of idle times of which both are known.
+    /// Times at which CPUs began and ceased to idle, for idle times of which both are known.
     changes: Vec<(u64, bool, Cpu)>,
-    /// Since when threads that have not run since are in queues.
+    /// Times at which threads that have not run since entered their queues.
     pending: HashMap<ThreadNumber, Vec<u64>>,
     /// Stays in queues that are no waits, by when they began.
     doubtful: HashSet<(ThreadNumber, u64)>,
@@ -185,15 +185,15 @@ struct Watch<'s> {
     to: u64,
     now: u64,
     affinities: Affinities,
-    /// Of each set of CPUs, and of those that are not in it.
+    /// Clocks for the CPUs of each set, and for the CPUs outside it.
     idle: IdleClock,
-    /// What it has not been told yet, the next one last.
+    /// Changes that `idle` has not received yet, the next one last.
     to_come: Vec<(u64, bool, Cpu)>,
     cpus: Vec<CpuState>,
     waiters: HashMap<ThreadNumber, Waiter>,
     crowds: HashMap<(Tid, SetNumber), Crowd>,
     sums: HashMap<(LossKind, Tid, Option<Tid>, SetNumber), Sum>,
-    /// Threads that had to stop though they could have gone on, and have not run since.
+    /// Threads that were preempted and have not run since.
     preempted: HashSet<ThreadNumber>,
     doubtful: HashSet<(ThreadNumber, u64)>,
 }
@@ -203,9 +203,9 @@ struct CpuState {
     /// The process that it runs, if it is known to run any.
     runs: Option<Tid>,
     queue: Vec<ThreadNumber>,
-    /// How many of each process are in it.
+    /// Number of its threads by process.
     counts: Vec<(Tid, u64)>,
-    /// Until when who delays whom was counted, and for how long any CPU had idled by then.
+    /// Time until which delays were counted, and idle time of any CPU at that time.
     counted: u64,
     idle_then: u64,
 }
@@ -217,11 +217,13 @@ struct Waiter {
     cpu: Cpu,
     since: u64,
     was_preempted: bool,
-    /// What its CPU had idled when it came.
+    /// Idle time of its CPU when it entered the queue.
     own_idle: u64,
-    /// What CPUs on which it may run, and all, had idled when its CPU began to run something.
+    /// Idle time of the CPUs on which it may run, and of all CPUs, when its CPU began to run
+    /// something.
     crowded: Option<[u64; 2]>,
-    /// What was lost while a CPU idled on which it may run, and while only others did; and which did.
+    /// Time lost while a CPU idled on which it may run, and while only other CPUs did. Below, those
+    /// CPUs.
     lost: [u64; 2],
     idle_cpus: [Option<Cpu>; 2],
 }
@@ -316,7 +318,7 @@ impl<'s> Watch<'s> {
         told.collect()
     }
 
-    /// Lets time pass until now. What is outside of the window takes none.
+    /// Advances the time to now. Time outside the window does not count.
     fn pass(&mut self, now: u64) {
         while let Some(&(time, idles, cpu)) = self.to_come.last().filter(|next| next.0 <= now) {
             self.idle.change(cpu, idles, time.clamp(self.from, self.to));
@@ -346,7 +348,7 @@ impl<'s> Watch<'s> {
         self.sums.entry((kind, process, by, set)).or_default()
     }
 
-    /// Counts who delays whom on a CPU until now.
+    /// Adds the delays on a CPU until now, by process.
     fn count_delays(&mut self, cpu: Cpu) {
         let (now, idle) = (self.now, self.reading(ALL, 1));
         let state = &mut self.cpus[cpu as usize];
@@ -358,7 +360,7 @@ impl<'s> Watch<'s> {
         for &(process, threads) in &counts {
             let all = threads * ns;
             match by == process {
-                // The CPU is busy for the process: less would have to wait, and nothing be done sooner.
+                // The CPU works for the process: fewer waits would not finish its work sooner.
                 true => self.sum(LossKind::OwnThreads, process, Some(by), ALL).add([0, 0, all]),
                 false => self.sum(LossKind::OtherProcess, process, Some(by), ALL).add([0, ns, all]),
             }
@@ -366,7 +368,7 @@ impl<'s> Watch<'s> {
         self.cpus[cpu as usize].counts = counts;
     }
 
-    /// One more or one less of the threads of a process waits for a CPU that runs something.
+    /// Notes that one more or one less thread of a process waits for a CPU that runs something.
     fn change_crowd(&mut self, process: Tid, set: SetNumber, joins: bool) {
         let threads = self.crowds.get(&(process, set)).map_or(0, |crowd| crowd.threads);
         if threads > 0 {
@@ -385,7 +387,7 @@ impl<'s> Watch<'s> {
         self.crowds.insert((process, set), Crowd { threads, then });
     }
 
-    /// A CPU for which a thread waits begins to run something.
+    /// Notes that a CPU for which a thread waits begins to run something.
     fn crowd(&mut self, thread: ThreadNumber) {
         let Some(waiter) = self.waiters.get(&thread).filter(|waiter| waiter.crowded.is_none())
         else {
@@ -421,7 +423,7 @@ impl<'s> Watch<'s> {
         }
     }
 
-    /// What a stay has cost, for each reason.
+    /// Adds the time lost in a stay to the sum of each reason.
     fn put_down(&mut self, scene: &Scene, stay: Stay, waiter: &Waiter) {
         let since = waiter.since;
         let all = self.now.saturating_sub(since);

@@ -1,4 +1,4 @@
-//! Which threads move from CPU to CPU, how far, and what that would cost.
+//! Migrations of threads between CPUs: their number, their distance and their modelled cost.
 
 use percid_sim::cost::{Found, Idle, Prices};
 use percid_sim::machine::Machine;
@@ -19,33 +19,33 @@ use crate::window::Window;
 pub struct MigrationsSettings {
     /// Turns that begin in this window.
     pub window: Window,
-    /// Those of these processes; of all if it is empty.
+    /// The processes whose threads are analysed; all if it is empty.
     pub processes: Vec<Tid>,
 }
 
-/// What was found.
+/// The result of [`migrations`].
 #[derive(Debug, Clone, Default)]
 pub struct Migrations {
     /// The threads that ran, in the order in which they are met.
     pub threads: Vec<(ThreadNumber, ThreadMigrations)>,
-    /// Who the threads are.
+    /// The identities of the threads.
     pub known: Threads,
-    /// Whether all of the window was seen.
+    /// `true` if the whole window was analysed.
     pub is_whole: bool,
 }
 
-/// How one thread moved.
+/// The migrations of one thread.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ThreadMigrations {
-    /// How often a CPU began to run it.
+    /// Number of times that a CPU began to run it.
     pub turns: u64,
     /// Turns on another CPU than the one before, after it had been woken, or when it is not known
     /// why it had stopped.
     pub at_wake_up: Moves,
-    /// The same after it had been preempted: it was moved while it waited.
+    /// The same after a preemption: the thread was moved while it waited.
     pub while_waiting: Moves,
-    /// What it costs more, by the prices of the machine, to touch 16 kB after all these moves than if
-    /// it had stayed, in nanoseconds.
+    /// The modelled extra cost of touching 16 kB after all these moves, compared with staying, by
+    /// the prices of the machine, in nanoseconds.
     pub cost_ns: u64,
 }
 
@@ -64,7 +64,7 @@ impl ThreadMigrations {
     }
 }
 
-/// Finds out how threads move. Counts events as they are done.
+/// Finds out how threads move. Adds processed events to `progress`.
 ///
 /// # Errors
 ///
@@ -95,7 +95,7 @@ struct Travels<'a> {
     topology: &'a Topology,
     prices: Prices,
     threads: Vec<ThreadMigrations>,
-    /// Where each thread ran last.
+    /// The CPU on which each thread ran last.
     last: Vec<Option<Cpu>>,
     /// The thread that is about to run, and why it waited.
     waited: Option<(ThreadNumber, Cause)>,
@@ -135,7 +135,8 @@ impl Listener for Travels<'_> {
 }
 
 impl Travels<'_> {
-    /// What it costs more to touch memory that was last used on another CPU, when nothing has cooled.
+    /// Returns the extra cost of touching memory that was last used on another CPU, if all caches
+    /// are still warm.
     fn extra_ns(&self, last: Cpu, cpu: Cpu) -> u64 {
         if last == cpu {
             return 0;

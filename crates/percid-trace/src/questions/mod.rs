@@ -1,8 +1,8 @@
-//! What a recorded schedule says of threads and CPUs, whatever IDs they have: how long threads wait,
-//! for whom, where they go, and what CPUs do meanwhile.
+//! Analyses of a recorded schedule that do not depend on IDs: how long threads wait, which threads
+//! delay them, where they migrate, and what CPUs do during that time.
 //!
-//! Each question goes through the events once, in their order, and does the same work for each. One asks what
-//! was [counted](crate::counters) beside them.
+//! Each analysis reads the events once, in their order, and does the same work for each event. One
+//! of them analyses the [counter values](crate::counters) that were recorded beside the events.
 
 mod affinities;
 mod bound;

@@ -1,4 +1,4 @@
-//! What CPUs run, as much of it as a picture can show.
+//! The threads that CPUs run, in as much detail as a picture can show.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -13,48 +13,48 @@ use crate::threads::{ThreadNumber, Threads};
 use crate::trace::Trace;
 use crate::window::Window;
 
-/// What is drawn.
+/// Settings of [`picture`].
 #[derive(Debug, Clone, Default)]
 pub struct PictureSettings {
-    /// What happens in this window.
+    /// The window to draw.
     pub window: Window,
-    /// What these processes do; all if it is empty.
+    /// The processes to draw; all if it is empty.
     pub processes: Vec<Tid>,
     /// About how many spans of time it has at most.
     pub spans: usize,
 }
 
-/// What CPUs run.
+/// The threads that CPUs run over time, reduced for a picture.
 #[derive(Debug, Clone, Default)]
 pub struct Picture {
-    /// By CPU and time.
+    /// Spans, sorted by CPU and time.
     pub spans: Vec<Span<ThreadNumber>>,
     /// The processes that ran, those that ran longest first.
     pub processes: Vec<ProcessRan>,
     /// The width of its columns, in nanoseconds.
     pub width_ns: u64,
-    /// When it begins, in nanoseconds since the first event.
+    /// Start of the picture, in nanoseconds since the first event.
     pub from: u64,
-    /// When it ends.
+    /// End of the picture.
     pub to: u64,
-    /// Who the threads are.
+    /// The identities of the threads.
     pub known: Threads,
-    /// Whether all of the window was seen.
+    /// `true` if the whole window was drawn.
     pub is_whole: bool,
 }
 
-/// What a process ran.
+/// The run time of one process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessRan {
-    /// Which one; a thread of which no process is known is one by itself.
+    /// The process; a thread whose process is not known counts as a process.
     pub process: Tid,
-    /// For how long its threads ran, all together, in nanoseconds.
+    /// Run time of all its threads together, in nanoseconds.
     pub run_ns: u64,
-    /// How many threads did.
+    /// Number of its threads that ran.
     pub threads: u64,
 }
 
-/// Draws what CPUs run. Counts events as they are done.
+/// Draws what CPUs run. Adds processed events to `progress`.
 pub fn picture(trace: &Trace, settings: &PictureSettings, progress: &RunControl) -> Picture {
     let mut follower = Follower::new(trace, &settings.window);
     let overview = Overview::new(settings.spans);
@@ -77,7 +77,7 @@ pub fn picture(trace: &Trace, settings: &PictureSettings, progress: &RunControl)
 struct Painter<'s> {
     settings: &'s PictureSettings,
     overview: Overview<ThreadNumber>,
-    /// What each thread ran, in nanoseconds.
+    /// Run time of each thread, in nanoseconds.
     ran: HashMap<ThreadNumber, u64>,
 }
 

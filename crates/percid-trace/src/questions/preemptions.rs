@@ -1,4 +1,4 @@
-//! Who keeps whom from running.
+//! Threads that keep other threads from running.
 
 use std::collections::HashMap;
 
@@ -14,49 +14,50 @@ use crate::window::Window;
 /// Whose waits are looked at.
 #[derive(Debug, Clone, Default)]
 pub struct PreemptionsSettings {
-    /// What is in this window of them.
+    /// The window to analyse.
     pub window: Window,
-    /// Those of these processes; of all if it is empty.
+    /// The processes whose threads are analysed; all if it is empty.
     pub processes: Vec<Tid>,
 }
 
-/// What was found.
+/// The result of [`preemptions`].
 #[derive(Debug, Clone, Default)]
 pub struct Preemptions {
-    /// Who delayed whom, in no order.
+    /// The delays of each pair of threads, in no order.
     pub delays: Vec<Delay>,
-    /// What threads waited in queues, all together, in nanoseconds.
+    /// Time that threads waited in queues, all together, in nanoseconds.
     pub waited_ns: u64,
-    /// What of that no delay tells: before the last 64 turns of a CPU in a long wait, while the
-    /// recording does not say what a CPU ran, and of pairs beyond the first million.
+    /// The part of `waited_ns` that `delays` does not explain: time in a long wait before the last
+    /// 64 turns of a CPU, time for which the recording does not contain what a CPU ran, and the
+    /// time of pairs beyond the first million.
     pub unattributed_ns: u64,
-    /// Who the threads are.
+    /// The identities of the threads.
     pub known: Threads,
-    /// Whether all of the window was seen.
+    /// `true` if the whole window was analysed.
     pub is_whole: bool,
 }
 
-/// How one thread was delayed by another, or while its CPU did nothing.
+/// The delays of one thread by another, or while its CPU was idle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Delay {
-    /// Who waited.
+    /// The thread that waited.
     pub victim: ThreadNumber,
-    /// What ran on the CPU in whose queue it was.
+    /// The thread, or idleness, of the CPU in whose queue the victim was.
     pub by: Who,
-    /// For how long altogether, in nanoseconds.
+    /// Time altogether, in nanoseconds.
     pub ns: u64,
-    /// In how many stays in a queue.
+    /// Number of stays in a queue that had such a delay.
     pub waits: u64,
     /// The longest time in one of them, in nanoseconds.
     pub longest_ns: u64,
-    /// How often it took the CPU from the one that waited.
+    /// Number of times that it preempted the victim.
     pub preempted: u64,
 }
 
 /// The pairs that are kept: 64 bytes each.
 const PAIRS: usize = 1_000_000;
 
-/// Finds out who keeps whom from running. Counts events as they are done.
+/// Finds out which threads keep others from running. Adds processed events to `progress`.
 pub fn preemptions(
     trace: &Trace,
     settings: &PreemptionsSettings,
@@ -84,13 +85,14 @@ pub fn preemptions(
 
 struct Delays<'s> {
     settings: &'s PreemptionsSettings,
-    /// Others move threads from queue to queue unseen: who ran there says nothing.
+    /// `true` if only some threads were recorded. Others move threads from queue to queue unseen,
+    /// so the thread that ran on a CPU need not be the cause.
     sees_some_only: bool,
     pairs: HashMap<(ThreadNumber, Who), u32>,
     delays: Vec<Delay>,
     waited_ns: u64,
     attributed_ns: u64,
-    /// Who ran in the stay that is looked at.
+    /// Parts of the current stay, by what ran in them.
     parts: Vec<(Who, u64)>,
 }
 

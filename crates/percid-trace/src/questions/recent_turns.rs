@@ -1,4 +1,4 @@
-//! What runs on each CPU, and what ran there before.
+//! The current and the last turns of each CPU.
 
 use super::turn::{Turn, Who};
 use crate::event::Cpu;
@@ -10,38 +10,38 @@ pub(super) struct RecentTurns {
     rings: Vec<Ring>,
 }
 
-/// How many turns of a CPU are kept.
+/// Number of turns that are kept for each CPU.
 pub(super) const KEPT: usize = 64;
 
-/// What a CPU runs.
+/// The current turn of a CPU.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Current {
     pub(super) who: Who,
-    /// Since when.
+    /// Time at which it began.
     pub(super) since: u64,
 }
 
 #[derive(Debug, Default)]
 struct Ring {
-    /// What runs there now, and since when, if that is known.
+    /// The current turn, if it is known.
     current: Option<Current>,
     turns: Vec<Turn>,
-    /// Where the next one goes, once all places are taken.
+    /// Index at which the next turn is stored, once the buffer is full.
     next: usize,
 }
 
 impl RecentTurns {
-    /// What runs on a CPU; `None` if that has not been told.
+    /// Returns what a CPU runs; `None` if that is not known yet.
     pub(super) fn current(&self, cpu: Cpu) -> Option<Current> {
         self.rings.get(cpu as usize)?.current
     }
 
-    /// How many CPUs have been told of.
+    /// Returns the number of CPUs seen so far.
     pub(super) fn cpus(&self) -> Cpu {
         self.rings.len() as Cpu
     }
 
-    /// A CPU begins to run something else; `before` is what has ended, if it is known.
+    /// Notes that a CPU begins to run something else; `before` is the ended turn, if it is known.
     pub(super) fn switch(&mut self, cpu: Cpu, before: Option<Turn>, current: Current) {
         let place = cpu as usize;
         if place >= self.rings.len() {
@@ -58,7 +58,7 @@ impl RecentTurns {
         }
     }
 
-    /// Who ran on a CPU from one time to another, and for how long each turn was in that, the last one
+    /// Returns what ran on a CPU between two times, and for how long in that period, the last turn
     /// first.
     pub(super) fn during(
         &self,

@@ -1,16 +1,16 @@
-//! What a CPU does, and what a thread waits for. Times are nanoseconds since the first event.
+//! Turns of CPUs and waits of threads. Times are nanoseconds since the first event.
 
 use crate::event::Cpu;
 use crate::threads::ThreadNumber;
 
-/// What a CPU runs.
+/// The occupant of a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Who {
     /// A thread.
     Thread(ThreadNumber),
     /// Nothing.
     Idle,
-    /// The recording does not say it.
+    /// The recording does not contain it.
     Unknown,
 }
 
@@ -23,12 +23,12 @@ pub(super) struct Turn {
     pub(super) until: u64,
 }
 
-/// Why a thread waits for a CPU.
+/// The reason why a thread waits for a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cause {
     /// It was woken, or is new.
     Woken,
-    /// It had to stop, or let others run, though it could have gone on.
+    /// It was preempted, or yielded, though it could have gone on.
     Preempted,
 }
 
@@ -37,18 +37,18 @@ pub(super) enum Cause {
 pub(super) struct Wait {
     pub(super) thread: ThreadNumber,
     pub(super) cause: Cause,
-    /// When another thread began to wake it, if that was recorded.
+    /// Time at which another thread began to wake it, if that was recorded.
     pub(super) waking: Option<u64>,
-    /// When it was ready; if that was not recorded, when another thread began to wake it.
+    /// Time at which it was ready; if that was not recorded, when another thread began to wake it.
     pub(super) queued: u64,
     pub(super) until: u64,
-    /// Where it was queued last.
+    /// The CPU in whose queue it was last.
     pub(super) queue: Cpu,
-    /// Where it runs.
+    /// The CPU that runs it.
     pub(super) cpu: Cpu,
 }
 
-/// A thread was in the queue of one CPU all the time.
+/// An interval that a thread spent in the queue of one CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stay {
     pub(super) thread: ThreadNumber,

@@ -1,4 +1,4 @@
-//! What CPUs run over time, and when they idle while a thread waits for another one.
+//! Usage of CPUs over time, and when they idle while a thread waits for another CPU.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,73 +12,73 @@ use crate::threads::{ThreadNumber, Threads};
 use crate::trace::Trace;
 use crate::window::Window;
 
-/// What is looked at.
+/// Settings of [`usage`].
 #[derive(Debug, Clone, Default)]
 pub struct UsageSettings {
-    /// What happened in this window.
+    /// The window to analyse.
     pub window: Window,
-    /// Threads of these processes are told of; of all if it is empty. What CPUs do is what they do
-    /// for all.
+    /// The processes whose threads are reported; all if it is empty. The usage of CPUs always
+    /// includes all processes.
     pub processes: Vec<Tid>,
-    /// Into how many slices of time the window is divided, at least one.
+    /// Number of slices into which the window is divided, at least one.
     pub slices: u32,
 }
 
-/// What was found.
+/// The result of [`usage`].
 #[derive(Debug, Clone, Default)]
 pub struct Usage {
-    /// When the first slice begins, in nanoseconds since the first event.
+    /// Start of the first slice, in nanoseconds since the first event.
     pub from: u64,
-    /// When the last one ends.
+    /// End of the last slice.
     pub to: u64,
     /// The length of a slice; the last one may be shorter.
     pub slice_ns: u64,
-    /// What each CPU did, by its number.
+    /// Usage of each CPU, by its number.
     pub cpus: Vec<CpuUsage>,
-    /// How long each thread ran on each CPU in each slice, in this order; those that did not are
-    /// left out.
+    /// Run time of each thread on each CPU in each slice, sorted in this order; cells of 0 are left
+    /// out.
     pub cells: Vec<Cell>,
-    /// Who the threads are.
+    /// The identities of the threads.
     pub known: Threads,
-    /// Whether all of the window was seen.
+    /// `true` if the whole window was analysed.
     pub is_whole: bool,
 }
 
-/// What one CPU did, in each slice.
+/// Usage of one CPU in each slice.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CpuUsage {
-    /// By slice.
+    /// Usage by slice.
     pub slices: Vec<SliceUsage>,
     /// The idle time in which most was lost: when it began, and how much of it, in nanoseconds.
     pub worst: Option<(u64, u64)>,
 }
 
-/// What one CPU did in one slice, in nanoseconds. What is missing is not known.
+/// Usage of one CPU in one slice, in nanoseconds. The rest of the slice is not known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SliceUsage {
     /// It ran threads.
     pub busy_ns: u64,
     /// It ran none.
     pub idle_ns: u64,
-    /// Of `idle_ns`: meanwhile a thread that is not bound to one CPU was in the queue of another CPU,
-    /// which ran something else.
+    /// The part of `idle_ns` during which a thread that is not bound to one CPU was in the queue of
+    /// another CPU that ran something else.
     pub idle_while_waiting_ns: u64,
 }
 
-/// How long a thread ran on a CPU in a slice.
+/// Run time of a thread on a CPU in a slice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cell {
-    /// Which thread.
+    /// The thread.
     pub thread: ThreadNumber,
-    /// Where.
+    /// The CPU.
     pub cpu: Cpu,
-    /// When.
+    /// The slice.
     pub slice: u32,
-    /// How long, in nanoseconds.
+    /// Run time, in nanoseconds.
     pub ns: u64,
 }
 
-/// Finds out what CPUs do. Counts events as they are done.
+/// Finds out what CPUs do. Adds processed events to `progress`.
 pub fn usage(trace: &Trace, settings: &UsageSettings, progress: &RunControl) -> Usage {
     let mut follower = Follower::new(trace, &settings.window);
     let mut watch = Watch::new(trace, settings);
@@ -108,18 +108,18 @@ struct CpuState {
     /// Threads in its queue that might run elsewhere.
     waiting: u32,
     runs_thread: bool,
-    /// What had been lost when it began what it runs.
+    /// Value of `Lost` when its current turn began.
     lost_before: u64,
 }
 
-/// For how long, since the recording began, any CPU had a queue while it ran something.
+/// Time, since the recording began, in which any CPU had a queue while it ran something.
 #[derive(Default)]
 struct Lost {
-    /// How many CPUs have.
+    /// Number of CPUs that run something and have a queue now.
     crowded: u32,
     ns: u64,
     now: u64,
-    /// The same at the beginning of each slice that has begun.
+    /// The value at the beginning of each slice that has begun.
     at_slices: Vec<u64>,
 }
 
@@ -205,7 +205,7 @@ impl<'s> Watch<'s> {
 /// The part of a turn that is in a slice.
 struct Part {
     ns: u64,
-    /// For how long of it any CPU had a queue while it ran something.
+    /// The part of it in which any CPU had a queue while it ran something.
     lost_ns: u64,
 }
 

@@ -1,9 +1,9 @@
-//! Which events of waking a recording has.
+//! The kinds of wake-up events in a recording.
 
 use crate::event::{Stage, What};
 use crate::trace::Trace;
 
-/// Which events of waking a recording has.
+/// The kinds of wake-up events that a recording contains.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Wakeups {
     /// `sched_waking`: another thread begins to wake it.
@@ -13,7 +13,7 @@ pub struct Wakeups {
 }
 
 impl Wakeups {
-    /// Those of a trace.
+    /// Returns the kinds in a trace.
     pub fn of(trace: &Trace) -> Wakeups {
         let mut seen = Wakeups::default();
         for event in &trace.events {

@@ -7,7 +7,7 @@ use crate::formats::ByteOrder;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bytes<'a> {
     rest: &'a [u8],
-    /// Where the rest begins in the file.
+    /// Offset in the file at which the rest begins.
     at: u64,
     order: ByteOrder,
 }
@@ -39,7 +39,7 @@ impl<'a> Bytes<'a> {
         Error::at_byte(self.at, what)
     }
 
-    /// The next bytes; `what` they are is said if there are fewer.
+    /// Takes the next bytes; `what` names them in the error if there are fewer.
     pub(super) fn take(&mut self, len: u64, what: &str) -> Result<&'a [u8], Error> {
         let split = usize::try_from(len).ok().and_then(|len| self.rest.split_at_checked(len));
         let Some((taken, rest)) = split else {

@@ -5,7 +5,7 @@ const PAGE: usize = 4096;
 const HEADER: usize = 16;
 const IN_USE: u64 = (1 << 27) - 1;
 
-/// What this is and what to do with it, if it is known and not read.
+/// Returns the name of a known format that cannot be read, and how to convert it.
 pub(super) fn told(bytes: &[u8]) -> Option<&'static str> {
     match () {
         () if bytes.starts_with(b"PERFFILE") || bytes.starts_with(b"ELIFFREP") => Some(
@@ -21,8 +21,8 @@ pub(super) fn told(bytes: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// Whether these are whole pages, all of which have more bytes in use than none and not more than
-/// there are, and ascending times.
+/// Returns `true` if these are whole pages with ascending times, each with at least one byte in use
+/// and no more than its size.
 fn are_pages(bytes: &[u8]) -> bool {
     let pages = bytes.chunks_exact(PAGE);
     if bytes.is_empty() || !pages.remainder().is_empty() {

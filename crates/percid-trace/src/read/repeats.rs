@@ -1,16 +1,16 @@
 //! Events that several of the kernel's buffers hold.
 //!
-//! What is switched on in several instances of tracefs is recorded in each of them. The kernel hands an
-//! event to one buffer after the other before the next event happens on that CPU.
+//! An event that is enabled in several instances of tracefs is recorded in each of them. The kernel
+//! writes an event to one buffer after the other before the next event happens on that CPU.
 
 use crate::collector::Tracepoint;
 use crate::event::{Cpu, Tid};
 use crate::limits::MOST_CPUS;
 
-/// Tells what was told before.
+/// Detection of events that were reported before.
 #[derive(Debug)]
 pub(super) struct Repeats<'a, B> {
-    /// For each CPU the last event that was new, and the buffer that told it.
+    /// The last new event of each CPU, and the buffer that reported it.
     last: Vec<Option<(B, Tid, Tracepoint<'a>)>>,
 }
 
@@ -19,8 +19,8 @@ impl<'a, B: PartialEq> Repeats<'a, B> {
         Repeats { last: Vec::new() }
     }
 
-    /// Whether this is the event that another buffer told last; the events of all buffers must come by
-    /// time.
+    /// Returns `true` if this is the last event that another buffer reported. The events of all
+    /// buffers must come in the order of time.
     pub(super) fn is_one(
         &mut self,
         buffer: B,

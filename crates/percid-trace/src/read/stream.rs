@@ -4,7 +4,8 @@ use std::io::Read;
 
 use crate::error::Error;
 
-/// What is read before it must look like a trace. The remarks at the beginning of a text are shorter.
+/// Number of bytes that are read before the data must look like a trace. The remarks at the
+/// beginning of a text are shorter.
 const TRIED: u64 = 1 << 20;
 
 /// The most that is read. Longer recordings are stored before they are looked at.
@@ -14,7 +15,7 @@ pub(super) const MOST: u64 = 4 << 30;
 ///
 /// # Errors
 ///
-/// What the system refuses, what does not look like a trace, and what is too long.
+/// The system refuses to read, the data does not look like a trace, or it is too long.
 pub(super) fn read(from: impl Read, may_be_trace: fn(&[u8]) -> bool) -> Result<Vec<u8>, Error> {
     read_at_most(from, may_be_trace, MOST)
 }
@@ -31,7 +32,7 @@ fn read_at_most(
         return Err(Error::at_byte(0, what));
     }
     let rest = most - bytes.len() as u64;
-    // One byte more than may be there, to tell the end from the limit.
+    // One byte more than the limit, to distinguish the end from the limit.
     from.take(rest + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most {
         let what =

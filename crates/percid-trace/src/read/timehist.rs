@@ -8,8 +8,8 @@
 //!     3175.169883 [0000]  opt cgu.0[4064/3322]                0.000      0.000      3.910      R
 //! ```
 //!
-//! What a turn's length leaves between it and the one before, the CPU was idle. Who was woken on which
-//! CPU is not told, so there are no wake-ups. Without `--state` threads seem to sleep after each turn.
+//! Between two turns on it, a CPU was idle. The text does not contain wake-ups with their CPU, so
+//! the trace has none. Without `--state` threads seem to sleep after each turn.
 
 use std::collections::HashMap;
 
@@ -19,22 +19,22 @@ use crate::error::Error;
 use crate::event::{Cpu, IDLE, State, Tid, UNKNOWN};
 use crate::trace::{Origin, Trace};
 
-/// Where the heading must stand.
+/// Number of bytes within which the heading must be.
 const BEGINNING: usize = 4096;
 
 /// Times are cut off to microseconds, so a turn may seem to begin this much later than the one before
 /// ended, in nanoseconds.
 const ROUNDED: u64 = 2000;
 
-/// Whether a text is of this kind.
+/// Returns `true` if a text is of this kind.
 pub(super) fn is_one(text: &[u8]) -> bool {
     heading(text).is_some()
 }
 
-/// What the heading says.
+/// The columns by the heading.
 #[derive(Clone, Copy)]
 struct Heading {
-    /// Where the names of threads begin.
+    /// Column at which the names of threads begin.
     name: usize,
     has_state: bool,
 }
@@ -92,7 +92,7 @@ pub(super) fn read(text: &[u8]) -> Result<Trace, Error> {
     Ok(reader.collector.finish(origin))
 }
 
-/// When a turn ended, and where: `3175.165973 [0000]`
+/// Returns the time at which a turn ended, and the CPU: `3175.165973 [0000]`
 fn begin(line: &[u8]) -> Option<(u64, Cpu)> {
     let mut words = Words(line);
     let time = seconds(words.next())?;
@@ -100,7 +100,7 @@ fn begin(line: &[u8]) -> Option<(u64, Cpu)> {
     Some((time, Cpu::try_from(number(cpu)?).ok()?))
 }
 
-/// What a line says behind that.
+/// The part of a line after that.
 enum Line<'a> {
     Turn {
         name: &'a [u8],
@@ -114,7 +114,7 @@ enum Line<'a> {
         from: Cpu,
         to: Cpu,
     },
-    /// What a trace has no use for.
+    /// A line that a trace does not need.
     Other,
 }
 
@@ -139,7 +139,7 @@ impl<'a> Line<'a> {
         Line::turn_of(name, thread, process, Words(&line[end + 1..]), has_state)
     }
 
-    /// A turn of a thread of which perf knows the number only: `:18`
+    /// Parses a turn of a thread of which perf knows the number only: `:18`
     fn turn_of_unknown(line: &'a [u8], has_state: bool) -> Option<Line<'a>> {
         let mut words = Words(line.strip_prefix(b":")?);
         let thread = id(words.next())?;
@@ -178,7 +178,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Whether this stands for a name that perf does not know: `:18`
+/// Returns `true` if this stands for a name that perf does not know: `:18`
 fn is_number_of(name: &[u8], thread: Tid) -> bool {
     name.strip_prefix(b":").and_then(id) == Some(thread)
 }
@@ -197,7 +197,7 @@ fn thread(text: &[u8]) -> Option<(&[u8], Tid, Tid)> {
     Some((name, thread, process))
 }
 
-/// Nanoseconds from milliseconds with three digits behind the dot.
+/// Returns nanoseconds from milliseconds with three digits after the dot.
 fn milliseconds(word: &[u8]) -> Option<u64> {
     let dot = word.iter().position(|&byte| byte == b'.')?;
     let (whole, part) = (number(&word[..dot])?, &word[dot + 1..]);
@@ -207,7 +207,7 @@ fn milliseconds(word: &[u8]) -> Option<u64> {
 
 struct Reader {
     collector: Collector,
-    /// For each CPU the last turn that has ended: when, whose, and why.
+    /// The last turn of each CPU that has ended: time, thread and state.
     last: HashMap<Cpu, (u64, Tid, State)>,
 }
 
@@ -253,7 +253,7 @@ impl Reader {
         }
     }
 
-    /// What came after the last turns is not told.
+    /// Ends the last turns. The events after them are not known.
     fn end(&mut self) {
         let mut last: Vec<_> = self.last.drain().collect();
         last.sort_unstable_by_key(|&(cpu, _)| cpu);

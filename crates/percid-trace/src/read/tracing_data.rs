@@ -1,19 +1,19 @@
-//! What the files of `trace-cmd` begin with, and a section of `perf.data` is: how the kernel lays out
-//! its sub-buffers and its tracepoints.
+//! The header of `trace-cmd`'s files, which is also a section of `perf.data`: the kernel's layout
+//! of its sub-buffers and its tracepoints.
 
 use super::bytes::Bytes;
 use crate::error::Error;
 use crate::formats::{ByteOrder, Formats};
 
-/// How it begins.
+/// The magic bytes at its beginning.
 pub(super) const MAGIC: &[u8] = b"\x17\x08\x44tracing";
 
-/// What stands at the very beginning.
+/// The first fields of the header.
 pub(super) struct Beginning<'a> {
     pub(super) version: &'a [u8],
     pub(super) order: ByteOrder,
     pub(super) long_is_64_bits: bool,
-    /// What follows.
+    /// The data after these fields.
     pub(super) rest: Bytes<'a>,
 }
 
@@ -42,7 +42,7 @@ impl<'a> Beginning<'a> {
 /// Reads all of the section of a `perf.data` file.
 ///
 /// Among the kernel's symbols is the function by which the timer tick is distinguished from other
-/// timers. Today's `perf` writes no symbols, so its files tell of no ticks.
+/// timers. Today's `perf` writes no symbols, so its files contain no ticks.
 pub(super) fn read(data: Bytes<'_>) -> Result<Formats, Error> {
     let beginning = Beginning::take(data)?;
     let (mut formats, mut data) = (beginning.formats(), beginning.rest);
@@ -95,7 +95,7 @@ pub(super) fn symbols(data: &mut Bytes<'_>, formats: &mut Formats) -> Result<(),
     Ok(())
 }
 
-/// Takes a text whose size stands before it.
+/// Takes a text that follows its size.
 pub(super) fn sized<'a>(data: &mut Bytes<'a>, what: &str) -> Result<&'a [u8], Error> {
     let size = data.u64(what)?;
     data.take(size, what)

@@ -7,27 +7,27 @@ use flate2::read::MultiGzDecoder;
 use crate::error::Error;
 use crate::limits::LARGEST_RATIO;
 
-/// How files begin that gzip, zstd and xz write.
+/// Magic bytes of files that gzip, zstd and xz write.
 const GZIP: &[u8] = b"\x1f\x8b\x08";
 const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
 const XZ: &[u8] = b"\xfd7zXZ\0";
 
-/// What a short file may become in any case.
+/// Size to which a file of any length may expand.
 const SHORT: u64 = 1 << 20;
 
-/// Whether a file that begins like this is compressed.
+/// Returns `true` if a file with this beginning is compressed.
 pub(super) fn is_compressed(beginning: &[u8]) -> bool {
     [GZIP, ZSTD, XZ].iter().any(|magic| beginning.starts_with(magic))
 }
 
-/// Decompresses a file, to `most` bytes at the most.
+/// Decompresses a file, to at most `most` bytes.
 ///
 /// # Errors
 ///
-/// What is damaged, or becomes too long, or is compressed by a program that is not known.
+/// The file is damaged, becomes too long, or is compressed by an unknown program.
 pub(super) fn unpack(bytes: &[u8], most: u64) -> Result<Vec<u8>, Error> {
     let allowed = most.min((bytes.len() as u64).saturating_mul(LARGEST_RATIO as u64).max(SHORT));
-    // One byte more, to tell the end from the limit.
+    // One byte more, to distinguish the end from the limit.
     let mut plain = Vec::new();
     let decompressed = match bytes {
         _ if bytes.starts_with(GZIP) => {

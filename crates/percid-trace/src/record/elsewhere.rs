@@ -1,4 +1,4 @@
-//! Where there is no Linux kernel that could be asked.
+//! Recording on systems without a Linux kernel.
 
 use std::sync::atomic::AtomicBool;
 

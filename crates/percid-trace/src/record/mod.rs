@@ -1,12 +1,13 @@
-//! Records what the scheduler does, from the running kernel.
+//! Recording of scheduler events from the running kernel.
 //!
-//! There are two ways ([`Way`]). By tracefs the kernel reports everything that a [`Trace`](crate::Trace) can
-//! hold, but only to users whom it lets into that file system: the superuser, as a rule. By perf
-//! events an ordinary user may watch the commands that they start, and learns less.
+//! There are two ways ([`Way`]). With tracefs the kernel reports everything that a
+//! [`Trace`](crate::Trace) can hold, but only to users who may access that file system: usually the
+//! superuser. With perf events an ordinary user may record the commands that they start, with less
+//! detail.
 //!
-//! [`record`] keeps a trace in memory, [`record_to`] hands events on while they come.
+//! [`record`] stores a trace in memory, [`record_to`] passes events on as they come.
 //!
-//! On systems other than Linux nothing is recorded: both answer [`Refusal::NotSupported`].
+//! On systems other than Linux nothing is recorded: both return [`Refusal::NotSupported`].
 //!
 //! | | tracefs | perf events |
 //! |---|---|---|

@@ -1,4 +1,4 @@
-//! What to record, and how.
+//! Options of a recording.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -7,31 +7,32 @@ use std::time::Duration;
 use crate::counters::Counter;
 use crate::event::Tid;
 
-/// What to record, and how.
+/// The target of a recording, and its settings.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// What is recorded.
+    /// The target.
     pub target: Target,
-    /// Only the target's own threads, also where the kernel permits to record all others beside them. That
-    /// is less to write, but it is not seen then who was in their way, nor what CPUs did between their
-    /// turns.
+    /// `true` to record only the target's own threads, even if the kernel permits to record all
+    /// others beside them. That is less data, but the trace then does not contain the threads that
+    /// delayed them, nor what CPUs did between their turns.
     pub only: bool,
     /// The size of the kernel's buffer for each CPU, in kilobytes. It is emptied when it is half
     /// full, and several times a second. Perf events need a power of two of pages, and take the
     /// next larger one that they are permitted.
     pub buffer_kb: u32,
-    /// What else to record.
+    /// Additional events to record.
     pub extra: Extra,
-    /// What is counted in each turn of a thread, [`MOST`](crate::counters::MOST) counters at most; whichever
-    /// way it is recorded. Counters of all threads on all CPUs are read at every switch, which takes the right to
-    /// watch the whole system (`kernel.perf_event_paranoid` at most 0, or `CAP_PERFMON`).
+    /// Counters that are read in each turn of a thread, at most [`MOST`](crate::counters::MOST),
+    /// for either way of recording. Counters of all threads on all CPUs are read at every switch,
+    /// which takes the right to watch the whole system (`kernel.perf_event_paranoid` at most 0, or
+    /// `CAP_PERFMON`).
     pub counters: Vec<Counter>,
-    /// By which way; `None` for the best that is permitted.
+    /// The way of recording; `None` for the best that is permitted.
     pub way: Option<Way>,
-    /// For how long, at most.
+    /// The maximum duration.
     pub limit: Option<Duration>,
-    /// Whether what a command writes to its standard output goes to the standard error, so that the
-    /// caller has its own for itself.
+    /// `true` if the standard output of a command goes to the standard error, so that the caller
+    /// has its own standard output for itself.
     pub output_aside: bool,
 }
 
@@ -64,7 +65,7 @@ pub enum Target {
     Command(Vec<OsString>),
 }
 
-/// What can be recorded beside switches, and threads that begin and end.
+/// Events that can be recorded beside switches and the begin and end of threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extra {
     /// The kernel's concurrency IDs, where it has them.
@@ -73,17 +74,16 @@ pub struct Extra {
     pub ticks: bool,
     /// Wakeups.
     pub wakeups: bool,
-    /// Changes of affinity. The kernel tells that a thread asked for one, not which CPUs: those are
-    /// read when the event is taken from the buffer, up to a tenth of a second later. So of several
-    /// changes within that time only the last is seen, and none of a thread that has ended by then.
-    /// The kernel is made to trace system calls for it, which makes all system calls a little
-    /// slower.
+    /// Changes of affinity. The kernel reports that a thread requested a change, but not the CPUs:
+    /// these are read when the event is taken from the buffer, up to a tenth of a second later. So
+    /// of several changes within that time only the last is recorded, and none of a thread that has
+    /// ended by then. The kernel must trace system calls for this, which makes all system calls
+    /// slightly slower.
     pub affinity: bool,
-    /// What the kernel's NUMA balancing does: see [`crate::numa`]. By tracefs only. Where kernel
-    /// and rights permit it, probes of the functions of the scan are set for the time of the
-    /// recording; of them the one of page faults makes each a little slower. The regions of the
-    /// processes that are scanned are looked at in `/proc` whenever they have changed, at most a
-    /// fifth of the time.
+    /// Events of the kernel's NUMA balancing, with tracefs only: see [`crate::numa`]. If kernel and
+    /// rights permit it, probes of the scan's functions are set during the recording. The probe of
+    /// page faults makes each of them slightly slower. The regions of the scanned processes are
+    /// read from `/proc` whenever they have changed, for at most a fifth of the time.
     pub numa: bool,
 }
 
@@ -93,7 +93,7 @@ impl Default for Extra {
     }
 }
 
-/// By which way the kernel tells.
+/// The kernel's interface for recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Way {
     /// Its trace buffers in tracefs.

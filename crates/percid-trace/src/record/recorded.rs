@@ -1,4 +1,4 @@
-//! What a recording is, and how far it has come.
+//! The result of a recording, and its progress.
 
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -6,48 +6,49 @@ use std::time::Duration;
 use super::options::Way;
 use crate::trace::Trace;
 
-/// How far a recording is.
+/// Progress of a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
     /// The events so far.
     pub events: u64,
-    /// How many were lost.
+    /// Number of lost events.
     pub lost: u64,
-    /// For how long it has been recorded.
+    /// Duration of the recording so far.
     pub elapsed: Duration,
 }
 
 /// A recording.
 #[derive(Debug)]
 pub struct Recorded {
-    /// What was recorded.
+    /// The recorded trace.
     pub trace: Trace,
-    /// How many switches the kernel did not tell of: see [`crate::gaps`].
+    /// Number of switches that the kernel did not report: see [`crate::gaps`].
     pub inferred: usize,
-    /// How the command ended: see [`Ended`], as the following.
+    /// Exit status of the command: see [`Ended`], as for the following fields.
     pub status: Option<ExitStatus>,
-    /// By which way it was recorded.
+    /// The way by which it was recorded.
     pub way: Way,
-    /// What was asked for and is not in the trace.
+    /// The requested events that are not in the trace.
     pub without: Vec<&'static str>,
-    /// Why the kernel scans nothing.
+    /// The reason why the kernel scans nothing.
     pub no_scan: Option<String>,
-    /// Why the recording ended early.
+    /// The reason why the recording ended early.
     pub broken: Option<String>,
 }
 
-/// How something was recorded, and how that ended.
+/// Way and end of a recording.
 #[derive(Debug)]
 pub struct Ended {
-    /// How the command ended. `None` if there was none, or if it went on when the recording ended.
+    /// Exit status of the command. `None` if there was none, or if it was still running when the
+    /// recording ended.
     pub status: Option<ExitStatus>,
-    /// By which way it was recorded.
+    /// The way by which it was recorded.
     pub way: Way,
-    /// What was asked for and is not in the trace, because this kernel does not have it.
+    /// The requested events that are not in the trace, because this kernel does not have them.
     pub without: Vec<&'static str>,
-    /// Why the kernel scans nothing, if NUMA balancing was asked for and is off.
+    /// The reason why the kernel scans nothing, if NUMA balancing was requested and is off.
     pub no_scan: Option<String>,
-    /// Why the recording ended early, if something failed in the middle of it. What came before is
-    /// recorded.
+    /// The reason why the recording ended early, if it failed after its beginning. The events
+    /// before that are recorded.
     pub broken: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Why nothing was recorded.
+//! Reasons why nothing was recorded.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -7,13 +7,13 @@ use std::io;
 use super::options::Way;
 use crate::event::Tid;
 
-/// Why nothing was recorded.
+/// The reason why nothing was recorded.
 #[derive(Debug)]
 pub enum Refusal {
     /// This machine permits no way of recording. For each way that was tried: which right or
     /// setting is missing.
     NotPermitted(Vec<(Way, String)>),
-    /// What was to be counted cannot be, and why.
+    /// The requested counters are not available, for this reason.
     NoCounters(String),
     /// There is no such process.
     NoProcess(Tid),
@@ -28,8 +28,8 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// What a shell says of it: 127 for a command that is not there, 126 for one that cannot be
-    /// started, else 1.
+    /// Returns the exit status of a shell in this case: 127 if there is no such command, 126 if it
+    /// cannot be started, else 1.
     pub fn exit_code(&self) -> u8 {
         match self {
             Refusal::NoCommand(_) => 127,

@@ -1,4 +1,4 @@
-//! Where events go while they are recorded.
+//! Receivers of events while they are recorded.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -19,45 +19,46 @@ pub trait Sink {
     ///
     /// # Errors
     ///
-    /// Why nothing can be recorded.
+    /// Returned if nothing can be recorded.
     fn begin(&mut self, origin: &Origin) -> Result<(), String>;
 
-    /// Takes the next events; called several times a second, also when there are none. Answers
-    /// [`ControlFlow::Break`] if it wants no more: these, then, are not recorded either.
+    /// Takes the next events; called several times a second, also when there are none. Returns
+    /// [`ControlFlow::Break`] if it wants no more: these events are then not recorded either.
     ///
     /// # Errors
     ///
-    /// Why the recording must end.
+    /// Returned if the recording must end.
     fn take(&mut self, piece: &Piece<'_>) -> Result<ControlFlow<()>, String>;
 }
 
 /// Events that follow those of the piece before.
 ///
-/// They are sorted by time and CPU. Should the kernel have held something back for longer than is
-/// waited for, it comes with a later piece: so the times of each CPU never go back, and those of
-/// different CPUs hardly ever.
+/// They are sorted by time and CPU. If the kernel holds something back for longer than the recorder
+/// waits, it comes with a later piece. So the times of each CPU never go back, and those of
+/// different CPUs rarely.
 #[derive(Debug, Clone, Copy)]
 pub struct Piece<'a> {
     /// The schedule.
     pub events: &'a [Event],
-    /// What NUMA balancing did.
+    /// Events of NUMA balancing.
     pub numa: &'a [numa::Event],
-    /// What was counted in turns of threads that have ended.
+    /// Counter values of turns that have ended.
     pub counted: &'a [Counted],
-    /// How many counters these have.
+    /// Number of counters in each of these.
     pub counters: usize,
     /// The texts of the events; of no other piece.
     pub texts: &'a Interner,
-    /// How many events were lost since the beginning.
+    /// Number of events lost since the beginning.
     pub lost: u64,
-    /// When the kernel was asked, on the clock of the events.
+    /// Time at which the kernel was asked, on the clock of the events.
     pub asked: u64,
-    /// Until when this and the pieces before have everything; of the last piece the largest number.
+    /// Time until which this and the earlier pieces are complete; for the last piece the largest
+    /// number.
     pub until: u64,
 }
 
 impl Piece<'_> {
-    /// Whether nothing has happened.
+    /// Returns `true` if the piece has no events.
     pub fn is_empty(&self) -> bool {
         self.events.is_empty() && self.numa.is_empty() && self.counted.is_empty()
     }

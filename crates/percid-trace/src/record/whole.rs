@@ -12,15 +12,14 @@ use crate::event::{Event, What};
 use crate::gaps;
 use crate::trace::{Origin, Trace};
 
-/// Records until the target ends, the limit is reached, or `stop` is true. `progress` is called
-/// several times a second, and `stop` looked at as often. A command that has not ended by then goes
-/// on.
+/// Records until the target ends, the limit is reached, or `stop` is true. `progress` is called,
+/// and `stop` checked, several times a second. A command that has not ended by then goes on.
 ///
 /// All events are in memory: 32 bytes each. [`record_to`] does without that.
 ///
 /// # Errors
 ///
-/// Why nothing could be recorded: see [`Refusal`]. A failure in the middle is none: see
+/// Nothing could be recorded: see [`Refusal`]. A failure after the beginning is no error: see
 /// [`Recorded::broken`].
 pub fn record(
     options: &Options,
@@ -65,7 +64,7 @@ impl Sink for Whole {
 }
 
 impl Whole {
-    /// In the order of a trace, also what the kernel held back.
+    /// Returns the trace with its events in order, including those that the kernel held back.
     fn finish(mut self) -> Trace {
         let key = |event: &Event| (event.time, event.cpu);
         if !self.0.events.is_sorted_by_key(key) {

@@ -1,4 +1,4 @@
-//! What a replay means, in words.
+//! Conclusions from a replay, in words.
 
 use percid_sim::cpu_list;
 
@@ -8,24 +8,24 @@ use super::tally::Tally;
 
 /// Above this share of acquisitions on another core, memory wanders more than it stays.
 const WANDERS: f64 = 0.2;
-/// Of fewer turns nothing can be said in percent.
+/// Smallest number of turns for which percentages are meaningful.
 const ENOUGH_TURNS: u64 = 100;
 /// Policies that differ by less than this share of time cost the same.
 const WORTH_IT: f64 = 0.05;
 
-/// Where a schedule was recorded, and where it is replayed.
+/// The CPUs of a recording and of the machine that replays it.
 #[derive(Debug, Clone, Copy)]
 pub struct Recorded<'a> {
     /// The CPUs on which something was recorded, as a list: `0-3,8`.
     pub cpus: &'a str,
-    /// How many CPUs there were.
+    /// Number of CPUs that were online.
     pub online: u32,
-    /// How many the machine has on which it is replayed.
+    /// Number of CPUs of the machine on which it is replayed.
     pub machine: u32,
 }
 
 impl Recorded<'_> {
-    /// How sentences begin: what they tell was so there, and may be otherwise elsewhere.
+    /// Returns the beginning of sentences about the recorded CPUs, which may not hold for others.
     pub fn on(&self) -> String {
         let plural = if self.cpus.contains(['-', ',']) { "s" } else { "" };
         let all = cpu_list::count(self.cpus) == Some(self.online);
@@ -54,7 +54,7 @@ pub fn advice(
     said.into_iter().map(|sentence| format!("{on} {sentence}")).collect()
 }
 
-/// How many copies of the data it needed there, and whether that says something about other
+/// Describes how many copies of the data it needed there, and whether that applies to other
 /// machines.
 fn copies(summary: &SpaceSummary, recorded: Recorded<'_>, area_bytes: u64) -> String {
     let most = summary.most_running;

@@ -1,12 +1,11 @@
-//! Which thread belongs to which process: what a trace says of it anywhere, gathered before it is
-//! followed.
+//! The process of each thread, from the whole trace. It is gathered before the trace is followed.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::event::{Cpu, Event, IDLE, KTHREADD, Tid, UNKNOWN, What};
 use crate::trace::Trace;
 
-/// How the names of the kernel's own threads begin, where a trace does not show who created them.
+/// Prefixes of the names of kernel threads, for traces that do not show who created them.
 const KERNEL_NAMES: [&str; 14] = [
     "kworker/",
     "ksoftirqd/",
@@ -24,16 +23,16 @@ const KERNEL_NAMES: [&str; 14] = [
     "jbd2/",
 ];
 
-/// What the whole trace says of threads that were there before it began.
+/// The facts in the whole trace about threads that existed before it began.
 #[derive(Debug, Default)]
 pub(super) struct Membership {
     processes: HashMap<Tid, Tid>,
     of_the_kernel: HashSet<Tid>,
-    /// Those whose creation the trace has shown so far.
+    /// Threads whose creation the trace has shown so far.
     born: HashSet<Tid>,
-    /// For each CPU the thread that ran there when the trace began.
+    /// The thread that ran on each CPU when the trace began.
     pub(super) first_running: Vec<Option<Tid>>,
-    /// Whether the trace shows timer ticks.
+    /// `true` if the trace shows timer ticks.
     pub(super) has_ticks: bool,
 }
 
@@ -74,13 +73,14 @@ impl Membership {
         }
     }
 
-    /// The process of a thread whose creation the trace does not show, if it says it anywhere.
+    /// Returns the process of a thread whose creation the trace does not show, if any event
+    /// contains it.
     pub(super) fn process(&self, thread: Tid) -> Option<Tid> {
         self.processes.get(&thread).copied()
     }
 
-    /// Whether a thread whose creation the trace does not show has no user space. Where the members
-    /// of processes are listed, a thread that is not among them has none.
+    /// Returns `true` if a thread whose creation the trace does not show has no user space. If the
+    /// trace lists the members of processes, a thread that is not among them has none.
     pub(super) fn is_kernel(&self, thread: Tid) -> bool {
         let listed = self.processes.is_empty() || self.processes.contains_key(&thread);
         matches!(thread, IDLE | KTHREADD | UNKNOWN)
@@ -88,7 +88,7 @@ impl Membership {
             || self.of_the_kernel.contains(&thread)
     }
 
-    /// Whether the two belong to one process, by what the trace says elsewhere.
+    /// Returns `true` if the two belong to one process, by any part of the trace.
     pub(super) fn are_together(&self, a: Tid, b: Tid) -> bool {
         self.process(a).is_some() && self.process(a) == self.process(b)
     }

@@ -42,11 +42,11 @@ pub struct Misfit {
 }
 
 impl Misfit {
-    /// Whether the machine has all CPUs of the trace.
+    /// Checks that the machine has all CPUs of the trace.
     ///
     /// # Errors
     ///
-    /// If it has not.
+    /// The machine lacks a CPU of the trace.
     pub fn check(trace: &Trace, machine: &Machine) -> Result<(), Misfit> {
         let cpus = machine.topology.cpus();
         match trace.largest_cpu().filter(|&cpu| cpu >= cpus) {

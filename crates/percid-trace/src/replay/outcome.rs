@@ -1,4 +1,4 @@
-//! What a replay found.
+//! The result of a replay.
 
 use percid_sim::Ns;
 use percid_sim::policies::{Id, Impossible, Thread};
@@ -22,9 +22,9 @@ pub struct Replay {
     pub spaces_refused: u64,
     /// Address spaces in which the policy could not go on.
     pub spaces_stuck: u64,
-    /// From the first event to the last, in nanoseconds.
+    /// Time from the first event to the last, in nanoseconds.
     pub duration_ns: Ns,
-    /// Whether the whole trace was replayed, and not only its beginning.
+    /// `true` if the whole trace was replayed, and not only its beginning.
     pub is_whole: bool,
     /// The first turns, in the order in which they ended.
     pub turns: Vec<Turn>,
@@ -36,7 +36,7 @@ pub struct Replay {
     pub width_drawn: Ns,
 }
 
-/// Who used which ID.
+/// A thread that used an ID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Used {
     /// The address space.
@@ -52,20 +52,20 @@ pub struct Used {
 pub struct SpaceReplay {
     /// Its number; the same under all policies.
     pub number: SpaceNumber,
-    /// What is so under all policies.
+    /// The figures that are the same under all policies.
     pub summary: SpaceSummary,
-    /// What the policy made of it; of its beginning, if it could not go on.
+    /// The figures of this policy; of the beginning, if it could not go on.
     pub tally: Tally,
-    /// Where the policy could not go on.
+    /// The event at which the policy could not go on, if any.
     pub stuck: Option<Stuck>,
 }
 
 /// A policy could not go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stuck {
-    /// When, in nanoseconds since the first event.
+    /// Time, in nanoseconds since the first event.
     pub at: Ns,
-    /// Why.
+    /// The reason.
     pub why: Impossible,
 }
 
@@ -80,16 +80,16 @@ pub struct Turn {
     pub thread: Thread,
     /// The same by the kernel's number.
     pub tid: Tid,
-    /// Where.
+    /// The CPU.
     pub cpu: Cpu,
     /// The ID.
     pub id: Id,
-    /// From when on, in nanoseconds since the first event.
+    /// Start time, in nanoseconds since the first event.
     pub from: Ns,
-    /// Until when.
+    /// End time.
     pub to: Ns,
     /// The use of the ID before.
     pub last: Option<LastUse>,
-    /// Whether the ID was taken from another CPU for it.
+    /// `true` if the ID was stolen from another CPU for this turn.
     pub stolen: bool,
 }

@@ -16,7 +16,7 @@ use super::top_spaces::TopSpaces;
 use crate::event::Tid;
 use crate::overview::Overview;
 
-/// What to replay, and what to keep of it.
+/// Settings of a replay: the processes, and the amount of results that is kept.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// The processes that are wanted, by number; empty for all.
@@ -30,8 +30,8 @@ pub struct Settings {
     /// The number of address spaces that are kept, those with most turns: 350 bytes each, and the
     /// name.
     pub spaces_kept: usize,
-    /// What the policies of all living address spaces may take together, in bytes. Those that are
-    /// begun beyond that are not replayed.
+    /// Bytes that the policies of all living address spaces may take together. An address space
+    /// that begins beyond that is not replayed.
     pub policy_bytes: usize,
 }
 
@@ -48,16 +48,16 @@ impl Default for Settings {
     }
 }
 
-/// One address space, replayed under the policy.
+/// An address space that is replayed under the policy.
 struct SpaceReplayer {
     policy: Box<dyn Policy>,
     tally: Tally,
-    /// For each ID, its last use.
+    /// Last use of each ID.
     uses: Vec<Option<LastUse>>,
     steals: u64,
 }
 
-/// Whether an address space is replayed.
+/// The state of an address space's replay.
 enum SpaceState {
     /// It has not been seen yet.
     Unseen,
@@ -74,21 +74,21 @@ enum SpaceState {
 const CPU_BYTES: usize = 56;
 const BASE_BYTES: usize = 512;
 
-/// Replays the address spaces of a schedule, each under a policy of its own.
+/// Replays the address spaces of a schedule, each under a separate policy.
 pub(super) struct Player<'a> {
     entry: &'a Entry,
     settings: &'a Settings,
     topology: &'a Topology,
     prices: Prices,
     idleness: Idleness,
-    /// By number.
+    /// Address spaces by number.
     spaces: Vec<SpaceState>,
-    /// How many more spaces may be replayed at the same time.
+    /// Number of further spaces that may be replayed at the same time.
     space_budget: usize,
     refused: u64,
     stuck: u64,
     top_spaces: TopSpaces,
-    /// For each CPU the turn that goes on there.
+    /// The current turn of each CPU.
     current: Vec<Option<Turn>>,
     turns: Vec<Turn>,
     turns_left_out: u64,
@@ -151,7 +151,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// What a policy answered. If that is that it cannot go on, it is told nothing more.
+    /// Returns a policy's result. A policy that cannot go on receives no further events.
     fn answer<T>(&mut self, at: Moment<'_>, answer: Result<T, Impossible>) -> Option<T> {
         let why = match answer {
             Ok(answer) => return Some(answer),
@@ -263,7 +263,7 @@ impl SpaceReplayer {
         last
     }
 
-    /// Whether the policy has stolen since this was asked last.
+    /// Returns `true` if the policy has stolen since the last call.
     fn notice_steal(&mut self) -> bool {
         let steals = self.policy.work().steals;
         std::mem::replace(&mut self.steals, steals) != steals

@@ -1,11 +1,13 @@
-//! Follows a recorded schedule: which thread runs where, in which address space. A [`Listener`]
-//! gets what a policy needs to know.
+//! Follows a recorded schedule: which thread runs on which CPU, in which address space. A
+//! [`Listener`] receives the events that a policy needs.
 //!
-//! A trace is never whole: it begins in the middle, and events may be lost. What must have happened
-//! between two events is made up for where the second of them shows it: a thread that is switched
-//! away from was running; one that begins to run on a CPU does not run on another one any more; one
-//! that runs elsewhere than before was moved; one that runs or is queued where it was not
-//! allowed to may run anywhere by now.
+//! A trace is never complete: it begins in the middle, and events may be lost. If an event shows
+//! that something must have happened before it, that is inferred:
+//!
+//! - A thread that is switched away from was running.
+//! - A thread that begins to run on a CPU no longer runs on another one.
+//! - A thread that runs on another CPU than before was migrated.
+//! - A thread that runs or is queued on a CPU outside its affinity may now run anywhere.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -60,7 +62,7 @@ pub(super) struct Moment<'a> {
 }
 
 impl<'a> Moment<'a> {
-    /// What a policy may see.
+    /// Returns the view of the process that a policy gets.
     pub(super) fn view(&self) -> Process<'a> {
         self.space.view(self.now, self.topology, self.idle_row)
     }
@@ -71,9 +73,9 @@ impl<'a> Moment<'a> {
 struct Runner {
     /// Its space and its number there; `None` if it is the kernel's.
     place: Option<(SpaceNumber, Thread)>,
-    /// Where it is queued or runs.
+    /// The CPU that runs it or in whose queue it is.
     cpu: Option<Cpu>,
-    /// Where its last turn was.
+    /// The CPU of its last turn.
     last_turn: Option<Cpu>,
     since: Ns,
     affinity: usize,
@@ -88,17 +90,17 @@ pub(super) struct Schedule<'t> {
     trace: &'t Trace,
     topology: &'t Topology,
     membership: Membership,
-    /// Where time begins.
+    /// Time of the first event.
     origin: u64,
     now: Ns,
     /// The time between two ticks, and the next one, if the trace does not show them.
     ticks: Option<(Ns, Ns)>,
-    /// What runs on each CPU. The idle thread at first, then as the trace says.
+    /// The thread that each CPU runs. The idle thread at first, then the one in the trace.
     current: Vec<Tid>,
     busy: u32,
     threads: HashMap<Tid, Runner>,
-    /// Those that began to end and do not run. They may run again, in the kernel, before they are
-    /// gone.
+    /// Threads that began to end and do not run. They may run again, in the kernel, before they
+    /// have ended.
     ended: HashSet<Tid>,
     /// The living ones, by number.
     spaces: Vec<Option<Box<Space>>>,
@@ -107,7 +109,7 @@ pub(super) struct Schedule<'t> {
     processes: HashMap<Tid, SpaceNumber>,
     /// The last known name of every thread.
     names: HashMap<Tid, Text>,
-    /// The threads of which the trace tells all.
+    /// The threads of which the trace contains all events.
     followed: Followed,
     affinities: Vec<Rc<CpuSet>>,
     known_affinities: HashMap<Text, usize>,
@@ -119,7 +121,7 @@ const AT_ONCE: usize = 4096;
 /// After this time without any event, further ticks would find nothing that the last ones did not.
 const QUIET: Ns = 10 * SECOND;
 
-/// The affinity of threads of which the trace says nothing: all CPUs.
+/// The affinity of threads without one in the trace: all CPUs.
 const ANYWHERE: usize = 0;
 
 impl<'t> Schedule<'t> {
@@ -267,8 +269,8 @@ impl<'t> Schedule<'t> {
         self.bury(prev, listener);
     }
 
-    /// Whether the thread left this CPU for another one in this very moment, and what it does there
-    /// was told first: events of one moment are in the order of their CPUs.
+    /// Returns `true` if the thread left this CPU for another one at this very time, and its event
+    /// there came first: events of one time are in the order of their CPUs.
     fn has_just_left(&self, cpu: Cpu, thread: Tid) -> bool {
         let Some(runner) = self.threads.get(&thread) else { return false };
         let there = runner.cpu.filter(|&there| there != cpu && runner.since == self.now);
@@ -293,9 +295,9 @@ impl<'t> Schedule<'t> {
         self.widen(thread, cpu, listener);
     }
 
-    /// A thread that is on a CPU outside of its affinity was given another one, of which no event
-    /// tells: by another process, or by its cpuset. Policies must hear of that first, as the
-    /// kernel's do.
+    /// Widens the affinity of a thread that is on a CPU outside it. Another process or its cpuset
+    /// changed the affinity, which no event reports. Policies must be informed first, as the
+    /// kernel's are.
     fn widen(&mut self, thread: Tid, cpu: Cpu, listener: &mut impl Listener) {
         let Some(runner) = self.threads.get(&thread) else { return };
         if runner.place.is_some() && !self.affinities[runner.affinity].contains(cpu) {
@@ -624,7 +626,7 @@ impl<'t> Schedule<'t> {
         }
     }
 
-    /// Where a thread is, in its space.
+    /// Returns the thread in its space, and the current moment there.
     fn at(&self, thread: Tid) -> Option<(Thread, Moment<'_>)> {
         let (number, own) = self.threads.get(&thread)?.place?;
         Some((own, self.moment(number)?))
@@ -648,13 +650,13 @@ impl<'t> Schedule<'t> {
     }
 }
 
-/// Whether a thread is one that can have an address space.
+/// Returns `true` if a thread can have an address space.
 fn is_named(thread: Tid) -> bool {
     thread != IDLE && thread != UNKNOWN
 }
 
-/// How many CPUs there were. All of them had events or threads in their queues, unless the trace says
-/// that there were more.
+/// Returns the number of CPUs. All of them had events or threads in their queues, unless the trace
+/// has a larger number.
 fn present(trace: &Trace, cpus: u32) -> u32 {
     let largest = |event: &Event| match event.what {
         What::Migrate { to, .. } if to < cpus => event.cpu.max(to),

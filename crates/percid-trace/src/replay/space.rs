@@ -1,5 +1,5 @@
-//! An address space of a recorded schedule: what a policy may see of it, and what can be said of it
-//! whatever the policy.
+//! An address space of a recorded schedule: a policy's view of it, and its figures that do not
+//! depend on the policy.
 
 use std::rc::Rc;
 
@@ -14,19 +14,20 @@ use crate::event::Tid;
 /// An address space, numbered from 0 in the order in which the trace shows them.
 pub type SpaceNumber = u32;
 
-/// What can be said of an address space without any policy. A process has a new one after each
-/// `exec`.
+/// Figures of an address space that do not depend on the policy. A process has a new address space
+/// after each `exec`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct SpaceSummary {
     /// The process (`getpid`).
     pub process: Tid,
     /// The name of its first thread at the end, before it began another program.
     pub name: String,
-    /// Whether it is only a guess that its threads belong together: the trace does not say it.
+    /// `true` if the trace does not show that its threads belong together, and this is only a
+    /// guess.
     pub guessed: bool,
-    /// When the trace first shows it, in nanoseconds since the first event.
+    /// Time at which the trace first shows it, in nanoseconds since the first event.
     pub begin_ns: Ns,
-    /// When it ended; the end of the trace if it did not.
+    /// Time at which it ended; the end of the trace if it did not.
     pub end_ns: Ns,
     /// Threads over all its life.
     pub threads: u32,
@@ -36,7 +37,7 @@ pub struct SpaceSummary {
     pub most_running: u32,
     /// Time that its threads ran, all together, in nanoseconds.
     pub run_ns: Ns,
-    /// How often a CPU began to run one of its threads.
+    /// Number of times that a CPU began to run one of its threads.
     pub turns: u64,
     /// Turns on another CPU than the thread's turn before.
     pub moves: Moves,
@@ -44,16 +45,16 @@ pub struct SpaceSummary {
     pub allowed_cpus: u32,
 }
 
-/// How far threads moved, or memory did.
+/// Moves of threads or memory, by distance.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Moves {
-    /// To another hardware thread of the same core.
+    /// Moves to another hardware thread of the same core.
     pub same_core: u64,
-    /// To another core behind the same last-level cache.
+    /// Moves to another core behind the same last-level cache.
     pub same_l3: u64,
-    /// To another last-level cache of the same node.
+    /// Moves to another last-level cache of the same node.
     pub same_node: u64,
-    /// To another node.
+    /// Moves to another node.
     pub other_node: u64,
 }
 
@@ -92,11 +93,11 @@ impl Moves {
     }
 }
 
-/// Which thread runs on each CPU, lent to the address spaces in which any runs: there can be many
-/// more spaces than CPUs.
+/// The thread that runs on each CPU, lent to the address spaces in which any runs: there can be
+/// many more spaces than CPUs.
 #[derive(Debug)]
 pub(super) struct RunningRows {
-    /// What a space sees in which no thread runs: no thread for any CPU.
+    /// The row of a space in which no thread runs: no thread for any CPU.
     pub(super) idle_row: Vec<Option<Thread>>,
     free: Vec<Vec<Option<Thread>>>,
 }
@@ -122,11 +123,11 @@ pub(super) struct Space {
     pub(super) summary: SpaceSummary,
     /// The living threads.
     pub(super) users: u32,
-    /// For each thread of its life, how many CPUs it may use.
+    /// Number of CPUs that each of its threads may use, including ended ones.
     pub(super) thread_allowed: Vec<u32>,
-    /// For each thread of its life, the kernel's number.
+    /// The kernel's number of each of its threads, including ended ones.
     pub(super) tids: Vec<Tid>,
-    /// For each CPU, the thread that runs there; empty while none does.
+    /// The thread that runs on each CPU; empty while none does.
     running: Vec<Option<Thread>>,
     /// The CPUs that run any of its threads.
     occupied: u32,
@@ -134,13 +135,13 @@ pub(super) struct Space {
     now_running: u32,
     /// The CPUs whose thread has begun to end: few, if any.
     ending: Vec<Cpu>,
-    /// Shared with all whose threads were allowed the same CPUs: there can be a million spaces.
+    /// Shared by all threads that were allowed the same CPUs: there can be a million spaces.
     allowed: Option<Rc<CpuSet>>,
     /// The name before the last one, and until when.
     former_name: Option<(Ns, String)>,
 }
 
-/// How long before the trace shows a new program its name may already be there, in nanoseconds: the
+/// Time by which a new program's name may precede the program in the trace, in nanoseconds: the
 /// kernel renames the thread before it reads the program, perhaps from a disk.
 const RENAMED_AHEAD: Ns = 100 * MS;
 
@@ -230,12 +231,12 @@ impl Space {
         self.ending.push(cpu);
     }
 
-    /// Whether all its threads have ended and none runs.
+    /// Returns `true` if all its threads have ended and none runs.
     pub(super) fn is_over(&self) -> bool {
         self.users == 0 && self.occupied == 0
     }
 
-    /// What a policy may see.
+    /// Returns the view of the process that a policy gets.
     pub(super) fn view<'a>(
         &'a self,
         now: Ns,

@@ -1,4 +1,4 @@
-//! What a policy made of one address space.
+//! The figures of a policy for one address space.
 
 use percid_sim::Ns;
 use percid_sim::policies::{Id, Work};
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::space::Moves;
 
-/// What a policy made of one address space.
+/// The figures of a policy for one address space.
 ///
 /// A thread *acquires* an ID when its turn on a CPU begins, and when a timer tick finds that its ID
 /// is another one by now.
@@ -19,12 +19,12 @@ pub struct Tally {
     pub ids_bound: u32,
     /// Acquisitions, by where the ID was used last.
     pub acquisitions: Acquisitions,
-    /// What the policy did for it.
+    /// The work that the policy did for it.
     pub work: Work,
-    /// What the memory of all copies takes, in bytes, with one area for each.
+    /// Memory of all copies, in bytes, with one area for each.
     pub memory_bytes: u64,
-    /// What the first burst on its area after every acquisition would cost by the machine's prices,
-    /// all together, in nanoseconds.
+    /// Modelled cost of the first burst on its area after every acquisition, by the machine's
+    /// prices, all together, in nanoseconds.
     pub burst_ns: Ns,
 }
 
@@ -65,7 +65,7 @@ impl Acquisitions {
 pub struct LastUse {
     /// On which CPU.
     pub cpu: Cpu,
-    /// When, in nanoseconds since the first event.
+    /// Time, in nanoseconds since the first event.
     pub at: Ns,
 }
 

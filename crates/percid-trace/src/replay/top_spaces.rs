@@ -1,5 +1,5 @@
-//! Which address spaces of a replay are kept. A trace of a large build has millions, nearly all of
-//! them of a few turns.
+//! Selection of the address spaces of a replay that are kept. A trace of a large build has
+//! millions, nearly all with few turns.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,7 +7,7 @@ use std::collections::BinaryHeap;
 use super::outcome::SpaceReplay;
 use super::space::SpaceNumber;
 
-/// The address spaces with most turns. Which these are does not depend on the policy.
+/// The address spaces with most turns. The selection does not depend on the policy.
 pub(super) struct TopSpaces {
     most: usize,
     /// The one with fewest turns on top.
@@ -30,7 +30,7 @@ impl TopSpaces {
         }
     }
 
-    /// Those that were kept, in the order of their numbers.
+    /// Returns the spaces that were kept, in the order of their numbers.
     pub(super) fn into_spaces(self) -> Vec<SpaceReplay> {
         let mut spaces: Vec<SpaceReplay> =
             self.spaces.into_iter().map(|Reverse(ByTurns(space))| space).collect();

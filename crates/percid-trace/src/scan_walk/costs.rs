@@ -1,5 +1,5 @@
-//! What NUMA balancing cost a process, and what it did with its pages, as far as a trace has the
-//! probes; and what percid's balancer would have decided about the same accesses.
+//! Costs of NUMA balancing for a process, and the moves of its pages, if a trace has the probes.
+//! Also, the decisions of percid's balancer about the same accesses.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,7 +11,7 @@ use crate::numa::{Event, MigrateReason, What};
 /// Bytes of a page: a huge page counts as those of its parts that were used.
 const PAGE: u64 = 4096;
 
-/// What balancing did to a process.
+/// Costs and effects of balancing for a process.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Costs {
     /// The passes, also those that found out that none was due.
@@ -20,14 +20,14 @@ pub struct Costs {
     pub hint_faults: Times,
     /// Pages that were seen being used.
     pub pages: u64,
-    /// Those of them that more than one thread was seen to use.
+    /// Number of these pages that more than one thread was seen to use.
     pub pages_of_several_threads: u64,
     /// Moves of pages to the threads that used them.
     pub moves: u64,
     /// Moves of pages that had been moved before in the trace.
     pub moves_again: u64,
     /// Accesses by the nodes of the threads, with the pages where the kernel had them; empty if the
-    /// trace does not tell nodes.
+    /// trace does not contain nodes.
     pub by_node: BTreeMap<u32, Placed>,
     /// All of these accesses, with the pages where percid's balancer would have had them by its rules.
     pub percid: Placed,
@@ -35,12 +35,12 @@ pub struct Costs {
     pub percid_moves: u64,
 }
 
-/// How many accesses found their page on their own node, before it was moved for them.
+/// Number of accesses that found their page on their own node, before it was moved for them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Placed {
     /// The accesses.
     pub accesses: u64,
-    /// Those to pages of the thread's node.
+    /// Accesses to pages of the thread's node.
     pub local: u64,
 }
 
@@ -51,12 +51,12 @@ impl Placed {
     }
 }
 
-/// How long something took.
+/// Durations of one operation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Times {
-    /// How often it was seen, and timed.
+    /// Number of times that it was recorded with a duration.
     pub count: u64,
-    /// In all, in nanoseconds.
+    /// Total time, in nanoseconds.
     pub total: u64,
     /// The longest time, in nanoseconds.
     pub longest: u64,
@@ -70,36 +70,37 @@ impl Times {
     }
 }
 
-/// What was seen of a page.
+/// The recorded accesses of a page.
 struct Page {
     user: Tid,
     has_several: bool,
     was_moved: bool,
     /// Accesses whose node is known.
     accesses: i64,
-    /// What percid's balancer would remember, and where it would have the page.
+    /// The history that percid's balancer would have, and the node where it would have the page.
     history: PageHistory,
     home: u32,
 }
 
-/// Where the kernel had the page of a hint fault before it moved it: nowhere that anybody is, if it
-/// was moved from a node that is not known.
+/// Node of a page before the kernel moved it for a hint fault, if it was moved from a node that is
+/// not known. No thread runs on this node.
 const ELSEWHERE: u32 = u32::MAX;
 
-/// Who made an access, and where the page was before and after it.
+/// An access, and the node of the page before it.
 #[derive(Clone, Copy)]
 struct Access {
     by: PageAccess,
     before: u32,
 }
 
-/// What the events of one process tell, in their order; `nodes` has the node of each CPU.
+/// Computes the costs from the events of one process, in their order; `nodes` has the node of each
+/// CPU.
 pub(super) fn costs(events: &[&Event], nodes: &[u32]) -> Costs {
     let mut costs = Costs::default();
     let mut pages: BTreeMap<u64, Page> = BTreeMap::new();
     let mut uses: HashMap<u32, u64> = HashMap::new();
-    // What was moved for a thread, and when: the hint, which comes last in a fault, says of which page. A
-    // fault that went to another CPU has no hint.
+    // Pages moved for each thread, and the time. The hint, which comes last in a fault, names the
+    // page. A fault that went to another CPU has no hint.
     let mut moving: HashMap<Tid, (u64, u64)> = HashMap::new();
     for event in events {
         match event.what {
@@ -248,9 +249,9 @@ mod tests {
         assert_eq!(of(&[(1, other), (1, hint(0, None))]).moves, 0);
     }
 
-    /// Thread 1 of node 0 and thread 2 of node 1. The kernel moves a page at the second access of
-    /// thread 2; percid's rules, which are not early any more, do so too. What both threads use in turns the
-    /// kernel moves each time, percid hardly.
+    /// Thread 1 runs on node 0 and thread 2 on node 1. The kernel moves a page at the second access
+    /// of thread 2, and so do percid's rules, as the page has a history by then. If both threads
+    /// use a page in turns, the kernel moves it each time, percid rarely.
     #[test]
     fn percids_rules_decide_about_the_same_accesses() {
         let at = |node| What::Hint { address: 0, took: None, node: Some(node) };

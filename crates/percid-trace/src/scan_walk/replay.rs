@@ -11,31 +11,31 @@ use crate::event::Tid;
 /// Bytes of a page, for what a pass does not know better.
 const PAGE: u64 = 4096;
 
-/// What passes did.
+/// Sums over passes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// How many passes there were.
+    /// Number of passes.
     pub passes: u64,
-    /// How often regions were left out, or remarked on, by reason.
+    /// Number of times that regions were left out, or remarked on, by reason.
     pub noted: BTreeMap<Reason, u64>,
-    /// How many pieces of memory were armed.
+    /// Number of pieces of memory that were armed.
     pub armed: u64,
-    /// How many bytes they have.
+    /// Size of these pieces, in bytes.
     pub armed_bytes: u64,
-    /// How many different regions were scanned.
+    /// Number of different regions that were scanned.
     pub regions: u64,
 }
 
-/// How far the rules and the kernel say the same.
+/// Agreement of the rules with the kernel.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Agreement {
-    /// Passes in which they say the same lines in the same order.
+    /// Number of passes in which both have the same lines in the same order.
     pub passes: u64,
-    /// Lines that both say in the same pass.
+    /// Number of lines that both have in the same pass.
     pub lines: u64,
-    /// Lines that only the kernel says.
+    /// Number of lines that only the kernel has.
     pub kernel_only: u64,
-    /// Lines that only the rules say.
+    /// Number of lines that only the rules have.
     pub rules_only: u64,
     /// The first pass in which they differ.
     pub first: Option<Difference>,
@@ -52,33 +52,34 @@ impl Agreement {
 /// A pass in which rules and kernel differ.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Difference {
-    /// When it was, in nanoseconds on the trace's clock.
+    /// Time of the pass, in nanoseconds on the trace's clock.
     pub time: u64,
     /// The thread that made it.
     pub thread: Tid,
     /// The sequence after it, by the rules.
     pub sequence: i64,
-    /// What only the kernel says.
+    /// Lines of the kernel only.
     pub kernel_only: Vec<Line>,
-    /// What only the rules say.
+    /// Lines of the rules only.
     pub rules_only: Vec<Line>,
 }
 
 /// A walk as rules make it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Replayed {
-    /// What they scan and leave out.
+    /// Sums of what the rules scan and leave out.
     pub tally: Tally,
-    /// How often all regions were walked.
+    /// Number of times that all regions were walked.
     pub sequences: i64,
-    /// How many armed pieces the kernel did not arm in the same pass, so that how many pages they
-    /// change is not known: those of their region that did before, else all, are taken to change.
+    /// Number of armed pieces that the kernel did not arm in the same pass, so that the number of
+    /// pages they change is not known. The pages that changed before in their region are taken to
+    /// change, or else all.
     pub guessed: u64,
     /// The kernel beside them.
     pub agreement: Agreement,
 }
 
-/// What the kernel did.
+/// Returns the sums of what the kernel did.
 pub fn kernel(walk: &Walk) -> Tally {
     let mut counts = Counts::default();
     for step in &walk.steps {
@@ -156,11 +157,11 @@ struct Replay<'a> {
     rules: &'a Rules,
     scan: Scan,
     threads: u32,
-    /// Whether the kernel tells what it leaves out.
+    /// `true` if the trace has the regions that the kernel leaves out.
     tells_skips: bool,
     counts: Counts,
-    /// By the start of a region, whether the last piece of it that the kernel armed had pages that
-    /// were not armed before.
+    /// For each region start, `true` if the last piece of the region that the kernel armed had
+    /// pages that were not armed before.
     changing: HashMap<u64, bool>,
     replayed: Replayed,
 }
@@ -259,7 +260,7 @@ fn without(all: &[Line], others: &[Line]) -> Vec<Line> {
     all.iter().filter(is_left).cloned().collect()
 }
 
-/// What a pass does by the rules.
+/// The record of a pass by the rules.
 struct Log<'a> {
     pass: &'a Pass,
     changing: &'a mut HashMap<u64, bool>,
@@ -274,10 +275,11 @@ impl<'a> Log<'a> {
         Log { pass, changing, lines: Vec::new(), guessed: 0, left: walk.settings.scan_size }
     }
 
-    /// Whether pages of a piece change of which the trace does not say it.
+    /// Returns `true` if pages of a piece change, when the trace does not contain that.
     fn changes(&self, region: u64, part: &Range<u64>) -> bool {
         match self.pass.stop {
-            // If the kernel went on where this would have ended the pass, nothing changed.
+            // If the kernel went on beyond the point at which this would have ended the pass,
+            // nothing changed.
             Some(stop) => part.end >= stop || self.left > part.end - part.start,
             None => self.changing.get(&region).copied().unwrap_or(true),
         }

@@ -7,7 +7,7 @@ use percid_rules::scan::{Order, Rules};
 pub struct RuleSet {
     /// The name, in tables and arguments.
     pub name: &'static str,
-    /// What they are, in words.
+    /// Description of the rules.
     pub about: &'static str,
     /// The rules.
     pub rules: Rules,

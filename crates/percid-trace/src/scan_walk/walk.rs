@@ -1,4 +1,4 @@
-//! A walk of the kernel's scan over one process, as a trace tells it.
+//! A walk of the kernel's scan over one process, as recorded in a trace.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -16,24 +16,24 @@ pub type Region = (Range<u64>, Traits);
 pub struct Walk {
     /// The process.
     pub process: Tid,
-    /// How it is known.
+    /// The source of the data.
     pub source: Source,
-    /// The settings of the kernel's scan; Linux's own where the trace has none.
+    /// The settings of the kernel's scan; Linux's defaults if the trace has none.
     pub settings: Settings,
-    /// Whether the trace has them.
+    /// `true` if the trace has the settings.
     pub settings_known: bool,
-    /// Whether the process was there before the recording began, so that what the scan remembered
-    /// of it is not known.
+    /// `true` if the process existed before the recording began, so that the scan's state for it is
+    /// not known.
     pub was_there: bool,
-    /// What happened, in order.
+    /// The events in order.
     pub steps: Vec<Step>,
-    /// What was inferred.
+    /// The inferred facts.
     pub inferred: Inferred,
-    /// What balancing cost, and what it did with pages; only what the probes tell.
+    /// Costs of balancing and moves of pages; only from probes.
     pub costs: Costs,
 }
 
-/// How a walk is known.
+/// The source of a walk's data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// The trace has every pass, what it armed, and hint faults.
@@ -55,7 +55,7 @@ impl Source {
 /// Something that happened.
 #[derive(Debug, Clone)]
 pub enum Step {
-    /// From here on these are the regions and the number of threads.
+    /// The regions and the number of threads since this step.
     Regions(Vec<Region>, u32),
     /// A thread used an armed page at this address.
     Hint(Tid, u64),
@@ -71,31 +71,31 @@ pub enum Step {
 /// A pass.
 #[derive(Debug, Clone)]
 pub struct Pass {
-    /// When it began, in nanoseconds on the trace's clock.
+    /// Start time, in nanoseconds on the trace's clock.
     pub time: u64,
-    /// The same on the clock by which the scan goes.
+    /// The same time on the clock that the scan uses.
     pub at: Duration,
     /// The thread that made it.
     pub thread: Tid,
-    /// Whether that thread's own memory policy lets pages follow their users; by what the pass left
-    /// out as unsuitable.
+    /// `true` if that thread's own memory policy lets pages follow their users. Inferred from the
+    /// regions that the pass left out as unsuitable.
     pub balances: bool,
-    /// What it did, in order.
+    /// The lines of the pass, in order.
     pub lines: Vec<Line>,
-    /// What it armed, and how many pages were not armed before, where the trace says that.
+    /// The armed pieces with the number of pages that were not armed before, if the trace has that.
     pub changed: Vec<(Range<u64>, u64)>,
-    /// Regions that it scanned, by what it left out and where the next pass began; only for
-    /// [`Source::Tracepoints`].
+    /// Regions that it scanned, inferred from what it left out and where the next pass began; only
+    /// for [`Source::Tracepoints`].
     pub scanned: Vec<Range<u64>>,
-    /// What it scanned though its thread did not use it, because nothing else was left; known as
-    /// `scanned` is.
+    /// The region that it scanned though its thread did not use it, because nothing else was left;
+    /// inferred in the same way as `scanned`.
     pub forced: Option<Range<u64>>,
-    /// Where it ended: at this address, or behind the last region ([`u64::MAX`]); known as `scanned`
-    /// is.
+    /// The address at which it ended, or [`u64::MAX`] after the last region; inferred in the same
+    /// way as `scanned`.
     pub stop: Option<u64>,
 }
 
-/// What a pass did.
+/// One action of a pass.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Line {
     /// It left the region that starts here out, or remarked on it.
@@ -104,12 +104,12 @@ pub enum Line {
     Armed(u64, u64),
 }
 
-/// What a trace did not say and what followed shows.
+/// Facts that the trace did not contain and that later events show.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Inferred {
     /// Regions that no look had found and that a pass named.
     pub regions: u64,
-    /// Regions whose traits were corrected by what a pass said of them.
+    /// Regions whose traits were corrected by the lines of a pass.
     pub traits: u64,
     /// Passes by threads that are taken to be bound to nodes.
     pub bound_passes: u64,

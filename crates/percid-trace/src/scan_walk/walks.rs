@@ -1,4 +1,4 @@
-//! From a trace to the walks that it tells of.
+//! Extraction of walks from a trace.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
@@ -13,7 +13,7 @@ use crate::event::{Shares, Tid, What};
 use crate::numa;
 use crate::trace::Trace;
 
-/// A pass that is not marked ends when its thread says nothing for this long, in nanoseconds. The
+/// Time without a line of its thread after which an unmarked pass ends, in nanoseconds. The
 /// shortest period is twice as long.
 const PAUSE: u64 = 50_000_000;
 
@@ -59,18 +59,18 @@ fn settings(trace: &Trace) -> Settings {
     if usable { settings } else { Settings::default() }
 }
 
-/// To which process threads belong.
+/// The process of each thread.
 struct Threads {
     process: HashMap<Tid, Tid>,
     /// Processes that began while it was recorded.
     born: BTreeSet<Tid>,
-    /// How many threads each process has.
+    /// Number of threads of each process.
     alive: HashMap<Tid, u32>,
-    /// What makes the scan of a process begin anew, and when.
+    /// Times at which the scan of a process began anew, and why.
     turns: HashMap<Tid, Vec<(u64, Turn)>>,
 }
 
-/// What makes a scan begin anew.
+/// An event at which a scan begins anew.
 #[derive(Clone, Copy)]
 enum Turn {
     /// The only thread of a process created another one, or another process.
@@ -152,7 +152,7 @@ struct Clock {
     hz: Option<u64>,
 }
 
-/// For how long ticks must be seen to know how long they are, in nanoseconds.
+/// Time for which ticks must be seen to know their length, in nanoseconds.
 const LONG_ENOUGH: u64 = 200_000_000;
 
 /// The ticks in a second for which kernels are built.
@@ -192,7 +192,7 @@ fn is_range(start: u64, end: u64) -> bool {
     start < end && end <= 1 << 57
 }
 
-/// What a process was found to have.
+/// The regions of a process as read at one time.
 struct Look {
     time: u64,
     threads: u32,
@@ -218,7 +218,8 @@ fn looks(events: &[&numa::Event]) -> Vec<Look> {
     looks
 }
 
-/// Whether the traced kernel scans every region that its traits allow, whoever uses it.
+/// Returns `true` if the traced kernel scans every region that its traits allow, whatever its
+/// users.
 fn leaves_out_by_traits_only(trace: &Trace) -> bool {
     let rules = trace.origin.release.as_deref().and_then(of_release);
     rules.is_some_and(|set| !set.rules.track_regions)
@@ -267,7 +268,7 @@ struct Raw {
     at: Duration,
     thread: Tid,
     last: u64,
-    /// Where the pass before ended.
+    /// The address at which the pass before ended.
     offset: Option<u64>,
     said: Vec<Said>,
 }
@@ -279,7 +280,7 @@ enum Said {
     Armed { start: u64, end: u64, changed: Option<u64> },
 }
 
-/// What happened to a process, in order; `None` if it was not scanned.
+/// Returns the events of a process, in order; `None` if it was not scanned.
 fn happened(
     events: &[&numa::Event],
     turns: &[(u64, Turn)],
@@ -328,7 +329,7 @@ fn happened(
             }
             last_thread = Some(thread);
         }
-        // What began before the recording is left.
+        // Passes that began before the recording are left out.
         let Some(pass) = open.get_mut(&thread) else { continue };
         if let (numa::What::Skip { offset, .. }, None) = (event.what, pass.offset) {
             pass.offset = Some(offset);
@@ -451,8 +452,8 @@ impl<'a> Steps<'a> {
         learnt
     }
 
-    /// Whether the scanning thread's own policy lets pages follow: it does unless everything that
-    /// leaves the choice to it is unsuitable.
+    /// Returns `true` if the scanning thread's own policy lets pages follow. That holds unless all
+    /// regions that leave the choice to it are unsuitable.
     fn balances(&self, raw: &Raw) -> bool {
         let (mut left_out, mut taken) = (0, 0);
         for said in &raw.said {
@@ -468,7 +469,7 @@ impl<'a> Steps<'a> {
         taken > 0 || left_out == 0
     }
 
-    /// Corrects traits that contradict what a pass said.
+    /// Corrects traits that contradict the lines of a pass.
     fn learn_traits(&mut self, raw: &Raw, balances: bool) -> bool {
         let mut learnt = false;
         for said in &raw.said {
@@ -489,7 +490,7 @@ impl<'a> Steps<'a> {
     }
 }
 
-/// For each of what happened, the offset with which the pass behind it begins.
+/// Returns for each entry the offset with which the next pass begins.
 fn next_offsets(happened: &[Happened]) -> Vec<Option<u64>> {
     let mut next = None;
     let mut offsets: Vec<Option<u64>> = happened
@@ -511,8 +512,8 @@ fn line(said: &Said) -> Option<Line> {
     })
 }
 
-/// How many lines of a pass fit to regions, minus those that do not, and minus regions over which it
-/// went without a word though every region must have one.
+/// Returns the number of lines of a pass that fit to regions, minus those that do not. If every
+/// region must have a line, also minus the regions over which the pass went without one.
 fn fit(regions: &[Region], raw: &Raw, source: Source) -> i64 {
     let fits = |said: &Said| match *said {
         Said::Noted { start, end, .. } => {
@@ -537,7 +538,7 @@ fn fit(regions: &[Region], raw: &Raw, source: Source) -> i64 {
     }
 }
 
-/// What a region must be for which a pass gives this reason.
+/// Returns the traits of a region for which a pass gives this reason.
 fn traits_by(reason: Option<Reason>) -> Traits {
     let any = Traits::ANONYMOUS;
     match reason {
@@ -548,7 +549,8 @@ fn traits_by(reason: Option<Reason>) -> Traits {
     }
 }
 
-/// The traits of a region of which a pass says this; without a reason that it is scanned.
+/// Returns the corrected traits of a region for which a pass gives this reason; without a reason
+/// the pass scanned it.
 fn corrected(traits: Traits, reason: Option<Reason>, balances: bool) -> Traits {
     let follows = match traits.policy {
         Some(policy) => policy == Policy::Balancing,
@@ -564,7 +566,7 @@ fn corrected(traits: Traits, reason: Option<Reason>, balances: bool) -> Traits {
     }
 }
 
-/// What a pass scanned.
+/// The regions that a pass scanned.
 #[derive(Default)]
 struct Scanned {
     parts: Vec<Range<u64>>,
@@ -603,7 +605,7 @@ fn scanned(regions: &[Region], raw: &Raw, next: u64) -> Scanned {
     }
 }
 
-/// Whether it is a remark on a region that is scanned all the same.
+/// Returns `true` if it is a remark on a region that is scanned all the same.
 fn remarks(reason: Option<Reason>) -> bool {
     reason == Some(Reason::IgnorePidInactive)
 }

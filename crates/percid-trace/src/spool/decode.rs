@@ -1,4 +1,4 @@
-//! From the content of a frame to events.
+//! Decoding of events from the content of a frame.
 
 use super::layout::*;
 use super::numbers::{signed, take};
@@ -9,8 +9,8 @@ use crate::limits::{LAST_TIME, MOST_CPUS};
 use crate::numa::{self, MigrateReason, Place, traits_from_words};
 use crate::trace::Trace;
 
-/// Adds the events of a frame to those of a trace, which has lost what the frame says. `None` if this
-/// is no content; the trace may have got some of it then.
+/// Adds the events of a frame to those of a trace, and takes over the frame's number of lost
+/// events. Returns `None` if this is no valid content; the trace may then have got a part of it.
 pub(super) fn decode(content: &[u8], trace: &mut Trace) -> Option<()> {
     let Trace { origin, events, numa, counted, texts } = trace;
     let mut reader = Reader { rest: content, time: 0, known: Vec::new(), texts };
@@ -54,7 +54,7 @@ impl Reader<'_> {
         self.number()?.try_into().ok()
     }
 
-    /// What all events begin with: kind, time, CPU.
+    /// Takes the fields at the beginning of all events: kind, time, CPU.
     #[inline]
     fn begin(&mut self) -> Option<(u8, u64, u32)> {
         let (&kind, rest) = self.rest.split_first()?;
@@ -257,7 +257,7 @@ mod tests {
         assert_eq!(traits_from_words(&words), Some(Traits::ANONYMOUS));
     }
 
-    /// Whoever makes the checksum right may write anything.
+    /// A valid checksum does not imply valid content.
     #[test]
     fn any_content_is_events_or_none() {
         let good = content(&every_kind());

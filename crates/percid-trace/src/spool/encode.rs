@@ -1,4 +1,4 @@
-//! From events to the content of a frame.
+//! Encoding of events to the content of a frame.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ pub(super) struct Content {
     schedule: Events,
     numa: Events,
     counted: Events,
-    /// How many counters the turns have.
+    /// Number of counters of each turn.
     counters: usize,
     texts: Texts,
 }
@@ -34,12 +34,12 @@ struct Events {
 struct Texts(HashMap<Box<str>, u64>);
 
 impl Content {
-    /// How many bytes there are.
+    /// Returns the number of bytes.
     pub(super) fn len(&self) -> usize {
         self.schedule.bytes.len() + self.numa.bytes.len() + self.counted.bytes.len()
     }
 
-    /// Adds an event of the schedule. Those of NUMA balancing come behind all of them.
+    /// Adds an event of the schedule. The events of NUMA balancing come after all of these.
     pub(super) fn push(&mut self, event: &Event, texts: &Interner) {
         debug_assert_eq!(self.numa.count, 0);
         let Content { schedule: to, texts: known, .. } = self;
@@ -108,7 +108,7 @@ impl Content {
         }
     }
 
-    /// Adds a turn and what so many counters counted in it. These come behind all events.
+    /// Adds a turn with this number of counters. Turns come after all events.
     pub(super) fn push_counted(&mut self, turn: &Counted, counters: usize) {
         let Content { counted: to, counters: of_all, .. } = self;
         let Counted { time, cpu, thread, ran, uncounted, counts } = *turn;

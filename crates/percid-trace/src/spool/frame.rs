@@ -8,7 +8,7 @@ use zstd::bulk::{Compressor, Decompressor};
 
 use super::layout::{MOST, TIMES};
 
-/// What a spool begins with.
+/// Magic bytes at the beginning of a spool.
 pub const MAGIC: [u8; 8] = *b"PERCIDSP";
 
 const ORIGIN: u8 = 1;
@@ -19,13 +19,13 @@ const END: u8 = 4;
 /// Length, checksum and kind.
 const HEAD: usize = 4 + 4 + 1;
 
-/// How hard it is tried: what takes the recorder the least time.
+/// Compression level: the one that takes the recorder the least time.
 const LEVEL: i32 = 1;
 
-/// What a frame can say.
+/// A decoded frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Frame<'a> {
-    /// Where the trace comes from.
+    /// The origin of the trace.
     Origin(&'a [u8]),
     /// Events: the content.
     Events(&'a [u8]),
@@ -62,7 +62,7 @@ impl Framer {
         }
     }
 
-    /// Whether that was possible, and no reader will take it for a bomb.
+    /// Compresses the content. Returns `true` if that succeeded and readers accept the ratio.
     fn compress(&mut self, content: &[u8]) -> bool {
         self.compressed.clear();
         self.compressed.reserve(zstd::zstd_safe::compress_bound(content.len()));
@@ -144,7 +144,7 @@ impl<R: Read> Frames<R> {
     }
 }
 
-/// Whether there was enough.
+/// Returns `true` if there were enough bytes.
 fn fill(from: &mut impl Read, to: &mut [u8]) -> io::Result<bool> {
     match from.read_exact(to) {
         Ok(()) => Ok(true),
@@ -163,7 +163,7 @@ mod tests {
         bytes
     }
 
-    /// How many frames are whole, and where they end.
+    /// Returns the number of whole frames, and the offset at which they end.
     fn whole(bytes: &[u8]) -> (usize, u64) {
         let mut frames = Frames::new(bytes, 0).expect("memory");
         let mut count = 0;

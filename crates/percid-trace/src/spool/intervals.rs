@@ -1,4 +1,4 @@
-//! A trace of each interval of time, while something is recorded: for who watches a schedule.
+//! Traces of successive intervals during a recording, for observers of a schedule.
 
 use std::collections::HashSet;
 use std::mem;
@@ -13,26 +13,27 @@ use crate::record::{Piece, Sink};
 use crate::trace::{Origin, Trace};
 use crate::window::Window;
 
-/// What happened in one interval.
+/// The trace of one interval.
 #[derive(Debug)]
 pub struct Interval {
-    /// The interval, and before it what the [questions](crate::questions) need to know of the time
-    /// until then: who lives, what each CPU runs and since when, who waits and since when, and where
-    /// each thread ran last. That has the times at which it came so, and is told by events that did not
-    /// happen so: switches from and to [`UNKNOWN`](crate::event::UNKNOWN). What ran on a CPU before, it
-    /// does not tell. `origin.lost` is what was lost in the interval.
+    /// The interval, preceded by the state that the [questions](crate::questions) need. That is:
+    /// the living threads, what each CPU runs and since when, the waiting threads and since when
+    /// they wait, and where each thread ran last. The state has the times at which it began, but
+    /// its events did not happen: they are switches from and to [`UNKNOWN`](crate::event::UNKNOWN).
+    /// It does not contain what a CPU ran before its current thread. `origin.lost` is the number of
+    /// events lost in the interval.
     pub trace: Trace,
-    /// Where in that trace the interval is. Asked for this window, the answers of all intervals add up
-    /// to that for the whole recording: a wait belongs to the interval in which it ends, in its whole
-    /// length; time on a CPU and in a queue to the interval in which it passes; a turn to the one in
-    /// which it begins. What a CPU runs before its first switch is not known until then: of the intervals
-    /// before, it is missing.
+    /// The interval as a window of that trace. The results of all intervals for their windows add
+    /// up to the result for the whole recording. A wait belongs to the interval in which it ends,
+    /// in its whole length. Time on a CPU and in a queue belongs to the interval in which it
+    /// passes, a turn to the one in which it begins. Until the first switch of a CPU it is not
+    /// known what the CPU runs: that time is missing in the intervals before it.
     pub window: Window,
-    /// When it begins, in nanoseconds since the recording began.
+    /// Start of the interval, in nanoseconds since the recording began.
     pub since: u64,
-    /// When it ends. The window ends earlier if events were left out.
+    /// End of the interval. The window ends earlier if events were left out.
     pub until: u64,
-    /// How many events at its end were left out because there were too many.
+    /// Number of events at its end that were left out because there were too many.
     pub left_out: u64,
 }
 
@@ -73,7 +74,7 @@ pub struct Intervals<F> {
     of_processes: bool,
     hand_out: F,
     origin: Origin,
-    /// How many events were lost before this interval.
+    /// Number of events lost before this interval.
     lost: u64,
     begin: Option<u64>,
     state: State,
@@ -85,7 +86,7 @@ pub struct Intervals<F> {
 /// Threads of other processes whose names are kept, where some processes only are recorded.
 const STRANGERS: usize = 4096;
 
-/// What is known of the time until now.
+/// The state at the current time.
 #[derive(Debug, Default)]
 struct State {
     population: Population,
@@ -100,19 +101,20 @@ struct Open {
     trace: Trace,
     from: u64,
     to: u64,
-    /// How many events of the trace tell of the time before.
+    /// Number of events of the trace that describe the state before the interval.
     before: usize,
-    /// From when on events were left out.
+    /// Time since which events were left out.
     cut: Option<u64>,
     left_out: u64,
 }
 
 impl<F: FnMut(Interval) -> ControlFlow<()>> Intervals<F> {
-    /// Of this length, each with `most` events at most, of 32 bytes. `hand_out` answers whether there
-    /// shall be more; it is called by the thread that records, which empties no buffers meanwhile.
+    /// Makes intervals of this length, each with at most `most` events, of 32 bytes. `hand_out`
+    /// returns whether to go on. The recording thread calls it, and empties no buffers during the
+    /// call.
     ///
-    /// Beside the events of an interval, its trace has at most five for each thread that lives and one for
-    /// each CPU, and names.
+    /// Beside the events of an interval, its trace has at most five for each living thread and one
+    /// for each CPU, and names.
     pub fn new(length: Duration, most: usize, hand_out: F) -> Intervals<F> {
         Intervals {
             length: u64::try_from(length.as_nanos()).unwrap_or(u64::MAX).max(1),
@@ -128,8 +130,9 @@ impl<F: FnMut(Interval) -> ControlFlow<()>> Intervals<F> {
         }
     }
 
-    /// Whether what comes is of some processes only. What a CPU does between their threads is not recorded
-    /// then: it is not taken to go on with what it began, but for not known.
+    /// Set to `true` if only some processes are recorded. The recording then does not contain what
+    /// a CPU does between their threads: this is treated as unknown, not as if the thread before
+    /// went on.
     #[must_use]
     pub fn of_processes(self, of_processes: bool) -> Intervals<F> {
         Intervals { of_processes, ..self }
@@ -147,7 +150,7 @@ impl<F: FnMut(Interval) -> ControlFlow<()>> Intervals<F> {
         while event.time >= self.open.to && !self.is_over {
             self.end_at(self.open.to, piece.lost);
         }
-        // What the kernel held back counts when it comes.
+        // Events that the kernel held back count at the time when they arrive.
         let event = Event { time: event.time.max(self.open.from), ..*event };
         gaps::learn(&mut self.state.known, &event);
         if let Some(missing) = self.state.course.missing_before(&event, &self.state.known) {
@@ -185,8 +188,8 @@ impl<F: FnMut(Interval) -> ControlFlow<()>> Intervals<F> {
 }
 
 impl State {
-    /// Where some processes only are recorded, a CPU need not have run all the time what it is first
-    /// switched away from: a switch to that.
+    /// Returns a switch to the thread that a CPU is first switched away from. If only some
+    /// processes are recorded, the CPU need not have run that thread all the time.
     fn first_stranger(&self, event: &Event) -> Option<Event> {
         let What::Switch { prev, .. } = event.what else { return None };
         let is_first = !self.situation.knows(event.cpu) && !self.known.contains(&prev);
@@ -195,8 +198,9 @@ impl State {
         is_first.then_some(Event { what, ..*event })
     }
 
-    /// Where some processes only are recorded, others are not followed, since their ends would not be seen.
-    /// If an event shows that a CPU runs another one: a switch to what is not known.
+    /// Removes threads of other processes, if only some processes are recorded: their ends would
+    /// not be recorded. If an event shows that a CPU runs such a thread, returns a switch to
+    /// `UNKNOWN`.
     fn lose_strangers(&mut self, event: &Event) -> Option<Event> {
         let State { known, situation, population, .. } = self;
         let is_stranger = |tid: &Tid| !known.contains(tid);
@@ -229,7 +233,7 @@ impl State {
     fn tell(&self, trace: &mut Trace) {
         let situation = self.situation.tell();
         self.population.tell(trace);
-        // Who lives is told first.
+        // The living threads come first.
         let first = situation.first().map(|event| event.time);
         for event in &mut trace.events {
             event.time = first.unwrap_or(event.time).min(event.time);

@@ -1,4 +1,4 @@
-//! The numbers that stand for kinds of events, and how much a frame holds.
+//! Numbers of the kinds of events, and the limits of a frame.
 
 use crate::event::{Shares, Stage};
 
@@ -17,7 +17,7 @@ pub(super) const NAME: u8 = 10;
 /// The stages of a wakeup, by number.
 pub(super) const STAGES: [Stage; 3] = [Stage::Waking, Stage::Woken, Stage::New];
 
-/// What a new thread shares, by number.
+/// The values of [`Shares`] by number.
 pub(super) const SHARES: [Shares; 4] =
     [Shares::Unknown, Shares::Nothing, Shares::Memory, Shares::Process];
 
@@ -27,8 +27,8 @@ pub(super) const ENOUGH: usize = 1 << 20;
 /// The longest content, before it is compressed: the last event may have a long text.
 pub(super) const MOST: usize = 2 << 20;
 
-/// What is compressed is at most as many times as long before. So a short file cannot claim to have
-/// more events than fit in memory.
+/// Largest ratio of content to compressed bytes. So a short file cannot claim to have more events
+/// than fit in memory.
 pub(super) const TIMES: usize = 64;
 
 /// The longest text of an event, in bytes: that of a list of every other CPU of 16384.

@@ -1,4 +1,4 @@
-//! Who writes a spool has a lock on it, which ends with the process, however that ends.
+//! The lock on a spool of the process that writes it. It ends with the process, however that ends.
 
 use std::fs::File;
 use std::io;
@@ -8,7 +8,7 @@ use std::os::fd::AsRawFd;
 ///
 /// # Errors
 ///
-/// What the system says, if it cannot lock this file.
+/// The system cannot lock this file.
 pub(super) fn lock(file: &File) -> io::Result<bool> {
     // SAFETY: the call takes a descriptor that is open, and no pointers.
     if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0 {

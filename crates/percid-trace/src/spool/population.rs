@@ -1,4 +1,4 @@
-//! Which threads there are, by events that are not kept.
+//! The living threads, updated from events that are not stored.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -16,7 +16,7 @@ pub(super) struct Population {
     time: u64,
 }
 
-/// What is known of a thread.
+/// The known properties of a thread.
 #[derive(Debug, Clone, Default)]
 struct Thread {
     process: Option<Tid>,
@@ -45,7 +45,7 @@ impl Population {
         }
     }
 
-    /// How many there are.
+    /// Returns the number of threads.
     pub(super) fn len(&self) -> usize {
         self.threads.len()
     }

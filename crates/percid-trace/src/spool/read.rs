@@ -16,17 +16,17 @@ use crate::trace::{Origin, Trace};
 pub struct Spooled {
     file: File,
     origin: Origin,
-    /// Where the events begin.
+    /// Offset at which the events begin.
     events: u64,
     size: u64,
 }
 
 impl Spooled {
-    /// Opens a spool that nobody writes any more.
+    /// Opens a spool that is no longer being written.
     ///
     /// # Errors
     ///
-    /// What the system refuses, that it is still written, or that it is no spool.
+    /// The system refuses, the spool is still being written, or the file is no spool.
     pub fn open(file: File) -> Result<Spooled, Error> {
         if !lock(&file)? {
             let what = "it is still being recorded";
@@ -57,11 +57,11 @@ impl Source for Spooled {
     }
 }
 
-/// Reads a spool as a whole: also while it is written, as far as it is by then.
+/// Reads a whole spool. While it is being written, reads the part that exists.
 ///
 /// # Errors
 ///
-/// That it is no spool.
+/// The bytes are no spool.
 pub fn read_bytes(bytes: &[u8]) -> Result<Trace, Error> {
     let (origin, mut frames) = begin(bytes)?;
     let mut whole = Part::default();
@@ -75,7 +75,7 @@ pub fn read_bytes(bytes: &[u8]) -> Result<Trace, Error> {
     Ok(trace)
 }
 
-/// Reads what stands before the events.
+/// Reads the part before the events.
 fn begin<R: Read>(mut from: R) -> Result<(Origin, Frames<R>), Error> {
     let damaged = |at| Error::at_byte(at, "expected the beginning of a percid recording");
     let mut magic = [0; MAGIC.len()];

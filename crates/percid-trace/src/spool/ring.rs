@@ -24,7 +24,7 @@ pub struct Ring {
     state: Snapshot,
 }
 
-/// What a ring has at a time.
+/// The content of a ring at one time.
 #[derive(Debug, Clone, Default)]
 pub struct Snapshot {
     origin: Origin,
@@ -40,12 +40,13 @@ impl Ring {
     ///
     /// # Errors
     ///
-    /// What the system refuses.
+    /// The system refuses.
     pub fn new(most: usize) -> io::Result<Ring> {
         Ok(Ring { frames: write::Frames::new()?, most, kept: 0, state: Snapshot::default() })
     }
 
-    /// What it has now. Later events do not change that, and cost no copy of what both have.
+    /// Returns the current content. Later events do not change it. The shared frames are not
+    /// copied.
     pub fn snapshot(&self) -> Snapshot {
         let mut state = self.state.clone();
         if !state.origin.subject.is_empty() {
@@ -79,7 +80,8 @@ impl Sink for Ring {
 }
 
 impl Snapshot {
-    /// Drops the oldest frame, but for who lives after it. Returns its length.
+    /// Drops the oldest frame, and updates the living threads and the subject by its events.
+    /// Returns its length.
     fn forget_first(&mut self) -> io::Result<usize> {
         let Some(first) = self.frames.pop_front() else { return Ok(0) };
         let mut forgotten = Trace::default();

@@ -1,28 +1,28 @@
-//! What a schedule has come to at a time: what each CPU runs, who waits for one, and where each thread
-//! ran last. It is what the [questions](crate::questions) need of the time before a window.
+//! The scheduler state at one time: the running and queued threads, and each thread's last CPU. The
+//! [questions](crate::questions) need it for the time before a window.
 
 use std::collections::{BTreeMap, HashMap};
 
 use crate::event::{Cpu, Event, IDLE, Stage, State, Tid, UNKNOWN, What};
 
-/// What a schedule has come to. Its size goes with the threads that live, not with the events.
+/// The scheduler state at one time. Its size depends on the living threads, not on the events.
 #[derive(Debug, Default)]
 pub(super) struct Situation {
-    /// What each CPU runs, and since when.
+    /// The thread that each CPU runs, and since when.
     cpus: BTreeMap<Cpu, (Tid, u64)>,
     threads: HashMap<Tid, Thread>,
-    /// The first event of each kind of waking that has been met: what a recording has of them decides
-    /// when a wait begins.
+    /// The first event of each kind of wake-up. The kinds that a recording contains decide when a
+    /// wait begins.
     wakings: [Option<Event>; 2],
 }
 
-/// What is known of a thread.
+/// The known state of a thread.
 #[derive(Debug, Default)]
 struct Thread {
-    /// Where a CPU began to run it last, and when.
+    /// The CPU that began to run it last, and the time.
     began: Option<(Cpu, u64)>,
     running: Option<Cpu>,
-    /// If it waits for a CPU: the events that say so.
+    /// If it waits for a CPU: the events that show that.
     ready: Vec<Event>,
 }
 
@@ -43,7 +43,7 @@ impl Situation {
         }
     }
 
-    /// Whether a switch of a CPU has been met.
+    /// Returns `true` if a switch of a CPU has been seen.
     pub(super) fn knows(&self, cpu: Cpu) -> bool {
         self.cpus.contains_key(&cpu)
     }
@@ -56,7 +56,7 @@ impl Situation {
     fn leave(&mut self, event: &Event, prev: Tid, state: State) {
         let was_current = self.cpus.get(&event.cpu).is_some_and(|&(who, _)| who == prev);
         if was_current {
-            // What is lost sight of below is another one.
+            // A thread that `forget` removes below is a different one.
             self.cpus.remove(&event.cpu);
         }
         if state.is_dead() {
@@ -65,7 +65,7 @@ impl Situation {
         let Some(thread) = named(prev).map(|prev| self.threads.entry(prev).or_default()) else {
             return;
         };
-        // It was seen to begin elsewhere first: events of one moment are in the order of their CPUs.
+        // It began to run elsewhere first: events of one moment are in the order of their CPUs.
         if thread.running.is_some_and(|cpu| cpu != event.cpu) {
             return;
         }
@@ -80,7 +80,7 @@ impl Situation {
     fn arrive(&mut self, event: &Event, next: Tid) {
         let Event { time, cpu, .. } = *event;
         let before = self.cpus.insert(cpu, (next, time));
-        // What ran there, by the trace, has left at a time that is not known.
+        // The thread that ran there, by the trace, has left at a time that is not known.
         if let Some(thread) = before.and_then(|(before, _)| self.threads.get_mut(&before)) {
             thread.running = thread.running.filter(|&running| running != cpu);
         }
@@ -129,12 +129,13 @@ impl Situation {
         self.cpus.values_mut().filter(|(who, _)| *who == old).for_each(|(who, _)| *who = new);
     }
 
-    /// The events that say so, in the order of a trace and with the times at which it came so.
+    /// Returns events that describe the state, in the order of a trace and with the times at which
+    /// it began.
     pub(super) fn tell(&self) -> Vec<Event> {
         let mut events = Vec::new();
         for waking in self.wakings.iter().flatten() {
             if let What::Wakeup { target, stage, .. } = waking.what {
-                // Of nobody: that there are such events is what it tells.
+                // The event has no waking thread: only its kind matters.
                 let what = What::Wakeup { thread: IDLE, target, stage };
                 events.push(Event { what, ..*waking });
             }
@@ -160,7 +161,7 @@ impl Situation {
     }
 }
 
-/// The thread with this number, unless it stands for many or for none.
+/// Returns the thread with this number, unless the number represents many threads or none.
 fn named(tid: Tid) -> Option<Tid> {
     (tid != IDLE && tid != UNKNOWN).then_some(tid)
 }

@@ -1,29 +1,29 @@
-//! What has recorded events and hands them out, as often as it is asked.
+//! Sources that have recorded events and hand them out, repeatedly.
 
 use crate::error::Error;
 use crate::trace::{Origin, Trace};
 
 /// Recorded events.
 pub trait Source {
-    /// What was known at the beginning of where they come from.
+    /// Returns the origin of the events, as it was known at the beginning.
     fn origin(&self) -> &Origin;
 
     /// Hands out all events in their order, as parts of a trace of some ten thousand events.
     ///
     /// # Errors
     ///
-    /// What the system refuses, and what `take` answers.
+    /// The system refuses, or `take` returns an error.
     fn each(&self, take: &mut dyn FnMut(&Trace) -> Result<(), Error>) -> Result<Tail, Error>;
 }
 
 /// The end of what was recorded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tail {
-    /// How many events the kernel had lost.
+    /// Number of events that the kernel had lost.
     pub lost: u64,
-    /// Whether the recording did not come to its end.
+    /// `true` if the recording did not come to its end.
     pub cut_off: bool,
-    /// How many bytes behind the last whole frame are left out.
+    /// Number of bytes left out after the last whole frame.
     pub left_out: u64,
 }
 

@@ -1,4 +1,4 @@
-//! From what was recorded to a Parquet file, in the memory of one row group.
+//! Conversion of recorded events to a Parquet file, in the memory of one row group.
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -12,7 +12,7 @@ use crate::parquet::{Happened, Parts, Writer};
 use crate::trace::{Origin, Trace};
 use crate::trustworthiness::{Judge, Trustworthiness};
 
-/// What was written.
+/// Summary of a written file.
 #[derive(Debug)]
 pub struct Stored {
     /// Events of the schedule.
@@ -21,24 +21,24 @@ pub struct Stored {
     pub numa_events: u64,
     /// Turns of threads in which something was counted.
     pub counted_turns: u64,
-    /// From the first event of the schedule to the last, in nanoseconds.
+    /// Time from the first event of the schedule to the last, in nanoseconds.
     pub duration_ns: u64,
-    /// Where it comes from, as the file says.
+    /// The origin, as stored in the file.
     pub origin: Origin,
-    /// What may be concluded from it.
+    /// The conclusions that the events permit.
     pub trustworthiness: Trustworthiness,
-    /// How many bytes at the end of the source could not be read.
+    /// Number of bytes at the end of the source that could not be read.
     pub left_out: u64,
 }
 
-/// Writes a Parquet file with all events, and the switches that the kernel did not tell of
-/// ([`gaps`]). `progress` is told how many have been written.
+/// Writes a Parquet file with all events, and the switches that the kernel did not report
+/// ([`gaps`]). Calls `progress` with the number of events written so far.
 ///
-/// The source is read twice: what shows that a switch is missing may come at the end.
+/// Reads the source twice: an event at its end may show that a switch is missing.
 ///
 /// # Errors
 ///
-/// What the system refuses, and events that are not in order.
+/// The system refuses, or events are not in order.
 pub fn store(
     source: &dyn Source,
     to: impl Write + Send,
@@ -108,12 +108,12 @@ impl Order {
     }
 }
 
-/// What has to be known before the first event is written.
+/// Facts that must be known before the first event is written.
 struct Survey {
     known: HashSet<Tid>,
-    /// Whether there are events of NUMA balancing.
+    /// `true` if there are events of NUMA balancing.
     numa: bool,
-    /// Whether there are turns in which something was counted.
+    /// `true` if there are turns with counter values.
     counted: bool,
     tail: Tail,
 }

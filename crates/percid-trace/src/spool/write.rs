@@ -20,7 +20,7 @@ pub struct Spool {
     written: u64,
     most: Option<u64>,
     is_full: bool,
-    /// What the last frame says of lost events.
+    /// Number of lost events in the last frame.
     lost: u64,
     failed: bool,
     frames: Frames,
@@ -31,7 +31,7 @@ impl Spool {
     ///
     /// # Errors
     ///
-    /// What the system refuses.
+    /// The system refuses.
     pub fn new(file: File, most: Option<u64>) -> io::Result<Spool> {
         if !lock(&file)? {
             return Err(io::Error::new(io::ErrorKind::ResourceBusy, "another one writes it"));
@@ -40,13 +40,13 @@ impl Spool {
         Ok(Spool { file, written: 0, most, is_full: false, lost: 0, failed: false, frames })
     }
 
-    /// Whether the recording was stopped because there would have been too many bytes.
+    /// Returns `true` if the recording was stopped because there would have been too many bytes.
     pub fn is_full(&self) -> bool {
         self.is_full
     }
 
-    /// Says that the recording has ended, unless it had to because nothing could be written. A disk that
-    /// is full by now leaves it without that.
+    /// Appends the end of the recording, unless it ended because nothing could be written. If the
+    /// disk is full by now, the end is missing.
     pub fn finish(mut self) {
         if !self.failed {
             let end = self.frames.end();
@@ -54,7 +54,7 @@ impl Spool {
         }
     }
 
-    /// Appends all or nothing, as far as the system lets it.
+    /// Appends all or nothing, if the system permits that.
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         let appended = self.file.write_all(bytes);
         match appended {

@@ -1,4 +1,4 @@
-//! What machines of the other byte order record. Real files are swapped number by number.
+//! Recordings of machines with the other byte order. Real files are swapped number by number.
 
 use crate::fixture;
 use crate::swapped;

@@ -1,5 +1,5 @@
-//! What was counted in turns of threads: beside what `perf` says of the same file, of a program whose
-//! counts are known by construction, and of turns that are made up.
+//! Counter values in turns of threads: compared with `perf`'s output for the same file, of a
+//! program whose counts are known by construction, and of made-up turns.
 
 use crate::fixture;
 
@@ -100,7 +100,7 @@ fn a_program_that_touches_as_many_pages_in_each_turn_has_as_many_page_faults() {
     assert_eq!(all.medians[0], 37);
     let same = trace.counted.iter().filter(|turn| turn.counts[0] == 37).count();
     assert!(same >= 42, "{same} turns of 37: it had to stop in the middle of some");
-    // What begins and ends a program touches some too.
+    // The beginning and end of the program touch some pages too.
     assert!((37 * 50..37 * 50 + 120).contains(&all.sums[0]), "{}", all.sums[0]);
     let clock = all.sums[1] as f64 / all.run_ns as f64;
     assert!((0.97..1.03).contains(&clock), "the clock of a CPU goes as time does: {clock}");
@@ -143,7 +143,7 @@ fn made(turns: &[Made]) -> Trace {
     Trace { origin: Origin { counters, ..Origin::default() }, events, counted, ..Trace::default() }
 }
 
-/// Where the turns of A ran before, with the pause's class and what the first counter counted.
+/// Returns where the turns of A ran before, with the pause's class and the first counter's value.
 fn distances(found: &Counters) -> Vec<(Before, Option<u64>, u64)> {
     let told =
         |distance: &Distance| (distance.before, distance.pause_below_ns, distance.counts.sums[0]);
@@ -258,7 +258,7 @@ fn windows_and_processes_choose_turns_by_their_beginning() {
     assert_eq!(sum(0, 1000, &[A]), 1101);
     assert_eq!(sum(250, 650, &[]), 110);
     assert_eq!(sum(250, 550, &[C]), 10);
-    // What was before the window still counts as the place where the thread ran before.
+    // A turn before the window still counts as the place where the thread ran before.
     let window = Window { from: 650 * US, to: u64::MAX };
     let found = ask_with(&trace, "epyc-9654", &CountersSettings { window, processes: Vec::new() });
     assert_eq!(distances(&found), [(Before::Here, Some(1000 * US), 1000)]);
@@ -364,7 +364,7 @@ mod live {
         }
     }
 
-    /// Says what is missing. That is a failure where the environment says `PERCID_TRACE=require`.
+    /// Reports what is missing. That is a failure if the environment has `PERCID_TRACE=require`.
     fn skip(missing: &str) {
         percid_skips::not_checked("counters of a program", missing);
         assert!(std::env::var("PERCID_TRACE").as_deref() != Ok("require"), "{missing}");
@@ -411,10 +411,11 @@ mod live {
             assert_eq!(trace.origin.counters, ["page-faults", "task-clock", "context-switches"]);
             let turns = turns_of(&trace);
             let same = turns.iter().filter(|turn| (61..64).contains(&turn.counts[0])).count();
-            // Who has to stop in the middle touches the rest in the next turn. It takes some hundredth of
-            // a time slice. Were it one turn of ten, half of them would be so once in 10^9 runs.
+            // A thread that is preempted in the middle touches the rest in its next turn. A turn
+            // takes about a hundredth of a time slice. Even if one turn in ten were interrupted,
+            // half of them would be so once in 10^9 runs.
             assert!(same >= ROUNDS / 2, "{same} of {ROUNDS} turns by {way}: {turns:?}");
-            // Of a turn whose beginning was not told nothing is known.
+            // The counts of a turn whose beginning was not recorded are not known.
             let thread = turns[0].thread;
             let ends =
                 |event: &&Event| matches!(event.what, What::Switch { prev, .. } if prev == thread);
@@ -429,7 +430,8 @@ mod live {
             );
             let odd: Vec<_> = turns.iter().filter(|turn| turn.counts[2] != 1).collect();
             assert!(odd.is_empty(), "each ends with a switch: {odd:?}");
-            // What holds the machine up at the end of a turn is in one of the two: not in every second.
+            // An interruption at the end of a turn is in one of the two values. It does not happen
+            // in every second turn.
             let mut clocks: Vec<f64> =
                 turns.iter().map(|turn| turn.counts[1] as f64 / turn.ran as f64).collect();
             clocks.sort_by(f64::total_cmp);

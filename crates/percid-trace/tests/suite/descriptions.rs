@@ -40,8 +40,8 @@ fn number(number: u64, size: usize, order: ByteOrder) -> Vec<u8> {
 #[test]
 fn fields_are_found_where_the_description_says() {
     for order in [ByteOrder::Little, ByteOrder::Big] {
-        // As Linux 6.12 has it, and as no kernel has it: the same fields elsewhere and of other
-        // sizes.
+        // The layout of Linux 6.12, and one that no kernel has: the same fields at other offsets
+        // and with other sizes.
         for (offsets, state_size) in [([8, 24, 32, 40, 56], 8), ([50, 10, 26, 30, 46], 4)] {
             let [prev_comm, prev_pid, prev_state, next_comm, next_pid] = offsets;
             let mut formats = Formats::new(order, true);
@@ -212,7 +212,7 @@ fn hostile_descriptions_are_errors() {
         let mut formats = Formats::default();
         let added = formats.add("sched", &bad);
         let record = [&4u16.to_ne_bytes()[..], &[0; 6]].concat();
-        // What is left of a description may still be one, of records that no record is.
+        // The rest of a description may still be valid, but no record fits it.
         assert!(added.is_err() || formats.decode(&record).is_err(), "{bad}");
     }
 }

@@ -1,4 +1,4 @@
-//! What kernels and tools of other people write: old kernels, kernels of vendors, containers, newer
+//! Files of other kernels and tools: old kernels, kernels of vendors, containers, newer
 //! compression.
 
 use crate::fixture;

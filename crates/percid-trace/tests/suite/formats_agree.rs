@@ -1,4 +1,4 @@
-//! The same trace says the same in each format.
+//! The same trace in each format is read as the same events.
 
 use crate::fixture;
 
@@ -196,7 +196,7 @@ struct Line {
     other: Option<u32>,
 }
 
-/// What `perf script` says of the switches in a file.
+/// Returns the switches in the output of `perf script`.
 fn lines(script: &str) -> Vec<Line> {
     let script = String::from_utf8(bytes(script)).expect("text");
     let switches = script.lines().filter(|line| line.contains("PERF_RECORD_SWITCH"));
@@ -223,7 +223,7 @@ fn switches(trace: &percid_trace::Trace) -> Vec<(u64, u32, What)> {
     switches.map(|event| (event.time, event.cpu, event.what)).collect()
 }
 
-/// What a line says of a switch, as far as it knows.
+/// Returns the event of a line, with the fields that it contains.
 fn switch(line: &Line) -> (u64, u32, What) {
     let other = line.other.unwrap_or(UNKNOWN);
     let what = match (line.out, line.preempted) {
@@ -371,7 +371,7 @@ fn idle_threads_and_threads_beside_the_first_are_told() {
     }
 }
 
-/// What each new thread shares with the one that created it.
+/// Returns what each new thread shares with its creator.
 fn shares(trace: &percid_trace::Trace) -> BTreeMap<u32, Vec<Shares>> {
     let mut all = BTreeMap::<_, Vec<_>>::new();
     for event in &trace.events {

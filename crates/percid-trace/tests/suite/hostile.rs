@@ -194,7 +194,7 @@ fn damaged(names: &[&str], ways: u64) -> u64 {
             for _ in 0..=random.below(3) {
                 damage(&mut file, &mut random);
             }
-            // What ends the program shows what it was by this.
+            // If the program ends, this shows which input caused it.
             let what = || format!("{name}, way {way}");
             let outcome = std::panic::catch_unwind(|| read_within_bounds(&file, what));
             read += u64::from(outcome.unwrap_or_else(|_| panic!("{}", what())));
@@ -224,7 +224,7 @@ fn damaged_text_is_refused_or_read() {
     assert!(read > 0 && read < ways * TEXT.len() as u64, "{read}");
 }
 
-/// What old kernels and those of vendors write, and packets that were compressed.
+/// Files of old kernels and those of vendors, and packets that were compressed.
 #[test]
 fn damaged_files_of_other_kernels_are_refused_or_read() {
     let files = [

@@ -24,20 +24,20 @@ use crate::schedule;
 
 const CPUS: Cpu = 12;
 
-/// What is asked for, by the kernel's numbers.
+/// The results of the analyses, by the kernel's numbers.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Answers {
-    /// How often each thread waited for a CPU, how long altogether and at most, and how often after it was
-    /// preempted.
+    /// For each thread the number of waits for a CPU, their sum and maximum, and the number after a
+    /// preemption.
     waits: BTreeMap<Tid, (u64, u64, u64, u64)>,
-    /// How long each thread ran on each CPU.
+    /// Run time of each thread on each CPU.
     ran: BTreeMap<(Tid, Cpu), u64>,
-    /// How long each CPU was busy, idle, and idle while work waited elsewhere.
+    /// Busy time of each CPU, its idle time, and its idle time while work waited elsewhere.
     cpus: BTreeMap<usize, [u64; 3]>,
     /// Turns and moves of each thread.
     turns: BTreeMap<Tid, (u64, u64)>,
     waited_ns: u64,
-    /// Who delayed whom: for how long, and how often it took the CPU.
+    /// For each pair of victim and delaying thread, the time and the number of preemptions.
     delays: BTreeMap<(Tid, Tid), (u64, u64)>,
 }
 
@@ -265,7 +265,7 @@ fn what_is_told_of_the_time_before_matters() {
 fn the_parts_of_random_schedules_add_up() {
     for seed in 0..4 {
         let mut trace = random(seed);
-        // Of some threads only, the intervals and the whole know different ones.
+        // If only some threads are recorded, the intervals and the whole trace know different ones.
         trace.origin.coverage.filtered = false;
         let whole = asked_whole(&trace).without_delays();
         assert!(whole.turns.len() > 20 && whole.waited_ns > 0);
@@ -280,8 +280,8 @@ fn the_parts_of_random_schedules_add_up() {
     }
 }
 
-/// Where switches are missing, what was taken to run until the end of an interval may later turn out to
-/// have stopped before: only waits and turns still add up.
+/// If switches are missing, a thread that was taken to run until the end of an interval may later
+/// turn out to have stopped before. Only waits and turns still add up.
 #[test]
 fn waits_add_up_where_switches_are_missing() {
     for seed in 0..4 {
@@ -353,8 +353,8 @@ fn names_and_running_threads_last() {
     assert_eq!(quiet.trace.texts.get(name), "worker");
 }
 
-/// Of a process whose only thread gives way to a stranger, and comes back later; the other one gives way to
-/// nobody.
+/// The only thread on one CPU is preempted by a thread of another process, and comes back later.
+/// The thread on the other CPU is not preempted.
 #[test]
 fn what_runs_between_the_threads_of_a_process_is_not_known() {
     const STRANGER: Tid = 99;

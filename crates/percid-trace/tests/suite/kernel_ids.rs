@@ -33,7 +33,7 @@ fn processes(trace: &Trace) -> Vec<Tid> {
     started.into_iter().filter(|&process| kernel_ids::recording(trace, process).is_ok()).collect()
 }
 
-/// How many IDs of all processes were compared with a policy, and how many differ.
+/// Returns how many IDs of all processes were compared with a policy, and how many differ.
 fn compare(trace: &Trace, policy: &str) -> (usize, usize) {
     let policy = find(policy).expect("a policy");
     processes(trace).into_iter().fold((0, 0), |(compared, different), process| {

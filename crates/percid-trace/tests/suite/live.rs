@@ -1,4 +1,4 @@
-//! What `perf` records on this machine is read as `perf script` reads it.
+//! Recordings of `perf` on this machine are read as `perf script` reads them.
 
 use crate::fixture;
 

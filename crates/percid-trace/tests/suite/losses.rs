@@ -50,7 +50,7 @@ fn found(happenings: &[Happening], bound: &[(Tid, &str)]) -> Vec<Loss> {
     all
 }
 
-/// Why, at least, how much and at most in milliseconds, and in how many stays.
+/// Returns kind, minimum, sum and maximum in milliseconds, and number of stays.
 fn told(losses: &[Loss]) -> Vec<(LossKind, u64, u64, u64, u64)> {
     let told = |loss: &Loss| {
         let [least, lost, most] =
@@ -170,7 +170,7 @@ fn where_no_cpu_idles_others_have_delayed_it() {
     let losses = found(&busy(B), &[]);
     assert_eq!(told(&losses), [(LossKind::OtherProcess, 0, 30, 30, 1)]);
     assert_eq!((losses[0].process, losses[0].by), (A, Some(B)));
-    // Of its own: the CPU has worked for it all the time.
+    // The waiting thread's own process: the CPU has worked for it all the time.
     assert_eq!(told(&found(&busy(A), &[])), [(LossKind::OwnThreads, 0, 0, 30, 1)]);
 }
 
@@ -204,7 +204,7 @@ fn an_idle_time_of_which_the_end_was_not_recorded_is_no_loss() {
     assert_eq!(told(&losses), [(LossKind::OwnThreads, 0, 0, 100, 10)]);
 }
 
-/// What is not known to have waited until it ran does not count.
+/// A wait counts only if it is known that the thread waited until it ran.
 #[test]
 fn a_thread_that_never_runs_or_ran_unseen_has_not_waited() {
     let expected = told(&found(&turns_on_one_cpu(), &[]));

@@ -153,7 +153,7 @@ fn seed() -> u64 {
     given.unwrap_or_else(|| u64::from(std::process::id()))
 }
 
-/// How much of a random test is run.
+/// Returns the number of rounds of a random test.
 fn rounds(usual: u32) -> u32 {
     std::env::var("PERCID_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(usual)
 }

@@ -77,7 +77,7 @@ fn read(columns: Columns) -> Result<Trace, Error> {
     parquet::read_bytes(file(columns, &[]))
 }
 
-/// Where and how a file is wrong.
+/// Returns the position and description of a file's error.
 fn wrong(read: Result<Trace, Error>) -> (Position, String) {
     match read {
         Err(Error::Malformed(malformed)) => (malformed.at, malformed.what),

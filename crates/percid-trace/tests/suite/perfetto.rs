@@ -35,7 +35,7 @@ fn a_schedule_comes_back() {
     }
 }
 
-/// What Perfetto carries of a trace.
+/// Returns the part of a trace that Perfetto's format can hold.
 fn carried(mut trace: Trace) -> Trace {
     let mut names = HashMap::new();
     let texts = trace.texts.clone();
@@ -119,7 +119,7 @@ fn a_file_that_ends_in_a_packet_says_where() {
     }
 }
 
-/// Where packets end.
+/// Returns the offsets at which packets end.
 fn ends(file: &[u8]) -> Vec<usize> {
     let mut ends = Vec::new();
     let mut at = 0;

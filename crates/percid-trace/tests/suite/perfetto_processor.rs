@@ -1,4 +1,4 @@
-//! What Perfetto's own trace processor makes of our files.
+//! Our files in Perfetto's own trace processor.
 
 use crate::schedule;
 
@@ -21,7 +21,7 @@ fn exported(name: &str, trace: &Trace, looks: &[IdTracks]) -> PathBuf {
     path
 }
 
-/// What the trace processor counts of what it did not understand or lost.
+/// Query for the trace processor's statistics of errors and lost data.
 const FAULTS: &str = "select name, value from stats
     where severity in ('error', 'data_loss') and value > 0";
 
@@ -50,7 +50,7 @@ fn slices(trace: &Trace) -> Rows {
                 slices[last][1] = time.clone();
                 slices[last][4] = state;
             }
-            // What ran since is unknown.
+            // The thread that has run since is unknown.
             Some(last) => {
                 has_gaps = true;
                 make_room(&mut slices, last, &time, json!("S"));
@@ -126,7 +126,8 @@ fn threads(trace: &Trace) -> Rows {
     threads.into_iter().map(row).collect()
 }
 
-/// How many tracepoints make these events. A new thread's name stands in the one that tells of it.
+/// Returns the number of tracepoints of these events. A new thread's name is part of the tracepoint
+/// of its creation.
 fn tracepoints(trace: &Trace) -> usize {
     let mut last = None;
     let own = trace.events.iter().filter(|event| {
@@ -233,7 +234,8 @@ fn a_damaged_file_is_noticed() {
     assert!(noticed);
 }
 
-/// As if one policy had given every thread the ID of its CPU's number, and another the ID 0.
+/// Makes tracks as if one policy had given every thread the ID of its CPU's number, and another the
+/// ID 0.
 fn tracks(trace: &Trace) -> Vec<IdTracks> {
     let mut open: HashMap<Cpu, (u64, Tid)> = HashMap::new();
     let mut spans = Vec::new();
@@ -283,7 +285,7 @@ fn ids_have_tracks_and_steals_have_arrows() {
     let middle = starts.len() / 2;
     let arrow = |nth: usize| vec![json!(starts[nth]), json!(starts[nth + 1]), json!(1)];
     assert_eq!(answers[3], [arrow(middle - 1), arrow(middle)]);
-    // What is shown beside the schedule is no part of it.
+    // The tracks beside the schedule are no part of it.
     let file = std::fs::File::open(path).expect("it was written");
     assert_eq!(trace.first_difference(&perfetto::read(file).expect("our own file")), None);
 }

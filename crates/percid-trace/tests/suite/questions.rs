@@ -72,7 +72,7 @@ fn of(found: &Latency, tid: Tid) -> ThreadLatency {
     all.map(|(_, waits)| waits.clone()).next().unwrap_or_default()
 }
 
-/// How often, how long altogether and at most, in microseconds: run queue, and wake-up.
+/// Returns count, sum and maximum, in microseconds, for run queue and wake-up.
 fn told(waits: &ThreadLatency) -> [(u64, u64, u64); 2] {
     [&waits.run_queue, &waits.wake_up]
         .map(|times| (times.count, times.sum_ns / US, times.max_ns / US))
@@ -128,7 +128,7 @@ fn a_wait_without_its_beginning_does_not_count() {
     assert_eq!(told(&of(&found, A)), [(0, 0, 0); 2]);
 }
 
-/// What C did between two wake-ups was not recorded.
+/// The events of C between two wake-ups were not recorded.
 #[test]
 fn a_thread_that_is_woken_again_has_not_waited_since_it_was_woken_first() {
     let mut unseen = known();
@@ -210,7 +210,7 @@ fn delays(happenings: &[Happening], settings: &PreemptionsSettings) -> Preemptio
     preemptions(&trace(happenings), settings, &RunControl::default())
 }
 
-/// Who waited for whom, how long in microseconds, in how many stays, and how often it was preempted.
+/// Returns victim, delaying thread, microseconds, number of stays and number of preemptions.
 fn pairs(found: &Preemptions) -> Vec<(Tid, Tid, u64, u64, u64)> {
     let pair = |delay: &Delay| {
         let by = numbers(&found.known, &[(delay.by, delay.ns)])[0];

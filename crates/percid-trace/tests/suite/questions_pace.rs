@@ -19,7 +19,7 @@ const EVENTS: usize = if cfg!(debug_assertions) { 200_000 } else { 10_000_000 };
 const SECONDS: u64 = 10;
 const BYTES: usize = 1 << 30;
 
-/// What the system calls the processor.
+/// Returns the system's name for the processor.
 fn processor() -> String {
     let described = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let mut lines = described.lines();
@@ -34,7 +34,8 @@ fn pace<A>(question: &str, trace: &Trace, ask: impl FnOnce() -> A) -> A {
     let took = began.elapsed();
     let held = trace.events.len() * size_of_val(&trace.events[0]);
     println!("{question}: {:.2} s, {} MiB beside the trace", took.as_secs_f64(), bytes >> 20);
-    // Which time it takes is judged where it is asked for, not wherever tests run: others may have the CPUs.
+    // Time limits apply only in release builds: in other test runs, other programs may use the
+    // CPUs.
     let is_judged = cfg!(not(debug_assertions));
     assert!(!is_judged || took < Duration::from_secs(SECONDS), "{question}: {took:?}");
     assert!(held + bytes < BYTES, "{question}: {held} and {bytes} bytes");

@@ -21,14 +21,14 @@ use percid_trace::kernel_ids::{self, Insufficient};
 use percid_trace::record::{Options, Recorded, Refusal, Target, Way, record};
 use percid_trace::trace::Trace;
 
-/// Says what is missing. That is a failure where the environment says `PERCID_TRACE=require`.
+/// Reports what is missing. That is a failure if the environment has `PERCID_TRACE=require`.
 fn skip(missing: &str) {
     percid_skips::not_checked("recordings of a program", missing);
     assert!(std::env::var("PERCID_TRACE").as_deref() != Ok("require"), "{missing}");
 }
 
 const NOTES: &str = "PERCID_TRACE_PROGRAM";
-/// How often each of its threads works and rests, in 20 ms of work.
+/// Number of times that each of its threads works and rests, in 20 ms of work.
 const ROUNDS: &str = "PERCID_TRACE_ROUNDS";
 const THREADS: u32 = 6;
 
@@ -125,9 +125,10 @@ fn command() -> (Vec<OsString>, PathBuf) {
 
 /// Time that a thread noted, in nanoseconds.
 struct Noted {
-    /// For how long it ran.
+    /// Run time of the thread.
     ran: u64,
-    /// For how long it got nowhere while it worked: another thread ran, or the machine stood still.
+    /// Time in which it made no progress while it worked: another thread ran, or the machine stood
+    /// still.
     gaps: u64,
 }
 
@@ -210,14 +211,15 @@ fn run_times(trace: &Trace, threads: &Notes) -> HashMap<Tid, u64> {
     times
 }
 
-/// What holds for every recording of the program.
+/// Checks the properties of every recording of the program.
 fn check(recorded: &Recorded, notes: &Notes) {
     let (born, ended) = births_and_deaths(&recorded.trace);
     let times = run_times(&recorded.trace, notes);
     for (tid, noted) in notes {
         assert!(born.contains(tid), "thread {tid} was created");
         assert!(ended.contains(tid), "thread {tid} ended");
-        // What a hypervisor takes away is in neither or in one of the two. The thread has noted it.
+        // Time that a hypervisor takes is in neither or in one of the two. The thread has recorded
+        // it in its notes.
         let (time, Noted { ran, gaps }) = (times[tid], noted);
         assert!(
             time >= ran / 2 && time <= ran * 4 + gaps,
@@ -443,13 +445,13 @@ fn what_cannot_be_recorded_is_said() {
     assert_eq!(refusal.exit_code(), 126);
 }
 
-/// Whether the tests run as the superuser.
+/// Returns `true` if the tests run as the superuser.
 fn is_root() -> bool {
     // SAFETY: the call has no preconditions.
     unsafe { libc::geteuid() == 0 }
 }
 
-/// What an ordinary user may do and may not, in this test binary started again as one.
+/// Permissions of an ordinary user, in this test binary started again as one.
 #[test]
 fn an_ordinary_user() {
     if !is_root() {

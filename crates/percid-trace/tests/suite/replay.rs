@@ -81,7 +81,7 @@ fn an_affinity_that_was_widened_from_outside_is_seen_by_where_threads_go() {
     script.at(2).switch(0, 20, IDLE);
     script.event(0, What::Migrate { thread: 20, from: 0, to: 1 }).at(3);
     script.switch(0, IDLE, 21).at(4).switch(1, IDLE, 20).at(5);
-    // Where nothing else happens.
+    // A time at which nothing else happens.
     script.switch(1, 20, IDLE).event(0, What::Migrate { thread: 20, from: 1, to: 5 });
     script.at(6).switch(1, IDLE, 21).at(7).switch(1, 21, IDLE);
     for policy in ALL {
@@ -294,7 +294,7 @@ fn recorded(cpus: &str, online: u32) -> Recorded<'_> {
     Recorded { cpus, online, machine: 384 }
 }
 
-/// What is said of the last process of a schedule, under two policies.
+/// Returns the conclusions about the last process of a schedule, under two policies.
 fn said(script: &Script, recorded: Recorded<'_>) -> Vec<String> {
     let replays = ["per-cpu", "percid-table"].map(|policy| (policy, script.play(policy)));
     let spaces = replays
@@ -489,7 +489,7 @@ fn as_trace(recording: &Recording) -> (Trace, Vec<(u64, u32, u32)>) {
     (trace, ids)
 }
 
-/// How many of the kernel's IDs are those of a policy, and how many are not.
+/// Returns how many of the kernel's IDs are those of a policy, and how many are not.
 fn agreement(text: &str, policy: &str) -> (usize, usize) {
     let recording = Recording::read(text).expect("a recording");
     let (trace, ids) = as_trace(&recording);
@@ -556,7 +556,7 @@ fn nonsense(random: &mut Random, events: usize) -> Trace {
     trace
 }
 
-/// What holds of any schedule, however absurd.
+/// Checks the properties of every schedule, however absurd.
 fn check(replay: &Replay, policy: &str) {
     assert_eq!(replay.spaces_stuck, 0, "{policy} is told what a kernel would have told it");
     for space in &replay.spaces {

@@ -1,4 +1,4 @@
-//! What a replay takes: counted by the allocator, which this test has for itself.
+//! Memory that a replay takes, counted by the allocator of the tests.
 
 use crate::allocator;
 

@@ -1,6 +1,6 @@
-//! Real traces of a database, a build and a web server, and those of the other tools: stored,
-//! exported and read again they say the same. What they say in other tools' formats is in
-//! `formats_agree.rs`.
+//! Real traces of a database, a build and a web server, and those of the other tools. Stored,
+//! exported and read again, they are the same. `formats_agree.rs` compares them with the formats of
+//! other tools.
 
 use percid_trace::event::{Event, What};
 use percid_trace::{Trace, parquet, perfetto, read};

@@ -27,7 +27,7 @@ fn replayed(walk: &Walk, name: &str) -> Replayed {
     replay(walk, &set.rules)
 }
 
-/// The same recording as kernels without probes make it.
+/// Returns the same recording as made by kernels without probes.
 fn without_probes() -> Trace {
     let mut trace = trace(RECORDED);
     trace.numa.retain(|event| {
@@ -116,7 +116,7 @@ fn a_first_thread_that_creates_another_begins_the_sequences_again() {
     assert_eq!((without.passes, without.lines), (11, 65));
 }
 
-/// What was armed is inferred from where the next pass began.
+/// The armed memory is inferred from the offset at which the next pass began.
 #[test]
 fn tracepoints_alone_show_what_was_scanned() {
     let walk = walk(&without_probes());

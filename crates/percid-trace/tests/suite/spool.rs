@@ -229,7 +229,7 @@ fn a_ring_keeps_the_newest_and_who_lives_by_then() {
     let told = |event: &Event| matches!(event.what, What::Member { .. });
     let (kept, of) = (last.events.len(), all.events.len());
     assert!(kept > of / 6 && kept < of / 3, "{kept} of {of}");
-    // What was told again stands before the rest, which is the end of all.
+    // The repeated events come first. The rest is the end of the whole trace.
     let switches = |trace: &Trace| -> Vec<Event> {
         let is_switch = |event: &&Event| matches!(event.what, What::Switch { .. });
         trace.events.iter().filter(is_switch).copied().collect()

@@ -348,7 +348,7 @@ fn what_only_looks_like_a_switch_is_left_out() {
     }
 }
 
-/// What `perf script -F` and options of `trace-cmd report` make of the same line.
+/// Variants of the same line by `perf script -F` and options of `trace-cmd report`.
 #[test]
 fn lines_with_more_or_less_in_front_of_the_event_are_read() {
     let says = "sched_switch: prev_comm=a prev_pid=71 prev_prio=120 prev_state=S ==> next_comm=b next_pid=72 next_prio=98";
@@ -408,7 +408,7 @@ fn lines_that_could_not_be_read_lower_what_may_be_concluded() {
     assert!(!reasons(&with_unread(200, 0)).contains(&(Grade::Limited, Reason::Unread(1))));
 }
 
-/// As Android's systrace writes them since 2014, and before.
+/// Pages in the formats of Android's systrace since 2014, and before.
 #[test]
 fn pages_of_systrace_have_the_lines_of_a_trace() {
     let text = String::from_utf8(bytes("tracefs.txt")).expect("text");
@@ -525,7 +525,7 @@ fn text_of_several_files_is_refused_and_that_of_several_buffers_is_not() {
     assert!(error(&many).contains("file-3.d, ...)"), "{}", error(&many));
 }
 
-/// What `docs/schedule.bt` prints.
+/// The output of `docs/schedule.bt`.
 #[test]
 fn lines_of_bpftrace_are_read() {
     let trace = trace("bpftrace.txt.gz");

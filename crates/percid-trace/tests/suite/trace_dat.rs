@@ -1,4 +1,4 @@
-//! What `trace-cmd record` writes, in both versions, says what `trace-cmd report` says of it.
+//! Files of `trace-cmd record`, in both versions, agree with the output of `trace-cmd report`.
 
 use crate::fixture;
 use crate::swapped;

@@ -1,4 +1,4 @@
-//! What recordings of other tools say of themselves, and what may be concluded from them.
+//! Information of other tools' recordings about themselves, and the conclusions that they permit.
 
 use crate::fixture;
 

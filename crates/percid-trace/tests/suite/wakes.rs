@@ -1,5 +1,5 @@
-//! Where a real kernel let threads land that it woke: the shares of the simulated workload
-//! `wandering` are those.
+//! CPUs on which a real kernel placed the threads that it woke: the shares of the simulated
+//! workload `wandering` are the same.
 
 // On big-endian machines Parquet is not supported.
 #![cfg(target_endian = "little")]

@@ -24,7 +24,7 @@ pub(super) fn hex(digits: &[u8]) -> Option<u64> {
     u64::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
 }
 
-/// Nanoseconds from seconds with six to nine digits behind the dot.
+/// Returns nanoseconds from seconds with six to nine digits after the dot.
 pub(in crate::read) fn seconds(text: &[u8]) -> Option<u64> {
     let dot = text.iter().rposition(|&byte| byte == b'.')?;
     let (whole, digits) = (number(&text[..dot])?, &text[dot + 1..]);
@@ -33,12 +33,12 @@ pub(in crate::read) fn seconds(text: &[u8]) -> Option<u64> {
     whole.checked_mul(1_000_000_000)?.checked_add(part)
 }
 
-/// All numbers in a text, whatever stands between.
+/// Returns all numbers in a text, whatever is between them.
 pub(super) fn numbers(text: &[u8]) -> impl Iterator<Item = u64> + '_ {
     text.split(|byte| !byte.is_ascii_digit()).filter_map(number)
 }
 
-/// Where a text stands last.
+/// Returns the last position of a text in a line.
 pub(super) fn last(line: &[u8], text: &[u8]) -> Option<usize> {
     line.windows(text.len()).rposition(|window| window == text)
 }
@@ -59,7 +59,7 @@ impl<'a> Words<'a> {
 /// The longest name of a thread that kernels of vendors keep.
 pub(super) const LONGER_NAME: usize = 63;
 
-/// What an event says, taken from its end: `comm=sh pid=12 prio=120`.
+/// The fields of an event, taken from its end: `comm=sh pid=12 prio=120`.
 #[derive(Clone, Copy)]
 pub(super) struct Body<'a>(pub(super) &'a [u8]);
 
@@ -87,7 +87,7 @@ impl<'a> Body<'a> {
         more.all(is_value).then_some(value)
     }
 
-    /// The same for a number of a thread or CPU.
+    /// Takes the last value as the number of a thread or CPU.
     pub(super) fn last_id(&mut self, name: &[u8]) -> Option<u32> {
         self.last_word(name).and_then(id)
     }
@@ -100,13 +100,13 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// What is left, which must begin with this name.
+    /// Returns the rest, which must begin with this name.
     pub(super) fn first(self, name: &[u8]) -> Option<&'a [u8]> {
         self.0.strip_prefix(name)
     }
 
-    /// Takes the body apart at `middle`, behind which at most `longest` bytes stand, or more if a
-    /// kernel keeps longer names. Names may contain that too, so what `left` makes of the text
+    /// Splits the body at `middle`, which at most `longest` bytes follow, or more if a kernel
+    /// stores longer names. Names may contain `middle` too, so the result of `left` for the text
     /// before it decides which one it is.
     pub(super) fn split<T>(
         self,

@@ -14,12 +14,12 @@ use crate::event::{Cpu, Tid, UNKNOWN};
 /// The column before which all of these write the name of the thread, right-aligned.
 const NAME_ENDS: usize = 16;
 
-/// What the beginning of a line should be.
+/// The expected beginning of a line, for error messages.
 pub(super) const EXPECTED: &str = "NAME-THREAD [CPU] FLAGS SECONDS: or NAME THREAD [CPU] SECONDS:, the seconds with six to \
                                    nine digits behind the dot";
 
-/// What is said of a line that has this in place of a time: digits without a dot, as a word of its own
-/// or behind the CPU.
+/// Returns `true` if a line has something else in place of a time: digits without a dot, as a
+/// separate word or directly after the CPU.
 pub(super) fn counts_something_else(line: &[u8]) -> bool {
     let mut words = Words(line);
     std::iter::repeat_with(|| words.next()).take_while(|word| !word.is_empty()).any(|word| {
@@ -31,14 +31,14 @@ pub(super) fn counts_something_else(line: &[u8]) -> bool {
 
 /// The beginning of a line.
 pub(super) struct Head<'a> {
-    /// [`UNKNOWN`] if it does not say.
+    /// [`UNKNOWN`] if the line does not contain it.
     pub(super) thread: Tid,
     pub(super) process: Option<Tid>,
     pub(super) cpu: Cpu,
     pub(super) time: u64,
     /// Without its system.
     pub(super) event: &'a [u8],
-    /// What the event says.
+    /// The text of the event.
     pub(super) body: &'a [u8],
 }
 
@@ -56,8 +56,7 @@ impl<'a> Head<'a> {
         })
     }
 
-    /// The same where names may go beyond their column, as those of kernels of vendors do, which
-    /// keep more of them.
+    /// Like `read`, for names that may exceed their column. Kernels of vendors store longer names.
     pub(super) fn read_longer(line: &'a [u8]) -> Option<Head<'a>> {
         Head::read(line).or_else(|| Head::with_longer_name(line))
     }
@@ -92,7 +91,7 @@ impl<'a> Head<'a> {
         })
     }
 
-    /// The rest behind `bash-`: `9471 [001] d..2. 1413.242796: sched_switch: …`
+    /// Returns the rest after `bash-`: `9471 [001] d..2. 1413.242796: sched_switch: …`
     fn after_dash(rest: &'a [u8]) -> Option<Head<'a>> {
         let mut words = Words(rest);
         let thread = id(words.next())?;
@@ -111,7 +110,7 @@ impl<'a> Head<'a> {
         Head::at(thread, process, cpu, time, words)
     }
 
-    /// The rest behind `bash `: `9471 [001] 1413.242796041: sched:sched_switch: …`
+    /// Returns the rest after `bash `: `9471 [001] 1413.242796041: sched:sched_switch: …`
     fn after_blank(rest: &'a [u8]) -> Option<Head<'a>> {
         let mut words = Words(rest);
         let thread = words.next();
@@ -123,7 +122,7 @@ impl<'a> Head<'a> {
         Head::at(thread, process, cpu, time, words)
     }
 
-    /// The rest behind the time: `sched:sched_switch: …`
+    /// Returns the rest after the time: `sched:sched_switch: …`
     fn at(
         thread: Tid,
         process: Option<Tid>,
@@ -149,7 +148,7 @@ fn in_brackets(word: &[u8]) -> Option<Cpu> {
     cpu(word.strip_prefix(b"[")?.strip_suffix(b"]")?)
 }
 
-/// A CPU with flags behind it: `1d..2.`
+/// Takes a CPU followed by flags: `1d..2.`
 fn before_flags(word: &[u8]) -> Option<Cpu> {
     let flags = word.iter().position(|byte| !byte.is_ascii_digit())?;
     cpu(&word[..flags])

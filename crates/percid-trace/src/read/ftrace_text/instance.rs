@@ -1,18 +1,20 @@
 //! Lines of several buffers: `trace-cmd report` writes the name of the instance in front of each, and
 //! blanks in front of those of the whole system.
 //!
-//! Where it is given several files (`-i host.dat -i guest.dat`), it writes the name of the file in front of what would
-//! have blanks, and then both look alike. Only one of them is one schedule. What tells them apart is the line with
-//! the number of CPUs, with which each file begins: `cpus=2` and `host.dat: cpus=2`.
+//! For several files (`-i host.dat -i guest.dat`), it writes the name of the file in place of the
+//! blanks, and then both look alike. Only the buffers of one file form one schedule. The line with
+//! the number of CPUs, with which each file begins, distinguishes the two: `cpus=2` and
+//! `host.dat: cpus=2`.
 
 use super::fields::number;
 use super::head::Head;
 use crate::error::Error;
 
-/// How much of a text is looked at.
+/// Number of bytes at the beginning of a text that are examined.
 const BEGINNING: usize = 1 << 20;
 
-/// How wide the names of instances are, with the colon and the blank behind them; 0 if there are none.
+/// Returns the width of the names of instances, with the colon and the blank after them; 0 if there
+/// are none.
 pub(super) fn width(text: &[u8]) -> usize {
     let beginning = &text[..text.len().min(BEGINNING)];
     beginning.split(|&byte| byte == b'\n').find_map(width_in).unwrap_or(0)
@@ -52,7 +54,7 @@ pub(super) fn check(text: &[u8], width: usize) -> Result<(), Error> {
     }
 }
 
-/// What stands before the number of CPUs, if the line tells that: nothing, or a name.
+/// Returns the text before the number of CPUs, if the line contains that: nothing, or a name.
 fn before_cpus(line: &[u8]) -> Option<&[u8]> {
     let at = line.windows(5).rposition(|word| word == b"cpus=")?;
     number(&line[at + 5..])?;
@@ -62,11 +64,11 @@ fn before_cpus(line: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Different names, and where they stand first.
+/// Different names, with the first line of each.
 #[derive(Default)]
 struct Names<'a>(Vec<(u64, &'a [u8])>);
 
-/// The most that are told.
+/// Maximum number of names in the error.
 const TOLD: usize = 4;
 
 impl<'a> Names<'a> {
@@ -86,10 +88,10 @@ impl<'a> Names<'a> {
     }
 }
 
-/// The same by one line, if that is one of an instance.
+/// Returns the width by one line, if that is one of an instance.
 fn width_in(line: &[u8]) -> Option<usize> {
     let colon = line.iter().position(|&byte| byte == b':')?;
-    // Most lines have the colon behind their time.
+    // Most lines have the colon after their time.
     if line[..colon].contains(&b'[') || line.get(colon + 1) != Some(&b' ') {
         return None;
     }

@@ -1,9 +1,8 @@
 //! Reads traces as text: a line for each event, as tracefs, `trace-cmd report` and `perf script`
 //! write it.
 //!
-//! Threads can name themselves anything, also like a part of a line. So a line is taken apart from
-//! what the kernel says in words of its own, which stands at its ends, and a name is what is left
-//! between.
+//! Threads can have any name, even one like a part of a line. So a line is parsed from its ends,
+//! which contain the kernel's fixed words, and a name is what is left between.
 
 use std::collections::HashMap;
 
@@ -31,8 +30,8 @@ const SHORTEST_LINE: usize = 80;
 
 /// Reads a text.
 ///
-/// A line that tells of an event and cannot be read is counted, unless it is one of many: those are of
-/// another kind than is read.
+/// A line of an event that cannot be read is counted. If there are many such lines, the text is
+/// refused: they are of a kind that cannot be read.
 pub(super) fn read(bytes: &[u8]) -> Result<Trace, Error> {
     let width = instance::width(bytes);
     instance::check(bytes, width)?;
@@ -68,13 +67,13 @@ struct Unread {
     lines: u64,
 }
 
-/// The most reasons that are told apart.
+/// Maximum number of reasons that are distinguished.
 const REASONS: usize = 24;
 
-/// As many lines that are read may have one among them that is not.
+/// Number of readable lines for each unreadable one that is accepted.
 const UNREAD_AMONG: u64 = 10;
 
-/// Whether the times of each CPU ascend, as those of a clock do.
+/// Check that the times of each CPU ascend, as those of a clock do.
 #[derive(Default)]
 struct TimeOrder {
     last: HashMap<Cpu, u64>,
@@ -107,7 +106,8 @@ impl TimeOrder {
     }
 }
 
-/// Whether any line of a beginning of a text is that of an event, or may come after much script.
+/// Returns `true` if any line of the beginning of a text is an event, or if a page may have events
+/// after a long script.
 pub(super) fn has_event(beginning: &[u8]) -> bool {
     if page::is_page(beginning) {
         return true;
@@ -118,17 +118,17 @@ pub(super) fn has_event(beginning: &[u8]) -> bool {
 
 struct Reader<'a> {
     collector: Collector,
-    /// The process of each thread, where lines tell it.
+    /// The process of each thread, if lines contain it.
     processes: HashMap<Tid, Tid>,
     origin: Origin,
-    /// How many lines were those of an event.
+    /// Number of lines that were events.
     read: u64,
-    /// Why lines that tell of an event could not be read.
+    /// Reasons why lines of an event could not be read.
     unread: Vec<Unread>,
     order: TimeOrder,
-    /// How wide the names of instances are.
+    /// Width of the names of instances.
     width: usize,
-    /// By the name of the instance.
+    /// Repeated events, by the name of the instance.
     repeats: Repeats<'a, &'a [u8]>,
 }
 
@@ -139,7 +139,7 @@ impl<'a> Reader<'a> {
         }
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let (instance, line) = instance::split(line, self.width);
-        // Where instances stand in front, their names are what is too long.
+        // If lines begin with instance names, a long line may be due to the name.
         let head = match self.width {
             0 => Head::read_longer(line),
             _ => Head::read(line),
@@ -178,7 +178,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Tells each reason once, with the first line.
+    /// Reports each reason once, with the first line.
     fn tell_unread(&mut self) {
         for Unread { what, first, lines } in &self.unread {
             self.origin.remark(match lines {
@@ -188,7 +188,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What is wrong with the text as a whole.
+    /// Checks the text as a whole.
     fn check(&mut self) -> Result<(), Error> {
         let unread = self.origin.coverage.unread;
         if let Some(first) = self.unread.first().filter(|_| unread > self.read / UNREAD_AMONG) {
@@ -233,14 +233,14 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Whether what an event says depends on the thread that ran.
+/// Returns `true` if the meaning of an event depends on the thread that ran.
 fn tells_of_current(tracepoint: &Tracepoint<'_>) -> bool {
     use Tracepoint::{Numa, RseqUpdate, TaskNewtask, Tick};
     matches!(tracepoint, TaskNewtask { .. } | RseqUpdate { .. } | Tick | Numa(_))
 }
 
-/// The event of which a line tells, if a trace has a use for it. The records of `perf` and comments
-/// may hold a name of a thread that says so.
+/// Returns the event of a line, if a trace needs it. In records of `perf` and comments the name of
+/// a thread may look like an event.
 fn known_event(line: &[u8]) -> Option<&'static [u8]> {
     if line.starts_with(b"#") || fields::last(line, b"PERF_RECORD_").is_some() {
         return None;
@@ -252,12 +252,12 @@ fn known_event(line: &[u8]) -> Option<&'static [u8]> {
     })
 }
 
-/// How many lines bpftrace says it has lost: `Lost 12 events`
+/// Returns the number of lost lines that bpftrace reports: `Lost 12 events`
 fn lost_by_bpftrace(remark: &[u8]) -> Option<u64> {
     fields::number(remark.strip_prefix(b"Lost ")?.strip_suffix(b" events")?)
 }
 
-/// How many events a remark on a CPU says were lost there; 1 if it does not say how many.
+/// Returns the number of events that a remark on a CPU reports as lost; 1 if it has no number.
 fn lost_on_cpu(remark: &[u8]) -> u64 {
     let says = |words: &[u8]| fields::last(remark, words).is_some();
     match says(b"LOST") || says(b"DROPPED") || says(b"lost") {

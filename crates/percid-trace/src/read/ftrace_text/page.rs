@@ -3,15 +3,15 @@
 
 use super::fields::last;
 
-/// How the element begins that has the lines, and how it ends.
+/// The beginning of the element that contains the lines, and its end.
 const ELEMENT: &[u8] = b"<script class=\"trace-data\"";
 const END: &[u8] = b"</script>";
 
-/// How it began until 2014: a text of the script, whose lines end with `\n\`.
+/// Its beginning until 2014: a string of the script, whose lines end with `\n\`.
 const VARIABLE: &[u8] = b"var linuxPerfData = \"";
 const LINE_END: &[u8] = b"\\n\\";
 
-/// Whether a text is such a page.
+/// Returns `true` if a text is such a page.
 pub(super) fn is_page(text: &[u8]) -> bool {
     let begins = |word: &[u8]| {
         let start = text.trim_ascii_start();
@@ -27,7 +27,7 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// What of the next line of the page belongs to the trace.
+    /// Returns the part of the page's next line that belongs to the trace.
     pub(super) fn line<'a>(&mut self, line: &'a [u8]) -> Option<&'a [u8]> {
         if self.is_inside {
             return match last(line, END) {

@@ -1,4 +1,4 @@
-//! What a line says of an event: in the kernel's own words, or in the shorter ones of `trace-cmd`'s
+//! The events in lines of text: in the kernel's format, or in the shorter one of `trace-cmd`'s
 //! plugins.
 
 use super::fields::{Body, hex};
@@ -33,10 +33,11 @@ pub(super) const KNOWN: [&[u8]; 18] = [
     b"hrtimer_expire_entry",
 ];
 
-/// What an event says; `None` if it is one that no trace needs.
+/// Reads the fields of an event. Returns `None` if no trace needs the event.
 ///
 /// # Errors
-/// What was expected.
+///
+/// The expected format.
 pub(super) fn read<'a>(event: &[u8], body: &'a [u8]) -> Result<Option<Tracepoint<'a>>, String> {
     let body = Body(body);
     let (read, expected) = match event {
@@ -73,7 +74,7 @@ pub(super) fn read<'a>(event: &[u8], body: &'a [u8]) -> Result<Option<Tracepoint
         b"task_rename" => {
             (rename(body), "pid=NUMBER oldcomm=NAME newcomm=NAME oom_score_adj=NUMBER")
         }
-        // Before Linux 6.3 it tells the CPU only.
+        // Before Linux 6.3 it contains the CPU only.
         b"rseq_update" if !body.0.windows(7).any(|word| word == b"mm_cid=") => return Ok(None),
         b"rseq_update" => (rseq(body), "cpu_id=NUMBER node_id=NUMBER mm_cid=NUMBER"),
         b"sched_skip_vma_numa" => {
@@ -104,7 +105,8 @@ fn switch(body: Body<'_>) -> Option<Tracepoint<'_>> {
     switch_in_full(body).or_else(|| switch_in_short(body)).or_else(|| switch_in_numbers(body))
 }
 
-/// As `trace-cmd report -R` writes it: `prev_comm=sh prev_pid=12 … prev_state=1 next_comm=cat …`
+/// Reads the format of `trace-cmd report -R`: `prev_comm=sh prev_pid=12 … prev_state=1
+/// next_comm=cat …`
 fn switch_in_numbers(mut body: Body<'_>) -> Option<Tracepoint<'_>> {
     body.last_id(b" next_prio=")?;
     let next_pid = body.id(b" next_pid=")?;
@@ -148,7 +150,7 @@ fn switch_in_short(body: Body<'_>) -> Option<Tracepoint<'_>> {
     Some(Tracepoint::SchedSwitch { prev_comm, prev_pid, prev_state, next_comm, next_pid })
 }
 
-/// What stands before a thread's number and priority, and its number: `sh:12 [120]`
+/// Returns the text before a thread's number and priority, and its number: `sh:12 [120]`
 fn thread_in_short(mut body: Body<'_>) -> Option<(Body<'_>, u32)> {
     let priority = body.last(b" [")?.strip_suffix(b"]")?;
     super::fields::id(priority)?;
@@ -156,8 +158,8 @@ fn thread_in_short(mut body: Body<'_>) -> Option<(Body<'_>, u32)> {
     Some((body, pid))
 }
 
-/// The state of a thread that stops running, by the kernel's own letters, which mean the same in
-/// all kernels: `S`, `R+`, `D|K`. Numbers stand for bits that the writer had no letter for.
+/// Returns the state of a thread that stops running, by the kernel's own letters, which mean the
+/// same in all kernels: `S`, `R+`, `D|K`. Numbers are bits for which the writer had no letter.
 fn state_in_full(text: &[u8]) -> Option<u32> {
     let (text, preempted) = match text.strip_suffix(b"+") {
         Some(text) => (text, State::PREEMPTED.0),
@@ -175,8 +177,8 @@ fn state_in_full(text: &[u8]) -> Option<u32> {
     Some(told | bits | preempted)
 }
 
-/// The letters that libtraceevent has where it does not take the kernel's. They stand for bits,
-/// whose meaning depends on the kernel.
+/// Returns the state by libtraceevent's letters, which it uses if it does not take the kernel's.
+/// They represent bits, whose meaning depends on the kernel.
 fn state_in_short(text: &[u8]) -> Option<u32> {
     const LETTERS: &[u8; 8] = b"SDTtZXxW";
     let bits = text.split(|&byte| byte == b'|').map(|part| match part {
@@ -258,7 +260,7 @@ fn rename(mut body: Body<'_>) -> Option<Tracepoint<'_>> {
     body.last_id(b" oom_score_adj=")?;
     let both = LONGEST_NAME + b" newcomm=".len() + LONGEST_NAME;
     let (pid, names) = body.split(b" oldcomm=", both, |mut pid| pid.id(b"pid="))?;
-    // Nothing but their lengths tells two names apart.
+    // Only their lengths distinguish two names.
     let old = |old: Body<'_>| (old.0.len() <= LONGEST_NAME).then_some(());
     let (_, newcomm) = Body(names).split(b" newcomm=", LONGEST_NAME, old)?;
     Some(Tracepoint::TaskRename { pid, newcomm })
@@ -285,7 +287,7 @@ fn move_numa(body: Body<'_>) -> Option<Tracepoint<'_>> {
     Some(Tracepoint::Numa(numa::Tracepoint::MoveNuma { pid, place }))
 }
 
-/// Before Linux 5.7 it told of one thread.
+/// Before Linux 5.7 it reported one thread.
 fn stick_numa(body: Body<'_>) -> Option<Tracepoint<'_>> {
     let (pid, place) = numa_place(body)?;
     Some(Tracepoint::Numa(numa::Tracepoint::StickNuma { pid, place }))
@@ -329,7 +331,7 @@ fn migrate_start(mut body: Body<'_>) -> Option<Tracepoint<'_>> {
     Some(Tracepoint::Numa(numa::Tracepoint::MigrateStart { reason }))
 }
 
-/// Between the numbers and the reason stands more, by release.
+/// There are more fields between the numbers and the reason, by release.
 fn migrate_pages(mut body: Body<'_>) -> Option<Tracepoint<'_>> {
     let reason = migrate_reason(&mut body)?;
     let mut words = super::fields::Words(body.0);
@@ -339,7 +341,7 @@ fn migrate_pages(mut body: Body<'_>) -> Option<Tracepoint<'_>> {
     Some(Tracepoint::Numa(numa::Tracepoint::MigratePages { succeeded, failed, reason }))
 }
 
-/// Whether the timer that expired is the tick: `… function=tick_nohz_handler now=…`
+/// Returns `true` if the timer that expired is the tick: `… function=tick_nohz_handler now=…`
 fn is_timer_tick(mut body: Body<'_>) -> bool {
     let function = body.last(b" function=").unwrap_or(b"");
     let end = function.iter().position(|&byte| byte == b' ' || byte == b'/');

@@ -8,7 +8,7 @@ use crate::limits::LARGEST_RATIO;
 pub(super) struct Decompression {
     decoder: Decoder<'static>,
     compressed: usize,
-    /// What came out so far.
+    /// The records decompressed so far.
     pub(super) records: Vec<u8>,
 }
 

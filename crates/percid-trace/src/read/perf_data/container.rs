@@ -20,7 +20,7 @@ pub(super) mod feature {
     pub(in super::super) const EVENT_DESC: u32 = 12;
 }
 
-/// The size of a pipe's header, which tells it from a file.
+/// The size of a pipe's header, which distinguishes it from a file.
 const PIPE_HEADER: u64 = 16;
 
 /// `PERF_RECORD_COMPRESSED2`, since Linux 6.16.
@@ -37,7 +37,7 @@ pub(super) struct Container<'a> {
     pub(super) text: u64,
 }
 
-/// An event that was asked for.
+/// An event that was requested.
 #[derive(Debug)]
 pub(super) struct Event {
     pub(super) attributes: Attributes,
@@ -45,12 +45,12 @@ pub(super) struct Event {
     pub(super) ids: Vec<u64>,
 }
 
-/// All records, decompressed if they have to be.
+/// All records, decompressed if necessary.
 #[derive(Debug)]
 pub(super) struct Records<'a> {
     bytes: Cow<'a, [u8]>,
-    /// Where they begin in the file; 0 if they were decompressed, so that errors count from the
-    /// first of them.
+    /// Offset in the file at which they begin; 0 if they were decompressed, so that errors count
+    /// from the first of them.
     at: u64,
 }
 
@@ -60,7 +60,7 @@ pub(super) struct Record<'a> {
     pub(super) kind: Type,
     pub(super) misc: u16,
     pub(super) body: Bytes<'a>,
-    /// What follows the record and does not count as part of it.
+    /// The data that follows the record and does not count as part of it.
     appendix: Bytes<'a>,
 }
 
@@ -148,9 +148,9 @@ impl<'a> Container<'a> {
     }
 }
 
-/// How long the lines of text are with which bytes begin: perf writes to standard error, and the
-/// command that is recorded writes too, perhaps into the same pipe. No type of a record consists of
-/// four letters.
+/// Returns the length of the lines of text at the beginning of some bytes. perf writes to standard
+/// error, and the recorded command writes too, perhaps into the same pipe. No type of a record
+/// consists of four letters.
 fn words_of_others(bytes: &[u8]) -> u64 {
     const LONGEST_LINE: usize = 1 << 14;
     let is_letter = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | 0x1b | b' '..=b'~' | 0x80..);
@@ -202,7 +202,7 @@ fn events(file: &Bytes<'_>, mut attrs: Bytes<'_>, size: u64) -> Result<Vec<Event
     Ok(events)
 }
 
-/// Reads an event from a pipe: its attributes, which say how long they are, and its numbers.
+/// Reads an event from a pipe: its attributes, which contain their own length, and its numbers.
 fn event(body: Bytes<'_>) -> Result<Event, Error> {
     let mut size = body;
     size.u32("the attributes of an event")?;
@@ -240,8 +240,7 @@ impl<'a> Records<'a> {
         Record::take(&mut bytes)
     }
 
-    /// The same records, and in place of those that hold compressed ones what was in them, at the
-    /// end.
+    /// Returns the records. Those with compressed data are replaced by its content, at the end.
     fn decompressed(self, order: ByteOrder) -> Result<Records<'a>, Error> {
         let mut rest = self.all(order);
         while !rest.is_empty() {
@@ -255,7 +254,7 @@ impl<'a> Records<'a> {
     }
 }
 
-/// The records that are not compressed, and behind them those that are.
+/// Returns the records that are not compressed, followed by those that are.
 fn plain(mut records: Bytes<'_>) -> Result<Vec<u8>, Error> {
     let mut decompression = Decompression::new().map_err(|what| records.error(what))?;
     let mut plain = Vec::new();

@@ -11,10 +11,10 @@ use crate::formats::Formats;
 
 /// Makes turns of what the counters show at switches.
 pub(super) struct Counting {
-    /// By the number of an event on a CPU, which event of the file it is; none: the switches.
+    /// The event of the file, by the number of an event on a CPU; `None` for the switches.
     events: HashMap<u64, Option<usize>>,
     names: Vec<String>,
-    /// For each event its place among the counters, once it has been met.
+    /// The place of each event among the counters, once it has been met.
     places: Vec<Option<usize>>,
     /// The events at these places.
     counters: Vec<usize>,
@@ -48,7 +48,7 @@ impl Counting {
         Ok(counting)
     }
 
-    /// Names stand in lists, with commas between them.
+    /// Names are in lists, separated by commas.
     fn unlike_others(&self, name: String) -> String {
         let name = name.replace([',', '\n', '\t'], " ");
         match self.names.contains(&name) {
@@ -87,7 +87,7 @@ impl Counting {
         self.counted.extend(self.readings.take(reading));
     }
 
-    /// Records of a CPU were lost; of one that is not known if it is not said.
+    /// Notes that records of a CPU were lost; `None` if the CPU is not known.
     pub(super) fn lose(&mut self, cpu: Option<Cpu>) {
         match cpu {
             Some(cpu) => self.readings.lose(cpu),
@@ -107,7 +107,7 @@ impl Counting {
     }
 }
 
-/// What events are called on the command line, by their numbers.
+/// Returns the names of events on the command line, by the events' numbers.
 fn descriptions(container: &Container<'_>) -> Result<HashMap<u64, String>, Error> {
     const WHAT: &str = "the description of an event";
     let Some(mut data) = container.feature(feature::EVENT_DESC) else { return Ok(HashMap::new()) };

@@ -1,5 +1,5 @@
-//! What `perf record --threads` writes: a directory with the file `data`, which is like any other, and for
-//! each of its threads `data.0`, `data.1` and so on, which have records only.
+//! Directories written by `perf record --threads`: the file `data`, which is like any other, and
+//! for each thread of perf `data.0`, `data.1` and so on, which contain records only.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use super::trace;
 use crate::error::{Error, Malformed};
 use crate::trace::Trace;
 
-/// The file that says what the records of all files are.
+/// The file that describes the records of all files.
 const MAIN: &str = "data";
 
 /// Reads a directory.
@@ -37,13 +37,13 @@ pub(in crate::read) fn read_directory(path: &Path) -> Result<Trace, Error> {
     trace(container)
 }
 
-/// Whether a file has records of a thread.
+/// Returns `true` if a file has the records of a thread.
 fn is_part(name: &str) -> bool {
     let number = name.strip_prefix("data.").unwrap_or("");
     !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// The same error with the file that it is in.
+/// Adds the file's name to an error.
 fn within(name: &str, error: Error) -> Error {
     match error {
         Error::Malformed(Malformed { at, what }) => {

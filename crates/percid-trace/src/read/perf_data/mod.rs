@@ -78,7 +78,7 @@ fn trace(container: Container<'_>) -> Result<Trace, Error> {
         ));
     }
     let counted = match origin.coverage {
-        // A counter of a thread stands still while others run, and what is between samples is no turn.
+        // The counter of a thread stops while others run, and the time between samples is no turn.
         Coverage { away_only: true, .. } | Coverage { sampling: Some(_), .. } => Vec::new(),
         _ => reader.counting.finish(&mut origin.counters),
     };
@@ -130,17 +130,17 @@ impl Index {
             entries.push(Entry { time, at });
         }
         entries.sort_by_key(|entry| entry.time);
-        // Both tell of the same losses: the first when there was room again, the second at the end
-        // and so of all.
+        // Both report the same losses: the first when there was room again, the second at the end
+        // and so for all.
         Ok(Index { entries, lost: lost.max(lost_samples) })
     }
 }
 
-/// Where things lie in the records of each event.
+/// Layouts of the records of each event.
 struct Layouts {
     order: ByteOrder,
     first: Layout,
-    /// By the event's numbers; empty if all events have the same layout.
+    /// Layouts by the event's numbers; empty if all events have the same layout.
     by_id: HashMap<u64, Layout>,
 }
 
@@ -179,8 +179,8 @@ impl Layouts {
         self.of(|first| first.tail_id(body.rest(), self.order))
     }
 
-    /// The layout of the event with this number. What was made up when the recording began has 0
-    /// for it.
+    /// Returns the layout of the event with this number. Records that perf synthesized at the
+    /// beginning of the recording have the number 0.
     #[inline]
     fn of(&self, id: impl Fn(&Layout) -> Option<u64>) -> &Layout {
         if self.by_id.is_empty() {
@@ -191,7 +191,8 @@ impl Layouts {
     }
 }
 
-/// What is taken from records that are no tracepoints, because no tracepoint tells of it.
+/// The kinds of records other than tracepoints that are used, because no tracepoint reports the
+/// same.
 struct Uses {
     switches: bool,
     forks: bool,
@@ -205,7 +206,7 @@ impl Uses {
         let switches = !formats.has("sched_switch");
         Uses {
             switches,
-            // `sched_process_fork` does not say what the two threads share.
+            // `sched_process_fork` does not contain what the two threads share.
             forks: !formats.has("task_newtask"),
             execs: !formats.has("sched_process_exec"),
             exits: !formats.has("sched_process_exit"),
@@ -223,12 +224,12 @@ struct Reader<'a> {
     /// The time of the first event.
     beginning: u64,
     collector: Collector,
-    /// For each CPU, the thread to which it switched, by records that are no tracepoints.
+    /// The thread to which each CPU switched, by records that are no tracepoints.
     running: HashMap<Cpu, Tid>,
     /// Threads of the kernel that were there before.
     of_the_kernel: HashSet<Tid>,
-    /// New threads whose creation was told without its CPU, so that `sched_process_fork` is not
-    /// known by that.
+    /// New threads whose creation was reported without its CPU, so that `sched_process_fork` cannot
+    /// be matched by CPU.
     told: HashSet<Tid>,
     namespace: Namespace,
     counting: Counting,
@@ -349,8 +350,8 @@ impl Reader<'_> {
         self.switch(time, misc, body, other)
     }
 
-    /// A switch from or to a thread. Both ends of a switch are told, so the second is left out if
-    /// the first said all.
+    /// Adds a switch from or to a thread. Both ends of a switch are reported, so the second is left
+    /// out if the first was complete.
     fn switch(
         &mut self,
         time: u64,
@@ -388,12 +389,12 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Where a record that is no sample was made; 0 if it does not say.
+    /// Returns the CPU on which a record that is no sample was made; 0 if it is not recorded.
     fn cpu(&self, body: Bytes<'_>) -> Cpu {
         self.place(body).map_or(0, |place| place.cpu)
     }
 
-    /// Where a record that is no sample was made, if it says it.
+    /// Returns where a record that is no sample was made, if that is recorded.
     fn place(&self, body: Bytes<'_>) -> Option<Place> {
         self.layouts.of_other(body).tail_place(body.rest(), self.order)
     }
@@ -419,7 +420,7 @@ fn origin(container: &Container<'_>) -> Result<Origin, Error> {
     Ok(origin)
 }
 
-/// What of the schedule was recorded, by what was asked for.
+/// Returns which parts of the schedule were recorded, by the options of perf.
 fn coverage(container: &Container<'_>, formats: &Formats) -> Result<Coverage, Error> {
     let all = || container.events.iter().map(|event| &event.attributes);
     let is_switch = |id: u64| formats.is(id, "sched_switch");
@@ -447,7 +448,7 @@ fn coverage(container: &Container<'_>, formats: &Formats) -> Result<Coverage, Er
     })
 }
 
-/// Whether a word is one of these options, with or without its value.
+/// Returns `true` if a word is one of these options, with or without its value.
 fn is_option(word: &str, options: &[&str]) -> bool {
     options.iter().any(|option| match word.strip_prefix(option) {
         Some(value) if option.starts_with("--") => value.is_empty() || value.starts_with('='),
@@ -456,7 +457,7 @@ fn is_option(word: &str, options: &[&str]) -> bool {
     })
 }
 
-/// The command that was recorded: what stands behind `--`, or all of `perf`'s own.
+/// Returns the recorded command: the words after `--`, or the whole command line of `perf`.
 fn command(data: &mut Bytes<'_>) -> Result<String, Error> {
     let words = words(data)?;
     let recorded = words.iter().position(|word| word == "--").map_or(0, |dashes| dashes + 1);

@@ -1,9 +1,9 @@
 //! Threads as a PID namespace numbers them.
 //!
-//! Where perf runs in a namespace of its own, as in a container, the kernel's tracepoints have the
-//! numbers of the whole system, and all else that perf writes has those of the namespace. Every
+//! If perf runs in its own namespace, as in a container, the kernel's tracepoints have the thread
+//! numbers of the whole system. All other data that perf writes has those of the namespace. Every
 //! sample has both: its own thread, and the `common_pid` of the tracepoint. The numbers of the
-//! whole system are the ones of which there are more, so they are used.
+//! whole system are more frequent, so they are used.
 
 use std::collections::HashMap;
 
@@ -19,11 +19,11 @@ use tracepoint_decode::PerfEventHeaderType as Type;
 pub(super) struct Namespace {
     /// `None` if both are the same.
     numbers: Option<HashMap<Tid, Tid>>,
-    /// How many numbers were asked for that are not known.
+    /// Number of lookups of numbers that are not known.
     pub(super) unknown: u64,
 }
 
-/// As many samples show whether there is a namespace.
+/// Number of samples after which it is known whether there is a namespace.
 const TRIED: usize = 1000;
 
 impl Namespace {
@@ -71,7 +71,7 @@ impl Namespace {
         }
     }
 
-    /// The same for a thread of which something is told: counts those that are not known.
+    /// Returns the outer number of a thread with an event. Counts the threads that are not known.
     pub(super) fn outside(&mut self, inside: Tid) -> Option<Tid> {
         let found = self.find(inside);
         self.unknown += u64::from(found.is_none() && inside != IDLE);

@@ -1,4 +1,4 @@
-//! Where the parts of a record lie that the kernel includes by the event's attributes.
+//! The positions of the parts of a record that the kernel includes by the event's attributes.
 
 use tracepoint_decode::{
     PerfEventAttrOptions as Options, PerfEventAttrReadFormat as ReadFormat,
@@ -11,18 +11,18 @@ use crate::formats::ByteOrder;
 use crate::read::bytes::Bytes;
 use crate::trace::Sampling;
 
-/// The attributes of an event, as far as its records depend on them.
+/// The attributes of an event on which its records depend.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Attributes {
     kind: EventType,
-    /// Of a tracepoint, its number.
+    /// The number of a tracepoint.
     config: u64,
-    /// One event in how many, or about how many a second, is recorded.
+    /// The sampling period, or the approximate number of records a second.
     period: u64,
     sample_type: SampleType,
     read_format: ReadFormat,
     options: Options,
-    /// The clock of its times, by the system's number; the kernel's own if none was asked for.
+    /// The clock of its times, by the system's number; the kernel's own if none was requested.
     pub(super) clock: Option<u32>,
 }
 
@@ -52,7 +52,7 @@ impl Attributes {
         (self.kind == EventType::Tracepoint).then_some(self.config)
     }
 
-    /// Which of its hits are recorded, if not all.
+    /// Returns how its hits are sampled, if not all are recorded.
     pub(super) fn sampling(&self) -> Option<Sampling> {
         match (self.options.has_flag(Options::Freq), self.period) {
             (true, hz) => Some(Sampling::Frequency(hz)),
@@ -66,12 +66,12 @@ impl Attributes {
         (self.kind.0, self.config)
     }
 
-    /// Whether it is one of a command, and so of its threads.
+    /// Returns `true` if the event belongs to a command, and so to its threads.
     pub(super) fn begins_with_command(&self) -> bool {
         self.options.has_flag(Options::EnableOnExec)
     }
 
-    /// Whether threads that are created later have it too.
+    /// Returns `true` if threads that are created later have the event too.
     pub(super) fn is_inherited(&self) -> bool {
         self.options.has_flag(Options::Inherit)
     }
@@ -108,7 +108,7 @@ const TAIL: [SampleType; 6] = [
     SampleType::Identifier,
 ];
 
-/// Where things lie in the records of an event.
+/// Positions of the parts in the records of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Layout {
     is_tracepoint: bool,
@@ -118,7 +118,7 @@ pub(super) struct Layout {
     tid: Option<usize>,
     time: Option<usize>,
     cpu: Option<usize>,
-    /// Where the parts of variable size begin.
+    /// Offset at which the parts of variable size begin.
     variable: usize,
     tail: Option<Tail>,
 }
@@ -132,7 +132,7 @@ struct Tail {
     cpu: Option<usize>,
 }
 
-/// What a sample of a tracepoint says.
+/// The contents of a tracepoint's sample.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sample<'a> {
     /// The thread that ran, as perf numbers it.
@@ -140,18 +140,18 @@ pub(super) struct Sample<'a> {
     pub(super) cpu: Option<Cpu>,
     /// The kernel's trace record; there is none if the event is no tracepoint.
     pub(super) raw: Option<&'a [u8]>,
-    /// What the counters of its group show; there are none if it has none, or if these do not say which
-    /// is which.
+    /// The counters of its group; `None` if it has none, or if their values have no numbers.
     pub(super) group: Option<Group<'a>>,
 }
 
-/// What the counters of a group show.
+/// The counters of a group.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Group<'a> {
-    /// For how long they were asked for, and for how long they counted; 0 if it does not say it.
+    /// Time for which they were requested, and time for which they counted; 0 if it is not
+    /// recorded.
     pub(super) asked: u64,
     pub(super) running: u64,
-    /// What each shows, with its number.
+    /// The value of each counter, with the counter's number.
     values: &'a [u8],
     /// Bytes of each.
     each: usize,
@@ -167,7 +167,7 @@ impl Group<'_> {
     }
 }
 
-/// Where and when a record that is no sample was made.
+/// The thread and CPU of a record that is no sample.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
     pub(super) tid: Tid,
@@ -207,8 +207,8 @@ impl Layout {
         }
     }
 
-    /// Whether records of events with these two layouts say at the same place to which event they
-    /// belong.
+    /// Returns `true` if records of events with these two layouts have the event's number at the
+    /// same place.
     pub(super) fn identifies_like(&self, other: &Layout) -> bool {
         let id = |layout: &Layout| (layout.id, layout.tail.and_then(|tail| tail.id));
         self.id.is_some() && id(self) == id(other)
@@ -224,17 +224,17 @@ impl Layout {
         u64_at(body, body.len().checked_sub(self.tail?.id?)?, order)
     }
 
-    /// When a sample was taken.
+    /// Returns the time of a sample.
     pub(super) fn sample_time(&self, body: &[u8], order: ByteOrder) -> Option<u64> {
         u64_at(body, self.time?, order)
     }
 
-    /// When a record that is no sample was made.
+    /// Returns the time of a record that is no sample.
     pub(super) fn tail_time(&self, body: &[u8], order: ByteOrder) -> Option<u64> {
         u64_at(body, body.len().checked_sub(self.tail?.time?)?, order)
     }
 
-    /// Where a record that is no sample was made.
+    /// Returns where a record that is no sample was made.
     pub(super) fn tail_place(&self, body: &[u8], order: ByteOrder) -> Option<Place> {
         let tail = self.tail?;
         let from_end = |offset: usize| u32_at(body, body.len().checked_sub(offset)?, order);
@@ -242,7 +242,7 @@ impl Layout {
         Some(Place { tid: from_end(tail.tid? - 4)?, cpu: from_end(tail.cpu?)? })
     }
 
-    /// What a sample says, if it is as long as it should be.
+    /// Reads a sample, if it is as long as it should be.
     #[inline]
     pub(super) fn sample<'a>(&self, body: &'a [u8], order: ByteOrder) -> Option<Sample<'a>> {
         let cpu = match self.cpu {
@@ -268,7 +268,7 @@ impl Layout {
         Some(Sample { tid, cpu, raw: Some(raw), group })
     }
 
-    /// What the counters of a group show, if there is a group whose counters have numbers.
+    /// Returns the counters of a group, if there is a group whose counters have numbers.
     fn group<'a>(&self, read: &'a [u8], order: ByteOrder) -> Option<Group<'a>> {
         let format = self.read_format;
         if !format.has_flag(ReadFormat::Group) || !format.has_flag(ReadFormat::Id) {
@@ -291,7 +291,7 @@ impl Layout {
         Some(Group { asked, running, values: read.get(at..)?, each: (2 + lost) * PART, order })
     }
 
-    /// Where the values of counters end: one, or a list if the events are a group.
+    /// Returns the end of the counter values: one, or a list if the events are a group.
     fn after_read(&self, body: &[u8], at: usize, order: ByteOrder) -> Option<usize> {
         let format = self.read_format;
         let parts = |flags: &[ReadFormat]| {
@@ -306,7 +306,7 @@ impl Layout {
     }
 }
 
-/// Where a list ends that says at its beginning how many items there are.
+/// Returns the end of a list that begins with its number of items.
 fn after_list(body: &[u8], at: usize, head: usize, item: usize, order: ByteOrder) -> Option<usize> {
     let items = usize::try_from(u64_at(body, at, order)?).ok()?;
     items.checked_mul(item)?.checked_add(at + head).filter(|&end| end <= body.len())

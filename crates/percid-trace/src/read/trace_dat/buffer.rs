@@ -1,4 +1,4 @@
-//! What a file holds, whichever version it has: buffers, and how to read them.
+//! The content of a file of either version: buffers, and how to read them.
 
 use std::borrow::Cow;
 
@@ -18,7 +18,7 @@ pub(super) struct Recording<'a> {
     pub(super) buffers: Vec<Buffer<'a>>,
 }
 
-/// What one buffer of the kernel held.
+/// The content of one buffer of the kernel.
 pub(super) struct Buffer<'a> {
     /// The instance; empty for the whole system.
     pub(super) name: String,
@@ -27,8 +27,8 @@ pub(super) struct Buffer<'a> {
     pub(super) cpus: Vec<(Cpu, Cow<'a, [u8]>)>,
 }
 
-/// How much of a file the data of CPUs may still have: no two of them share any, so that a file says
-/// no more than it is long.
+/// Number of bytes that the data of the remaining CPUs may have. No two of them share any, so that
+/// a file does not expand beyond its own length.
 pub(super) struct Room(u64);
 
 impl Room {
@@ -36,8 +36,8 @@ impl Room {
         Room(file.len() as u64)
     }
 
-    /// Looks up the data of a CPU, whose offset and size stand next; the size is without a `prefix` of
-    /// these bytes.
+    /// Looks up the data of a CPU, whose offset and size come next; the size does not include a
+    /// `prefix` of these bytes.
     pub(super) fn data<'a>(
         &mut self,
         file: Bytes<'a>,

@@ -1,4 +1,4 @@
-//! Which moment a time stamp is, by the clock that a buffer was set to.
+//! Conversion of time stamps to times, by the clock of the buffer.
 
 use crate::error::Error;
 
@@ -6,23 +6,23 @@ use crate::error::Error;
 /// events, and those of architectures, such as `x86-tsc`, cycles.
 const NANOSECONDS: [&str; 7] = ["local", "global", "perf", "mono", "mono_raw", "boot", "tai"];
 
-/// How cycles become nanoseconds: by this factor, divided by a power of two.
+/// Conversion of cycles to nanoseconds: by this factor, divided by a power of two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Cycles {
     pub(super) factor: u32,
     pub(super) shift: u32,
 }
 
-/// What makes times of the stamps of a buffer.
+/// The conversion of a buffer's time stamps to times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Clock {
     cycles: Option<Cycles>,
-    /// What is added, in nanoseconds.
+    /// Offset that is added, in nanoseconds.
     offset: u64,
 }
 
 impl Clock {
-    /// That of this name; none is the kernel's own, `local`.
+    /// Returns the clock of this name; no name is the kernel's own clock, `local`.
     pub(super) fn new(
         name: Option<&str>,
         cycles: Option<Cycles>,
@@ -54,8 +54,8 @@ impl Clock {
     }
 }
 
-/// The name between brackets in what the kernel's file `trace_clock` says: `local [mono] boot`. Where
-/// there are none, there is one name only.
+/// Returns the name between brackets in the kernel's file `trace_clock`: `local [mono] boot`. A
+/// text without brackets is one name.
 pub(super) fn chosen(text: &str) -> &str {
     let between = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
     between.map_or(text.trim(), |(name, _)| name)

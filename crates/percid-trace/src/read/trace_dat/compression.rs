@@ -1,4 +1,4 @@
-//! How the sections of a file are compressed: piece by piece, each with its size before and after.
+//! Compressed sections of a file: pieces, each with its size before and after.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -21,7 +21,7 @@ impl Compression {
     /// The bytes of the number before a list of pieces.
     pub(super) const PREFIX: u64 = 4;
 
-    /// Takes its name and version, which stand in the file.
+    /// Takes its name and version from the file.
     pub(super) fn take(data: &mut Bytes<'_>) -> Result<Compression, Error> {
         let place = *data;
         let compression = match data.text("the name of a compression")? {

@@ -47,7 +47,7 @@ pub(super) fn trace(recording: Recording<'_>) -> Result<Trace, Error> {
         release: options.release.clone(),
         clock: options.clock.clone(),
         possible_cpus: options.cpus,
-        // Both tell of the same losses: the first where they happened, the second of all.
+        // Both report the same losses: the first where they happened, the second all of them.
         lost: lost.max(options.lost),
         ..Origin::default()
     };
@@ -122,7 +122,7 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// What is wrong with the sub-buffer that is read.
+    /// Returns the error for the current sub-buffer.
     #[cold]
     fn damaged(&self, what: impl std::fmt::Display) -> Error {
         let Stream { cpu, begun, .. } = self;

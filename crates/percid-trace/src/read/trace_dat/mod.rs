@@ -1,8 +1,9 @@
-//! Reads what `trace-cmd record` writes, as it lies in memory.
+//! Reads files of `trace-cmd record` from memory.
 //!
 //! A file begins like the tracing data of `perf.data`. In version 6 everything follows in a fixed
-//! order; in version 7 it stands in sections, which a list of options names, and which may be
-//! compressed. Both have the kernel's sub-buffers, CPU by CPU, of the whole system and of instances.
+//! order. In version 7 it is in sections, which a list of options names, and which may be
+//! compressed. Both have the kernel's sub-buffers, CPU by CPU, of the whole system and of
+//! instances.
 //!
 //! The formats are described in trace-cmd's manual: trace-cmd.dat.v6(5) and trace-cmd.dat.v7(5).
 
@@ -21,7 +22,7 @@ use crate::error::Error;
 use crate::formats::ByteOrder;
 use crate::trace::Trace;
 
-/// How such a file begins.
+/// The beginning of such a file.
 pub(super) const MAGIC: &[u8] = tracing_data::MAGIC;
 
 /// Reads a file.

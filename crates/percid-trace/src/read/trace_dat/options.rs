@@ -1,4 +1,4 @@
-//! What is said of a recording in a list of options: numbers, each with some bytes.
+//! Options of a recording: a list of numbers, each with some bytes.
 
 use super::clock::{self, Clock, Cycles};
 use crate::error::Error;
@@ -20,7 +20,7 @@ pub(super) mod number {
     pub(in super::super) const TEXT: u16 = 22;
 }
 
-/// What both versions say in the same way.
+/// The options that both versions write in the same way.
 #[derive(Debug, Default)]
 pub(super) struct Options {
     /// The kernel's release.
@@ -35,7 +35,7 @@ pub(super) struct Options {
     offset: u64,
 }
 
-/// Takes the number and the bytes of the next option, but of none behind the last one.
+/// Takes the number and the bytes of the next option. Fails after the last one.
 pub(super) fn next<'a>(list: &mut Bytes<'a>) -> Result<(u16, Bytes<'a>), Error> {
     let option = list.u16("an option")?;
     let size = list.u32("the size of an option")?;
@@ -72,7 +72,7 @@ impl Options {
         Ok(true)
     }
 
-    /// What makes times of the stamps of a buffer that has this clock, or that of the recording.
+    /// Returns the conversion for a buffer with this clock, or with that of the recording.
     pub(super) fn clock_of(&self, own: Option<&str>) -> Result<Clock, Error> {
         Clock::new(own.or(self.clock.as_deref()), self.cycles, self.offset)
     }
@@ -99,8 +99,8 @@ fn offset(text: &str) -> Option<u64> {
     Some(if is_negative { offset.wrapping_neg() } else { offset })
 }
 
-/// How many events the kernel's statistics of a CPU say were lost: written over before they were read,
-/// or left out because there was no room.
+/// Returns the number of lost events in the kernel's statistics of a CPU: overwritten before they
+/// were read, or left out because there was no room.
 fn lost(statistics: &str) -> u64 {
     let count = |line: &str| -> Option<u64> {
         let (what, number) = line.split_once(": ")?;

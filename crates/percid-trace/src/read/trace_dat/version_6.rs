@@ -9,14 +9,14 @@ use crate::read::bytes::Bytes;
 use crate::read::tracing_data::{self, Beginning};
 use crate::sub_buffers::Layout;
 
-/// What such a file may hold.
+/// The content of such a file.
 pub(super) enum Content<'a> {
     Recording(Box<Recording<'a>>),
     /// Text of the kernel's file `trace`.
     Text(&'a [u8]),
 }
 
-/// What follows, as a word of ten bytes.
+/// Kinds of the next part, as a word of ten bytes.
 const OPTIONS: &[u8] = b"options  \0";
 const TEXT: &[u8] = b"latency  \0";
 const RECORDS: &[u8] = b"flyrecord\0";
@@ -67,7 +67,7 @@ pub(super) fn read<'a>(bytes: &'a [u8], beginning: Beginning<'a>) -> Result<Cont
 struct File<'a> {
     all: Bytes<'a>,
     layout: Layout,
-    /// As many have data in every buffer.
+    /// Number of CPUs that have data in every buffer.
     cpus: u32,
     room: Room,
     options: Options,
@@ -93,7 +93,7 @@ impl<'a> File<'a> {
         }
     }
 
-    /// What begins where an instance should be.
+    /// Returns the beginning of an instance.
     fn instance(&self, name: &str, offset: u64) -> Result<Bytes<'a>, Error> {
         let size = (self.all.rest().len() as u64).saturating_sub(offset);
         part(self.all, offset, size).ok_or_else(|| {
@@ -103,14 +103,14 @@ impl<'a> File<'a> {
         })
     }
 
-    /// A buffer whose table stands next: for each CPU where its data is.
+    /// Reads a buffer whose table comes next: for each CPU the offset of its data.
     fn buffer(&mut self, name: String, mut table: Bytes<'a>) -> Result<Buffer<'a>, Error> {
         let mut cpus = Vec::new();
         for cpu in 0..self.cpus {
             let data = self.room.data(self.all, &mut table, 0)?;
             cpus.push((cpu as Cpu, data.rest().into()));
         }
-        // What names a clock for all has one for each buffer too.
+        // A file that names a clock for the recording also has one for each buffer.
         let own = match self.options.clock {
             Some(_) => Some(tracing_data::sized(&mut table, "the clock of a buffer")?),
             None => None,

@@ -1,4 +1,4 @@
-//! Version 7: sections, which may be compressed, and lists of options that say where they are.
+//! Version 7: sections, which may be compressed, and lists of options with their offsets.
 
 use std::borrow::Cow;
 
@@ -51,7 +51,7 @@ pub(super) fn read<'a>(bytes: &'a [u8], beginning: Beginning<'a>) -> Result<Reco
     Ok(Recording { formats, options: lists.options, buffers })
 }
 
-/// What the lists of options say.
+/// The content of the lists of options.
 #[derive(Default)]
 struct Lists<'a> {
     options: Options,
@@ -102,7 +102,7 @@ struct File<'a> {
     compression: Compression,
 }
 
-/// A section as it stands in the file.
+/// A section as it is in the file.
 struct Section<'a> {
     is_compressed: bool,
     compression: Compression,
@@ -133,7 +133,7 @@ impl<'a> File<'a> {
         Ok(Section { is_compressed, compression: self.compression, data })
     }
 
-    /// The content of a section, to be taken apart. What was compressed has no place in the file.
+    /// Returns the content of a section, for parsing. Decompressed data has no offset in the file.
     fn bytes<'b>(&self, section: &'b [u8]) -> Bytes<'b> {
         Bytes::new(section, 0, self.all.order())
     }

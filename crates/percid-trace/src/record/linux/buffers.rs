@@ -9,7 +9,7 @@ pub(super) trait Buffers {
     /// Begins to record.
     fn begin(&mut self) -> Result<(), String>;
 
-    /// What can be polled for a buffer that should be emptied.
+    /// Returns the descriptors to poll for buffers that should be emptied.
     fn descriptors(&self) -> Vec<RawFd>;
 
     /// Takes what is there. Returns until when that is everything, but for what the kernel was just
@@ -19,6 +19,6 @@ pub(super) trait Buffers {
     /// Ends the recording, takes the rest, and counts what was lost.
     fn end(&mut self, stream: &mut Stream) -> Result<(), String>;
 
-    /// What was asked for and is not there.
+    /// Returns what was requested and is not available.
     fn without(&self) -> Vec<&'static str>;
 }

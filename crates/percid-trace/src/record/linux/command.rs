@@ -75,7 +75,8 @@ fn join(starter: JoinHandle<io::Result<Child>>) -> io::Result<Child> {
     starter.join().unwrap_or_else(|_| Err(io::Error::other("the thread that starts it failed")))
 }
 
-/// In the new process: says its number, and waits for a byte. Without one, the recorder has gone.
+/// In the new process: writes its number, and waits for a byte. If there is none, the recorder has
+/// ended.
 fn wait(unused: RawFd, tell: RawFd, ask: RawFd) -> io::Result<()> {
     // SAFETY: system calls on descriptors and on variables that live as long as they take.
     let begun = unsafe {

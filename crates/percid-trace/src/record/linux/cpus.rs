@@ -12,7 +12,7 @@ pub(super) fn online() -> Vec<Cpu> {
     list.and_then(|list| cpu_list::parse(&list)).into_iter().flatten().flatten().collect()
 }
 
-/// How many CPUs the kernel counts to a class: `possible`, `online`.
+/// Returns the number of CPUs that the kernel counts in a class: `possible`, `online`.
 pub(super) fn count_of(class: &str) -> Option<u32> {
     count(&fs::read_to_string(format!("/sys/devices/system/cpu/{class}")).ok()?)
 }

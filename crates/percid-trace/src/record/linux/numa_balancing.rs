@@ -1,11 +1,11 @@
-//! How the kernel's NUMA balancing is set up.
+//! Settings of the kernel's NUMA balancing.
 
 use std::fs;
 
 use crate::numa::ScanSettings;
 use percid_sim::cpu_list;
 
-/// The settings of the scan, as far as this user may read them.
+/// Returns the settings of the scan that this user may read.
 pub(super) fn settings() -> Option<ScanSettings> {
     Some(ScanSettings { delay_ms: setting("scan_delay_ms")?, size_mb: setting("scan_size_mb")? })
 }
@@ -39,7 +39,7 @@ fn nodes_in(lists: impl Iterator<Item = (u32, String)>) -> Vec<u32> {
     nodes
 }
 
-/// Why this kernel scans nothing, and what it takes; `None` if it does scan.
+/// Returns why this kernel scans nothing, and how to change that; `None` if it does scan.
 pub(super) fn missing() -> Option<String> {
     let switch = fs::read_to_string("/proc/sys/kernel/numa_balancing").ok();
     let nodes = fs::read_to_string("/sys/devices/system/node/has_memory").ok();

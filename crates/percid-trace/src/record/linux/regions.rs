@@ -1,8 +1,8 @@
-//! Looks at the regions of processes over which the kernel's NUMA scan walks.
+//! Reads the regions of processes over which the kernel's NUMA scan walks.
 //!
-//! The kernel tells which regions a pass leaves out, not which there are. So the processes that are
-//! scanned are looked at while they are recorded, as often as their regions change, and for a small
-//! part of the time at most.
+//! The kernel reports the regions that a pass leaves out, not all regions. So the regions of the
+//! scanned processes are read during the recording, whenever they change, and for at most a small
+//! part of the time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -133,8 +133,8 @@ fn head(line: &str) -> Option<(Range<u64>, Traits)> {
     Some((range, traits))
 }
 
-/// The regions that have a policy of their own. Where there is none, the kernel writes that of the
-/// first thread: one that all regions have is taken for that.
+/// Returns the regions that have their own policy. For the others the kernel writes the policy of
+/// the first thread: a policy that all regions have is taken for that.
 fn policies_in(numa_maps: &str) -> BTreeMap<u64, Policy> {
     let line = |line: &str| {
         let (start, rest) = line.split_once(' ')?;

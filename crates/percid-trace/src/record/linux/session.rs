@@ -28,19 +28,20 @@ use crate::trace::{Coverage, Origin};
 /// The longest time between two emptyings of the buffers.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// How long to wait where something seemed to be there and was not.
+/// Pause after a buffer was reported ready but had no events.
 const IN_VAIN: Duration = Duration::from_millis(20);
 
-/// For how long the kernel may be at writing an event, of which later ones can already be read.
+/// Longest time that the kernel may take to write an event, during which later ones can already be
+/// read.
 const HELD: u64 = 50_000_000;
 
-/// Records until the target ends, the limit is reached, `stop` is true or the sink wants no more, which
-/// gets all events as they come. `progress` is called several times a second, and `stop` looked at as
-/// often. A command that has not ended by then goes on.
+/// Records until the target ends, the limit is reached, `stop` is true or the sink wants no more.
+/// The sink gets all events as they come. `progress` is called, and `stop` checked, several times a
+/// second. A command that has not ended by then goes on.
 ///
 /// # Errors
 ///
-/// Why nothing could be recorded: see [`Refusal`]. A failure in the middle is none: see
+/// Nothing could be recorded: see [`Refusal`]. A failure after the beginning is no error: see
 /// [`Ended::broken`].
 pub fn record_to(
     options: &Options,
@@ -72,7 +73,7 @@ pub fn record_to(
                 session.counting = counting;
                 return session.run(options, subject, stop, progress);
             }
-            // What is missing for the least that is asked for.
+            // Report only what is missing for the smallest scope.
             Err(why) if Some(&scope) == scopes.last() => missing.push((way, why)),
             Err(_) => {}
         }
@@ -89,7 +90,7 @@ enum Scope {
     Subject,
 }
 
-/// What to record: everything, or one process and its descendants.
+/// The subject of the recording: everything, or one process and its descendants.
 enum Subject {
     System,
     Process(Tid),
@@ -141,7 +142,7 @@ struct Session<'a> {
     buffers: Box<dyn Buffers>,
     stream: Stream,
     sink: &'a mut dyn Sink,
-    /// Whether it wants no more, or cannot take more.
+    /// `true` if the sink wants no more events, or cannot take more.
     is_over: bool,
     /// The regions of processes, if the NUMA scan is recorded.
     regions: Option<Regions>,
@@ -305,7 +306,7 @@ impl End {
     }
 }
 
-/// Whether there is no such process, or only a zombie.
+/// Returns `true` if there is no such process, or only a zombie.
 fn is_gone(pid: Tid) -> bool {
     let stat = fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
     let stat = String::from_utf8_lossy(&stat);
@@ -378,7 +379,7 @@ mod tests {
     /// Takes this number of pieces, and the exits in them.
     struct Few {
         pieces: usize,
-        /// What it says then.
+        /// The result of `take` after that.
         answer: Result<ControlFlow<()>, String>,
         exits: usize,
     }

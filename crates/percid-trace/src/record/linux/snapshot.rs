@@ -22,7 +22,7 @@ pub(super) struct Thread {
     pub(super) thread: Tid,
     pub(super) process: Tid,
     pub(super) name: Vec<u8>,
-    /// The CPUs on which it may run, if it was still there to be asked.
+    /// The CPUs on which it may run, if it still existed when they were requested.
     pub(super) cpus: Option<String>,
 }
 
@@ -58,7 +58,7 @@ const PF_KTHREAD: u64 = 0x20_0000;
 fn is_kernel(process: Tid) -> bool {
     let Ok(stat) = fs::read(format!("/proc/{process}/stat")) else { return false };
     let stat = String::from_utf8_lossy(&stat);
-    // The name stands in brackets and may contain some.
+    // The name is in brackets and may contain some.
     let Some((_, fields)) = stat.rsplit_once(')') else { return false };
     let flags = fields.split_whitespace().nth(6).and_then(|flags| flags.parse::<u64>().ok());
     flags.is_some_and(|flags| flags & PF_KTHREAD != 0)

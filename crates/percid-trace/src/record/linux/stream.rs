@@ -1,4 +1,4 @@
-//! What is recorded, while it is recorded.
+//! The events of a recording while it goes on.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -14,19 +14,19 @@ use crate::numa;
 #[derive(Debug, Default)]
 pub(super) struct Stream {
     collector: Collector,
-    /// For each CPU the time of its last event.
+    /// Time of the last event of each CPU.
     last: HashMap<Cpu, u64>,
-    /// The threads that were there when the recording began, until they are told.
+    /// The threads that existed when the recording began, until they are added.
     snapshot: Option<Snapshot>,
-    /// When each thread was created first, of those that were while the snapshot was taken.
+    /// Creation time of each thread that was created while the snapshot was taken.
     born: HashMap<Tid, u64>,
     /// The living threads of the target, where migrations of others come too.
     targets: Option<HashSet<Tid>>,
-    /// For each CPU the time of the last event that was settled.
+    /// Time of the last settled event of each CPU.
     settled: HashMap<Cpu, u64>,
-    /// How many those are.
+    /// Number of settled events.
     count: u64,
-    /// How many events were lost.
+    /// Number of lost events.
     pub(super) lost: u64,
     /// The threads that scanned their process's memory for NUMA balancing.
     pub(super) scanners: BTreeSet<Tid>,
@@ -45,7 +45,7 @@ pub(super) struct Settled {
 }
 
 impl Stream {
-    /// How many events there have been so far.
+    /// Returns the number of events so far.
     pub(super) fn len(&self) -> u64 {
         self.count + self.collector.len() as u64
     }
@@ -103,19 +103,19 @@ impl Stream {
         self.collector.tracepoint(time, cpu, current, event);
     }
 
-    /// Takes in the end of a turn: see [`Collector::switch_from`].
+    /// Adds the end of a turn: see [`Collector::switch_from`].
     pub(super) fn switch_from(&mut self, time: u64, cpu: Cpu, prev: Tid, state: State) {
         let time = self.forward(time, cpu);
         self.collector.switch_from(time, cpu, prev, state, IDLE);
     }
 
-    /// Takes in the beginning of a turn: see [`Collector::switch_to`].
+    /// Adds the beginning of a turn: see [`Collector::switch_to`].
     pub(super) fn switch_to(&mut self, time: u64, cpu: Cpu, next: Tid) {
         let time = self.forward(time, cpu);
         self.collector.switch_to(time, cpu, IDLE, next);
     }
 
-    /// Takes in a new thread of which no tracepoint tells.
+    /// Adds a new thread that no tracepoint reports.
     pub(super) fn fork(&mut self, time: u64, cpu: Cpu, parent: Tid, child: Tid, shares: Shares) {
         let time = self.forward(time, cpu);
         self.note_birth(time, child);
@@ -139,8 +139,8 @@ impl Stream {
         }
     }
 
-    /// Hands out what happened before a time, of which nothing is still to come. The threads that were
-    /// there at the beginning wait until it is known which of them were created meanwhile.
+    /// Hands out the events before a time, if no earlier ones can follow. The threads of the
+    /// snapshot wait until it is known which of them were created during it.
     pub(super) fn settle(&mut self, until: u64) -> Settled {
         if self.snapshot.as_ref().is_some_and(|snapshot| until <= snapshot.taken) {
             return Settled::default();
@@ -201,8 +201,8 @@ impl Stream {
 /// The CPU of what did not happen on any.
 const FIRST_CPU: Cpu = 0;
 
-/// Whether an event is one of the target, whose threads begin and end by its events: any but a migration
-/// of another thread.
+/// Returns `true` if an event belongs to the target, whose threads begin and end by its events. A
+/// migration of another thread does not.
 fn is_of(targets: &mut HashSet<Tid>, event: &Event) -> bool {
     match event.what {
         What::Fork { parent, child, .. } if targets.contains(&parent) => {

@@ -6,7 +6,7 @@ use std::cell::Cell;
 /// The system's allocator.
 struct Counting;
 
-/// Bytes of one thread. What it frees for another thread makes `held` negative.
+/// Bytes of one thread. Memory that it frees for another thread makes `held` negative.
 #[derive(Clone, Copy)]
 struct Bytes {
     held: isize,
@@ -37,7 +37,8 @@ unsafe impl GlobalAlloc for Counting {
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         add(-layout.size().cast_signed());
-        // SAFETY: As above; all memory comes from the system's allocator.
+        // SAFETY: The caller passes a pointer from `alloc` with its layout, and `alloc` takes all
+        // memory from the system's allocator.
         unsafe { System.dealloc(pointer, layout) }
     }
 }

@@ -9,7 +9,7 @@ use percid_trace::event::{Event, IDLE, Shares, Stage, State, UNKNOWN, What};
 use percid_trace::interner::Text;
 use percid_trace::trace::{Coverage, Origin, Sampling, Trace};
 
-/// Where the made-up schedules come from.
+/// Returns the origin of the made-up schedules.
 pub(crate) fn origin() -> Origin {
     Origin {
         release: Some("6.18.44-made+up".into()),

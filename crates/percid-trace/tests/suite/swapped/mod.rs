@@ -130,7 +130,7 @@ impl Swap {
     }
 }
 
-/// Where the numbers are in the records of each event.
+/// Positions of the numbers in the records of each event.
 #[derive(Default)]
 pub(super) struct Records(HashMap<u64, Vec<(usize, usize)>>);
 
@@ -158,7 +158,7 @@ impl Records {
     }
 }
 
-/// The same file from a machine that puts the highest byte first.
+/// Returns the same file as written by a big-endian machine.
 pub(crate) fn trace_dat(file: &[u8]) -> Vec<u8> {
     let mut swap = Swap { file: file.to_vec(), at: 10 };
     let version = swap.text();

@@ -1,8 +1,8 @@
 //! A `perf.data` file as a machine writes it that puts the highest byte first.
 //!
-//! What is swapped is all that describes the schedule: the header, the events, the records with the tracepoints
-//! in them, the tracing data, and the sections of texts and numbers. Sections of which no reader of schedules
-//! wants to know (caches, memory, build IDs) stay as they are.
+//! All data that describes the schedule is swapped: the header, the events, the records with the
+//! tracepoints in them, the tracing data, and the sections of texts and numbers. Sections that no
+//! reader of schedules needs (caches, memory, build IDs) stay as they are.
 
 use std::collections::HashMap;
 
@@ -22,7 +22,7 @@ const STREAM_ID: u64 = 1 << 9;
 const RAW: u64 = 1 << 10;
 const IDENTIFIER: u64 = 1 << 16;
 
-/// What lies in the records of an event.
+/// The parts in the records of an event.
 #[derive(Clone, Copy)]
 struct Layout {
     sample_type: u64,
@@ -30,7 +30,7 @@ struct Layout {
     has_trailer: bool,
 }
 
-/// The same file from a machine of the other byte order.
+/// Returns the same file as written by a machine of the other byte order.
 pub(crate) fn perf_data(file: &[u8]) -> Vec<u8> {
     let mut swap = Swap { file: file.to_vec(), at: 0 };
     swap.number(8);
@@ -77,7 +77,7 @@ fn whole(swap: &mut Swap) {
     }
 }
 
-/// What was written into a pipe: everything comes as records.
+/// Swaps the data that was written into a pipe: everything comes as records.
 fn pipe(swap: &mut Swap) {
     let (mut layouts, mut formats) = (Layouts::default(), Records::default());
     while swap.at < swap.file.len() {
@@ -154,7 +154,7 @@ fn tracing_data(swap: &mut Swap) -> Records {
     records
 }
 
-/// One of the sections with texts and numbers.
+/// Swaps one of the sections with texts and numbers.
 fn section(swap: &mut Swap, feature: u64) {
     match feature {
         3..=6 | 8 | 9 => drop(swap.sized(4)),
@@ -231,7 +231,7 @@ fn record(swap: &mut Swap, layouts: &Layouts, formats: &Records) {
     swap.at = end;
 }
 
-/// What a record that is no sample ends with.
+/// Swaps the fields at the end of a record that is no sample.
 fn trailer(swap: &mut Swap, end: usize, sample_type: u64) {
     let parts = [TID, TIME, ID, STREAM_ID, CPU, IDENTIFIER];
     let parts = parts.into_iter().filter(|part| sample_type & part != 0);

@@ -1,11 +1,12 @@
 //! Counters of every CPU, read whenever it switches.
 //!
-//! On each CPU a group of events counts, whatever runs there. Its first one is hit by every switch, before
-//! the CPU goes on with the next thread, and writes then into a ring what all of the group show. That is
-//! the kernel's own event of a switch rather than the tracepoint `sched_switch`: it needs no tracefs, and
-//! counts also the switches of which the kernel tells nothing (Linux 6.18 as a guest: most of those away from
-//! the idle thread, by tracepoint and by sample alike). So what lies between two readings is known to be one
-//! turn, or not to be.
+//! On each CPU a group of events counts, whatever runs there. Every switch triggers its first
+//! event, before the CPU goes on with the next thread. That event then writes the values of the
+//! whole group into a ring. It is the kernel's own event of a switch and not the tracepoint
+//! `sched_switch`. It needs no tracefs, and also counts the switches that the kernel does not
+//! report. (With Linux 6.18 as a guest these are most switches away from the idle thread, by
+//! tracepoint and by sample alike.) So it is known whether the time between two readings is one
+//! turn.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -28,7 +29,7 @@ use crate::record::linux::cpus;
 use crate::record::linux::stream::Stream;
 use crate::record::options::Options;
 
-/// The counters of all CPUs; of none if nothing is to be counted.
+/// The counters of all CPUs; none if no counter is requested.
 #[derive(Default)]
 pub(in crate::record::linux) struct Counting {
     counters: Vec<Counter>,
@@ -37,7 +38,7 @@ pub(in crate::record::linux) struct Counting {
     ending: Ending,
 }
 
-/// Those of one CPU.
+/// The counters of one CPU.
 struct Group {
     cpu: Cpu,
     /// The event that is hit by switches, and its ring.
@@ -46,7 +47,8 @@ struct Group {
 }
 
 impl Counting {
-    /// Prepares what is asked for. Says, if that cannot be, why, and which counters work here.
+    /// Prepares the requested counters. The error contains the reason, and the counters that work
+    /// here.
     pub(in crate::record::linux) fn open(options: &Options) -> Result<Counting, String> {
         let mut counting = Counting { counters: options.counters.clone(), ..Counting::default() };
         let wanted = counting.counters.len();
@@ -63,17 +65,17 @@ impl Counting {
         Ok(counting)
     }
 
-    /// How many counters there are.
+    /// Returns the number of counters.
     pub(in crate::record::linux) fn counters(&self) -> usize {
         self.counters.len()
     }
 
-    /// What they are called.
+    /// Returns the names of the counters.
     pub(in crate::record::linux) fn names(&self) -> Vec<String> {
         self.counters.iter().map(Counter::to_string).collect()
     }
 
-    /// What can be polled for a ring that should be emptied.
+    /// Returns the descriptors to poll for rings that should be emptied.
     pub(in crate::record::linux) fn descriptors(&self) -> impl Iterator<Item = RawFd> {
         self.groups.iter().map(Group::leader)
     }
@@ -129,12 +131,13 @@ impl Counting {
 struct Ending {
     /// On each CPU the one that ends there.
     here: HashMap<Cpu, Tid>,
-    /// Those that had to stop before they had ended.
+    /// Threads that were preempted before they had ended.
     stopped: HashSet<Tid>,
 }
 
 impl Ending {
-    /// Who ran on a CPU that switches, if this is the one that is named.
+    /// Returns the thread that ran on a CPU that switches: `named` if it is known, else a thread
+    /// that was ending.
     fn named(&mut self, cpu: Cpu, named: Tid) -> Tid {
         if named != UNKNOWN {
             let stopped = self.here.remove(&cpu).filter(|&thread| thread == named);
@@ -147,7 +150,7 @@ impl Ending {
 }
 
 impl Group {
-    /// That of a CPU, which does not count yet; none if there is no such CPU any more.
+    /// Opens the group of a CPU, which does not count yet; `None` if the CPU no longer exists.
     fn open(cpu: Cpu, counters: &[Counter], size: usize) -> Result<Option<Group>, String> {
         let leader = match open(&mut leader(), cpu, None) {
             Ok(leader) => leader,
@@ -170,7 +173,7 @@ impl Group {
     }
 }
 
-/// What all events of a group have in common.
+/// Returns the attributes that all events of a group share.
 fn attributes(sort: u32, number: u64) -> perf_event_attr {
     let format =
         PERF_FORMAT_GROUP | PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
@@ -186,7 +189,7 @@ fn attributes(sort: u32, number: u64) -> perf_event_attr {
     attributes
 }
 
-/// What every switch hits.
+/// Returns the attributes of the group leader, which counts every switch.
 fn leader() -> perf_event_attr {
     let mut attributes = attributes(PERF_TYPE_SOFTWARE, u64::from(PERF_COUNT_SW_CONTEXT_SWITCHES));
     attributes.set_disabled(1);
@@ -254,11 +257,11 @@ fn reason(error: &io::Error, is_hardware: bool, alone: bool) -> Option<String> {
     }
 }
 
-/// What a record says.
+/// The content of a record.
 #[derive(Debug, PartialEq, Eq)]
 enum Told {
     Reading(Reading),
-    /// This thread begins to end.
+    /// The thread begins to end.
     Exit(Tid),
     Lost,
     Nothing,

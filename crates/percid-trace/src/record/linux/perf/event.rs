@@ -12,7 +12,7 @@ use perf_event_open_sys::{ioctls, perf_event_open};
 
 use crate::event::{Cpu, Tid};
 
-/// What every record ends with.
+/// The fields at the end of every record.
 pub(super) const SAMPLE: u64 = (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU) as u64;
 
 fn attributes() -> perf_event_attr {
@@ -75,7 +75,7 @@ fn open_with(
     }
 }
 
-/// How many records of an event there was no room for; 0 from a kernel that does not count them.
+/// Returns the number of an event's records that did not fit; 0 if the kernel does not count them.
 pub(super) fn lost(event: RawFd) -> u64 {
     let mut counts = [0u64; 2];
     // SAFETY: the array may be written for its whole length.
@@ -87,7 +87,7 @@ pub(super) fn paranoid() -> Option<i32> {
     fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok()?.trim().parse().ok()
 }
 
-/// Which right or setting is missing.
+/// Returns the right or setting that is missing.
 pub(super) fn missing(
     code: i32,
     error: &io::Error,
@@ -114,7 +114,7 @@ pub(super) fn missing(
     }
 }
 
-/// What it means if a ring cannot be mapped.
+/// Returns the meaning of an error when a ring is mapped.
 pub(super) fn missing_memory(error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(libc::EPERM) => "no more memory for rings is permitted (sysctl \

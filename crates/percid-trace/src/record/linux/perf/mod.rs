@@ -3,7 +3,7 @@
 //! An event that counts nothing is attached to the target on every CPU, for the sake of the records
 //! that the kernel writes beside counting: of switches, of threads that begin and end, of names.
 //!
-//! Where a single process is recorded, the kernel does not say what ran before and after its
+//! If a single process is recorded, the kernel does not report what ran before and after its
 //! threads. So that the events of a CPU fit together, this is taken to be the idle thread.
 
 mod counting;
@@ -23,7 +23,7 @@ use super::{cpus, snapshot};
 use crate::event::{Cpu, Tid};
 use crate::record::options::{Extra, Options};
 
-/// Prepares a recording of a process, or of everything; says what is missing if that cannot be.
+/// Prepares a recording of a process, or of everything; the error contains what is missing.
 pub(super) fn open(options: &Options, process: Option<Tid>) -> Result<Perf, String> {
     let threads = process.map(snapshot::threads);
     let size = options.buffer_kb as usize * 1024;
@@ -49,7 +49,7 @@ pub(super) fn open(options: &Options, process: Option<Tid>) -> Result<Perf, Stri
 
 /// A recording.
 pub(super) struct Perf {
-    /// One for each CPU.
+    /// A ring for each CPU.
     rings: Vec<(Cpu, Ring)>,
     /// The events of further threads, which use the rings of the first.
     others: Vec<OwnedFd>,
@@ -58,7 +58,7 @@ pub(super) struct Perf {
 }
 
 impl Perf {
-    /// Attaches to a thread, or to all, on a CPU. One that has ended meanwhile is none.
+    /// Attaches to a thread, or to all, on a CPU. A thread that has ended is skipped.
     fn attach(&mut self, cpu: Cpu, thread: Option<Tid>, size: usize) -> Result<(), String> {
         let Some(event) = event::open(cpu, thread)? else { return Ok(()) };
         match self.rings.last().filter(|(of, _)| *of == cpu) {

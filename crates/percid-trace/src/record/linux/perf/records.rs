@@ -1,4 +1,4 @@
-//! From the kernel's records to events.
+//! Conversion of the kernel's records to events.
 
 use std::collections::{HashMap, HashSet};
 
@@ -19,7 +19,7 @@ use crate::record::linux::stream::Stream;
 #[derive(Debug)]
 pub(super) struct Records {
     info: RecordParseInfo,
-    /// Where everything is recorded, what is known from earlier records.
+    /// State from earlier records, if the whole system is recorded.
     system: Option<System>,
 }
 
@@ -27,9 +27,9 @@ pub(super) struct Records {
 /// it no more.
 #[derive(Debug, Default)]
 struct System {
-    /// For each CPU the thread that was seen there last.
+    /// The thread that was last seen on each CPU.
     running: HashMap<Cpu, Tid>,
-    /// Those that began to end, and have not been switched away from for good.
+    /// Threads that began to end, and have not been switched away from for good.
     ending: HashSet<Tid>,
 }
 
@@ -45,7 +45,7 @@ impl System {
     }
 }
 
-/// Where and when something happened, and which thread ran there.
+/// Time and CPU of a record, and the thread that ran there.
 #[derive(Debug, Clone, Copy)]
 struct Moment {
     time: u64,
@@ -54,7 +54,7 @@ struct Moment {
 }
 
 impl Records {
-    /// For records of everything, or of some threads only.
+    /// Makes a reader for records of the whole system, or of some threads only.
     pub(super) fn new(is_of_system: bool) -> Records {
         let attributes = PerfEventAttr {
             type_: PerfEventType::Software(SoftwareCounterType::Dummy),
@@ -170,8 +170,8 @@ impl Moment {
         }
     }
 
-    /// Where everything is recorded, the kernel tells of each switch twice, and says both threads
-    /// each time.
+    /// Takes a switch. If the whole system is recorded, the kernel reports each switch twice, and
+    /// names both threads each time.
     fn switch(self, switch: ContextSwitchRecord, system: Option<&mut System>, stream: &mut Stream) {
         match switch {
             ContextSwitchRecord::In { prev_tid: None, .. } => {
@@ -348,7 +348,7 @@ mod tests {
             if let Some(kind) = bytes.get_mut(..4) {
                 kind.copy_from_slice(&(random.below(20) as u32).to_ne_bytes());
             }
-            // What it says is of no interest, only that it returns.
+            // Only termination matters, not the result.
             let _ = reader.take(&bytes, 0, &mut Stream::default());
         }
     }

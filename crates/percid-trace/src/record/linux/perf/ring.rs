@@ -11,7 +11,7 @@ use perf_event_open_sys::bindings::perf_event_mmap_page;
 #[derive(Debug)]
 pub(super) struct Ring {
     event: OwnedFd,
-    /// A page that both sides use to say how far they are, then the records.
+    /// A page by which both sides communicate their positions, then the records.
     map: NonNull<u8>,
     page: usize,
     /// Bytes for records: a power of two.
@@ -57,7 +57,8 @@ impl Ring {
             let control = self.control();
             ((&raw const (*control).data_head).read_volatile(), (*control).data_tail)
         };
-        // What was written before the head is read after it.
+        // Acquire: the records before the head are read only after the head. Pairs with the
+        // kernel's release of `data_head`.
         fence(Ordering::Acquire);
         while tail != head {
             let there = head.wrapping_sub(tail) as usize;
@@ -68,9 +69,10 @@ impl Ring {
             take(self.bytes(tail, length))?;
             tail = tail.wrapping_add(length as u64);
         }
-        // What has been read is given back after that.
+        // Release: the kernel may overwrite the records only after they have been read.
         fence(Ordering::Release);
-        // SAFETY: as above.
+        // SAFETY: the page is mapped as long as `self` lives. Only this value writes the tail, and
+        // `&mut self` excludes other writers.
         unsafe { (&raw mut (*self.control()).data_tail).write_volatile(tail) };
         Ok(())
     }

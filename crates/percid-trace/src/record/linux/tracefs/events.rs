@@ -1,4 +1,4 @@
-//! Which events are recorded, and which are selected from those of the whole system.
+//! The events that are recorded, and the selection from those of the whole system.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -11,7 +11,7 @@ use crate::formats::{Formats, is_tick};
 use crate::numa::PROBES;
 use crate::record::options::Extra;
 
-/// Those without which there is no trace.
+/// Events without which there is no trace.
 const ALWAYS: [(&str, &str); 4] = [
     ("sched", "sched_switch"),
     ("sched", "sched_process_fork"),
@@ -19,14 +19,14 @@ const ALWAYS: [(&str, &str); 4] = [
     ("sched", "sched_process_exit"),
 ];
 
-/// Those that some kernels are built without.
+/// Events that some kernels are built without.
 const WHERE_OFFERED: [(&str, &str); 2] = [("task", "task_newtask"), ("task", "task_rename")];
 
 const WAKEUPS: [(&str, &str); 3] =
     [("sched", "sched_waking"), ("sched", "sched_wakeup"), ("sched", "sched_wakeup_new")];
 
 const MIGRATIONS: (&str, &str) = ("sched", "sched_migrate_task");
-/// Those of NUMA balancing, and what a recording without them lacks.
+/// Events of NUMA balancing, and the effect of their absence on a recording.
 const NUMA: [((&str, &str), &str); 12] = [
     (("sched", "sched_skip_vma_numa"), SKIPS),
     (("sched", "sched_move_numa"), MOVES),
@@ -60,13 +60,13 @@ pub(super) struct Events {
     pub(super) formats: Formats,
     /// The event of a call that changes an affinity.
     affinity: Option<Call>,
-    /// What was asked for and is not there.
+    /// The requested events that are not available.
     pub(super) without: Vec<&'static str>,
 }
 
 impl Events {
-    /// Enables what is asked for. Migrations are left to [`Events::of_others`] where an instance
-    /// hears only what threads of the target do, because others migrate them.
+    /// Enables the requested events. Migrations are left to [`Events::of_others`] if an instance
+    /// receives only events of the target's threads, because others migrate them.
     pub(super) fn of_target(
         instance: &Instance,
         extra: Extra,
@@ -146,8 +146,7 @@ impl Events {
         instance.write(&format!("events/{system}/{event}/enable"), "1").ok()
     }
 
-    /// The threads that a record tells of if it is a call that changes an affinity: the caller, and
-    /// whose it changes.
+    /// Returns the thread whose affinity changes, if a record is a call that changes an affinity.
     pub(super) fn affinity_call(&self, record: &[u8]) -> Option<Tid> {
         self.affinity.as_ref()?.thread(record)
     }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::place;
 use crate::event::{Cpu, Tid};
 
-/// What the folders' names begin with. The number of the recording process follows.
+/// Prefix of the folders' names, followed by the number of the recording process.
 const PREFIX: &str = "percid-";
 
 /// Ends with this value. All its pipes must have been closed by then.
@@ -86,7 +86,7 @@ impl Instance {
         Ok(cpus)
     }
 
-    /// How many events the kernel could not keep, by its own count.
+    /// Returns the number of events that the kernel could not keep, by its own count.
     pub(super) fn lost(&self) -> u64 {
         let cpus = self.cpus().unwrap_or_default();
         let stats = |cpu| self.read(&format!("per_cpu/cpu{cpu}/stats")).unwrap_or_default();
@@ -118,7 +118,7 @@ fn lost_by(stats: &str) -> u64 {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        // What goes wrong here leaves a folder behind, which the next recording removes.
+        // An error here leaves a folder behind, which the next recording removes.
         let _ = self.write("tracing_on", "0");
         for _ in 0..ATTEMPTS {
             match fs::remove_dir(&self.0) {

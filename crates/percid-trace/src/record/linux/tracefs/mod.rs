@@ -30,7 +30,7 @@ use crate::formats::ByteOrder;
 use crate::record::options::Options;
 use crate::sub_buffers::{Layout, Page};
 
-/// Prepares a recording of a process, or of everything; says what is missing if that cannot be.
+/// Prepares a recording of a process, or of everything; the error contains what is missing.
 pub(super) fn open(options: &Options, process: Option<Tid>) -> Result<Tracefs, String> {
     let tracefs = place::find()?;
     let probes = options.extra.numa.then(|| Probes::set(&tracefs));
@@ -85,7 +85,7 @@ pub(super) struct Tracefs {
     others: Option<Buffer>,
     /// The threads that were there when it began, until they are passed on.
     targets: Option<BTreeSet<Tid>>,
-    /// Taken away when the instances that listen to them have gone.
+    /// Removed after the instances that use them.
     _probes: Option<Probes>,
 }
 
@@ -165,11 +165,11 @@ impl Tracefs {
     }
 }
 
-/// What was taken from a buffer.
+/// The result of draining a buffer.
 struct Drained {
     /// Events that were lost on the way.
     lost: u64,
-    /// Until when everything was taken.
+    /// Time until which everything was taken.
     until: u64,
 }
 
@@ -259,7 +259,7 @@ mod tests {
         Ok(recording)
     }
 
-    /// What the records say, in the kernel's words, for each CPU.
+    /// Returns the records of each CPU in the kernel's format.
     fn by_records(recording: &mut Tracefs) -> BTreeMap<Cpu, Vec<String>> {
         let mut all: BTreeMap<Cpu, Vec<String>> = BTreeMap::new();
         let taken = recording.own.drain(usize::MAX, |events, time, cpu, record| {

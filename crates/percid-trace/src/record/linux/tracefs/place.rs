@@ -1,4 +1,4 @@
-//! Where tracefs is mounted.
+//! The mount point of tracefs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ pub(super) fn find() -> Result<PathBuf, String> {
 const NOT_MOUNTED: &str =
     "/sys/kernel/tracing is not mounted (mount -t tracefs nodev /sys/kernel/tracing)";
 
-/// What an error on a file of tracefs means for the user who wants to record.
+/// Returns the meaning of an error on a file of tracefs for the user who records.
 pub(super) fn missing(path: &Path, error: &std::io::Error) -> String {
     let path = path.display();
     match error.kind() {
@@ -46,7 +46,7 @@ fn candidates(mounts: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Blanks and the like stand there as a backslash and three octal digits.
+/// Blanks and similar characters are encoded as a backslash and three octal digits.
 fn unescaped(text: &str) -> String {
     let mut parts = text.split('\\');
     let first = parts.next().unwrap_or("").to_owned();

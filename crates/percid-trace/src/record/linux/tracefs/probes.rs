@@ -19,7 +19,7 @@ const ALL: [(char, &str, &str); 6] = [
     ('p', "hint", "task_numa_fault node=$arg2:s32"),
 ];
 
-/// Probes that go with this value. All instances that listen to them must have gone by then.
+/// Probes that are removed with this value. All instances that use them must be removed before.
 #[derive(Debug)]
 pub(super) struct Probes(PathBuf);
 
@@ -28,7 +28,7 @@ impl Probes {
     pub(super) fn set(tracefs: &Path) -> Probes {
         let probes = Probes(tracefs.join("kprobe_events"));
         for (kind, name, rest) in ALL {
-            // What is not there shows when it is to be listened to.
+            // A missing probe is detected when its events are enabled.
             let _ = probes.write(&format!("{kind}:{PROBES}/{name} {rest}"));
         }
         probes
