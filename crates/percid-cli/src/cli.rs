@@ -103,7 +103,7 @@ Examples:
   percid trace record -- make -j8    the schedule of a program, to be replayed
   percid trace replay trace.parquet  under every policy";
 
-/// What this machine offers for per-CPU data, what it costs here, and what it would cost elsewhere
+/// Per-CPU data on this machine: what it offers and costs here, and what it would cost elsewhere
 #[derive(Clone, Debug, Parser)]
 #[command(
     name = "percid",
@@ -493,7 +493,7 @@ Examples:
   percid bench wander
   percid bench wander --seconds 20 --json | jq '.wander[] | [.course, .counter, .ns_above_kernel]'";
 
-/// How long to measure
+/// The time to measure
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct Length {
     /// Duration in seconds [default: 20; ops and increments alone 10, wander 5, mask 3]
@@ -501,7 +501,7 @@ pub(crate) struct Length {
     pub(crate) seconds: Option<Duration>,
 }
 
-/// How to measure one part, and where its page goes.
+/// The duration of one part, and the file of its report.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct PartArguments {
     #[command(flatten)]

@@ -88,10 +88,10 @@ each figure stand the published one, and what the simulator forecasts for this m
   error          with_hot_error
 
 No price is taken from what is forecast. The means and the worst of the errors follow the
-table, whatever they are. Which generation the kernel's IDs have is found out before
+table, whatever they are. The generation of the kernel's IDs is determined before
 (percid kernel-ids); if that is undecided, its release decides. Parts that have a single
 CPU here are left out, since there is no other thread to take turns with; parts with the
-same CPUs are measured once. How long it will take is said first: on the published
+same CPUs are measured once. The expected duration is printed first: on the published
 machine about three hours. Ctrl-C ends it with what was finished.";
 
 pub(super) const EXAMPLES: &str = "\
@@ -118,7 +118,7 @@ pub(crate) struct IntermittentArguments {
     #[arg(long, value_name = "N", default_value = "20000", value_parser = whole::<1, 10_000_000>)]
     pub(crate) warmup: u64,
 
-    /// How often all is measured, with new threads and new memory [default: 1; with --published 5]
+    /// The number of times that all is measured, with new threads and new memory [default: 1; with --published 5]
     #[arg(long, value_name = "N", value_parser = whole::<1, 1_000>)]
     repetitions: Option<u64>,
 
@@ -130,7 +130,7 @@ pub(crate) struct IntermittentArguments {
     #[arg(long, value_name = "CPUS", value_parser = cpus)]
     pub(crate) cpus: Option<CpusChoice>,
 
-    /// What selects the areas, separated by commas [default: all]
+    /// The indices that select areas, separated by commas [default: all]
     #[arg(long, value_name = "INDEX", value_delimiter = ',', value_enum)]
     pub(crate) index: Vec<IndexChoice>,
 
@@ -166,7 +166,7 @@ impl IntermittentArguments {
     }
 }
 
-/// What selects the area of a burst.
+/// The index that selects the area of a burst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum IndexChoice {
     Cpu,

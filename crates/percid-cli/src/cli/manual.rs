@@ -22,10 +22,9 @@ Time and noise:
   Whatever takes --seconds begins nothing new after three times as long and half a second
   for each row of its figures, so that it ends on a busy machine too. `intermittent` takes
   what its delays and bursts take for the seconds; its rows count once for each thread,
-  and a warm-up ends after that half second. What was under way still ends, which takes
-  seconds where this program has the lowest priority. A line says `partial` where rows, or
-  parts of what they are made of, are missing then, and JSON has the part's name in the
-  list `partial`.
+  and a warm-up ends after that half second. A step that has begun still ends, which takes
+  seconds if this program has the lowest priority. If rows or parts of them are missing
+  then, a line says `partial`, and JSON has the part's name in the list `partial`.
 
   Times are noise if others could have used every CPU at more than half of the looks that
   were taken meanwhile (runnable threads in /proc/loadavg, without percid's own), or if
@@ -36,7 +35,7 @@ Time and noise:
 Environment:
   PERCID_BUSY=ignore
        everything is measured to the end, however long that takes, and times are printed
-       although they are noise. Which are is still said.
+       although they are noise. The noisy ones are still named.
   PERCID_SOURCE=kernel|table|atomic
        where this program's IDs come from, in place of percid's own choice. A source that
        this machine lacks is named on standard error once and the best possible one is used.

@@ -45,7 +45,7 @@ since it was made. The report is made on request, and looks up where the pages a
                               node, and by others; in the table their local share
   private     private, shared the same by the thread that was seen there before, and by
                               others; in the table their private share
-  active      active          bits of the threads that used the region of late
+  active      active          bits of the threads that used the region recently
   scanned     scanned         pages that were armed
   moved, pending              pages that were moved, and those that are to move
   scan, move  scan_ns, move_ns
@@ -57,7 +57,7 @@ since it was made. The report is made on request, and looks up where the pages a
     inaccessible         it has no access rights, so no access can be seen
     scan_delay           it is too new
     seq_completed        it was scanned in this sequence already
-    pid_inactive         the thread that a pass is for did not use it of late
+    pid_inactive         the thread that a pass is for did not use it recently
     ignore_pid_inactive  the same, but its scan had begun and is completed
   failed      failed          pages that could not be looked up, armed or moved, by errno
 
@@ -209,9 +209,9 @@ the nodes in turn, so that it is known where each slice belongs. The pages are s
 A pair is a run without balancing and one with it, each in fresh memory and for --seconds
 after that beginning. Pairs take turns in which of their runs comes first, so that a machine
 that becomes faster or slower meanwhile favours neither. By default there are six pairs of
-5 s a run: one minute, and twelve beginnings. Where one node has memory there is one pair.
+5 s a run: one minute, and twelve beginnings. If only one node has memory, there is one pair.
 
-First it says whether the kernel balances too (/proc/sys/kernel/numa_balancing; in JSON
+The output begins with the state of the kernel's balancing (/proc/sys/kernel/numa_balancing; in JSON
 kernel_balancing, null without the file): 0 off, 1 on, 2 among memory tiers only, 3 both.
 If it is on it moves pages in all runs, and percid is compared with the kernel instead of
 with nothing; root switches it off by `sysctl kernel.numa_balancing=0`.
@@ -300,7 +300,7 @@ pub(crate) enum NumaPart {
 /// How long to wait for an answer
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct Patience {
-    /// How long a balancer may take to answer, in seconds
+    /// The time that a balancer may take to answer, in seconds
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
     pub(crate) timeout: Duration,
 }
@@ -339,7 +339,7 @@ pub(crate) struct WatchArguments {
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
     pub(crate) interval: Duration,
 
-    /// How many intervals to show [default: until the process ends]
+    /// The number of intervals to show [default: until the process ends]
     #[arg(long, value_name = "N", value_parser = whole::<1, 1_000_000_000>)]
     pub(crate) count: Option<u64>,
 
@@ -382,11 +382,11 @@ pub(crate) struct DemoArguments {
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
     pub(crate) seconds: Duration,
 
-    /// Which rules choose the regions that are scanned
+    /// The rules that choose the regions to scan
     #[arg(long, value_enum, default_value = "fixed")]
     pub(crate) rules: RulesChoice,
 
-    /// How the balancer sees accesses
+    /// The method by which the balancer detects accesses
     #[arg(long, value_parser = access_methods(), default_value = "reported")]
     pub(crate) access: AccessMethod,
 }

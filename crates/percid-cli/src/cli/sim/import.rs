@@ -3,20 +3,19 @@
 use clap::Args;
 
 pub(super) const ABOUT: &str = "\
-Prints the file of a machine as another program describes it, for `percid sim run
---machine`. Read is the output of
+Converts another program's description of a machine to a file for `percid sim run
+--machine`. The input is the output of
 
   lscpu -p                      the table, with at least the columns CPU, Core and Socket
   lscpu --json --extended       the same as JSON
   lstopo --of xml               what hwloc saw, versions 1 to 3
 
-which is told apart by how it begins; - reads standard input. What is printed has the
-CPUs with their cores, last-level caches, NUMA nodes and sockets: as counts if they are
-regular and numbered in one of the usual ways, else as lists. Where no cache is told a
-socket has one, where no node is told the machine has one. CPUs that are offline are left
-out, and the others numbered without gaps. Everything else comes from the base, whose
-numbers are assumptions for the new machine; give those that you know. In JSON: name,
-text.";
+which is recognised by its beginning; - reads standard input. The file has the CPUs with
+their cores, last-level caches, NUMA nodes and sockets: as counts if they are regular and
+numbered in one of the usual ways, else as lists. Without a described cache each socket
+has one; without a described node the machine has one. CPUs that are offline are left out,
+and the others numbered without gaps. Everything else comes from the base, whose numbers
+are assumptions for the new machine; give those that you know. In JSON: name, text.";
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -25,7 +24,7 @@ Examples:
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ImportArguments {
-    /// What lscpu or hwloc wrote, or - for standard input
+    /// The output of lscpu or hwloc, or - for standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: String,
 

@@ -93,11 +93,11 @@ pub(crate) struct HashArguments {
     #[arg(long, value_name = "N", default_value = "64", value_parser = bits, requires = "find")]
     pub(crate) bits: u32,
 
-    /// How many threads of --find may be in no table
+    /// The number of threads of --find that may be in no table
     #[arg(long, value_name = "N", default_value = "0", value_parser = whole::<0, 1000>, requires = "find")]
     pub(crate) missing: u64,
 
-    /// Where the search of --find ends
+    /// The thread number at which the search of --find ends
     #[arg(long, value_name = "ID", default_value = "32768", value_parser = whole::<2, 4_194_304>, requires = "find")]
     pub(crate) below: u64,
 }

@@ -58,7 +58,7 @@ Examples:
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct PaperArguments {
-    /// Which published results [default: all]
+    /// The published results to compare [default: all]
     #[arg(value_enum, value_name = "PART")]
     pub(crate) part: Option<PaperPart>,
 

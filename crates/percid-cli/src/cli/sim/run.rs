@@ -129,7 +129,7 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "NAME=VALUES", value_parser = setting)]
     pub(crate) set: Vec<Setting>,
 
-    /// What bursts write to: copy-on-write, zero-page or pre-faulted [default: what the workload
+    /// The memory that bursts write to: copy-on-write, zero-page or pre-faulted [default: what the workload
     /// says]
     #[arg(long, value_name = "MEMORY", value_parser = memory)]
     pub(crate) memory: Option<Memory>,

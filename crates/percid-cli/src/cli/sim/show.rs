@@ -21,7 +21,7 @@ Examples:
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ShowArguments {
-    /// What to show
+    /// The machine, workload or policy to show
     #[arg(value_enum, value_name = "KIND")]
     pub(crate) kind: Shown,
 

@@ -11,17 +11,16 @@ pub(super) const ABOUT: &str = "\
 Simulates every combination of machines, workloads, parameters and policies, run by run,
 into a store: a folder of Parquet files that any number of processes and machines fill.
 
-What is in the store is not simulated again, so a sweep that was interrupted goes on where
-it was. A file appears whole or not at all; what comes out has the same bytes whoever
-computed it, in whatever order.
+Runs in the store are not simulated again, so an interrupted sweep continues. A file appears
+whole or not at all. The result has the same bytes on every machine and in every order.
 
-  sweep.json   what belongs into the store; who opens it for another sweep, or with another
-               version of percid, is refused
+  sweep.json   the description of the sweep; another sweep, or another version of percid, is
+               refused
   runs/machine=epyc-9654/workload=container/threads=8/policy=per-cpu/seeds-1-64.parquet
                some seeds of one combination, a row for each run; the folders are what Hive,
                Arrow, Polars and DuckDB read as partitions
-  failures/    why combinations could not be simulated, under the same names; each sweep
-               tries them again
+  failures/    the reasons why combinations could not be simulated, under the same names; each
+               sweep tries them again
   table.parquet
                all runs, in the order of machines, workloads, parameters, policies and seeds.
                Written when none is missing, except with --shard
@@ -36,7 +35,7 @@ With --merge nothing is simulated.
 
 --until 2 goes on with more seeds, from --seeds on, until the mean of ns_per_burst is known
 to 2 %: half of its 95 % interval (Student's distribution) is no more than that. --most is
-the limit. What one combination needs does not depend on the others.
+the limit. The number of seeds of one combination does not depend on the others.
 
 The text shows a line for each combination: the mean of ns_per_burst, half of its interval
 and how many runs there are. In JSON: store, combinations, runs (found, computed, failed,
@@ -76,7 +75,7 @@ pub(crate) struct SweepArguments {
     #[arg(long, value_name = "NAME=VALUES", value_parser = setting)]
     pub(crate) set: Vec<Setting>,
 
-    /// What bursts write to: copy-on-write, zero-page or pre-faulted [default: what the workload
+    /// The memory that bursts write to: copy-on-write, zero-page or pre-faulted [default: what the workload
     /// says]
     #[arg(long, value_name = "MEMORY")]
     pub(crate) memory: Option<String>,

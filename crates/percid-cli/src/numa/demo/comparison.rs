@@ -176,7 +176,7 @@ impl Comparison {
 
     fn write_placement(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(placement) = self.placement else {
-            return writeln!(f, "  Where the pages were at the end is not known.");
+            return writeln!(f, "  The places of the pages at the end are not known.");
         };
         let what = match placement {
             Placement::Alike => ": alike.\n  So there is no gain from placement",

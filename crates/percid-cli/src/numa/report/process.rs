@@ -104,7 +104,7 @@ impl ProcessDocument {
             bars.category(format!("node {node}"), [*bytes as f64 / (1_u64 << 20) as f64]);
         }
         if self.memory_by_node.as_ref().is_some_and(|memory| !memory.is_empty()) {
-            page.chart("Where it is", "", bars);
+            page.chart("Memory by node", "", bars);
         }
         page.printed(self.to_string().trim_end());
         page
