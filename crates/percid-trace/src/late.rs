@@ -24,8 +24,8 @@ const FEW: u64 = 8;
 /// Number of threads that ran unseen from which on a CPU began late. A single one may be due to an
 /// event that is missing elsewhere.
 const UNSEEN: u64 = 2;
-/// If events were lost, a CPU began late if the time before its first event is more than one part in
-/// this number of the recording.
+/// If events were lost, a CPU began late if the time before its first event is more than one part
+/// in this number of the recording.
 const SHARE: u64 = 100;
 
 /// Stores the CPUs whose beginning was not recorded in the trace's origin.
@@ -40,8 +40,8 @@ pub(crate) fn note(trace: &mut Trace) {
 #[derive(Default)]
 struct Beginnings {
     cpus: BTreeMap<Cpu, Beginning>,
-    /// Threads that were woken and have not run since, with the CPU in whose queue they wait and the
-    /// event that reported it.
+    /// Threads that were woken and have not run since, with the CPU in whose queue they wait and
+    /// the event that reported it.
     woken: HashMap<Tid, (Cpu, Stage)>,
     /// Number of threads that ran unseen, by the CPU in whose queue they had been.
     unseen: BTreeMap<Cpu, u64>,
@@ -86,8 +86,8 @@ impl Beginnings {
         }
     }
 
-    /// Takes a wake-up. If the thread was in the queue of a CPU without events, it has run there
-    /// unseen: a thread in a queue is woken again only after it has run.
+    /// Takes a wake-up. If an earlier wake-up put the thread into the queue of a CPU without events,
+    /// it has run there unseen: a thread in a queue is woken again only after it has run.
     fn wake(&mut self, thread: Tid, target: Cpu, stage: Stage) {
         self.has_wakeups = true;
         let before = self.woken.insert(thread, (target, stage));

@@ -15,7 +15,8 @@ pub struct Trace {
     /// The events, by time and then by CPU. Those of one CPU at the same time are in the order in
     /// which they happened.
     pub events: Vec<Event>,
-    /// The events of the kernel's NUMA balancing, in the same order. Empty if they were not recorded.
+    /// The events of the kernel's NUMA balancing, in the same order. Empty if they were not
+    /// recorded.
     pub numa: Vec<numa::Event>,
     /// The counts of counters in turns of threads, by the end of the turn and then by CPU. Empty if
     /// no counters were recorded.
