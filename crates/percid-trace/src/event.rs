@@ -160,8 +160,8 @@ impl State {
     /// The thread was preempted (`R+`).
     pub const PREEMPTED: State = State(0x100);
 
-    /// Returns the state in a `prev_state` of a kernel since 4.14. Bits without a name in the kernel
-    /// are left out.
+    /// Returns the state in a `prev_state` of a kernel since 4.14. Bits without a name in the
+    /// kernel are left out.
     pub fn from_kernel(prev_state: u64) -> State {
         State((prev_state & 0x1ff) as u32)
     }

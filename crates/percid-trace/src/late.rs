@@ -86,8 +86,8 @@ impl Beginnings {
         }
     }
 
-    /// Takes a wake-up. If an earlier wake-up put the thread into the queue of a CPU without events,
-    /// it has run there unseen: a thread in a queue is woken again only after it has run.
+    /// Takes a wake-up. If an earlier wake-up put the thread into the queue of a CPU without
+    /// events, it has run there unseen: a thread in a queue is woken again only after it has run.
     fn wake(&mut self, thread: Tid, target: Cpu, stage: Stage) {
         self.has_wakeups = true;
         let before = self.woken.insert(thread, (target, stage));

@@ -79,7 +79,7 @@ impl Origin {
     }
 }
 
-/// The part of the schedule that was recorded, according to the format. By default, all of it.
+/// The part of the schedule that was recorded, according to the format. The default is all of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Coverage {
     /// The switches that were recorded, if not all were.

@@ -66,7 +66,7 @@ impl Format {
             _ if first_bytes.starts_with(trace_dat::MAGIC) => Format::TraceDat,
             _ if unpacked::is_compressed(first_bytes) => Format::Compressed,
             _ if first_bytes.starts_with(&spool::MAGIC) => Format::Spool,
-            // The first field of the message, which has a length: a packet. As text, this would be
+            // The first field of the message, which has a length: a packet. A text would begin with
             // an empty line.
             [b'\n', length, ..] if *length != b'\n' => Format::Perfetto,
             _ => Format::Text,
