@@ -8,7 +8,7 @@
 //! | `time_ns`     | int64  | all                | when, in nanoseconds on the clock `percid.clock`                        |
 //! | `cpu`         | uint32 | all                | the CPU on which it happened                                            |
 //! | `event`       | string | all                | `switch`, `waking`, `wakeup`, `wakeup_new`, `migrate`, `fork`, `exec`, `exit`, `affinity`, `id`, `tick`, `member`, `name` |
-//! | `thread`      | uint32 | all                | the thread of which the event tells; of a `switch` the one that runs from now on, of a `fork` the new one |
+//! | `thread`      | uint32 | all                | the thread that the event describes: for a `switch` the one that runs from now on, for a `fork` the new one |
 //! | `prev_thread` | uint32 | `switch`, `exec`   | the thread that ran until now; the number that the thread had until now |
 //! | `prev_state`  | string | `switch`           | why it stopped, in the kernel's letters: `R`, `R+`, `S`, `D`, ...        |
 //! | `parent`      | uint32 | `fork`             | the thread that created it                                              |
