@@ -1,4 +1,4 @@
-//! `percid trace convert`: a trace in another format.
+//! The subcommand `percid trace convert`, which writes a trace in another format.
 
 use std::fmt;
 use std::fs;
@@ -57,7 +57,7 @@ pub(crate) fn run(arguments: &ConvertArguments, json: bool) -> Result<Exit, Fail
     Ok(Exit::Complete)
 }
 
-/// The one policy whose IDs are wanted, if any are.
+/// Returns the policy whose IDs are requested, if any is.
 fn policy(arguments: &ConvertArguments, target: Target) -> Result<Option<&'static Entry>, Failure> {
     let Some(choice) = arguments.policy else { return Ok(None) };
     if target != Target::Perfetto {
@@ -70,7 +70,7 @@ fn policy(arguments: &ConvertArguments, target: Target) -> Result<Option<&'stati
     }
 }
 
-/// The turns of all IDs, on the clock of the trace.
+/// Returns the turns of all IDs, on the clock of the trace.
 fn id_tracks(
     trace: &Trace,
     arguments: &ConvertArguments,
@@ -95,26 +95,28 @@ fn id_tracks(
     Ok(tracks)
 }
 
-/// What was written.
+/// The result of a conversion.
 #[derive(Debug, Serialize)]
 struct Written {
     file: String,
     bytes: u64,
     events: usize,
     lost: u64,
-    /// Turns of IDs on their tracks, and steals between them.
+    /// Number of turns of IDs on their tracks.
     turns: usize,
+    /// Number of steals of IDs between CPUs.
     steals: usize,
-    /// What the format has no place for.
+    /// The data that the format cannot store.
     left_out: LeftOut,
 }
 
 #[derive(Debug, Default, Serialize)]
 struct LeftOut {
-    /// Events of the kernel's NUMA balancing.
+    /// Number of events of the kernel's NUMA balancing.
     numa_events: usize,
-    /// Turns of threads in which something was counted, and what, by name.
+    /// Number of turns of threads for which counters were recorded.
     counted_turns: usize,
+    /// Names of these counters.
     counters: Vec<String>,
 }
 
@@ -174,7 +176,7 @@ impl fmt::Display for Written {
     }
 }
 
-/// What can be written.
+/// A format that can be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Target {
     Parquet,

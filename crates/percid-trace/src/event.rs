@@ -1,77 +1,78 @@
-//! What happens in a schedule: the events that all formats have in common.
+//! The events of a schedule that all trace formats have in common.
 
 use crate::interner::Text;
 
 /// A CPU, numbered as the kernel numbers it.
 pub type Cpu = u32;
 
-/// A thread by the kernel's number (`gettid`). 0 is the idle thread of every CPU.
+/// A thread, numbered as the kernel numbers it (`gettid`). 0 is the idle thread of every CPU.
 pub type Tid = u32;
 
-/// The idle thread, which every CPU has.
+/// The number of the idle thread, which every CPU has.
 pub const IDLE: Tid = 0;
 
-/// The kernel's thread that creates all other threads of the kernel.
+/// The number of the kernel thread that creates all other kernel threads.
 pub const KTHREADD: Tid = 2;
 
-/// A thread of which the trace does not say which one it was.
+/// The number of a thread that the trace does not identify.
 pub const UNKNOWN: Tid = Tid::MAX;
 
-/// One event.
+/// An event of a schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Event {
-    /// When, in nanoseconds on the trace's clock.
+    /// Time of the event, in nanoseconds on the trace's clock.
     pub time: u64,
     /// The CPU on which it happened.
     pub cpu: Cpu,
-    /// What happened.
+    /// Kind of the event, with its values.
     pub what: What,
 }
 
 impl Event {
-    /// `true` if it happened on its CPU; recorders add what is known of threads.
+    /// Returns `true` if it happened on its CPU. Recorders add other events, which contain what is
+    /// known about threads.
     pub(crate) fn was_recorded(&self) -> bool {
         !matches!(self.what, What::Member { .. } | What::Name { .. } | What::Affinity { .. })
     }
 }
 
-/// What can happen.
+/// A kind of event, with its values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum What {
     /// The CPU switched from one thread to another.
     Switch {
         /// The thread that ran until now; [`UNKNOWN`] if the trace does not say.
         prev: Tid,
-        /// Why it stopped.
+        /// The reason why it stopped.
         state: State,
         /// The thread that runs from now on.
         next: Tid,
     },
     /// A thread was, or is about to be, made ready to run on a CPU.
     Wakeup {
-        /// Which one.
+        /// The thread that is woken.
         thread: Tid,
-        /// Where it is queued.
+        /// The CPU in whose queue it is put.
         target: Cpu,
-        /// Which of the kernel's three events this was.
+        /// The kernel's event.
         stage: Stage,
     },
     /// A thread that does not run was moved to another CPU's queue.
     Migrate {
-        /// Which one.
+        /// The thread that was moved.
         thread: Tid,
-        /// From where.
+        /// The CPU in whose queue it was.
         from: Cpu,
-        /// To where.
+        /// The CPU in whose queue it is.
         to: Cpu,
     },
     /// A thread was created.
     Fork {
-        /// By this one.
+        /// The thread that created it.
         parent: Tid,
-        /// The new one.
+        /// The new thread.
         child: Tid,
-        /// What the two have in common.
+        /// The resources that the two share.
         shares: Shares,
     },
     /// A thread replaced its program: from now on it is alone in a new address space.
@@ -83,19 +84,19 @@ pub enum What {
     },
     /// A thread began to end.
     Exit {
-        /// Which one.
+        /// The thread that ends.
         thread: Tid,
     },
     /// A thread may run on these CPUs.
     Affinity {
-        /// Which one.
+        /// The thread.
         thread: Tid,
         /// The CPUs, as the kernel writes lists of them: `0-3,8`.
         cpus: Text,
     },
     /// A thread goes back to user space with this concurrency ID (`rseq:rseq_update`).
     Id {
-        /// Which one; it runs.
+        /// The thread, which runs on the event's CPU.
         thread: Tid,
         /// The NUMA node that the kernel reports to it.
         node: u32,
@@ -104,19 +105,19 @@ pub enum What {
     },
     /// The timer tick found a thread running.
     Tick {
-        /// Which one.
+        /// The thread that runs.
         thread: Tid,
     },
-    /// A thread belongs to a process, which was so before the trace could show it.
+    /// A thread belongs to a process since a time that the trace does not contain.
     Member {
-        /// Which one.
+        /// The thread.
         thread: Tid,
         /// The process (`getpid`).
         process: Tid,
     },
-    /// A thread has this name (`comm`) from now on, as far as the trace shows.
+    /// A thread has this name (`comm`) from now on, according to the trace.
     Name {
-        /// Which one.
+        /// The thread.
         thread: Tid,
         /// The name.
         name: Text,
@@ -124,7 +125,7 @@ pub enum What {
 }
 
 impl What {
-    /// What kind of event it is, by the name that it has in tables too.
+    /// Returns the name of the kind of event, which tables contain too.
     pub fn name(&self) -> &'static str {
         match self {
             What::Switch { .. } => "switch",
@@ -144,34 +145,34 @@ impl What {
     }
 }
 
-/// Why a thread stopped running: the kernel's bits, as `sched_switch` reports them. 0 is that it
-/// could go on.
+/// The reason why a thread stopped running: the kernel's bits, as `sched_switch` reports them. 0
+/// means that it could go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct State(pub u32);
 
 impl State {
-    /// It could go on, and was not asked to make room.
+    /// The thread could go on, and was not preempted.
     pub const RUNNABLE: State = State(0);
-    /// It sleeps until something wakes it (`S`).
+    /// The thread sleeps until something wakes it (`S`).
     pub const SLEEPING: State = State(1);
-    /// It has ended (`X`).
+    /// The thread has ended (`X`).
     pub const DEAD: State = State(0x10);
-    /// It was preempted (`R+`).
+    /// The thread was preempted (`R+`).
     pub const PREEMPTED: State = State(0x100);
 
-    /// The state that a kernel since 4.14 writes into `prev_state`, of which it gives no more bits
-    /// a name.
+    /// Returns the state in a `prev_state` of a kernel since 4.14. Bits without a name in the
+    /// kernel are left out.
     pub fn from_kernel(prev_state: u64) -> State {
         State((prev_state & 0x1ff) as u32)
     }
 
-    /// Whether it has ended, and will not run again: dead (`X`), or dead until its parent waits for
-    /// it (`Z`).
+    /// Returns `true` if the thread has ended and will not run again: it is dead (`X`), or dead
+    /// until its parent waits for it (`Z`).
     pub fn is_dead(self) -> bool {
         self.0 & 0x30 != 0
     }
 
-    /// Whether it could go on.
+    /// Returns `true` if the thread could go on.
     pub fn is_runnable(self) -> bool {
         self.0 & 0xff == 0
     }
@@ -188,10 +189,10 @@ pub enum Stage {
     New,
 }
 
-/// What a new thread has in common with the one that created it.
+/// The resources that a new thread shares with the one that created it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Shares {
-    /// The trace does not say.
+    /// The trace does not contain it.
     Unknown,
     /// Nothing: a new process with memory of its own.
     Nothing,
@@ -203,7 +204,7 @@ pub enum Shares {
 }
 
 impl Shares {
-    /// What a thread shares that was created with these flags of `clone`.
+    /// Returns what a thread shares if it was created with these flags of `clone`.
     pub fn from_clone_flags(flags: u64) -> Shares {
         match () {
             () if flags & CLONE_THREAD != 0 => Shares::Process,
@@ -212,7 +213,7 @@ impl Shares {
         }
     }
 
-    /// Flags of `clone` for a thread that shares this; `None` if it is not known.
+    /// Returns the flags of `clone` for a thread that shares this; `None` if it is not known.
     pub fn clone_flags(self) -> Option<u64> {
         match self {
             Shares::Unknown => None,

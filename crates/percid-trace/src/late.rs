@@ -1,10 +1,14 @@
 //! CPUs whose events begin later than the recording does.
 //!
-//! A ring buffer for each CPU keeps the newest events. That of a CPU on which much happens begins later than
-//! the others', and the CPU was not idle until then. A CPU that idles has no events either, so there must be
-//! a sign: lost events, threads that ran unseen after they were put into the CPU's queue, or a time that is
-//! many times as long as the CPU was ever without an event afterwards. The last one is none for a CPU that
-//! begins with a switch from idle while wake-ups are recorded: nobody was put into its queue.
+//! A ring buffer for each CPU keeps the newest events. The buffer of a busy CPU begins later than
+//! the others, and the CPU was not idle until then. A CPU that idles has no events either, so one
+//! of these signs is required:
+//!
+//! - Events were lost.
+//! - Threads ran unseen after they were put into the CPU's queue.
+//! - The time before the first event is many times the CPU's longest later time without an event.
+//!   This is no sign if wake-ups are recorded and the CPU begins with a switch from idle: no thread
+//!   was put into its queue.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,16 +16,19 @@ use crate::event::{Cpu, Event, IDLE, Stage, Tid, What};
 use crate::gaps;
 use crate::trace::Trace;
 
-/// A CPU without events for this many times as long as ever afterwards was not seen.
+/// A CPU began late if the time before its first event is more than this many times its longest
+/// later time without an event.
 const TIMES: u64 = 8;
-/// Fewer events on a CPU do not show how often something happens there.
+/// Number of events on a CPU below which they do not show how often something happens there.
 const FEW: u64 = 8;
-/// Threads that ran unseen: one may be due to an event that is missing elsewhere.
+/// Number of threads that ran unseen from which on a CPU began late. A single one may be due to an
+/// event that is missing elsewhere.
 const UNSEEN: u64 = 2;
-/// Beginnings that are shorter than a part in this number say nothing, if events were lost.
+/// If events were lost, a CPU began late if the time before its first event is more than one part
+/// in this number of the recording.
 const SHARE: u64 = 100;
 
-/// Notes the CPUs whose beginning was not recorded.
+/// Stores the CPUs whose beginning was not recorded in the trace's origin.
 pub(crate) fn note(trace: &mut Trace) {
     let coverage = &trace.origin.coverage;
     if !coverage.filtered && !coverage.away_only && coverage.sampling.is_none() {
@@ -33,9 +40,10 @@ pub(crate) fn note(trace: &mut Trace) {
 #[derive(Default)]
 struct Beginnings {
     cpus: BTreeMap<Cpu, Beginning>,
-    /// Threads that were woken and have not run since: where they wait, and which event told of it.
+    /// Threads that were woken and have not run since, with the CPU in whose queue they wait and
+    /// the event that reported it.
     woken: HashMap<Tid, (Cpu, Stage)>,
-    /// Threads that ran unseen, by the CPU in whose queue they had been.
+    /// Number of threads that ran unseen, by the CPU in whose queue they had been.
     unseen: BTreeMap<Cpu, u64>,
     has_wakeups: bool,
     now: u64,
@@ -78,7 +86,8 @@ impl Beginnings {
         }
     }
 
-    /// A thread in a queue is woken again only after it has run.
+    /// Takes a wake-up. If an earlier wake-up put the thread into the queue of a CPU without
+    /// events, it has run there unseen: a thread in a queue is woken again only after it has run.
     fn wake(&mut self, thread: Tid, target: Cpu, stage: Stage) {
         self.has_wakeups = true;
         let before = self.woken.insert(thread, (target, stage));
@@ -112,7 +121,8 @@ mod tests {
     use super::*;
     use crate::event::State;
 
-    /// CPU 0 switches all the time, CPU 1 from a moment on, first from this thread. A thread sleeps in between.
+    /// Returns a recording up to the time `to`. CPU 0 switches all the time, CPU 1 since `begin`,
+    /// first from the thread `from`. A thread sleeps in between.
     fn recording(begin: u64, from: Tid, to: u64) -> Vec<Event> {
         let turns = |cpu: Cpu, begin: u64, end: u64, first: Tid| {
             let thread = 7 + cpu;

@@ -1,10 +1,10 @@
-//! Scheduler traces: recorded from a running kernel, read from what others recorded, stored, looked
-//! at, and replayed under policies for concurrency IDs.
+//! Scheduler traces: recording from a running kernel, reading traces of other recorders, storage,
+//! analysis, and replay under policies for concurrency IDs.
 //!
-//! A [`Trace`] is a list of [`event::Event`]s, the same whatever format it came from.
+//! A [`Trace`] is a list of [`event::Event`]s, which do not depend on the format of the file.
 //!
-//! Without the feature `files`, which is on by default, traces are neither read nor written: what
-//! remains builds fast.
+//! Without the feature `files`, which is on by default, traces are neither read nor written, and
+//! the crate builds fast.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

@@ -1,4 +1,4 @@
-//! Where a trace comes from, as pairs of a key and a text: the metadata of files.
+//! The origin of a trace as pairs of a key and a text: the metadata of files.
 
 use std::str::FromStr;
 
@@ -31,11 +31,11 @@ const UNREAD: &str = "percid.unread_lines";
 const NO_STATES: &str = "percid.no_states";
 const REMARKS: &str = "percid.remarks";
 
-/// What stands between remarks: no remark has a control character in it, and some files have a line
-/// for each pair.
+/// The separator of remarks. No remark contains a control character, and some files have a line for
+/// each pair.
 const BETWEEN_REMARKS: &str = "\u{1f}";
 
-/// What is known.
+/// Returns the pairs of everything that is known.
 pub(crate) fn pairs(origin: &Origin) -> Vec<(&'static str, String)> {
     let Origin { release, clock, possible_cpus, online_cpus, lost, command, .. } = origin;
     let Origin { subject, scan, nodes, counters, coverage, late_cpus, remarks, .. } = origin;
@@ -58,13 +58,13 @@ pub(crate) fn pairs(origin: &Origin) -> Vec<(&'static str, String)> {
     all.filter_map(|(key, value)| Some((key, value?))).collect()
 }
 
-/// Numbers, if there are any.
+/// Returns numbers separated by commas, if there are any.
 fn list(numbers: &[u32]) -> Option<String> {
     let numbers: Vec<String> = numbers.iter().map(u32::to_string).collect();
     (!numbers.is_empty()).then(|| numbers.join(","))
 }
 
-/// What of the schedule was recorded, where that is not all.
+/// Returns the pairs that describe which part of the schedule was recorded.
 fn pairs_of_coverage(coverage: &Coverage) -> [(&'static str, Option<String>); 10] {
     let Coverage { sampling, away_only, not_inherited, some_cpus, filtered, .. } = *coverage;
     let Coverage { cut_off, inferred, unread, no_states, .. } = *coverage;
@@ -80,7 +80,7 @@ fn pairs_of_coverage(coverage: &Coverage) -> [(&'static str, Option<String>); 10
         (AWAY_ONLY, set(away_only)),
         (NOT_INHERITED, set(not_inherited)),
         (SOME_CPUS, set(some_cpus)),
-        // Also that it is not: files of older recorders say neither.
+        // Written if it is not filtered too: files of older recorders have no such pair.
         (FILTERED, Some(u8::from(filtered).to_string())),
         (CUT_OFF, set(cut_off)),
         (INFERRED, (inferred > 0).then(|| inferred.to_string())),
@@ -89,11 +89,11 @@ fn pairs_of_coverage(coverage: &Coverage) -> [(&'static str, Option<String>); 10
     ]
 }
 
-/// Where a trace comes from, of which `text` has the pairs.
+/// Returns the origin of a trace. `text` returns the text of a key.
 ///
 /// # Errors
 ///
-/// Which one is no number and should be.
+/// If the text of a number is not a number, or if there are more than [`MOST`] counters.
 pub(crate) fn from_pairs(text: impl Fn(&str) -> Option<String>) -> Result<Origin, Error> {
     Ok(Origin {
         release: text(RELEASE),
@@ -123,7 +123,7 @@ fn remarks(text: Option<String>) -> Vec<String> {
     origin.remarks
 }
 
-/// What of the schedule was recorded.
+/// Returns which part of the schedule was recorded.
 fn coverage(text: impl Fn(&str) -> Option<String>) -> Result<Coverage, Error> {
     let read = |key: &str| number::<u64>(key, text(key));
     let is_set = |key: &str| read(key).map(|number| number.is_some_and(|number| number != 0));
@@ -141,7 +141,8 @@ fn coverage(text: impl Fn(&str) -> Option<String>) -> Result<Coverage, Error> {
     })
 }
 
-/// `true` if the pairs are of a recorder that did not note whether it followed a command only.
+/// Returns `true` if the pairs are from a recorder that did not store whether it followed only a
+/// command.
 pub(crate) fn may_be_filtered(text: impl Fn(&str) -> Option<String>) -> bool {
     text(FILTERED).is_none() && text(COMMAND).is_some()
 }
@@ -150,14 +151,14 @@ fn scan(delay_ms: Option<u64>, size_mb: Option<u64>) -> Option<ScanSettings> {
     Some(ScanSettings { delay_ms: delay_ms?, size_mb: size_mb? })
 }
 
-/// Numbers with commas between them.
+/// Returns the numbers of a list that is separated by commas.
 fn numbers(key: &str, text: Option<String>) -> Result<Vec<u32>, Error> {
     let Some(text) = text else { return Ok(Vec::new()) };
     let numbers = text.split(',').map(|one| number(key, Some(one.to_owned())));
     Ok(numbers.collect::<Result<Vec<Option<u32>>, Error>>()?.into_iter().flatten().collect())
 }
 
-/// The names of counters.
+/// Returns the names of counters.
 fn counters(text: Option<String>) -> Result<Vec<String>, Error> {
     let names: Vec<String> =
         text.iter().flat_map(|text| text.split(',')).map(str::to_owned).collect();
@@ -169,7 +170,7 @@ fn counters(text: Option<String>) -> Result<Vec<String>, Error> {
     }
 }
 
-/// The number that stands under a key, if there is one.
+/// Returns the number of a key, if the key has a text.
 pub(crate) fn number<T: FromStr>(key: &str, text: Option<String>) -> Result<Option<T>, Error> {
     let Some(text) = text else { return Ok(None) };
     let no_number = |_| Error::in_file(format!("the metadata `{key}` is not a number"));

@@ -7,67 +7,69 @@ use crate::interner::Interner;
 use crate::kernel_states::Settling;
 use crate::numa::{self, ScanSettings};
 
-/// A trace.
+/// A trace in memory.
 #[derive(Debug, Clone, Default)]
 pub struct Trace {
-    /// Where it comes from.
+    /// The origin of the trace.
     pub origin: Origin,
-    /// The events, by time and then by CPU; those of one CPU at one time in the order in which they
-    /// happened.
+    /// The events, by time and then by CPU. Those of one CPU at the same time are in the order in
+    /// which they happened.
     pub events: Vec<Event>,
-    /// What the kernel's NUMA balancing did, in the same order; nothing if it was not recorded.
-    pub numa: Vec<numa::Event>,
-    /// What was counted in turns of threads, by when they end and then by CPU; nothing if no counters were
+    /// The events of the kernel's NUMA balancing, in the same order. Empty if they were not
     /// recorded.
+    pub numa: Vec<numa::Event>,
+    /// The counts of counters in turns of threads, by the end of the turn and then by CPU. Empty if
+    /// no counters were recorded.
     pub counted: Vec<Counted>,
     /// The texts to which events refer.
     pub texts: Interner,
 }
 
-/// Where a trace comes from. What a format does not say is `None`.
+/// The origin of a trace. Values that a format does not contain are `None`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Origin {
     /// The kernel's release, such as `6.18.44`.
     pub release: Option<String>,
     /// The clock of the times, by the kernel's name: `mono`, `boot`, `local`, `perf`.
     pub clock: Option<String>,
-    /// The CPUs that may ever exist on that machine.
+    /// Number of CPUs that may ever exist on that machine.
     pub possible_cpus: Option<u32>,
-    /// The CPUs that were there.
+    /// Number of CPUs that were online.
     pub online_cpus: Option<u32>,
-    /// Events that the recording lost because its buffers were full.
+    /// Number of events that the recording lost because its buffers were full.
     pub lost: u64,
     /// The command that was recorded.
     pub command: Option<String>,
-    /// The processes that it was made of, if it has all others beside them: those that there were when
-    /// it began. [`subject::processes`](crate::subject::processes) has those that they created too. Empty:
-    /// it is about everything that it has.
+    /// The processes that the recording is about, if it contains all others too: those that existed
+    /// when it began. [`subject::processes`](crate::subject::processes) contains the processes that
+    /// they created too. If this is empty, the recording is about everything that it contains.
     pub subject: Vec<Tid>,
-    /// How the kernel's NUMA scan was set up.
+    /// Settings of the kernel's NUMA scan.
     pub scan: Option<ScanSettings>,
     /// The node of each CPU; empty if that is not known.
     pub nodes: Vec<u32>,
-    /// What was counted in turns of threads, by name, [`MOST`](crate::counters::MOST) at most.
+    /// Names of the counters of turns of threads, at most [`MOST`](crate::counters::MOST).
     pub counters: Vec<String>,
-    /// What of the schedule was recorded.
+    /// The part of the schedule that was recorded.
     pub coverage: Coverage,
-    /// The CPUs of which nothing was recorded before their first event, in ascending order: ring buffers
-    /// that keep the newest events begin at different times.
+    /// The CPUs on which nothing was recorded before their first event, in ascending order. Ring
+    /// buffers that keep the newest events begin at different times.
     pub late_cpus: Vec<Cpu>,
-    /// What else whoever reads the file should know, in sentences without a full stop, such as
-    /// which events were left out.
+    /// Other facts about the file that a reader should know, such as which events were left out.
+    /// They are sentences without a full stop.
     pub remarks: Vec<String>,
 }
 
-/// The most remarks that are kept, and characters of each: a file could claim any number.
+/// Maximum number of remarks that are kept: a file could contain any number.
 #[cfg(feature = "files")]
 const REMARKS: usize = 32;
+/// Maximum number of characters of a remark.
 #[cfg(feature = "files")]
 const LONGEST_REMARK: usize = 400;
 
 #[cfg(feature = "files")]
 impl Origin {
-    /// Takes in a remark on the file.
+    /// Adds a remark on the file. Leaves out remarks and characters beyond the limits.
     pub(crate) fn remark(&mut self, remark: impl AsRef<str>) {
         if self.remarks.len() < REMARKS {
             let printable = |letter: char| if letter.is_control() { '?' } else { letter };
@@ -77,40 +79,41 @@ impl Origin {
     }
 }
 
-/// What of the schedule was recorded, as far as the format says: by default all of it.
+/// The part of the schedule that was recorded, according to the format. The default is all of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Coverage {
-    /// Which switches, if not all.
+    /// The switches that were recorded, if not all were.
     pub sampling: Option<Sampling>,
-    /// Only switches away from the threads of a command, none to them.
+    /// `true` if only switches away from the threads of a command were recorded, none to them.
     pub away_only: bool,
-    /// Of some processes, without the threads that were created later.
+    /// `true` if some processes were recorded, without the threads that were created later.
     pub not_inherited: bool,
-    /// Only what happened on some CPUs.
+    /// `true` if only events on some CPUs were recorded.
     pub some_cpus: bool,
-    /// Only the threads of a command or process: what CPUs ran between their turns was not recorded.
+    /// `true` if only the threads of a command or process were recorded, and not what CPUs ran
+    /// between their turns.
     pub filtered: bool,
-    /// Not the end: what recorded it was killed, or had no room any more.
+    /// `true` if the end is missing because the recorder was killed, or had no space left.
     pub cut_off: bool,
-    /// Switches that were not recorded, and added: see [`crate::gaps`].
+    /// Number of switches that were not recorded, and added: see [`crate::gaps`].
     pub inferred: u64,
-    /// Lines of a text, and records, that tell of an event and could not be read.
+    /// Number of lines of a text, or of records, that describe an event and could not be read.
     pub unread: u64,
-    /// Not why threads stopped running, or not of all: those of which it is not known sleep.
+    /// `true` if it is not known of all threads why they stopped running. Those threads sleep.
     pub no_states: bool,
 }
 
-/// Which switches a sampled recording has.
+/// The switches that a sampled recording contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sampling {
-    /// About as many a second.
+    /// About this number of switches a second.
     Frequency(u64),
-    /// One in this number.
+    /// One switch in this number.
     Period(u64),
 }
 
 impl Trace {
-    /// Reads the states of which the kernel's table was not known while the file was read.
+    /// Translates the states whose kernel's table was not known while the file was read.
     #[cfg(feature = "files")]
     pub(crate) fn settle_states(&mut self) {
         let mut settling = Settling::default();
@@ -137,21 +140,21 @@ impl Trace {
         }
     }
 
-    /// The largest CPU on which something happened. `None` if there are no events.
+    /// Returns the largest CPU on which something happened. `None` if there are no events.
     pub fn largest_cpu(&self) -> Option<Cpu> {
         let counted = self.counted.iter().map(|turn| turn.cpu).max();
         self.events.iter().map(|event| event.cpu).max().max(counted)
     }
 
-    /// Whether both have the same events with the same texts, in the same order. Where they come
-    /// from may differ.
+    /// Returns `true` if both traces have the same events with the same texts, in the same order,
+    /// and the same counters. Other values of the origins may differ.
     pub fn same_events(&self, other: &Trace) -> bool {
         let same_counts =
             self.counted == other.counted && self.origin.counters == other.origin.counters;
         self.first_difference(other).is_none() && self.numa == other.numa && same_counts
     }
 
-    /// The number of the first event of the schedule in which the two differ.
+    /// Returns the index of the first event of the schedule in which the two traces differ.
     pub fn first_difference(&self, other: &Trace) -> Option<usize> {
         let same = |(a, b): (&Event, &Event)| {
             let (a, b) = (self.spelled_out(a), other.spelled_out(b));
@@ -161,7 +164,7 @@ impl Trace {
         (alike < self.events.len().max(other.events.len())).then_some(alike)
     }
 
-    /// An event, and the text to which it refers in place of its number.
+    /// Returns an event without its text's number, and that text.
     fn spelled_out(&self, event: &Event) -> (Event, &str) {
         let mut event = *event;
         let text = match &mut event.what {

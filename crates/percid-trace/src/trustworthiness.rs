@@ -1,9 +1,9 @@
-//! Whether conclusions may be drawn from a recording.
+//! The quality of a recording: which conclusions may be drawn from it.
 //!
-//! Advice rests on when each thread ran beside which other ones. A recording that does not tell that
-//! looks like one of a program whose threads never meet. What a format says of how it was recorded
-//! is in its [`Coverage`]; whatever that says, switches that do not fit together show that others are
-//! missing.
+//! Advice depends on when each thread ran, and on which threads ran at the same time. A recording
+//! that does not contain this looks like one of a program whose threads never run at once. Its
+//! [`Coverage`] contains what the format reports about how it was recorded. Regardless of that,
+//! switches that do not fit together show that others are missing.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
@@ -16,28 +16,28 @@ use crate::gaps;
 use crate::record::UNWRITTEN;
 use crate::trace::{Coverage, Origin, Sampling, Trace};
 
-/// How much may be concluded.
+/// The extent of the conclusions that may be drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Grade {
-    /// Nothing about threads that run at once.
+    /// No conclusions about threads that run at once.
     Insufficient,
-    /// What rests on many turns.
+    /// Conclusions that depend on many turns.
     Limited,
-    /// All that the schedule shows.
+    /// All conclusions that a schedule permits.
     Good,
 }
 
-/// What a recording lacks, and how much may be concluded in spite of it.
+/// A limitation of a recording, and the conclusions that it still permits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Shortcoming {
-    /// How much, at most.
+    /// The best grade that it permits.
     pub leaves: Grade,
-    /// What it is.
+    /// The kind of limitation.
     pub reason: Reason,
 }
 
-/// Why a recording is not good.
+/// A reason why a recording is not good.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
     /// It has no switch.
@@ -62,54 +62,57 @@ pub enum Reason {
     SomeCpus,
     /// Only the threads of a command or process were recorded.
     Filtered,
-    /// CPUs switched to their idle threads, and never from them.
+    /// CPUs switched to their idle threads, but no switch from them was recorded.
     NeverFromIdle {
         /// The first of them.
         cpu: Cpu,
-        /// How many others there are.
+        /// Number of other such CPUs.
         others: u32,
     },
-    /// What CPUs did before their first event was not recorded, as in ring buffers that keep the newest events.
+    /// The time before the first events of CPUs was not recorded, as in ring buffers that keep the
+    /// newest events.
     BeganLate {
         /// The first of them.
         cpu: Cpu,
-        /// Number of others.
+        /// Number of other such CPUs.
         others: u32,
     },
-    /// What recorded it was killed, or had no room any more.
+    /// The recorder was killed, or had no space left.
     CutOff,
 }
 
-/// What may be concluded from a recording, and why.
+/// The grade of a recording, and the reasons for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Trustworthiness {
-    /// How much.
+    /// The extent of the conclusions that may be drawn.
     pub grade: Grade,
-    /// Why not more.
+    /// The reasons why the grade is not better. They may be present in a good recording too.
     pub shortcomings: Vec<Shortcoming>,
-    /// The switches that it has, with those that were inferred.
+    /// Number of switches, including those that were inferred.
     pub switches: u64,
-    /// Of these, the ones that the kernel did not tell of.
+    /// Number of switches that the kernel did not record, and that were inferred.
     pub inferred: u64,
-    /// Turns of threads of which only the end shows.
+    /// Number of turns of threads of which only the end is known.
     pub unbegun: u64,
-    /// Events that were lost.
+    /// Number of events that were lost.
     pub lost: u64,
     /// The CPUs on which something happened, as a list: `0-3,8`.
     pub cpus: String,
-    /// How many CPUs there were: at least those.
+    /// Number of CPUs that were online: at least the number of `cpus`.
     pub online: u32,
-    /// What else was found when the file was read.
+    /// Other remarks that were made when the file was read.
     pub remarks: Vec<String>,
 }
 
-/// Above one in this number, what is missing makes conclusions doubtful; above one in that, it
-/// forbids them.
+/// The share of missing events or turns, as one in this number, above which conclusions are
+/// doubtful.
 const DOUBTFUL_OF: u64 = 100;
+/// The share of missing events or turns, as one in this number, above which no conclusions are
+/// permitted.
 const TOO_MANY_OF: u64 = 10;
 
 impl Trustworthiness {
-    /// Judges a trace as it was read, or with its gaps closed.
+    /// Returns the grade of a trace as it was read, or of one with its gaps closed.
     pub fn of(trace: &Trace) -> Trustworthiness {
         let known = gaps::known(&trace.events);
         let mut finder = gaps::Finder::new(&known);
@@ -124,7 +127,7 @@ impl Trustworthiness {
         judge.judge(&trace.origin, missing, &known)
     }
 
-    /// Whether advice may be given.
+    /// Returns `true` if advice may be given.
     pub fn permits_advice(&self) -> bool {
         self.grade > Grade::Insufficient
     }
@@ -148,13 +151,13 @@ impl Trustworthiness {
             not_inherited.then_some((Insufficient, Reason::NotInherited)),
             share(self.unbegun, self.switches).map(|grade| (grade, Reason::Unbegun(self.unbegun))),
             (self.lost > 0).then_some((lost.unwrap_or(Limited), Reason::Lost(self.lost))),
-            // When they happened is known well enough, or else they count as unbegun turns.
+            // Their times are known well enough. If not, they count as unbegun turns.
             share(self.inferred, self.switches).map(|_| (Limited, Reason::Inferred(self.inferred))),
             (unread > 0).then_some((not_read.unwrap_or(Limited), Reason::Unread(unread))),
             no_states.then_some((Limited, Reason::NoStates)),
             some_cpus.then_some((Limited, Reason::SomeCpus)),
             filtered.then_some((Limited, Reason::Filtered)),
-            // What is there is as good as if it had been stopped earlier.
+            // The existing part is as good as if the recording had been stopped earlier.
             cut_off.then_some((Good, Reason::CutOff)),
         ];
         let shortcoming = |(leaves, reason)| Shortcoming { leaves, reason };
@@ -172,12 +175,12 @@ fn is_switch(event: &Event) -> bool {
     matches!(event.what, What::Switch { .. })
 }
 
-/// Judges a recording event by event, also one that is longer than memory.
+/// A judge that takes a recording event by event, so that it need not fit into memory.
 #[derive(Default)]
 pub(crate) struct Judge {
     events: u64,
     switches: u64,
-    /// Sorted.
+    /// The CPUs on which something happened, sorted.
     cpus: Vec<Cpu>,
     turns: Turns,
     has_members: bool,
@@ -185,7 +188,7 @@ pub(crate) struct Judge {
 }
 
 impl Judge {
-    /// Takes the next event; the switches that are missing are among them.
+    /// Takes the next event. The caller passes inferred switches in place of missing ones too.
     pub(crate) fn take(&mut self, event: &Event) {
         self.events += 1;
         self.switches += u64::from(is_switch(event));
@@ -197,8 +200,9 @@ impl Judge {
         self.idle.take(event);
     }
 
-    /// What may be concluded, where `missing` switches were not in the trace but among the events, and
-    /// more is told of the `known` threads than that they ran.
+    /// Returns the grade. `missing` is the number of events taken that are inferred switches and
+    /// not in the trace. `known` are the threads of which the trace contains more than that they
+    /// ran.
     pub(crate) fn judge(
         self,
         origin: &Origin,
@@ -235,15 +239,15 @@ impl Judge {
     }
 }
 
-/// Fewer switches to idle than this may have no other one between them by chance.
+/// Number of switches to idle below which there may be no switch from idle by chance.
 const FEW: u64 = 8;
 
-/// Counts for each CPU the switches to its idle thread, and those from it that were recorded.
+/// The numbers of recorded switches to the idle thread and from it, for each CPU.
 #[derive(Default)]
 struct IdleSwitches {
-    /// Sorted by CPU.
+    /// The switches to idle and from idle, by CPU.
     counts: BTreeMap<Cpu, [u64; 2]>,
-    /// The last event. If it is inferred, the next one shows it.
+    /// The last event. It is counted when the next one shows if it is inferred.
     last: Option<Event>,
 }
 
@@ -268,7 +272,7 @@ impl IdleSwitches {
         }
     }
 
-    /// The pattern, if some CPUs have it.
+    /// Returns a reason if CPUs have at least `FEW` switches to idle and none from it.
     fn blind(mut self) -> Option<Reason> {
         let last = self.last.take();
         self.count(last, None);
@@ -278,20 +282,21 @@ impl IdleSwitches {
     }
 }
 
-/// What ran on a CPU, by the trace.
+/// The thread that runs on a CPU, according to the trace.
 #[derive(Clone, Copy)]
 struct Running {
     thread: Tid,
     since: u64,
-    /// The thread before it, whose turn showed its end only.
+    /// The thread before it, if only the end of that thread's turn is known.
     unbegun_before: Option<Tid>,
 }
 
-/// Counts the turns of threads that show their end only: they began at no time, or in the moment in
-/// which they ended.
+/// A counter of turns of which only the end is known: no beginning was recorded, or it has the same
+/// time as the end.
 ///
-/// Where the threads of some processes are recorded, others between them have no beginning either. They
-/// are told by the members of processes, where a trace has these. Else none of their turns is whole.
+/// If only the threads of some processes are recorded, the turns of others between them have no
+/// beginning either. Those are not counted. If a trace lists the members of processes, these
+/// distinguish the threads. Otherwise, the other threads are those that have no whole turn.
 #[derive(Default)]
 struct Turns {
     running: HashMap<Cpu, Running>,
@@ -317,7 +322,7 @@ impl Turns {
             (false, _) if is_named => unbegun_before = Some(prev),
             _ => {}
         }
-        // The one that came with the switch before this one.
+        // The turn without a beginning that ended with the switch before this one.
         if let Some(doubted) = before.and_then(|before| before.unbegun_before) {
             match fits {
                 true => *self.candidates.entry(doubted).or_default() += 1,
@@ -328,7 +333,8 @@ impl Turns {
         self.running.insert(event.cpu, now);
     }
 
-    /// How many there are, if these threads are followed; else those that have a whole turn are.
+    /// Returns the number of these turns. If `followed` is `None`, the followed threads are those
+    /// that have a whole turn.
     fn unbegun(mut self, followed: Option<&HashSet<Tid>>) -> u64 {
         let last = self.running.values().filter_map(|last| last.unbegun_before);
         last.for_each(|thread| *self.candidates.entry(thread).or_default() += 1);
@@ -412,7 +418,7 @@ impl fmt::Display for Reason {
     }
 }
 
-/// A sentence: the grade, what it rests on, and why it is not better.
+/// Writes sentences: the grade, the numbers that it depends on, and why it is not better.
 impl fmt::Display for Trustworthiness {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Trustworthiness { switches, inferred, lost, cpus, online, .. } = self;
@@ -458,7 +464,8 @@ mod tests {
         Trustworthiness::of(&Trace { origin, events: whole(), ..Trace::default() })
     }
 
-    /// Two threads take turns with the idle thread and with each other, on two CPUs.
+    /// Returns switches of two threads that alternate with the idle thread and with each other, on
+    /// two CPUs.
     fn whole() -> Vec<Event> {
         let round = |n: u64| {
             let at = 100 * n;
@@ -481,7 +488,7 @@ mod tests {
         assert!(judged.to_string().contains("good. 250 switches on CPUs 0-1"), "{judged}");
     }
 
-    /// What `perf record -e sched:sched_switch -- CMD` has of it.
+    /// The switches that `perf record -e sched:sched_switch -- CMD` records.
     #[test]
     fn switches_away_alone_permit_nothing() {
         let is_away = |event: &Event| !matches!(event.what, What::Switch { prev: IDLE, .. });

@@ -1,7 +1,7 @@
-//! A part of a recording: what happened from one time to another.
+//! A part of a recording, from one time to another.
 //!
-//! What is cut out is a trace of its own. It begins with what was known by then: the names of the
-//! threads that live, their processes, and the CPUs that they may use.
+//! The part that is cut out is a separate trace. It begins with the state at that time: the names
+//! of the living threads, their processes, and the CPUs that they may use.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,31 +16,31 @@ use crate::trace::Trace;
 /// A span of time, in nanoseconds since the first event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
-    /// Where it begins.
+    /// Start of the span.
     pub from: u64,
-    /// Where it ends; what happens then is not in it any more.
+    /// End of the span. Events at this time are not in it.
     pub to: u64,
 }
 
 impl Default for Window {
-    /// All of the recording.
+    /// Returns a window that contains all of the recording.
     fn default() -> Window {
         Window { from: 0, to: u64::MAX }
     }
 }
 
 impl Window {
-    /// Whether a moment is in it.
+    /// Returns `true` if a time is in the window.
     pub fn contains(&self, time: u64) -> bool {
         (self.from..self.to).contains(&time)
     }
 
-    /// How much of a span is in it.
+    /// Returns the length of the part of a span that is in the window, in nanoseconds.
     pub fn overlap(&self, since: u64, until: u64) -> u64 {
         until.min(self.to).saturating_sub(since.max(self.from))
     }
 
-    /// The part of a trace that is in it.
+    /// Returns the part of a trace that is in the window.
     pub fn cut(&self, trace: &Trace) -> Trace {
         let begin = trace.events.first().map_or(0, |event| event.time);
         let from = begin.saturating_add(self.from);
@@ -70,7 +70,8 @@ impl Window {
     }
 }
 
-/// What is known of the threads that live when the window begins, as events of that moment.
+/// Returns what is known about the threads that live when the window begins, as events of that
+/// time.
 fn known(before: &[Event], within: &[Event], after: &[Event], time: u64) -> Vec<Event> {
     if before.is_empty() {
         return Vec::new();
@@ -85,11 +86,11 @@ fn known(before: &[Event], within: &[Event], after: &[Event], time: u64) -> Vec<
     told.events.into_iter().map(|what| Event { time, cpu: 0, what }).collect()
 }
 
-/// What is told at the beginning of a window.
+/// The events at the beginning of a window, which describe the living threads.
 #[derive(Default)]
 struct Told {
     events: Vec<What>,
-    /// The threads whose process is told, or shown by their creation.
+    /// The threads whose process is listed, or shown by their creation.
     listed: HashSet<Tid>,
 }
 
@@ -126,7 +127,7 @@ impl Told {
         }
     }
 
-    /// To which process a thread belongs may be told when the window is over only.
+    /// Adds the members of processes that the trace lists only after the window.
     fn tell_later_members(&mut self, after: &[Event]) {
         for event in after {
             match event.what {
@@ -137,8 +138,9 @@ impl Told {
         }
     }
 
-    /// A trace that lists no members shows processes by their creation. Where some are listed, others
-    /// would be taken for the kernel's threads.
+    /// Adds a process for each thread that is not listed, if others are: it would be taken for a
+    /// kernel thread. This is for traces that show processes only by their creation and list no
+    /// members.
     fn tell_strangers(&mut self, within: &[Event]) {
         if self.listed.is_empty() {
             return;

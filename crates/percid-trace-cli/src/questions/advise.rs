@@ -1,4 +1,4 @@
-//! `percid trace advise`: where time is lost, and what to change.
+//! The subcommand `percid trace advise`, which finds lost time and recommends changes.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -40,24 +40,24 @@ pub(crate) fn run(arguments: &MigrationsArguments, json: bool) -> Result<Exit, F
 
 const TITLE: &str = "percid trace advise";
 
-/// Findings that cost less than one part in this number of the time are left out.
+/// Findings that cost less than one part in this number of the recording's time are left out.
 const TOLD_OF: u64 = 200;
 
-/// The figures of the JSON document. `None` stands for what the recording does not support.
+/// The figures of the JSON document. Figures that the recording does not support are `None`.
 #[derive(Debug, Default, Serialize)]
 struct Advice {
     machine: Option<String>,
-    /// The CPUs on which it was recorded, as sentences begin.
+    /// The beginning of sentences, with the CPUs on which the recording was made.
     #[serde(skip)]
     on: String,
-    /// Only some threads were recorded: the causes of waits were not seen.
+    /// `true` if only some threads were recorded: the causes of waits were not seen.
     #[serde(skip)]
     sees_some_only: bool,
     begin_ns: u64,
     end_ns: u64,
-    /// Findings that cost less than this are left out.
+    /// Cost below which findings are left out, in nanoseconds.
     told_from_ns: u64,
-    /// Those that cost most first.
+    /// The findings, in descending order of cost.
     findings: Option<Vec<Finding>>,
     findings_left_out: usize,
 }
@@ -136,7 +136,7 @@ impl Advice {
         }
     }
 
-    /// The findings beside each other.
+    /// Returns a table of the findings.
     fn table(&self, top: usize) -> Table {
         let columns = ["", "process", "kind", "lost ms", "at least", "at most", "stays", "threads"];
         let mut table = Table::new(columns, 3);
@@ -151,8 +151,8 @@ impl Advice {
     }
 }
 
-/// Tells which processes are threads of the kernel: there is nothing to change about those. A recording that
-/// lists no members does not say it.
+/// Returns a predicate that is `true` for kernel threads: nothing can be changed about those. It is
+/// always `false` if a recording lists no members.
 fn kernel_threads(events: &[Event]) -> impl Fn(Tid) -> bool {
     let mut users = HashSet::new();
     let mut has_members = false;
@@ -177,7 +177,8 @@ fn lost(recording: &Recording<'_>, programs: &Programs) -> Losses {
     })
 }
 
-/// Every CPU takes some time to wake up.
+/// Returns `true` unless a loss is due to wake-ups that are not slow: every CPU takes some time to
+/// wake up.
 fn is_slow(loss: &questions::Loss) -> bool {
     loss.kind != LossKind::SlowWakeUp || loss.lost_ns / loss.stays.max(1) >= SLOW_NS
 }
@@ -191,7 +192,7 @@ fn moved(recording: &Recording<'_>, machine: &Machine) -> Result<Migrations, Fai
     found.map_err(misfit)
 }
 
-/// The moves of each process, or of all that it stands for.
+/// Returns the moves of each process, or the sums of each program over its processes.
 fn sums(migrations: &Migrations, programs: &Programs) -> HashMap<Tid, ThreadMigrations> {
     let mut sums: HashMap<Tid, ThreadMigrations> = HashMap::new();
     for (thread, moves) in &migrations.threads {
@@ -201,13 +202,13 @@ fn sums(migrations: &Migrations, programs: &Programs) -> HashMap<Tid, ThreadMigr
     sums
 }
 
-/// What the kernel's IDs cost.
+/// The costs of the kernel's IDs for all processes.
 struct AllIds {
     found: Vec<Ids>,
     is_whole: bool,
 }
 
-/// The kernel's policy beside percid's table. Nothing is found if it is not known which kernel it was.
+/// Compares the kernel's policy with percid's table. Finds nothing if the kernel is not known.
 fn ids(recording: &Recording<'_>, machine: &Machine) -> Result<AllIds, Failure> {
     let release = recording.trace.origin.release.as_deref();
     let kernel = release.and_then(Generation::hinted_by).map(policies::of_generation);

@@ -1,4 +1,4 @@
-//! One finding of `percid trace advise`: what it cost, what was seen, what to change, in words.
+//! One finding of `percid trace advise`: its cost, evidence and recommended change, as text.
 
 use std::fmt;
 use std::path::Path;
@@ -14,25 +14,25 @@ use super::programs::Programs;
 use crate::printable::{labelled, printable};
 use crate::times::{ms, percent, seconds};
 
-/// A CPU that takes longer than this to wake up, in the mean, is slow.
+/// Time to wake up, on average, from which on a CPU is slow. In nanoseconds.
 pub(super) const SLOW_NS: u64 = 50_000;
 
-/// Where it was recorded, and how its moments are found again.
+/// The circumstances of the recording, with which its moments can be found again.
 pub(super) struct Place<'a> {
-    /// How sentences begin.
+    /// The beginning of sentences.
     pub(super) on: String,
     pub(super) cpus: &'a str,
-    /// `true` if it says on which CPUs threads may run.
+    /// `true` if the recording contains the CPUs on which threads may run.
     pub(super) has_affinities: bool,
-    /// The time that the findings are about, in nanoseconds.
+    /// Length of the time that the findings are about, in nanoseconds.
     pub(super) length_ns: u64,
-    /// The first event by the recording's clock.
+    /// Time of the first event on the recording's clock.
     pub(super) begin: u64,
     pub(super) file: &'a Path,
     pub(super) programs: &'a Programs,
 }
 
-/// What kind of finding it is.
+/// The kind of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Kind {
@@ -46,35 +46,35 @@ pub(super) enum Kind {
     Ids,
 }
 
-/// One finding.
+/// A finding: a cause of lost time.
 #[derive(Debug, Serialize)]
 pub(super) struct Finding {
     pub(super) kind: Kind,
     pub(super) process: Tid,
     name: String,
-    /// Number of processes of this name that it covers, of which that is the first.
+    /// Number of processes of this name that it covers. `process` is the first of them.
     processes: u64,
-    /// The process that ran instead; of several the one that delayed most.
+    /// The process that ran instead. If there are several, the one that delayed most.
     by: Option<Other>,
     /// All processes that ran instead, the one that delayed most first.
     others: Vec<Other>,
     pub(super) lost_ns: u64,
     pub(super) at_least_ns: Option<u64>,
     pub(super) at_most_ns: Option<u64>,
-    /// What was lost, in percent of the time that was looked at.
+    /// Lost time, in percent of the time that the findings are about.
     share_percent: f64,
-    /// How it was computed.
+    /// The method by which the lost time was computed.
     computed: &'static str,
-    /// Stays in queues, moves, or turns.
+    /// Number of stays in queues, moves, or turns.
     stays: u64,
     threads: u64,
-    /// Those on which it was recorded.
+    /// The CPUs on which the recording was made.
     recorded_cpus: String,
-    /// Those that its threads may use, if not all.
+    /// The CPUs that its threads may use, if not all.
     allowed_cpus: Option<String>,
     evidence: String,
     change: String,
-    /// What would show that the finding is wrong.
+    /// An observation that would show that the finding is wrong.
     refuted_by: &'static str,
     moments: Vec<Moment>,
 }
@@ -87,25 +87,25 @@ struct Other {
     lost_ns: u64,
 }
 
-/// Number of processes that ran instead which a text names.
+/// Maximum number of processes that ran instead whose names are in a text.
 const NAMED: usize = 3;
 
 #[derive(Debug, Serialize)]
 struct Moment {
     #[serde(flatten)]
     who: Named,
-    /// In whose queue it was.
+    /// The CPU in whose queue it was.
     queue_cpu: Cpu,
     /// The CPU that idled.
     idle_cpu: Option<Cpu>,
     lost_ns: u64,
-    /// Since the first event.
+    /// Start, in nanoseconds since the first event.
     since_ns: u64,
     until_ns: u64,
-    /// By the recording's own clock.
+    /// Start of the moment on the recording's clock, in nanoseconds.
     clock_from_ns: u64,
     clock_to_ns: u64,
-    /// What makes a file of it for Perfetto.
+    /// The command that makes a file of the moment for Perfetto.
     open: String,
 }
 
@@ -123,7 +123,7 @@ pub(super) struct Ids {
 }
 
 impl Ids {
-    /// Adds those of another process of the same program.
+    /// Adds the IDs of another process of the same program.
     pub(super) fn add(&mut self, other: &Ids) {
         let [mine, theirs] = [self.turns, other.turns].map(|turns| turns as f64);
         for (share, more) in self.elsewhere.iter_mut().zip(other.elsewhere) {
@@ -335,8 +335,8 @@ impl Finding {
         label(&self.name, self.process, self.processes)
     }
 
-    /// Returns one finding for each process that others delayed: on a machine with too much to do every
-    /// pair of processes is one. `findings` are sorted by what they cost.
+    /// Returns one finding for each process that others delayed. On an overloaded machine, every
+    /// pair of processes would be one. `findings` are in descending order of cost.
     pub(super) fn joined(findings: Vec<Finding>, place: &Place<'_>) -> Vec<Finding> {
         let mut joined: Vec<Finding> = Vec::new();
         for finding in findings {
@@ -351,7 +351,8 @@ impl Finding {
         joined
     }
 
-    /// Adds what another process delayed. The times of the two do not overlap: a CPU runs one thread.
+    /// Adds the delays by another process. The times of the two do not overlap, because a CPU runs
+    /// one thread.
     fn add(&mut self, other: Finding, place: &Place<'_>) {
         let sum = |one: Option<u64>, more: Option<u64>| Some(one? + more?);
         self.lost_ns += other.lost_ns;
@@ -374,7 +375,7 @@ impl Finding {
         text
     }
 
-    /// What was seen of a wait.
+    /// Returns the evidence for a wait, as a sentence.
     fn seen(&self, place: &Place<'_>) -> String {
         let (on, label) = (&place.on, self.label());
         let allowed = self.allowed_cpus.as_deref().unwrap_or(place.cpus);
@@ -413,7 +414,7 @@ impl Finding {
         format!("{on} {threads} of {label} {what}: {times}.")
     }
 
-    /// What could be changed about a wait.
+    /// Returns the change that could avoid a wait, as a sentence.
     fn advised(&self, place: &Place<'_>) -> String {
         let (label, on) = (self.label(), &place.on);
         let allowed = self.allowed_cpus.as_deref().unwrap_or(place.cpus);
@@ -457,7 +458,7 @@ impl Finding {
         format!("{on} {what}")
     }
 
-    /// What decides whether it is told.
+    /// Returns the cost that decides whether the finding is left out.
     pub(super) fn weight(&self) -> u64 {
         match self.kind {
             Kind::OwnThreads => self.at_most_ns.unwrap_or(0),
@@ -465,12 +466,12 @@ impl Finding {
         }
     }
 
-    /// What decides where it stands.
+    /// Returns the key by which findings are sorted.
     pub(super) fn order(&self) -> (u64, u64) {
         (self.lost_ns, self.at_most_ns.unwrap_or(0))
     }
 
-    /// What and whose, for a chart.
+    /// Returns the process and the kind of the finding, for headings.
     pub(super) fn short(&self) -> String {
         format!("{}, {}", self.label(), self.kind.name())
     }
@@ -540,7 +541,7 @@ impl fmt::Display for Finding {
 impl Moment {
     fn of(moment: &LostMoment, names: &Names<'_>, place: &Place<'_>) -> Moment {
         let LostMoment { thread, cpu, since, until, lost_ns, idle_cpu } = *moment;
-        // With what happened just before and after.
+        // The file includes events just before and after the moment.
         let around = (until - since).max(1_000_000) / 2;
         let (from, to) = (since.saturating_sub(around), until + around);
         let file = quoted(&printable(&place.file.to_string_lossy()));
@@ -584,7 +585,7 @@ fn percent_of(part: u64, all: u64) -> f64 {
     100.0 * part as f64 / all.max(1) as f64
 }
 
-/// A process, or how many of its name there are.
+/// Returns the label of a process, or of all processes of its name with their number.
 fn label(name: &str, process: Tid, processes: u64) -> String {
     match processes {
         1 => labelled(name, process),
@@ -592,7 +593,7 @@ fn label(name: &str, process: Tid, processes: u64) -> String {
     }
 }
 
-/// A word of a command line, as shells read it.
+/// Returns a word of a command line, quoted for a shell if necessary.
 fn quoted(word: &str) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "/._-+=:@%".contains(letter);
     match !word.is_empty() && word.chars().all(is_plain) {

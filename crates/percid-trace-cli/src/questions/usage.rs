@@ -1,4 +1,5 @@
-//! `percid trace usage`: what CPUs run over time, and when they idle while a thread waits elsewhere.
+//! The subcommand `percid trace usage`, which shows what CPUs run over time, and when they idle
+//! while a thread waits for another CPU.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -37,7 +38,7 @@ pub(crate) fn run(arguments: &UsageArguments, json: bool) -> Result<Exit, Failur
 
 const TITLE: &str = "percid trace usage";
 
-/// Returns why it is not known what CPUs did at times, as sentences.
+/// Returns the reasons why it is not known what CPUs did at some times, as sentences.
 fn unseen(trace: &Trace, judged: &Trustworthiness) -> Vec<String> {
     let hides = |reason: &Reason| {
         !matches!(
@@ -47,7 +48,7 @@ fn unseen(trace: &Trace, judged: &Trustworthiness) -> Vec<String> {
     };
     let found = judged.shortcomings.iter().map(|found| found.reason).filter(hides);
     let mut reasons: Vec<Reason> = found.collect();
-    // A few inferred switches do not limit conclusions, and hide turns all the same.
+    // A few inferred switches do not limit conclusions, but they hide turns.
     let is_inferred = |reason: &Reason| matches!(reason, Reason::Inferred(_));
     if judged.inferred > 0 && !reasons.iter().any(is_inferred) {
         reasons.push(Reason::Inferred(judged.inferred));
@@ -62,19 +63,19 @@ fn unseen(trace: &Trace, judged: &Trustworthiness) -> Vec<String> {
     sentences
 }
 
-/// The figures of the JSON document. `None` stands for what the recording does not support.
+/// The figures of the JSON document. Figures that the recording does not support are `None`.
 #[derive(Debug, Default, Serialize)]
 struct UsageFigures {
     begin_ns: u64,
     end_ns: u64,
     slice_ns: u64,
-    /// Only some threads were recorded: what else CPUs did was not seen.
+    /// `true` if only some threads were recorded: what CPUs did otherwise was not seen.
     #[serde(skip)]
     sees_some_only: bool,
-    /// Why `not_seen_ns` is not 0.
+    /// The reasons why `not_seen_ns` is not 0.
     not_seen_because: Vec<String>,
     cpus: Option<Vec<CpuFigures>>,
-    /// Those that ran longest first.
+    /// The threads, in descending order of time on CPUs.
     threads: Option<Vec<ThreadFigures>>,
     threads_left_out: usize,
 }
@@ -84,10 +85,10 @@ struct CpuFigures {
     cpu: usize,
     busy_ns: u64,
     idle_ns: u64,
-    /// What the recording does not show.
+    /// Time that the recording does not show, in nanoseconds.
     not_seen_ns: u64,
     idle_while_waiting_ns: u64,
-    /// The idle time in which most was lost.
+    /// The idle period in which most time was lost.
     worst: Option<Worst>,
     slices: Vec<Part>,
 }
@@ -113,7 +114,7 @@ struct ThreadFigures {
     cells: Vec<CellFigures>,
 }
 
-/// How long it ran on a CPU in a slice.
+/// Time that a thread ran on a CPU in a slice.
 #[derive(Debug, Serialize)]
 struct CellFigures {
     cpu: u32,
@@ -156,7 +157,7 @@ impl UsageFigures {
         }
     }
 
-    /// What each CPU did.
+    /// Returns a table of the times of each CPU.
     fn cpus(&self) -> Table {
         let unseen = if self.sees_some_only { "not seen %" } else { "unknown %" };
         let columns = ["CPU", "busy %", "idle %", unseen, "idle while one waits, ms", "at s"];
@@ -176,14 +177,14 @@ impl UsageFigures {
         table
     }
 
-    /// Returns a sentence that says why something is not known, if something is not.
+    /// Returns a sentence with the reasons why something is not known, if something is not.
     fn reasons(&self) -> Option<String> {
         let what = if self.sees_some_only { "Not seen" } else { "Unknown" };
         let reasons = &self.not_seen_because;
         (!reasons.is_empty()).then(|| format!("{what} because {}.", reasons.join("; ")))
     }
 
-    /// What each thread ran on each CPU.
+    /// Returns a table of the time that each thread ran on each CPU.
     fn matrix(&self, top: usize) -> Table {
         let seen = self.cpus.iter().flatten().filter(|cpu| cpu.busy_ns > 0);
         let seen: Vec<usize> = seen.map(|cpu| cpu.cpu).take(COLUMNS).collect();
@@ -201,7 +202,8 @@ impl UsageFigures {
         table
     }
 
-    /// How busy CPUs were over time, and the thread that ran longest in each slice.
+    /// Returns a table of the share of time in which CPUs were busy in each slice, and of the
+    /// thread that ran longest in it.
     fn over_time(&self) -> Table {
         let seen = self.cpus.iter().flatten().filter(|cpu| cpu.busy_ns > 0).take(COLUMNS);
         let seen: Vec<&CpuFigures> = seen.collect();
@@ -245,11 +247,11 @@ impl UsageFigures {
     }
 }
 
-/// Columns of CPUs that a table has.
+/// Maximum number of columns of CPUs in a table.
 const COLUMNS: usize = 16;
 
 impl CpuFigures {
-    /// `true` if anything is known of it.
+    /// Returns `true` if anything is known about the CPU.
     fn is_shown(&self) -> bool {
         self.busy_ns + self.idle_ns > 0
     }

@@ -1,5 +1,5 @@
-//! `percid trace advise` of recordings in which the time lost is known by construction, and the pictures
-//! of long recordings: how large they are, what they show, and how they are zoomed into.
+//! Tests of `percid trace advise` with recordings in which the lost time is known by construction,
+//! and of the pictures of long recordings: their size, their contents, and zooming.
 
 use std::fmt::Write;
 use std::fs;
@@ -25,7 +25,8 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// A recording as text: when in microseconds, on which CPU, who stops and why, who runs.
+/// Writes a recording as text. Each switch has a time in microseconds, a CPU, the thread that
+/// stops, its state, and the thread that runs.
 fn recording(folder: &Path, switches: &[(u64, u32, u32, &str, u32)]) -> PathBuf {
     let name = |tid: u32, cpu: u32| match tid {
         0 => format!("swapper/{cpu}"),
@@ -102,7 +103,7 @@ fn advice_tells_what_was_lost_by_construction_in_its_order_and_where_to_look() {
         "{said}"
     );
 
-    // What opens a moment does, and has the time that was told.
+    // The command that opens a moment works, and its file has the time that was printed.
     let open = first["open"].as_str().expect("a command");
     let words: Vec<&str> = open.split(' ').collect();
     let to = folder.join("moment.pftrace");
@@ -112,8 +113,8 @@ fn advice_tells_what_was_lost_by_construction_in_its_order_and_where_to_look() {
     assert_eq!(info["trustworthiness"]["switches"], 2, "{info}");
 }
 
-/// Thread 71 waits while five others run on the only CPU, 72 for 14 ms, and each of the others for a ms
-/// less than the one before.
+/// Thread 71 waits while five others run on the only CPU. Thread 72 runs for 14 ms, and each of the
+/// others for 1 ms less than the one before.
 #[test]
 fn all_that_delay_a_process_are_one_finding() {
     let mut all = vec![(0, 0, 0, "R", 71), (10_000, 0, 71, "R+", 72)];
@@ -164,7 +165,7 @@ fn where_nothing_is_lost_advice_says_so() {
     assert_eq!(json(&arguments)["findings"], Value::Array(Vec::new()));
     let said = text(&arguments);
     assert!(said.contains("On CPUs 0-1 nothing was found that cost 0.500 ms or more"), "{said}");
-    // Less than half a percent of the time is not told, and more is.
+    // Less than half a percent of the time is no finding, and more is one.
     for (us, findings) in [(450, 0), (550, 1)] {
         let mut late = two_on_one_cpu();
         late.retain(|(at, ..)| *at == 0 || *at == 100_000);
@@ -191,7 +192,7 @@ fn nothing_is_advised_from_an_insufficient_recording() {
     assert!(said.contains("perf record -F 10") && !said.contains("change: "), "{said}");
 }
 
-/// 50,000 switches of 40 threads on 8 CPUs, which take turns of about 100 us.
+/// Writes a recording with 50,000 switches of 40 threads on 8 CPUs, whose turns last about 100 µs.
 fn long(folder: &Path) -> PathBuf {
     let mut all = Vec::new();
     let mut runs = [0_u32; 8];

@@ -1,14 +1,14 @@
 //! Traces as Parquet files, which pandas, Polars, DuckDB and Spark read as they are.
 //!
-//! One row is one event. A column is null where the event has no such value, and where the trace
-//! does not say it.
+//! One row is one event. A column is null if the event has no such value, or if the trace does not
+//! contain it.
 //!
 //! | column        | type   | in the events      | meaning                                                                 |
 //! |---------------|--------|--------------------|-------------------------------------------------------------------------|
 //! | `time_ns`     | int64  | all                | when, in nanoseconds on the clock `percid.clock`                        |
 //! | `cpu`         | uint32 | all                | the CPU on which it happened                                            |
 //! | `event`       | string | all                | `switch`, `waking`, `wakeup`, `wakeup_new`, `migrate`, `fork`, `exec`, `exit`, `affinity`, `id`, `tick`, `member`, `name` |
-//! | `thread`      | uint32 | all                | the thread of which the event tells; of a `switch` the one that runs from now on, of a `fork` the new one |
+//! | `thread`      | uint32 | all                | the thread that the event describes: for a `switch` the one that runs from now on, for a `fork` the new one |
 //! | `prev_thread` | uint32 | `switch`, `exec`   | the thread that ran until now; the number that the thread had until now |
 //! | `prev_state`  | string | `switch`           | why it stopped, in the kernel's letters: `R`, `R+`, `S`, `D`, ...        |
 //! | `parent`      | uint32 | `fork`             | the thread that created it                                              |
@@ -21,8 +21,8 @@
 //! | `cpus`        | string | `affinity`         | the CPUs on which it may run: `0-3,8`                                   |
 //! | `name`        | string | `name`             | the name that it has from now on                                        |
 //!
-//! A thread of which the trace does not say which one it was is null in `prev_thread`, `parent` and
-//! `process`, and 4294967295 in `thread`, which is never null.
+//! A thread that the trace does not identify is null in `prev_thread`, `parent` and `process`, and
+//! 4294967295 in `thread`, which is never null.
 //!
 //! Traces of NUMA balancing ([`Trace::numa`](crate::Trace::numa)) have further events
 //! ([`KINDS`](crate::numa::KINDS)) and columns: `start`, `end`, `offset`, `pages`, `failed`, `ticks`
@@ -33,23 +33,23 @@
 //! turn, one after the other: the event `count`, at the end of the turn. Its columns are `counter`
 //! (string), `count`, `ran_ns`, `uncounted_ns` (uint64), which no other file has.
 //!
-//! The key-value metadata of the file says where the trace comes from: `percid.schema` (1, 2 with
+//! The key-value metadata of the file contains the origin of the trace: `percid.schema` (1, 2 with
 //! NUMA balancing, 3 with counters), `percid.counters` (their names, with commas between them),
 //! `percid.release`, `percid.clock`, `percid.possible_cpus`, `percid.online_cpus`, `percid.lost`,
 //! `percid.command`, `percid.numa_scan_delay_ms`, `percid.numa_scan_size_mb`, `percid.cpu_nodes`
-//! (the node of each CPU, with commas between them). Where not all of the schedule was recorded
-//! ([`Coverage`](crate::Coverage)), `percid.sample_frequency`, `percid.sample_period`,
-//! `percid.switches_away_only`, `percid.not_inherited`, `percid.some_cpus`, `percid.late_cpus`,
-//! `percid.cut_off`,
-//! `percid.no_states` and `percid.inferred_switches` say so; `percid.remarks` has what else was
-//! said when a file of another format was read, with the character U+001F between remarks.
+//! (the node of each CPU, with commas between them). If not all of the schedule was recorded
+//! ([`Coverage`](crate::Coverage)), the metadata contains `percid.sample_frequency`,
+//! `percid.sample_period`, `percid.switches_away_only`, `percid.not_inherited`,
+//! `percid.some_cpus`, `percid.late_cpus`, `percid.cut_off`, `percid.no_states` and
+//! `percid.inferred_switches`. `percid.remarks` contains the other remarks made when a file of
+//! another format was read, with the character U+001F between them.
 //!
-//! What other programs write after they filtered such a table is read too: columns in any order and
-//! others beside them, any width of integers, floating-point numbers that are whole (as pandas
-//! makes of integers beside nulls), any encoding, no metadata. The rows of one CPU must still be in
-//! the order of their times.
+//! Tables that other programs have filtered and written are read too. They may have columns in any
+//! order and further columns, any width of integers, any encoding, and no metadata. Numbers may be
+//! floating-point numbers that are whole, which pandas makes of integers beside nulls. The rows of
+//! one CPU must still be in the order of their times.
 //!
-//! On big-endian machines Parquet is neither read nor written, see [`supported`]; all other formats
+//! On big-endian machines Parquet is neither read nor written, see [`supported`]. All other formats
 //! are.
 
 mod byte_order;

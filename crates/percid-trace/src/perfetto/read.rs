@@ -1,4 +1,4 @@
-//! From Perfetto's packets to a trace.
+//! The conversion of Perfetto's packets to a trace.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{BufReader, Read};
@@ -22,15 +22,15 @@ use crate::late;
 use crate::origin_pairs::from_pairs;
 use crate::trace::{Origin, Trace};
 
-/// How many times as long packets may be as their compressed form. Those of real traces are three
-/// to ten times as long.
+/// Maximum ratio of the length of packets to that of their compressed form. In real traces it is
+/// three to ten.
 const INFLATION: u64 = 64;
 
 /// Reads a trace of Perfetto: scheduling events of ftrace, full or compact, and which thread
 /// belongs to which process.
 ///
-/// Reads packet by packet, so that it costs the memory of the events and of one packet. An error
-/// says at which byte of the file the packet begins that is wrong.
+/// Reads packet by packet, so that it requires memory for the events and one packet. An error
+/// contains the position in the file, in bytes, at which the faulty packet begins.
 pub fn read(from: impl Read) -> Result<Trace, Error> {
     let mut packets = Packets::new(BufReader::with_capacity(1 << 16, from));
     let mut reading = Reading::default();
@@ -43,17 +43,17 @@ pub fn read(from: impl Read) -> Result<Trace, Error> {
     reading.finish()
 }
 
-/// The memory that a frame of zstd may ask for, as a power of two: that of the largest packet.
+/// Maximum memory that a zstd frame may request, as a power of two: that of the largest packet.
 const WINDOW_LOG: u32 = 24;
 
-/// Decompresses by zstd.
+/// Returns a reader that decompresses zstd.
 pub(super) fn zstd_reader(compressed: &[u8]) -> std::io::Result<impl Read + '_> {
     let mut plain = zstd::stream::read::Decoder::with_buffer(compressed)?;
     plain.window_log_max(WINDOW_LOG)?;
     Ok(plain)
 }
 
-/// What is wrong in a packet.
+/// The description of a fault in a packet.
 type Fault = String;
 
 #[derive(Default)]
@@ -61,19 +61,19 @@ struct Reading {
     collector: Collector,
     /// The thread that runs on each CPU, which compact events leave out.
     running: HashMap<Cpu, Tid>,
-    /// The process of each thread, as far as it was told.
+    /// The process of each thread for which a packet has reported it.
     processes: HashMap<Tid, Tid>,
     origin: Origin,
-    /// Where the trace came from that our own export was made of.
+    /// The origin of the trace that our own export was made of, as pairs.
     exported: Option<Vec<(String, String)>>,
-    /// Events lost before the trace began: the kernel's counters do not start there.
+    /// Number of events lost before the trace began: the kernel's counters do not start there.
     lost_before: u64,
-    /// How many packets there were.
+    /// Number of packets, including those in compressed packets.
     packets: u64,
-    /// Whether the packet is one of our own export, whose states are not the kernel's numbers.
+    /// `true` if the packet is one of our own export, whose states are not the kernel's numbers.
     is_ours: bool,
     has_kernels_states: bool,
-    /// Of packets that are not known and carry packets, the field and how many there were.
+    /// Number of packets that carry other packets in an unknown field, by field.
     unknown: BTreeMap<u64, u64>,
 }
 
@@ -100,7 +100,7 @@ impl Reading {
         if let Some(bundle) = packet.ftrace_events {
             self.bundle(bundle)?;
         }
-        // What our own export says there, it says once more by events.
+        // Our own export contains the same as events.
         let tree = packet.process_tree.filter(|_| packet.trusted_packet_sequence_id != Some(OURS));
         if let Some(tree) = tree {
             let time = packet.timestamp.or(tree.collection_end_timestamp);
@@ -119,10 +119,10 @@ impl Reading {
         Ok(())
     }
 
-    /// Packets in a packet, which were compressed to this number of bytes.
+    /// Reads the packets in a packet, which were compressed to this number of bytes.
     fn compressed(&mut self, plain: impl Read, compressed: usize) -> Result<(), Fault> {
         let most = compressed as u64 * INFLATION;
-        // One byte more than may be there, to tell the end from the limit.
+        // One byte more than is permitted, to distinguish the end from the limit.
         let inflated = BufReader::new(plain).take(most + 1);
         let mut packets = Packets::new(inflated);
         loop {
@@ -176,7 +176,7 @@ impl Reading {
         self.collector.tracepoint(event.time, cpu, current, tracepoint);
     }
 
-    /// The state of a switch. Its number is the kernel's, but in our own export.
+    /// Returns the state of a switch. The number is the kernel's, except in our own export.
     fn state(&mut self, number: u32) -> u32 {
         self.has_kernels_states |= !self.is_ours;
         match self.is_ours {
@@ -212,7 +212,7 @@ impl Reading {
             *prev_state = self.state(*prev_state);
         }
         match tracepoint {
-            // Of our own export.
+            // Only our own export has these: `OTHER` replaces threads that were not recorded.
             Tracepoint::SchedSwitch { prev_pid, next_pid, .. }
                 if [prev_pid, next_pid].contains(&OTHER) =>
             {
@@ -258,7 +258,7 @@ impl Reading {
         }
     }
 
-    /// Perfetto looks at processes again and again: what was told before is not told again.
+    /// Adds the process of a thread, unless it is known: Perfetto reports processes repeatedly.
     fn member(&mut self, time: u64, thread: Tid, process: Tid) {
         if self.processes.insert(thread, process) != Some(process) {
             self.collector.member(time, 0, thread, process);
@@ -319,7 +319,7 @@ impl Reading {
     }
 }
 
-/// The clock of a bundle (`FtraceClock`), by the kernel's name.
+/// Returns the kernel's name for the clock of a bundle (`FtraceClock`).
 fn clock(number: u32) -> Option<&'static str> {
     match number {
         0 => Some("boot"),
@@ -330,7 +330,7 @@ fn clock(number: u32) -> Option<&'static str> {
     }
 }
 
-/// A tracepoint, if it says what it must.
+/// Returns a tracepoint, if it has all required fields.
 fn tracepoint(hit: &Hit) -> Option<Tracepoint<'_>> {
     Some(match hit {
         Hit::SchedSwitch(event) => Tracepoint::SchedSwitch {
@@ -386,12 +386,12 @@ fn wakeup(event: &SchedWakeup) -> Option<(&[u8], Tid, Cpu)> {
     Some((comm(&event.comm), tid(event.pid?), event.target_cpu? as Cpu))
 }
 
-/// A name, empty where it is left out.
+/// Returns a name, or an empty one if it is missing.
 fn comm(comm: &Option<Bytes>) -> &[u8] {
     comm.as_ref().map_or(&[], |comm| comm)
 }
 
-/// A thread by its signed number.
+/// Returns the thread with this signed number.
 fn tid(pid: i32) -> Tid {
     pid as Tid
 }

@@ -1,8 +1,9 @@
-//! Follows a recording event by event: what each CPU runs, which threads wait for one, and since when.
+//! A follower of a recording, event by event. It determines what each CPU runs, which threads wait
+//! for a CPU, and since when.
 //!
-//! Nothing is made up: a wait counts only if its beginning and its end were recorded. Where switches
-//! do not fit together, what lies between them is not known. The same holds where a switch was inferred
-//! when the recording was made (see [`crate::gaps`]).
+//! A wait counts only if its beginning and its end were recorded. If switches do not fit together,
+//! the time between them is unknown. The same holds if a switch was inferred when the recording was
+//! made (see [`crate::gaps`]).
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -18,32 +19,33 @@ use crate::threads::{ThreadNumber, Threads};
 use crate::trace::Trace;
 use crate::window::Window;
 
-/// Gets what happens.
+/// A receiver of what a [`Follower`] finds.
 pub(super) trait Listener {
-    /// A CPU has run something until now.
+    /// Receives the turn of a CPU that ends now.
     fn turn(&mut self, _scene: &Scene, _turn: Turn) {}
-    /// A CPU begins to run something.
+    /// Receives the beginning of a turn of a CPU.
     fn begin(&mut self, _scene: &Scene, _now: u64, _cpu: Cpu, _who: Who) {}
-    /// A thread that could have gone on has to stop, and this runs in its place.
+    /// Receives a preemption: a thread that could have gone on stops, and `_by` runs in its place.
     fn preempt(&mut self, _scene: &Scene, _now: u64, _thread: ThreadNumber, _by: Who) {}
-    /// A thread is in the queue of a CPU from now on.
+    /// Receives a thread that enters the queue of a CPU.
     fn enqueue(&mut self, _scene: &Scene, _now: u64, _thread: ThreadNumber, _cpu: Cpu) {}
-    /// A thread leaves a queue now.
+    /// Receives the stay of a thread in a queue that ends now.
     fn dequeue(&mut self, _scene: &Scene, _stay: Stay) {}
-    /// A thread has run unseen, or is gone: what it was in the queues for since it ran last is no wait.
+    /// Receives a thread that has run unseen, or is gone. Its stays in queues since it ran last are
+    /// not part of a wait.
     fn doubt(&mut self, _thread: ThreadNumber) {}
-    /// A thread that waited runs; what it was in the queues for was told before.
+    /// Receives the wait of a thread that runs now. Its stays in queues were passed before.
     fn wait(&mut self, _scene: &Scene, _wait: &Wait) {}
 }
 
-/// What is known at a moment.
+/// The threads and recent turns that are known at a time.
 #[derive(Debug, Default)]
 pub(super) struct Scene {
     pub(super) threads: Threads,
     pub(super) recent: RecentTurns,
 }
 
-/// What a thread does.
+/// The activity of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Doing {
     Unknown,
@@ -52,13 +54,13 @@ enum Doing {
     Ready(Ready),
 }
 
-/// A thread waits for a CPU, or is about to.
+/// The state of a thread that waits for a CPU, or is about to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Ready {
     cause: Cause,
     waking: Option<u64>,
     queued: Option<u64>,
-    /// In whose queue it is, and since when it is in that one.
+    /// The CPU in whose queue it is. `since` is the time at which it entered that queue.
     queue: Cpu,
     since: u64,
 }
@@ -69,23 +71,23 @@ pub(super) struct Follower<'t> {
     now: u64,
     scene: Scene,
     doing: Vec<Doing>,
-    /// Whether the recording tells when threads that are woken get into a queue.
+    /// `true` if the recording contains the times at which woken threads enter a queue.
     tells_queued: bool,
-    /// Whether some switches were inferred.
+    /// `true` if some switches were inferred.
     has_inferred: bool,
-    /// The threads of which it tells all.
+    /// The threads that were recorded completely.
     followed: Followed,
-    /// The CPUs of which nothing is known before they switch.
+    /// The CPUs about which nothing is known before their first switch.
     late: Vec<Cpu>,
-    /// When it ends.
+    /// The end of the window, if the recording has events after it.
     end: Option<u64>,
 }
 
-/// Events between two looks at whether to stop.
+/// Number of events between two checks of whether to stop.
 const AT_ONCE: usize = 4096;
 
 impl<'t> Follower<'t> {
-    /// At the beginning of what a window needs: all that comes before its end.
+    /// Returns a follower at the beginning of a trace, for all events before the end of a window.
     pub(super) fn new(trace: &'t Trace, window: &Window) -> Follower<'t> {
         let begin = trace.events.first().map_or(0, |event| event.time);
         let end = begin.saturating_add(window.to);
@@ -105,7 +107,8 @@ impl<'t> Follower<'t> {
         }
     }
 
-    /// Follows it to the end, or until it is stopped. Returns whether it came to the end.
+    /// Follows the recording until its end or until it is stopped. Returns `true` if it reached the
+    /// end.
     pub(super) fn follow(&mut self, listener: &mut impl Listener, progress: &RunControl) -> bool {
         let events = self.events;
         let is_whole = (0..events.len()).step_by(AT_ONCE).all(|first| {
@@ -126,7 +129,7 @@ impl<'t> Follower<'t> {
         is_whole
     }
 
-    /// What is known of the threads.
+    /// Returns the known threads.
     pub(super) fn into_threads(self) -> Threads {
         self.scene.threads
     }
@@ -171,8 +174,8 @@ impl<'t> Follower<'t> {
         listener.begin(&self.scene, self.now, cpu, next);
     }
 
-    /// Whether a switch was inferred from the event after it: it stands right before that one, which
-    /// shows what runs.
+    /// Returns `true` if a switch was inferred from the event after it. Such a switch is directly
+    /// before that event, which shows what runs.
     fn is_inferred(&self, event: &Event, after: Option<&Event>) -> bool {
         let What::Switch { next, state: State::RUNNABLE, .. } = event.what else { return false };
         let shows = |after: &Event| {
@@ -181,7 +184,7 @@ impl<'t> Follower<'t> {
         self.has_inferred && after.is_some_and(shows)
     }
 
-    /// A CPU runs something, and it is not known since when.
+    /// Takes an inferred switch: the CPU runs `next`, and it is not known since when.
     fn find_running(&mut self, cpu: Cpu, next: Tid, listener: &mut impl Listener) {
         let next = self.who(next);
         if let Some(before) = self.scene.recent.current(cpu) {
@@ -198,8 +201,9 @@ impl<'t> Follower<'t> {
         listener.begin(&self.scene, self.now, cpu, next);
     }
 
-    /// The turn that ends, if its beginning is known. What a CPU is first switched away from ran there
-    /// when the recording began, unless it was seen elsewhere since.
+    /// Returns the turn that ends, if its beginning is known. The thread that a CPU first switches
+    /// away from ran there when the recording began, unless it was seen elsewhere or created since,
+    /// or the CPU's events begin late.
     fn turn(&self, cpu: Cpu, prev: Who, before: Option<Current>) -> Option<Turn> {
         let since = match before {
             Some(before) if before.who == prev => before.since,
@@ -211,17 +215,18 @@ impl<'t> Follower<'t> {
         Some(Turn { who: prev, cpu, since, until: self.now })
     }
 
-    /// `true` if nothing was recorded of a CPU until now.
+    /// Returns `true` if nothing was recorded on a CPU until now.
     fn is_unseen(&self, cpu: Cpu) -> bool {
         self.late.contains(&cpu) && self.scene.recent.current(cpu).is_none()
     }
 
-    /// Whether the recording shows how a thread was created.
+    /// Returns `true` if the recording shows how a thread was created.
     fn is_new(&self, who: Who) -> bool {
         matches!(who, Who::Thread(thread) if self.scene.threads.get(thread).is_new)
     }
 
-    /// What ran on a CPU, by the recording, has left it at a time that is not known.
+    /// Takes a gap: the thread that ran on a CPU, according to the recording, has left it at an
+    /// unknown time.
     fn lose_sight(&mut self, cpu: Cpu, before: Who) {
         if let Who::Thread(thread) = before {
             if self.doing(before) == Doing::Running(cpu) {
@@ -230,8 +235,8 @@ impl<'t> Follower<'t> {
         }
     }
 
-    /// What a thread does is not known from now on. The one that had this number before is gone, if it has not
-    /// been seen to end.
+    /// Sets the activity of a thread to unknown. If another thread had this number before and its
+    /// end was not recorded, that one is gone.
     fn forget(&mut self, tid: Tid, listener: &mut impl Listener) {
         let Some(thread) = self.scene.threads.find(tid) else { return };
         if let Doing::Ready(ready) = self.doing(Who::Thread(thread)) {
@@ -250,9 +255,9 @@ impl<'t> Follower<'t> {
     ) {
         let Who::Thread(thread) = prev else { return };
         match self.doing(prev) {
-            // It was seen to begin there first: events of one moment are in the order of their CPUs.
+            // Its switch to the other CPU came first: events of one time are in the order of CPUs.
             Doing::Running(other) if other != cpu => return,
-            // It ran while it seemed to wait.
+            // It ran unseen while it seemed to wait.
             Doing::Ready(ready) => {
                 self.end_stay(thread, ready, listener);
                 listener.doubt(thread);
@@ -303,14 +308,14 @@ impl<'t> Follower<'t> {
                 let ready = Ready { cause, waking, queued, queue: target, since: now };
                 self.begin_stay(thread, ready, listener);
             }
-            // What woke it has chosen a queue.
+            // The waking thread has chosen a queue.
             (Doing::Ready(ready @ Ready { queued: None, .. }), Some(_)) => {
                 self.end_stay(thread, ready, listener);
                 let ready = Ready { queued, queue: target, since: now, ..ready };
                 self.begin_stay(thread, ready, listener);
             }
-            // Who waits for a CPU cannot be woken again: it has run in between, which was not
-            // recorded. Or it had to stop when it was about to sleep, and is woken now.
+            // A thread that waits for a CPU cannot be woken again: it has run in between, which was
+            // not recorded. Or it was preempted when it was about to sleep, and is woken now.
             (Doing::Ready(ready), _) => {
                 self.end_stay(thread, ready, listener);
                 listener.doubt(thread);
@@ -318,7 +323,7 @@ impl<'t> Follower<'t> {
                 let ready = Ready { cause, waking, queued, queue: target, since: now };
                 self.begin_stay(thread, ready, listener);
             }
-            // It need not be woken.
+            // A thread that runs need not be woken.
             (Doing::Running(_), _) => {}
         }
     }
@@ -348,12 +353,14 @@ impl<'t> Follower<'t> {
         }
     }
 
-    /// A thread that is about to be woken is in no queue yet, if the recording tells when it is.
+    /// Returns `true` if a thread is in a queue. If the recording contains the times at which woken
+    /// threads enter a queue, a thread that is about to be woken is in none yet.
     fn is_in_queue(&self, ready: Ready) -> bool {
         ready.queued.is_some() || !self.tells_queued
     }
 
-    /// The recording is over: what runs has run until now, and nobody waits any more.
+    /// Ends the turns that last until the end of the recording, and the stays in queues. The waits
+    /// do not count.
     fn finish(&mut self, listener: &mut impl Listener) {
         self.now = self.end.unwrap_or(self.now).max(self.now);
         for cpu in 0..self.scene.recent.cpus() {

@@ -1,4 +1,4 @@
-//! Reads traces that others recorded.
+//! Reading of traces in all supported formats.
 
 use std::fs::File;
 use std::io::Read;
@@ -24,25 +24,25 @@ pub use crate::limits::{LAST_TIME, MOST_CPUS};
 /// A format of traces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// What `perf record` and `perf sched record` write, into a file or a pipe.
+    /// The output of `perf record` and `perf sched record`, in a file or a pipe.
     PerfData,
-    /// What `trace-cmd record` writes, in version 6 or 7.
+    /// The output of `trace-cmd record`, in version 6 or 7.
     TraceDat,
     /// A table as this crate stores it.
     Parquet,
     /// A trace of Perfetto.
     Perfetto,
-    /// What a recorder has written that has not ended: see [`spool`].
+    /// The output of a recorder that has not ended: see [`spool`].
     Spool,
     /// A file of one of the others, compressed by gzip or zstd.
     Compressed,
-    /// Text with a line for each event, as tracefs, `trace-cmd report`, `perf script`, Android's systrace
-    /// and `perf sched timehist` write it.
+    /// Text with a line for each event, as written by tracefs, `trace-cmd report`, `perf script`,
+    /// Android's systrace and `perf sched timehist`.
     Text,
 }
 
 impl Format {
-    /// All that are known.
+    /// All known formats.
     pub const ALL: [Format; 7] = [
         Format::PerfData,
         Format::TraceDat,
@@ -53,11 +53,11 @@ impl Format {
         Format::Text,
     ];
 
-    /// How many bytes [`Format::detect`] looks at.
+    /// Number of bytes that [`Format::detect`] reads at most.
     pub const MAGIC: usize = 10;
 
-    /// The format of a file that begins with these bytes. What begins like no other is taken for
-    /// text.
+    /// Returns the format of a file that begins with these bytes. If they match no other format, it
+    /// is text.
     pub fn detect(first_bytes: &[u8]) -> Format {
         match first_bytes {
             [b'P', b'E', b'R', b'F', b'I', b'L', b'E', b'2', ..]
@@ -73,7 +73,7 @@ impl Format {
         }
     }
 
-    /// What people call it.
+    /// Returns the usual name of the format.
     pub fn name(self) -> &'static str {
         match self {
             Format::PerfData => "perf.data",
@@ -87,14 +87,15 @@ impl Format {
     }
 }
 
-/// Reads a file in any of the known formats, or a directory of `perf record --threads`, into memory: the
-/// file as it is, and 32 bytes for each
-/// event. What is no file, such as a pipe or a device, may have 4 GiB, and is refused early where it does
-/// not look like a trace; what is compressed may become as long.
+/// Reads a file in any known format, or a directory of `perf record --threads`, into memory.
+///
+/// This requires memory for the file as it is, and 32 bytes for each event. Input that is not a
+/// regular file, such as a pipe or a device, may have 4 GiB. It is refused early if it does not
+/// look like a trace. Compressed files may have 4 GiB after decompression.
 ///
 /// # Errors
 ///
-/// What the system refuses, and where the file does not follow its format.
+/// If the system cannot read the file, or if it does not follow its format.
 pub fn read(path: &Path) -> Result<Trace, Error> {
     if path.is_dir() {
         return perf_data::read_directory(path).map(settled).and_then(checked);
@@ -108,11 +109,11 @@ pub fn read(path: &Path) -> Result<Trace, Error> {
     read_vec(bytes)
 }
 
-/// Reads what is no file, such as standard input, like [`read`].
+/// Reads a stream, such as standard input, like [`read`].
 ///
 /// # Errors
 ///
-/// What the system refuses, and where the bytes do not follow their format.
+/// If the system cannot read the stream, or if the bytes do not follow their format.
 pub fn read_stream(from: impl Read) -> Result<Trace, Error> {
     stream::read(from, may_be_trace).and_then(read_vec)
 }
@@ -124,7 +125,8 @@ fn read_vec(bytes: Vec<u8>) -> Result<Trace, Error> {
     }
 }
 
-/// Whether what begins like this can be a trace. Everything but text begins with bytes of its own.
+/// Returns `true` if bytes can be the beginning of a trace. All formats except text begin with
+/// distinct bytes.
 fn may_be_trace(beginning: &[u8]) -> bool {
     match Format::detect(beginning) {
         Format::Text => {
@@ -140,7 +142,7 @@ fn may_be_trace(beginning: &[u8]) -> bool {
 ///
 /// # Errors
 ///
-/// Where it does not follow its format.
+/// If the content does not follow its format.
 pub fn read_bytes(bytes: &[u8]) -> Result<Trace, Error> {
     if Format::detect(bytes) != Format::Compressed {
         return read_plain(bytes);
@@ -164,8 +166,8 @@ fn read_plain(bytes: &[u8]) -> Result<Trace, Error> {
     trace.and_then(checked)
 }
 
-/// Reads what needs the whole file: the states, whether some threads were recorded only, and CPUs of which the
-/// beginning was not recorded.
+/// Completes a trace with what requires the whole file: the states, whether only some threads were
+/// recorded, and the CPUs whose beginning was not recorded.
 fn settled(mut trace: Trace) -> Trace {
     trace.settle_states();
     trace.origin.coverage.filtered |= filtered::shows_by_breaks(&trace.events);
@@ -173,7 +175,7 @@ fn settled(mut trace: Trace) -> Trace {
     trace
 }
 
-/// Reads a text of whatever kind, which its first lines tell.
+/// Reads a text of any kind, which its first lines determine.
 fn read_text(text: &[u8]) -> Result<Trace, Error> {
     if timehist::is_one(text) {
         return timehist::read(text);
@@ -189,8 +191,8 @@ fn read_text(text: &[u8]) -> Result<Trace, Error> {
     }
 }
 
-/// Refuses CPUs that no kernel has, as every analysis of a trace keeps something for each CPU up to
-/// the largest; and times that no clock reaches.
+/// Returns a trace, or an error if it has a CPU that no kernel has or a time that no clock reaches.
+/// Every analysis of a trace has values for each CPU up to the largest.
 fn checked(trace: Trace) -> Result<Trace, Error> {
     let fault = |cpu, time| match () {
         () if cpu >= MOST_CPUS => Some(format!("CPU {cpu}: expected at most {}", MOST_CPUS - 1)),

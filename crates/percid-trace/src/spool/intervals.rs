@@ -37,12 +37,13 @@ pub struct Interval {
     pub left_out: u64,
 }
 
-/// Makes a trace of each interval, and hands it out when everything that happened in it has come.
+/// A sink that makes a trace of each interval, and hands it out when all its events have arrived.
 ///
-/// It keeps the events of one interval, of which it leaves out those beyond a number, and what is
-/// known of the threads that live. What was left out still counts for what comes after it.
+/// It stores the events of one interval, up to a maximum number, and the state of the living
+/// threads. Events beyond that number are left out, but the state after them includes their
+/// effects.
 ///
-/// A whole trace, as one piece, in intervals of 10 ms:
+/// This example divides a whole trace, as one piece, into intervals of 10 ms:
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -78,12 +79,12 @@ pub struct Intervals<F> {
     lost: u64,
     begin: Option<u64>,
     state: State,
-    /// The interval that has begun.
+    /// The interval that has begun and has not ended.
     open: Open,
     is_over: bool,
 }
 
-/// Threads of other processes whose names are kept, where some processes only are recorded.
+/// Number of threads of other processes whose names are kept, if only some processes are recorded.
 const STRANGERS: usize = 4096;
 
 /// The state at the current time.
@@ -95,7 +96,7 @@ struct State {
     known: HashSet<Tid>,
 }
 
-/// An interval that goes on. Times are those of the events.
+/// An interval that has not ended. Its times are those of the events.
 #[derive(Debug, Default)]
 struct Open {
     trace: Trace,
@@ -150,7 +151,7 @@ impl<F: FnMut(Interval) -> ControlFlow<()>> Intervals<F> {
         while event.time >= self.open.to && !self.is_over {
             self.end_at(self.open.to, piece.lost);
         }
-        // Events that the kernel held back count at the time when they arrive.
+        // An event of an earlier interval, which arrived late, counts at the start of this one.
         let event = Event { time: event.time.max(self.open.from), ..*event };
         gaps::learn(&mut self.state.known, &event);
         if let Some(missing) = self.state.course.missing_before(&event, &self.state.known) {
@@ -177,7 +178,7 @@ impl<F: FnMut(Interval) -> ControlFlow<()>> Intervals<F> {
         }
     }
 
-    /// Hands out what there is until a time, and begins the next one there.
+    /// Ends the interval at a time, hands it out, and begins the next one at that time.
     fn end_at(&mut self, end: u64, lost: u64) {
         let begin = self.begin.unwrap_or(end);
         let mut open = mem::take(&mut self.open);
@@ -229,7 +230,7 @@ impl State {
         unseen
     }
 
-    /// Adds it to a trace.
+    /// Adds the state to a trace.
     fn tell(&self, trace: &mut Trace) {
         let situation = self.situation.tell();
         self.population.tell(trace);
@@ -259,7 +260,7 @@ impl Open {
     fn end_at(self, end: u64, begin: u64) -> Interval {
         let Open { mut trace, from, cut, left_out, .. } = self;
         let to = cut.unwrap_or(end);
-        // The length of a trace is that of its events: nobody's event marks the end.
+        // The length of a trace is that of its events: an event of the idle thread marks the end.
         let what = What::Member { thread: IDLE, process: IDLE };
         trace.events.push(Event { time: to, cpu: FIRST_CPU, what });
         let key = |event: &Event| (event.time, event.cpu);
@@ -273,7 +274,7 @@ impl Open {
     }
 }
 
-/// The CPU of what did not happen on any.
+/// The CPU of events that did not happen on any CPU.
 const FIRST_CPU: u32 = 0;
 
 impl<F: FnMut(Interval) -> ControlFlow<()>> Sink for Intervals<F> {

@@ -1,4 +1,4 @@
-//! What a recording does not show stays unknown, whatever it is converted to.
+//! Tests that facts which a recording does not contain stay unknown after any conversion.
 
 use percid_sim::random::Random;
 use percid_sim::run_control::RunControl;
@@ -30,7 +30,7 @@ fn cpus(trace: &Trace) -> Usage {
     usage(trace, &settings, &RunControl::default())
 }
 
-/// In every format that is written.
+/// Returns a trace converted to each format that can be written, and read again.
 fn converted(trace: &Trace) -> [(&'static str, Trace); 2] {
     let (mut packets, mut table) = (Vec::new(), Vec::new());
     perfetto::write(trace, &[], &mut packets).expect("memory takes everything");
@@ -42,7 +42,7 @@ fn converted(trace: &Trace) -> [(&'static str, Trace); 2] {
 fn assert_same(name: &str, trace: &Trace) {
     let (waited, used) = (waits(trace), cpus(trace));
     let mut all = Vec::from(converted(trace));
-    // From each format to each.
+    // Conversions from each format to each.
     let twice: Vec<_> = all.iter().flat_map(|(_, once)| converted(once)).collect();
     all.extend(twice);
     for (format, back) in all {
@@ -79,7 +79,7 @@ fn a_conversion_keeps_the_grade_the_doubts_and_the_answers() {
         };
         trace.origin.late_cpus = if doubted() { vec![0, 2] } else { Vec::new() };
         if doubted() {
-            // What was switched away from idle is lost on one CPU, and inferred.
+            // The switches from idle are lost on one CPU, and inferred.
             let from_idle = |what| matches!(what, What::Switch { prev: IDLE, .. });
             trace.events.retain(|event| event.cpu != 1 || !from_idle(event.what));
             gaps::close(&mut trace);
@@ -142,8 +142,8 @@ fn a_recording_of_a_command_tells_of_its_threads_only() {
     assert!(threads.any(|thread| !own(thread)), "the control: as if all had been recorded");
 }
 
-/// Recorded with `set_event_pid`, while a loop (29744) and one that starts `sleep` (29745) ran beside it. The text does
-/// not say so, but its breaks do.
+/// The fixture was recorded with `set_event_pid`, while a loop (29744) and one that starts `sleep`
+/// (29745) ran at the same time. The text does not contain this, but its breaks show it.
 #[test]
 fn a_text_of_some_threads_shows_by_its_breaks() {
     let trace = fixture("set-event-pid.txt.gz");
@@ -161,14 +161,14 @@ fn a_text_of_some_threads_shows_by_its_breaks() {
     assert!(ran(&all).into_iter().any(is_other), "the control: as if all had been recorded");
 }
 
-/// What CPU 0 did in the first half is missing.
+/// The events of CPU 0 in the first half are missing.
 #[test]
 fn a_cpu_whose_events_begin_late_was_not_seen_until_then() {
     let whole = fixture("tracefs.txt");
     assert_eq!(whole.origin.late_cpus, [0; 0]);
     let text = String::from_utf8(bytes("tracefs.txt")).expect("text");
     let lines: Vec<&str> = text.lines().collect();
-    // From a switch from idle on, as if it had idled until then.
+    // The events begin with a switch from idle, as if CPU 0 had idled until then.
     let is_of_0 = |line: &str| line.contains("[000]");
     let from_idle = |line: &str| is_of_0(line) && line.contains("prev_pid=0 ");
     let half = lines.len() / 2;
