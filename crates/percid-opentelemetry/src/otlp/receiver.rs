@@ -14,8 +14,8 @@ use crate::error::Error;
 const USER_AGENT: &str = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
 const PROTOBUF: &str = "application/x-protobuf";
 
-/// Maximum number of bytes that are read of an answer. It is empty, or describes an error in a
-/// sentence.
+/// Maximum number of bytes that are read of an answer. An answer is empty, or describes an error in
+/// a sentence.
 const LONGEST_ANSWER: u64 = 64 << 10;
 /// Maximum number of its characters in an error.
 const TOLD: usize = 200;
