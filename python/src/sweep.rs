@@ -31,19 +31,19 @@ impl Plan {
         plan.map(|plan| Plan(Arc::new(plan))).map_err(|error| errors::of_sweep(py, error))
     }
 
-    /// Number of combinations.
+    /// Returns the number of combinations.
     #[getter]
     fn cells(&self) -> usize {
         self.0.cells()
     }
 
-    /// Maximum number of runs.
+    /// Returns the maximum number of runs.
     #[getter]
     fn most_runs(&self) -> u64 {
         self.0.most_runs()
     }
 
-    /// The contents of a store's sweep.json.
+    /// Returns the contents of a store's sweep.json.
     #[getter]
     fn description(&self) -> String {
         self.0.description()

@@ -2,8 +2,8 @@
 //!
 //!     cargo run -p percid-metrics --features http-listener --example service
 //!
-//! Then `curl http://127.0.0.1:8080/hello` a few times, and `curl http://127.0.0.1:9000/metrics`. Ctrl-C
-//! ends it.
+//! Then run `curl http://127.0.0.1:8080/hello` a few times, and
+//! `curl http://127.0.0.1:9000/metrics`. Ctrl-C ends it.
 
 use std::convert::Infallible;
 use std::error::Error;

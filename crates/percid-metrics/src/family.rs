@@ -332,7 +332,7 @@ where
             Some(place) => _ = place.write(OfId(entry)),
             None => unreachable!("nobody else has seen it"),
         }
-        // SAFETY: `place.write` initialized the value; otherwise `unreachable` was reached.
+        // SAFETY: the value is initialized: the `match` has either written it or panicked.
         unsafe { room.assume_init() }
     }
 

@@ -1,10 +1,10 @@
 //! A cache for each ID, in front of a map that all CPUs share.
 //!
 //! A lookup that hits the cache accesses no memory that another CPU writes. Values are found by a
-//! hash and compared by the caller. In the table of an ID, a value is at the place that the lowest
-//! bits of its hash select, or at one of the next few. The table doubles when it is half full, or
-//! when these places are all taken, up to [`MOST`] places or until there is no memory. After that,
-//! a newer value replaces an older one.
+//! hash and compared by the caller. The lowest bits of its hash select the place of a value in the
+//! table of an ID. The value is there or at one of the next few places. The table doubles when it
+//! is half full, or when these places are all taken, up to [`MOST`] places or until there is no
+//! memory. After that, a newer value replaces an older one.
 
 use percid::Local;
 

@@ -1,5 +1,5 @@
-//! The cost of an update with percid's provider and with the SDK's, by one thread, by two that are
-//! pinned to a CPU each (on Linux), and by eight.
+//! The cost of an update with percid's provider and with the SDK's. Measured with one thread, with
+//! two that are pinned to a CPU each (on Linux), and with eight.
 //!
 //! Providers take turns, so that other load of the machine affects both. The values are nanoseconds
 //! of CPU time for an update: the minimum and the median of the rounds. All threads update the same
@@ -45,7 +45,7 @@ fn main() {
     }
 }
 
-/// The same updates with every provider.
+/// Returns the same updates for every provider.
 fn updates(provider: &impl MeterProvider) -> Vec<(&'static str, Update)> {
     let meter = provider.meter("cost");
     let attributes = || [KeyValue::new("path", "/index")];

@@ -138,8 +138,8 @@ pub enum Buckets {
     },
 }
 
-/// Consecutive buckets. The count at index *n* is that of the bucket *i* = `offset` + *n*, which is
-/// above 2^(*i* 2^-scale) and goes up to 2^((*i* + 1) 2^-scale).
+/// Consecutive buckets. The count at index *n* is that of the bucket *i* = `offset` + *n*. Bucket
+/// *i* is above 2^(*i* 2^-scale) and goes up to 2^((*i* + 1) 2^-scale).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExponentialBuckets {

@@ -19,8 +19,8 @@ pub enum Error {
         /// The unit.
         unit: String,
     },
-    /// The boundaries of the histogram of this name are not finite, not ascending, or more than
-    /// 2047. Its values are ignored.
+    /// The boundaries of the histogram of this name are not finite or not ascending, or there are
+    /// more than 2047. Its values are ignored.
     Boundaries(String),
     /// A meter has another instrument of this name already, of another kind, unit or description.
     /// Both are reported.

@@ -62,7 +62,8 @@ mod tests {
         }
     }
 
-    /// The specification's bucket of index *i* is above base^i and goes up to base^(i + 1).
+    /// Returns `true` if the value lies in the specification's bucket of index *i*: above base^i
+    /// and up to base^(i + 1).
     fn lies_in(value: f64, index: i32, scale: i32) -> bool {
         let limit = |index: i32| (f64::from(index) * f64::from(-scale).exp2()).exp2();
         limit(index) < value && value <= limit(index + 1)

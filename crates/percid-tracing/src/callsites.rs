@@ -19,7 +19,7 @@ const SEGMENTS: usize = 12;
 /// Number of slots of a segment that are probed.
 const PROBES: usize = 8;
 
-/// The number that stands for no callsite.
+/// The number for a missing callsite.
 pub(crate) const NONE: u32 = u32::MAX;
 
 #[derive(Debug)]

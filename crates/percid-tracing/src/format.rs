@@ -46,8 +46,8 @@ pub enum Format {
     /// | `fields_left_out` | `true` if there was no room for some fields |
     ///
     /// The last line has the `kind` `dump`. It has the numbers of `records`, of `lost` and of
-    /// `damaged` ones, the number of the `process`, and the time when the recorder was built
-    /// (`started_at`, in seconds since 1970).
+    /// `damaged` ones, and the number of the `process`. `started_at` is the time when the recorder
+    /// was built, in seconds since 1970.
     JsonLines,
     /// JSON of the trace event format, which <https://ui.perfetto.dev> and `chrome://tracing` open:
     /// spans are slices of the threads that were in them, events are instants.

@@ -96,8 +96,9 @@ impl FlightRecorder {
     /// Writes the current records, ordered by time. Later dumps contain them, too.
     ///
     /// The dump contains every record that was stored before the call, in this thread or in one
-    /// that has synchronised with it, unless newer ones have overwritten it. It may contain records
-    /// that are stored during the call. It ends even if other threads record without a pause.
+    /// that has synchronised with it. Newer records may have overwritten some of these. The dump
+    /// may contain records that are stored during the call. It ends even if other threads record
+    /// without a pause.
     ///
     /// Writing is buffered here. It takes one to three microseconds per record. The memory is that
     /// of the records plus 32 bytes for each.

@@ -18,7 +18,7 @@ use tracing::Dispatch;
 use tracing_subscriber::prelude::*;
 use wait::wait_until;
 
-/// The work of the child. Returns `None` if something fails.
+/// Records and dumps in the child. Returns `None` if something fails.
 fn child(dispatch: &Dispatch, recorder: &FlightRecorder, path: &Path) -> Option<()> {
     tracing::dispatcher::with_default(dispatch, || tracing::info!("in the child"));
     recorder.dump(Format::Text, std::fs::File::create(path).ok()?).ok()?;

@@ -91,7 +91,8 @@ impl Histogram {
     /// Creates a histogram with Prometheus' native (exponential) buckets: 2^`schema` of them
     /// between two powers of two, for a `schema` from 0 to 8. OpenTelemetry's scales are the same.
     ///
-    /// Values from -2^-128 to 2^-128 belong to the zero bucket. Those beyond 2^128 belong to the last one.
+    /// Values from -2^-128 to 2^-128 belong to the zero bucket, values beyond 2^128 to the last
+    /// one.
     ///
     /// ```
     /// use percid_metrics::Histogram;

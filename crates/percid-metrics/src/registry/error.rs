@@ -27,7 +27,7 @@ pub enum RegisterError {
     TooManyLimits(usize),
     /// A metric has limits of buckets and is no histogram.
     LimitsWithoutHistogram,
-    /// A metric that is registered has this name on the page, or one of this metric's other names there.
+    /// A registered metric has this name on the page, or one of this metric's other names.
     NameTaken(String),
     /// There is no memory.
     NoMemory,

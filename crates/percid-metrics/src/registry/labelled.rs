@@ -8,8 +8,8 @@ use super::metric::{Any, Metric};
 use super::series::Series;
 use super::values::LabelValues;
 
-/// The series of a metric in a [`Registry`](crate::Registry), found by the values of its labels. Clones are
-/// the same.
+/// The series of a metric in a [`Registry`](crate::Registry), found by the values of its labels.
+/// Clones are the same.
 ///
 /// ```
 /// use percid_metrics::{Counter, Description, Registry};

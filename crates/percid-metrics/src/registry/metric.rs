@@ -6,7 +6,8 @@ use super::description::Described;
 use crate::page::{Kind, Page};
 use crate::{Counter, FloatCounter, Gauge, Histogram};
 
-/// A type of metrics that may be registered: [`Counter`], [`FloatCounter`], [`Gauge`] and [`Histogram`].
+/// A type of metrics that can be registered: [`Counter`], [`FloatCounter`], [`Gauge`] and
+/// [`Histogram`].
 pub trait Metric: Typed {}
 
 impl Metric for Counter {}

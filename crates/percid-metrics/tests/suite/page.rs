@@ -112,7 +112,7 @@ fn wherever_a_writer_fails_its_error_is_returned() {
     }
 }
 
-/// Every line is a comment, or a sample followed by a number, for any names and values.
+/// Returns `true` if the line is a comment, or a sample followed by a number.
 fn is_well_formed(line: &str) -> bool {
     if line.starts_with("# ") {
         return true;

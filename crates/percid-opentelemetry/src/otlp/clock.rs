@@ -11,7 +11,7 @@ pub trait Clock: Send + Sync {
         Instant::now()
     }
 
-    /// Called when a pause of this length between two attempts begins.
+    /// Reports that a pause of this length between two attempts begins.
     fn pauses(&self, _wait: Duration) {}
 }
 

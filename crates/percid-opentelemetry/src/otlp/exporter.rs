@@ -213,7 +213,7 @@ impl Shared {
     }
 
     /// Waits before another attempt. Returns `false` if there is no time for one. Also returns
-    /// `false` if the last collection, which includes this one, is to be sent instead.
+    /// `false` if the last collection, which includes this one, must be sent instead.
     fn rest(&self, wait: Duration, end: Instant, is_last: bool) -> bool {
         let now = self.clock.now();
         if wait >= end.saturating_duration_since(now) {

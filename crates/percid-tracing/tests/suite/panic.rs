@@ -10,7 +10,7 @@ use tracing_subscriber::prelude::*;
 const PATH: &str = "PERCID_TRACING_TEST_PATH";
 const WHAT: &str = "PERCID_TRACING_TEST_WHAT";
 
-/// The work of the child processes.
+/// Runs in the child processes.
 #[test]
 #[ignore = "the other tests run it in a process of its own"]
 fn child() {
