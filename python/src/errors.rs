@@ -1,4 +1,4 @@
-//! The exceptions of the package, which are classes of `percid.errors`.
+//! The exceptions of the package: classes of `percid.errors`.
 
 use percid_command::exit::Failure;
 use percid_sweep::Error;
@@ -6,7 +6,7 @@ use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
-/// An exception of this class.
+/// Creates an exception of this class.
 pub(crate) fn named(py: Python<'_>, class: &str, message: String) -> PyErr {
     let class = py.import("percid.errors").and_then(|errors| errors.getattr(class));
     match class.and_then(|class| Ok(class.cast_into::<PyType>()?)) {
@@ -15,12 +15,12 @@ pub(crate) fn named(py: Python<'_>, class: &str, message: String) -> PyErr {
     }
 }
 
-/// What makes no sense, with what was expected.
+/// Creates a `SpaceError` for an invalid value. The message has the expected one.
 pub(crate) fn space(py: Python<'_>, message: String) -> PyErr {
     named(py, "SpaceError", message)
 }
 
-/// The exception for an error of a sweep.
+/// Creates the exception for an error of a sweep.
 pub(crate) fn of_sweep(py: Python<'_>, error: Error) -> PyErr {
     let message = error.to_string();
     match error {
@@ -33,7 +33,7 @@ pub(crate) fn of_sweep(py: Python<'_>, error: Error) -> PyErr {
     }
 }
 
-/// The exception for what made a command fail.
+/// Creates the exception for the failure of a command.
 pub(crate) fn of_command(py: Python<'_>, failure: Failure) -> PyErr {
     let message = failure.to_string();
     match failure {
@@ -43,7 +43,8 @@ pub(crate) fn of_command(py: Python<'_>, failure: Failure) -> PyErr {
     }
 }
 
-/// With the number of the system's error, Python makes a `FileNotFoundError` and the like of it.
+/// Creates an `OSError`. With an error number, Python selects the subclass, such as
+/// `FileNotFoundError`.
 pub(crate) fn system(number: Option<i32>, message: String) -> PyErr {
     match number {
         Some(number) => PyOSError::new_err((number, message)),

@@ -1,4 +1,4 @@
-//! Long work without the interpreter's lock, which Ctrl-C ends.
+//! Long work without the interpreter's lock, which Ctrl-C can stop.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -13,16 +13,16 @@ use pyo3::prelude::*;
 use crate::errors;
 use crate::threads;
 
-/// How often signals are looked for.
+/// The interval between two checks for signals.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Runs `work` on a thread of its own, without the interpreter's lock, and gives what it returns.
-/// At Ctrl-C, on Python's main thread, the control says stop and the exception is raised within
-/// some 20 ms; what cannot be stopped ends by itself, and its result is thrown away.
+/// Runs `work` on a thread of its own, without the interpreter's lock, and returns its result.
+/// After Ctrl-C, on Python's main thread, the control requests a stop, and the exception is raised
+/// within about 20 ms. Work that cannot be stopped continues to its end, and its result is dropped.
 ///
 /// # Errors
 ///
-/// What a signal's handler raised; a panic of `work`, as `RunError`.
+/// The exception of a signal handler; a panic of `work`, as `RunError`.
 pub(crate) fn interruptible<T: Send + 'static>(
     py: Python<'_>,
     control: Arc<RunControl>,
@@ -32,10 +32,11 @@ pub(crate) fn interruptible<T: Send + 'static>(
     let shared = Arc::clone(&control);
     thread::spawn(move || {
         let result = catch_unwind(AssertUnwindSafe(|| threads::run(|| work(&shared))));
-        // Nobody listens any more after Ctrl-C.
+        // The receiver is dropped after Ctrl-C.
         let _ = sender.send(result.map_err(|_| ()));
     });
-    // A receiver may be moved to the thread that is detached from the interpreter, not lent to it.
+    // A receiver can be moved to the thread that is detached from the interpreter, but not
+    // borrowed.
     let mut receiver = Some(receiver);
     loop {
         let Some(own) = receiver.take() else { unreachable!("it comes back each time") };

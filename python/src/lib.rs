@@ -1,5 +1,5 @@
-//! What the Python package `percid` consists of that is not written in Python: percid's crates,
-//! with the types and the errors of Python. There is nothing here that they do not do.
+//! The part of the Python package `percid` that is not written in Python: percid's crates with the
+//! types and the errors of Python. It adds no functions of its own.
 
 mod errors;
 mod interruptible;
@@ -14,7 +14,7 @@ mod trace;
 
 use pyo3::prelude::*;
 
-/// The package's own module. It is used through the others.
+/// The package's private module, used by its public modules.
 #[pymodule]
 mod _native {
     use super::*;

@@ -1,4 +1,4 @@
-//! The machine that this is.
+//! The model of this machine.
 
 use percid_command::presets::{self, THIS};
 use percid_command::this_machine::Numbering;
@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 
 use crate::errors;
 
-/// This machine's file, as a JSON document.
+/// Returns this machine's model as a JSON document.
 #[pyfunction]
 pub(crate) fn this_machine(py: Python<'_>) -> PyResult<String> {
     let found = py.detach(|| presets::machine(THIS, Numbering::Dense));

@@ -17,7 +17,7 @@ use crate::interruptible::interruptible;
 use crate::records;
 use crate::table::Table;
 
-/// The rows of a part of the comparison.
+/// Returns the rows of a part of the comparison.
 #[pyfunction]
 pub(crate) fn published(py: Python<'_>, part: &str, seed: u64) -> PyResult<Table> {
     let simulate: fn(u64, &RunControl) -> Option<Vec<Value>> = match part {
@@ -40,7 +40,7 @@ fn rows(rows: &[impl Serialize]) -> Vec<Value> {
     rows.iter().map(|row| serde_json::to_value(row).unwrap_or_default()).collect()
 }
 
-/// The cells that were left out of a fit, with what was left out.
+/// Returns the cells that were left out of a fit, with the name of the omission.
 fn left(left: &Left) -> Vec<Value> {
     let cell = |cell: &Predicted| {
         let mut row = serde_json::to_value(cell).unwrap_or_default();

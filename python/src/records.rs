@@ -1,4 +1,4 @@
-//! Rows with names as tables.
+//! Conversion of rows with names to tables.
 
 use std::sync::Arc;
 
@@ -10,9 +10,9 @@ use serde_json::{Map, Value};
 
 use crate::table::Table;
 
-/// A table with a row for each value. Keys of values within values are joined by dots; a list is
-/// written as JSON. A column's type is that of what stands in it: whole numbers, numbers, truth
-/// values or text.
+/// Returns a table with a row for each value. Keys of nested values are joined by dots; a list is
+/// written as JSON. The type of a column follows from its values: integers, numbers, booleans or
+/// text.
 pub(crate) fn table(rows: Vec<Value>) -> Table {
     let rows: Vec<Map<String, Value>> = rows.into_iter().map(flat).collect();
     let mut names: Vec<&String> = Vec::new();

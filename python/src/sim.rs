@@ -17,7 +17,7 @@ use crate::interruptible::interruptible;
 use crate::records;
 use crate::table::Table;
 
-/// The name and the file of a machine: by name, `this`, or a file.
+/// Returns the name and the text of a machine's file: of a preset by name, of `this`, or of a file.
 #[pyfunction]
 pub(crate) fn machine_text(py: Python<'_>, name: String) -> PyResult<(String, String)> {
     let label = presets::label(&name).to_owned();
@@ -26,14 +26,14 @@ pub(crate) fn machine_text(py: Python<'_>, name: String) -> PyResult<(String, St
     Ok((label, machine.to_toml()))
 }
 
-/// The name and the file of a workload: by name, or a file.
+/// Returns the name and the text of a workload's file: of a preset by name, or of a file.
 #[pyfunction]
 pub(crate) fn workload_text(py: Python<'_>, name: &str) -> PyResult<(String, String)> {
     let found = presets::workload(name).map_err(|failure| errors::of_command(py, failure))?;
     Ok((presets::label(name).to_owned(), found.text().to_owned()))
 }
 
-/// What is in a JSON document as TOML.
+/// Converts a JSON document to TOML.
 #[pyfunction]
 pub(crate) fn toml_of(py: Python<'_>, document: &str) -> PyResult<String> {
     let value: Value =
@@ -41,7 +41,7 @@ pub(crate) fn toml_of(py: Python<'_>, document: &str) -> PyResult<String> {
     toml::to_string(&value).map_err(|fault| errors::space(py, fault.to_string()))
 }
 
-/// The machines, workloads or policies that come with the simulator.
+/// Returns the machines, workloads or policies that are part of the simulator.
 #[pyfunction]
 pub(crate) fn catalogue(py: Python<'_>, what: &str) -> PyResult<Table> {
     let rows: Vec<Value> = match what {
@@ -70,7 +70,7 @@ pub(crate) fn catalogue(py: Python<'_>, what: &str) -> PyResult<Table> {
     Ok(records::table(rows))
 }
 
-/// Which CPU used which ID when, in one run.
+/// Returns the time spans in which each CPU used each ID, in one run.
 #[pyfunction]
 pub(crate) fn spans(
     py: Python<'_>,

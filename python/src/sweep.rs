@@ -31,19 +31,19 @@ impl Plan {
         plan.map(|plan| Plan(Arc::new(plan))).map_err(|error| errors::of_sweep(py, error))
     }
 
-    /// How many combinations there are.
+    /// Returns the number of combinations.
     #[getter]
     fn cells(&self) -> usize {
         self.0.cells()
     }
 
-    /// How many runs there are at most.
+    /// Returns the maximum number of runs.
     #[getter]
     fn most_runs(&self) -> u64 {
         self.0.most_runs()
     }
 
-    /// What a store's sweep.json says.
+    /// Returns the contents of a store's sweep.json.
     #[getter]
     fn description(&self) -> String {
         self.0.description()
@@ -55,7 +55,7 @@ impl Plan {
     }
 }
 
-/// Tells a computation on another thread to stop.
+/// A control that stops a computation on another thread.
 #[pyclass(frozen, module = "percid._native")]
 #[derive(Debug)]
 pub(crate) struct Control(Arc<RunControl>);
@@ -72,7 +72,7 @@ impl Control {
     }
 }
 
-/// Which unit comes next.
+/// The selection of the next unit.
 #[pyclass(module = "percid._native")]
 #[derive(Debug)]
 pub(crate) struct Campaign {
@@ -101,7 +101,7 @@ impl Campaign {
         self.campaign.needs_results()
     }
 
-    /// How many runs were found, done, failed and are left.
+    /// Returns the numbers of found, done, failed and remaining runs.
     fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let sweep::Counts { found, done, failed, left } = self.campaign.counts();
         let counts = PyDict::new(py);
@@ -112,13 +112,13 @@ impl Campaign {
         Ok(counts)
     }
 
-    /// A file is in the store. Whether it is one of this campaign's.
+    /// Records a file of the store. Returns `True` if it belongs to this campaign.
     #[pyo3(signature = (name, bytes=None))]
     fn found(&mut self, py: Python<'_>, name: &str, bytes: Option<Vec<u8>>) -> PyResult<bool> {
         self.campaign.found(name, bytes).map_err(|error| errors::of_sweep(py, error))
     }
 
-    /// The next unit: its file's name, and the job to compute.
+    /// Returns the next unit: its file's name, and the job to compute.
     fn next_unit(&mut self) -> Option<(String, String)> {
         let unit = self.campaign.next()?;
         let name = self.plan.name(unit);
@@ -126,14 +126,14 @@ impl Campaign {
         Some((name, self.plan.job(unit).to_text()))
     }
 
-    /// A unit was computed.
+    /// Records that a unit was computed.
     #[pyo3(signature = (name, bytes=None))]
     fn done(&mut self, py: Python<'_>, name: &str, bytes: Option<Vec<u8>>) -> PyResult<()> {
         let unit = self.unit(name)?;
         self.campaign.done(unit, bytes).map_err(|error| errors::of_sweep(py, error))
     }
 
-    /// A unit could not be computed.
+    /// Records that a unit could not be computed.
     fn failed(&mut self, name: &str) -> PyResult<()> {
         let unit = self.unit(name)?;
         self.campaign.failed(unit);
@@ -147,7 +147,7 @@ impl Campaign {
     }
 }
 
-/// Computes a job: the bytes of its Parquet file.
+/// Computes a job, and returns the bytes of its Parquet file.
 #[pyfunction]
 #[pyo3(signature = (job, control=None))]
 pub(crate) fn compute<'py>(
@@ -170,8 +170,8 @@ pub(crate) fn run(py: Python<'_>, plan: &Plan) -> PyResult<Table> {
     table.map(Table::of).map_err(|error| errors::of_sweep(py, error))
 }
 
-/// Puts all runs that `read` finds into one table: also what is known of each combination, and the
-/// names of the files that are not there.
+/// Merges all runs that `read` finds into one table. Also returns the statistics of each
+/// combination, and the names of the missing files.
 #[pyfunction]
 pub(crate) fn merge(
     py: Python<'_>,

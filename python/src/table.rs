@@ -1,4 +1,4 @@
-//! Tables that other libraries take over without copying them.
+//! Tables that other libraries can use without a copy.
 
 use arrow_array::cast::AsArray;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
@@ -30,14 +30,14 @@ impl Table {
 
 #[pymethods]
 impl Table {
-    /// The rows as an Arrow stream, by the PyCapsule interface.
+    /// Returns the rows as an Arrow stream, by the PyCapsule interface.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        // A consumer may ask for another schema, and a producer may ignore that.
+        // A consumer may request another schema, and a producer may ignore the request.
         let _ = requested_schema;
         let batches: Vec<Result<RecordBatch, ArrowError>> =
             self.batches.iter().cloned().map(Ok).collect();
@@ -46,7 +46,7 @@ impl Table {
         PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
     }
 
-    /// The columns' names and types, by the same interface.
+    /// Returns the columns' names and types, by the same interface.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         let schema = FFI_ArrowSchema::try_from(self.schema.as_ref())
             .map_err(|fault| PyValueError::new_err(fault.to_string()))?;
@@ -63,7 +63,7 @@ impl Table {
         self.schema.fields().iter().map(|field| field.name().clone()).collect()
     }
 
-    /// A column as a list, with None where it is empty.
+    /// Returns a column as a list, with None for empty values.
     fn column<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);
         if self.schema.field_with_name(name).is_err() {
@@ -78,7 +78,7 @@ impl Table {
         Ok(list)
     }
 
-    /// The bytes of a Parquet file.
+    /// Returns the bytes of a Parquet file.
     fn to_parquet<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let [batch] = &self.batches[..] else {
             let found = self.batches.len();
@@ -88,7 +88,7 @@ impl Table {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// The table in a Parquet file that `to_parquet` made.
+    /// Reads the table from a Parquet file that `to_parquet` made.
     #[staticmethod]
     fn from_parquet(py: Python<'_>, bytes: &[u8]) -> PyResult<Table> {
         let owned = bytes.to_vec();

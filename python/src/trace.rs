@@ -23,7 +23,7 @@ fn failed(py: Python<'_>, path: &str, error: Error) -> PyErr {
     }
 }
 
-/// The events of a recording.
+/// Returns the events of a trace.
 #[pyfunction]
 pub(crate) fn read_trace(py: Python<'_>, path: PathBuf) -> PyResult<Table> {
     let name = path.display().to_string();
@@ -32,7 +32,7 @@ pub(crate) fn read_trace(py: Python<'_>, path: PathBuf) -> PyResult<Table> {
     Ok(Table::new(schema, batches))
 }
 
-/// A row for each address space and policy.
+/// Replays a trace. Returns a row for each address space and policy.
 #[pyfunction]
 pub(crate) fn replay_trace(
     py: Python<'_>,

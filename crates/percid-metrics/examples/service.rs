@@ -1,9 +1,9 @@
-//! A web service that counts its requests and says how long they take.
+//! A web service that counts its requests and measures their duration.
 //!
 //!     cargo run -p percid-metrics --features http-listener --example service
 //!
-//! Then `curl http://127.0.0.1:8080/hello` a few times, and `curl http://127.0.0.1:9000/metrics`. Ctrl-C
-//! ends it.
+//! Then run `curl http://127.0.0.1:8080/hello` a few times, and
+//! `curl http://127.0.0.1:9000/metrics`. Ctrl-C ends it.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -34,7 +34,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         let (connection, _) = listener.accept().await?;
         tokio::spawn(async move {
             let server = hyper::server::conn::http1::Builder::new();
-            // Who breaks a connection off has no answer to wait for.
+            // Errors are ignored: the client has closed its connection.
             let _ = server.serve_connection(TokioIo::new(connection), service_fn(answer)).await;
         });
     }
@@ -42,7 +42,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
 async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
     let began = Instant::now();
-    // The routes that there are: what a client asks for may be anything, and each would have a series.
+    // Label only the known routes. A client may request any path, and each would have a series.
     let (path, status, text) = match request.uri().path() {
         "/hello" => ("/hello", StatusCode::OK, "hello\n"),
         _ => ("other", StatusCode::NOT_FOUND, "there is nothing\n"),

@@ -1,4 +1,4 @@
-//! Counters of what has happened.
+//! Counters of events.
 
 use std::sync::Arc;
 
@@ -14,9 +14,9 @@ use std::sync::Arc;
 /// assert_eq!(requests.get(), 4000);
 /// ```
 ///
-/// It is a [`percid::Counter`], whose contract it has, read as a number without a sign, modulo 2^64.
-/// Other counters' `inc` return what they had counted before: that would need one word for all CPUs, so
-/// this one returns nothing.
+/// It is a [`percid::Counter`] with the same contract, read as an unsigned number modulo 2^64.
+/// Unlike `inc` of other counters, this one does not return the previous value: that would need one
+/// word for all CPUs.
 #[derive(Debug, Clone, Default)]
 pub struct Counter {
     counted: Arc<percid::Counter>,
@@ -39,18 +39,18 @@ impl Counter {
     /// ```
     #[inline(always)]
     pub fn inc_by(&self, n: u64) {
-        // Two's complement: the sum is right modulo 2^64, whatever the sign is called.
+        // Two's complement: the sum is right modulo 2^64, signed or not.
         self.counted.add(n as i64);
     }
 
-    /// How many were counted: a word is read for every ID ever used.
+    /// Returns the number of counted events. Reads a word for every ID ever used.
     pub fn get(&self) -> u64 {
         self.counted.sum() as u64
     }
 }
 
 impl AsRef<percid::Counter> for Counter {
-    /// What counts.
+    /// Returns the underlying counter.
     fn as_ref(&self) -> &percid::Counter {
         &self.counted
     }
@@ -64,14 +64,14 @@ impl AsRef<percid::Counter> for Counter {
 /// assert_eq!(seconds.get(), 0.25);
 /// ```
 ///
-/// It is a [`percid::FloatCounter`], whose contract it has.
+/// It is a [`percid::FloatCounter`] with the same contract.
 #[derive(Debug, Clone, Default)]
 pub struct FloatCounter {
     counted: Arc<percid::FloatCounter>,
 }
 
 impl FloatCounter {
-    /// Adds `n`; nothing if it is negative or no number, since a counter never falls.
+    /// Adds `n`. Adds nothing if `n` is negative or NaN, because a counter never falls.
     ///
     /// ```
     /// let seconds = percid_metrics::FloatCounter::default();
@@ -87,14 +87,14 @@ impl FloatCounter {
         }
     }
 
-    /// The sum.
+    /// Returns the sum.
     pub fn get(&self) -> f64 {
         self.counted.sum()
     }
 }
 
 impl AsRef<percid::FloatCounter> for FloatCounter {
-    /// What counts.
+    /// Returns the underlying counter.
     fn as_ref(&self) -> &percid::FloatCounter {
         &self.counted
     }

@@ -1,13 +1,14 @@
-//! Entries by their hash, in buckets that hold a bounded number each.
+//! A hash map that splits into buckets of a bounded size.
 //!
-//! Their owner has a lock around them. Whoever holds it visits [`FULL`] entries at most, however many there
-//! are: a bucket has a range of places, and becomes two of half the range when it is full. All entries are
-//! copied bucket by bucket, in the order of places, each bucket under a hold of its own. Buckets are never
-//! joined: where one ends, one always ends. So an entry that is there throughout is copied exactly once,
-//! and of labels that are taken out and come again meanwhile one entry at most.
+//! Its owner protects it with a lock. A thread that holds the lock visits at most [`FULL`] entries,
+//! for any number of entries. A bucket has a range of places; a full bucket is split into two of
+//! half the range. Copies of all entries are made bucket by bucket, in the order of places; each
+//! bucket is copied under a lock of its own. Buckets are never joined, so a boundary between two
+//! buckets stays. Therefore an entry that exists during the whole copy is copied exactly once. If
+//! labels are removed and added again during the copy, at most one of their entries is copied.
 //!
-//! Entries whose hashes are all the same stay in one bucket: only a `Hash` that returns the same for
-//! different labels makes them.
+//! Entries with equal hashes stay in one bucket. Only a `Hash` that returns the same for different
+//! labels produces many of them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,10 +17,11 @@ use std::{cell::Cell, thread_local};
 
 use hashbrown::HashTable;
 
-/// A bucket with so many entries becomes two: as many as hashbrown puts into a table of 4096 slots.
+/// Number of entries at which a bucket is split: as many as hashbrown puts into a table of 4096
+/// slots.
 const FULL: usize = 3584;
 
-/// There is no memory for another label set, for a list of all, or for what is written of them.
+/// The error that there is no memory for another label set, for a list of all, or for their text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoMemory;
 
@@ -39,12 +41,13 @@ pub(crate) struct Entry<S, M> {
 }
 
 pub(crate) struct Entries<S, M> {
-    /// Sorted by their first places, which begin with 0; none before the first entry.
+    /// The buckets in the order of their first places, which begin with 0. Empty before the first
+    /// entry.
     buckets: Vec<Bucket<S, M>>,
     len: usize,
 }
 
-/// Entries whose places are not below the first one, and below the next bucket's.
+/// The entries whose places are at least `first` and below the next bucket's `first`.
 struct Bucket<S, M> {
     first: u64,
     entries: HashTable<Arc<Entry<S, M>>>,
@@ -52,7 +55,8 @@ struct Bucket<S, M> {
 
 /// Returns the place of a hash among buckets.
 ///
-/// hashbrown finds slots by the lowest bits and compares the seven highest: within a bucket both must differ.
+/// hashbrown finds slots by the lowest bits and compares the seven highest. Both must differ within
+/// a bucket.
 fn place(hash: u64) -> u64 {
     // #[gamma::skip(literal, reason = "other bits only make it slower")]
     hash.rotate_left(7)
@@ -83,7 +87,7 @@ impl<S, M> Entries<S, M> {
         Some(found.remove().0)
     }
 
-    /// Makes room for an entry with this hash.
+    /// Reserves memory for an entry with this hash.
     pub(crate) fn reserve(&mut self, hash: u64) -> Result<(), NoMemory> {
         if self.buckets.is_empty() {
             // #[gamma::skip(literal.int_increment, reason = "more room does no harm")]
@@ -99,15 +103,15 @@ impl<S, M> Entries<S, M> {
         self.buckets[number].entries.try_reserve(1, hash_of).map_err(|_| NoMemory)
     }
 
-    /// Inserts an entry that is not there, and for which there is room.
+    /// Inserts an entry that is not in the map yet. The caller must have reserved memory for it.
     pub(crate) fn insert(&mut self, entry: Arc<Entry<S, M>>) {
         let number = self.bucket_of(entry.hash);
         self.buckets[number].entries.insert_unique(entry.hash, entry, hash_of);
         self.len += 1;
     }
 
-    /// Appends the entries of the bucket that begins at `place`, and returns where the next one begins;
-    /// `None` behind the last. The first one begins at 0.
+    /// Appends the entries of the bucket that begins at `place`. Returns the first place of the
+    /// next bucket, or `None` after the last bucket. The first bucket begins at 0.
     pub(crate) fn copy_bucket(
         &self,
         place: u64,
@@ -124,13 +128,13 @@ impl<S, M> Entries<S, M> {
         self.bucket_at(place(hash))
     }
 
-    /// Returns the number of the bucket with this place. (It is 0 if there is none.)
+    /// Returns the index of the bucket that contains this place, or 0 if there are no buckets.
     fn bucket_at(&self, place: u64) -> usize {
         self.buckets.partition_point(|bucket| bucket.first <= place).saturating_sub(1)
     }
 
-    /// Splits a bucket in the middle of its range. One whose entries all have one place stays as it is, and
-    /// grows.
+    /// Splits a bucket in the middle of its range. A bucket whose range is one place is not split;
+    /// it grows.
     fn split(&mut self, number: usize) -> Result<(), NoMemory> {
         let last = self.buckets.get(number + 1).map_or(u64::MAX, |next| next.first - 1);
         // #[gamma::skip(literal.int_increment, reason = "more room does no harm")]
@@ -164,7 +168,7 @@ impl<S, M> Default for Entries<S, M> {
     }
 }
 
-/// Does something with an entry. Tests count how often that happens under one hold of a lock.
+/// Calls `visit` with an entry. In tests, counts the visits under one hold of a lock.
 #[inline(always)]
 fn visited<E, R>(entry: &E, visit: impl FnOnce(&E) -> R) -> R {
     #[cfg(test)]
@@ -178,14 +182,15 @@ thread_local! {
     static MOST_VISITS: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Notes that this thread has begun to hold the lock: visits are counted anew.
+/// Records that this thread has begun to hold the lock: the visit count restarts.
 #[inline(always)]
 pub(crate) fn hold_begins() {
     #[cfg(test)]
     MOST_VISITS.set(MOST_VISITS.get().max(VISITS.replace(0)));
 }
 
-/// Returns how many entries this thread visits under one hold of a lock while it does `work`, at most.
+/// Returns the maximum number of entries that this thread visits under one hold of a lock in
+/// `work`.
 #[cfg(test)]
 pub(crate) fn most_visits(work: impl FnOnce()) -> usize {
     VISITS.set(0);
@@ -208,7 +213,7 @@ mod tests {
         assert!(all.buckets.len() <= 65 + all.len() / (FULL / 4), "it splits what is not full");
     }
 
-    /// Entries come and go between two buckets: those that stay are copied once.
+    /// Entries are added and removed between two buckets; the remaining ones are copied once.
     #[test]
     fn what_stays_is_copied_once_whatever_comes_and_goes() {
         let seed = fastrand::u64(..);
@@ -226,7 +231,7 @@ mod tests {
             holds += 1;
             for &hash in go.by_ref().take(500) {
                 assert!(all.remove(hash, |it| it.labels == hash).is_some());
-                // It comes again, where it was.
+                // It is added again at the same place.
                 insert(&mut all, hash, hash);
             }
             (0..2000).map(|_| random.u64(..)).for_each(|hash| insert(&mut all, hash, hash));

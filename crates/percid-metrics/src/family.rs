@@ -19,11 +19,11 @@ use percid::Local;
 use crate::entries::{Entries, Entry, NoMemory, hold_begins};
 use crate::per_id_cache::PerIdCache;
 
-/// Makes the metric of a label set that was not there before.
+/// Creates the metric of a new label set.
 ///
-/// Closures that return a metric do.
+/// Implemented for closures that return a metric.
 pub trait NewMetric<M> {
-    /// Makes one.
+    /// Creates a metric.
     fn new_metric(&self) -> M;
 }
 
@@ -53,18 +53,19 @@ impl<M, F: Fn() -> M> NewMetric<M> for F {
 ///
 /// # Contract
 ///
-/// * **Cost**: a label set that this CPU has seen before is found in memory of this CPU: its hash, a
-///   [`percid::Local`], and a comparison of the labels, without an allocation. Another one is looked for
-///   in a map under a lock.
-/// * **Memory**: an entry of the map for each label set, and one of each CPU's table for those that it has
-///   used, of 8192 at most. What the metric itself takes for each CPU see there.
-/// * **Limit**: a family may be [limited](Family::with_limit). What is beyond the limit has a label set of
-///   its own, so that no value is lost.
-/// * **Threads**: every method may be called by any number of threads at once. Two threads that come with
-///   the same new label set get the same metric.
-/// * **Signals**: none may be called in a signal handler.
-/// * **Fork**: in the child of a process with several threads a lock that another one held stays taken, so
-///   that looking for a label set that is new there may wait for ever.
+/// * **Cost**: a label set that this CPU has used before is found in memory of this CPU, without an
+///   allocation. This costs its hash, a [`percid::Local`], and a comparison of the labels. Other
+///   label sets are looked up in a map under a lock.
+/// * **Memory**: each label set has an entry in the map. Each CPU's table has an entry for each
+///   label set that the CPU has used, at most 8192. For the per-CPU memory of the metric itself,
+///   see the metric.
+/// * **Limit**: a family may be [limited](Family::with_limit). Label sets beyond the limit share
+///   one additional label set, so that no value is lost.
+/// * **Threads**: any number of threads may call every method at once. Two threads that use the
+///   same new label set get the same metric.
+/// * **Signals**: no method may be called in a signal handler.
+/// * **Fork**: if another thread held a lock at the `fork`, the lock stays locked in the child.
+///   Then the lookup of a label set that is new in the child may block forever.
 pub struct Family<S, M, C = fn() -> M> {
     shared: Arc<Shared<S, M, C>>,
 }
@@ -78,28 +79,28 @@ struct Shared<S, M, C> {
     limit: Option<Limit<S>>,
 }
 
-/// An entry as the table of one ID has it. Its count of references is that ID's, so that CPUs which look
-/// up the same entry do not write to one word.
+/// One ID's reference to an entry. Its reference count belongs to that ID, so CPUs that look up the
+/// same entry do not write to the same word.
 pub(crate) struct OfId<S, M>(Arc<Entry<S, M>>);
 
-/// Room for one, which has no entry yet.
+/// Memory for a reference that has no entry yet.
 type Room<S, M> = Arc<MaybeUninit<OfId<S, M>>>;
 
-/// How many rooms an ID gets together: so what it counts references with does not lie between what others
-/// do.
+/// Number of rooms that are allocated together for an ID. So its reference counts do not share
+/// cache lines with those of other IDs.
 const TOGETHER: usize = 16;
 
-/// The metrics taken out during one hold of the lock. Each is read there, which costs a line of
-/// memory for every ID. Fewer are worse: while they are dropped, a waiting thread must have the time to wake up,
-/// or the lock is taken again before it.
+/// Number of metrics that are removed under one hold of the lock. Each is read there, which costs a
+/// cache line for every ID. Fewer are worse: a waiting thread must have the time to wake up while
+/// they are dropped. Otherwise this thread takes the lock again first.
 #[cfg(feature = "recorder")]
 const FORGOTTEN_TOGETHER: usize = 256;
 
-/// `true` if an entry that was taken from the map has no reference but that one and the map's.
+/// Returns `true` if only `entry` itself and the map refer to an entry.
 #[cfg(feature = "recorder")]
 fn is_nobodys<S, M>(entry: &Arc<Entry<S, M>>) -> bool {
     let is_nobodys = Arc::strong_count(entry) == 2;
-    // What was counted by a handle that was dropped is seen from here on.
+    // Acquire: makes visible all updates by dropped handles.
     // #[gamma::skip(stmt, reason = "only a model of memory sees it")]
     fence(Acquire);
     is_nobodys
@@ -119,7 +120,7 @@ struct Limit<S> {
     refused: AtomicU64,
 }
 
-/// A metric of a family.
+/// A reference to a metric of a family.
 pub struct Cached<S, M>(Arc<OfId<S, M>>);
 
 impl<S, M> Deref for Cached<S, M> {
@@ -142,7 +143,7 @@ where
     M: Send + Sync,
     C: NewMetric<M>,
 {
-    /// A family whose metrics are made by `new_metric`.
+    /// Creates a family whose metrics are created by `new_metric`.
     ///
     /// ```
     /// use percid_metrics::{Family, Histogram};
@@ -154,11 +155,11 @@ where
         Family::made(new_metric, None)
     }
 
-    /// A family of at most `most` label sets, and one more: what comes with others is counted by the
-    /// metric of `beyond`.
+    /// Creates a family of at most `most` label sets, and one more: the metric of `beyond` counts
+    /// the updates of all other label sets.
     ///
-    /// The first label set that is refused is told on standard error, and the number of refusals by
-    /// [`refused`](Family::refused).
+    /// The first refused label set is reported on standard error. [`refused`](Family::refused)
+    /// returns the number of refusals.
     ///
     /// ```
     /// use percid_metrics::{Counter, Family};
@@ -182,10 +183,10 @@ where
         Family { shared: Arc::new(Shared { new_metric, hasher, entries, cache, rooms, limit }) }
     }
 
-    /// Hands the metric of `labels` to `use_it`; a new one, if there is none.
+    /// Calls `use_it` with the metric of `labels`. Creates the metric if there is none.
     ///
-    /// This CPU's table is held meanwhile, so `use_it` must not take label sets out of this family: that
-    /// would have to wait for it, and panics.
+    /// This CPU's table is locked during the call. So `use_it` must not remove label sets of this
+    /// family: the removal would have to wait for `use_it`, and panics.
     #[inline]
     pub fn with<R>(&self, labels: &S, use_it: impl FnOnce(&M) -> R) -> R {
         let hash = self.shared.hasher.hash_one(labels);
@@ -203,8 +204,8 @@ where
         }
     }
 
-    /// The metric of `labels`; a new one, if there is none. [`with`](Family::with) is quicker: it counts no
-    /// reference.
+    /// Returns the metric of `labels`. Creates it if there is none. [`with`](Family::with) is
+    /// faster: it counts no reference.
     pub fn get_or_create(&self, labels: &S) -> Cached<S, M> {
         let hash = self.shared.hasher.hash_one(labels);
         let is_it = |cached: &Arc<OfId<S, M>>| cached.0.labels == *labels;
@@ -212,37 +213,38 @@ where
         Cached(found.unwrap_or_else(|| self.look_up(hash, labels, &self.constructor())))
     }
 
-    /// The hash by which labels are found.
+    /// Returns the hash by which labels are found.
     #[inline]
     pub(crate) fn hash_of(&self, labels: &impl Hash) -> u64 {
         self.shared.hasher.hash_one(labels)
     }
 
-    /// The metric of labels that this CPU has seen before. It stays where it is until they are taken out.
+    /// Returns the metric of labels that this CPU has used before. Its address is valid until the
+    /// labels are removed.
     #[inline]
     pub(crate) fn seen(&self, hash: u64, is_it: impl FnOnce(&S) -> bool) -> Option<NonNull<M>> {
         let is_it = |cached: &Arc<OfId<S, M>>| is_it(&cached.0.labels);
         self.shared.cache.find(hash, is_it, |cached| NonNull::from(&cached.0.metric))
     }
 
-    /// The metric of labels that this CPU has not seen before; a new one, if there is none. It stays
-    /// where it is until they are taken out.
+    /// Returns the metric of labels that this CPU has not used before. Creates it if there is none.
+    /// Its address is valid until the labels are removed.
     ///
     /// # Errors
     ///
-    /// There is no memory for one more.
+    /// [`NoMemory`] if there is no memory for one more.
     pub(crate) fn first_seen(&self, hash: u64, labels: &S) -> Result<NonNull<M>, NoMemory> {
         let of_id = self.try_look_up(hash, labels, &self.constructor())?;
         Ok(NonNull::from(&of_id.0.metric))
     }
 
-    /// As [`get_or_create`](Family::get_or_create), for those who need the reference itself.
+    /// Returns the reference of [`get_or_create`](Family::get_or_create) itself.
     #[cfg(feature = "recorder")]
     pub(crate) fn handle(&self, labels: &S) -> Arc<OfId<S, M>> {
         self.get_or_create(labels).0
     }
 
-    /// As [`handle`](Family::handle), with a constructor for these labels.
+    /// Like [`handle`](Family::handle), with a constructor for these labels.
     #[cfg(feature = "recorder")]
     pub(crate) fn handle_or(&self, labels: &S, new: impl Fn() -> M) -> Arc<OfId<S, M>> {
         let hash = self.shared.hasher.hash_one(labels);
@@ -251,13 +253,14 @@ where
         found.unwrap_or_else(|| self.look_up(hash, labels, &new))
     }
 
-    /// Takes out metrics that `is_idle` names and that nobody has a handle to, and hands their labels to
-    /// `tell`. `state` is what both work with.
+    /// Removes the idle metrics without handles, and calls `tell` with their labels. `is_idle`
+    /// returns `true` for idle metrics. `state` is passed to both.
     ///
-    /// What is taken out is not counted any more: every handle is a reference to its entry, tables of IDs
-    /// give theirs up first, and no new one is made while the map is locked. So what `is_idle` sees then
-    /// stays as it is. The lock is held for [`FORGOTTEN_TOGETHER`] of them at a time. Others come to their
-    /// turn while these are told of and dropped.
+    /// No update of a removed metric is lost. Every handle is a reference to its entry. The tables
+    /// of IDs drop their references first, and no new handle is created while the map is locked. So
+    /// the value that `is_idle` reads under the lock is final. The lock is held for
+    /// [`FORGOTTEN_TOGETHER`] metrics at a time. Other threads get the lock while `tell` runs and
+    /// the metrics are dropped.
     #[cfg(feature = "recorder")]
     pub(crate) fn forget<T>(
         &self,
@@ -292,7 +295,7 @@ where
         }
     }
 
-    /// Not found in the table of this ID.
+    /// Looks up a label set that is not in the table of this ID.
     #[cold]
     fn look_up(&self, hash: u64, labels: &S, new: &dyn Fn() -> M) -> Arc<OfId<S, M>> {
         match self.try_look_up(hash, labels, new) {
@@ -316,7 +319,7 @@ where
         Ok(of_id)
     }
 
-    /// A reference of this ID's to an entry.
+    /// Returns this ID's own reference to an entry.
     fn of_id(&self, entry: Arc<Entry<S, M>>) -> Arc<OfId<S, M>> {
         let room = self.shared.rooms.try_with(|rooms| {
             if rooms.is_empty() {
@@ -329,7 +332,7 @@ where
             Some(place) => _ = place.write(OfId(entry)),
             None => unreachable!("nobody else has seen it"),
         }
-        // SAFETY: it was written just now.
+        // SAFETY: the value is initialized: the `match` has either written it or panicked.
         unsafe { room.assume_init() }
     }
 
@@ -351,7 +354,8 @@ where
             }
             self.shared.refuses(&entries, labels)
         };
-        // Whoever comes with ever new labels holds nobody up: only what has a place takes the lock.
+        // New label sets beyond the limit do not take the write lock, so they block no other
+        // thread.
         if let Some(limit) = is_refused {
             return self.beyond(limit, new);
         }
@@ -369,14 +373,14 @@ where
         Ok(new)
     }
 
-    /// The entry of what is beyond the limit.
+    /// Returns the entry for label sets beyond the limit.
     fn beyond(&self, limit: &Limit<S>, new: &dyn Fn() -> M) -> Result<Arc<Entry<S, M>>, NoMemory> {
         limit.refuse();
         self.entry(self.shared.hasher.hash_one(&limit.beyond), &limit.beyond, new)
     }
 
-    /// Takes a label set and its metric out. Who still has the metric goes on counting it, where nobody
-    /// looks. Returns whether there was one.
+    /// Removes a label set and its metric. Returns `true` if there was one. Threads that still have
+    /// the metric continue to update it, but the family no longer contains it.
     pub fn remove(&self, labels: &S) -> bool {
         let hash = self.shared.hasher.hash_one(labels);
         let removed = self.shared.write().remove(hash, |entry| entry.labels == *labels);
@@ -384,9 +388,9 @@ where
         removed.is_some()
     }
 
-    /// Takes all label sets out.
+    /// Removes all label sets.
     pub fn clear(&self) {
-        // Dropped at the end, without the lock.
+        // Dropped at the end of the function, after the lock is released.
         let _all = std::mem::take(&mut *self.shared.write());
         self.shared.cache.retain(|_| false);
     }
@@ -408,7 +412,7 @@ fn held<G>(lock: LockResult<G>) -> G {
 }
 
 impl<S: Eq + Hash, M, C> Shared<S, M, C> {
-    /// The limit, if it leaves no place for new labels.
+    /// Returns the limit, if it does not allow new labels.
     fn refuses(&self, entries: &Entries<S, M>, labels: &S) -> Option<&Limit<S>> {
         let limit = self.limit.as_ref()?;
         if limit.beyond == *labels {
@@ -421,11 +425,12 @@ impl<S: Eq + Hash, M, C> Shared<S, M, C> {
 }
 
 impl<S, M, C> Family<S, M, C> {
-    /// Returns all label sets and their metrics, in no order: those of [`for_each`](Family::for_each).
+    /// Returns all label sets and their metrics, unordered. The same as in
+    /// [`for_each`](Family::for_each).
     ///
     /// # Errors
     ///
-    /// There is no memory for so many.
+    /// [`NoMemory`] if there is no memory for the list.
     pub(crate) fn all(&self) -> Result<Vec<Arc<Entry<S, M>>>, NoMemory> {
         let mut all = Vec::new();
         all.try_reserve_exact(self.len()).map_err(|_| NoMemory)?;
@@ -433,7 +438,8 @@ impl<S, M, C> Family<S, M, C> {
         Ok(all)
     }
 
-    /// Appends the references bucket by bucket, and hands all to `visit` behind each, without a lock.
+    /// Appends the references bucket by bucket. After each bucket, calls `visit` with the list,
+    /// without a lock.
     fn copy_buckets(
         &self,
         copied: &mut Vec<Arc<Entry<S, M>>>,
@@ -449,30 +455,31 @@ impl<S, M, C> Family<S, M, C> {
         Ok(())
     }
 
-    /// How many label sets there are.
+    /// Returns the number of label sets.
     pub fn len(&self) -> usize {
         self.shared.read().len()
     }
 
-    /// Whether there is none.
+    /// Returns `true` if there are no label sets.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How often the metric for what is beyond the limit was used.
+    /// Returns how often the metric for label sets beyond the limit was looked up.
     pub fn refused(&self) -> u64 {
         self.shared.limit.as_ref().map_or(0, |limit| limit.refused.load(Relaxed))
     }
 
-    /// Hands all label sets and their metrics to `visit`, in no order.
+    /// Calls `visit` with all label sets and their metrics, unordered.
     ///
-    /// Those that are there throughout come once. Those that are added or taken out meanwhile come once or not
-    /// at all. Whoever adds or takes out one waits while up to 3584 references are copied, however many
-    /// label sets there are, and not while `visit` works: it may do so itself.
+    /// Label sets that exist during the whole call are visited once. Those that are added or
+    /// removed during the call are visited once or not at all. A thread that adds or removes one
+    /// waits while at most 3584 references are copied, for any number of label sets. It does not
+    /// wait while `visit` runs, so `visit` may add and remove label sets.
     ///
     /// # Panics
     ///
-    /// There is no memory for these references.
+    /// If there is no memory for these references.
     pub fn for_each(&self, mut visit: impl FnMut(&S, &M)) {
         self.for_each_entry(|entry| visit(&entry.labels, &entry.metric));
     }
@@ -489,7 +496,7 @@ impl<S, M, C> Family<S, M, C> {
 impl<S> Limit<S> {
     fn refuse(&self) {
         if self.refused.fetch_add(1, Relaxed) == 0 {
-            // Where nobody reads it, nobody is told.
+            // If standard error cannot be written to, the message is lost.
             let _ = writeln!(
                 std::io::stderr(),
                 "percid-metrics: a family has {} label sets, its limit; others are counted together",
@@ -548,10 +555,10 @@ mod tests {
     }
 
     const MANY: u32 = 20_000;
-    /// A full bucket, and what is compared on the way to one.
+    /// A full bucket, and the entries that are compared before it is full.
     const MOST: usize = 4096;
 
-    /// However many there are, and whatever is done with all of them.
+    /// The bound holds for any number of entries and for all operations on all of them.
     #[test]
     fn the_lock_is_held_for_a_bounded_number_of_entries() {
         let family = Family::<u32, Counter>::default();
@@ -586,7 +593,7 @@ mod tests {
     #[test]
     fn what_was_looked_up_is_found_by_its_hash() {
         let family = Family::<u32, Counter>::default();
-        // The thread may come to a CPU that has not seen it.
+        // The thread may migrate to a CPU that has not used the label set.
         let is_seen = (0..1000).any(|_| {
             family.with(&7, Counter::inc);
             family.seen(family.hash_of(&7), |labels| *labels == 7).is_some()

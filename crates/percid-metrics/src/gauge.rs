@@ -16,42 +16,44 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 ///
 /// # Contract
 ///
-/// * **Setting**: after [`set`](Gauge::set) the value is exactly what was set, whatever it was before:
+/// * **Setting**: [`set`](Gauge::set) sets exactly the given value, whatever the value was before:
 ///   NaN, an infinity, or a number of any size.
-/// * **Threads**: every method may be called by any number of threads at once. A change that ended before
-///   `set` began is replaced by it, and one that began after `set` ended is added to what was set. One
-///   that runs at the same time comes before it or after it, and is never done half.
-/// * **Cost**: [`inc_by`](Gauge::inc_by) and [`dec_by`](Gauge::dec_by) by multiples of 1/256 below 2^31 are
-///   additions to a [`percid::Counter`], on the CPU's own line. All other changes are additions to one
-///   word that all CPUs share. [`set`](Gauge::set) and [`max`](Gauge::max) take a lock: a value that all
-///   threads set is shared by its nature.
-/// * **Signals**: the changes are async-signal-safe, the others are not.
-/// * **Rounding**: multiples of 1/256 below 2^31 are added up exactly, if they move the value by less
-///   than 2^54 between two times that it is set or read. Other changes are rounded as sums of floats are.
+/// * **Threads**: any number of threads may call every method at once. A change that ended before
+///   `set` began is replaced by it. A change that began after `set` ended is added to the set
+///   value. A change that runs concurrently takes effect before or after `set`, never partially.
+/// * **Cost**: [`inc_by`](Gauge::inc_by) and [`dec_by`](Gauge::dec_by) by multiples of 1/256 below
+///   2^31 are additions to a [`percid::Counter`], on the CPU's own cache line. All other changes
+///   are additions to one word that all CPUs share. [`set`](Gauge::set) and [`max`](Gauge::max)
+///   take a lock, because a value that all threads set is shared in any case.
+/// * **Signals**: `inc`, `dec`, `inc_by` and `dec_by` are async-signal-safe, the others are not.
+/// * **Rounding**: multiples of 1/256 below 2^31 are added exactly, if they change the value by
+///   less than 2^54 between two calls that set or read it. Other changes are rounded like sums of
+///   floats.
 #[derive(Debug, Clone, Default)]
 pub struct Gauge {
     shared: Arc<Shared>,
 }
 
-/// Parts of one that changes on the CPU's own line may have.
+/// Number of parts of one. Changes by whole parts are added on the CPU's own cache line.
 const PARTS: f64 = 256.0;
 
-/// Changes from here on, in parts, go to the word that all CPUs share. A power of two.
+/// Size, in parts, from which changes are added to the word that all CPUs share. A power of two.
 const LARGE: f64 = (1u64 << 39) as f64;
 
-/// So many parts are rounded as floats are, and become part of the base before they are too many.
+/// Number of parts above which `get` moves them into the base, before the counter wraps. So many
+/// parts are rounded like floats.
 const FAR: u64 = 1 << 61;
 
 #[derive(Debug, Default)]
 struct Shared {
-    /// Parts, modulo 2^64: a sum of them is exact, so that the difference to what it was is, too.
+    /// Parts, modulo 2^64. Their sum is exact, and so is the difference to an earlier sum.
     parts: percid::Counter,
-    /// The sum of all changes that are no small number of parts, since the value was set.
+    /// The sum of all other changes since the value was set.
     others: Others,
     base: Mutex<Base>,
 }
 
-/// What was set last, and how many parts there were at that time.
+/// The value that was set last, and the number of parts at that time.
 #[derive(Debug, Clone, Copy, Default)]
 struct Base {
     value: f64,
@@ -59,7 +61,8 @@ struct Base {
 }
 
 impl Base {
-    /// The value now. Without changes since it was set it is what was set, with its sign.
+    /// Returns the current value. If nothing changed since the value was set, returns the set value
+    /// with its sign.
     fn with(self, parts: i64, others: f64) -> f64 {
         match parts.wrapping_sub(self.parts) {
             0 if others == 0.0 => self.value,
@@ -68,14 +71,14 @@ impl Base {
     }
 }
 
-/// The bits of a float.
+/// A sum of floats, stored as the bits of a float.
 #[derive(Debug, Default)]
 struct Others(AtomicU64);
 
 impl Others {
     fn add(&self, n: f64) {
         let sum = |bits| Some((f64::from_bits(bits) + n).to_bits());
-        // It always has a sum.
+        // It cannot fail: `sum` always returns `Some`.
         let _ = self.0.fetch_update(Relaxed, Relaxed, sum);
     }
 
@@ -96,7 +99,7 @@ impl Gauge {
         *base = Base { value, parts: self.shared.parts.sum() };
     }
 
-    /// Raises the value to `value`, if it is less or no number.
+    /// Raises the value to `value`, if it is less or NaN.
     ///
     /// ```
     /// let longest = percid_metrics::Gauge::default();
@@ -105,7 +108,7 @@ impl Gauge {
     /// ```
     pub fn max(&self, value: f64) {
         let mut base = self.base();
-        // What is added from now on counts after this.
+        // Changes that are added from now on take effect after this call.
         let others = self.shared.others.take();
         let parts = self.shared.parts.sum();
         let now = base.with(parts, others);
@@ -146,7 +149,7 @@ impl Gauge {
         self.inc_by(-n);
     }
 
-    /// The value.
+    /// Returns the value.
     pub fn get(&self) -> f64 {
         let mut base = self.base();
         let (parts, others) = (self.shared.parts.sum(), self.shared.others.get());
@@ -204,8 +207,8 @@ mod tests {
         }
     }
 
-    /// A gauge of one thread is a float. Changes are multiples of 2^-10 and below 2^41, so that the sum of
-    /// floats is exact in any order.
+    /// A gauge that one thread uses behaves like a float. Changes are multiples of 2^-10 and below
+    /// 2^41, so that the sum of floats is exact in any order.
     #[test]
     fn a_gauge_does_what_a_float_does() {
         let seed = fastrand::u64(..);
@@ -243,8 +246,9 @@ mod tests {
         }
     }
 
-    /// Each thread adds one kind of change and takes it back, so that at most one of each is missing when
-    /// the value is set. After all have ended the value is what was set last, and what came after it.
+    /// Each thread adds one kind of change and subtracts it again, so that at most one of each is
+    /// missing when the value is set. After all threads have ended, the value is the last set value
+    /// plus the later changes.
     #[test]
     fn a_gauge_is_set_beside_changes() {
         const ROUNDS: u32 = if cfg!(miri) { 20 } else { 20_000 };
@@ -266,7 +270,8 @@ mod tests {
         assert_eq!(gauge.get(), 6.1);
     }
 
-    /// Changes are counted before or after the value is set, whole: each thread adds to its own digits.
+    /// Each change takes effect as a whole, before or after the value is set: each thread adds to
+    /// its own digits.
     #[test]
     fn no_change_is_lost_that_begins_after_it_was_set() {
         const ROUNDS: u32 = if cfg!(miri) { 5 } else { 500 };

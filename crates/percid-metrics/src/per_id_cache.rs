@@ -1,14 +1,14 @@
-//! What was found last, for each ID: in front of a map that all CPUs share.
+//! A cache for each ID, in front of a map that all CPUs share.
 //!
-//! A lookup that finds it there touches no memory that another CPU writes. Values are found by a hash and
-//! compared by the caller. In the table of an ID a value is at the place that the lowest bits of its hash
-//! say, or at one of the next few. The table doubles when it is half full, or when these are all taken, up
-//! to [`MOST`] places, or as far as there is memory; from then on a newer value takes the place of an
-//! older one.
+//! A lookup that hits the cache accesses no memory that another CPU writes. Values are found by a
+//! hash and compared by the caller. The lowest bits of its hash select the place of a value in the
+//! table of an ID. The value is there or at one of the next few places. The table doubles when it
+//! is half full, or when these places are all taken, up to [`MOST`] places or until there is no
+//! memory. After that, a newer value replaces an older one.
 
 use percid::Local;
 
-/// Places of a table with a value, and of the largest: powers of two.
+/// Number of places of the smallest table with a value, and of the largest one: powers of two.
 const FEWEST: usize = 16;
 const MOST: usize = 8192;
 
@@ -16,14 +16,14 @@ pub(crate) struct PerIdCache<V> {
     tables: Local<Table<V>>,
 }
 
-/// The places of an ID, each with the hash of what is there.
+/// The table of an ID: each place has a value and its hash.
 struct Table<V> {
     places: Box<[Option<(u64, V)>]>,
-    /// How many values were put in since the table has this size.
+    /// Number of values that were inserted since the table has this size.
     filled: usize,
 }
 
-/// At how many places a value may be.
+/// Number of places at which a value may be.
 const NEAR: usize = 8;
 
 impl<V: Send> PerIdCache<V> {
@@ -31,7 +31,7 @@ impl<V: Send> PerIdCache<V> {
         PerIdCache { tables: Local::new(Table::new) }
     }
 
-    /// Hands what this CPU has for `hash` to `use_it`, if `is_it` says so.
+    /// Calls `use_it` with this CPU's value for `hash`, if `is_it` returns `true` for it.
     #[inline]
     pub(crate) fn find<R>(
         &self,
@@ -43,14 +43,15 @@ impl<V: Send> PerIdCache<V> {
         self.tables.try_with(find).flatten()
     }
 
-    /// Has this CPU find `value` from now on, if there is memory for it.
+    /// Inserts `value` for this CPU, if there is memory for it.
     pub(crate) fn insert(&self, hash: u64, value: V) {
         let replaced = self.tables.try_with(|table| table.insert(hash, value));
-        // Dropped behind the closure: what it owns may have a destructor that comes here.
+        // Dropped after the closure: the destructor of a value may call this cache.
         drop(replaced);
     }
 
-    /// Forgets what `is_kept` does not want on any CPU. Waits for lookups that are under way.
+    /// Removes the values for which `is_kept` returns `false`, on all CPUs. Waits for running
+    /// lookups.
     pub(crate) fn retain(&self, mut is_kept: impl FnMut(&V) -> bool) {
         let mut forgotten = Vec::new();
         self.tables.for_each(|table| {
@@ -62,12 +63,13 @@ impl<V: Send> PerIdCache<V> {
 }
 
 impl<V> Table<V> {
-    /// Without places, and so without an allocation.
+    /// Creates a table without places, and so without an allocation.
     fn new() -> Table<V> {
         Table { places: Box::default(), filled: 0 }
     }
 
-    /// The places where a value may be, the likeliest first. (A table without places has none.)
+    /// Returns the places where a value may be, the likeliest first. (In a table without places
+    /// they are out of range.)
     #[inline(always)]
     fn near(&self, hash: u64) -> impl Iterator<Item = usize> + use<V> {
         let mask = self.places.len().wrapping_sub(1);
@@ -82,7 +84,8 @@ impl<V> Table<V> {
         })
     }
 
-    /// Returns what had the place, or the value if there is no memory for any.
+    /// Inserts a value. Returns the replaced one, or the value itself if there is no memory for
+    /// any.
     fn insert(&mut self, hash: u64, value: V) -> Option<(u64, V)> {
         // #[gamma::skip(arith, reason = "it ends before, and a bound is a bound")]
         let most = (MOST / FEWEST).ilog2();
@@ -103,7 +106,7 @@ impl<V> Table<V> {
         self.places[place].replace((hash, value))
     }
 
-    /// A place that is free, or has a value of the same hash.
+    /// Returns a place that is free, or that has a value of the same hash.
     fn free(&self, hash: u64) -> Option<usize> {
         let there =
             |place: &usize| self.places.get(*place).map(|it| it.as_ref().map(|(it, _)| *it));
@@ -112,7 +115,8 @@ impl<V> Table<V> {
         self.near(hash).find(is_same).or_else(|| self.near(hash).find(is_free))
     }
 
-    /// What finds no place is forgotten: it is looked up again. `false` if there is no memory.
+    /// Doubles the table. Drops values that find no place; they are looked up again. Returns
+    /// `false` if there is no memory.
     fn double(&mut self) -> bool {
         let Some(larger) = empty((self.places.len() * 2).max(FEWEST)) else { return false };
         let values = std::mem::replace(&mut self.places, larger);
@@ -168,7 +172,7 @@ mod tests {
         for hash in 0..3 * MOST {
             assert_eq!(table.insert(hash as u64, hash).is_some(), hash >= MOST);
             assert_eq!(table.find(hash as u64), Some(&hash));
-            // It is half full at most, and no larger than that.
+            // It is half full at most, and no larger than that requires.
             let places = (2 * hash + 1).next_power_of_two().clamp(FEWEST, MOST);
             assert_eq!(table.places.len(), places, "{hash}");
         }
@@ -191,8 +195,8 @@ mod tests {
         assert_eq!(table.find(5), Some(&'b'));
     }
 
-    /// Eight find a place, in a table that is half full by then; the ninth makes the table as large as it
-    /// need be.
+    /// Eight values find a place, in a table that is half full by then. The ninth makes the table
+    /// grow to the necessary size.
     #[test]
     fn hashes_that_want_one_place_find_others() {
         let mut table = table();

@@ -1,4 +1,4 @@
-//! The types as metrics of prometheus-client's registry.
+//! Implementations of prometheus-client's traits, for its registry.
 
 use std::fmt::Error;
 use std::hash::Hash;
@@ -54,8 +54,8 @@ impl TypedMetric for Gauge {
     const TYPE: MetricType = MetricType::Gauge;
 }
 
-/// Where native buckets cannot be written, as in text, the ones of a native histogram that have values
-/// are written as classic ones.
+/// If native buckets cannot be written, as in text, the non-empty buckets of a native histogram are
+/// written as classic ones.
 impl EncodeMetric for Histogram {
     fn encode(&self, mut encoder: MetricEncoder) -> Result<(), Error> {
         let Some(native) = self.native_snapshot() else {
@@ -89,8 +89,8 @@ impl TypedMetric for Histogram {
     const TYPE: MetricType = MetricType::Histogram;
 }
 
-/// Buckets as Prometheus has them: runs of neighbours, and of each count what it is more than the one
-/// before.
+/// Buckets as Prometheus encodes them: runs of neighbours, and the difference of each count to the
+/// previous one.
 struct Spans {
     spans: Vec<(i32, u32)>,
     deltas: Vec<i64>,

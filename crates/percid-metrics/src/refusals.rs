@@ -1,4 +1,4 @@
-//! An allocator that refuses an allocation of a thread, for tests of what happens without memory.
+//! An allocator that refuses an allocation of a thread, for tests without memory.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -11,7 +11,7 @@ thread_local! {
 }
 
 fn is_refused() -> bool {
-    // A thread that ends has no number any more.
+    // A thread that ends has no `LEFT` any more.
     LEFT.try_with(|left| {
         let number = left.take();
         left.set(number.and_then(|number| number.checked_sub(1)));
@@ -20,18 +20,20 @@ fn is_refused() -> bool {
     .unwrap_or_default()
 }
 
-// SAFETY: all is left to the system's allocator, but for the allocations that are refused.
+// SAFETY: all calls are passed to the system's allocator, except for the allocations that are
+// refused. Those return a null pointer, as `GlobalAlloc` permits.
 unsafe impl GlobalAlloc for Refusing {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if is_refused() {
             return std::ptr::null_mut();
         }
-        // SAFETY: what the caller promises is what the system's allocator wants.
+        // SAFETY: the caller's obligations are the same as those of the system's allocator.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: as in `alloc`.
+        // SAFETY: `alloc` got `pointer` from the system's allocator, and the caller passes its
+        // layout.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
@@ -39,15 +41,17 @@ unsafe impl GlobalAlloc for Refusing {
 #[global_allocator]
 static ALLOCATOR: Refusing = Refusing;
 
-/// Does `work` with its allocation of this number refused. `None` if it has not so many.
+/// Runs `work` and refuses its allocation of this number, from 0. Returns `None` if `work` makes
+/// fewer.
 pub(crate) fn refuse<R>(number: usize, work: impl FnOnce() -> R) -> Option<R> {
     LEFT.set(Some(number));
     let result = work();
     LEFT.take().is_none().then_some(result)
 }
 
-/// Does `work` with its first allocation refused, then with its second, and so on, as long as it has so
-/// many, and hands each result to `check`. Returns how many were refused.
+/// Runs `work` with its first allocation refused, then with its second, and so on, and calls
+/// `check` with each result. Ends when `work` makes fewer allocations. Returns the number of
+/// refused ones.
 pub(crate) fn refuse_each<R>(mut work: impl FnMut() -> R, check: impl FnMut(R)) -> usize {
     (0..).map_while(|number| refuse(number, &mut work)).map(check).count()
 }

@@ -1,8 +1,9 @@
-//! What an update costs: with percid's provider and with the SDK's, by one thread, by two that are pinned
-//! to a CPU each (on Linux), and by eight.
+//! The cost of an update with percid's provider and with the SDK's. Measured with one thread, with
+//! two that are pinned to a CPU each (on Linux), and with eight.
 //!
-//! Providers take turns, so that what else the machine does meets both. A figure is nanoseconds of a CPU
-//! for an update: the least and the median of the rounds. All threads update the same series.
+//! Providers take turns, so that other load of the machine affects both. The values are nanoseconds
+//! of CPU time for an update: the minimum and the median of the rounds. All threads update the same
+//! series.
 
 use std::hint::black_box;
 use std::sync::Barrier;
@@ -14,12 +15,12 @@ use opentelemetry_sdk::metrics::{InMemoryMetricExporter, PeriodicReader, SdkMete
 use percid_opentelemetry::PercidMeterProvider;
 
 const ROUNDS: usize = 31;
-/// Of each thread in a round.
+/// Number of updates of each thread in a round.
 const UPDATES: u32 = 100_000;
 
 type Update = Box<dyn Fn() + Send + Sync>;
 
-/// How many threads, and whether each has a CPU of its own.
+/// The number of threads, and `true` if each is pinned to a CPU.
 const THREADS: [(usize, bool); 3] = [(1, false), (2, true), (8, false)];
 
 fn main() {
@@ -44,7 +45,7 @@ fn main() {
     }
 }
 
-/// The same updates with every provider.
+/// Returns the same updates for every provider.
 fn updates(provider: &impl MeterProvider) -> Vec<(&'static str, Update)> {
     let meter = provider.meter("cost");
     let attributes = || [KeyValue::new("path", "/index")];
@@ -64,7 +65,7 @@ fn updates(provider: &impl MeterProvider) -> Vec<(&'static str, Update)> {
     ]
 }
 
-/// Nanoseconds of a CPU for an update.
+/// Returns the nanoseconds of CPU time for an update.
 fn round(update: &Update, threads: usize, is_pinned: bool) -> f64 {
     let barrier = Barrier::new(threads);
     let run = |thread| {

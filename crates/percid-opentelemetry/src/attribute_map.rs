@@ -1,4 +1,4 @@
-//! What belongs to each set of attributes.
+//! A map from sets of attributes to values.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ impl<V> AttributeMap<V> {
         self.entries.len()
     }
 
-    /// What a set has, in the form that [`attributes::canonical`] makes.
+    /// Returns the value of a set, in the form that [`attributes::canonical`] makes.
     pub(crate) fn get(&self, set: &[&KeyValue]) -> Option<&V> {
         let hash = attributes::hash(&self.hasher, set.iter().copied());
         self.entries.find(hash, |entry| entry.has(set)).map(|entry| &entry.value)
@@ -39,13 +39,13 @@ impl<V> AttributeMap<V> {
         self.entries.find_mut(hash, |entry| entry.has(set)).map(|entry| &mut entry.value)
     }
 
-    /// Adds a set that is not there yet.
+    /// Adds a set that is not in the map yet.
     pub(crate) fn add(&mut self, attributes: Arc<[KeyValue]>, value: V) {
         let hash = attributes::hash(&self.hasher, attributes.iter());
         self.entries.insert_unique(hash, Entry { hash, attributes, value }, |entry| entry.hash);
     }
 
-    /// All sets, in no order.
+    /// Returns all sets, unordered.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&Arc<[KeyValue]>, &V)> {
         self.entries.iter().map(|entry| (&entry.attributes, &entry.value))
     }

@@ -1,11 +1,11 @@
-//! Sets of attributes: what makes two the same, and the form in which order and duplicates are gone.
+//! Sets of attributes: their equality, and the canonical form without order and duplicates.
 
 use std::hash::{BuildHasher, Hash, Hasher};
 
 use foldhash::fast::RandomState;
 use opentelemetry::{Array, KeyValue, Value};
 
-/// The hash of attributes as they stand. Attributes that [`are_same`] have the same.
+/// Returns the hash of attributes in this order. Attributes that [`are_same`] have the same hash.
 #[inline]
 pub(crate) fn hash<'a>(
     hasher: &RandomState,
@@ -16,7 +16,7 @@ pub(crate) fn hash<'a>(
     state.finish()
 }
 
-/// Whether these are the same attributes in the same order.
+/// Returns `true` if these are the same attributes in the same order.
 #[inline]
 pub(crate) fn are_same<'a>(
     some: impl ExactSizeIterator<Item = &'a KeyValue>,
@@ -30,7 +30,8 @@ fn is_same(one: &KeyValue, other: &KeyValue) -> bool {
     is_same_text(one.key.as_str(), other.key.as_str()) && is_same_value(&one.value, &other.value)
 }
 
-/// Floats are the same if their bits are: a NaN that equals nothing would have a new series each time.
+/// Floats are the same if their bits are: a NaN that equals nothing would have a new series each
+/// time.
 #[inline]
 fn is_same_value(one: &Value, other: &Value) -> bool {
     match (one, other) {
@@ -45,13 +46,13 @@ fn is_same_value(one: &Value, other: &Value) -> bool {
     }
 }
 
-/// Constants and shared strings lie at one place: the copy that was kept need not be read.
+/// Constants and shared strings have the same address: then the stored copy need not be read.
 #[inline(always)]
 fn is_same_text(one: &str, other: &str) -> bool {
     std::ptr::eq(one, other) || one == other
 }
 
-/// The set that attributes stand for: sorted by key, and of those with one key the last.
+/// Returns the set of the attributes: sorted by key, with the last one of each key.
 pub(crate) fn canonical(attributes: &[KeyValue]) -> Vec<&KeyValue> {
     let mut sorted: Vec<&KeyValue> = attributes.iter().collect();
     sorted.sort_by(|one, other| one.key.cmp(&other.key));

@@ -1,4 +1,4 @@
-//! What a collection asks instruments for.
+//! The interface of instruments for collections.
 
 use std::any::Any;
 use std::time::SystemTime;
@@ -10,11 +10,11 @@ use crate::identity::Identity;
 pub(crate) trait Collected: Any + Send + Sync {
     fn identity(&self) -> &Identity;
 
-    /// What all series have.
+    /// Returns all series.
     fn read(&self, time: SystemTime, errors: &Errors) -> Data;
 }
 
-/// What an instrument has; `None`, if it has no series.
+/// Returns an instrument's metric, or `None` if it has no series.
 pub(crate) fn metric(
     instrument: &dyn Collected,
     time: SystemTime,

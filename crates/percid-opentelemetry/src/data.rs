@@ -1,4 +1,4 @@
-//! What a collection has: the series of all instruments, as they were at some time.
+//! The contents of a collection: the series of all instruments at one time.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -6,7 +6,8 @@ use std::time::SystemTime;
 
 use opentelemetry::{InstrumentationScope, KeyValue};
 
-/// What all instruments of a provider have recorded since they began (*cumulative temporality*).
+/// The values that all instruments of a provider have recorded since they began (*cumulative
+/// temporality*).
 ///
 /// ```
 /// use opentelemetry::metrics::MeterProvider;
@@ -22,55 +23,55 @@ use opentelemetry::{InstrumentationScope, KeyValue};
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Collection {
-    /// When it was made.
+    /// Time at which it was made.
     pub time: SystemTime,
-    /// What the program is.
+    /// The attributes of the program's resource.
     pub resource: Arc<[KeyValue]>,
-    /// What each meter has: those that have nothing are left out.
+    /// The metrics of each meter. Meters without metrics are left out.
     pub scopes: Vec<ScopeMetrics>,
 }
 
-/// What a meter's instruments have recorded.
+/// The metrics of a meter's instruments.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ScopeMetrics {
     /// The meter's scope.
     pub scope: InstrumentationScope,
-    /// What each instrument has: those that have nothing are left out.
+    /// The metric of each instrument. Instruments without series are left out.
     pub metrics: Vec<Metric>,
 }
 
-/// What an instrument has recorded.
+/// The series of an instrument.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Metric {
     /// The instrument's name.
     pub name: Cow<'static, str>,
-    /// What it is for; empty, if nothing was said.
+    /// The instrument's description; empty if there is none.
     pub description: Cow<'static, str>,
-    /// What its values are in; empty, if nothing was said.
+    /// The unit of its values; empty if there is none.
     pub unit: Cow<'static, str>,
     /// Its series.
     pub data: Data,
 }
 
-/// An instrument's series, in no order.
+/// The series of an instrument, unordered.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Data {
-    /// Of a counter, or of an up-down counter.
+    /// The series of a counter or an up-down counter.
     Sum {
-        /// Whether it is a counter's, which never falls.
+        /// `true` for a counter, which never falls.
         is_monotonic: bool,
         /// The series.
         points: Vec<Point<Number>>,
     },
-    /// Of a gauge.
+    /// The series of a gauge.
     Gauge {
         /// The series.
         points: Vec<Point<Number>>,
     },
-    /// Of a histogram.
+    /// The series of a histogram.
     Histogram {
         /// The series.
         points: Vec<Point<Distribution>>,
@@ -83,61 +84,62 @@ pub enum Data {
 pub struct Point<T> {
     /// Its attributes, sorted by key, each key once.
     pub attributes: Arc<[KeyValue]>,
-    /// When it began. (Without meaning for a gauge.)
+    /// Time at which it began. (Meaningless for a gauge.)
     pub start: SystemTime,
-    /// What it has.
+    /// The value.
     pub value: T,
 }
 
 /// A number of an instrument's type.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Number {
-    /// Of instruments of `u64`. Sums are modulo 2^64.
+    /// A number of a `u64` instrument. Sums are modulo 2^64.
     U64(u64),
-    /// Of instruments of `i64`. Sums wrap around as `i64` does.
+    /// A number of an `i64` instrument. Sums wrap around as `i64` does.
     I64(i64),
-    /// Of instruments of `f64`.
+    /// A number of an `f64` instrument.
     F64(f64),
 }
 
-/// What a histogram has recorded.
+/// The recorded values of a histogram.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Distribution {
-    /// How many values.
+    /// Number of values.
     pub count: u64,
-    /// Their sum. `None`, once one was negative: OTLP wants sums of histograms that never fall.
+    /// The sum of the values. `None` if one was negative: OTLP requires sums of histograms that
+    /// never fall.
     pub sum: Option<f64>,
-    /// How they are distributed.
+    /// The distribution of the values.
     pub buckets: Buckets,
 }
 
-/// How values are distributed.
+/// The distribution of values.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Buckets {
-    /// By boundaries that were chosen.
+    /// Buckets with boundaries that the program chose.
     Explicit {
         /// The boundaries. Each belongs to the bucket below it.
         bounds: Vec<f64>,
         /// The count of each bucket; one more than there are boundaries. Empty without boundaries.
         counts: Vec<u64>,
     },
-    /// By powers of 2^(2^-`scale`).
+    /// Buckets with boundaries at the powers of 2^(2^-`scale`).
     Exponential {
         /// The scale.
         scale: i32,
-        /// How many values were from -2^-128 to 2^-128.
+        /// Number of values from -2^-128 to 2^-128.
         zero_count: u64,
         /// The positive values.
         positive: ExponentialBuckets,
-        /// The amounts of the negative values.
+        /// The absolute values of the negative values.
         negative: ExponentialBuckets,
     },
 }
 
-/// Buckets in a row: the count at place *n* is that of the bucket *i* = `offset` + *n*, which is above
-/// 2^(*i* 2^-scale) and goes up to 2^((*i* + 1) 2^-scale).
+/// Consecutive buckets. The count at index *n* is that of the bucket *i* = `offset` + *n*. Bucket
+/// *i* is above 2^(*i* 2^-scale) and goes up to 2^((*i* + 1) 2^-scale).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExponentialBuckets {

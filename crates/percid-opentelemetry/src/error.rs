@@ -1,17 +1,17 @@
-//! What goes wrong, how often, and who is told.
+//! Errors, their count, and their handler.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// What has gone wrong. Nothing of it stops the program: it is counted by
-/// [`errors`](crate::PercidMeterProvider::errors) and told to the
-/// [handler](crate::Builder::with_error_handler).
+/// An error of instruments, collections or the export. No error stops the program.
+/// [`errors`](crate::PercidMeterProvider::errors) counts them, and the
+/// [handler](crate::Builder::with_error_handler) is called with each.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// An instrument's name is not as the specification wants it; what it records is ignored.
+    /// An instrument's name does not conform to the specification. Its values are ignored.
     Name(String),
-    /// The unit of the instrument `name` is longer than 63 characters or not ASCII; what it records is
+    /// The unit of the instrument `name` is longer than 63 characters or not ASCII. Its values are
     /// ignored.
     Unit {
         /// The instrument.
@@ -19,13 +19,13 @@ pub enum Error {
         /// The unit.
         unit: String,
     },
-    /// The boundaries of the histogram of this name are not finite, not ascending, or more than
-    /// 2047; what it records is ignored.
+    /// The boundaries of the histogram of this name are not finite or not ascending, or there are
+    /// more than 2047. Its values are ignored.
     Boundaries(String),
-    /// A meter has another instrument of this name already, of another kind, unit or description. Both
-    /// are reported.
+    /// A meter has another instrument of this name already, of another kind, unit or description.
+    /// Both are reported.
     Conflict(String),
-    /// An instrument has as many series as it may have. What comes with other attributes is counted in
+    /// An instrument has reached its limit of series. Values with other attributes are recorded in
     /// its overflow series.
     Overflow {
         /// The instrument.
@@ -33,27 +33,27 @@ pub enum Error {
         /// Its limit.
         limit: usize,
     },
-    /// A callback of the observable instrument of this name has panicked. What it had reported before
-    /// is kept.
+    /// A callback of the observable instrument of this name has panicked. The values that it
+    /// reported before are kept.
     Callback(String),
-    /// The receiver could not be reached, or did not answer in time: what the last attempt said.
+    /// The receiver could not be reached, or did not answer in time: the error of the last attempt.
     Unreachable(String),
-    /// The receiver has refused a collection with this status of HTTP.
+    /// The receiver has refused a collection with this HTTP status.
     Refused {
         /// The status.
         status: u16,
-        /// The beginning of what it has answered, as far as that is text.
+        /// The beginning of the answer, without characters that are not text.
         answer: String,
     },
-    /// The receiver has accepted a collection, and says that it has left out so many data points, or
-    /// that something is to be mended.
+    /// The receiver has accepted a collection, but reports a number of refused data points, or a
+    /// warning.
     PartlyRefused {
         /// The number of data points.
         points: i64,
-        /// What it says.
+        /// The receiver's message.
         answer: String,
     },
-    /// What the receiver has answered is no answer of OTLP.
+    /// The receiver's answer is not an OTLP answer.
     Answer(String),
     /// The exporter's thread has ended, or has not exported in time.
     Stopped,
@@ -91,7 +91,7 @@ impl std::error::Error for Error {}
 
 pub(crate) type Handler = Box<dyn Fn(&Error) + Send + Sync>;
 
-/// Counts what has gone wrong, and tells it.
+/// Counts errors, and passes them to the handler.
 pub(crate) struct Errors {
     count: AtomicU64,
     handler: Handler,
@@ -108,7 +108,8 @@ impl Errors {
         self.count.load(Relaxed)
     }
 
-    /// To be called without a lock: the handler may use instruments.
+    /// Counts an error, and calls the handler. The caller must not hold a lock: the handler may use
+    /// instruments.
     pub(crate) fn tell(&self, error: &Error) {
         self.count.fetch_add(1, Relaxed);
         (self.handler)(error);

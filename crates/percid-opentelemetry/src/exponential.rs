@@ -1,12 +1,12 @@
-//! percid's exponential buckets as OpenTelemetry's, whose index is less by one, and of which there are not
-//! more than the specification wants.
+//! Conversion of percid's exponential buckets to OpenTelemetry's. Their index is less by one, and
+//! their number is limited as the specification requires.
 
 use percid_metrics::histogram::NativeSnapshot;
 
 use crate::data::{Buckets, ExponentialBuckets};
 
-/// The most buckets of one sign, the specification's default. When more are in use, the scale is reduced:
-/// two neighbours become one.
+/// Maximum number of buckets of one sign, the specification's default. If more are in use, the
+/// scale is reduced: two neighbours become one.
 const MOST: i64 = 160;
 
 pub(crate) fn buckets(read: &NativeSnapshot) -> Buckets {
@@ -19,12 +19,13 @@ pub(crate) fn buckets(read: &NativeSnapshot) -> Buckets {
     }
 }
 
-/// The index of OpenTelemetry's bucket with which one of percid's is merged.
+/// Returns the index of OpenTelemetry's bucket with which one of percid's is merged.
 fn index(percid: i32, halvings: u32) -> i32 {
     (percid - 1) >> halvings
 }
 
-/// How often neighbours must be merged until there are few enough. The buckets are in ascending order.
+/// Returns the number of times that neighbours must be merged until at most [`MOST`] remain. The
+/// buckets are in ascending order.
 fn halvings(buckets: &[(i32, u64)]) -> u32 {
     let (Some((first, _)), Some((last, _))) = (buckets.first(), buckets.last()) else { return 0 };
     let width = |halvings| i64::from(index(*last, halvings) - index(*first, halvings)) + 1;
@@ -61,7 +62,8 @@ mod tests {
         }
     }
 
-    /// The specification's bucket of index *i* is above base^i and goes up to base^(i + 1).
+    /// Returns `true` if the value lies in the specification's bucket of index *i*: above base^i
+    /// and up to base^(i + 1).
     fn lies_in(value: f64, index: i32, scale: i32) -> bool {
         let limit = |index: i32| (f64::from(index) * f64::from(-scale).exp2()).exp2();
         limit(index) < value && value <= limit(index + 1)

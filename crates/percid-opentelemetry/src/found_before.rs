@@ -1,7 +1,7 @@
-//! What was found for attributes before, for each ID: in front of a map that all CPUs share.
+//! A cache of attributes for each ID, in front of a map that all CPUs share.
 //!
-//! Who finds it here writes no word that another CPU reads or writes. The attributes stand as they were
-//! given, so that they need not be sorted to be found: another order of the same set is another entry.
+//! A hit accesses no word that another CPU reads or writes. Attributes are stored in the given
+//! order, so that a lookup need not sort them. Another order of the same set is another entry.
 
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
@@ -13,7 +13,7 @@ use crate::attributes;
 pub(crate) struct FoundBefore<V> {
     hasher: RandomState,
     tables: Local<HashTable<Found<V>>>,
-    /// An ID that has found so much forgets it all.
+    /// Number of entries at which an ID's table is cleared.
     most: usize,
 }
 
@@ -29,7 +29,7 @@ impl<V: Send> FoundBefore<V> {
         FoundBefore { hasher: RandomState::default(), tables, most }
     }
 
-    /// Hands what this CPU has found before to `use_it`; `None` if there is nothing.
+    /// Calls `use_it` with the value that this CPU has cached. Returns `None` if there is none.
     #[inline]
     pub(crate) fn with<R>(
         &self,
@@ -43,19 +43,20 @@ impl<V: Send> FoundBefore<V> {
         self.tables.with(|table| table.find(hash, is_it).map(|found| use_it(&found.value)))
     }
 
-    /// Has this CPU find `value` from now on.
+    /// Caches `value` for this CPU.
     pub(crate) fn insert(&self, attributes: &[KeyValue], value: V) {
         let hash = attributes::hash(&self.hasher, attributes);
         let found = Found { hash, given: attributes.into(), value };
         let forgotten = self.tables.with(|table| {
             let is_full = table.len() >= self.most;
             let forgotten = is_full.then(|| std::mem::take(table));
-            // The thread may have come from another CPU since it looked: what is there already is
-            // there twice then, and the first is found.
+            // The thread may have migrated since its lookup. If this CPU has the entry already, it
+            // is there twice, and the first one is found.
             table.insert_unique(hash, found, |found| found.hash);
             forgotten
         });
-        // Behind the closure: while it runs, others that come with this ID use another table.
+        // Dropped after the closure: while the closure runs, other threads with this ID use another
+        // table.
         drop(forgotten);
     }
 }

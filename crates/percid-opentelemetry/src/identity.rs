@@ -1,10 +1,10 @@
-//! What an instrument is called, and whether it may be called so.
+//! The identity of an instrument, and its validation.
 
 use std::borrow::Cow;
 
 use crate::error::Error;
 
-/// As the specification wants it.
+/// The specification's limits, in bytes.
 const LONGEST_NAME: usize = 255;
 const LONGEST_UNIT: usize = 63;
 
@@ -43,7 +43,7 @@ impl Identity {
             && self.name.chars().all(is_allowed)
     }
 
-    /// Names that differ in capitals only are the same.
+    /// Returns `true` if the names are equal. ASCII case is ignored.
     pub(crate) fn has_name_of(&self, other: &Identity) -> bool {
         self.name.eq_ignore_ascii_case(&other.name)
     }

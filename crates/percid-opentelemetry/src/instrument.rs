@@ -34,7 +34,7 @@ impl<T: Copy, C: Record<T>> SyncInstrument<T> for Instrument<C> {
     }
 }
 
-/// An instrument with attributes that were found once and for all.
+/// An instrument with attributes that were looked up once.
 struct Bound<C> {
     series: Arc<Series<C>>,
 }
@@ -55,7 +55,7 @@ impl<C: Cell> Collected for Instrument<C> {
     }
 }
 
-/// In place of an instrument that cannot be.
+/// A replacement for an invalid instrument. It ignores all values.
 pub(crate) struct Ignoring;
 
 impl<T> SyncInstrument<T> for Ignoring {

@@ -1,12 +1,13 @@
-//! What the numbers of an instrument mean.
+//! The meaning of an instrument's numbers.
 
 use crate::data::{Data, Number, Point};
 
 pub(crate) trait Meaning: Send + Sync + 'static {
-    /// Whether numbers of several series make one by addition; if not, the last one counts.
+    /// `true` if numbers of several series are combined by addition. Otherwise the last one is
+    /// used.
     const ADDS_UP: bool;
 
-    /// Whether such a number may be reported.
+    /// Returns `true` if such a number may be reported.
     fn is_possible(number: f64) -> bool;
 
     fn data(points: Vec<Point<Number>>) -> Data;
@@ -18,7 +19,7 @@ pub(crate) struct Counted;
 /// A sum.
 pub(crate) struct Balance;
 
-/// A value of its own.
+/// A value that is not a sum.
 pub(crate) struct Level;
 
 impl Meaning for Counted {

@@ -26,10 +26,10 @@ use crate::numeric::Numeric;
 use crate::observable::Observable;
 use crate::series::SeriesMap;
 
-/// What holds for all instruments.
+/// The options of all instruments.
 pub(crate) struct Options {
     pub(crate) cardinality_limit: usize,
-    /// Of histograms without boundaries of their own.
+    /// The scale of histograms without boundaries of their own; `None` for explicit boundaries.
     pub(crate) exponential: Option<i32>,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct PercidMeter {
 
 type Shared<T> = Arc<dyn SyncInstrument<T> + Send + Sync>;
 
-/// The most boundaries that percid's buckets have room for.
+/// Maximum number of boundaries in percid's buckets.
 const MOST_BOUNDARIES: usize = percid::Buckets::MAX - 1;
 
 impl PercidMeter {
@@ -54,7 +54,7 @@ impl PercidMeter {
         PercidMeter { scope, options, errors, instruments: Mutex::default() }
     }
 
-    /// What all instruments have; `None`, if none has anything.
+    /// Returns the metrics of all instruments, or `None` if there are none.
     pub(crate) fn collect(&self, time: SystemTime) -> Option<ScopeMetrics> {
         // Callbacks may create instruments: they are called without the lock.
         let instruments = self.instruments.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -64,7 +64,7 @@ impl PercidMeter {
         (!metrics.is_empty()).then_some(ScopeMetrics { scope, metrics })
     }
 
-    /// The instrument of this identity and type, made by `make` if there is none.
+    /// Returns the instrument of this identity and type. Creates it by `make` if there is none.
     fn registered<I: Collected>(
         &self,
         identity: Identity,
@@ -160,7 +160,8 @@ impl PercidMeter {
     }
 }
 
-/// The shape of these boundaries; `None`, if they are not finite and ascending, or too many.
+/// Returns the shape of these boundaries, or `None` if they are not finite and ascending, or too
+/// many.
 fn explicit(bounds: Vec<f64>) -> Option<Shape> {
     let are_finite = bounds.iter().all(|bound| bound.is_finite());
     let are_ascending = bounds.is_sorted_by(|one, next| one < next);

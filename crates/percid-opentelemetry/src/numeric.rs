@@ -1,4 +1,4 @@
-//! The types of numbers that instruments have.
+//! The types of instruments' numbers.
 
 use crate::data::Number;
 
@@ -8,7 +8,7 @@ pub(crate) trait Numeric: Copy + Send + Sync + 'static {
     fn to_bits(self) -> u64;
     fn from_bits(bits: u64) -> Self;
 
-    /// The nearest float.
+    /// Returns the nearest float.
     fn float(self) -> f64;
 }
 

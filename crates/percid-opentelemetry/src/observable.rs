@@ -1,4 +1,4 @@
-//! Instruments that ask the program when a collection is made.
+//! Observable instruments: callbacks of the program report their values at a collection.
 
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -28,7 +28,7 @@ pub(crate) struct Observable<T, M> {
     meaning: PhantomData<M>,
 }
 
-/// When each series began that was there at the last collection, and when that was.
+/// The start time of each series of the last collection, and the time of that collection.
 struct Known {
     collected: SystemTime,
     starts: AttributeMap<SystemTime>,
@@ -52,7 +52,7 @@ impl<T: Numeric, M: Meaning> Observable<T, M> {
         all.extend(callbacks.into_iter().map(Arc::new));
     }
 
-    /// Calls the callbacks, without a lock of the instrument's: they may use any instrument.
+    /// Calls the callbacks, without a lock of this instrument: they may use any instrument.
     fn ask(&self, errors: &Errors) -> Observed<T> {
         let callbacks = self.callbacks.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let observer = Observer::<T, M> {
@@ -86,8 +86,8 @@ impl<T: Numeric, M: Meaning> Collected for Observable<T, M> {
 }
 
 impl Known {
-    /// The series, with the times since when they are there: since the collection before the one that
-    /// saw them first.
+    /// Returns the series with their start times. A series starts at the collection before the one
+    /// that observed it first.
     fn points<T: Numeric>(
         &mut self,
         observed: Observed<T>,
@@ -109,7 +109,7 @@ impl Known {
     }
 }
 
-/// What the callbacks of one instrument report to.
+/// The instrument to which the callbacks of one instrument report.
 struct Observer<T, M> {
     limit: usize,
     observed: Mutex<Observed<T>>,
@@ -177,7 +177,7 @@ mod tests {
         let series = || observed::<Counted>(1, &[(1, &[])]);
         let earlier = collected - Duration::from_secs(1);
         assert_eq!(known.points(series(), earlier)[0].start, earlier);
-        // It stays where it was seen to begin, whatever comes later.
+        // Its start time stays the same in later collections.
         let later = collected + Duration::from_secs(1);
         assert_eq!(known.points(series(), later)[0].start, collected);
         assert_eq!(known.points(series(), later)[0].start, collected);

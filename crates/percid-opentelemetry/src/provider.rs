@@ -15,7 +15,7 @@ use crate::resource;
 /// The specification's limit of series.
 const DEFAULT_LIMIT: usize = 2000;
 
-/// The largest scale of exponential histograms that percid has.
+/// The finest scale of percid's exponential histograms.
 const FINEST: u8 = 8;
 
 /// Instruments of the OpenTelemetry API that record on their CPU. Clones are the same provider.
@@ -44,30 +44,32 @@ const FINEST: u8 = 8;
 ///
 /// # Contract
 ///
-/// * **Series**: attributes are a set. Their order does not matter, and of those with one key the last
-///   one counts. An instrument has at most as many series as the
-///   [limit](Builder::with_cardinality_limit) says; the series without attributes is not among these. What
-///   comes with others is recorded in the series with the attribute `otel.metric.overflow` = `true`.
-/// * **Values**: counters ignore what is negative; sums and histograms ignore NaN and infinities, which
-///   would stay in a sum for ever. A gauge has what was recorded last, whatever it is. Histograms take
-///   negative values, and have no sum from then on.
-/// * **Exactness**: no value is lost or counted twice, whoever collects at the same time. Sums of integers
-///   are exact modulo 2^64, those of floats and of histograms are rounded as floats are. Count and sum of
-///   a histogram change in one step.
-/// * **Instruments**: those of a scope with the same name (whatever the capitals), kind, unit and
-///   description are one. For histograms of `u64` and `f64` this holds, too, and the boundaries are those
-///   of the first.
-/// * **Threads**: everything may be used by any number of threads at once.
-/// * **Signals**: a bound counter or up-down counter may be used in a signal handler, and so may a bound
-///   gauge, and a bound histogram with explicit boundaries. Nothing else may.
-/// * **Fork**: a child goes on with the counts of its parent, on memory of its own; series keep the time
-///   at which they began. It has no exporter.
-/// * **Cost**: what is bound costs what `percid::Counter` and `percid::Buckets` cost, and a call by a
-///   table. With attributes, their hash, a `percid::Local` and a comparison come on top, if this CPU has
-///   found them in this order before; else they are sorted and looked for in a map under a lock, which
-///   allocates. So does everything beyond the limit. A gauge's value is one word that all threads write.
-/// * **Memory**: series are never forgotten. Each takes what percid takes for each ID that used it, and
-///   its attributes are kept once, and once more for each ID and each order in which they came.
+/// * **Series**: attributes are a set. Their order does not matter. If a key occurs several times,
+///   the last attribute is used. The [limit](Builder::with_cardinality_limit) is the maximum number
+///   of an instrument's series. The series without attributes is not counted. Values with
+///   attributes beyond the limit are recorded in the series with the attribute
+///   `otel.metric.overflow` = `true`.
+/// * **Values**: counters ignore negative values. Sums and histograms ignore NaN and infinities,
+///   which would stay in a sum forever. A gauge has the value that was recorded last, without
+///   exceptions. Histograms record negative values, and have no sum from then on.
+/// * **Exactness**: no value is lost or counted twice, also during a collection. Sums of integers
+///   are exact modulo 2^64. Sums of floats and of histograms are rounded as floats are. Count and
+///   sum of a histogram change in one step.
+/// * **Instruments**: instruments of a scope with the same name (ignoring case), kind, unit and
+///   description are one instrument. This holds for histograms of `u64` and `f64`, too; the
+///   boundaries are those of the first.
+/// * **Threads**: any number of threads may use everything at once.
+/// * **Signals**: a signal handler may use a bound counter, up-down counter or gauge, and a bound
+///   histogram with explicit boundaries. It may use nothing else.
+/// * **Fork**: a child continues with the counts of its parent, in memory of its own. Series keep
+///   their start times. The child has no exporter.
+/// * **Cost**: a bound instrument costs as much as `percid::Counter` and `percid::Buckets`, plus a
+///   virtual call. Attributes add their hash, a `percid::Local` and a comparison, if this CPU has
+///   used them in this order before. Otherwise they are sorted and looked up in a map under a lock,
+///   which allocates. So are all attributes beyond the limit. A gauge's value is one word that all
+///   threads write.
+/// * **Memory**: series are never removed. Each takes percid's memory for each ID that used it. Its
+///   attributes are stored once, and once more for each ID and each order in which they were used.
 #[derive(Clone)]
 pub struct PercidMeterProvider {
     shared: Arc<Shared>,
@@ -81,16 +83,17 @@ struct Shared {
 }
 
 impl PercidMeterProvider {
-    /// A provider with the specification's defaults, of which some may be changed first.
+    /// Returns a builder with the specification's defaults.
     pub fn builder() -> Builder {
         Builder::default()
     }
 
-    /// What all instruments have. Callbacks of observable instruments are called in this thread.
+    /// Returns the series of all instruments. Callbacks of observable instruments are called in
+    /// this thread.
     ///
-    /// A collection reads a word for each series and ID (for histograms, one for each bucket). Nobody who
-    /// records waits for it; who adds a series to an instrument waits while that one is read. A callback
-    /// must not collect.
+    /// A collection reads a word for each series and ID (for histograms, one for each bucket).
+    /// Recording does not wait for it. A thread that adds a series to an instrument waits while
+    /// that instrument is read. A callback must not collect.
     ///
     /// ```
     /// use opentelemetry::metrics::MeterProvider;
@@ -107,7 +110,7 @@ impl PercidMeterProvider {
         Collection { time, resource: Arc::clone(&self.shared.resource), scopes }
     }
 
-    /// How often something has gone wrong, see [`Error`].
+    /// Returns the number of errors, see [`Error`].
     ///
     /// ```
     /// use opentelemetry::metrics::MeterProvider;
@@ -127,7 +130,8 @@ impl PercidMeterProvider {
 }
 
 impl MeterProvider for PercidMeterProvider {
-    /// The meter of a scope. Those of the same name, version, schema URL and attributes are one.
+    /// Returns the meter of a scope. Scopes of the same name, version, schema URL and attributes
+    /// have one meter.
     fn meter_with_scope(&self, scope: InstrumentationScope) -> Meter {
         let shared = &self.shared;
         let mut meters = shared.meters.lock().unwrap_or_else(PoisonError::into_inner);
@@ -149,7 +153,7 @@ impl fmt::Debug for PercidMeterProvider {
     }
 }
 
-/// What a [`PercidMeterProvider`] is to be like.
+/// A builder of a [`PercidMeterProvider`].
 #[derive(Default)]
 #[must_use]
 pub struct Builder {
@@ -160,22 +164,23 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Adds attributes of the resource: what the program is. Without `service.name` it is called
-    /// `unknown_service:` and the name of its file. Environment variables are not read.
+    /// Adds attributes of the resource, which describes the program. The default of `service.name`
+    /// is `unknown_service:` and the name of the program's file. Environment variables are not
+    /// read.
     pub fn with_resource(mut self, attributes: impl IntoIterator<Item = KeyValue>) -> Builder {
         self.resource.extend(attributes);
         self
     }
 
-    /// How many series an instrument may have, 2000 if nothing is said.
+    /// Sets the maximum number of an instrument's series; the default is 2000.
     pub fn with_cardinality_limit(mut self, limit: usize) -> Builder {
         self.cardinality_limit = Some(limit);
         self
     }
 
-    /// Has histograms without boundaries of their own distribute their values exponentially, by 2^`scale`
-    /// buckets between two powers of two. The finest scale is 8; what is finer is taken for 8. What is
-    /// reported has a coarser scale where more than 160 buckets would be in use.
+    /// Gives histograms without boundaries of their own exponential buckets: 2^`scale` buckets
+    /// between two powers of two. The finest scale is 8; a larger value means 8. If more than 160
+    /// buckets would be in use, a coarser scale is reported.
     ///
     /// Values of at most 2^-128 count as zero, those beyond 2^128 as 2^128.
     ///
@@ -198,9 +203,9 @@ impl Builder {
         self
     }
 
-    /// Who is told what goes wrong; without this, standard error. `handler` is called in the thread in
-    /// which it was noticed, without a lock of the provider's. What it panics with comes out of the call that
-    /// noticed it.
+    /// Sets the error handler; the default prints to standard error. `handler` is called in the
+    /// thread that detected the error, without a lock of the provider. If it panics, the call that
+    /// detected the error panics.
     ///
     /// ```
     /// use opentelemetry::metrics::MeterProvider;
@@ -219,7 +224,7 @@ impl Builder {
         self
     }
 
-    /// The provider.
+    /// Builds the provider.
     pub fn build(self) -> PercidMeterProvider {
         let options = Options {
             cardinality_limit: self.cardinality_limit.unwrap_or(DEFAULT_LIMIT),

@@ -6,9 +6,9 @@ use opentelemetry::KeyValue;
 use opentelemetry::metrics::AsyncInstrument;
 use percid_metrics::{Counter, Family, FloatCounter, Gauge};
 
-/// What an observable instrument of type `T` can report.
+/// A metric whose value an observable instrument of type `T` can report.
 pub trait Reading<T> {
-    /// The value now.
+    /// Returns the current value.
     fn reading(&self) -> T;
 }
 
@@ -54,9 +54,11 @@ impl<T, R: Reading<T> + ?Sized> Reading<T> for Arc<R> {
     }
 }
 
-/// A callback that reports `metric` with these attributes, for any observable instrument of any meter.
+/// Returns a callback that reports `metric` with these attributes, for any observable instrument of
+/// any meter.
 ///
-/// The metric is read when its meter is collected, and in no other way: to count costs what percid costs.
+/// The metric is only read when its meter is collected. So counting costs as much as percid's
+/// metric.
 ///
 /// ```
 /// use opentelemetry::KeyValue;
@@ -82,8 +84,9 @@ impl<T, R: Reading<T> + ?Sized> Reading<T> for Arc<R> {
 /// temperature.set(21.5);
 /// ```
 ///
-/// * **Cost**: at a collection a word is read for each ID.
-/// * **Threads, signals, fork**: those of the metric. The callback is called by who collects.
+/// * **Cost**: a collection reads a word for each ID.
+/// * **Threads, signals, fork**: those of the metric. The callback runs in the thread that
+///   collects.
 pub fn report<T, R>(
     metric: R,
     attributes: impl IntoIterator<Item = KeyValue>,
@@ -95,8 +98,8 @@ where
     move |instrument: &dyn AsyncInstrument<T>| instrument.observe(metric.reading(), &attributes)
 }
 
-/// A callback that reports all metrics of `family`, whose label sets `attributes` makes attributes of. What
-/// it makes must differ where labels differ.
+/// Returns a callback that reports all metrics of `family`. `attributes` converts label sets to
+/// attributes. Different label sets must have different attributes.
 ///
 /// ```
 /// use opentelemetry::KeyValue;
@@ -115,9 +118,10 @@ where
 /// orders.with(&"fr", Counter::inc);
 /// ```
 ///
-/// * **Cost**: at a collection an entry is visited for each label set, and a word is read for each ID.
-///   Who adds a label set waits meanwhile; `attributes` must not add one.
-/// * **Threads, signals, fork**: those of the family. The callback is called by who collects.
+/// * **Cost**: a collection visits an entry for each label set, and reads a word for each ID. A
+///   thread that adds a label set waits while at most 3584 references are copied.
+/// * **Threads, signals, fork**: those of the family. The callback runs in the thread that
+///   collects.
 pub fn report_family<T, S, R, C>(
     family: Family<S, R, C>,
     attributes: impl Fn(&S) -> Vec<KeyValue> + Send + Sync + 'static,

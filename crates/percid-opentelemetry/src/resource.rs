@@ -1,10 +1,11 @@
-//! What the program is: the attributes of its resource.
+//! The resource: attributes that describe the program.
 
 use opentelemetry::KeyValue;
 
 use crate::attributes;
 
-/// What the specification wants a resource to have, and what the program says itself, which counts more.
+/// Returns the attributes that the specification requires, and those of the program, which have
+/// precedence.
 pub(crate) fn with_defaults(own: Vec<KeyValue>) -> Vec<KeyValue> {
     // #[gamma::skip(collection.reverse_array, reason = "they are sorted")]
     let defaults = [

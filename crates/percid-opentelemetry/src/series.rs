@@ -12,10 +12,10 @@ use crate::cell::Cell;
 use crate::data::Point;
 use crate::found_before::FoundBefore;
 
-/// What has no series of its own is recorded here.
+/// The attribute of the series for all values without a series of their own.
 const OVERFLOW: &str = "otel.metric.overflow";
 
-/// A series: its cell and when it began.
+/// A series: its cell and its start time.
 pub(crate) struct Series<C> {
     start: SystemTime,
     pub(crate) cell: C,
@@ -24,7 +24,7 @@ pub(crate) struct Series<C> {
 pub(crate) struct SeriesMap<C> {
     new_cell: Box<dyn Fn() -> C + Send + Sync>,
     limit: usize,
-    /// Of no attributes: found without a look at any table, and not among those that the limit counts.
+    /// The series without attributes: found without a table, and not counted by the limit.
     plain: OnceLock<Arc<Series<C>>>,
     overflow: OnceLock<Arc<Series<C>>>,
     has_told: AtomicBool,
@@ -33,20 +33,20 @@ pub(crate) struct SeriesMap<C> {
     found: FoundBefore<Arc<Series<C>>>,
 }
 
-/// The attributes of the overflow series.
+/// Returns the attributes of the overflow series.
 pub(crate) fn overflow_attributes() -> Arc<[KeyValue]> {
     Arc::new([KeyValue::new(OVERFLOW, true)])
 }
 
-/// Whether a set in canonical form is that of the overflow series.
+/// Returns `true` if a set in canonical form is that of the overflow series.
 pub(crate) fn is_overflow(set: &[&KeyValue]) -> bool {
     let overflow = KeyValue::new(OVERFLOW, true);
     attributes::are_same(set.iter().copied(), [&overflow].into_iter())
 }
 
 impl<C: Cell> SeriesMap<C> {
-    /// Series with cells by `new_cell`, at most `limit` of them; when another one comes, `tell_overflow`
-    /// is called, once.
+    /// Creates a map of at most `limit` series, with cells by `new_cell`. When another series is
+    /// requested, calls `tell_overflow`, once.
     pub(crate) fn new(
         new_cell: Box<dyn Fn() -> C + Send + Sync>,
         limit: usize,
@@ -65,7 +65,7 @@ impl<C: Cell> SeriesMap<C> {
         }
     }
 
-    /// Hands the series of these attributes to `use_it`.
+    /// Calls `use_it` with the cell of these attributes.
     #[inline]
     pub(crate) fn with(&self, attributes: &[KeyValue], use_it: impl Fn(&C)) {
         if attributes.is_empty() {
@@ -83,12 +83,13 @@ impl<C: Cell> SeriesMap<C> {
                 use_it(&series.cell);
                 self.found.insert(attributes, series);
             }
-            // Not to be found again: what has no end would drive out what has a series.
+            // Not cached: an unlimited number of attributes would displace those that have a
+            // series.
             None => use_it(&self.overflow().cell),
         }
     }
 
-    /// The series of these attributes, for one who keeps it.
+    /// Returns the series of these attributes, for a caller that keeps it.
     pub(crate) fn get(&self, attributes: &[KeyValue]) -> Arc<Series<C>> {
         if attributes.is_empty() {
             return Arc::clone(self.plain());
@@ -109,7 +110,7 @@ impl<C: Cell> SeriesMap<C> {
         Arc::new(Series { start: SystemTime::now(), cell: (self.new_cell)() })
     }
 
-    /// `None`: in the overflow series.
+    /// Returns the series of these attributes, or `None` for the overflow series.
     fn look_up(&self, attributes: &[KeyValue]) -> Option<Arc<Series<C>>> {
         let set = attributes::canonical(attributes);
         if is_overflow(&set) {
@@ -145,10 +146,11 @@ impl<C: Cell> SeriesMap<C> {
         })
     }
 
-    /// What all series have. Who adds a series waits meanwhile; who records does not.
+    /// Returns all series. Adding a series takes the lock; recording does not.
     pub(crate) fn read(&self, time: SystemTime) -> Vec<Point<C::Value>> {
         let point = |attributes: Arc<[KeyValue]>, series: &Series<C>| {
-            // A series that began after the collection did is in it all the same.
+            // A series may begin after the collection began. It is included with the collection's
+            // time.
             let start = series.start.min(time);
             series.cell.read().map(|value| Point { attributes, start, value })
         };

@@ -1,8 +1,8 @@
-//! What an event and a span cost: without a subscriber, with the flight recorder, and with
-//! `tracing_subscriber::fmt` that writes to nowhere.
+//! The cost of an event and of a span: without a subscriber, with the flight recorder, and with
+//! `tracing_subscriber::fmt` that discards its output.
 //!
-//! A process has one subscriber, so each is measured in a process of its own. A figure is the
-//! median of 31 rounds.
+//! A process has one subscriber, so each is measured in a process of its own. The values are
+//! medians of 31 rounds.
 
 use std::hint::black_box;
 use std::process::Command;
@@ -58,7 +58,7 @@ fn two_fields(round: u32) {
     info!(bytes = u64::from(round), path = "/index", "read");
 }
 
-/// Nanoseconds for a call: the median of the rounds.
+/// Returns the nanoseconds for a call: the median of the rounds.
 fn time(f: impl Fn(u32)) -> f64 {
     let mut rounds: Vec<f64> = (0..ROUNDS)
         .map(|_| {

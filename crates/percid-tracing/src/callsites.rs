@@ -1,10 +1,10 @@
-//! The numbers of callsites: what is static of an event or span is stored once, and records refer
-//! to it.
+//! The numbers of callsites. The static data of an event or span is stored once, and records refer
+//! to it by number.
 //!
-//! Not every callsite is registered before its first event (those of `tracing-log` are not), so a
-//! number is looked up by the address of the metadata, and given when it is missing. A slot is
-//! written once and a lookup is a load and a comparison, without a lock. A callsite whose
-//! neighbourhood is full goes to the next segment, which is twice as large.
+//! Some callsites are not registered before their first event (for example those of `tracing-log`).
+//! So a number is looked up by the address of the metadata, and assigned if there is none. A slot
+//! is written once. A lookup is a load and a comparison, without a lock. If all probed slots of a
+//! segment are taken, the next segment is used, which is twice as large.
 
 use std::sync::OnceLock;
 
@@ -12,14 +12,14 @@ use tracing_core::Metadata;
 
 type Slot = OnceLock<&'static Metadata<'static>>;
 
-/// Slots of the first segment.
+/// Number of slots of the first segment.
 const FIRST: usize = 1024;
-/// Four million slots in all.
+/// Number of segments: four million slots in all.
 const SEGMENTS: usize = 12;
-/// Slots of a segment that are tried.
+/// Number of slots of a segment that are probed.
 const PROBES: usize = 8;
 
-/// The number of no callsite.
+/// The number for a missing callsite.
 pub(crate) const NONE: u32 = u32::MAX;
 
 #[derive(Debug)]
@@ -34,8 +34,8 @@ impl Callsites {
         callsites
     }
 
-    /// The number of a callsite. [`NONE`] if all slots that it might have are taken: its records
-    /// are then shown as damaged.
+    /// Returns the number of a callsite. Returns [`NONE`] if all probed slots are taken: its
+    /// records are then counted as damaged.
     pub(crate) fn number(&self, metadata: &'static Metadata<'static>) -> u32 {
         let hash = hash(metadata);
         for index in 0..SEGMENTS {
@@ -48,7 +48,7 @@ impl Callsites {
         NONE
     }
 
-    /// The callsite that has a number.
+    /// Returns the callsite with this number.
     pub(crate) fn get(&self, number: u32) -> Option<&'static Metadata<'static>> {
         let number = number as usize;
         let index = (number / FIRST + 1).ilog2() as usize;
@@ -64,12 +64,12 @@ impl Callsites {
     }
 }
 
-/// The number of the first slot of a segment.
+/// Returns the number of the first slot of a segment.
 fn base(segment: usize) -> usize {
     FIRST * ((1 << segment) - 1)
 }
 
-/// The callsite's slot in a segment; `None` if others have all that it might have.
+/// Returns the callsite's slot in a segment, or `None` if other callsites have all probed slots.
 fn slot_of(segment: &[Slot], hash: usize, metadata: &'static Metadata<'static>) -> Option<usize> {
     let slots = (0..PROBES).map(|probe| (hash + probe) & (segment.len() - 1));
     slots.into_iter().find(|&slot| {

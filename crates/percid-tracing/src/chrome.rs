@@ -1,9 +1,9 @@
 //! The trace event format, in which slices of a thread must nest.
 //!
-//! Spans need not: one may be left while others, entered later on the same thread, go on. Then
-//! those are ended too, and begun again at the same time. A span whose entering is lost has no
-//! slice: its leaving is shown as an instant. One whose leaving is lost ends when the span is
-//! closed, else it has no end, and viewers draw it up to theirs.
+//! Spans need not nest: one may be exited while others, entered later on the same thread, continue.
+//! Then those are ended too, and begun again at the same time. If the entry of a span is lost, it
+//! has no slice, and its exit is shown as an instant. If its exit is lost, the slice ends when the
+//! span is closed. Otherwise it has no end, and viewers extend it to the end of the trace.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io::{self, Write};
@@ -46,14 +46,14 @@ struct Slice {
 #[derive(Debug)]
 struct Slices {
     process: u32,
-    /// Those of each thread, the innermost last.
+    /// The open slices of each thread, the innermost last.
     open: HashMap<u32, Vec<Slice>>,
     /// The fields of spans that are not closed.
     fields: HashMap<u64, Map<String, Json>>,
     threads: BTreeSet<u32>,
-    /// Events that are to be written.
+    /// Events that are not written yet.
     events: Vec<Json>,
-    /// Whether one was written: a comma comes before the next.
+    /// `true` if an event was written: the next one follows a comma.
     begun: bool,
 }
 
@@ -97,7 +97,7 @@ impl Slices {
         self.open.entry(record.thread).or_default().push(slice);
     }
 
-    /// Ends the innermost slice of a span; `false` if there is none.
+    /// Ends the innermost slice of a span. Returns `false` if there is none.
     fn exit(&mut self, thread: u32, span: u64, time: u64) -> bool {
         let open = self.open.entry(thread).or_default();
         let Some(place) = open.iter().rposition(|slice| slice.span == span) else {
@@ -115,7 +115,7 @@ impl Slices {
         true
     }
 
-    /// A span that is closed is not entered: where it seems so, the leaving is lost.
+    /// Ends all slices of a closed span. If there are any, their exits were lost.
     fn close(&mut self, span: u64, time: u64) {
         let of_span = |(thread, slices): (&u32, &Vec<Slice>)| {
             vec![*thread; slices.iter().filter(|slice| slice.span == span).count()]
@@ -182,7 +182,7 @@ impl Slices {
     }
 }
 
-/// The format's unit.
+/// Returns the time in the format's unit.
 fn microseconds(time: u64) -> f64 {
     time as f64 / 1000.0
 }

@@ -1,12 +1,11 @@
-//! The time of a record: nanoseconds since the recorder was built, by the clock that never goes
-//! backwards.
+//! The time of a record: nanoseconds since the recorder was built, by the monotonic clock.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 #[derive(Debug)]
 pub(crate) struct Clock {
     start: Instant,
-    /// When it was started, since 1970: 0 if the machine's clock stands before that.
+    /// Time from 1970 to the start; 0 if the system's clock is before 1970.
     pub(crate) started_at: Duration,
 }
 
@@ -16,7 +15,7 @@ impl Clock {
         Clock { start: Instant::now(), started_at }
     }
 
-    /// It has room for 584 years.
+    /// Returns the nanoseconds since the start. 64 bits suffice for 584 years.
     pub(crate) fn now(&self) -> u64 {
         // #[gamma::skip(expr, reason = "a nanosecond more or less")]
         self.start.elapsed().as_nanos() as u64

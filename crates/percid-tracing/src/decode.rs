@@ -1,5 +1,5 @@
-//! A record as it is read. Whatever the bytes are, decoding ends without a panic, and bytes that
-//! the encoder did not write are no record.
+//! Decoding of records. For any bytes, decoding ends without a panic. Bytes that the encoder did
+//! not write are not decoded to a record.
 
 use tracing_core::Metadata;
 
@@ -9,17 +9,17 @@ use crate::layout::{CHECKSUM, Kind, NO_CPU, Tag, checksum};
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Record<'b> {
     pub(crate) kind: Kind,
-    /// Nanoseconds since the recorder was built.
+    /// Time since the recorder was built, in nanoseconds.
     pub(crate) time: u64,
     pub(crate) thread: u32,
     pub(crate) cpu: Option<u16>,
     pub(crate) metadata: &'static Metadata<'static>,
-    /// The span that the record is about; `None` for events.
+    /// The subject of the record; `None` for events.
     pub(crate) span: Option<u64>,
     /// The span that an event is in, the parent of a new span, or the span that this one follows.
     pub(crate) other: Option<OtherSpan>,
     pub(crate) fields: Vec<(&'static str, Value<'b>)>,
-    /// Some fields had no room.
+    /// `true` if there was no room for some fields.
     pub(crate) left_out: bool,
 }
 
@@ -44,12 +44,12 @@ pub(crate) enum Value<'b> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Text<'b> {
     pub(crate) text: &'b str,
-    /// It is the beginning of what was too long.
+    /// `true` if this is only the beginning of the text.
     pub(crate) cut: bool,
 }
 
 impl<'b> Record<'b> {
-    /// `None` if the bytes are damaged.
+    /// Decodes a record. Returns `None` if the bytes are damaged.
     pub(crate) fn decode(bytes: &'b [u8], callsites: &Callsites) -> Option<Record<'b>> {
         let (sum, bytes) = bytes.split_first_chunk::<CHECKSUM>()?;
         if *sum != checksum(bytes) {
@@ -84,7 +84,7 @@ impl<'b> Record<'b> {
     }
 }
 
-/// `None` if it is damaged.
+/// Returns the other span, if any. Returns `None` if the bytes are damaged.
 fn other_span(id: u64, callsite: u32, callsites: &Callsites) -> Option<Option<OtherSpan>> {
     if id == 0 {
         return (callsite == NONE).then_some(None);

@@ -1,4 +1,4 @@
-//! What was encoded is decoded, and nothing else is.
+//! Encoded records are decoded, and other bytes are not.
 
 use std::fmt;
 
@@ -9,7 +9,8 @@ use crate::decode::{OtherSpan, Record, Text, Value};
 use crate::layout::{CHECKSUM, Kind, RECORD_BYTES, TEXT_BYTES, checksum};
 use crate::{FlightRecorder, thread};
 
-/// The bytes of the records that `record` makes, in their order, and what they refer to.
+/// Returns the bytes of the records that `record` makes, in their order, and the recorder to which
+/// they refer.
 fn recorded(record: impl FnOnce()) -> (FlightRecorder, Vec<Vec<u8>>) {
     let (layer, recorder) = FlightRecorder::builder().build();
     tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), record);
@@ -27,7 +28,7 @@ fn whole(text: &str) -> Text<'_> {
     Text { text, cut: false }
 }
 
-/// One of each type, and spans.
+/// Records one of each type, and spans.
 fn all_kinds() {
     let parent = tracing::info_span!("parent", a = 1);
     let span = tracing::info_span!(parent: &parent, "span", late = tracing::field::Empty);
@@ -92,14 +93,14 @@ fn texts_are_cut_between_characters() {
     let cut = |text| Text { text, cut: true };
     let expected = [
         ("long", Value::Str(cut(&long[..TEXT_BYTES]))),
-        // It has the rest of the record, less what it would need for half a character.
+        // It has the rest of the record, except for the place of half a character.
         ("odd", Value::Debug(cut(&odd[..record_room(&records[0])]))),
     ];
     assert_eq!(record.fields, expected);
     assert!(!record.left_out);
 }
 
-/// How much of a text is in a record behind one of the greatest length.
+/// Returns the number of bytes of a text after another text of maximum length.
 fn record_room(bytes: &[u8]) -> usize {
     let head = 36;
     bytes.len() - head - (4 + TEXT_BYTES) - 4
@@ -136,7 +137,7 @@ fn a_value_whose_formatting_fails_is_marked() {
     assert_eq!(decoded(&records[0], &recorder).fields, expected);
 }
 
-/// The control: each bit that is flipped is noticed, as is each byte that is missing.
+/// Negative control: each flipped bit and each missing byte is detected.
 #[test]
 fn damage_is_noticed() {
     let (recorder, records) = recorded(all_kinds);
@@ -154,7 +155,7 @@ fn damage_is_noticed() {
     }
 }
 
-/// Sets the checksum right, so that what stands behind it is read.
+/// Corrects the checksum, so that the bytes after it are read.
 fn signed(mut bytes: Vec<u8>) -> Vec<u8> {
     if let Some((sum, rest)) = bytes.split_first_chunk_mut::<CHECKSUM>() {
         *sum = checksum(rest);
@@ -162,7 +163,7 @@ fn signed(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-/// What the checksum cannot notice is noticed if it makes no sense.
+/// Invalid content with a right checksum is detected.
 #[test]
 fn nonsense_with_a_right_checksum_is_noticed() {
     let (recorder, records) = recorded(|| tracing::info!(text = "abc"));
@@ -202,7 +203,8 @@ fn nonsense_with_a_right_checksum_is_noticed() {
     }
 }
 
-/// Random bytes, and records with random changes: nothing panics, and random bytes are no record.
+/// Decodes random bytes, and records with random changes. Nothing panics, and random bytes are not
+/// a record.
 #[test]
 fn any_bytes_are_decoded_without_a_panic() {
     let given = std::env::var("PERCID_SEED").ok().and_then(|seed| seed.parse().ok());
@@ -221,7 +223,7 @@ fn any_bytes_are_decoded_without_a_panic() {
         let changed = signed(change(&records[random.usize(..records.len())], &mut random));
         still_whole += u32::from(Record::decode(&changed, callsites).is_some());
     }
-    // Else the changes do not reach what stands behind the first checks.
+    // Otherwise the changes would not reach the code after the first checks.
     assert!(still_whole > 0);
 }
 

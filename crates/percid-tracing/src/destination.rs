@@ -1,4 +1,4 @@
-//! A file to which a hook or a signal dumps.
+//! The file for the dumps of a hook or a signal.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::format::Format;
 use crate::recorder::FlightRecorder;
 
-/// One dump at a time: hooks and signals may have the same path.
+/// Held while a dump is written: hooks and signals may have the same path.
 static WRITING: Mutex<()> = Mutex::new(());
 
 #[derive(Debug)]
@@ -19,8 +19,8 @@ pub(crate) struct Destination {
 }
 
 impl Destination {
-    /// Dumps to the file. There is nobody to whom an error could be returned, so it goes to
-    /// standard error.
+    /// Dumps to the file. An error cannot be returned to a caller, so it is printed to standard
+    /// error.
     pub(crate) fn write(&self, recorder: &FlightRecorder) {
         if let Err(error) = self.try_write(recorder) {
             let path = self.path.display();
@@ -29,7 +29,7 @@ impl Destination {
         }
     }
 
-    /// A dump that fails leaves the one before in its place.
+    /// Dumps to a new file, and renames it. If that fails, the previous dump remains.
     fn try_write(&self, recorder: &FlightRecorder) -> io::Result<()> {
         let _writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
         let mut partial = OsString::from(&self.path);

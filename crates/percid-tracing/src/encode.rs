@@ -1,4 +1,4 @@
-//! A record as it is made: into a buffer of fixed size, without allocating.
+//! Encoding of records into a buffer of fixed size, without allocations.
 
 use std::fmt::{self, Write};
 
@@ -8,7 +8,7 @@ use crate::layout::{CHECKSUM, Kind, NO_CPU, RECORD_BYTES, TEXT_BYTES, Tag, check
 
 pub(crate) type Buffer = [u8; RECORD_BYTES];
 
-/// What stands in front of the fields.
+/// The part before the fields.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Head {
     pub(crate) kind: Kind,
@@ -19,7 +19,7 @@ pub(crate) struct Head {
     pub(crate) span: u64,
     /// The callsite of the span that an event is in, or of the other span.
     pub(crate) other_callsite: u32,
-    /// Stored if the kind has one.
+    /// The other span. Only stored for kinds that have one.
     pub(crate) other: u64,
 }
 
@@ -30,9 +30,9 @@ pub(crate) struct Encoder<'b> {
     left_out: bool,
 }
 
-/// Where the encoder notes that fields were left out.
+/// The index of the byte that is 1 if fields were left out.
 const LEFT_OUT: usize = CHECKSUM + 1;
-/// Index, tag and length, in front of a text.
+/// Number of bytes before a text: index, tag and length.
 const TEXT_HEAD: usize = 4;
 
 impl<'b> Encoder<'b> {
@@ -59,7 +59,7 @@ impl<'b> Encoder<'b> {
         &self.buffer[..self.length]
     }
 
-    /// Appends bytes, for which there is room.
+    /// Appends bytes. There must be room for them.
     fn put<const N: usize>(&mut self, bytes: [u8; N]) {
         self.buffer[self.length..][..N].copy_from_slice(&bytes);
         self.length += N;
@@ -75,7 +75,7 @@ impl<'b> Encoder<'b> {
         self.put(value);
     }
 
-    /// Appends a text that `write` writes, or its beginning.
+    /// Appends the text that `write` produces, or its beginning.
     fn put_text(
         &mut self,
         field: &Field,
@@ -131,8 +131,8 @@ impl Visit for Encoder<'_> {
     }
 }
 
-/// A text in a fixed room. What does not fit is an error, so that the formatting of a large value
-/// ends there.
+/// A text in a buffer of fixed size. If a part does not fit, the write fails, so that the
+/// formatting of a large value ends.
 struct Text<'b> {
     room: &'b mut [u8],
     length: usize,
@@ -174,8 +174,8 @@ mod tests {
         }
     }
 
-    /// Records an event that leaves `room` bytes, and then a value. Returns the bytes that this has taken;
-    /// `None` if it was left out.
+    /// Records an event that leaves `room` bytes, and then a value. Returns the bytes of that
+    /// value, or `None` if it was left out.
     fn taken(room: usize, value: fn(&mut Encoder<'_>, &Field)) -> Option<usize> {
         let field = EVENT.fields().field("one").expect("a field");
         let (kind, cpu, time, thread, callsite) = (Kind::Event, None, 1, 2, 3);
@@ -209,7 +209,7 @@ mod tests {
             for (record, bytes) in fixed {
                 assert_eq!(taken(room, record), (bytes <= room).then_some(bytes), "{room} {bytes}");
             }
-            // A text is cut, between characters.
+            // A text is cut between characters.
             let text = |it: &mut Encoder<'_>, field: &Field| it.record_str(field, "a\u{e9}b");
             let fits = [0, 1, 1, 3, 4][room.saturating_sub(TEXT_HEAD).min(4)];
             assert_eq!(

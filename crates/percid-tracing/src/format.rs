@@ -1,14 +1,14 @@
-//! The forms of a dump, and what a dump says of itself.
+//! The formats of a dump, and its summary.
 
 use std::io::{self, Write};
 
 use crate::snapshot::Snapshot;
 use crate::{chrome, json_lines, text};
 
-/// The form of a dump.
+/// The format of a dump.
 ///
-/// In each of them text from records cannot break the form: JSON is escaped, and text has one
-/// record per line, with control characters escaped.
+/// Text from records cannot break any format: JSON is escaped. The text format has one record per
+/// line, with control characters escaped.
 ///
 /// ```
 /// use percid_tracing::{FlightRecorder, Format};
@@ -24,37 +24,37 @@ use crate::{chrome, json_lines, text};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Format {
-    /// Lines for people. The first says how many records there are, and how many are missing; each
+    /// Lines for people. The first line has the numbers of records and of missing records. Each
     /// other line is a record: seconds since the recorder was built, thread, CPU, level, target,
     /// and what happened.
     Text,
-    /// A JSON object per line, for programs. What has no value is not there.
+    /// A JSON object per line, for programs. Names without a value are left out.
     ///
-    /// | name | what |
+    /// | name | value |
     /// |---|---|
     /// | `kind` | `event`, `new_span`, `record`, `enter`, `exit`, `close`, `follows_from` |
     /// | `time` | nanoseconds since the recorder was built |
-    /// | `level`, `target`, `name` | of the event or span, as `tracing` has them |
-    /// | `thread`, `thread_name` | a number that no other thread of the process has, its name |
+    /// | `level`, `target`, `name` | those of the event or span in `tracing` |
+    /// | `thread`, `thread_name` | a number that is unique in the process, and the thread's name |
     /// | `tid` | the thread's number in the system (Linux) |
     /// | `cpu` | the CPU's number (Linux with glibc) |
     /// | `id` | the concurrency ID of percid in whose ring the record was |
     /// | `span` | the span's number: `tracing` may use it again when the span is closed |
     /// | `parent`, `follows` | number (`span`) and `name` of the other span |
     /// | `fields` | the values by name; numbers that JSON does not have are strings |
-    /// | `cut` | the names of those that were too long |
-    /// | `fields_left_out` | `true` if some had no room |
+    /// | `cut` | the names of the fields whose values were too long |
+    /// | `fields_left_out` | `true` if there was no room for some fields |
     ///
-    /// The last line has the `kind` `dump`: how many `records` there are, how many are `lost` and
-    /// `damaged`, the number of the `process`, and when the recorder was built (`started_at`, in
-    /// seconds since 1970).
+    /// The last line has the `kind` `dump`. It has the numbers of `records`, of `lost` and of
+    /// `damaged` ones, and the number of the `process`. `started_at` is the time when the recorder
+    /// was built, in seconds since 1970.
     JsonLines,
     /// JSON of the trace event format, which <https://ui.perfetto.dev> and `chrome://tracing` open:
     /// spans are slices of the threads that were in them, events are instants.
     Chrome,
 }
 
-/// What a dump says of itself.
+/// The summary of a dump.
 ///
 /// ```
 /// use percid_tracing::{FlightRecorder, Format};
@@ -67,17 +67,17 @@ pub enum Format {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Dumped {
-    /// Records in the dump.
+    /// Number of records in the dump.
     pub records: u64,
-    /// Records that are missing since the recorder was built: overwritten by newer ones, or not
-    /// stored, for which [`percid::ring::AppendError`] has the reasons.
+    /// Number of missing records since the recorder was built. They were overwritten by newer ones,
+    /// or not stored for one of the reasons in [`percid::ring::AppendError`].
     pub lost: u64,
-    /// Records that are missing since their bytes are not what was stored: some part of the program
-    /// has written to memory that is not its own.
+    /// Number of records whose bytes are not those that were stored: a part of the program has
+    /// written to memory that is not its own.
     pub damaged: u64,
 }
 
-/// Writes what a snapshot shows.
+/// Writes a snapshot in a format.
 pub(crate) fn write(
     format: Format,
     snapshot: &Snapshot<'_>,

@@ -1,4 +1,4 @@
-//! The three forms of a dump, to the last value.
+//! The three formats of a dump, with all values.
 
 use std::io;
 
@@ -39,7 +39,7 @@ static OUTER: Metadata<'static> = metadata! {
     callsite: &NOWHERE, kind: Of::SPAN,
 };
 
-/// A thread that has a name, and one that is not known.
+/// A named thread, and an unknown one.
 #[derive(Clone, Copy)]
 struct Threads {
     worker: u32,
@@ -50,7 +50,7 @@ struct Threads {
 impl Threads {
     fn new() -> Threads {
         #[cfg(target_os = "linux")]
-        // SAFETY: it has no arguments, and changes nothing.
+        // SAFETY: `gettid` has no arguments, and changes nothing.
         let number = || (thread::number(), Some(unsafe { libc::gettid() } as u32));
         #[cfg(not(target_os = "linux"))]
         let number = || (thread::number(), None);
@@ -60,12 +60,13 @@ impl Threads {
     }
 }
 
-/// Nanoseconds of a record: those from the first to the twelfth begin and end a second.
+/// Returns the time of a record in nanoseconds. The fractions of a second go from zero in the first
+/// record to the maximum in the twelfth.
 fn time_of(record: u64) -> u64 {
     record * 1_000_000_000 + (record - 1) * 999_999_999 / 11
 }
 
-/// Records these, by [`time_of`].
+/// Records these, with the times of [`time_of`].
 fn recorded(records: &[(Kind, u64, u32, Option<u16>)]) -> FlightRecorder {
     let (_layer, recorder) = FlightRecorder::builder().build();
     let recording = recorder.recording();
@@ -97,7 +98,7 @@ fn recorded(records: &[(Kind, u64, u32, Option<u16>)]) -> FlightRecorder {
     recorder
 }
 
-/// All types of values; the last field has no room.
+/// Adds values of all types. There is no room for the last field.
 fn fill(encoder: &mut Encoder<'_>) {
     let field = |name| EVENT.fields().field(name).expect("a field");
     encoder.record_debug(&field("message"), &format_args!("so \"it\" is\n"));
@@ -114,7 +115,7 @@ fn fill(encoder: &mut Encoder<'_>) {
     encoder.record_str(&field("str"), "no room");
 }
 
-/// What each form shows of spans that overlap, of an event with all values, and of one with none.
+/// Returns records of spans that overlap, an event with all values, and one without values.
 fn all(threads: Threads) -> Vec<(Kind, u64, u32, Option<u16>)> {
     let Threads { worker, other, .. } = threads;
     vec![
@@ -133,7 +134,7 @@ fn all(threads: Threads) -> Vec<(Kind, u64, u32, Option<u16>)> {
     ]
 }
 
-/// How much of the text that was cut last had room.
+/// Number of bytes that were left for the text that was cut last.
 const DEBUG: usize = 1024 - 36 - (4 + 11) - 4 * 10 - 2 * 18 - 2 * 2 - (4 + 512) - 4;
 
 fn dumped(recorder: &FlightRecorder, format: Format) -> String {
@@ -143,12 +144,12 @@ fn dumped(recorder: &FlightRecorder, format: Format) -> String {
     String::from_utf8(out).expect("text")
 }
 
-/// What is read is compared with what was read: the last place of a float may be another.
+/// Parses JSON. Expected texts are parsed too, because the last digit of a float may differ.
 fn read(text: &str) -> Json {
     serde_json::from_str(text).expect("JSON")
 }
 
-/// The ID of each record, by time: it has the one of the CPU that it was recorded on.
+/// Returns the ID of each record, by time: the ID of the CPU that recorded it.
 fn ids(recorder: &FlightRecorder) -> Vec<Option<u32>> {
     let mut ids: Vec<_> = recorder
         .recording()
@@ -190,7 +191,7 @@ fn text_shows_each_record_in_a_line() {
     assert_eq!(dumped(&recorder, Format::Text), expected);
 }
 
-/// The values of the event that has all.
+/// Returns the values of the event that has all.
 fn fields() -> Json {
     json!({
         "message": "so \"it\" is\n", "i64": -1, "u64": u64::MAX, "f64": 2.0, "nan": "NaN",
@@ -255,8 +256,8 @@ fn json_lines_have_all_that_there_is_and_no_more() {
     assert_eq!((lines.next(), lines.next()), (Some(read(&last.to_string())), None));
 }
 
-/// Where outer is left, inner is ended and begun again; what is left without having been entered is an
-/// instant; who closes inner ends it on another thread, and its values are gone.
+/// When outer is exited, inner is ended and begun again. An exit without an entry is an instant.
+/// Closing inner on another thread ends its slice and removes its values.
 #[test]
 fn the_trace_event_format_has_slices_instants_and_threads() {
     let threads = Threads::new();

@@ -1,5 +1,5 @@
-//! Records that dumps have taken from the ring. A ring gives a record once; a later dump is to have
-//! it too, as long as it is among the last bytes of its CPU.
+//! Records that dumps have taken from the ring. A ring returns a record once. Later dumps need it
+//! too, while it is among the newest bytes of its CPU.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,25 +10,25 @@ use percid::ring::Consumer;
 #[derive(Debug, Default)]
 pub(crate) struct Held {
     ids: BTreeMap<Option<u32>, Records>,
-    /// How many were thrown away since newer ones came.
+    /// Number of records that were dropped for newer ones.
     pub(crate) thrown_away: u64,
 }
 
-/// Records, each with its length in 2 bytes in front.
+/// Records, each preceded by its length in 2 bytes.
 #[derive(Debug, Default)]
 struct Records {
     bytes: Vec<u8>,
 }
 
 impl Held {
-    /// Takes what is in the ring, and keeps the newest `limit` bytes of each ID.
+    /// Takes the records from the ring, and keeps the newest `limit` bytes of each ID.
     pub(crate) fn take(&mut self, consumer: &mut Consumer<'_>, limit: usize) {
         consumer.poll(|event| self.ids.entry(event.id).or_default().push(event.bytes));
         let thrown_away = self.ids.values_mut().map(|records| records.keep_newest(limit));
         self.thrown_away += thrown_away.sum::<u64>();
     }
 
-    /// All records, ID by ID, with their IDs.
+    /// Returns all records with their IDs, ordered by ID.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Option<u32>, &[u8])> {
         self.ids
             .iter()
@@ -45,7 +45,7 @@ impl Records {
         self.bytes.extend_from_slice(record);
     }
 
-    /// Throws the oldest records away, and returns how many.
+    /// Drops the oldest records, and returns their number.
     fn keep_newest(&mut self, limit: usize) -> u64 {
         let surplus = self.bytes.len().saturating_sub(limit);
         let mut end = 0;
@@ -55,7 +55,7 @@ impl Records {
         count as u64
     }
 
-    /// Where the records are.
+    /// Returns the ranges of the records in `bytes`.
     fn ranges(&self) -> impl Iterator<Item = Range<usize>> {
         let mut rest = 0..self.bytes.len();
         std::iter::from_fn(move || {

@@ -1,15 +1,15 @@
-//! What both JSON forms share: values and fields.
+//! Values and fields in both JSON formats.
 
 use serde_json::{Map, Value as Json};
 
 use crate::decode::{Record, Text, Value};
 
-/// The fields of a record by name.
+/// Returns the fields of a record by name.
 pub(crate) fn fields(record: &Record<'_>) -> Map<String, Json> {
     record.fields.iter().map(|(name, value)| (String::from(*name), json_of(value))).collect()
 }
 
-/// Numbers that JSON does not have are strings.
+/// Converts a value. Numbers that JSON does not have become strings.
 fn json_of(value: &Value<'_>) -> Json {
     match *value {
         Value::I64(number) => number.into(),
@@ -23,13 +23,13 @@ fn json_of(value: &Value<'_>) -> Json {
     }
 }
 
-/// A text, with the mark of what is missing.
+/// Returns a text, with an ellipsis if it is cut.
 pub(crate) fn marked(text: Text<'_>) -> String {
     let mark = if text.cut { "…" } else { "" };
     format!("{}{mark}", text.text)
 }
 
-/// The names of the fields whose values are cut.
+/// Returns the names of the fields whose values are cut.
 pub(crate) fn cut(record: &Record<'_>) -> Vec<&'static str> {
     let cut = record.fields.iter().filter(|(_, value)| is_cut(value));
     cut.map(|(name, _)| *name).collect()

@@ -1,4 +1,4 @@
-//! A JSON object per line.
+//! The format with a JSON object per line.
 
 use std::io::{self, Write};
 
@@ -73,7 +73,7 @@ fn kind(kind: Kind) -> &'static str {
     }
 }
 
-/// What the other span is.
+/// Returns the name of the other span's role.
 fn role(kind: Kind) -> &'static str {
     if kind == Kind::Follows { "follows" } else { "parent" }
 }

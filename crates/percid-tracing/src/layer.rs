@@ -1,4 +1,4 @@
-//! From `tracing` to records.
+//! The layer that converts `tracing`'s calls to records.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -16,13 +16,15 @@ use crate::recording::Recording;
 use crate::{processor, thread};
 
 thread_local! {
-    /// Where a record is made: a buffer of the stack would have to be cleared for each.
+    /// The buffer in which a record is encoded. A buffer on the stack would have to be cleared for
+    /// each.
     static BUFFER: RefCell<Buffer> = const { RefCell::new([0; RECORD_BYTES]) };
 }
 
 /// The layer that stores events and spans in a [`FlightRecorder`](crate::FlightRecorder).
 ///
-/// It stores all that it is given: level and target are chosen by a filter, as for any other layer.
+/// It stores all events and spans that it gets. A filter selects by level and target, as for any
+/// other layer.
 ///
 /// ```
 /// use percid_tracing::{FlightRecorder, Format};
@@ -38,20 +40,20 @@ thread_local! {
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
-/// * **Threads**: any number of threads may record at once. None waits for another, except that one
-///   without an ID ([`percid::ring::AppendError::Busy`]) gives way to others, 64 times at most,
-///   before its record is lost.
+/// * **Threads**: any number of threads may record at once. They do not wait for each other, with
+///   one exception: a thread without an ID ([`percid::ring::AppendError::Busy`]) yields at most 64
+///   times before its record is lost.
 /// * **Signals**: `tracing` itself is not async-signal-safe, so handlers must not use it.
-/// * **Fork**: a child goes on with a copy of the records.
-/// * **Cost**: an event whose values are numbers, booleans and strings allocates nothing, takes no
-///   lock, and makes no system call where the clock needs none. The first record of a thread
-///   allocates, and so does the first of many a callsite.
+/// * **Fork**: a child continues with a copy of the records.
+/// * **Cost**: an event whose values are numbers, booleans and strings does not allocate or take a
+///   lock. It makes no system call, unless the clock needs one. The first record of a thread
+///   allocates, and so does the first record of many a callsite.
 #[derive(Debug)]
 pub struct FlightLayer {
     pub(crate) recording: Arc<Recording>,
 }
 
-/// What a record is about.
+/// The subject of a record.
 struct Subject {
     kind: Kind,
     metadata: &'static Metadata<'static>,
@@ -74,7 +76,7 @@ impl FlightLayer {
         };
         BUFFER.with(|buffer| match buffer.try_borrow_mut() {
             Ok(mut buffer) => self.encode(&mut buffer, &head, fill),
-            // The `Debug` of a value that is being written records something itself.
+            // The `Debug` of a value that is being written records an event itself.
             Err(_) => self.encode(&mut [0; RECORD_BYTES], &head, fill),
         });
     }
@@ -85,7 +87,7 @@ impl FlightLayer {
         self.recording.append(encoder.finish());
     }
 
-    /// Stores what a span did, with another span.
+    /// Stores a record about a span, with another span.
     fn write_span<'a, S: LookupSpan<'a>>(
         &self,
         kind: Kind,
@@ -114,7 +116,7 @@ fn id_of<'a, S: LookupSpan<'a>>(span: &Option<SpanRef<'a, S>>) -> u64 {
 
 impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for FlightLayer {
     fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
-        // Here it may allocate: later it would be the first event that does.
+        // An allocation is acceptable here. Otherwise the first event would allocate.
         self.recording.callsites.number(metadata);
         Interest::always()
     }

@@ -1,45 +1,45 @@
-//! The bytes of a record: what encoder and decoder agree on. Numbers are little endian.
+//! The bytes of a record, for encoder and decoder. Numbers are little endian.
 //!
-//! | bytes | what |
+//! | bytes | content |
 //! |---|---|
-//! | 4 | checksum of all that follows |
+//! | 4 | checksum of all following bytes |
 //! | 1 | [`Kind`] |
-//! | 1 | 1 if fields were left out, else 0 |
+//! | 1 | 1 if fields were left out, otherwise 0 |
 //! | 2 | CPU, or [`NO_CPU`] |
 //! | 8 | time in nanoseconds |
 //! | 4 | thread |
 //! | 4 | callsite |
-//! | 8 | span: of an event the one that it is in, 0 if there is none |
+//! | 8 | span; for an event, the span that it is in, 0 if there is none |
 //! | 4 | callsite of the span that an event is in, or of the other span |
 //! | 8 | the other span, 0 if there is none: only for kinds that [have one](Kind::has_other) |
 //!
-//! Then come the fields: index in the callsite's list, [`Tag`], value. Texts have their length in
-//! front, in 2 bytes.
+//! The fields follow: index in the callsite's list, [`Tag`], value. Texts are preceded by their
+//! length, in 2 bytes.
 
-/// The most bytes of a record.
+/// Maximum number of bytes of a record.
 pub(crate) const RECORD_BYTES: usize = 1024;
-/// The most bytes of a text.
+/// Maximum number of bytes of a text.
 pub(crate) const TEXT_BYTES: usize = 512;
 
-/// Bytes of the checksum, which stands in front.
+/// Number of bytes of the checksum, which comes first.
 pub(crate) const CHECKSUM: usize = 4;
 
-/// The CPU is not known.
+/// Value of an unknown CPU.
 pub(crate) const NO_CPU: u16 = u16::MAX;
 
-/// What a record says.
+/// The kind of a record.
 #[repr(u8)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Event = 1,
-    /// A span is new. The other span is its parent.
+    /// A new span. The other span is its parent.
     New = 2,
-    /// A span has got values for some of its fields.
+    /// New values for some fields of a span.
     Set = 3,
     Enter = 4,
     Exit = 5,
     Close = 6,
-    /// A span follows from the other one.
+    /// A span that follows from the other one.
     Follows = 7,
 }
 
@@ -51,13 +51,13 @@ impl Kind {
         all.into_iter().find(|kind| *kind as u8 == byte)
     }
 
-    /// Whether the record names a second span.
+    /// Returns `true` if the record names a second span.
     pub(crate) fn has_other(self) -> bool {
         matches!(self, Kind::New | Kind::Follows)
     }
 }
 
-/// What the bytes of a value are.
+/// The type of a value.
 #[repr(u8)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tag {
@@ -71,7 +71,7 @@ pub(crate) enum Tag {
     Str = 8,
     /// The beginning of a string that was too long.
     CutStr = 9,
-    /// What `Debug` has written.
+    /// The output of `Debug`.
     Debug = 10,
     CutDebug = 11,
 }
@@ -85,9 +85,9 @@ impl Tag {
     }
 }
 
-/// A sum in which every bit counts: each word is multiplied by an odd number, so a bit that is
-/// flipped changes the upper half, and each place has a key of its own, so words that change places
-/// are noticed. The products do not depend on each other, which is what makes it fast.
+/// Returns a checksum that depends on every bit. Each word is multiplied by an odd number, so a
+/// flipped bit changes the upper half. Each position has its own key, so swapped words are
+/// detected. The products do not depend on each other, which makes it fast.
 pub(crate) fn checksum(bytes: &[u8]) -> [u8; CHECKSUM] {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     const KEY: u64 = 0xd1b5_4a32_d192_ed03;

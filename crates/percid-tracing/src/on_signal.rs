@@ -1,5 +1,5 @@
-//! Dumps on signals. The handler is signal-hook's: it sets a flag, writes a byte to a pipe, and
-//! calls the handler that was there before. A thread reads the pipe and dumps.
+//! Dumps on signals. signal-hook's handler sets a flag, writes a byte to a pipe, and calls the
+//! previous handler. A thread reads the pipe and dumps.
 
 use std::io::{self, ErrorKind};
 use std::thread;
@@ -10,7 +10,7 @@ use signal_hook::iterator::Signals;
 use crate::destination::Destination;
 use crate::recorder::FlightRecorder;
 
-/// signal-hook's iterator has a place for so many, and panics at others.
+/// The range of signals that signal-hook's iterator supports. It panics at others.
 const SIGNALS: std::ops::Range<i32> = 1..128;
 
 pub(crate) fn start(

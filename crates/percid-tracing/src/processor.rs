@@ -1,12 +1,12 @@
-//! On which CPU a thread runs, where that is cheap to ask.
+//! The CPU on which a thread runs, if that is cheap to determine.
 
-/// The CPU's number; `None` where it costs a system call, or is not known.
+/// Returns the CPU's number, or `None` if it is unknown or would cost a system call.
 ///
-/// With glibc it is a load from memory that the kernel keeps up to date; other C libraries of Linux
-/// ask the kernel.
+/// With glibc this is a load from memory that the kernel updates. Other C libraries of Linux call
+/// the kernel.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub(crate) fn current() -> Option<u16> {
-    // SAFETY: it has no arguments, and changes nothing but `errno`.
+    // SAFETY: `sched_getcpu` has no arguments, and changes nothing but `errno`.
     u16::try_from(unsafe { libc::sched_getcpu() }).ok()
 }
 
@@ -19,9 +19,10 @@ pub(crate) fn current() -> Option<u16> {
 mod tests {
     use super::*;
 
-    /// Pins the calling thread, `false` if it may not run there.
+    /// Pins the calling thread. Returns `false` if it may not run there.
     fn pin(cpu: usize) -> bool {
-        // SAFETY: a set of zeros is empty, and the kernel reads as many bytes as it has.
+        // SAFETY: a zeroed set is valid and empty. The kernel reads `size_of_val(&set)` bytes of
+        // it.
         unsafe {
             let mut set: libc::cpu_set_t = std::mem::zeroed();
             libc::CPU_SET(cpu, &mut set);

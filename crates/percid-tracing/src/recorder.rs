@@ -1,4 +1,4 @@
-//! The handle of a recorder, and how one is built.
+//! The handle of a recorder, and its builder.
 
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use crate::on_signal;
 use crate::recording::Recording;
 use crate::snapshot::Snapshot;
 
-/// A flight recorder: a handle to what its [`FlightLayer`] has stored. Clones are handles to the
+/// A flight recorder: a handle to the records of its [`FlightLayer`]. Clones are handles to the
 /// same records.
 ///
 /// ```
@@ -33,23 +33,23 @@ use crate::snapshot::Snapshot;
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
-/// * **Threads**: everything may be called by any number of threads, while others record. Dumps
-///   wait for each other while they copy the records, not while they write.
-/// * **Signals**: nothing here is async-signal-safe;
-///   [`dump_on_signal`](FlightRecorder::dump_on_signal) is how a signal dumps.
-/// * **Fork**: a child has a copy of the records, and may dump, unless another thread of its parent
-///   was copying records at the time of the fork: then its dumps wait forever. In the child panics
-///   dump as in its parent, to the same file; signals do not.
-/// * **Memory**: `bytes_per_cpu` for every CPU that has recorded something, as much again from the
-///   first dump on, and what all of it takes as a copy while a dump lasts. It is freed when layer
-///   and handles are gone.
+/// * **Threads**: any number of threads may call everything, while others record. Dumps wait for
+///   each other while they copy the records, not while they write.
+/// * **Signals**: nothing here is async-signal-safe. To dump on a signal, use
+///   [`dump_on_signal`](FlightRecorder::dump_on_signal).
+/// * **Fork**: a child has a copy of the records, and may dump. If another thread of the parent was
+///   copying records at the time of the fork, the child's dumps wait forever. Panics in the child
+///   dump to the same file as in the parent; signals do not dump.
+/// * **Memory**: `bytes_per_cpu` for every CPU that has recorded something, and the same again from
+///   the first dump on. During a dump, a copy of all records takes memory too. The memory is freed
+///   when layer and handles are dropped.
 #[derive(Debug, Clone)]
 pub struct FlightRecorder {
     recording: Arc<Recording>,
 }
 
 impl FlightRecorder {
-    /// The fewest bytes for each CPU: 8 KiB.
+    /// The minimum number of bytes for each CPU: 8 KiB.
     ///
     /// ```
     /// use percid_tracing::FlightRecorder;
@@ -59,7 +59,7 @@ impl FlightRecorder {
     /// ```
     pub const MIN_BYTES: usize = 8 * RECORD_BYTES;
 
-    /// The most bytes for each CPU: 8 MiB, or 512 KiB where addresses have 32 bits.
+    /// The maximum number of bytes for each CPU: 8 MiB, or 512 KiB if addresses have 32 bits.
     ///
     /// ```
     /// use percid_tracing::FlightRecorder;
@@ -69,7 +69,7 @@ impl FlightRecorder {
     /// ```
     pub const MAX_BYTES: usize = Ring::MAX_BYTES;
 
-    /// Begins to describe a recorder.
+    /// Returns a builder with the default settings.
     ///
     /// ```
     /// use percid_tracing::FlightRecorder;
@@ -81,7 +81,7 @@ impl FlightRecorder {
         Builder { bytes_per_cpu: 1 << 20 }
     }
 
-    /// How many bytes of records are kept for each CPU.
+    /// Returns the number of bytes of records that are kept for each CPU.
     ///
     /// ```
     /// use percid_tracing::FlightRecorder;
@@ -93,14 +93,15 @@ impl FlightRecorder {
         self.recording.bytes_per_cpu
     }
 
-    /// Writes the records that are there, by time. They stay there for later dumps.
+    /// Writes the current records, ordered by time. Later dumps contain them, too.
     ///
-    /// Every record is in the dump that was stored before the call, in this thread or in one with
-    /// which it has synchronised, unless newer ones have taken its place. Those that are stored
-    /// meanwhile may be in it. It ends even if other threads record without a pause.
+    /// The dump contains every record that was stored before the call, in this thread or in one
+    /// that has synchronised with it. Newer records may have overwritten some of these. The dump
+    /// may contain records that are stored during the call. It ends even if other threads record
+    /// without a pause.
     ///
-    /// Writing is buffered here. It takes one to three microseconds per record, and as much memory
-    /// as the records and 32 bytes for each.
+    /// Writing is buffered here. It takes one to three microseconds per record. The memory is that
+    /// of the records plus 32 bytes for each.
     ///
     /// ```
     /// use percid_tracing::{FlightRecorder, Format};
@@ -114,7 +115,7 @@ impl FlightRecorder {
     ///
     /// # Errors
     ///
-    /// Those of the writer, which then has a part of the dump.
+    /// The error of the writer. Then a part of the dump has been written.
     pub fn dump(&self, format: Format, out: impl Write) -> io::Result<Dumped> {
         let snapshot = Snapshot::take(&self.recording);
         let mut out = BufWriter::new(out);
@@ -126,16 +127,16 @@ impl FlightRecorder {
     /// Dumps to a file whenever a thread panics from now on, also if the panic is caught or aborts
     /// the process.
     ///
-    /// The hook that is installed calls the one before when the dump is written. Of several panics
-    /// the file has the last: a dump is first written beside it, to a file whose name ends in
-    /// `.partial`, and takes its place when it is complete. If it cannot be written, a line on
-    /// standard error says why. The recorder is kept for as long as the hook is.
+    /// The installed hook writes the dump and then calls the previous hook. After several panics,
+    /// the file has the dump of the last one. A dump is first written to a file beside it whose
+    /// name ends in `.partial`. It replaces the previous dump when it is complete. If it cannot be
+    /// written, a line on standard error has the reason. The hook holds the recorder.
     ///
-    /// Others who can write to the file's folder can lead the dump elsewhere by a link, so it
-    /// should not be one that is shared, as `/tmp` is.
+    /// Users who can write to the file's folder can redirect the dump by a link. So the folder
+    /// should not be a shared one such as `/tmp`.
     ///
-    /// To dump to something else than a file, call [`dump`](FlightRecorder::dump) in a hook of your
-    /// own.
+    /// To dump to something other than a file, call [`dump`](FlightRecorder::dump) in your own
+    /// hook.
     ///
     /// ```
     /// use percid_tracing::{FlightRecorder, Format};
@@ -156,14 +157,14 @@ impl FlightRecorder {
         on_panic::install(self.clone(), Destination { path: path.into(), format });
     }
 
-    /// Dumps to a file whenever the process gets a signal from now on (`SIGUSR1`, say). Only on
-    /// Unix.
+    /// Dumps to a file whenever the process gets a signal from now on (`SIGUSR1`, for example).
+    /// Only on Unix.
     ///
-    /// The handler only wakes a thread named `flight-recorder`, which this starts, and which writes
+    /// The handler only wakes a thread named `flight-recorder`, which this call starts. It writes
     /// the file as [`dump_on_panic`](FlightRecorder::dump_on_panic) does. So the dump needs that
-    /// thread to run, and comes some moments after the signal; signals that come while it writes
-    /// are one. A handler that was there before is called too; what the signal does by default, it
-    /// does not do any more. Thread and recorder stay as long as the process.
+    /// thread to run, and follows some moments after the signal. Signals that arrive while it
+    /// writes cause one dump. A previous handler is called too; the signal's default action is not.
+    /// Thread and recorder exist as long as the process.
     ///
     /// ```
     /// use percid_tracing::{FlightRecorder, Format};
@@ -177,9 +178,9 @@ impl FlightRecorder {
     ///
     /// # Errors
     ///
-    /// [`InvalidInput`](io::ErrorKind::InvalidInput) if the signal's number is none, or that of a
-    /// signal that must not be handled so (`SIGKILL`, `SIGSTOP`, `SIGILL`, `SIGFPE`, `SIGSEGV`);
-    /// what the system says if it refuses the handler, the pipe or the thread.
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) if the number is not a signal's, or that of a
+    /// signal that must not be handled so (`SIGKILL`, `SIGSTOP`, `SIGILL`, `SIGFPE`, `SIGSEGV`).
+    /// The system's error if it refuses the handler, the pipe or the thread.
     #[cfg(unix)]
     pub fn dump_on_signal(
         &self,
@@ -191,7 +192,7 @@ impl FlightRecorder {
     }
 }
 
-/// What a recorder is to be like.
+/// A builder of a recorder.
 ///
 /// ```
 /// use percid_tracing::FlightRecorder;
@@ -207,13 +208,13 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// How many bytes of records are kept for each CPU: 1 MiB unless this says otherwise (512 KiB
-    /// where addresses have 32 bits). It is rounded up to a power of two, and to
+    /// Sets the number of bytes of records that are kept for each CPU. The default is 1 MiB (512
+    /// KiB if addresses have 32 bits). It is rounded up to a power of two, and to
     /// [`MIN_BYTES`](FlightRecorder::MIN_BYTES) or down to
     /// [`MAX_BYTES`](FlightRecorder::MAX_BYTES).
     ///
     /// An event takes 48 bytes and its values: 10 for a number, 4 and its length for a string. When
-    /// the room is full, the oldest eighth is given up at once.
+    /// the memory is full, the oldest eighth is dropped at once.
     ///
     /// ```
     /// use percid_tracing::FlightRecorder;
@@ -225,9 +226,9 @@ impl Builder {
         Builder { bytes_per_cpu: bytes }
     }
 
-    /// Makes the layer, for a subscriber, and the handle, for dumps.
+    /// Creates the layer, for a subscriber, and the handle, for dumps.
     ///
-    /// It does what percid does once in a process, too, so that no event waits for it: see
+    /// It also runs percid's initialization of the process, so that no event waits for it: see
     /// [`percid::init`].
     ///
     /// ```
@@ -250,7 +251,7 @@ impl Builder {
 
 #[cfg(test)]
 impl FlightRecorder {
-    /// For tests that look at records, or damage them.
+    /// Returns the recording, for tests that read or damage records.
     pub(crate) fn recording(&self) -> &Recording {
         &self.recording
     }

@@ -1,4 +1,4 @@
-//! What layer and handles share: the ring, and what its records refer to.
+//! The shared state of layer and handles: the ring, and the data to which its records refer.
 
 use std::sync::{Mutex, PoisonError};
 use std::{fmt, thread};
@@ -10,12 +10,12 @@ use crate::callsites::Callsites;
 use crate::clock::Clock;
 use crate::held::Held;
 
-/// How often a record is tried again.
+/// Maximum number of retries for a record.
 const AGAIN: usize = 64;
 
 pub(crate) struct Recording {
     pub(crate) ring: Ring,
-    /// Records that the ring has counted as lost, and that were tried again.
+    /// Number of records that the ring has counted as lost, and that were retried.
     again: Counter,
     pub(crate) bytes_per_cpu: usize,
     pub(crate) callsites: Callsites,
@@ -35,8 +35,8 @@ impl Recording {
         }
     }
 
-    /// Out of line: the ring's sections are not repeated for every kind of record. Most errors need
-    /// no answer, since the ring counts what it loses.
+    /// Appends a record. Not inlined: the ring's critical sections are not repeated for every kind
+    /// of record. Most errors are ignored, because the ring counts lost records.
     #[inline(never)]
     pub(crate) fn append(&self, record: &[u8]) {
         self.append_by(|| self.ring.append(record));
@@ -48,8 +48,8 @@ impl Recording {
         }
     }
 
-    /// While many threads get their first IDs, those without one meet in the shared shard, and
-    /// whole time slices of records would be lost if the thread that has it is preempted.
+    /// Retries an append. While many threads get their first IDs, threads without one share the
+    /// shared shard. If its owner is preempted, whole time slices of records would be lost.
     #[cold]
     fn append_again(&self, append: &dyn Fn() -> Result<(), AppendError>) {
         for _ in 0..AGAIN {
@@ -62,24 +62,25 @@ impl Recording {
         }
     }
 
-    /// Takes what is in the ring, and lends it with the number of lost records. Only this crate's
-    /// code runs under the lock, so a panic hook that dumps does not wait for its own thread.
+    /// Takes the records from the ring, and calls `f` with them and the number of lost records.
+    /// Only this crate's code runs under the lock, so a panic hook that dumps does not wait for its
+    /// own thread.
     pub(crate) fn look<T>(&self, f: impl FnOnce(&Held, u64) -> T) -> T {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        // In a child of fork that goes on with its parent's dump there is none: it has what was
-        // held.
+        // There is no consumer in a child of a fork that continues its parent's dump. Then only the
+        // records that were already taken are available.
         if let Some(mut consumer) = self.ring.consumer() {
             held.take(&mut consumer, self.bytes_per_cpu);
         }
-        // In this order a record that is being tried again may be counted, rather than one that is
-        // lost be missing.
+        // In this order, a record that is being retried may be counted as lost. The other order
+        // could miss a lost one.
         let again = self.again.sum() as u64;
         let lost = (self.ring.lost() + held.thrown_away).saturating_sub(again);
         f(&held, lost)
     }
 }
 
-/// Without the records: whoever prints a subscriber does not want megabytes.
+/// Omits the records: the output for a subscriber should not have megabytes.
 impl fmt::Debug for Recording {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes = self.bytes_per_cpu;
@@ -100,7 +101,7 @@ mod tests {
         {
             let recording = Recording::new(8 << 10);
             let lost = || recording.look(|_, lost| lost);
-            // What is too long is lost.
+            // Records that are too long are lost.
             (0..99).for_each(|_| recording.append(&[0; 8 << 10]));
             assert_eq!(lost(), 99);
             let tried = Cell::new(0);

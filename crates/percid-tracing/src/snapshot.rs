@@ -1,4 +1,4 @@
-//! What a dump shows: a copy of the records, by time.
+//! The contents of a dump: a copy of the records, ordered by time.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use crate::recording::Recording;
 pub(crate) struct Snapshot<'r> {
     callsites: &'r Callsites,
     bytes: Vec<u8>,
-    /// In the order of time.
+    /// Ordered by time.
     entries: Vec<Entry>,
     pub(crate) summary: Dumped,
-    /// When the recorder was built, since 1970.
+    /// Time from 1970 until the recorder was built.
     pub(crate) started_at: Duration,
     /// The number of the process; 0 on systems without processes.
     pub(crate) process: u32,
@@ -47,7 +47,7 @@ impl<'r> Snapshot<'r> {
             let record = Record::decode(&bytes[entry.range.clone()], callsites);
             record.map(|record| entry.time = record.time).is_some()
         });
-        // Stable: what has the same time stays in the order of its ID.
+        // Stable: records of the same time stay in the order of their ID.
         entries.sort_by_key(|entry| entry.time);
         let (records, damaged) = (entries.len() as u64, (all - entries.len()) as u64);
         let started_at = recording.clock.started_at;
@@ -55,7 +55,7 @@ impl<'r> Snapshot<'r> {
         Snapshot { callsites, bytes, entries, summary, started_at, process: process() }
     }
 
-    /// The records, each with the ID in whose ring it was.
+    /// Returns the records, each with the ID of its ring.
     pub(crate) fn records(&self) -> impl Iterator<Item = (Option<u32>, Record<'_>)> {
         // #[gamma::skip(try, reason = "they were decoded before")]
         self.entries.iter().filter_map(|entry| {
@@ -65,7 +65,8 @@ impl<'r> Snapshot<'r> {
     }
 }
 
-/// The standard library panics where there are no processes.
+/// Returns the process number, or 0 on platforms without processes, where the standard library
+/// panics.
 fn process() -> u32 {
     // #[gamma::skip(cond, literal, reason = "of a platform that the tests are not run on")]
     if cfg!(target_family = "wasm") { 0 } else { std::process::id() }

@@ -1,11 +1,11 @@
-//! Dumps of records that are damaged.
+//! Dumps of damaged records.
 
 use serde_json::Value as Json;
 use tracing_subscriber::prelude::*;
 
 use crate::{FlightRecorder, Format};
 
-/// The control: bytes that are no record are counted, and shown by no form.
+/// Negative control: bytes that are not a record are counted, and no format shows them.
 #[test]
 fn what_is_damaged_is_counted_and_not_shown() {
     let (layer, recorder) = FlightRecorder::builder().build();

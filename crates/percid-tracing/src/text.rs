@@ -1,4 +1,4 @@
-//! Lines for people: one for each record, whatever is in it.
+//! Lines for people: one for each record, for any content.
 
 use std::fmt::{self, Display, Formatter, Write as _};
 use std::io::{self, Write};
@@ -43,7 +43,7 @@ impl Display for Line<'_> {
 }
 
 impl Line<'_> {
-    /// What happened, to which span, with which values, in which span.
+    /// Writes what happened, to which span, with which values, in which span.
     fn what(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let record = self.0;
         f.write_str(verb(record.kind))?;
@@ -80,7 +80,8 @@ fn verb(kind: Kind) -> &'static str {
     }
 }
 
-/// Characters that are not printed are escaped; quotes are not, since nothing is quoted.
+/// A text whose non-printable characters are escaped. Quotes are not escaped, because nothing is
+/// quoted.
 struct Escaped<'t>(&'t str);
 
 impl Display for Escaped<'_> {

@@ -1,33 +1,33 @@
-//! The threads that have recorded something: numbers for records, names for those who read them.
+//! The threads that have recorded something: numbers for records, names for readers.
 //!
-//! The numbers are percid's own, because those of the system are given again when a thread has
-//! ended, and not every system has a cheap way to ask for them.
+//! The numbers are percid's own. The system reuses its numbers when a thread has ended, and not
+//! every system has a cheap call that returns them.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// So many threads are known by name: the newest ones.
+/// Maximum number of threads with known names: the newest ones.
 const KNOWN: usize = 4096;
 
 thread_local! {
-    /// 0: none yet.
+    /// The number of this thread; 0 if it has none yet.
     static NUMBER: Cell<u32> = const { Cell::new(0) };
 }
 
 static NEXT: AtomicU32 = AtomicU32::new(1);
 static THREADS: Mutex<BTreeMap<u32, Thread>> = Mutex::new(BTreeMap::new());
 
-/// What is known of a thread.
+/// The known properties of a thread.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Thread {
     pub(crate) name: Option<String>,
-    /// The number that the system's tools show, where it is known.
+    /// The number in the system's tools, if known.
     pub(crate) system_number: Option<u32>,
 }
 
-/// The number of this thread. It is given at the thread's first record, which takes a lock and
+/// Returns the number of this thread. The thread's first record assigns it, which takes a lock and
 /// allocates.
 pub(crate) fn number() -> u32 {
     match NUMBER.get() {
@@ -36,7 +36,7 @@ pub(crate) fn number() -> u32 {
     }
 }
 
-/// What is known of a thread by its number.
+/// Returns the known properties of the thread with this number.
 pub(crate) fn known(number: u32) -> Thread {
     threads().get(&number).cloned().unwrap_or_default()
 }
@@ -53,7 +53,7 @@ fn register() -> u32 {
     number
 }
 
-/// Adds a thread, in place of the oldest if there are too many.
+/// Adds a thread. Removes the oldest one if there are too many.
 fn keep(threads: &mut BTreeMap<u32, Thread>, number: u32, thread: Thread) {
     threads.insert(number, thread);
     if threads.len() > KNOWN {
@@ -62,7 +62,7 @@ fn keep(threads: &mut BTreeMap<u32, Thread>, number: u32, thread: Thread) {
 }
 
 fn threads() -> MutexGuard<'static, BTreeMap<u32, Thread>> {
-    // Nothing is left half done under the lock.
+    // A panic under the lock leaves the map consistent.
     THREADS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

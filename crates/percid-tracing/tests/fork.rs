@@ -1,5 +1,5 @@
-//! Children of `fork`: they have the records, may record and dump, and take no signals of their
-//! parent's recorder.
+//! Children of `fork`: they have the records and may record and dump. Signals to a child do not
+//! dump its parent's recorder.
 #![cfg(unix)]
 
 #[cfg(target_os = "linux")]
@@ -18,7 +18,7 @@ use tracing::Dispatch;
 use tracing_subscriber::prelude::*;
 use wait::wait_until;
 
-/// What the child does; `None` if something fails.
+/// Records and dumps in the child. Returns `None` if something fails.
 fn child(dispatch: &Dispatch, recorder: &FlightRecorder, path: &Path) -> Option<()> {
     tracing::dispatcher::with_default(dispatch, || tracing::info!("in the child"));
     recorder.dump(Format::Text, std::fs::File::create(path).ok()?).ok()?;
@@ -27,17 +27,17 @@ fn child(dispatch: &Dispatch, recorder: &FlightRecorder, path: &Path) -> Option<
 
 /// Runs `f` in a child, and returns its exit status.
 fn in_child(f: impl FnOnce() -> Option<()>) -> i32 {
-    // SAFETY: the child calls what the C library lets it call: this program has no thread that
-    // holds one of its locks at this moment but the one that forks.
+    // SAFETY: after the fork, the child may call the C library. No other thread of this program
+    // holds one of its locks at this moment.
     let child = unsafe { libc::fork() };
     if child == 0 {
         let status = if f().is_some() { 0 } else { 1 };
-        // SAFETY: it ends the process, and nothing of Rust's is run.
+        // SAFETY: `_exit` ends the process, and runs no Rust code after it.
         unsafe { libc::_exit(status) };
     }
     assert!(child > 0, "{}", io::Error::last_os_error());
     let mut status = 0;
-    // SAFETY: the status is a local variable.
+    // SAFETY: the pointer to the status is that of a local variable.
     assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
     status
 }
@@ -59,7 +59,7 @@ fn a_child_records_and_dumps_on_its_own() {
     wait_until("the parent's dump", || has(&ours, "before the fork"));
     #[cfg(target_os = "linux")]
     let (mut seen, mut before) = (dumps::Dumps::to(folder.path()), None);
-    // Then it holds no lock, as a child of the fork needs it.
+    // Then it holds no lock, as a child of the fork requires.
     #[cfg(target_os = "linux")]
     wait_until("the thread that dumps sleeps", || {
         before = dumps::sleeps();
@@ -68,7 +68,8 @@ fn a_child_records_and_dumps_on_its_own() {
     assert_eq!(in_child(|| child(&dispatch, &recorder, &theirs)), 0);
     let dump = std::fs::read_to_string(&theirs).expect("the child's dump");
     assert!(dump.contains("before the fork") && dump.contains("in the child"), "{dump}");
-    // The child's signal wakes the parent's thread: what it does then it has begun, or done.
+    // The child's signal wakes the parent's thread. Here that thread has begun or finished its
+    // work.
     #[cfg(target_os = "linux")]
     wait_until("the thread that dumps was woken", || dumps::sleeps() > before);
     record("after the fork");

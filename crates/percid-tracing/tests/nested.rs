@@ -1,5 +1,5 @@
-//! Values that record something while they are recorded. Only the subscriber of the whole process
-//! is called by its own callers, so this test has a process of its own.
+//! Values that record something while they are recorded. Only the global subscriber can be called
+//! by its own calls, so this test has a process of its own.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Buckets with limits of the program's choice.
+//! Buckets with limits that the program chooses.
 
 use std::sync::Arc;
 
@@ -6,8 +6,8 @@ use percid::Buckets;
 
 use super::Snapshot;
 
-/// Up to so many limits are all compared with a value: no branch depends on it, which a processor would
-/// have to guess.
+/// Maximum number of limits that are all compared with a value. Without a branch on the value, no
+/// branch is mispredicted.
 const FEW: usize = 24;
 
 /// Upper limits of buckets, which histograms share. Clones are the same limits.
@@ -23,13 +23,13 @@ const FEW: usize = 24;
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Limits {
-    /// In ascending order. The last bucket is beyond them.
+    /// In ascending order. The last bucket contains the values above all of them.
     ascending: Arc<[f64]>,
 }
 
 impl Limits {
-    /// Limits are sorted; those that are equal, infinite or no numbers are left out, and of more than 2047
-    /// the largest.
+    /// Creates limits in ascending order from those of `limits`. Equal, infinite and NaN limits are
+    /// left out. If there are more than 2047, the largest are left out.
     pub fn new(limits: impl IntoIterator<Item = f64>) -> Limits {
         let mut limits: Vec<f64> = limits.into_iter().filter(|limit| limit.is_finite()).collect();
         limits.sort_by(f64::total_cmp);

@@ -25,14 +25,15 @@ pub use native::{BadSchema, NativeSnapshot};
 ///
 /// # Contract
 ///
-/// * **Buckets**: each has an upper limit that belongs to it, as `le` says. A value that is no number
-///   belongs to the last bucket, and makes the sum no number: so the formats want it.
-/// * **Threads, signals**: [`observe`](Histogram::observe) is async-signal-safe but for the first value of
-///   an octave of a native histogram, which allocates. Count and sum change in one step.
-/// * **Cost**: that of [`percid::Buckets::record`], and of finding the bucket.
-/// * **Memory**: of the classic form what [`percid::Buckets`] takes; of the native one 272 bytes, 256 for
-///   every 16 octaves with values, and 128 for every octave and ID.
-/// * **Without memory** values are counted by [`unrecorded`](Histogram::unrecorded) and nowhere else.
+/// * **Buckets**: each has an upper limit that belongs to it, as `le` defines. NaN belongs to the
+///   last bucket and makes the sum NaN, as the formats require.
+/// * **Threads, signals**: [`observe`](Histogram::observe) is async-signal-safe, except for the
+///   first value of an octave of a native histogram, which allocates. Count and sum change in one
+///   step.
+/// * **Cost**: that of [`percid::Buckets::record`], plus the search for the bucket.
+/// * **Memory**: the classic form takes the memory of [`percid::Buckets`]. The native form takes
+///   272 bytes, 256 for every 16 octaves with values, and 128 for every octave and ID.
+/// * **Without memory**, values are only counted by [`unrecorded`](Histogram::unrecorded).
 #[derive(Clone)]
 pub struct Histogram {
     shape: Arc<Shape>,
@@ -43,20 +44,20 @@ enum Shape {
     Native(Box<Native>),
 }
 
-/// What a classic histogram had counted at some time.
+/// The values of a classic histogram at one time.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Snapshot {
-    /// How many values there were.
+    /// Number of values.
     pub count: u64,
     /// Their sum.
     pub sum: f64,
-    /// The upper limit of each bucket, and how many values it has: the last limit is infinity.
+    /// The upper limit of each bucket and its number of values. The last limit is infinity.
     pub buckets: Vec<(f64, u64)>,
 }
 
 impl Snapshot {
-    /// The upper limit of each bucket, and how many values were not above it, as `le` counts.
+    /// Returns the upper limit of each bucket and the number of values up to it, as `le` counts.
     pub fn cumulative(&self) -> Vec<(f64, u64)> {
         let mut below = 0;
         let add = |&(limit, count): &(f64, u64)| {
@@ -67,29 +68,31 @@ impl Snapshot {
     }
 }
 
-/// The limits that Prometheus' clients use if nothing else is said, in seconds.
+/// The default limits of Prometheus' clients, in seconds.
 pub const DEFAULT_LIMITS: [f64; 11] =
     [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 
-/// The resolution of native histograms if nothing else is said: 8 buckets between two powers of two, each
-/// 9.05 % wider than the one before.
+/// The default resolution of native histograms: 8 buckets between two powers of two, each 9.05 %
+/// wider than the one before.
 pub const DEFAULT_SCHEMA: i32 = 3;
 
 impl Histogram {
-    /// A histogram with these upper limits, as [`Limits::new`] takes them, and infinity behind the last.
+    /// Creates a histogram with these upper limits (see [`Limits::new`]), and infinity after the
+    /// last.
     pub fn new(limits: impl IntoIterator<Item = f64>) -> Histogram {
         Histogram::with_limits(&Limits::new(limits))
     }
 
-    /// A histogram with limits that it shares with others.
+    /// Creates a histogram with limits that it shares with others.
     pub fn with_limits(limits: &Limits) -> Histogram {
         Histogram { shape: Arc::new(Shape::Classic(Classic::new(limits))) }
     }
 
-    /// A histogram with Prometheus' native (exponential) buckets: 2^`schema` of them between two powers of
-    /// two, for a `schema` from 0 to 8. These are OpenTelemetry's scales, too.
+    /// Creates a histogram with Prometheus' native (exponential) buckets: 2^`schema` of them
+    /// between two powers of two, for a `schema` from 0 to 8. OpenTelemetry's scales are the same.
     ///
-    /// Values from -2^-128 to 2^-128 belong to the zero bucket. Those beyond 2^128 belong to the last one.
+    /// Values from -2^-128 to 2^-128 belong to the zero bucket, values beyond 2^128 to the last
+    /// one.
     ///
     /// ```
     /// use percid_metrics::Histogram;
@@ -105,7 +108,7 @@ impl Histogram {
     ///
     /// # Errors
     ///
-    /// There is no such schema here.
+    /// [`BadSchema`] if `schema` is not from 0 to 8.
     pub fn native(schema: i32) -> Result<Histogram, BadSchema> {
         Ok(Histogram { shape: Arc::new(Shape::Native(Box::new(Native::new(schema)?))) })
     }
@@ -128,8 +131,8 @@ impl Histogram {
         }
     }
 
-    /// What has been counted so far, in buckets with upper limits. Those of a native histogram are the
-    /// ones that have values.
+    /// Returns the current values, in buckets with upper limits. For a native histogram, these are
+    /// the buckets that have values.
     pub fn snapshot(&self) -> Snapshot {
         match &*self.shape {
             Shape::Classic(classic) => classic.snapshot(),
@@ -137,7 +140,7 @@ impl Histogram {
         }
     }
 
-    /// How many values there were.
+    /// Returns the number of values.
     pub fn count(&self) -> u64 {
         match &*self.shape {
             Shape::Classic(classic) => classic.snapshot().count,
@@ -145,12 +148,12 @@ impl Histogram {
         }
     }
 
-    /// Whether it has native buckets.
+    /// Returns `true` if the histogram has native buckets.
     pub fn is_native(&self) -> bool {
         matches!(&*self.shape, Shape::Native(_))
     }
 
-    /// What has been counted so far, if the histogram is native.
+    /// Returns the current values, if the histogram is native.
     pub fn native_snapshot(&self) -> Option<NativeSnapshot> {
         match &*self.shape {
             Shape::Classic(_) => None,
@@ -158,7 +161,7 @@ impl Histogram {
         }
     }
 
-    /// How many values could not be counted because there was no memory.
+    /// Returns the number of values that could not be counted because there was no memory.
     pub fn unrecorded(&self) -> u64 {
         match &*self.shape {
             Shape::Classic(classic) => classic.unrecorded(),
@@ -168,7 +171,7 @@ impl Histogram {
 }
 
 impl Default for Histogram {
-    /// A histogram with [`DEFAULT_LIMITS`].
+    /// Creates a histogram with [`DEFAULT_LIMITS`].
     fn default() -> Self {
         Histogram::new(DEFAULT_LIMITS)
     }

@@ -1,12 +1,13 @@
 //! Exponential buckets: Prometheus' native histograms and OpenTelemetry's exponential ones.
 //!
-//! With schema *s* the limits are 2^(i / 2^s) for every integer *i*; bucket *i* has the values above the
-//! limit *i* - 1 and up to the limit *i*. So an octave, the values above a power of two and up to the next
-//! one, has 2^s buckets. Each octave has memory of its own, from its first value on.
+//! With schema *s* the limits are 2^(i / 2^s) for every integer *i*. Bucket *i* has the values
+//! above the limit *i* - 1 and up to the limit *i*. So an octave, the values above a power of two
+//! and up to the next one, has 2^s buckets. The memory of an octave is allocated with the first
+//! value in its group of 16.
 //!
-//! The limits within an octave are computed once, rounded to the nearest float but for one unit in the
-//! last place; powers of two are exact. Source: the Prometheus documentation, *Native histograms*, and the
-//! OpenTelemetry specification, *Exponential histogram*.
+//! The limits within an octave are computed once, with an error of at most one unit in the last
+//! place; powers of two are exact. Source: the Prometheus documentation, *Native histograms*, and
+//! the OpenTelemetry specification, *Exponential histogram*.
 
 use std::fmt;
 use std::sync::{Arc, LazyLock, OnceLock};
@@ -20,10 +21,10 @@ const FINEST: i32 = 8;
 /// The octaves from 2^-128 to 2^128.
 const LOWEST: i32 = -128;
 const OCTAVES: usize = 256;
-/// How many octaves get room together.
+/// Number of octaves that are allocated together.
 const GROUP: usize = 16;
 
-/// Where what is not beyond a power of two is counted: the zero bucket, and what has no bucket.
+/// Indexes in `small`: the zero bucket, and values without a bucket (NaN).
 const ZERO: usize = 0;
 const NOWHERE: usize = 1;
 
@@ -52,35 +53,36 @@ struct Side {
     groups: [OnceLock<Arc<[Buckets]>>; OCTAVES / GROUP],
 }
 
-/// What a native histogram had counted at some time.
+/// The values of a native histogram at one time.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct NativeSnapshot {
-    /// Its schema: 2^schema buckets between two powers of two.
+    /// The schema: 2^schema buckets between two powers of two.
     pub schema: i32,
-    /// How many values there were.
+    /// Number of values.
     pub count: u64,
     /// Their sum.
     pub sum: f64,
-    /// How many were from -2^-128 to 2^-128.
+    /// Number of values from -2^-128 to 2^-128.
     pub zero: u64,
-    /// The buckets that have values, in ascending order, and how many. Bucket *i* is above
-    /// 2^((i - 1) / 2^schema) and goes up to 2^(i / 2^schema). (OpenTelemetry's index is less by one.)
+    /// The buckets that have values, in ascending order, with their numbers of values. Bucket *i*
+    /// is above 2^((i - 1) / 2^schema) and goes up to 2^(i / 2^schema). (OpenTelemetry's index is
+    /// less by one.)
     pub positive: Vec<(i32, u64)>,
-    /// The same of negative values, whose amounts have these buckets.
+    /// The same for negative values, by their absolute values.
     pub negative: Vec<(i32, u64)>,
 }
 
 impl NativeSnapshot {
-    /// The largest amount that belongs to the zero bucket, 2^-128.
+    /// The largest absolute value that belongs to the zero bucket, 2^-128.
     pub const ZERO_THRESHOLD: f64 = f64::from_bits(((1023 + LOWEST) as u64) << FRACTION_BITS);
 
-    /// The upper limit of a bucket.
+    /// Returns the upper limit of a bucket.
     pub fn limit(&self, index: i32) -> f64 {
         (f64::from(index) / f64::from(1 << self.schema)).exp2()
     }
 
-    /// The same as buckets with upper limits, of which those without values are left out.
+    /// Returns the same values in buckets with upper limits, without the empty buckets.
     pub fn classic(&self) -> Snapshot {
         let negative = self.negative.iter().rev();
         let negative = negative.map(|&(index, count)| (-self.limit(index - 1), count));
@@ -92,8 +94,8 @@ impl NativeSnapshot {
         Snapshot { count: self.count, sum: self.sum, buckets }
     }
 
-    /// The value that a share `q` of the values does not exceed: the geometric middle of the bucket in
-    /// which it lies. `None` without values.
+    /// Returns the `q` quantile: the geometric mean of the limits of its bucket. Returns `None` if
+    /// there are no values.
     pub fn quantile(&self, q: f64) -> Option<f64> {
         let rank = ((q.clamp(0.0, 1.0) * self.count as f64).ceil() as u64).max(1);
         let middle = |index: i32| {
@@ -172,7 +174,7 @@ impl Side {
         &self.groups[octave / GROUP].get_or_init(new)[octave % GROUP]
     }
 
-    /// All octaves that have room, by number.
+    /// Returns all allocated octaves, by number.
     fn octaves(&self) -> impl Iterator<Item = (usize, &Buckets)> {
         let groups = self.groups.iter().enumerate();
         groups.filter_map(|(group, room)| Some((group * GROUP, room.get()?))).flat_map(
@@ -182,7 +184,7 @@ impl Side {
         )
     }
 
-    /// The buckets with values by their index, and the sum.
+    /// Returns the buckets with values by their index, and the sum.
     fn read(&self, scale: &Scale) -> (Vec<(i32, u64)>, f64) {
         let mut counts = vec![0; scale.buckets()];
         let (mut all, mut sum) = (Vec::new(), 0.0);
@@ -198,17 +200,18 @@ impl Side {
 /// The limits of a schema.
 struct Scale {
     schema: i32,
-    /// The limits inside an octave, as the bits of a float behind its exponent; last, one that is above
-    /// all others.
+    /// The limits inside an octave, as the fraction bits of a float. The last ones are above all
+    /// others.
     limits: Box<[u64]>,
-    /// By the first bits of these, as many as the schema: how many limits are certainly below.
+    /// Number of limits that are certainly below, indexed by the first `schema` bits of the
+    /// fraction.
     below: Box<[u16]>,
 }
 
 const FRACTION_BITS: u32 = f64::MANTISSA_DIGITS - 1;
 const FRACTION: u64 = (1 << FRACTION_BITS) - 1;
 
-/// Above all limits, and not so far that a difference would have the sign of a smaller one.
+/// Above all limits, and small enough that the difference to a fraction does not change its sign.
 const NO_LIMIT: u64 = 1 << 62;
 
 static SCALES: LazyLock<Vec<Scale>> = LazyLock::new(|| (0..=FINEST).map(Scale::new).collect());
@@ -228,8 +231,8 @@ impl Scale {
         self.below.len()
     }
 
-    /// The octave and the bucket in it of an amount; `None` if it belongs to the zero bucket, or is no
-    /// number.
+    /// Returns the octave of an amount and the bucket in it. Returns `None` if the amount belongs
+    /// to the zero bucket or is NaN.
     #[inline]
     #[expect(clippy::neg_cmp_op_on_partial_ord, reason = "what is no number has no bucket")]
     fn place(&self, amount: f64) -> Option<(usize, usize)> {
@@ -238,22 +241,23 @@ impl Scale {
         }
         let bits = amount.to_bits();
         let (exponent, fraction) = ((bits >> FRACTION_BITS) as i32 - 1023, bits & FRACTION);
-        // A cell is as wide as a bucket is at least, and limits lie at most 1.45 times as densely as
-        // cells at the beginning of an octave: there are two in a cell at the most.
+        // A cell is at least as wide as a bucket. At the beginning of an octave, limits are at most
+        // 1.45 times as dense as cells. So a cell contains at most two limits.
         let cell = (fraction >> (FRACTION_BITS - self.schema as u32)) as usize;
         let mut below = usize::from(self.below[cell]);
-        // One if the limit is less, by the sign: a branch would be guessed wrong every other time.
+        // Add one if the limit is less, by the sign bit: a branch would be mispredicted every other
+        // time.
         below += (self.limits[below].wrapping_sub(fraction) >> 63) as usize;
         below += (self.limits[below].wrapping_sub(fraction) >> 63) as usize;
-        // How many limits are below the amount, counted from the lowest octave on; less one, since the
-        // first one of an octave is the last one of the octave before.
+        // The number of limits below the amount, counted from the lowest octave. Subtract one,
+        // because the first limit of an octave is the last one of the previous octave.
         let index = ((exponent - LOWEST) as usize) * self.buckets() + below - 1;
         let last = OCTAVES * self.buckets() - 1;
         let index = index.min(last);
         Some((index >> self.schema, index & (self.buckets() - 1)))
     }
 
-    /// The index of a bucket.
+    /// Returns the index of a bucket.
     fn index(&self, octave: usize, bucket: usize) -> i32 {
         ((octave as i32 + LOWEST) << self.schema) + bucket as i32 + 1
     }
@@ -263,7 +267,8 @@ impl Scale {
 mod tests {
     use super::*;
 
-    /// The index by the definition, with logarithms, and by the limits on both sides.
+    /// Returns `true` if the amount lies between the limits of the bucket, computed by the
+    /// definition.
     fn is_right(scale: &Scale, amount: f64, index: i32) -> bool {
         let buckets = f64::from(1 << scale.schema);
         let limit = |index: i32| (f64::from(index) / buckets).exp2();
@@ -303,7 +308,7 @@ mod tests {
         }
     }
 
-    /// The limits of schema 3 are those that Prometheus' documentation gives, to the last place but one.
+    /// The limits of schema 3 are those of Prometheus' documentation, to the last place but one.
     #[test]
     fn limits_are_the_published_ones() {
         let published = [

@@ -1,15 +1,15 @@
-//! Texts, so that none can end a line or a label.
+//! Escaped texts, which cannot end a line or a label.
 
 use std::fmt;
 
 use super::Format;
 
-/// A help text.
+/// Escapes a help text.
 pub(crate) fn help(text: &str, format: Format) -> impl fmt::Display {
     Escaped { text, quotes: format == Format::OpenMetrics }
 }
 
-/// The value of a label, between quotes.
+/// Escapes the value of a label, between quotes.
 pub(crate) fn label_value(text: &str) -> impl fmt::Display {
     Escaped { text, quotes: true }
 }

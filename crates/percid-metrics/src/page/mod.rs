@@ -1,7 +1,7 @@
 //! The text formats: Prometheus' (version 0.0.4) and OpenMetrics' (1.0).
 //!
-//! Sources: the Prometheus documentation, *Exposition formats*, and the OpenMetrics specification. A page
-//! is written as it is made, so it takes no memory of its own.
+//! Sources: the Prometheus documentation, *Exposition formats*, and the OpenMetrics specification.
+//! The page is written to its destination directly, so it takes no memory of its own.
 
 mod escape;
 mod names;
@@ -22,14 +22,14 @@ use crate::histogram::Snapshot;
 /// A text format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// Prometheus' own, version 0.0.4.
+    /// Prometheus' own format, version 0.0.4.
     Text,
     /// OpenMetrics 1.0.
     OpenMetrics,
 }
 
 impl Format {
-    /// What a server calls it.
+    /// Returns the value of the `Content-Type` header.
     pub fn content_type(self) -> &'static str {
         match self {
             Format::Text => "text/plain; version=0.0.4; charset=utf-8",
@@ -37,7 +37,7 @@ impl Format {
         }
     }
 
-    /// The one that a client asks for by its `Accept` header.
+    /// Returns the format that a client requests by its `Accept` header.
     pub fn accepted(accept: &str) -> Format {
         let asks = accept.split(',').any(|one| {
             let mut parts = one.split(';').map(str::trim);
@@ -48,7 +48,7 @@ impl Format {
     }
 }
 
-/// What kind of metric a family has.
+/// The kind of a family's metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Counter,
@@ -56,7 +56,7 @@ pub enum Kind {
     Histogram,
     #[cfg(feature = "recorder")]
     Summary,
-    /// What cannot be called what it is, because the name without `_total` is another's.
+    /// A counter that cannot have its type, because another metric has its name without `_total`.
     #[cfg(feature = "recorder")]
     Unknown,
 }
@@ -122,7 +122,7 @@ impl<'w, W: Write> Page<'w, W> {
         writeln!(self.out, "# HELP {name} {}", help(text, self.format))
     }
 
-    /// OpenMetrics names a counter without the `_total` that its samples have.
+    /// Returns the family's name in this format: without `_total` for counters in OpenMetrics.
     fn family_name<'n>(&self, name: &'n str, kind: Kind) -> &'n str {
         match (self.format, kind) {
             (Format::OpenMetrics, Kind::Counter) => without_total(name),
@@ -146,7 +146,7 @@ impl<'w, W: Write> Page<'w, W> {
         writeln!(self.out, "{name}{total}{} {value}", self.braces(labels, None))
     }
 
-    /// `last` is one more label, whose value is a number.
+    /// Returns labels in braces. `last` is one more label, whose value is a number.
     fn braces<'a>(&self, labels: &'a str, last: Option<(&'a str, f64)>) -> Braces<'a> {
         Braces { labels, last, format: self.format }
     }
@@ -173,7 +173,7 @@ impl<'w, W: Write> Page<'w, W> {
         writeln!(self.out, "{name}{suffix}{} {value}", self.braces(labels, last))
     }
 
-    /// Says how many values found no memory, if any did.
+    /// Writes the number of values that were not recorded because there was no memory, if any.
     pub(crate) fn unrecorded(&mut self, values: u64) -> io::Result<()> {
         if values == 0 {
             return Ok(());
@@ -183,7 +183,7 @@ impl<'w, W: Write> Page<'w, W> {
         self.counter("percid_unrecorded_values_total", "", values)
     }
 
-    /// Says how many metrics are not on the page, if any is not.
+    /// Writes the number of metrics that are not on the page, if any.
     #[cfg(feature = "recorder")]
     pub(crate) fn left_out(&mut self, metrics: usize) -> io::Result<()> {
         if metrics == 0 {
@@ -201,8 +201,8 @@ impl<'w, W: Write> Page<'w, W> {
             smallest = smallest.min(limit);
             self.count((name, "_bucket"), labels, Some(("le", limit)), count)?;
         }
-        // With negative limits a sum is no counter, even as long as it grows. There is a count if and
-        // only if there is a sum.
+        // With negative limits, a sum is not a counter, even while it grows. There is a count if
+        // and only if there is a sum.
         if self.takes(all.sum) && self.takes(smallest) {
             self.sample((name, "_sum"), labels, None, all.sum)?;
             self.count((name, "_count"), labels, None, all.count)?;
@@ -210,8 +210,8 @@ impl<'w, W: Write> Page<'w, W> {
         Ok(())
     }
 
-    /// Whether a sum or a quantile may be on the page: OpenMetrics has those that are not negative, and
-    /// only such sums as are numbers.
+    /// Returns `true` if a sum or a quantile may be on the page. OpenMetrics allows neither
+    /// negative values nor a NaN sum.
     pub(crate) fn takes(&self, sum: f64) -> bool {
         self.format == Format::Text || sum >= 0.0
     }
@@ -224,7 +224,7 @@ impl<'w, W: Write> Page<'w, W> {
     }
 }
 
-/// The name of a counter without the end that it has in Prometheus' format.
+/// Returns the name of a counter without the `_total` of Prometheus' format.
 pub(crate) fn without_total(name: &str) -> &str {
     name.strip_suffix("_total").filter(|rest| !rest.is_empty()).unwrap_or(name)
 }
@@ -254,7 +254,7 @@ impl fmt::Display for Braces<'_> {
 mod tests {
     use super::*;
 
-    /// What `write` writes, and the errors when the writer fails at one of its writes.
+    /// Returns the output of `write`. Checks the errors when the writer fails at one of its writes.
     fn written(format: Format, write: impl Fn(&mut Page<'_, Limited>) -> io::Result<()>) -> String {
         let with = |left| {
             let mut out = Limited { left, text: Vec::new() };
@@ -265,7 +265,7 @@ mod tests {
         String::from_utf8(with(1000).expect("no limit")).expect("text")
     }
 
-    /// A writer that fails behind some writes.
+    /// A writer that fails after a number of writes.
     struct Limited {
         left: usize,
         text: Vec<u8>,
@@ -306,7 +306,7 @@ percid_unrecorded_values_total 3
         }
     }
 
-    /// With negative limits or a negative sum there is neither sum nor count in OpenMetrics.
+    /// With negative limits or a negative sum, OpenMetrics has neither sum nor count.
     #[test]
     fn a_histogram_has_a_sum_where_the_format_has_one() {
         let of =

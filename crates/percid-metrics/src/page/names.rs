@@ -1,15 +1,15 @@
-//! Names, as the formats allow them; where they come from elsewhere, every other character becomes an
-//! underscore.
+//! Names that the formats allow. In other names, every forbidden character becomes an underscore.
 
 #[cfg(feature = "recorder")]
 use std::borrow::Cow;
 
-/// Whether it is the name of a metric: letters, digits, underscores and colons, no digit first.
+/// Returns `true` if `name` is a metric name: letters, digits, underscores and colons, no digit
+/// first.
 pub(crate) fn is_metric_name(name: &str) -> bool {
     is_name(name, begins_metric)
 }
 
-/// Whether it is the name of a label: letters, digits and underscores, no digit first.
+/// Returns `true` if `name` is a label name: letters, digits and underscores, no digit first.
 pub(crate) fn is_label_name(name: &str) -> bool {
     is_name(name, begins_label)
 }
@@ -28,14 +28,14 @@ fn is_name(name: &str, may_begin: fn(char) -> bool) -> bool {
     !name.is_empty() && name.char_indices().all(is_good)
 }
 
-/// The name of a metric.
+/// Returns `name` as a metric name.
 #[cfg(feature = "recorder")]
 pub(crate) fn metric_name(name: &str) -> Cow<'_, str> {
     sanitized(name, begins_metric)
 }
 
-/// The name of a label. The formats' own, and those that begin as Prometheus' internal ones, are made
-/// others as Prometheus does it.
+/// Returns `name` as a label name. The names of the formats and names that begin with `__`, as
+/// Prometheus' internal ones do, get the prefix `exported_`, as in Prometheus.
 #[cfg(feature = "recorder")]
 pub(crate) fn label_name(name: &str) -> Cow<'_, str> {
     let name = sanitized(name, begins_label);

@@ -1,9 +1,9 @@
-//! Numbers as the formats have them.
+//! Numbers in the syntax of the formats.
 
 use std::fmt;
 
-/// A float: with an exponent where it would be long, and the names that the formats have for what is no
-/// finite number.
+/// Formats a float: with an exponent if it would be long otherwise. NaN and infinities have the
+/// formats' names.
 pub(crate) fn number(value: f64) -> impl fmt::Display {
     Number(value)
 }
@@ -23,8 +23,8 @@ impl fmt::Display for Number {
     }
 }
 
-/// A limit or a quantile, as OpenMetrics wants those to be written (*Canonical Numbers*): as C's `%g`
-/// writes them with as many digits as they need, and with `.0` behind what has neither point nor exponent.
+/// Formats a limit or a quantile as OpenMetrics requires (*Canonical Numbers*): like C's `%g` with
+/// as many digits as needed. `.0` is appended if there is neither point nor exponent.
 pub(crate) fn canonical(value: f64) -> impl fmt::Display {
     Canonical(value)
 }

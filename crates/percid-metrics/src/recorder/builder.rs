@@ -1,4 +1,4 @@
-//! How a recorder is made: by the methods that the builder of metrics-exporter-prometheus has.
+//! The builder of recorders, with the methods of metrics-exporter-prometheus' builder.
 
 use std::fmt;
 #[cfg(feature = "http-listener")]
@@ -15,7 +15,7 @@ use super::{PrometheusHandle, PrometheusRecorder};
 use crate::histogram::{BadSchema, Limits};
 use crate::page::label_name;
 
-/// Makes a [`PrometheusRecorder`], and installs it.
+/// Builds a [`PrometheusRecorder`], and installs it.
 ///
 /// ```
 /// use percid_metrics::PrometheusBuilder;
@@ -47,23 +47,23 @@ pub struct PrometheusBuilder {
     allowed: Vec<ipnet::IpNet>,
 }
 
-/// Why a recorder cannot be made or installed.
+/// The error that a recorder cannot be built or installed.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum BuildError {
     /// No limits or quantiles were given.
     EmptyBucketsOrQuantiles,
-    /// A limit is no number, or not above the one before it.
+    /// A limit is NaN, or not above the one before it.
     BadLimit(f64),
     /// A quantile is not from 0 to 1.
     BadQuantile(f64),
-    /// There is no such schema.
+    /// The schema does not exist.
     BadSchema(BadSchema),
-    /// An address that may read the page is none: it has the form `10.0.0.0/8`.
+    /// The text is not an address or a network such as `10.0.0.0/8`.
     InvalidAllowlistAddress(String),
     /// The process has a recorder already.
     FailedToSetGlobalRecorder,
-    /// The page cannot be served: the reason of the system.
+    /// The page cannot be served, for the system's reason.
     FailedToCreateHttpListener(std::io::Error),
 }
 
@@ -99,14 +99,15 @@ impl std::error::Error for BuildError {
     }
 }
 
-/// The quantiles of summaries if nothing else is said.
+/// The default quantiles of summaries.
 const QUANTILES: [f64; 7] = [0.0, 0.5, 0.9, 0.95, 0.99, 0.999, 1.0];
 
-/// How often idle metrics are looked for if nothing else is said.
+/// The default interval between two checks for idle metrics.
 const UPKEEP: Duration = Duration::from_secs(5);
 
 impl PrometheusBuilder {
-    /// Summaries for histograms, no metric is forgotten, and the page on port 9000 where it is served.
+    /// Creates a builder: histograms are summaries, metrics are never removed, and the page is
+    /// served on port 9000.
     pub fn new() -> PrometheusBuilder {
         PrometheusBuilder {
             settings: Settings { quantiles: QUANTILES.to_vec(), ..Settings::default() },
@@ -120,18 +121,18 @@ impl PrometheusBuilder {
         }
     }
 
-    /// The address and port at which the page is served.
+    /// Sets the address and port at which the page is served.
     #[cfg(feature = "http-listener")]
     pub fn with_http_listener(mut self, address: impl Into<SocketAddr>) -> PrometheusBuilder {
         self.listener = address.into();
         self
     }
 
-    /// An address, or a network, that may read the page. Without any, all may.
+    /// Adds an address or a network that may read the page. If none is added, all may read it.
     ///
     /// # Errors
     ///
-    /// It is no address.
+    /// If the text is not an address.
     #[cfg(feature = "http-listener")]
     pub fn add_allowed_address(
         mut self,
@@ -145,11 +146,11 @@ impl PrometheusBuilder {
         Ok(self)
     }
 
-    /// The quantiles of summaries.
+    /// Sets the quantiles of summaries.
     ///
     /// # Errors
     ///
-    /// There are none, or one is not from 0 to 1.
+    /// If there are no quantiles, or one is not from 0 to 1.
     pub fn set_quantiles(mut self, quantiles: &[f64]) -> Result<PrometheusBuilder, BuildError> {
         if quantiles.is_empty() {
             return Err(BuildError::EmptyBucketsOrQuantiles);
@@ -163,21 +164,21 @@ impl PrometheusBuilder {
         }
     }
 
-    /// The limits of the buckets of all histograms that have no others.
+    /// Sets the bucket limits of all histograms that have no others.
     ///
     /// # Errors
     ///
-    /// There are none, or they are not in ascending order.
+    /// If there are no limits, or they are not in ascending order.
     pub fn set_buckets(mut self, limits: &[f64]) -> Result<PrometheusBuilder, BuildError> {
         self.settings.shapes.others = checked(limits)?;
         Ok(self)
     }
 
-    /// The limits of the buckets of histograms by name.
+    /// Sets the bucket limits of the histograms whose names match.
     ///
     /// # Errors
     ///
-    /// There are none, or they are not in ascending order.
+    /// If there are no limits, or they are not in ascending order.
     pub fn set_buckets_for_metric(
         mut self,
         matcher: Matcher,
@@ -187,8 +188,9 @@ impl PrometheusBuilder {
         Ok(self)
     }
 
-    /// Metrics of these kinds that have not changed for so long are forgotten, or left out of the page as
-    /// long as a program has a handle to them. `None`: none is.
+    /// Sets the time after which unchanged metrics of these kinds are removed. While a program has
+    /// a handle to such a metric, it is only left out of the page. With `None`, no metric is
+    /// removed.
     pub fn idle_timeout(
         mut self,
         kinds: MetricKindMask,
@@ -198,14 +200,14 @@ impl PrometheusBuilder {
         self
     }
 
-    /// How often idle metrics are looked for, besides whenever the page is read.
+    /// Sets the interval between two checks for idle metrics. Each reading of the page is a check,
+    /// too.
     pub fn upkeep_timeout(mut self, every: Duration) -> PrometheusBuilder {
         self.upkeep = every;
         self
     }
 
-    /// The clock that tells for how long metrics have been idle, in place of the system's. For tests,
-    /// which need not wait.
+    /// Replaces the system's clock by which metrics are idle. For tests, which need not wait.
     #[doc(hidden)]
     pub fn idle_clock(
         mut self,
@@ -215,7 +217,7 @@ impl PrometheusBuilder {
         self
     }
 
-    /// A label of all metrics that have none of that name.
+    /// Adds a label to all metrics that have no label of that name.
     pub fn add_global_label(
         mut self,
         name: impl Into<String>,
@@ -226,24 +228,24 @@ impl PrometheusBuilder {
         self
     }
 
-    /// Whether names end in the unit that their description says.
+    /// Sets whether names end in the unit of their description.
     pub fn set_enable_unit_suffix(mut self, enabled: bool) -> PrometheusBuilder {
         self.settings.unit_suffix = enabled;
         self
     }
 
-    /// The recorder, for layers, for one thread, or to be installed by the program.
+    /// Builds the recorder, for layers, for one thread, or for the program to install.
     pub fn build_recorder(self) -> PrometheusRecorder {
         let (kinds, timeout) = self.idle;
         let store = Store::new(self.settings, Idle::new(kinds, timeout, self.clock));
         PrometheusRecorder { store: Arc::new(store) }
     }
 
-    /// Makes it the process's recorder. The page is read by the handle.
+    /// Installs the process's recorder. The returned handle reads the page.
     ///
     /// # Errors
     ///
-    /// The process has a recorder already.
+    /// If the process has a recorder already.
     pub fn install_recorder(self) -> Result<PrometheusHandle, BuildError> {
         let (upkeep, has_timeout) = (self.upkeep, self.idle.1.is_some());
         let recorder = self.build_recorder();
@@ -257,18 +259,19 @@ impl PrometheusBuilder {
         Ok(handle)
     }
 
-    /// Makes it the process's recorder, and serves the page over HTTP in a thread of its own: at `/` and
-    /// `/metrics`, with `/health` beside it.
+    /// Installs the process's recorder, and serves the page over HTTP in a thread of its own: at
+    /// `/` and `/metrics`, with `/health` beside it.
     ///
-    /// 32 pages are made at a time. Whoever asks for another has the answer 503 with `Retry-After: 1`, at once.
-    /// Pages are written as clients take them. A client that takes no byte for 30 seconds loses its connection,
-    /// and its place among the 32; one that takes a few bytes now and then keeps it until it has the whole page.
-    /// A connection that has asked for nothing for ten seconds is closed; the 257th at a time waits for another
-    /// to end.
+    /// At most 32 pages are made at a time. Another request gets the answer 503 with
+    /// `Retry-After: 1` at once. Pages are written at the speed of the client. If a client takes no
+    /// byte for 30 seconds, its connection is closed, and another page can be made. A client that
+    /// takes a few bytes now and then keeps the connection until it has the whole page. A
+    /// connection without a request for ten seconds is closed. The 257th connection at a time waits
+    /// until another one ends.
     ///
     /// # Errors
     ///
-    /// The process has a recorder already, or the address cannot be had.
+    /// If the process has a recorder already, or the address cannot be bound.
     #[cfg(feature = "http-listener")]
     pub fn install(self) -> Result<(), BuildError> {
         let (address, allowed) = (self.listener, self.allowed.clone());
@@ -279,8 +282,8 @@ impl PrometheusBuilder {
     }
 }
 
-/// Looks for idle metrics now and then, as long as the process lives. Without the thread reading the page
-/// does it.
+/// Checks for idle metrics regularly, for as long as the process lives. If there is no thread, only
+/// reading the page checks for them.
 fn keep_up(handle: PrometheusHandle, every: Duration) {
     let work = move || {
         loop {
@@ -384,7 +387,7 @@ mod tests {
         assert_eq!(allowed.collect::<Vec<_>>(), ["::1/128", "10.0.0.0/8"]);
     }
 
-    /// By the process's recorder: other tests here have their own.
+    /// Uses the process's recorder. Other tests here have their own.
     #[test]
     fn an_installed_recorder_forgets_without_a_page() {
         let every = Duration::from_millis(7);

@@ -1,4 +1,4 @@
-//! What the program says of its metrics.
+//! The program's descriptions of its metrics.
 
 use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};
@@ -7,7 +7,7 @@ use metrics::{KeyName, SharedString, Unit};
 
 use crate::page;
 
-/// Descriptions by the name on the page. The last one counts.
+/// Descriptions by the name on the page. The last one of a name is used.
 #[derive(Debug, Default)]
 pub(super) struct Descriptions {
     by_name: RwLock<HashMap<String, Description>>,

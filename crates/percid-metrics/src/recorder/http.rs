@@ -1,8 +1,8 @@
 //! The page over HTTP.
 //!
-//! It is written while it is sent: the thread that makes it waits where the client takes it slowly, so it
-//! is never in memory as a whole. Who asks for one page too many at a time is told so at once. A client that
-//! takes nothing for too long loses its connection, and with it its place among them.
+//! The page is sent while it is made, so it is never in memory as a whole. If the client takes it
+//! slowly, the thread that makes it waits. One page too many at a time is refused at once. A client
+//! that takes nothing for too long loses its connection, and its page no longer counts.
 
 use std::convert::Infallible;
 use std::io::{self, Write};
@@ -27,19 +27,22 @@ use super::PrometheusHandle;
 use super::timed_stream::TimedStream;
 use crate::page::Format;
 
-/// Bytes that are sent together, and how many such pieces may wait.
+/// Number of bytes that are sent together, and number of such pieces that may wait.
 const PIECE: usize = 32 << 10;
 const PIECES: usize = 4;
-/// Pages that are made at a time: who asks for another is to come again.
+/// Maximum number of pages that are made at a time. Another request is refused, to be repeated
+/// later.
 const PAGES: usize = 32;
-/// Connections at a time; others wait. All but those that a page is sent to end soon.
+/// Maximum number of connections at a time; others wait. A connection ends soon, unless a page is
+/// sent to it.
 const CONNECTIONS: usize = 256;
-/// For so long a client may take to say what it wants.
+/// Maximum time until a client has sent its request.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// A client that takes no byte for so long loses its connection: three times what Prometheus waits for a page.
+/// Time without a byte after which a client loses its connection: three times Prometheus' timeout
+/// for a page.
 const STALLED: Duration = Duration::from_secs(30);
 
-/// An address that is bound.
+/// A bound address.
 #[derive(Debug)]
 pub(super) struct Listener {
     socket: TcpListener,
@@ -55,7 +58,7 @@ impl Listener {
         Ok(Listener { socket, allowed: allowed.into(), pages: PAGES, stalled: STALLED })
     }
 
-    /// Serves the page in a thread of its own, as long as the process lives.
+    /// Serves the page in a thread of its own, for as long as the process lives.
     pub(super) fn serve(self, handle: PrometheusHandle) -> io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let work = move || runtime.block_on(self.accept(handle));
@@ -71,7 +74,8 @@ impl Listener {
         loop {
             let Ok(permit) = Arc::clone(&connections).acquire_owned().await else { return };
             let Ok((stream, peer)) = socket.accept().await else {
-                // Out of files, for example: others may be closed by then.
+                // For example, the process has too many open files. Some may be closed after the
+                // pause.
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
             };
@@ -83,7 +87,7 @@ impl Listener {
                 let answer = service_fn(|request| answer(request, source()));
                 let mut server = http1::Builder::new();
                 server.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
-                // A client that goes away is none of the program's matters.
+                // Errors of the client are ignored.
                 let _ = server.serve_connection(TokioIo::new(stream), answer).await;
                 drop(permit);
             });
@@ -98,7 +102,8 @@ fn is_allowed(allowed: &[IpNet], peer: IpAddr) -> bool {
 
 type Body = BoxBody<Bytes, Infallible>;
 
-/// `source` makes pages, each with a permit: `None` if the client may not read them.
+/// Answers a request. `source` has the handle, and the semaphore of pages; `None` if the client may
+/// not read them.
 async fn answer(
     request: Request<Incoming>,
     source: Option<(PrometheusHandle, Arc<Semaphore>)>,
@@ -141,7 +146,7 @@ fn page(
     let (sender, pieces) = mpsc::channel(PIECES);
     tokio::task::spawn_blocking(move || {
         let mut out = Pieces { _permit: permit, sender, waiting: Vec::with_capacity(PIECE) };
-        // The client has gone if this fails.
+        // If this fails, the client has disconnected.
         let _ = handle.render_as(format, &mut out).and_then(|()| out.flush());
     });
     let mut response = Response::new(Sent(pieces).boxed());
@@ -149,7 +154,7 @@ fn page(
     response
 }
 
-/// What is sent.
+/// The body of a response: a page in pieces.
 struct Sent(mpsc::Receiver<Bytes>);
 
 impl hyper::body::Body for Sent {
@@ -166,7 +171,8 @@ impl hyper::body::Body for Sent {
 
 /// A writer whose bytes are sent in pieces.
 struct Pieces {
-    /// Given back before the sender: who has a whole page may ask for the next one.
+    /// Released before the sender is dropped: a client that has the whole page may request the next
+    /// one.
     _permit: OwnedSemaphorePermit,
     sender: mpsc::Sender<Bytes>,
     waiting: Vec<u8>,
@@ -204,10 +210,10 @@ mod tests {
     use super::*;
     use crate::PrometheusBuilder;
 
-    /// Asks for a path, and returns the answer's status line with a reader of the rest.
+    /// Requests a path, and returns the answer's status line with a reader of the rest.
     fn ask(address: SocketAddr, path: &str) -> (String, BufReader<TcpStream>) {
         let mut stream = TcpStream::connect(address).expect("it listens");
-        // An answer that never comes is a failure.
+        // The test fails if no answer comes.
         stream.set_read_timeout(Some(Duration::from_secs(600))).expect("a time");
         let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
         stream.write_all(request.as_bytes()).expect("sent");
@@ -268,7 +274,7 @@ mod tests {
         (listener, address)
     }
 
-    /// The only page that may be made is longer than what the system takes of it (a few MB).
+    /// The only page that may be made is longer than the system's socket buffers (a few MB).
     #[test]
     fn a_client_that_stops_reading_gives_its_page_back() {
         let recorder = PrometheusBuilder::new().build_recorder();
@@ -289,7 +295,7 @@ mod tests {
         assert_eq!(text.expect_err("not all of it").kind(), io::ErrorKind::ConnectionReset);
     }
 
-    /// Pages wait for a clock that does not go on.
+    /// Pages wait for a clock that blocks.
     #[test]
     fn one_page_too_many_is_refused_at_once_and_made_later() {
         let gate = Arc::new(Mutex::new(()));

@@ -1,7 +1,7 @@
-//! Metrics that nobody has changed for a time.
+//! Metrics that have not changed for some time.
 //!
-//! One that nobody has a handle to is forgotten. One that a program still has a handle to is only left
-//! out of the page, until it changes: it goes on where it was.
+//! If there is no handle to such a metric, it is removed. If a program still has a handle to it, it
+//! is only left out of the page until it changes; its value is kept.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -14,7 +14,7 @@ use metrics_util::{MetricKind, MetricKindMask};
 use super::kinds::Count;
 use crate::{Family, Gauge, Histogram};
 
-/// Tells the time by which metrics are idle.
+/// A clock, by which metrics are idle.
 #[derive(Clone)]
 pub(super) struct Clock(pub(super) Arc<dyn Fn() -> Instant + Send + Sync>);
 
@@ -42,14 +42,14 @@ pub(super) struct Idle {
 
 type LastSeen = HashMap<Key, Seen>;
 
-/// A metric when it was looked at last.
+/// The state of a metric at the last check.
 #[derive(Debug)]
 struct Seen {
     value: u64,
-    /// When it was seen to have changed.
+    /// Time of the check that detected the last change.
     changed: Instant,
-    /// Whether that was too long ago: decided at the same time, so that a value is on a page before its
-    /// metric is forgotten, however long the page takes.
+    /// `true` if the last change was too long ago at the last check. It is stored, so that a value
+    /// is on a page before its metric is removed, however long the page takes.
     is_idle: bool,
 }
 
@@ -74,7 +74,7 @@ impl Idle {
         look((timeout, (self.clock.0)()), &mut self.histograms, family, Histogram::count);
     }
 
-    /// Whether a metric is left out of the page.
+    /// Returns `true` if a metric is left out of the page.
     pub(super) fn hides(&self, kind: MetricKind, key: &Key) -> bool {
         let last_seen = match kind {
             MetricKind::Counter => &self.counters,
@@ -89,7 +89,7 @@ impl Idle {
     }
 }
 
-/// Notes what has changed by now, and forgets what has not for too long.
+/// Records the changed metrics, and removes those that have not changed for too long.
 fn look<M: Send + Sync>(
     (timeout, now): (Duration, Instant),
     last_seen: &mut LastSeen,

@@ -1,4 +1,4 @@
-//! What the handles of the facade do.
+//! The facade's handles: their traits, implemented for the metrics of families.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -17,7 +17,7 @@ impl Count {
     }
 }
 
-/// One observer raises a counter at a time: two could both add what is missing.
+/// Held while an observer raises a counter. Two at a time could both add the difference.
 static RAISING: Mutex<()> = Mutex::new(());
 
 impl CounterFn for OfId<Key, Count> {

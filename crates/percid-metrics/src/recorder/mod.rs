@@ -1,4 +1,4 @@
-//! A recorder for the facade `metrics`, whose counters, gauges and histograms are percid's.
+//! A recorder for the facade `metrics`, with percid's counters, gauges and histograms.
 
 mod builder;
 mod descriptions;
@@ -23,24 +23,26 @@ pub use handle::PrometheusHandle;
 pub use shapes::Matcher;
 use store::Store;
 
-/// A recorder for the facade `metrics`: what `counter!`, `gauge!` and `histogram!` write to.
+/// A recorder for the facade `metrics`, to which `counter!`, `gauge!` and `histogram!` write.
 ///
-/// [`PrometheusBuilder`] makes it. It may be the process's recorder, a thread's
+/// [`PrometheusBuilder`] builds it. It may be the process's recorder, a thread's
 /// (`metrics::with_local_recorder`), or lie below layers of `metrics-util`.
 ///
-/// * **Threads**: any number. Updates stay on the CPU's own lines; a metric that a CPU has used before is
-///   found without a lock.
-/// * **Signals**: handles that a program keeps may be used in a handler, as far as the metric may:
-///   counters, gauges by `increment` and `decrement`, histograms with buckets. The macros may not.
-/// * **`absolute`** raises a counter to what an observer has seen elsewhere. Of observers that come at the
-///   same time as increments, each of them is contained or added to; the facade asks for no more.
+/// * **Threads**: any number. Updates stay on the CPU's own cache lines. A metric that a CPU has
+///   used before is found without a lock.
+/// * **Signals**: a handler may use handles that the program keeps, if the metric permits it:
+///   counters, gauges by `increment` and `decrement`, histograms with buckets. It may not use the
+///   macros.
+/// * **`absolute`** raises a counter to a value that an observer has read elsewhere. Each increment
+///   that runs concurrently with an observer is contained in the raised value or added to it. The
+///   facade requires no more.
 #[derive(Clone)]
 pub struct PrometheusRecorder {
     store: Arc<Store>,
 }
 
 impl PrometheusRecorder {
-    /// A handle by which the metrics are read.
+    /// Returns a handle that reads the metrics.
     pub fn handle(&self) -> PrometheusHandle {
         PrometheusHandle::new(Arc::clone(&self.store))
     }

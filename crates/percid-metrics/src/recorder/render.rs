@@ -1,10 +1,12 @@
 //! The page of a recorder.
 //!
-//! Metrics come by name and then by labels. Names and labels are made fit for the format, so two keys may
-//! come to the same name and labels: the counts of such counters are added up, and of all other metrics
-//! the first one is kept. A name that metrics of two kinds have belongs to the kind that comes first:
-//! counters, gauges, histograms. A name that ends as those of a histogram's samples belongs to the
-//! histogram. The page says how many were left out.
+//! Metrics are ordered by name and then by labels. Names and labels are changed to those that the
+//! format allows, so two keys may have the same name and labels. Then the counts of counters are
+//! added, and of all other metrics the first one is used.
+//!
+//! If metrics of two kinds have the same name, it belongs to the first kind: counters, gauges,
+//! histograms. A name that equals that of a histogram's sample belongs to the histogram. The page
+//! contains the number of metrics that were left out.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::Write as _;
@@ -19,7 +21,7 @@ use super::store::Store;
 use crate::Histogram;
 use crate::page::{Format, Kind, Page, label_name, label_value, metric_name, without_total};
 
-/// What a metric is on the page.
+/// The value of a metric on the page.
 #[derive(Debug, Clone)]
 enum Value {
     Counter(u64),
@@ -33,14 +35,15 @@ type Families = BTreeMap<String, OfName>;
 /// The metrics of a name.
 #[derive(Debug, Default)]
 struct OfName {
-    /// The names under which the program may have described them: without the unit.
+    /// The names in the program's declarations, without the unit. They may have descriptions.
     declared: BTreeSet<String>,
-    /// By their labels as they are written.
+    /// The metrics by their labels, as they are written.
     metrics: BTreeMap<String, Value>,
 }
 
 impl OfName {
-    /// What the program says of these metrics. A name that is on the page as it was declared comes first.
+    /// Returns the description of these metrics. The name on the page has precedence over other
+    /// declared names.
     fn description(&self, name: &str, descriptions: &Descriptions) -> Option<Description> {
         let as_declared = self.declared.get(name);
         as_declared.into_iter().chain(&self.declared).find_map(|name| descriptions.get(name))
@@ -62,14 +65,15 @@ pub(super) fn render(store: &Store, format: Format, out: &mut impl Write) -> io:
     page.end()
 }
 
-/// The names of families and samples on a page: each stands for one thing.
+/// The names of families and samples on a page. Each belongs to one family.
 struct Names {
     format: Format,
     taken: HashSet<String>,
 }
 
 impl Names {
-    /// Takes the names of a family, and says as what it is on the page; `None` if one is taken.
+    /// Reserves the names of a family, and returns its kind on the page. Returns `None` if a name
+    /// is taken.
     fn take(&mut self, name: &str, kind: Kind) -> Option<Kind> {
         let suffixes: &[&str] = match kind {
             Kind::Counter if self.format == Format::OpenMetrics => {
@@ -157,8 +161,8 @@ impl Collected<'_> {
         }
     }
 
-    /// The name on the page: with its unit at the end, if that is asked for. A counter's `_total` stands
-    /// behind the unit.
+    /// Returns the name on the page: with its unit at the end, if that is enabled. A counter's
+    /// `_total` follows the unit.
     fn name(&self, declared: &str) -> String {
         let unit = || self.store.descriptions.get(declared)?.unit.and_then(unit_name);
         let (name, total) = match without_total(declared) {
@@ -171,7 +175,8 @@ impl Collected<'_> {
         }
     }
 
-    /// Labels as they are written: those of all metrics, unless the metric has its own of that name.
+    /// Returns labels as they are written. A metric's own label replaces the global one of the same
+    /// name.
     fn labels(&self, key: &Key) -> String {
         let mut labels: BTreeMap<String, &str> = BTreeMap::new();
         for (name, value) in &self.store.settings.labels {
@@ -183,14 +188,14 @@ impl Collected<'_> {
         let mut text = String::new();
         for (name, value) in labels {
             let comma = if text.is_empty() { "" } else { "," };
-            // A string takes everything.
+            // A write to a string does not fail.
             let _ = write!(text, "{comma}{name}=\"{}\"", label_value(value));
         }
         text
     }
 }
 
-/// What a unit is called at the end of a name, where it has a place there.
+/// Returns the name of a unit at the end of a metric's name, if it is used there.
 fn unit_name(unit: Unit) -> Option<&'static str> {
     match unit {
         Unit::Count => None,
@@ -199,7 +204,7 @@ fn unit_name(unit: Unit) -> Option<&'static str> {
     }
 }
 
-/// Writes a family, and returns how many values it could not record.
+/// Writes a family, and returns the number of values that it could not record.
 fn family<W: Write>(
     store: &Store,
     page: &mut Page<'_, W>,

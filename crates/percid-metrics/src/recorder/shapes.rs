@@ -1,21 +1,21 @@
-//! Which buckets a histogram has.
+//! The buckets of histograms, selected by name.
 
 use crate::histogram::{DEFAULT_SCHEMA, Limits};
 use crate::{Histogram, page};
 
-/// Matches names of metrics.
+/// A pattern for names of metrics.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Matcher {
     /// The whole name.
     Full(String),
-    /// Its beginning.
+    /// The beginning of the name.
     Prefix(String),
-    /// Its end.
+    /// The end of the name.
     Suffix(String),
 }
 
 impl Matcher {
-    /// Whether a name, as it is on the page, matches.
+    /// Returns `true` if a name, as it is on the page, matches.
     ///
     /// ```
     /// use percid_metrics::Matcher;
@@ -26,14 +26,14 @@ impl Matcher {
         match self {
             Matcher::Full(full) => *page::metric_name(full) == *name,
             Matcher::Prefix(prefix) => name.starts_with(&*page::metric_name(prefix)),
-            // With something in front it may begin with a digit.
+            // After the underscore, the suffix may begin with a digit.
             Matcher::Suffix(suffix) => {
                 name.ends_with(&page::metric_name(&format!("_{suffix}"))[1..])
             }
         }
     }
 
-    /// More exact ones come first.
+    /// Returns the precedence: more exact matchers come first.
     fn rank(&self) -> u8 {
         // #[gamma::skip(expr, literal.int_increment, reason = "only the order counts")]
         match self {
@@ -49,7 +49,7 @@ impl Matcher {
 pub(super) enum Shape {
     /// Quantiles of native buckets.
     Summary,
-    /// These limits.
+    /// Buckets with these limits.
     Limits(Limits),
 }
 
@@ -78,7 +78,7 @@ impl Shapes {
         found.map_or(&self.others, |(_, shape)| shape)
     }
 
-    /// A histogram for a metric of this name.
+    /// Creates a histogram for a metric of this name.
     pub(super) fn histogram(&self, name: &str) -> Histogram {
         match self.of(name) {
             Shape::Limits(limits) => Histogram::with_limits(limits),

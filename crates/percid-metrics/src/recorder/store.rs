@@ -11,12 +11,12 @@ use super::shapes::Shapes;
 use crate::family::OfId;
 use crate::{Family, Gauge, Histogram};
 
-/// How a recorder is set up.
+/// The settings of a recorder.
 #[derive(Debug, Default)]
 pub(super) struct Settings {
     pub(super) shapes: Shapes,
     pub(super) quantiles: Vec<f64>,
-    /// Labels of all metrics, by names that the page may have.
+    /// Labels of all metrics, with names that are valid on the page.
     pub(super) labels: Vec<(String, String)>,
     pub(super) unit_suffix: bool,
 }
@@ -42,12 +42,12 @@ impl Store {
         }
     }
 
-    /// The handle of a histogram, whose buckets its name decides about.
+    /// Returns the handle of a histogram. Its name selects its buckets.
     pub(super) fn histogram(&self, key: &Key) -> Arc<OfId<Key, Histogram>> {
         self.histograms.handle_or(key, || self.settings.shapes.histogram(key.name()))
     }
 
-    /// Forgets what has been idle for too long, as of now.
+    /// Removes the metrics that have been idle for too long.
     pub(super) fn upkeep(&self) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         idle.counters(&self.counters);
@@ -66,7 +66,7 @@ mod tests {
     use crate::PrometheusBuilder;
     use crate::entries::most_visits;
 
-    /// However many there are, whoever comes with a new one waits for a part of them.
+    /// For any number of metrics, a thread with a new one waits only for a part of them.
     #[test]
     fn pages_and_upkeep_hold_a_lock_for_a_bounded_number_of_metrics() {
         let recorder = PrometheusBuilder::new()

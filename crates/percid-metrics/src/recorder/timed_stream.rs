@@ -12,7 +12,7 @@ use tokio::time::{Sleep, sleep};
 pub(super) struct TimedStream {
     stream: TcpStream,
     patience: Duration,
-    /// Runs since the first attempt to write after which the peer took nothing.
+    /// The timer since the first write of which the peer took nothing.
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
@@ -46,7 +46,7 @@ impl AsyncWrite for TimedStream {
         let patience = self.patience;
         let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(patience)));
         ready!(stalled.as_mut().poll(context));
-        // The kernel would keep what it has of the page for minutes otherwise.
+        // Otherwise the kernel would try for minutes to send the buffered rest of the page.
         let _ = self.stream.set_zero_linger();
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }

@@ -1,4 +1,4 @@
-//! What a metric is called, and what it says of itself.
+//! Descriptions of metrics: names, texts, labels and limits.
 
 use std::fmt::Write;
 
@@ -8,10 +8,10 @@ use super::error::RegisterError;
 use crate::histogram::{DEFAULT_LIMITS, Limits};
 use crate::page::{Kind, is_label_name, is_metric_name, label_value};
 
-/// How many label sets a metric may have if nothing else is said.
+/// The default limit of a metric's label sets.
 pub const DEFAULT_LIMIT: usize = 2000;
 
-/// What is said of a metric when it is registered: its name, a text for people, its labels.
+/// The description with which a metric is registered: its name, a help text, its labels.
 ///
 /// ```
 /// use percid_metrics::{Counter, Description, Format, Registry};
@@ -41,8 +41,9 @@ pub struct Description {
 }
 
 impl Description {
-    /// Of a metric of this name: letters, digits, underscores and colons, no digit first. A counter's
-    /// name ends in `_total` on the page, whether it is said here or not.
+    /// Creates a description of a metric with this name: letters, digits, underscores and colons,
+    /// no digit first. The name of a counter ends in `_total` on the page. The suffix may be left
+    /// out here.
     pub fn new(name: impl Into<String>) -> Description {
         Description {
             name: name.into(),
@@ -56,20 +57,20 @@ impl Description {
         }
     }
 
-    /// A text for people.
+    /// Sets the help text.
     pub fn help(mut self, text: impl Into<String>) -> Description {
         self.help = Some(text.into());
         self
     }
 
-    /// The unit, such as `seconds`. The name ends in it on the page (before `_total`), whether it is said
-    /// there or not.
+    /// Sets the unit, such as `seconds`. The name ends in it on the page (before `_total`). The
+    /// suffix may be left out of the name.
     pub fn unit(mut self, unit: impl Into<String>) -> Description {
         self.unit = Some(unit.into());
         self
     }
 
-    /// A label that all series have, with its value.
+    /// Adds a label that all series have, with its value.
     pub fn constant_label(
         mut self,
         name: impl Into<String>,
@@ -79,33 +80,34 @@ impl Description {
         self
     }
 
-    /// The names of the labels whose values tell series apart.
+    /// Sets the names of the labels. Series differ in their values.
     pub fn labels<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Description {
         self.labels = names.into_iter().map(Into::into).collect();
         self
     }
 
-    /// The upper limits of a histogram's buckets, in ascending order: 2047 at most. Infinity may be the
-    /// last one, and is there anyway. If nothing is said they are [`DEFAULT_LIMITS`].
+    /// Sets the upper limits of a histogram's buckets, in ascending order: at most 2047. Infinity
+    /// may be the last one; it is added otherwise. The default is [`DEFAULT_LIMITS`].
     pub fn buckets(mut self, limits: impl IntoIterator<Item = f64>) -> Description {
         self.buckets = Some(limits.into_iter().collect());
         self
     }
 
-    /// How many label sets there may be, [`DEFAULT_LIMIT`] if nothing is said. What comes with others is
-    /// counted by one series more, whose labels all have the value of [`overflow`](Description::overflow).
+    /// Sets the maximum number of label sets; the default is [`DEFAULT_LIMIT`]. Updates with other
+    /// label sets are counted by one additional series. Its labels all have the value of
+    /// [`overflow`](Description::overflow).
     pub fn limit(mut self, most: usize) -> Description {
         self.most = most;
         self
     }
 
-    /// The value of the labels of what is beyond the limit: `other` if nothing is said.
+    /// Sets the value of the labels of the series beyond the limit; the default is `other`.
     pub fn overflow(mut self, value: impl Into<String>) -> Description {
         self.overflow = value.into();
         self
     }
 
-    /// What will be on the page.
+    /// Checks the description, and returns it as the page needs it.
     pub(super) fn checked(self, kind: Kind) -> Result<Described, RegisterError> {
         let name = full_name(&self.name, self.unit.as_deref(), kind)?;
         let constant_names = self.constant.iter().map(|(name, _)| name);
@@ -124,7 +126,7 @@ impl Description {
         let mut constant = String::new();
         for (name, value) in &self.constant {
             let comma = if constant.is_empty() { "" } else { "," };
-            // A string takes everything.
+            // A write to a string does not fail.
             let _ = write!(constant, "{comma}{name}=\"{}\"", label_value(value));
         }
         Ok(Described {
@@ -182,10 +184,10 @@ fn limits(given: Option<&[f64]>, kind: Kind) -> Result<Limits, RegisterError> {
     }
 }
 
-/// A description that is as the formats want it.
+/// A description that conforms to the formats.
 #[derive(Debug)]
 pub struct Described {
-    /// As in Prometheus' text format: with the unit and, of a counter, `_total`.
+    /// The name as in Prometheus' text format: with the unit and, for a counter, `_total`.
     pub(super) name: String,
     pub(super) kind: Kind,
     pub(super) help: Option<String>,
@@ -199,7 +201,7 @@ pub struct Described {
 }
 
 impl Described {
-    /// Whether a name that stands on the page for one stands there for the other, too.
+    /// Returns `true` if both metrics have a name on the page in common.
     pub(super) fn collides(&self, other: &Described) -> bool {
         let (ours, theirs) = (self.suffixes(), other.suffixes());
         ours.iter().any(|one| theirs.iter().any(|two| same(self.base(), one, other.base(), two)))

@@ -1,24 +1,24 @@
-//! What can be wrong with metrics and labels.
+//! Errors of metrics and labels.
 
 use std::fmt;
 
 use crate::entries::NoMemory;
 
-/// Why a metric is not registered.
+/// The error that a metric is not registered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RegisterError {
-    /// The name is none of a metric's.
+    /// The name is not a valid metric name.
     BadName(String),
-    /// The unit has other characters than letters, digits and underscores, or none.
+    /// The unit is empty, or has characters other than letters, digits and underscores.
     BadUnit(String),
-    /// The name is none of a label's, or one that the formats keep for themselves.
+    /// The name is not a valid label name, or is reserved by the formats.
     BadLabel(String),
     /// Two labels have this name.
     LabelTwice(String),
     /// A limit of a bucket is not finite, or not above the one before it.
     BadLimit {
-        /// Its place, from 0 on.
+        /// Its index, from 0.
         index: usize,
         /// The limit, as text.
         limit: String,
@@ -27,7 +27,7 @@ pub enum RegisterError {
     TooManyLimits(usize),
     /// A metric has limits of buckets and is no histogram.
     LimitsWithoutHistogram,
-    /// A metric that is registered has this name on the page, or one of this metric's other names there.
+    /// A registered metric has this name on the page, or one of this metric's other names.
     NameTaken(String),
     /// There is no memory.
     NoMemory,
@@ -71,21 +71,22 @@ impl fmt::Display for RegisterError {
 impl std::error::Error for RegisterError {}
 
 impl From<LabelError> for RegisterError {
-    /// Of labels that come from the description.
+    /// Converts an error for labels of the description: their number is right and they are UTF-8,
+    /// so there is no memory.
     fn from(_: LabelError) -> RegisterError {
         RegisterError::NoMemory
     }
 }
 
-/// Why there is no series for labels.
+/// The error that there is no series for labels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LabelError {
-    /// There are more or fewer values than the metric has names of labels.
+    /// The number of values differs from the number of the metric's label names.
     WrongNumber {
-        /// How many names there are.
+        /// Number of label names.
         expected: usize,
-        /// How many values were given.
+        /// Number of given values.
         given: usize,
     },
     /// A value is not UTF-8.

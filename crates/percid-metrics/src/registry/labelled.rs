@@ -8,8 +8,8 @@ use super::metric::{Any, Metric};
 use super::series::Series;
 use super::values::LabelValues;
 
-/// The series of a metric in a [`Registry`](crate::Registry), found by the values of its labels. Clones are
-/// the same.
+/// The series of a metric in a [`Registry`](crate::Registry), found by the values of its labels.
+/// Clones are the same.
 ///
 /// ```
 /// use percid_metrics::{Counter, Description, Registry};
@@ -25,30 +25,33 @@ use super::values::LabelValues;
 ///
 /// # Contract
 ///
-/// * **Cost**: values that this CPU has seen before are found in memory of this CPU, as of a
-///   [`Family`](crate::Family): their hash, a [`percid::Local`], and a comparison, without an allocation.
-///   What [`get`](Labelled::get) returns can be kept, and costs nothing then.
-/// * **Memory**: series stay for as long as this or the registry does. There are as many as the
-///   [limit](crate::Description::limit) says, and one more.
-/// * **Threads, signals, fork**: as [`Family`](crate::Family).
+/// * **Cost**: values that this CPU has used before are found in memory of this CPU, as in a
+///   [`Family`](crate::Family). This costs their hash, a [`percid::Local`], and a comparison,
+///   without an allocation. A caller may keep the result of [`get`](Labelled::get) and avoid this
+///   cost.
+/// * **Memory**: series exist for as long as this or the registry. Their maximum number is the
+///   [limit](crate::Description::limit) plus one.
+/// * **Threads, signals, fork**: like [`Family`](crate::Family).
 pub struct Labelled<M: Metric> {
     series: Series,
-    /// All of this type.
+    /// Marks the type of all metrics.
     metrics: PhantomData<fn() -> M>,
 }
 
 impl<M: Metric> Labelled<M> {
-    /// The series of a description of this type.
+    /// Wraps the series of a description of this type.
     pub(super) fn new(series: Series) -> Labelled<M> {
         Labelled { series, metrics: PhantomData }
     }
 
-    /// The series with these values, in the order of the labels' names; a new one of value 0, if there is
-    /// none. Beyond the [limit](crate::Description::limit) it is the series of all others.
+    /// Returns the series with these values, in the order of the labels' names. Creates one of
+    /// value 0 if there is none. Beyond the [limit](crate::Description::limit), returns the series
+    /// of all others.
     ///
     /// # Errors
     ///
-    /// There are not as many values as names, one is not UTF-8, or there is no memory for a new series.
+    /// If the numbers of values and names differ, a value is not UTF-8, or there is no memory for a
+    /// new series.
     #[inline]
     pub fn get<V: AsRef<[u8]>>(
         &self,
@@ -61,8 +64,8 @@ impl<M: Metric> Labelled<M> {
         }
     }
 
-    /// The series with these values, if this CPU has seen it before. Nothing is looked up elsewhere or
-    /// allocated, and no lock is taken.
+    /// Returns the series with these values, if this CPU has used it before. Searches only this
+    /// CPU's table, allocates nothing and takes no lock.
     #[inline]
     pub fn seen<V: AsRef<[u8]>>(
         &self,
@@ -81,17 +84,17 @@ impl<M: Metric> Labelled<M> {
         self.series.first_seen(values).map(typed)
     }
 
-    /// How many series there are.
+    /// Returns the number of series.
     pub fn len(&self) -> usize {
         self.series.len()
     }
 
-    /// Whether there is none.
+    /// Returns `true` if there are no series.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How often values were looked up that were beyond the limit.
+    /// Returns the number of lookups of values beyond the limit.
     pub fn refused(&self) -> u64 {
         self.series.refused()
     }

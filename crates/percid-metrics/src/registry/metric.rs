@@ -1,4 +1,4 @@
-//! The types of metrics that a registry has.
+//! The types of metrics in a registry.
 
 use std::io::{self, Write};
 
@@ -6,7 +6,8 @@ use super::description::Described;
 use crate::page::{Kind, Page};
 use crate::{Counter, FloatCounter, Gauge, Histogram};
 
-/// A type of metrics that may be registered: [`Counter`], [`FloatCounter`], [`Gauge`] and [`Histogram`].
+/// A type of metrics that can be registered: [`Counter`], [`FloatCounter`], [`Gauge`] and
+/// [`Histogram`].
 pub trait Metric: Typed {}
 
 impl Metric for Counter {}
@@ -14,7 +15,7 @@ impl Metric for FloatCounter {}
 impl Metric for Gauge {}
 impl Metric for Histogram {}
 
-/// A metric of any of these types. What finds metrics and shows them is there once for all types.
+/// A metric of any of these types. So lookup and output are compiled once for all types.
 #[derive(Debug)]
 pub enum Any {
     Counter(Counter),
@@ -25,13 +26,13 @@ pub enum Any {
 
 /// A type of metrics, which is one of [`Any`].
 pub trait Typed: Sized + 'static {
-    /// What the page calls it.
+    /// The kind on the page.
     const KIND: Kind;
 
-    /// One of value 0.
+    /// Creates a metric of value 0.
     fn make(described: &Described) -> Any;
 
-    /// The metric, if it is of this type.
+    /// Returns the metric, if it is of this type.
     fn of(any: &Any) -> Option<&Self>;
 }
 
@@ -61,7 +62,7 @@ typed!(Gauge, Gauge, _described, Gauge::default());
 typed!(Histogram, Histogram, described, Histogram::with_limits(&described.limits));
 
 impl Any {
-    /// Writes its samples, and returns how many values it could not record.
+    /// Writes its samples, and returns the number of values that it could not record.
     pub(super) fn write(
         &self,
         page: &mut Page<'_, impl Write>,

@@ -1,4 +1,4 @@
-//! A registry of metrics, and the pages that it makes of them: without any other interface.
+//! A registry of metrics that writes pages, without another crate's interface.
 
 mod description;
 mod error;
@@ -51,21 +51,22 @@ use series::Series;
 ///
 /// # Contract
 ///
-/// * **Threads**: every method may be called by any number of threads at once. Who updates metrics goes
-///   on while a page is made, and who comes with new labels waits while up to 3584 references are copied.
-/// * **What a page says**: each value contains every update that happened before the page was begun, and
-///   may contain later ones: it is read at a moment of its own. Count and sum of a histogram belong together.
-///   Every series that was there when its metric's turn came is on the page once; one that comes later may be missing.
-/// * **Memory**: metrics stay for as long as the registry.
-/// * **Signals, fork**: as [`Family`](crate::Family).
+/// * **Threads**: any number of threads may call every method at once. Updates continue while a
+///   page is made. A thread with new labels waits while at most 3584 references are copied.
+/// * **Values on a page**: each value contains every update that happened before the page was
+///   begun. It may contain later ones, because each value is read at its own time. Count and sum of
+///   a histogram are consistent. A series that exists when its metric's list is made is on the page
+///   once. Later series may be missing.
+/// * **Memory**: metrics exist for as long as the registry.
+/// * **Signals, fork**: like [`Family`](crate::Family).
 #[derive(Clone, Default)]
 pub struct Registry {
-    /// By name.
+    /// The metrics, sorted by name.
     metrics: Arc<RwLock<Vec<Series>>>,
 }
 
 impl Registry {
-    /// One without metrics.
+    /// Creates a registry without metrics.
     pub fn new() -> Registry {
         Registry::default()
     }
@@ -74,7 +75,8 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// The description is not as the formats want it, its name is taken, or there is no memory.
+    /// If the description does not conform to the formats, its name is taken, or there is no
+    /// memory.
     pub fn register<M: Metric>(
         &self,
         description: Description,
@@ -100,11 +102,11 @@ impl Registry {
         Ok(series)
     }
 
-    /// The page.
+    /// Returns the page.
     ///
     /// # Panics
     ///
-    /// There is no memory.
+    /// If there is no memory.
     pub fn render(&self, format: Format) -> String {
         let mut page = Vec::new();
         match self.render_to(format, &mut page) {
@@ -113,11 +115,11 @@ impl Registry {
         }
     }
 
-    /// Writes the page as it is made. No lock is held while the writer has its turn.
+    /// Writes the page while it is made. No lock is held during calls of the writer.
     ///
     /// # Errors
     ///
-    /// What the writer says, or there is no memory.
+    /// The error of the writer, or [`ErrorKind::OutOfMemory`] if there is no memory.
     pub fn render_to(&self, format: Format, out: &mut impl Write) -> io::Result<()> {
         let no_memory = |NoMemory| ErrorKind::OutOfMemory;
         let mut parts = self.parts(format).map_err(no_memory)?;
@@ -127,11 +129,11 @@ impl Registry {
         Ok(())
     }
 
-    /// The page, to be made part by part.
+    /// Returns the page as parts that are made one by one.
     ///
     /// # Errors
     ///
-    /// There is no memory.
+    /// [`NoMemory`] if there is no memory.
     pub fn parts(&self, format: Format) -> Result<Parts, NoMemory> {
         let metrics = self.metrics.read().unwrap_or_else(PoisonError::into_inner);
         let mut all = Vec::new();

@@ -1,4 +1,4 @@
-//! A page, made part by part.
+//! A page in parts.
 
 use std::fmt::{self, Write as _};
 use std::io::{self, ErrorKind, Write};
@@ -12,19 +12,19 @@ use super::values::LabelValues;
 use crate::entries::{Entry, NoMemory};
 use crate::page::{Format, Page, label_value};
 
-/// A part is handed out when it has so many bytes.
+/// Number of bytes from which a part is returned.
 const ENOUGH: usize = 4096;
 
-/// The series of a metric whose turn it is.
+/// The metric that is being written, and its series that are left.
 struct Turn {
     series: Series,
     left: vec::IntoIter<Arc<Entry<LabelValues, Any>>>,
 }
 
-/// Labels as they are written.
+/// Writes labels in the format's syntax.
 fn write_labels(text: &mut String, described: &Described, values: &LabelValues) -> io::Result<()> {
     text.clear();
-    // A comma and an equals sign. Each byte of a value, and the one behind it, may become two.
+    // A comma and an equals sign. Each byte of a value, and the one after it, may become two.
     // #[gamma::skip(literal.int_increment, reason = "more room does no harm")]
     let names: usize = described.labels.iter().map(|name| name.len() + 2).sum();
     let bytes = described.constant.len() + names + 2 * values.bytes();
@@ -32,7 +32,7 @@ fn write_labels(text: &mut String, described: &Described, values: &LabelValues) 
     text.push_str(&described.constant);
     for (name, value) in described.labels.iter().zip(values.iter()) {
         let comma = if text.is_empty() { "" } else { "," };
-        // A string takes everything.
+        // A write to a string does not fail.
         let _ = write!(text, "{comma}{name}=\"{}\"", label_value(value));
     }
     Ok(())
@@ -40,9 +40,10 @@ fn write_labels(text: &mut String, described: &Described, values: &LabelValues) 
 
 /// A page of a [`Registry`](crate::Registry), made part by part.
 ///
-/// Metrics come by name, and the series of each by the values of their labels. The list of a metric's series is
-/// made when its turn comes; each value is read when it is written. Nothing stops meanwhile, and no lock
-/// is held between two parts, so that one may take as long as one likes over each.
+/// Metrics are ordered by name, and the series of each by the values of their labels. The list of a
+/// metric's series is made when its first line is written. Each value is read when it is written.
+/// Updates continue during that time. No lock is held between two parts, so the caller may take any
+/// time for each.
 pub struct Parts {
     format: Format,
     metrics: vec::IntoIter<Series>,
@@ -66,23 +67,24 @@ impl Parts {
         }
     }
 
-    /// The next part: UTF-8, of whole lines, mostly of a few KiB. `None` behind the last.
+    /// Returns the next part: UTF-8, whole lines, usually a few KiB. Returns `None` after the last
+    /// one.
     ///
     /// # Errors
     ///
-    /// There is no memory. The page is not whole then.
+    /// [`NoMemory`] if there is no memory. Then the page is incomplete.
     #[expect(clippy::should_implement_trait, reason = "a part is lent")]
     pub fn next(&mut self) -> Result<Option<&[u8]>, NoMemory> {
         self.buffer.0.clear();
         // #[gamma::skip(relational.lt_to_le, reason = "a byte more is a part, too")]
         while !self.is_over && self.buffer.0.len() < ENOUGH {
-            // Nothing else can go wrong with memory.
+            // Lack of memory is the only possible error.
             self.step().map_err(|_| NoMemory)?;
         }
         Ok(Some(&*self.buffer.0).filter(|part| !part.is_empty()))
     }
 
-    /// Writes one thing: a series, what stands in front of a metric's series, or the end.
+    /// Writes one series, the header of a metric, or the end.
     fn step(&mut self) -> io::Result<()> {
         let mut page = Page::new(&mut self.buffer, self.format);
         if let Some(Turn { series, left }) = &mut self.turn {
@@ -120,7 +122,7 @@ impl fmt::Debug for Parts {
     }
 }
 
-/// Bytes, as long as there is memory for them.
+/// A writer to memory that fails if there is no more.
 struct Buffer(Vec<u8>);
 
 impl Write for Buffer {

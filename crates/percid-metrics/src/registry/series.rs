@@ -1,4 +1,4 @@
-//! The series of a registered metric, of whatever type.
+//! The series of a registered metric of any type.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub(super) struct Series {
     described: Arc<Described>,
 }
 
-/// Makes the metrics of a description.
+/// Creates the metrics of a description.
 struct Constructor {
     new: fn(&Described) -> Any,
     described: Arc<Described>,
@@ -29,7 +29,7 @@ impl NewMetric<Any> for Constructor {
 }
 
 impl Series {
-    /// None yet; or the only one, if there are no labels.
+    /// Creates the series of a metric: none yet, or the only one if there are no labels.
     pub(super) fn new(
         described: Described,
         new: fn(&Described) -> Any,
@@ -37,7 +37,7 @@ impl Series {
         let described = Arc::new(described);
         let beyond = LabelValues::repeated(&described.overflow, described.labels.len());
         let constructor = Constructor { new, described: Arc::clone(&described) };
-        // Without labels there is one series, which is not beyond anything.
+        // Without labels there is one series, which is never beyond the limit.
         let most = if described.labels.is_empty() { 1 } else { described.most };
         let family = Family::with_limit(constructor, most, beyond);
         let series = Series { family, described };
@@ -47,7 +47,7 @@ impl Series {
         Ok(series)
     }
 
-    /// The series with these values, if this CPU has seen it before.
+    /// Returns the series with these values, if this CPU has used it before.
     #[inline]
     pub(super) fn seen<V: AsRef<[u8]>>(
         &self,
@@ -56,17 +56,18 @@ impl Series {
         let hash = self.family.hash_of(&Sought(values.clone()));
         let expected = self.described.labels.len();
         let found = self.family.seen(hash, |there| there.are(values, expected))?;
-        // SAFETY: a family keeps its metrics where they are until they are taken out, which nothing here
-        // does, and `self` keeps the family.
+        // SAFETY: a metric's address is valid until it is removed from its family. Nothing in this
+        // type removes metrics, and the result borrows `self`, which holds the family.
         Some(unsafe { found.as_ref() })
     }
 
-    /// The series with these values, if this CPU has not seen it before.
+    /// Returns the series with these values, if this CPU has not used it before.
     #[cold]
     #[inline(never)]
     pub(super) fn first_seen(&self, values: LabelValues) -> Result<&Any, LabelError> {
         let found = self.family.first_seen(self.family.hash_of(&values), &values)?;
-        // SAFETY: as in `seen`.
+        // SAFETY: a metric's address is valid until it is removed from its family. Nothing in this
+        // type removes metrics, and the result borrows `self`, which holds the family.
         Ok(unsafe { found.as_ref() })
     }
 
@@ -78,7 +79,7 @@ impl Series {
         self.family.refused()
     }
 
-    /// All series, by their values.
+    /// Returns all series, sorted by their values.
     pub(super) fn sorted(&self) -> Result<Vec<Arc<Entry<LabelValues, Any>>>, NoMemory> {
         let mut all = self.family.all()?;
         all.sort_unstable_by(|one, other| one.labels.cmp(&other.labels));

@@ -1,21 +1,21 @@
-//! The values of a series' labels, in one piece.
+//! The values of a series' labels, in one allocation.
 //!
-//! Behind each value stands a byte that UTF-8 never has. So two lists of as many values are the same if
-//! and only if their pieces are, and what is looked for need not be put together to be compared.
+//! Each value is followed by a byte that never occurs in UTF-8. So two lists of the same length are
+//! equal if and only if their bytes are. A lookup compares values without concatenating them.
 
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 
 use super::error::LabelError;
 
-/// What stands behind each value.
+/// The byte after each value.
 const END: u8 = 0xff;
 
 /// Values of labels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct LabelValues(Box<[u8]>);
 
-/// Values that are looked for: their hash is that of [`LabelValues`].
+/// Values to look up. Their hash is that of [`LabelValues`].
 pub(super) struct Sought<I>(pub(super) I);
 
 impl Ord for LabelValues {
@@ -50,9 +50,11 @@ fn hash_value(value: &[u8], state: &mut impl Hasher) {
 }
 
 impl LabelValues {
+    /// Copies `expected` values.
+    ///
     /// # Errors
     ///
-    /// There are not `expected` of them, one is not UTF-8, or there is no memory.
+    /// If the number of values is not `expected`, one is not UTF-8, or there is no memory.
     pub(super) fn new<V: AsRef<[u8]>>(
         values: impl Iterator<Item = V> + Clone,
         expected: usize,
@@ -72,13 +74,13 @@ impl LabelValues {
         Ok(LabelValues(all.into()))
     }
 
-    /// The value `value`, as often as there are names.
+    /// Returns `value`, `times` times.
     pub(super) fn repeated(value: &str, times: usize) -> LabelValues {
         let once = value.bytes().chain([END]);
         LabelValues((0..times).flat_map(|_| once.clone()).collect())
     }
 
-    /// Whether these are the values, for those who know how many there are.
+    /// Returns `true` if these are the values. `expected` is their number.
     #[inline]
     pub(super) fn are<V: AsRef<[u8]>>(
         &self,
@@ -93,18 +95,19 @@ impl LabelValues {
             };
             (rest, given) = (behind, given + 1);
         }
-        // Each of them ends as one of these does. Not fewer: one that is not UTF-8 looks like several.
+        // Each of them ends where one of these does. The count excludes a value that is not UTF-8:
+        // it may look like several.
         given == expected
     }
 
-    /// How many bytes they have, with one more for each.
+    /// Returns the number of bytes, with one more for each value.
     pub(super) fn bytes(&self) -> usize {
         self.0.len()
     }
 
-    /// The values one after the other.
+    /// Returns the values in order.
     pub(super) fn iter(&self) -> impl Iterator<Item = &str> {
-        // Only what is UTF-8 was taken.
+        // Only UTF-8 was accepted.
         self.split().map(|value| std::str::from_utf8(value).unwrap_or_default())
     }
 

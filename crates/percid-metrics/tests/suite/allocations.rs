@@ -1,4 +1,4 @@
-//! What was seen before by this CPU is found without an allocation.
+//! Lookups of label sets that this CPU has used before do not allocate.
 #![cfg(feature = "recorder")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -14,17 +14,18 @@ thread_local! {
     static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
 }
 
-// SAFETY: everything is done by the system's allocator.
+// SAFETY: all calls are passed to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // A thread that ends has no count any more.
         let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
-        // SAFETY: by contract.
+        // SAFETY: the caller's obligations are the same as those of the system's allocator.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: by contract.
+        // SAFETY: `alloc` got `pointer` from the system's allocator, and the caller passes its
+        // layout.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
@@ -38,10 +39,11 @@ fn allocations(work: impl FnOnce()) -> usize {
     ALLOCATIONS.get() - before
 }
 
-/// `true` if a hundred rounds in a row allocate nothing, at last.
+/// Returns `true` if eventually a hundred rounds in a row allocate nothing.
 ///
-/// A thread that is moved comes to a CPU that has seen nothing. There each of the fewer than 200
-/// lookups of a round may allocate once: it is over after so many rounds, whenever it is moved.
+/// A thread may migrate to a CPU that has used nothing yet. There, each of the fewer than 200
+/// lookups of a round may allocate once. So the number of allocating rounds is bounded, for any
+/// migrations.
 fn settles(mut work: impl FnMut()) -> bool {
     let most = 200 * (1 + std::thread::available_parallelism().map_or(1, usize::from));
     let (mut quiet, mut allocating) = (0, 0);
@@ -78,7 +80,7 @@ fn updates_and_lookups_do_not_allocate() {
     assert!(has_settled);
 }
 
-/// The control: what this test would notice.
+/// Negative control: the test detects allocations.
 #[test]
 fn new_labels_do_allocate() {
     let family = Family::<u64, Counter>::default();

@@ -1,5 +1,5 @@
-//! The page over HTTP. The recorder that is installed is the whole process's: the other tests have recorders
-//! of their own.
+//! The page over HTTP. The installed recorder belongs to the whole process; the other tests have
+//! their own.
 #![cfg(feature = "http-listener")]
 
 use std::io::{ErrorKind, Read, Write};
@@ -10,7 +10,7 @@ use percid_metrics::{BuildError, PrometheusBuilder};
 
 fn ask(address: SocketAddr, request: &str) -> String {
     let mut stream = TcpStream::connect(address).expect("it listens");
-    // At once: a server does not wait for long for the rest of a request.
+    // In one write: a server does not wait for long for the rest of a request.
     let request = format!("{request}\r\nHost: x\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).expect("sent");
     let mut answer = String::new();
@@ -18,8 +18,8 @@ fn ask(address: SocketAddr, request: &str) -> String {
     answer
 }
 
-/// Installs a recorder, and returns where its page is served. Another program may take a port that
-/// was free a moment ago: then nothing was installed, and there are others.
+/// Installs a recorder, and returns the address of its page. Another program may take the free
+/// port. Then nothing was installed, and another port is tried.
 fn installed() -> SocketAddr {
     loop {
         let free = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr()).expect("a port");

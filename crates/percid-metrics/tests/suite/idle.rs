@@ -1,4 +1,4 @@
-//! Metrics that are not changed any more, by a clock that the test moves.
+//! Metrics that do not change any more, with a clock that the test moves.
 #![cfg(feature = "recorder")]
 
 use std::collections::HashMap;
@@ -22,7 +22,7 @@ impl Clock {
     }
 }
 
-/// A recorder that forgets these kinds when the clock has gone on by [`TIMEOUT`].
+/// Creates a recorder that removes these kinds when the clock has advanced by [`TIMEOUT`].
 fn recorder(kinds: MetricKindMask) -> (PrometheusRecorder, Clock) {
     let (clock, start) = (Clock::default(), Instant::now());
     let of_recorder = clock.clone();
@@ -88,12 +88,13 @@ fn other_kinds_stay() {
 const THREADS: usize = 8;
 const NAMES: usize = 40;
 
-/// Threads count by the macro, whose handle is gone at once, while the page is read all the time and
-/// everything idle is forgotten. Each increment of a name adds a bit of its own, so that it is found on
-/// some page, however often the name began anew, and wherever a thread was held up.
+/// Threads count by the macro, which drops its handle at once. During that time the page is read
+/// continuously and everything idle is removed. Each increment of a name adds a bit of its own. So
+/// it is found on some page, however often the name began anew and wherever a thread was delayed.
 ///
-/// The time is over at each page: what has not changed since the page before is forgotten. Threads
-/// wait for pages between two halves, so that names are forgotten there, however slow anything is.
+/// The timeout expires at each page: what has not changed since the previous page is removed.
+/// Threads wait for pages between two halves, so that names are removed there, at any speed of the
+/// machine.
 #[test]
 fn nothing_is_lost_while_metrics_are_forgotten() {
     const ALL: u64 = (1 << 50) - 1;
@@ -123,7 +124,7 @@ fn nothing_is_lost_while_metrics_are_forgotten() {
                         while pages.load(SeqCst) < until {
                             std::thread::yield_now();
                         }
-                        // Anywhere in the making of a page.
+                        // At any time while a page is made.
                         (0..fastrand::u32(0..100_000)).for_each(|_| std::hint::spin_loop());
                     }
                 }

@@ -1,5 +1,5 @@
-//! Every option of the builder with every kind of metric and every description: the page says what was
-//! declared.
+//! Every option of the builder with every kind of metric and every description: the page matches
+//! the declarations.
 #![cfg(feature = "recorder")]
 
 use std::collections::HashMap;
@@ -12,7 +12,7 @@ use metrics::{
 use metrics_util::MetricKindMask;
 use percid_metrics::{Format, Matcher, PrometheusBuilder, PrometheusRecorder};
 
-/// The units of the facade, and what each is called at the end of a name.
+/// The units of the facade, and the name of each at the end of a metric's name.
 const UNITS: [(Option<Unit>, &str); 18] = [
     (None, ""),
     (Some(Unit::Count), ""),
@@ -36,7 +36,7 @@ const UNITS: [(Option<Unit>, &str); 18] = [
 
 const KINDS: [&str; 4] = ["counter", "counter_total", "gauge", "histogram"];
 
-/// How a builder is set up.
+/// The settings of a builder.
 #[derive(Debug, Clone, Copy)]
 struct Options {
     unit_suffix: bool,
@@ -84,13 +84,13 @@ impl Options {
     }
 }
 
-/// A metric that is declared, by the number of its unit.
+/// A declared metric, with the index of its unit.
 #[derive(Debug, Clone, Copy)]
 struct Declared {
     kind: &'static str,
     unit: usize,
     is_described: bool,
-    /// The name says the unit already.
+    /// `true` if the name contains the unit already.
     ends_in_unit: bool,
 }
 
@@ -106,11 +106,11 @@ impl Declared {
         .filter(|it| !it.ends_in_unit || !UNITS[it.unit].1.is_empty())
     }
 
-    /// The name without `_total`, as the page has it before a unit is appended.
+    /// Returns the name without `_total`, as on the page before a unit is appended.
     fn stem(&self, dot: char) -> String {
         let Declared { kind, unit, is_described, ends_in_unit } = self;
         let kind = kind.trim_end_matches("_total").to_owned() + &kind.len().to_string();
-        // Another name than that which comes to this one by its suffix.
+        // `own` distinguishes it from the name that gets this one by its suffix.
         let end =
             if *ends_in_unit { format!("{dot}own{dot}{}", UNITS[*unit].1) } else { String::new() };
         format!("{kind}{dot}x{unit}{}{end}", if *is_described { "d" } else { "" })
@@ -121,7 +121,7 @@ impl Declared {
         self.stem('.') + total
     }
 
-    /// The text needs escaping, and is this metric's alone.
+    /// Returns the description's text. It needs escaping, and differs for each metric.
     fn text(&self) -> String {
         format!("say \\ of\n{}", self.declared_name())
     }
@@ -150,7 +150,7 @@ impl Declared {
         }
     }
 
-    /// What the page has to say of it.
+    /// Returns the expected lines of the page.
     fn lines(&self, options: Options, format: Format) -> Vec<String> {
         let unit = UNITS[self.unit].1;
         let mut family = self.stem('_');
@@ -238,7 +238,7 @@ fn the_page_says_what_was_declared() {
     }
 }
 
-/// Two names that come to the same one: the description of the name that is on the page counts.
+/// Two names that become the same one: the description of the name that is on the page is used.
 #[test]
 fn a_description_by_the_name_on_the_page_comes_first() {
     let recorder = PrometheusBuilder::new().set_enable_unit_suffix(true).build_recorder();

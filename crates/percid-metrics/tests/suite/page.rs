@@ -63,7 +63,7 @@ sizes_bytes_count{zone="a"} 4
 # TYPE temperature_seconds gauge
 temperature_seconds{zone="a"} 0.1
 "#;
-    // The middle of the bucket of 2, whose last digit depends on the system's logarithms.
+    // The middle of the bucket of 2. Its last digit depends on the system's logarithms.
     let page = page(&recorded(), Format::Text);
     let page = page.replace("1.9152065613971472", "MIDDLE").replace("1.9152065613971474", "MIDDLE");
     assert_eq!(page, expected);
@@ -112,7 +112,7 @@ fn wherever_a_writer_fails_its_error_is_returned() {
     }
 }
 
-/// Every line is a comment, or a sample with a number behind it: whatever names and values are.
+/// Returns `true` if the line is a comment, or a sample followed by a number.
 fn is_well_formed(line: &str) -> bool {
     if line.starts_with("# ") {
         return true;

@@ -1,4 +1,4 @@
-//! The pages of a registry: without any other interface.
+//! The pages of a registry, without another crate's interface.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
@@ -85,7 +85,7 @@ fn a_name_is_registered_once() {
     assert!(registry.register::<Counter>(Description::new("5")).is_err());
 }
 
-/// It is not beyond the limit.
+/// Its only series is not beyond the limit.
 #[test]
 fn a_metric_without_labels_has_one_series_whatever_its_limit() {
     let registry = Registry::new();
@@ -107,17 +107,17 @@ fn labels_are_as_many_as_names_and_utf8() {
     let hostile: [&[u8]; 2] = [b"x", b"\xff"];
     assert_eq!(counters.get(hostile).map(drop), Err(LabelError::NotUtf8));
     assert!(counters.is_empty());
-    // What would be the same, if it were put together without a look at the number.
+    // Without a comparison of the numbers of values, these would have the same bytes.
     counters.get(["x", "y"]).expect("labels").inc();
     let one: [&[u8]; 1] = [b"x\xffy"];
     assert!(counters.get(one).is_err());
-    // What would be another list, if values were put together without care.
+    // Without a separator, these lists would have the same bytes.
     counters.get(["x", ""]).expect("labels").inc_by(1);
     counters.get(["", "x"]).expect("labels").inc_by(2);
     assert_eq!((counters.len(), counters.get(["x", ""]).map(Counter::get)), (3, Ok(1)));
 }
 
-/// The sum of all samples of a counter on a page.
+/// Returns the sum of all samples of a counter on a page.
 fn total(page: &str) -> u64 {
     let samples = page.lines().filter(|line| !line.starts_with('#'));
     samples
@@ -129,8 +129,9 @@ fn total(page: &str) -> u64 {
 const THREADS: u64 = 8;
 const ROUNDS: u64 = 20_000;
 
-/// Threads come with ever new labels while pages are made. The number of series stays below `most`, no
-/// page says less than one before it, and the last one says exactly what was counted.
+/// Threads use new labels continuously while pages are made. The number of series stays below
+/// `most`. No page has a smaller total than the previous one, and the last page has exactly the
+/// counted total.
 fn churn(counters: &Labelled<Counter>, registry: &Registry, most: usize) {
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -193,7 +194,7 @@ fn what_is_kept_outlives_its_registry() {
     assert_eq!(kept.get(["c"]).map(Counter::get), Ok(1));
 }
 
-/// Longer than a part, in parts of whole lines.
+/// The page is longer than a part, and its parts consist of whole lines.
 #[test]
 fn a_page_is_its_parts() {
     let registry = Registry::new();

@@ -11,8 +11,8 @@ use crate::data::{Data, Number, Point};
 use crate::meaning::{Level, Meaning};
 use crate::numeric::Numeric;
 
-/// The value that was recorded last. All threads write one word: which value is the last one is a
-/// question about all of them, and a word for each CPU would need a clock to answer it.
+/// The value that was recorded last. All threads write one word: the last value is a property of
+/// all threads. With a word for each CPU, a clock would be needed to find it.
 pub(crate) struct LastValue<T> {
     bits: AtomicU64,
     has_value: AtomicBool,

@@ -12,13 +12,13 @@ use super::record::{Cell, Record};
 use crate::data::{Buckets, Data, Distribution, Point};
 use crate::exponential;
 
-/// The boundaries that the specification gives to histograms for which nothing else is said.
+/// The default boundaries of histograms in the specification.
 pub(crate) const DEFAULT_BOUNDS: [f64; 15] = [
     0.0, 5.0, 10.0, 25.0, 50.0, 75.0, 100.0, 250.0, 500.0, 750.0, 1000.0, 2500.0, 5000.0, 7500.0,
     10000.0,
 ];
 
-/// What buckets a histogram has.
+/// The buckets of a histogram.
 #[derive(Debug, Clone)]
 pub(crate) enum Shape {
     Explicit(Limits),
@@ -50,7 +50,7 @@ impl Cell for Distributed {
                 let read = self.values.snapshot();
                 let (mut bounds, mut counts): (Vec<f64>, Vec<u64>) =
                     read.buckets.into_iter().unzip();
-                // The last bucket is beyond all boundaries; alone it says no more than the count.
+                // The last bucket is above all boundaries. Alone, it only repeats the count.
                 bounds.pop();
                 if bounds.is_empty() {
                     counts.clear();
@@ -58,7 +58,7 @@ impl Cell for Distributed {
                 (read.count, read.sum, Buckets::Explicit { bounds, counts })
             }
         };
-        // After the values: a negative one that is among them has left its mark.
+        // Read after the values: if one of them is negative, its flag is visible.
         let sum = (!self.has_negative.load(Acquire)).then_some(sum);
         Some(Distribution { count, sum, buckets })
     }
@@ -71,7 +71,7 @@ impl Cell for Distributed {
 impl Record<f64> for Distributed {
     #[inline]
     fn record(&self, value: f64) {
-        // What is no number, or infinite, would stay in the sum for ever.
+        // NaN and infinities would stay in the sum forever.
         if !value.is_finite() {
             return;
         }

@@ -1,4 +1,4 @@
-//! What a series records in: a file for each kind.
+//! The cells of series, which store the values: a file for each kind.
 
 mod gauge;
 mod histogram;

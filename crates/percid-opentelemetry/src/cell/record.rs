@@ -1,11 +1,11 @@
-//! What all cells have.
+//! The interface of all cells.
 
 use crate::data::{Data, Point};
 
 pub(crate) trait Cell: Send + Sync + 'static {
     type Value;
 
-    /// What it has; `None`, if nothing was recorded and that is no value.
+    /// Returns the value, or `None` if nothing was recorded and the kind has no value then.
     fn read(&self) -> Option<Self::Value>;
 
     fn data(points: Vec<Point<Self::Value>>) -> Data;

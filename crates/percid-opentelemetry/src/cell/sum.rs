@@ -84,7 +84,7 @@ impl<M: Meaning> Cell for FloatSum<M> {
 impl<M: Meaning> Record<f64> for FloatSum<M> {
     #[inline]
     fn record(&self, value: f64) {
-        // What is no number, or infinite, would stay in the sum for ever.
+        // NaN and infinities would stay in the sum forever.
         if M::is_possible(value) {
             self.added.add(value);
         }

@@ -1,13 +1,13 @@
-//! How long to wait before another attempt.
+//! The time until another attempt.
 
 use std::time::Duration;
 
-/// Before the second attempt.
+/// The mean wait before the second attempt.
 const FIRST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// Waits that become longer, by chance from half to one and a half of 1, 2, 4, ... seconds: programs that
-/// failed together do not come back together.
+/// Waits that grow: 1, 2, 4, ... seconds, each multiplied by a random number from 0.5 to 1.5. So
+/// programs that failed together do not retry together.
 pub(crate) struct Backoff {
     next: Duration,
 }
@@ -17,7 +17,7 @@ impl Backoff {
         Backoff { next: FIRST }
     }
 
-    /// The next wait, no shorter than what the receiver has asked for.
+    /// Returns the next wait, at least as long as the receiver has requested.
     pub(crate) fn wait(&mut self, asked_for: Option<Duration>) -> Duration {
         let wait = self.next.mul_f64(0.5 + fastrand::f64());
         self.next = (self.next * 2).min(LONGEST);

@@ -1,4 +1,4 @@
-//! What an exporter is to be like.
+//! The builder of an exporter.
 
 use std::fmt;
 use std::io;
@@ -15,11 +15,11 @@ const ENDPOINT: &str = "http://localhost:4318/v1/metrics";
 const INTERVAL: Duration = Duration::from_secs(60);
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// No time is zero, or so long that it could not be added to another.
+/// The range of all times: never zero, and never so long that an addition overflows.
 const SHORTEST: Duration = Duration::from_millis(1);
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-/// What an [`OtlpExporter`] is to be like.
+/// A builder of an [`OtlpExporter`].
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -48,15 +48,16 @@ pub struct OtlpBuilder {
 }
 
 impl OtlpBuilder {
-    /// An exporter to `http://localhost:4318/v1/metrics`, every 60 seconds, with a timeout of 10 seconds.
+    /// Creates a builder: exports to `http://localhost:4318/v1/metrics`, every 60 seconds, with a
+    /// timeout of 10 seconds.
     pub fn new() -> OtlpBuilder {
         let (endpoint, headers) = (ENDPOINT.to_owned(), Vec::new());
         let clock = Arc::new(System);
         OtlpBuilder { endpoint, headers, interval: INTERVAL, timeout: TIMEOUT, clock }
     }
 
-    /// To where, as a whole URL: nothing is appended. `https` needs the feature `otlp-tls`. Proxies are
-    /// not used, and redirections not followed.
+    /// Sets the whole URL of the receiver: nothing is appended. `https` needs the feature
+    /// `otlp-tls`. Proxies are not used, and redirections are not followed.
     pub fn with_endpoint(mut self, url: impl Into<String>) -> OtlpBuilder {
         self.endpoint = url.into();
         self
@@ -68,31 +69,33 @@ impl OtlpBuilder {
         self
     }
 
-    /// How often, from 1 ms to a year.
+    /// Sets the time between two exports, from 1 ms to a year.
     pub fn with_interval(mut self, interval: Duration) -> OtlpBuilder {
         self.interval = interval.clamp(SHORTEST, LONGEST);
         self
     }
 
-    /// How long the attempts to send a collection may take together, from 1 ms to a year.
+    /// Sets the time for all attempts to send a collection, from 1 ms to a year.
     pub fn with_timeout(mut self, timeout: Duration) -> OtlpBuilder {
         self.timeout = timeout.clamp(SHORTEST, LONGEST);
         self
     }
 
-    /// The clock by which the exporter waits, in place of the system's. For tests, which need not wait.
+    /// Replaces the system's clock, by which the exporter waits. For tests, which need not wait.
     #[doc(hidden)]
     pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> OtlpBuilder {
         self.clock = clock;
         self
     }
 
-    /// Starts a thread that exports what `provider` has. The first collection is made after one interval.
+    /// Starts a thread that exports the collections of `provider`. The first collection is made
+    /// after one interval.
     ///
     /// # Errors
     ///
-    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for an endpoint or a header that cannot be; otherwise
-    /// why there is no thread, or for `https` no certificate that the system trusts.
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) for an invalid endpoint or header. Otherwise
+    /// the reason why the thread cannot be started, or for `https` that the system has no trusted
+    /// certificates.
     pub fn start(self, provider: &PercidMeterProvider) -> io::Result<OtlpExporter> {
         let receiver = Receiver::new(&self.endpoint, &self.headers)?;
         let times = (self.interval, self.timeout);
@@ -107,7 +110,7 @@ impl Default for OtlpBuilder {
 }
 
 impl fmt::Debug for OtlpBuilder {
-    /// Without the values of headers, which may be secrets.
+    /// Omits the values of headers, which may be secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let headers: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
         f.debug_struct("OtlpBuilder")

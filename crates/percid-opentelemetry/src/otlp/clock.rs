@@ -1,17 +1,17 @@
-//! The time by which an exporter waits, which tests may set.
+//! The clock of an exporter, which tests may replace.
 
 use std::time::{Duration, Instant};
 
-/// The time of an exporter: when its intervals, its timeout and its pauses are over.
+/// The clock of an exporter, for its intervals, its timeout and its pauses.
 ///
-/// The timeout of a receiver's answer follows the system's clock all the same.
+/// The timeout of a receiver's answer always follows the system's clock.
 pub trait Clock: Send + Sync {
     /// Returns the time.
     fn now(&self) -> Instant {
         Instant::now()
     }
 
-    /// Is called when a pause of this length between two attempts begins.
+    /// Reports that a pause of this length between two attempts begins.
     fn pauses(&self, _wait: Duration) {}
 }
 

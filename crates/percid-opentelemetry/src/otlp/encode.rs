@@ -1,4 +1,4 @@
-//! Collections as messages of OTLP.
+//! Encoding of collections as OTLP messages.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -17,9 +17,9 @@ use crate::data::{
 
 const CUMULATIVE: i32 = message::AggregationTemporality::Cumulative as i32;
 
-/// The message that sends a collection.
+/// Returns the message that sends a collection.
 ///
-/// OTLP's integers have a sign: what a `u64` has beyond 2^63 - 1 is sent as 2^63 - 1.
+/// OTLP's integers are signed: a `u64` above 2^63 - 1 is sent as 2^63 - 1.
 ///
 /// ```
 /// use opentelemetry::metrics::MeterProvider;
@@ -72,7 +72,7 @@ fn data(data: &Data, time: SystemTime) -> message::metric::Data {
             is_monotonic: *is_monotonic,
         }),
         Data::Gauge { points } => message::metric::Data::Gauge(message::Gauge {
-            // 0: it has no beginning.
+            // 0: a gauge has no start time.
             data_points: points.iter().map(|point| number(point, UNIX_EPOCH, time)).collect(),
         }),
         Data::Histogram { points } => histogram(points, time),
@@ -95,7 +95,7 @@ fn number(point: &Point<Number>, start: SystemTime, time: SystemTime) -> message
     }
 }
 
-/// All series of an instrument have buckets of one kind.
+/// Encodes a histogram. All series of an instrument have buckets of one kind.
 fn histogram(points: &[Point<Distribution>], time: SystemTime) -> message::metric::Data {
     let exponential: Vec<_> = points.iter().filter_map(|it| exponential(it, time)).collect();
     if !exponential.is_empty() {

@@ -15,26 +15,26 @@ use super::receiver::{Again, Attempt, Receiver};
 use crate::error::Error;
 use crate::provider::PercidMeterProvider;
 
-/// A thread that sends what a provider has, at regular intervals, by OTLP over HTTP. See
-/// [`OtlpBuilder`](super::OtlpBuilder) for how it is started.
+/// A thread that sends a provider's collections at regular intervals, by OTLP over HTTP.
+/// [`OtlpBuilder`](super::OtlpBuilder) starts it.
 ///
 /// # Contract
 ///
-/// * **Attempts**: what cannot be sent, or is answered with the status 429, 502, 503 or 504, is tried again
-///   after some 1, 2, 4, ... seconds, or as long as the header `Retry-After` says, until the
-///   [timeout](super::OtlpBuilder::with_timeout) is over. Then it is given up; the next collection has the
-///   sums of all before it.
-/// * **Errors** are told by the provider (see [`Error`]), once for each collection that was given up, and
-///   returned by who has asked for it.
-/// * **Threads**: any number of them may use it. The callbacks of observable instruments are called in the
-///   exporter's thread; they must not flush or shut down.
+/// * **Attempts**: an attempt that cannot be sent, or is answered with the status 429, 502, 503 or
+///   504, is repeated. The wait is about 1, 2, 4, ... seconds, and at least that of the header
+///   `Retry-After`. When the [timeout](super::OtlpBuilder::with_timeout) is over, the collection is
+///   dropped. The next collection includes its sums.
+/// * **Errors** go to the provider's handler (see [`Error`]), one for each dropped collection. A
+///   call that requested the collection returns them, too.
+/// * **Threads**: any number of threads may use it. The callbacks of observable instruments are
+///   called in the exporter's thread. They must not flush or shut down.
 /// * **Dropping** it is a [`shutdown`](OtlpExporter::shutdown).
-/// * **Signals**: nothing of it may be called in a signal handler.
-/// * **Fork**: the child has no such thread. There [`force_flush`](OtlpExporter::force_flush) and
-///   [`shutdown`](OtlpExporter::shutdown), and dropping, wait until their time is over; a child that goes
-///   on should [`forget`](std::mem::forget) the exporter and start its own.
-/// * **Cost**: a collection in the exporter's thread, a message in memory, and a request. The connection
-///   is kept.
+/// * **Signals**: no method may be called in a signal handler.
+/// * **Fork**: the child has no exporter thread. There [`force_flush`](OtlpExporter::force_flush),
+///   [`shutdown`](OtlpExporter::shutdown) and dropping wait until their time is over. A child that
+///   continues should [`forget`](std::mem::forget) the exporter and start its own.
+/// * **Cost**: a collection in the exporter's thread, a message in memory, and a request. The
+///   connection is kept.
 pub struct OtlpExporter {
     shared: Arc<Shared>,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -51,7 +51,7 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    /// How many exports were asked for, and how many of these have been answered.
+    /// Number of requested exports, and number of those that are complete.
     asked: u64,
     answered: u64,
     answer: Option<Error>,
@@ -81,9 +81,9 @@ impl OtlpExporter {
         Ok(OtlpExporter { shared, thread: Mutex::new(Some(thread)) })
     }
 
-    /// Sends what there is now, and waits until that is done: twice the
-    /// [timeout](super::OtlpBuilder::with_timeout) and two seconds at most, since another export may be
-    /// under way.
+    /// Sends the current values, and waits until this is done. The wait is at most twice the
+    /// [timeout](super::OtlpBuilder::with_timeout) and two seconds, because another export may be
+    /// running.
     ///
     /// ```
     /// use percid_opentelemetry::PercidMeterProvider;
@@ -98,7 +98,8 @@ impl OtlpExporter {
     ///
     /// # Errors
     ///
-    /// What has gone wrong at last.
+    /// The error of the last attempt, or [`Error::Stopped`] if the exporter has stopped or not
+    /// exported in time.
     pub fn force_flush(&self) -> Result<(), Error> {
         let state = self.shared.state();
         if state.is_stopping || state.has_stopped {
@@ -107,9 +108,9 @@ impl OtlpExporter {
         self.shared.ask(state)
     }
 
-    /// Sends what there is now, for the last time, and ends the thread. Waits as long as
-    /// [`force_flush`](OtlpExporter::force_flush) does at most; an export that is under way is given up
-    /// rather than tried again. Instruments may be used on.
+    /// Sends the current values for the last time, and ends the thread. Waits at most as long as
+    /// [`force_flush`](OtlpExporter::force_flush). A running export is dropped instead of being
+    /// repeated. Instruments may still be used.
     ///
     /// ```
     /// use percid_opentelemetry::otlp::OtlpBuilder;
@@ -124,14 +125,15 @@ impl OtlpExporter {
     ///
     /// # Errors
     ///
-    /// What has gone wrong at last. [`Error::Stopped`], if it was shut down before.
+    /// The error of the last attempt, or [`Error::Stopped`] if it was shut down before or has not
+    /// exported in time.
     pub fn shutdown(&self) -> Result<(), Error> {
         let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(thread) = thread.take() else { return Err(Error::Stopped) };
         let mut state = self.shared.state();
         state.is_stopping = true;
         let result = self.shared.ask(state);
-        // A thread that has not stopped in time is left to itself.
+        // A thread that has not stopped in time is not joined.
         if self.shared.state().has_stopped && thread.join().is_err() {
             return Err(Error::Stopped);
         }
@@ -141,7 +143,7 @@ impl OtlpExporter {
 
 impl Drop for OtlpExporter {
     fn drop(&mut self) {
-        // The error was told.
+        // The handler has been called with the error.
         _ = self.shutdown();
     }
 }
@@ -153,7 +155,7 @@ impl fmt::Debug for OtlpExporter {
     }
 }
 
-/// What a collection may take beside the request.
+/// Time for a collection, in addition to the request.
 const COLLECTING: Duration = Duration::from_secs(1);
 
 impl Shared {
@@ -174,7 +176,7 @@ impl Shared {
             }
             let now = self.clock.now();
             if now >= next {
-                // What was missed is not made up for.
+                // Missed exports are not made up for.
                 next = (next + interval).max(now);
             }
         }
@@ -188,7 +190,7 @@ impl Shared {
         self.changed.notify_all();
     }
 
-    /// Sends what there is now, again and again if need be.
+    /// Sends the current values, with further attempts if necessary.
     fn export(&self, is_last: bool) -> Result<(), Error> {
         let collection = self.provider.collect();
         if collection.scopes.is_empty() {
@@ -210,8 +212,8 @@ impl Shared {
         }
     }
 
-    /// Waits before another attempt; `false`, if there is no time for one, or the last collection is to
-    /// be sent instead, which contains this one.
+    /// Waits before another attempt. Returns `false` if there is no time for one. Also returns
+    /// `false` if the last collection, which includes this one, must be sent instead.
     fn rest(&self, wait: Duration, end: Instant, is_last: bool) -> bool {
         let now = self.clock.now();
         if wait >= end.saturating_duration_since(now) {
@@ -223,7 +225,7 @@ impl Shared {
         may_go_on(&state)
     }
 
-    /// Has the thread export, and waits for that.
+    /// Requests an export, and waits until it is complete.
     fn ask(&self, mut state: MutexGuard<'_, State>) -> Result<(), Error> {
         state.asked += 1;
         let asked = state.asked;
@@ -242,7 +244,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits on `state` while `is_to_wait` says so, but not beyond `end`.
+    /// Waits on `state` while `is_to_wait` returns `true`, until `end` at most.
     fn wait<'a>(
         &self,
         mut state: MutexGuard<'a, State>,
@@ -260,7 +262,8 @@ impl Shared {
     }
 }
 
-/// Nobody waits for a thread that has ended, even if the program's error handler has panicked in it.
+/// Marks the thread as stopped when it ends, even if the program's error handler panics in it. So
+/// no other thread waits for it.
 struct Stops<'a>(&'a Shared);
 
 impl Drop for Stops<'_> {

@@ -1,4 +1,4 @@
-//! Who gets the messages: one attempt to send one.
+//! The receiver of messages: one attempt to send a message.
 
 use std::io;
 use std::time::Duration;
@@ -14,9 +14,10 @@ use crate::error::Error;
 const USER_AGENT: &str = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
 const PROTOBUF: &str = "application/x-protobuf";
 
-/// So much of an answer is read. It is empty, or says in a sentence what was wrong.
+/// Maximum number of bytes that are read of an answer. An answer is empty, or describes an error in
+/// a sentence.
 const LONGEST_ANSWER: u64 = 64 << 10;
-/// So many characters of it are told.
+/// Maximum number of its characters in an error.
 const TOLD: usize = 200;
 
 pub(crate) struct Receiver {
@@ -25,9 +26,9 @@ pub(crate) struct Receiver {
     headers: Vec<(HeaderName, HeaderValue)>,
 }
 
-/// What became of an attempt.
+/// The result of an attempt.
 pub(crate) enum Attempt {
-    /// It was received, and this is to be told.
+    /// The message was received, possibly with an error to report.
     Received(Option<Error>),
     Failed {
         error: Error,
@@ -35,10 +36,10 @@ pub(crate) enum Attempt {
     },
 }
 
-/// Whether another attempt may succeed.
+/// The conditions for another attempt.
 pub(crate) enum Again {
     Never,
-    /// Not before the receiver says, if it says so.
+    /// After the time that the receiver requests, if any.
     After(Option<Duration>),
 }
 
@@ -89,7 +90,7 @@ fn valid(endpoint: &str) -> io::Result<Uri> {
 
 fn header(name: &str, value: &str) -> io::Result<(HeaderName, HeaderValue)> {
     let (key, value) = (HeaderName::try_from(name), HeaderValue::try_from(value));
-    // Its value may be a secret, which is not told.
+    // The value of a header may be a secret, so the error does not contain it.
     key.ok().zip(value.ok()).ok_or_else(|| invalid(format!("the header {name:?} is not valid")))
 }
 
@@ -123,13 +124,13 @@ fn answered(mut response: Response<Body>) -> Attempt {
     Attempt::Failed { error: Error::Refused { status, answer }, again }
 }
 
-/// In seconds; a date is not understood.
+/// Returns the value of `Retry-After` in seconds. A date is ignored.
 fn retry_after<T>(response: &Response<T>) -> Option<Duration> {
     let seconds = response.headers().get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
     Some(Duration::from_secs(seconds))
 }
 
-/// What an answer that accepts has to say.
+/// Returns the error in an answer that accepts the message, if any.
 fn complaint(answer: &[u8]) -> Option<Error> {
     match ExportMetricsServiceResponse::decode(answer) {
         Ok(answer) => {

@@ -1,11 +1,11 @@
-//! `https`, with the certificates that the system trusts.
+//! TLS for `https`, with the system's trusted certificates.
 
 use std::io;
 use std::sync::Arc;
 
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
-/// Reads the system's certificates. Those that cannot be read are left out, as long as there are others.
+/// Reads the system's certificates. Unreadable ones are left out, if there are others.
 pub(super) fn config() -> io::Result<TlsConfig> {
     let found = rustls_native_certs::load_native_certs();
     if found.certs.is_empty() {
@@ -16,7 +16,7 @@ pub(super) fn config() -> io::Result<TlsConfig> {
     let roots = found.certs.iter().map(|certificate| owned(certificate)).collect();
     Ok(TlsConfig::builder()
         .root_certs(RootCerts::Specific(Arc::new(roots)))
-        // Named here, since ureq would else want the program to have chosen one.
+        // Selected explicitly, because ureq otherwise requires that the program has selected one.
         .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
         .build())
 }

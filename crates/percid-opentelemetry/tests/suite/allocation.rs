@@ -1,4 +1,4 @@
-//! What is recorded allocates nothing, once this CPU has found the series.
+//! Recording does not allocate, once this CPU has found the series.
 
 use allocation_counter::measure;
 use opentelemetry::KeyValue;
@@ -7,8 +7,8 @@ use percid_opentelemetry::PercidMeterProvider;
 
 const CALLS: u64 = 1000;
 
-/// How often `record` allocates in many calls. The thread may come to another CPU meanwhile, which finds
-/// the series for the first time then: the least of some tries.
+/// Returns the number of allocations in many calls of `record`. The thread may migrate to another
+/// CPU, which then looks the series up. So the minimum of some attempts is returned.
 fn allocations(record: impl Fn()) -> u64 {
     let tries = (0..10).map(|_| measure(|| (0..CALLS).for_each(|_| record())).count_total);
     tries.min().unwrap_or(u64::MAX)
@@ -30,7 +30,7 @@ fn what_is_recorded_allocates_nothing() {
     assert_eq!(allocations(|| counter.add(1, &attributes)), 0);
     assert_eq!(allocations(|| histogram.record(1.5, &attributes)), 0);
     assert_eq!(allocations(|| bound.add(1)), 0);
-    // The controls: an allocation would be counted, and beyond the limit there are some.
+    // Negative controls: an allocation is counted, and beyond the limit there are some.
     assert_eq!(allocations(|| drop(std::hint::black_box(Box::new(7)))), CALLS);
     let other = [KeyValue::new("path", "/other"), KeyValue::new("status", 200)];
     assert!(allocations(|| counter.add(1, &other)) >= CALLS);

@@ -1,4 +1,4 @@
-//! Nothing is lost or counted twice by many threads, while collections are made all the time.
+//! Many threads record while collections are made continuously: nothing is lost or counted twice.
 
 use std::sync::Arc;
 use std::sync::atomic::{
@@ -18,8 +18,8 @@ fn provider() -> PercidMeterProvider {
     PercidMeterProvider::builder().with_cardinality_limit(50).build()
 }
 
-/// Has threads call `record` with the number of the thread and of the round, and one call `read` all the
-/// time.
+/// Runs threads that call `record` with the numbers of the thread and of the round. One more thread
+/// calls `read` continuously.
 fn race(record: impl Fn(u64, u64) + Sync, read: impl Fn() + Sync) {
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -57,8 +57,8 @@ fn total(data: Option<Data>) -> u64 {
     }
 }
 
-/// The total of a counter that all threads use, with attributes beyond the limit, without any, and bound.
-/// No reading may be less than one before it.
+/// Returns the total of a counter that all threads use, with attributes beyond the limit, without
+/// attributes, and bound. No reading may be less than an earlier one.
 fn total_of(counter: &Counter<u64>, read: impl Fn() -> u64 + Sync) -> u64 {
     let bound = counter.bind(&[KeyValue::new("n", 3)]);
     let last = AtomicU64::new(0);
@@ -86,7 +86,7 @@ fn counters_lose_nothing() {
     assert_eq!(total_of(&counter, || total(data(&provider))), ALL);
 }
 
-/// The control: what loses additions is noticed.
+/// Negative control: a counter that loses additions is detected.
 #[test]
 fn a_lossy_counter_is_noticed() {
     #[derive(Default)]
@@ -98,14 +98,14 @@ fn a_lossy_counter_is_noticed() {
             if before.is_multiple_of(1000) {
                 std::thread::yield_now();
             }
-            // Never falls, as far as readers see.
+            // For readers, the value never falls.
             self.0.fetch_max(before + measurement, SeqCst);
         }
     }
 
     let lossy = Arc::new(Lossy::default());
     let counter = Counter::new(Arc::clone(&lossy) as _);
-    // It ignores what is bound.
+    // It ignores bound updates.
     let expected = ALL / 4 * 3;
     assert!(total_of(&counter, || lossy.0.load(SeqCst)) < expected);
 }

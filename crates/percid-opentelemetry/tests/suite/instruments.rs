@@ -1,4 +1,4 @@
-//! What instruments make of values, attributes and names.
+//! The effects of values, attributes and names on instruments.
 
 use crate::collected;
 
@@ -16,7 +16,7 @@ fn provider() -> PercidMeterProvider {
     PercidMeterProvider::builder().build()
 }
 
-/// A provider, and what it tells.
+/// Returns a provider, and the list of its errors.
 fn telling(limit: usize) -> (PercidMeterProvider, Arc<Mutex<Vec<Error>>>) {
     let told = Arc::new(Mutex::new(Vec::new()));
     let tells = Arc::clone(&told);
@@ -48,7 +48,7 @@ fn attributes_are_a_set() {
     }
     assert_eq!(numbers(&provider, "c").len(), 1);
     assert_eq!(number(&provider, "c", &[a.clone(), b.clone()]), Some(Number::U64(12)));
-    // The control: another value, or one attribute less, is another series.
+    // Negative control: another value, or one attribute less, is another series.
     counter.add(1, &[old, b.clone()]);
     counter.add(1, &[b]);
     counter.add(1, &[]);
@@ -63,7 +63,8 @@ fn a_value_that_is_no_number_has_one_series() {
     assert_eq!(numbers(&provider, "c").len(), 1);
 }
 
-/// The API hashes the bits of numbers, and of arrays their length and items: types make no difference.
+/// The API hashes the bits of numbers, and the length and items of arrays. Types make no
+/// difference.
 #[test]
 fn attributes_of_one_hash_are_told_apart() {
     let provider = provider();
@@ -109,7 +110,7 @@ fn beyond_the_limit_all_is_counted_together() {
     assert_eq!(provider.errors(), 1);
 }
 
-/// The control to the one above: as many as the limit says have series of their own.
+/// Negative control of the previous test: series up to the limit are separate.
 #[test]
 fn up_to_the_limit_nothing_overflows() {
     let (provider, errors) = telling(10);
@@ -329,7 +330,7 @@ fn observables_are_asked_at_each_collection() {
             for n in 0..10 {
                 it.observe(n as u64, &[KeyValue::new("n", n), KeyValue::new("a", 1)]);
             }
-            // Again: the last one counts.
+            // Again: the last value is used.
             it.observe(40, &[KeyValue::new("a", 1), KeyValue::new("n", 0)]);
         })
         .with_callback(|it| it.observe(5, &[]))
@@ -399,7 +400,7 @@ fn what_an_observable_reports_first_began_at_the_collection_before() {
         .build();
     let first = provider.collect().time;
     *has_more.lock().expect("no panic") = true;
-    // From the second collection on, both stay.
+    // From the second collection on, both remain.
     for _ in 0..2 {
         let points = numbers(&provider, "c");
         let start = |is_more: bool| {

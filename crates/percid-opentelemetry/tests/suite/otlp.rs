@@ -1,4 +1,4 @@
-//! What the exporter sends to a real server, and what it makes of its answers.
+//! The exporter's requests to a real server, and its reaction to the answers.
 
 use crate::server;
 
@@ -24,7 +24,7 @@ use percid_opentelemetry::{Error, PercidMeterProvider};
 use prost::Message;
 use server::{Answer, OK, PATIENCE, Request, Server};
 
-/// A clock that stands still but for pauses, which are over at once, and which it tells.
+/// A clock that only advances in pauses. It skips them, and records them.
 struct Skips {
     now: Mutex<Instant>,
     pauses: Mutex<Vec<Duration>>,
@@ -53,7 +53,7 @@ impl Clock for Skips {
     }
 }
 
-/// The system's clock, which tells when a pause begins.
+/// The system's clock, which reports when a pause begins.
 struct Tells(Mutex<Sender<Duration>>);
 
 impl Tells {
@@ -65,12 +65,12 @@ impl Tells {
 
 impl Clock for Tells {
     fn pauses(&self, wait: Duration) {
-        // The test may be over.
+        // The test may have ended.
         _ = self.0.lock().expect("no panic").send(wait);
     }
 }
 
-/// A provider, what it tells, and an exporter to `server` that is asked, or exports in this interval.
+/// A provider, its errors, and an exporter to `server`, which exports on request or at an interval.
 struct Setup {
     provider: PercidMeterProvider,
     told: Arc<Mutex<Vec<Error>>>,
@@ -85,15 +85,15 @@ impl Setup {
             .with_resource([KeyValue::new("service.name", "shop")])
             .with_error_handler(move |error| tells.lock().expect("no panic").push(error.clone()))
             .build();
-        // Nothing of what follows is given up because the machine is slow, and nothing is exported that
-        // was not asked for when a clock has skipped some hours.
+        // The long timeout prevents failures on a slow machine. The long interval prevents exports
+        // that were not requested, even after a clock has skipped some hours.
         let builder = OtlpBuilder::new().with_endpoint(&*server.endpoint).with_timeout(PATIENCE);
         let builder = builder.with_interval(Duration::MAX);
         let exporter = options(builder).start(&provider).expect("an exporter");
         Setup { provider, told, exporter }
     }
 
-    /// With a counter that has counted.
+    /// Adds a counter that has counted.
     fn counting(server: &Server, options: impl FnOnce(OtlpBuilder) -> OtlpBuilder) -> Setup {
         let setup = Setup::new(server, options);
         setup.provider.meter("m").u64_counter("c").build().add(3, &[]);
@@ -267,7 +267,7 @@ fn the_last_of_many_exports_has_all_that_many_threads_counted() {
             });
         }
     });
-    // At intervals: without being asked.
+    // At intervals, without a request.
     let first = server.request().expect("a request");
     setup.exporter.shutdown().expect("an export");
     let requests: Vec<Request> = [first].into_iter().chain(server.all()).collect();
@@ -327,7 +327,7 @@ fn a_closed_connection_is_tried_again() {
     assert_eq!((server.all().len(), clock.pauses().len()), (2, 1));
 }
 
-/// Follows the system's clock: a pause lasts as long as it is told, however slow the machine is.
+/// Uses the system's clock: a pause lasts as long as requested, at any speed of the machine.
 #[test]
 fn a_pause_lasts() {
     let server = Server::new([Answer::Says(503, "", Vec::new()), OK]);
@@ -348,7 +348,7 @@ fn what_the_receiver_asks_for_is_waited_for() {
     assert_eq!((server.all().len(), clock.pauses()), (2, vec![Duration::from_secs(3)]));
 }
 
-/// The control to the ones above: what cannot pass is not tried again.
+/// Negative control of the previous tests: a permanent error is not retried.
 #[test]
 fn what_cannot_pass_is_told_once() {
     for status in [400, 401, 404, 413, 500, 501, 301] {
@@ -358,7 +358,7 @@ fn what_cannot_pass_is_told_once() {
         assert_eq!(setup.exporter.force_flush(), Err(expected.clone()));
         assert_eq!((server.all().len(), setup.told()), (1, vec![expected]));
         assert_eq!(setup.provider.errors(), 1);
-        // The next one has all of it.
+        // The next collection contains all values.
         setup.exporter.force_flush().expect("an export");
         assert_eq!(
             numbers(&server.request().expect("a request"), "c")[0].value,
@@ -367,7 +367,7 @@ fn what_cannot_pass_is_told_once() {
     }
 }
 
-/// The last attempt has more time left than it takes: the answer decides, and not the time.
+/// The last attempt has more time left than it needs: the answer is decisive, not the time.
 #[test]
 fn attempts_end_with_the_timeout() {
     let asks = "Retry-After: 10000\r\n";
@@ -381,7 +381,7 @@ fn attempts_end_with_the_timeout() {
     assert_eq!(server.all().len(), 4);
 }
 
-/// Its clock stands still, so it is the time for one attempt that ends.
+/// The exporter's clock does not advance, so the timeout of one attempt expires.
 #[test]
 fn a_receiver_that_does_not_answer_is_given_up() {
     let (server, clock) = (Server::new([Answer::Hangs, OK]), Skips::new());
@@ -395,7 +395,7 @@ fn a_receiver_that_does_not_answer_is_given_up() {
 
 #[test]
 fn without_a_receiver_it_is_told() {
-    // Nobody listens at this end of a connection, and while there is one nobody else can.
+    // This end of a connection does not listen. While it is connected, no other socket can listen.
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
     let held = TcpStream::connect(address).expect("a connection");
@@ -437,7 +437,7 @@ fn after_shutdown_there_is_no_export() {
     assert_eq!(setup.exporter.force_flush(), Err(Error::Stopped));
     assert_eq!(setup.exporter.shutdown(), Err(Error::Stopped));
     drop(setup);
-    // A thread that has not ended would have the clock.
+    // A thread that has not ended would still refer to the clock.
     assert_eq!((Arc::strong_count(&clock), server.all().len()), (1, 0));
 }
 
@@ -451,7 +451,7 @@ fn dropping_exports_for_the_last_time() {
     );
 }
 
-/// Follows the system's clock: the pause that it gives up would last for a day.
+/// Uses the system's clock: the cancelled pause would last for a day.
 #[test]
 fn shutdown_gives_up_what_is_tried_again() {
     let day = Duration::from_secs(86_400);
@@ -483,7 +483,7 @@ fn many_may_flush_at_once() {
     assert!(server.all().len() >= 20);
 }
 
-/// A handler that panics ends the thread; nobody waits for it for ever.
+/// A handler that panics ends the thread. No call waits for it forever.
 #[test]
 fn a_handler_that_panics_stops_the_exporter() {
     let server = Server::new([Answer::Says(400, "", Vec::new())]);
@@ -491,7 +491,8 @@ fn a_handler_that_panics_stops_the_exporter() {
         .with_error_handler(|_| panic!("in a handler, as the test wants it"))
         .build();
     provider.meter("m").u64_counter("c").build().add(1, &[]);
-    // By a clock that stands still no time is over: whoever waits is told that there is no thread.
+    // With a clock that does not advance, no timeout expires. Calls return because the thread has
+    // ended.
     let builder = OtlpBuilder::new().with_timeout(PATIENCE).with_clock(Skips::new());
     let exporter = builder.with_endpoint(&*server.endpoint).start(&provider);
     let exporter = exporter.expect("an exporter");
@@ -511,7 +512,7 @@ fn what_cannot_be_an_endpoint_is_an_error() {
     assert_eq!(error.expect_err("no URL").kind(), std::io::ErrorKind::InvalidInput);
 }
 
-/// The receiver is no TLS server, but sees that the exporter is a TLS client.
+/// The receiver is not a TLS server, but detects that the exporter is a TLS client.
 #[cfg(feature = "otlp-tls")]
 #[test]
 fn https_is_not_sent_in_the_clear() {
@@ -525,7 +526,7 @@ fn https_is_not_sent_in_the_clear() {
     });
     let provider = PercidMeterProvider::builder().with_error_handler(|_| ()).build();
     provider.meter("m").u64_counter("c").build().add(1, &[]);
-    // The attempt may take as long as the handshake's first record, whatever the machine does.
+    // The attempt may take as long as the handshake's first record, at any speed of the machine.
     let builder = OtlpBuilder::new().with_timeout(PATIENCE).with_clock(Skips::new());
     let exporter = match builder.with_endpoint(endpoint).start(&provider) {
         Ok(exporter) => exporter,
@@ -535,6 +536,6 @@ fn https_is_not_sent_in_the_clear() {
     };
     let result = exporter.force_flush();
     assert!(matches!(result, Err(Error::Unreachable(_))), "{result:?}");
-    // A handshake's record.
+    // The type of a handshake record.
     assert_eq!(first.join().expect("no panic"), [22]);
 }

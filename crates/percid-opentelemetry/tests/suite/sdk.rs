@@ -9,7 +9,8 @@ use opentelemetry_sdk::metrics::{InMemoryMetricExporter, PeriodicReader, SdkMete
 use percid_metrics::{Counter, Family, FloatCounter, Gauge};
 use percid_opentelemetry::{report, report_family};
 
-/// What the SDK exports: the values of all series, by instrument and attributes, as text.
+/// Returns the SDK's exported data: the values of all series, by instrument and attributes, as
+/// text.
 fn exported(register: impl FnOnce(&Meter), change: impl FnOnce()) -> BTreeMap<String, String> {
     let exporter = InMemoryMetricExporter::default();
     let reader = PeriodicReader::builder(exporter.clone()).build();

@@ -1,4 +1,4 @@
-//! Events whose values are numbers, booleans and strings allocate nothing.
+//! Events whose values are numbers, booleans and strings do not allocate.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -12,16 +12,17 @@ thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
-// SAFETY: all is left to the system's allocator; the count allocates nothing.
+// SAFETY: all calls are passed to the system's allocator unchanged. Counting does not allocate.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: what the caller promises is what the system's allocator wants.
+        // SAFETY: the caller's obligations are the same as those of the system's allocator.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: as in `alloc`.
+        // SAFETY: `alloc` got `pointer` from the system's allocator, and the caller passes its
+        // layout.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
@@ -29,7 +30,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// How often `f` allocates in 1000 calls, after the first.
+/// Returns the number of allocations in 1000 calls of `f`, after the first call.
 fn allocations(f: impl Fn(u64)) -> u64 {
     f(0);
     let before = ALLOCATIONS.get();
@@ -49,7 +50,7 @@ fn events_with_plain_values_allocate_nothing() {
         };
         assert_eq!(allocations(plain), 0);
         assert_eq!(allocations(|_| span.in_scope(|| ())), 0);
-        // The control: an allocation would be counted.
+        // Negative control: an allocation is counted.
         let allocating = |number: u64| tracing::info!(text = number.to_string(), "event");
         assert_eq!(allocations(allocating), 1000);
     });

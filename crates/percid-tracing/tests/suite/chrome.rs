@@ -20,8 +20,8 @@ fn events_of(bytes: usize, record: impl FnOnce()) -> Vec<Json> {
     events
 }
 
-/// Slices as `name` where they begin and `/name` where they end; an error if an end has no
-/// beginning, or the time goes backwards.
+/// Returns slices as `name` at their beginning and `/name` at their end. Returns an error if an end
+/// has no beginning, or the time goes backwards.
 fn slices(events: &[Json]) -> Result<Vec<String>, String> {
     let mut open: HashMap<u64, Vec<String>> = HashMap::new();
     let mut before = 0.0;
@@ -97,9 +97,9 @@ fn spans_of_several_threads_nest() {
     assert_eq!(slices(&events).expect("nested slices").len(), 2 * 2 * 300);
 }
 
-/// Old records are overwritten, so ends are there whose beginnings are lost. If the thread moves to
-/// another CPU, its older records may be there and those between lost: then a slice may have no
-/// end, and the test is tried again.
+/// Old records are overwritten, so there are ends whose beginnings are lost. If the thread migrates
+/// to another CPU, its older records may remain and those between may be lost. Then a slice may
+/// have no end, and the test is repeated.
 #[test]
 fn spans_whose_beginning_is_lost_do_not_break_the_nesting() {
     let beginning_is_lost = || {
@@ -119,7 +119,7 @@ fn spans_whose_beginning_is_lost_do_not_break_the_nesting() {
     wait_until("it stays on its CPU", beginning_is_lost);
 }
 
-/// The control: slices that do not nest are noticed.
+/// Negative control: slices that do not nest are detected.
 #[test]
 fn the_check_of_nesting_finds_what_does_not_nest() {
     let events = events_of(1 << 16, || tracing::info_span!("span").in_scope(|| ()));

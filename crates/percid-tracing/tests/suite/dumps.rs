@@ -1,5 +1,5 @@
-//! How often a recorder has dumped to a folder: a dump is renamed when it is complete. And whether
-//! more is to come.
+//! The number of dumps of a recorder to a folder, counted by the renames of complete dumps. Also
+//! detects when no more will follow.
 
 use std::fs::File;
 use std::io::Read;
@@ -7,8 +7,8 @@ use std::os::fd::FromRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// How often the threads that dump have gone to sleep, if all of them sleep. A signal that was raised
-/// before has then been handled, and nothing else is being dumped.
+/// Returns how often the threads that dump have gone to sleep, or `None` if one of them is awake.
+/// If all sleep, earlier signals have been handled, and no dump is being written.
 pub(crate) fn sleeps() -> Option<u64> {
     let tasks = std::fs::read_dir("/proc/self/task").expect("threads").flatten();
     let all = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("status")).ok());
@@ -23,7 +23,7 @@ pub(crate) fn sleeps() -> Option<u64> {
     sleeps.sum()
 }
 
-/// Counts what gets a name in a folder by being renamed.
+/// Counts the renames in a folder.
 pub(crate) struct Dumps {
     events: File,
     count: usize,
@@ -43,8 +43,8 @@ impl Dumps {
         Dumps { events, count: 0 }
     }
 
-    /// Returns how many there have been. The kernel joins events that are equal and follow each other: of
-    /// each rename there is one for the name before and one for the new name.
+    /// Returns the number of renames so far. The kernel merges equal consecutive events. Each
+    /// rename has two different events, for the old and the new name.
     pub(crate) fn count(&mut self) -> usize {
         let mut bytes = [0; 4096];
         while let Ok(length) = self.events.read(&mut bytes) {

@@ -1,4 +1,4 @@
-//! What is recorded is what a dump has.
+//! A dump has exactly the recorded events.
 
 use std::io::{self, Write};
 use std::thread;
@@ -25,7 +25,7 @@ fn dump(recorder: &FlightRecorder, format: Format) -> (Dumped, String) {
     (dumped, String::from_utf8(out).expect("text"))
 }
 
-/// The records, without the line about the dump.
+/// Returns the records, without the line about the dump.
 fn records(recorder: &FlightRecorder) -> (Dumped, Vec<Json>) {
     let (dumped, out) = dump(recorder, Format::JsonLines);
     let mut lines: Vec<Json> =
@@ -36,7 +36,7 @@ fn records(recorder: &FlightRecorder) -> (Dumped, Vec<Json>) {
     (dumped, lines)
 }
 
-/// Each thread records as many numbered events.
+/// Starts threads that each record the same number of numbered events.
 fn record_by_threads(dispatch: &Dispatch, threads: u64, events: u64) {
     thread::scope(|scope| {
         for writer in 0..threads {
@@ -53,7 +53,7 @@ fn record_by_threads(dispatch: &Dispatch, threads: u64, events: u64) {
     });
 }
 
-/// The numbers of a thread's events, in their order.
+/// Returns the numbers of a thread's events, in their order.
 fn numbers_of(records: &[Json], writer: u64) -> Vec<u64> {
     let own = records.iter().filter(|record| record["fields"]["writer"] == writer);
     own.inspect(|record| check(record, writer))
@@ -91,14 +91,14 @@ fn the_newest_are_kept_and_the_others_counted() {
     let (dumped, records) = records(&recorder);
     assert_eq!(dumped.records + dumped.lost, 20_000);
     assert!(dumped.lost > 0 && dumped.records > 0);
-    // Each event has less than 128 bytes with its header, and an eighth may have been given up.
+    // Each event has less than 128 bytes with its header, and an eighth may have been dropped.
     assert!(dumped.records >= (16 << 10) * 7 / 8 / 128, "{dumped:?}");
     for writer in 0..4 {
         assert!(numbers_of(&records, writer).is_sorted(), "writer {writer}");
     }
 }
 
-/// A thread that is moved to another CPU leaves older events there, so it is tried again.
+/// A thread that migrates to another CPU leaves older events there. Then the test is repeated.
 #[test]
 fn one_thread_keeps_its_newest_events() {
     let keeps_the_newest = || {
@@ -106,7 +106,7 @@ fn one_thread_keeps_its_newest_events() {
         record_by_threads(&dispatch, 1, 5000);
         let (dumped, records) = records(&recorder);
         let numbers = numbers_of(&records, 0);
-        // Its last event is the last of its CPU, wherever that is.
+        // Its last event is the last of its CPU, for any CPU.
         assert_eq!(numbers.last(), Some(&4999));
         numbers == (dumped.lost..5000).collect::<Vec<_>>()
     };
@@ -224,7 +224,7 @@ fn the_errors_of_a_writer_are_returned() {
     }
 
     let (dispatch, recorder) = recorder(64 << 10);
-    // More than a buffer of the writer's.
+    // More than the buffer of the writer.
     record_by_threads(&dispatch, 1, 400);
     for format in [Format::Text, Format::JsonLines, Format::Chrome] {
         let error = recorder.dump(format, Full).expect_err("a full disk");

@@ -1,4 +1,4 @@
-//! Dumps on panics, of this test program in a process of its own.
+//! Dumps on panics of this test program, in a process of its own.
 #![cfg(not(target_family = "wasm"))]
 
 use std::path::Path;
@@ -10,7 +10,7 @@ use tracing_subscriber::prelude::*;
 const PATH: &str = "PERCID_TRACING_TEST_PATH";
 const WHAT: &str = "PERCID_TRACING_TEST_WHAT";
 
-/// What the processes do.
+/// Runs in the child processes.
 #[test]
 #[ignore = "the other tests run it in a process of its own"]
 fn child() {
@@ -58,7 +58,7 @@ fn a_panic_dumps_and_calls_the_hook_before() {
     assert_eq!(left, 0, "a partial dump is left");
 }
 
-/// The control: the file is there because of hook and panic.
+/// Negative control: without a hook or a panic, there is no file.
 #[test]
 fn without_a_hook_or_a_panic_there_is_no_dump() {
     let folder = tempfile::tempdir().expect("a folder");

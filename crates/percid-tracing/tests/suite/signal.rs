@@ -23,14 +23,14 @@ fn record(dispatch: &Dispatch, round: u64) {
     tracing::dispatcher::with_default(dispatch, || tracing::info!(round));
 }
 
-/// Waits until a dump has as many records.
+/// Waits until a dump has this number of records.
 fn wait_for(path: &Path, records: u64) {
     wait_until(&format!("a dump with {records} records"), || has_records(path, records));
 }
 
 fn has_records(path: &Path, records: u64) -> bool {
     let Ok(dump) = std::fs::read_to_string(path) else { return false };
-    // A dump takes its place when it is complete, so a last line is always there.
+    // A dump replaces the previous one when it is complete, so there is always a last line.
     let last = dump.lines().last().expect("a last line");
     let last: Json = serde_json::from_str(last).expect("JSON");
     last["records"] == records

@@ -1,8 +1,8 @@
-//! Waiting for a state, whenever it comes.
+//! Waiting for a state.
 
 use std::time::{Duration, Instant};
 
-/// Waits until something is so: longer than it takes on any machine.
+/// Waits until `is_so` returns `true`. The timeout is longer than this takes on any machine.
 pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is_so() {

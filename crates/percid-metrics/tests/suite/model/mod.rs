@@ -1,4 +1,5 @@
-//! A recorder's rare calls at random, against a naive model: each page says the same.
+//! Random sequences of a recorder's rare calls, compared with a naive model: each page has the same
+//! content.
 #![cfg(feature = "recorder")]
 
 mod parsed;
@@ -24,7 +25,7 @@ enum Kind {
     Histogram,
 }
 
-/// Counters and gauges may come to one name and label set, by their characters or their unit.
+/// Counters and gauges may get the same name and label set, by their characters or their unit.
 const NAMES: [(Kind, &str); 9] = [
     (Kind::Counter, "c.x"),
     (Kind::Counter, "c_x"),
@@ -41,7 +42,7 @@ const LABELS: [&[(&str, &str)]; 5] = [
     &[("a.b", "x"), ("a_b", "y")],
     &[("le", "q\"u\\o\nte,}"), ("zone", "b")],
     &[("__x", ""), ("5", "é\\")],
-    // As the second one, not of histograms.
+    // The same as the second one on the page. Not used by histograms.
     &[("a_b", "y")],
 ];
 const UNITS: [Option<Unit>; 5] =
@@ -62,7 +63,7 @@ struct Options {
     label: bool,
     summaries: bool,
     idle: bool,
-    /// Gauges and histograms may be idle, too.
+    /// `true` if gauges and histograms may be idle, too.
     all_idle: bool,
 }
 
@@ -80,7 +81,7 @@ enum Call {
     Read(Format),
 }
 
-/// A call, with the numbers of what it is about.
+/// A call, with the indexes of its arguments.
 #[derive(Debug, Clone, Copy)]
 struct Step(Call, usize, usize, usize);
 
@@ -175,7 +176,8 @@ impl Model {
     }
 }
 
-/// Does these steps with both, but those with `unknown` not with the model. Says what differs first.
+/// Applies these steps to both, except that the model skips the calls of `unknown`. Returns the
+/// first difference.
 fn compare(options: Options, steps: &[Step], unknown: Option<Call>) -> Result<(), String> {
     let (mut subject, mut model) = (Subject::new(options), Model::new(options));
     for (number, &Step(call, name, labels, amount)) in steps.iter().enumerate() {
@@ -258,7 +260,7 @@ proptest! {
     }
 }
 
-/// The control: a model that does not know one of the calls differs.
+/// Negative control: a model that ignores one of the calls differs.
 #[test]
 fn no_call_is_without_effect() {
     use Call::{Add, Describe, Keep, Pass, Read, Release, Set, Subtract, Upkeep};
@@ -274,13 +276,13 @@ fn no_call_is_without_effect() {
         of_gauge(Describe),
         of_gauge(Keep),
         read,
-        // It is not forgotten, and comes back.
+        // It is not removed, and appears again.
         of_gauge(Pass),
         of_gauge(Pass),
         read,
         of_gauge(Add),
         read,
-        // It is forgotten, and begins anew.
+        // It is removed, and begins anew.
         of_gauge(Release),
         of_gauge(Pass),
         of_gauge(Pass),

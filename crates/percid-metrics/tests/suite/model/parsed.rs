@@ -14,7 +14,7 @@ pub(crate) struct Parsed {
 impl Parsed {
     /// # Panics
     ///
-    /// It is no page, or something stands there twice.
+    /// If it is not a page, or contains something twice.
     pub(crate) fn of(page: &str) -> Parsed {
         let mut all = Parsed::default();
         for line in page.split_terminator('\n').filter(|line| *line != "# EOF") {
@@ -34,7 +34,7 @@ impl Parsed {
         all
     }
 
-    /// Adds that so many metrics were left out.
+    /// Adds the sample with the number of metrics that were left out.
     pub(crate) fn leave_out(&mut self, metrics: u32) {
         let name = "percid_metrics_left_out";
         let text = "Metrics that are left out: their names and labels are those of others";

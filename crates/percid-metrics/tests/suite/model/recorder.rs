@@ -1,4 +1,4 @@
-//! The naive model of a recorder: a list of metrics, and what was said of names.
+//! The naive model of a recorder: a list of metrics, and the descriptions of names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,7 +27,7 @@ struct Metric {
 pub(crate) struct Model {
     options: Options,
     pub(crate) now: u64,
-    /// The metrics, by the numbers of their names and labels.
+    /// The metrics, by the indexes of their names and labels.
     metrics: BTreeMap<(usize, usize), Metric>,
     pub(crate) kept: BTreeSet<(usize, usize)>,
     pub(crate) said: BTreeMap<String, (Option<Unit>, &'static str)>,
@@ -75,7 +75,8 @@ impl Model {
         self.metrics.retain(|key, metric| !metric.is_idle || kept.contains(key));
     }
 
-    /// Returns the page. Of gauges that come to one name and label set it has the one that `subjects` has.
+    /// Returns the page. If several gauges have the same name and label set, it has the one that
+    /// `subjects` has.
     pub(crate) fn page(&mut self, format: Format, subjects: &Parsed) -> Parsed {
         self.upkeep();
         let (mut page, mut left_out) = (Parsed::default(), 0);
@@ -148,7 +149,7 @@ impl Model {
                     Format::Text => name.to_owned(),
                 };
                 let key = (name, labels.clone());
-                // What comes to one name and label set is added up.
+                // Counters with the same name and label set are added.
                 let others = page.samples.get(&key).map_or(0, |it| it.parse().expect("a count"));
                 page.samples.insert(key, count.wrapping_add(others).to_string());
             }
@@ -188,7 +189,7 @@ impl Model {
     }
 }
 
-/// Returns a name as the formats want it.
+/// Returns a name as the formats require it.
 pub(crate) fn fit(name: &str) -> String {
     let digit = if name.starts_with(|first: char| first.is_ascii_digit()) { "_" } else { "" };
     digit.to_owned() + &name.replace(['.', '-', ' '], "_")

@@ -1,4 +1,4 @@
-//! A registry's calls at random, against a naive model: what is refused, and what each page says.
+//! Random calls of a registry, compared with a naive model: the refusals and the pages.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use super::LIMITS;
 use super::parsed::{Labels, Parsed};
 
-/// Names that take each other's, by a suffix or a unit.
+/// Names that collide with each other, by a suffix or a unit.
 const NAMES: [&str; 6] = ["a", "a_total", "a_bytes", "a_sum", "a_bytes_count", "b"];
 const VALUES: [&str; 5] = ["x", "y", "", "other", "q\"u\\o\nte,}"];
 const MOST: usize = 2;
@@ -27,7 +27,7 @@ enum Kind {
 enum Step {
     /// With a unit, and with a label.
     Register(Kind, usize, bool, bool),
-    /// The metric (of those registered), its label's value, how often.
+    /// The metric (of those registered), its label's value, and the number of events.
     Count(usize, usize, u32),
     Read(bool),
 }
@@ -63,10 +63,10 @@ impl Registered {
     }
 }
 
-/// A metric of the model: how often each series was counted.
+/// A metric of the model: the count of each series.
 struct Metric {
     kind: Kind,
-    /// Without a counter's `_total`.
+    /// The name without a counter's `_total`.
     stem: String,
     has_unit: bool,
     has_label: bool,
@@ -144,7 +144,8 @@ impl Metric {
     }
 }
 
-/// Does these steps with both. Says what differs first. The control's model has no names taken, or no limit.
+/// Applies these steps to both. Returns the first difference. The negative control's model has no
+/// taken names, or no limit.
 fn compare(steps: &[Step], takes_names: bool, has_limit: bool) -> Result<(), String> {
     let (registry, mut all) = (Registry::new(), Vec::<(Registered, Metric)>::new());
     for step in steps {
@@ -204,7 +205,7 @@ proptest! {
     }
 }
 
-/// The control: names that are taken, and a limit, are both noticed.
+/// Negative control: missing checks of taken names and of the limit are both detected.
 #[test]
 fn a_model_without_names_or_a_limit_differs() {
     let register = |name| Step::Register(Kind::Gauge, name, false, true);

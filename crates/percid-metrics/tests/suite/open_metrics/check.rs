@@ -1,12 +1,12 @@
-//! A strict reader of OpenMetrics 1.0 for the types of metrics that pages have here, written by the
+//! A strict parser of OpenMetrics 1.0 for the types of metrics on these pages, written from the
 //! specification alone.
 
 use std::collections::HashSet;
 
-/// A label set without what a type adds to it, as text.
+/// A label set as text, without the labels that a type adds.
 type Labels = Vec<(String, String)>;
 
-/// What was read of the family that is being read.
+/// The part of the current family that was read so far.
 #[derive(Default)]
 struct Family {
     name: String,
@@ -27,7 +27,7 @@ struct Metric {
     count: Option<u64>,
 }
 
-/// The first rule that a page breaks.
+/// Returns the first rule that a page breaks.
 pub(crate) fn check(page: &str) -> Result<(), String> {
     let body = page.strip_suffix('\n').unwrap_or(page);
     let Some(body) = body.strip_suffix("# EOF") else {
@@ -138,7 +138,7 @@ impl Family {
         Ok(())
     }
 
-    /// The metric with these labels, which is the one before or a new one.
+    /// Returns the metric with these labels, which is the current one or a new one.
     fn metric_of(&mut self, labels: Labels) -> Result<&mut Metric, String> {
         if self.metric.as_ref().is_none_or(|metric| metric.labels != labels) {
             self.end()?;
@@ -151,7 +151,7 @@ impl Family {
         Ok(self.metric.get_or_insert_with(|| Metric { labels, ..Metric::default() }))
     }
 
-    /// What must hold of the metric that ends.
+    /// Checks the metric that ends.
     fn end(&mut self) -> Result<(), String> {
         let Some(metric) = self.metric.take().filter(|_| self.kind.as_deref() == Some("histogram"))
         else {
@@ -192,7 +192,7 @@ fn take(labels: &mut Labels, name: &str) -> Option<String> {
     Some(labels.remove(place).1)
 }
 
-/// As Go's `%g` writes it, with `.0` where there is neither point nor exponent.
+/// Parses a number as Go's `%g` writes it, with `.0` if there is neither point nor exponent.
 fn canonical(text: String) -> Result<f64, String> {
     let wrong = || format!("not canonical: {text}");
     let value: f64 = text.parse().map_err(|_| wrong())?;
@@ -208,7 +208,7 @@ fn canonical(text: String) -> Result<f64, String> {
     if is_right { Ok(value) } else { Err(wrong()) }
 }
 
-/// Labels in braces.
+/// Parses labels in braces.
 fn read_labels(text: &str) -> Result<Labels, String> {
     let inside = text.strip_prefix('{').and_then(|it| it.strip_suffix('}')).ok_or("bad labels")?;
     let (mut labels, mut rest) = (Labels::new(), inside);
@@ -236,7 +236,7 @@ fn read_labels(text: &str) -> Result<Labels, String> {
     Ok(labels)
 }
 
-/// A text without its escapes.
+/// Returns a text without its escapes.
 fn unescaped(text: &str) -> Result<String, String> {
     let (mut plain, mut chars) = (String::new(), text.chars());
     while let Some(char) = chars.next() {

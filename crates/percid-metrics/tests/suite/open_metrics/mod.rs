@@ -1,4 +1,4 @@
-//! Pages are what OpenMetrics 1.0 demands, whatever programs name and record.
+//! Pages conform to OpenMetrics 1.0, for any names and values.
 #![cfg(feature = "recorder")]
 
 mod check;
@@ -16,7 +16,7 @@ use proptest::prelude::*;
 
 const BROKEN: &str = include_str!("broken.txt");
 
-/// The control: the check finds each broken rule, and says which.
+/// Negative control: the check finds each broken rule, and returns it.
 #[test]
 fn every_broken_rule_is_found() {
     let mut rules = 0;
@@ -45,7 +45,7 @@ fn what_the_specification_shows_is_accepted() {
     }
 }
 
-/// Names that come into each other's way, and others.
+/// Names that collide, and others.
 fn name() -> impl Strategy<Value = String> {
     let end = prop_oneof![
         Just(""),
@@ -128,7 +128,7 @@ proptest! {
             if has_unit {
                 description = description.unit("seconds");
             }
-            // What is refused is not on the page.
+            // Refused metrics are not on the page.
             match kind {
                 0 => _ = registry.register::<Counter>(description).map(|it| it.get([&label]).map(Counter::inc)),
                 1 => _ = registry.register::<Gauge>(description).map(|it| it.get([&label]).map(|it| it.set(value))),

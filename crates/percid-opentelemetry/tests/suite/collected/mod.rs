@@ -1,10 +1,10 @@
-//! What a collection has, by names.
+//! The contents of a collection, by names.
 
 use opentelemetry::KeyValue;
 use percid_opentelemetry::PercidMeterProvider;
 use percid_opentelemetry::data::{Data, Distribution, Metric, Number, Point};
 
-/// What the instrument of this name has.
+/// Returns the metric of the instrument with this name.
 pub(crate) fn metric(provider: &PercidMeterProvider, name: &str) -> Option<Metric> {
     let metrics = provider.collect().scopes.into_iter().flat_map(|scope| scope.metrics);
     metrics.into_iter().find(|metric| metric.name == name)
@@ -18,7 +18,7 @@ pub(crate) fn numbers(provider: &PercidMeterProvider, name: &str) -> Vec<Point<N
     }
 }
 
-/// The number of the series with these attributes, sorted.
+/// Returns the number of the series with these attributes, which are sorted.
 pub(crate) fn number(
     provider: &PercidMeterProvider,
     name: &str,

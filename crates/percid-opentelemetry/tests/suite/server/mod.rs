@@ -1,4 +1,4 @@
-//! A receiver of OTLP on this machine, which answers as a test wants it.
+//! An OTLP receiver on this machine, which gives the answers of a test.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -8,18 +8,18 @@ use std::time::Duration;
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use prost::Message;
 
-/// What the server does with a request.
+/// The server's reaction to a request.
 #[derive(Debug, Clone)]
 pub(crate) enum Answer {
     /// Status, further headers (each with its end of line) and body.
     Says(u16, &'static str, Vec<u8>),
     /// Closes the connection.
     Closes,
-    /// Says nothing until the other side closes the connection.
+    /// Does not answer until the client closes the connection.
     Hangs,
 }
 
-/// Far longer than anything takes, on whatever machine.
+/// Far longer than any step takes, on any machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(600);
 
 pub(crate) const OK: Answer = Answer::Says(200, "", Vec::new());
@@ -29,7 +29,7 @@ pub(crate) const OK: Answer = Answer::Says(200, "", Vec::new());
 pub(crate) struct Request {
     /// Method and path.
     pub(crate) line: String,
-    /// In small letters.
+    /// In lower case.
     pub(crate) headers: Vec<String>,
     pub(crate) message: ExportMetricsServiceRequest,
 }
@@ -40,7 +40,8 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// A server that answers the first requests so, and the last answer to all that come then.
+    /// Starts a server. It gives these answers to the first requests, and the last one to all later
+    /// requests.
     pub(crate) fn new(answers: impl IntoIterator<Item = Answer>) -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
@@ -50,25 +51,26 @@ impl Server {
         Server { endpoint: format!("http://{address}/v1/metrics"), requests }
     }
 
-    /// The next request. It comes, or something is wrong: then this ends after some minutes.
+    /// Returns the next request. If none comes, something is wrong, and this returns `None` after
+    /// some minutes.
     pub(crate) fn request(&self) -> Option<Request> {
         self.requests.recv_timeout(PATIENCE).ok()
     }
 
-    /// The requests that have come and were not taken.
+    /// Returns the received requests that were not returned yet.
     pub(crate) fn all(&self) -> Vec<Request> {
         self.requests.try_iter().collect()
     }
 }
 
-/// One connection after the other: an exporter has one.
+/// Serves one connection after the other: an exporter has one.
 fn serve(listener: &TcpListener, answers: Vec<Answer>, requests: &Sender<Request>) {
     let last = answers.last().cloned().unwrap_or(OK);
     let mut answers = answers.into_iter();
     for connection in listener.incoming() {
         let mut connection = BufReader::new(connection.expect("a connection"));
         while let Some(request) = read(&mut connection) {
-            // The test may be over.
+            // The test may have ended.
             _ = requests.send(request);
             let answer = answers.next().unwrap_or_else(|| last.clone());
             if !give(connection.get_mut(), answer) {
@@ -97,7 +99,7 @@ fn read(connection: &mut BufReader<TcpStream>) -> Option<Request> {
     Some(Request { line, headers, message })
 }
 
-/// Whether the connection goes on.
+/// Returns `true` if the connection continues.
 fn give(connection: &mut TcpStream, answer: Answer) -> bool {
     let (status, headers, body) = match answer {
         Answer::Says(status, headers, body) => (status, headers, body),
@@ -107,7 +109,7 @@ fn give(connection: &mut TcpStream, answer: Answer) -> bool {
             if connection.read(&mut [0]).is_ok() {
                 return false;
             }
-            // The other side has not given up, which a test notices by an answer.
+            // The client has not closed the connection. The test detects this by the answer.
             (200, "", Vec::new())
         }
     };
