@@ -1,6 +1,7 @@
 //! Errors, their count, and their handler.
 
 use std::fmt;
+use std::io::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// An error of instruments, collections or the export. No error stops the program.
@@ -99,7 +100,10 @@ pub(crate) struct Errors {
 
 impl Errors {
     pub(crate) fn new(handler: Option<Handler>) -> Errors {
-        let to_standard_error = |error: &Error| eprintln!("percid-opentelemetry: {error}");
+        // Not by `eprintln`, which panics if nobody reads standard error.
+        let to_standard_error = |error: &Error| {
+            let _ = writeln!(io::stderr(), "percid-opentelemetry: {error}");
+        };
         let handler = handler.unwrap_or_else(|| Box::new(to_standard_error));
         Errors { count: AtomicU64::new(0), handler }
     }
@@ -118,6 +122,8 @@ impl Errors {
 
 #[cfg(test)]
 mod tests {
+    use std::process::{Command, Stdio};
+
     use super::*;
 
     #[test]
@@ -150,5 +156,21 @@ mod tests {
         ] {
             assert_eq!(error.to_string(), text);
         }
+    }
+
+    #[test]
+    #[ignore = "the child of a_standard_error_that_nobody_reads_stops_no_program"]
+    fn child_prints_an_error() {
+        Errors::new(None).tell(&Error::Stopped);
+    }
+
+    #[test]
+    fn a_standard_error_that_nobody_reads_stops_no_program() {
+        let (reader, writer) = io::pipe().expect("a pipe");
+        drop(reader);
+        let mut child = Command::new(std::env::current_exe().expect("this program"));
+        child.args(["--ignored", "--exact", "--nocapture", "error::tests::child_prints_an_error"]);
+        let status = child.stdout(Stdio::null()).stderr(writer).status().expect("a child");
+        assert!(status.success(), "{status}");
     }
 }
