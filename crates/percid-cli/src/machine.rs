@@ -154,7 +154,7 @@ impl MachineReport {
     /// Adds the selected source with its reason, and the alternatives.
     pub(crate) fn show_on(&self, page: &mut Page) {
         let chosen = format!("IDs come from {}: {}.", self.chosen.source, self.chosen.reason);
-        page.section("Where IDs come from", chosen);
+        page.section("Source of IDs", chosen);
         let mut sources = Table::new(["source of IDs", "state"], 2);
         for source in &self.sources {
             let state = source.reason.as_ref().map(|why| format!("not available: {why}"));

@@ -337,7 +337,7 @@ impl Tracks {
         )];
         if self.finest > self.step() {
             let finest = crate::number::significant(self.finest as f64 / MS, 3);
-            remarks.push(format!("Where one zooms in, columns are {finest} ms wide at least."));
+            remarks.push(format!("When zoomed in, columns are {finest} ms wide at least."));
         }
         if let Some(number) = &self.number {
             remarks.push(format!(

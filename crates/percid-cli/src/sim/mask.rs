@@ -197,7 +197,7 @@ impl Results {
         page.section("All figures", format!("{told}\n\n{about}"));
         self.table().show_as("All rows", &mut page);
         let numbers = || self.numbers.iter().map(Number::from);
-        page.section("What was simulated", numbers::sentence(numbers()));
+        page.section("Simulation", numbers::sentence(numbers()));
         numbers::table(numbers()).show_as("Numbers, and where they come from", &mut page);
         page
     }

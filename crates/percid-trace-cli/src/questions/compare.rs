@@ -196,8 +196,8 @@ impl Comparison {
 }
 
 const CHANCE: &str = "B/A is between the two figures below it in 95 of 100 such pairs of recordings, if waits \
-do not depend on each other: where 1 is between them, the difference may be chance. Where there are too few \
-waits, and of the longest, nothing can be said.";
+do not depend on each other: if 1 is between them, the difference may be chance. There is no such statement for \
+the longest waits, nor from too few.";
 
 fn pairs(a: &BTreeMap<String, Sums>, b: &BTreeMap<String, Sums>, wanted: &[String]) -> Vec<Pair> {
     let names: BTreeSet<&String> = a.keys().chain(b.keys()).collect();

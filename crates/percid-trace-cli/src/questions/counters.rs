@@ -211,7 +211,7 @@ impl CounterFigures {
         // Kernels of guests have been seen to do this when a CPU ceases to idle.
         let untold = match turns + lent_turns < switches / 2 {
             true => {
-                " Of the others it is not known what was counted: the kernel did not tell when they began."
+                " The counts of the others are unknown: the kernel did not record when they began."
             }
             false => "",
         };
@@ -310,7 +310,7 @@ fn figure(value: f64) -> String {
 }
 
 const OF_PROCESSES: &str = "Counted in a turn";
-const OF_DISTANCES: &str = "By where the thread ran before";
+const OF_DISTANCES: &str = "By the place where the thread ran before";
 const MODELLED: &str =
     "warm and cold us are what a model says that touching 16 kB costs more than at once again";
 

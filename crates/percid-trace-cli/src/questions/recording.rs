@@ -189,7 +189,10 @@ impl<'a> Recording<'a> {
                 answer.figures.show(top, &mut page);
             }
             if let Some(tracks) = picture {
-                page.section("What CPUs ran", "Colours are processes; point at them for threads.");
+                page.section(
+                    "Threads on CPUs",
+                    "Colours are processes; point at them for threads.",
+                );
                 page.chart("CPUs over time", "", tracks);
             }
             page

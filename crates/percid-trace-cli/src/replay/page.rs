@@ -48,13 +48,13 @@ fn show(process: &ProcessFigures, page: &mut Page) {
         let parts = reached.map(|share| 100.0 * (share - std::mem::replace(&mut before, share)));
         bars.category(figures.policy, parts);
     }
-    page.chart(format!("Where IDs were used before: {}", text::title(process)), "", bars);
+    page.chart(format!("Previous use of IDs: {}", text::title(process)), "", bars);
 }
 
 fn time_lines(results: &Results, page: &mut Page) {
     page.section(
         "Time lines",
-        "Which ID was used on which CPU: colours are processes, patterns are IDs. All of them show the same part of \
+        "The ID on each CPU: colours are processes, patterns are IDs. All of them show the same part of \
          the time.",
     );
     let places = results.places();

@@ -101,7 +101,7 @@ impl Screen<'_> {
                     let rest = &self.figures.cpus[nr..];
                     let busy: u64 = rest.iter().map(|cpu: &Cpu| cpu.busy_ns).sum();
                     let mean = percent(busy, covered.saturating_mul(rest.len() as u64));
-                    lines.push(format!("       and {} more, {mean} % in the mean", rest.len()));
+                    lines.push(format!("       and {} more, {mean} % on average", rest.len()));
                     break;
                 }
                 lines.push("     ".to_owned());

@@ -74,7 +74,7 @@ impl fmt::Display for OpsReport {
         if self.ratios.is_empty() {
             return Ok(());
         }
-        writeln!(f, "\nHow many times what percid's operation is compared with")?;
+        writeln!(f, "\npercid's operation as a multiple of the one beside it")?;
         write!(f, "{}", comparisons::table(&self.ratios))
     }
 }

@@ -20,7 +20,7 @@ pub(super) fn page(results: &Results) -> Page {
     page.chart("Elapsed", "", times(results));
     results.times().show_as("Times, updates, faults and migrations", &mut page);
     let local = told(results, "Local share, on average", " %", mean_local);
-    let about = "What a round goes over, in the first run.";
+    let about = "The memory of a round, in the first run.";
     page.section("Memory near its threads", format!("{local}\n\n{about}"));
     page.chart("Local share over time", "", course(results));
     let left_out = told(results, "Regions left out", "", |row| {
@@ -28,7 +28,7 @@ pub(super) fn page(results: &Results) -> Page {
     });
     page.section("Regions left out", format!("{left_out}\n\nBy reason, means of a run."));
     results.reasons().show_as("Passes, and regions left out", &mut page);
-    page.section("What was simulated", results.numbers_told());
+    page.section("Simulation", results.numbers_told());
     results.numbers().show_as("Numbers, and where they come from", &mut page);
     page
 }

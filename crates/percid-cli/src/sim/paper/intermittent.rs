@@ -148,7 +148,7 @@ impl fmt::Display for IntermittentFigures {
         }
         write!(f, "{table}")?;
         writeln!(f, "  {ORIGINS}\n")?;
-        writeln!(f, "How many times slower linux-6.4 is than linux-6.13\n{}", self.speedups())?;
+        writeln!(f, "Slowdown of linux-6.4 against linux-6.13\n{}", self.speedups())?;
         writeln!(f, "Without one assumption: simulated, nothing is fitted again")?;
         writeln!(f, "{}", self.assumptions())?;
         writeln!(f, "{NUMBERS}\n{}", self.numbers())?;
@@ -260,8 +260,8 @@ impl IntermittentFigures {
             format!("{}\n\n{TITLE}.\n\n{ORIGINS}", self.result()),
         );
         page.chart("Time per burst", "Simulated beside published.", self.cost_dots());
-        page.chart("Where the memory was", "What bursts found.", self.share_bars());
-        page.chart("How many times slower linux-6.4 is than linux-6.13", "", self.speedup_dots());
+        page.chart("Place of the memory", "As bursts found it.", self.share_bars());
+        page.chart("Slowdown of linux-6.4 against linux-6.13", "", self.speedup_dots());
         page.chart(
             "If all memory had been written to beforehand",
             "A forecast: nothing of it was published.",

@@ -167,13 +167,13 @@ impl MaskFigures {
         page.section("Membership mask", text);
         page.chart(
             "Latency of the mask's access",
-            "Of the accesses that missed the socket's caches.",
+            "Accesses that missed the socket's caches.",
             self.dots("cycles", true),
         );
         page.chart("Shares and gains", "", self.dots("percent", false));
         page.chart(
             "Latency of all accesses over CPUs",
-            "Where the line does not rest, latency grows with the number of CPUs.",
+            "If the line does not rest, latency grows with the number of CPUs.",
             sweep(seed),
         );
         self.noted_table().show_as("All figures, and what to know of them", page);

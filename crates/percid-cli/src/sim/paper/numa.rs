@@ -113,7 +113,7 @@ impl NumaFigures {
     fn variants(&self) -> [(&'static str, &[Variant]); 2] {
         [
             (
-                "What each assumption contributes: the experiment without it",
+                "Contribution of each assumption: the experiment without it",
                 &self.paper.contributions,
             ),
             ("Other rules", &self.paper.rules),
@@ -223,7 +223,7 @@ impl NumaFigures {
         );
         page.chart(
             "Pages on the node of their worker",
-            "Of the zeroed memory.",
+            "Zeroed memory only.",
             self.course(|second| second.local),
         );
         table(&self.counts()).show_as("Regions left out", page);

@@ -66,9 +66,8 @@ impl PredictionFigures {
         let (near, far) = self.ratios();
         let far: Vec<&str> = far.iter().map(|row| row.prediction.what.as_str()).collect();
         let told = format!(
-            "In multiples of the published figure, or of the nearest of a published range. What was \
-             published or simulated as zero or less is in the table only, and so is what is wrong by \
-             more than ten times: {}.",
+            "In multiples of the published figure, or of the nearest of a published range. Values \
+             of zero or less, and errors of more than ten times, are in the table only: {}.",
             if far.is_empty() { "nothing".to_owned() } else { far.join(", ") }
         );
         page.chart("Simulated beside published", told, dots(&near));

@@ -27,7 +27,7 @@ pub(super) fn page(results: &Results) -> Page {
     let shape = results.machine.shape();
     let parameters = settings(&results.workload.parameters);
     let numbers = numbers::sentence(results.machine.numbers());
-    page.section("What was simulated", format!("{shape}.\n\n{parameters}\n\n{numbers}"));
+    page.section("Simulation", format!("{shape}.\n\n{parameters}\n\n{numbers}"));
     numbers::table(results.machine.numbers())
         .show_as("Numbers, and where they come from", &mut page);
     page
@@ -106,7 +106,7 @@ fn rows_of<'a>(results: &'a Results, policy: &str) -> impl Iterator<Item = &'a R
     results.rows.iter().filter(move |row| row.policy == policy)
 }
 
-const FOUND: &str = "What bursts found: memory that this core touched last, memory from other caches, or memory \
+const FOUND: &str = "Bursts found memory that this core touched last, memory from other caches, or memory \
                      that was not touched before. A few expensive bursts can cost most of the time.";
 
 /// Returns the bursts whose share of the cost exceeds their share of the bursts most.
@@ -130,7 +130,7 @@ fn dearest(results: &Results) -> String {
 }
 
 fn shares(results: &Results, page: &mut Page) {
-    page.section("Where the memory was", format!("{}\n\n{FOUND}", dearest(results)));
+    page.section("Place of the memory", format!("{}\n\n{FOUND}", dearest(results)));
     let classes = Class::ALL.map(Class::name);
     let axis = |of| Axis::new(format!("share of {of}")).unit("%");
     let mut bursts = Bars::stacked(Axis::new("policy"), axis("bursts"), classes);
@@ -166,8 +166,8 @@ fn counts(results: &Results, page: &mut Page) {
     results.rows.iter().for_each(|row| table.row(cells(row)));
     let memory = results.rows.iter().map(|row| (name(row), row.memory as f64 / 1024.0));
     let memory = span::sentence("Memory", " KiB", memory).unwrap_or_default();
-    let about = "IDs and memory are those of the run that needed most; counts those of all runs. What is in use is the mean \
-         of looks every 10 ms; if wakes go astray, while they do, and quiet is the time after that.";
+    let about = "IDs and memory are those of the run that needed most; counts those of all runs. Memory in use is the mean \
+         of samples every 10 ms; if wakes go astray, while they do, and quiet is the time after that.";
     page.section("All figures", format!("{memory}\n\n{about}"));
     table.show_as("All rows", page);
 }
