@@ -258,10 +258,10 @@ and `kind`, why a thread that was ready did not run, or what cost more than it h
   ids             the concurrency IDs of the kernel that was recorded, against percid's table: by
                   the machine's prices for 16 kB behind each ID
 
-Two findings may be about the same idle CPU, so they do not add up. Findings that cost less than half
-a percent of the time are left out (`told_from_ns`). A CPU without recorded events, and idle times
-without a beginning or end, do not count as idle. At each moment at most 16 idle CPUs count for one
-process. There is no advice from an insufficient trace.";
+Two findings may be about the same idle CPU, so they do not add up. Findings that cost less than
+half a percent of the time are left out (`told_from_ns`). A CPU without recorded events, and idle
+times without a beginning or end, do not count as idle. At each moment at most 16 idle CPUs count
+for one process. There is no advice from an insufficient trace.";
 
 pub(crate) const ADVISE_EXAMPLES: &str = "\
 Examples:
