@@ -226,8 +226,7 @@ fn look_again(kernel: &impl Kernel, page_moves: &[PageMove], outcomes: &mut [i32
 mod tests {
     use std::collections::BTreeMap;
     use std::ops::Range;
-    use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
-    use std::sync::{Arc, Mutex};
+    use std::sync::{Arc, atomic::Ordering::Relaxed};
 
     use percid_rules::scan::migration_policy::PageAccess;
     use percid_rules::scan::{Tiers, Width};
@@ -269,17 +268,7 @@ mod tests {
             anonymous: true,
         };
         let nodes: Vec<u32> = (0..NODES).collect();
-        Entry {
-            range: START..START + layout.bytes,
-            access: AccessMethod::Reported,
-            pages: Pages::new(layout, &nodes, memory::map),
-            tally: Mutex::default(),
-            active: AtomicU32::new(0),
-            gone: AtomicBool::new(false),
-            monitor: None,
-            is_kept_from_kernel: false,
-            vanished: AtomicBool::new(false),
-        }
+        Entry::of(Pages::new(layout, &nodes, memory::map).expect("memory"))
     }
 
     fn pages_of(pages: &Pages, grain: usize) -> Vec<usize> {

@@ -270,6 +270,7 @@ mod tests {
                 of_file.iter().map(|fault| format!("{path}:{}: {}", fault.line, fault.text));
             by_area.entry(area(path)).or_default().extend(shown);
         }
+        assert!(by_area.len() > 30, "{} areas: not all files were listed", by_area.len());
         let most = baseline();
         let sum: usize = by_area.values().map(Vec::len).sum();
         println!("{sum} sentences break the style sheet");

@@ -54,6 +54,23 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
+    /// A region of these pages, of which nothing else is known.
+    #[cfg(test)]
+    pub(crate) fn of(pages: Pages) -> Entry {
+        let start = pages.layout.start;
+        Entry {
+            range: start..start + pages.layout.bytes,
+            access: AccessMethod::Reported,
+            pages: Some(pages),
+            tally: Mutex::default(),
+            active: AtomicU32::new(0),
+            gone: AtomicBool::new(false),
+            monitor: None,
+            is_kept_from_kernel: false,
+            vanished: AtomicBool::new(false),
+        }
+    }
+
     /// Marks the region as gone. Returns `true` if it was not marked before.
     pub(crate) fn mark_gone(&self) -> bool {
         !self.gone.swap(true, AcqRel)

@@ -169,8 +169,6 @@ pub(crate) fn is_searched(entry: &Entry) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicBool, AtomicU32};
-
     use super::*;
     use crate::access::pages::Layout;
     use crate::kernel::pretended::Pretended;
@@ -272,21 +270,6 @@ mod tests {
         assert_eq!((promoted, grains.len()), (10, 60), "what is on fast nodes does not count");
     }
 
-    /// An entry with these pages.
-    fn entry(pages: Pages) -> Entry {
-        Entry {
-            range: 0..0,
-            access: AccessMethod::Reported,
-            pages: Some(pages),
-            tally: Mutex::default(),
-            active: AtomicU32::new(0),
-            gone: AtomicBool::new(false),
-            monitor: None,
-            is_kept_from_kernel: false,
-            vanished: AtomicBool::new(false),
-        }
-    }
-
     #[test]
     fn a_pass_looks_at_the_nodes_again_adapts_the_threshold_and_begins_a_search() {
         let (placement, pages) = placed(AT_ONCE_COLD, 8);
@@ -295,7 +278,7 @@ mod tests {
             (placement.slow_nodes(), placement.take_cold(&pages, 8).grains.len()),
             (vec![1], 8)
         );
-        let entries = BTreeMap::from([(0, Arc::new(entry(pages)))]);
+        let entries = BTreeMap::from([(0, Arc::new(Entry::of(pages)))]);
         let entry = &entries[&0];
         let pages = entry.pages.as_ref().expect("pages");
         assert!(!is_searched(entry), "the search is over");
@@ -327,7 +310,7 @@ mod tests {
             let (placement, mut pages) = placed(AT_ONCE_COLD, 8);
             assert!(placement.track(&mut pages, access, memory::map));
             assert_eq!(pages.tiers().expect("tracked").is_demoted, is_demoted);
-            let entries = BTreeMap::from([(0, Arc::new(entry(pages)))]);
+            let entries = BTreeMap::from([(0, Arc::new(Entry::of(pages)))]);
             placement.begin_pass(&machine(), &entries, &[0, 1]);
             assert_eq!(is_searched(&entries[&0]), is_demoted);
         }
