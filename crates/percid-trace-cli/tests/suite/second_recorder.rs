@@ -4,7 +4,7 @@
 
 #![cfg(target_os = "linux")]
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -66,6 +66,11 @@ struct Thread {
     waits: u64,
     waited: f64,
     longest: f64,
+    turns: u64,
+    /// Turns on another CPU than the turn before.
+    moves: u64,
+    /// Waits that began when the thread was preempted.
+    preempted: u64,
     /// From how many moments they were computed.
     moments: u64,
 }
@@ -77,6 +82,15 @@ struct Second {
     parents: HashMap<u32, u32>,
     running: HashMap<u32, f64>,
     ready: HashMap<u32, f64>,
+    /// The CPU of a thread's last turn.
+    last: HashMap<u32, u32>,
+    /// The thread that each CPU runs.
+    on_cpu: HashMap<u32, u32>,
+    /// Threads that a CPU left without having begun them: some kernels leave out a switch now and
+    /// then, from every recorder. No text has the figures of these threads.
+    unclear: BTreeSet<u32>,
+    /// The text is not whole: the kernel had no room for some events.
+    lost: bool,
 }
 
 impl Second {
@@ -86,16 +100,20 @@ impl Second {
             let Some((head, (event, rest))) =
                 line.split_once(": ").and_then(|(head, rest)| Some((head, rest.split_once(": ")?)))
             else {
+                second.lost |= line.contains("LOST");
                 continue;
             };
+            // A thread's name may contain a bracket too.
+            let cpu =
+                head.rsplit_once('[').and_then(|(_, rest)| rest.split(']').next()?.parse().ok());
             let time: f64 =
                 head.rsplit(' ').next().and_then(|time| time.parse().ok()).expect("a time");
-            second.take(time * 1e6, event.trim(), rest);
+            second.take(time * 1e6, cpu.expect("a CPU"), event.trim(), rest);
         }
         second
     }
 
-    fn take(&mut self, time: f64, event: &str, fields: &str) {
+    fn take(&mut self, time: f64, cpu: u32, event: &str, fields: &str) {
         let number = |key: &str| -> u32 {
             let value = fields.rsplit_once(key).map(|(_, value)| value).unwrap_or_default();
             let digits = value.split(|letter: char| !letter.is_ascii_digit()).next();
@@ -109,9 +127,13 @@ impl Second {
             }
             "sched_wakeup" | "sched_wakeup_new" => self.wake(time, number(" pid=")),
             "sched_switch" => {
-                let is_runnable = fields.contains("prev_state=R");
-                self.leave(time, number("prev_pid="), is_runnable);
-                self.arrive(time, number("next_pid="));
+                let (previous, next) = (number("prev_pid="), number("next_pid="));
+                let begun = self.on_cpu.insert(cpu, next).unwrap_or(previous);
+                if begun != previous {
+                    self.unclear.extend([begun, previous]);
+                }
+                self.leave(time, previous, fields.contains("prev_state=R"));
+                self.arrive(time, cpu, next);
             }
             _ => {}
         }
@@ -131,11 +153,16 @@ impl Second {
         }
         if is_runnable {
             self.ready.insert(thread, time);
+            self.threads.entry(thread).or_default().preempted += 1;
         }
     }
 
-    fn arrive(&mut self, time: f64, thread: u32) {
+    fn arrive(&mut self, time: f64, cpu: u32, thread: u32) {
         self.running.insert(thread, time);
+        let has_moved = self.last.insert(thread, cpu).is_some_and(|last| last != cpu);
+        let found = self.threads.entry(thread).or_default();
+        found.turns += 1;
+        found.moves += u64::from(has_moved);
         if let Some(since) = self.ready.remove(&thread) {
             let found = self.threads.entry(thread).or_default();
             found.waits += 1;
@@ -146,20 +173,22 @@ impl Second {
     }
 
     /// Returns the descendants of a command, without its first thread, which existed before percid
-    /// recorded.
-    fn of(&self, command: u32) -> BTreeMap<u32, Thread> {
-        let comes_of = |thread: u32| {
+    /// recorded: those whose figures the text has, and the number of the others.
+    fn of(&self, command: u32) -> (BTreeMap<u32, Thread>, usize) {
+        let comes_of = |&(&thread, _): &(&u32, &Thread)| {
             let mut at = thread;
             while let Some(&parent) = self.parents.get(&at).filter(|_| at != command) {
                 at = parent;
             }
             at == command && thread != command
         };
-        self.threads
+        let (unclear, clear): (BTreeMap<_, _>, BTreeMap<_, _>) = self
+            .threads
             .iter()
-            .filter(|&(&thread, _)| comes_of(thread))
-            .map(|(&t, &f)| (t, f))
-            .collect()
+            .filter(comes_of)
+            .map(|(&thread, &figures)| (thread, figures))
+            .partition(|(thread, _)| self.unclear.contains(thread));
+        (clear, unclear.len())
     }
 }
 
@@ -169,7 +198,12 @@ fn by_percid(file: &Path) -> BTreeMap<u32, Thread> {
     let us =
         |of: &Value, key: &str| of[key].as_f64().unwrap_or_else(|| panic!("{key}: {of}")) / 1e3;
     let number = |of: &Value| of["thread"].as_u64().expect("a thread") as u32;
+    let count = |of: &Value, key: &str| of[key].as_u64().unwrap_or_else(|| panic!("{key}: {of}"));
     let list = |of: &Value, key: &str| of[key].as_array().cloned().unwrap_or_default();
+    for thread in list(&json(&["migrations", path(file)]), "threads") {
+        let found = threads.entry(number(&thread)).or_default();
+        (found.turns, found.moves) = (count(&thread, "turns"), count(&thread, "moves"));
+    }
     for thread in list(&json(&["usage", path(file)]), "threads") {
         threads.entry(number(&thread)).or_default().ran = us(&thread, "run_ns");
     }
@@ -177,9 +211,10 @@ fn by_percid(file: &Path) -> BTreeMap<u32, Thread> {
         for thread in list(&process, "threads") {
             let found = threads.entry(number(&thread)).or_default();
             let waits = &thread["run_queue"];
-            found.waits = waits["count"].as_u64().expect("a number");
+            found.waits = count(waits, "count");
             found.waited = us(waits, "sum_ns");
             found.longest = waits["max_ns"].as_f64().unwrap_or(0.0) / 1e3;
+            found.preempted = count(&thread, "preempted");
         }
     }
     threads
@@ -193,7 +228,8 @@ fn difference(ours: &BTreeMap<u32, Thread>, theirs: &BTreeMap<u32, Thread>) -> O
         |ours: f64, theirs: f64, moments: u64| (ours - theirs).abs() <= 2.0 * moments as f64;
     theirs.iter().find_map(|(thread, theirs)| {
         let ours = ours.get(thread).copied().unwrap_or_default();
-        let is_same = ours.waits == theirs.waits
+        let counts = |of: &Thread| (of.waits, of.turns, of.moves, of.preempted);
+        let is_same = counts(&ours) == counts(theirs)
             && within(ours.ran, theirs.ran, theirs.moments)
             && within(ours.waited, theirs.waited, theirs.moments)
             && within(ours.longest, theirs.longest, 2);
@@ -237,37 +273,135 @@ const TRIES: u32 = 10;
 fn what_is_said_of_a_command_is_what_a_second_recorder_saw() {
     let Some(instance) = Instance::new() else { return };
     let _others = Others::start();
+    let compared = compare(&instance, COMMAND);
+    assert!(compared.is_of(20), "{compared:?}");
+}
+
+/// Programs as people run them, each with the least number of threads that it starts.
+const PROGRAMS: [(&str, usize, &str); 11] = [
+    ("pipelines", 20, COMMAND),
+    (
+        "compiler",
+        6,
+        "echo $$; for n in 1 2 3 4 5 6; do
+         echo 'int f(int x) { return x * x; }' | cc -O2 -x c -c -o /dev/null - & done; wait",
+    ),
+    ("compression", 3, "echo $$; head -c 4000000 /dev/urandom | gzip -9 | gzip -dc | cksum"),
+    (
+        "Python pool",
+        4,
+        "echo $$; python3 -c 'from multiprocessing import Pool
+print(sum(Pool(4).map(abs, range(100000))))'",
+    ),
+    (
+        "Python threads",
+        4,
+        "echo $$; python3 -c 'import threading
+threads = [threading.Thread(target=lambda: sum(range(2000000))) for _ in range(4)]
+[t.start() for t in threads]; [t.join() for t in threads]'",
+    ),
+    (
+        "database",
+        3,
+        "echo $$; d=$(mktemp); for n in 1 2 3; do python3 -c 'import sqlite3, sys
+c = sqlite3.connect(sys.argv[1], timeout=600)
+c.execute(\"create table if not exists t (a)\")
+for n in range(50):
+    c.execute(\"insert into t values (?)\", (n,))
+    c.commit()' $d & done; wait; rm $d",
+    ),
+    (
+        "HTTP server",
+        5,
+        "echo $$; python3 -c 'import http.server as h, threading, urllib.request as u
+class Quiet(h.SimpleHTTPRequestHandler):
+    def log_message(self, *of): pass
+server = h.ThreadingHTTPServer((\"127.0.0.1\", 0), Quiet)
+threading.Thread(target=server.serve_forever).start()
+url = \"http://127.0.0.1:%d/\" % server.server_port
+get = lambda: [u.urlopen(url).read() for _ in range(20)]
+clients = [threading.Thread(target=get) for _ in range(4)]
+[c.start() for c in clients]; [c.join() for c in clients]; server.shutdown()'",
+    ),
+    ("sorting", 2, "echo $$; seq 300000 | sort --parallel=4 -R | tail -n 1"),
+    ("many files", 8, "echo $$; find . -name '*.rs' | xargs -P 4 -n 4 cksum | tail -n 1"),
+    ("git", 1, "echo $$; git log -p -n 100 -- . | wc -l"),
+    ("little to do", 20, "echo $$; for n in $(seq 40); do sleep 0.01; done"),
+];
+
+/// A shell's own thread existed before percid recorded, so that it is not among those compared.
+#[test]
+#[ignore = "long: recordings of ordinary programs"]
+fn what_is_said_of_ordinary_programs_is_what_a_second_recorder_saw() {
+    let Some(instance) = Instance::new() else { return };
+    let _others = Others::start();
+    println!("program         tries  threads  unclear  figures  events");
+    for (name, least, program) in PROGRAMS {
+        let compared = compare(&instance, program);
+        let Compared { tries, threads, unclear, events } = compared;
+        println!("{name:15} {tries:5} {threads:8} {unclear:8} {:8} {events:7}", 7 * threads);
+        assert!(compared.is_of(least), "{name}: {compared:?}");
+    }
+}
+
+/// A comparison without a difference; of no threads if no recording was good.
+#[derive(Debug)]
+struct Compared {
+    tries: u32,
+    threads: usize,
+    /// Threads whose figures the second recorder's text does not have.
+    unclear: usize,
+    /// Lines of the second recorder.
+    events: usize,
+}
+
+impl Compared {
+    /// `true` if it is of a program that started so many threads, or of no good recording.
+    fn is_of(&self, least: usize) -> bool {
+        self.threads == 0 || self.threads + self.unclear >= least
+    }
+}
+
+/// Compares a program's figures until they are the same.
+fn compare(instance: &Instance, program: &str) -> Compared {
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("second-recorder.parquet");
     let mut differences = Vec::new();
-    for _ in 0..TRIES {
-        let (command, text) = recorded(&instance, &file, &[]);
-        let theirs = Second::read(&text).of(command);
-        assert!(theirs.len() > 20, "the command's own: {theirs:?}");
-        assert!(theirs.values().map(|thread| thread.waited).sum::<f64>() > 1e3, "they had to wait");
+    for tries in 1..=TRIES {
+        let (command, text) = recorded(instance, &file, program);
+        let second = Second::read(&text);
+        let (theirs, unclear) = second.of(command);
         let info = json(&["info", path(&file)]);
         // Kernels of some guests report few switches from idle. The second recorder lacks them too.
-        if info["trustworthiness"]["grade"] != "good" {
+        if info["trustworthiness"]["grade"] != "good" || second.lost {
             continue;
         }
-        assert!(info["subject_processes"].as_u64() > Some(20), "{info}");
+        assert!(theirs.values().map(|thread| thread.waited).sum::<f64>() > 1e3, "they had to wait");
+        assert!(info["subject_processes"].as_u64() > Some(0), "{info}");
         let ours = by_percid(&file);
         // The control: it would be noticed if one wake-up were missing.
         let less = Second::read(&text.replacen("sched_wakeup_new: ", "lost: ", 1));
-        assert!(difference(&less.threads, &Second::read(&text).threads).is_some());
+        assert!(difference(&less.threads, &second.threads).is_some());
         match difference(&ours, &theirs) {
-            None => return,
-            Some(difference) => differences.push(difference),
+            None => {
+                let threads = theirs.len();
+                return Compared { tries, threads, unclear, events: text.lines().count() };
+            }
+            Some(difference) => {
+                println!("tried again: {difference}");
+                differences.push(difference);
+            }
         }
     }
-    assert!(differences.is_empty(), "{differences:#?}");
+    assert!(differences.is_empty(), "{program}: {differences:#?}");
     percid_skips::not_checked(WHAT, "no recording was good");
+    Compared { tries: TRIES, threads: 0, unclear: 0, events: 0 }
 }
 
-/// Records the command by percid, and at once by the second recorder. Returns the command's number.
-fn recorded(instance: &Instance, file: &Path, arguments: &[&str]) -> (u32, String) {
+/// Records a program by percid, and at once by the second recorder. Returns the number of the
+/// shell, which it prints first.
+fn recorded(instance: &Instance, file: &Path, program: &str) -> (u32, String) {
     drop(instance.take());
-    let all = [&["record", "-o", path(file)], arguments, &["--", "sh", "-c", COMMAND]].concat();
-    let output = run(&all);
+    let output = run(&["record", "-o", path(file), "--", "sh", "-c", program]);
     assert!(output.status.success(), "{}", stderr(&output));
     let said = String::from_utf8_lossy(&output.stdout);
     let command = said.lines().next().and_then(|line| line.parse().ok());
