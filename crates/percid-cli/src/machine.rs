@@ -116,8 +116,8 @@ impl MachineReport {
             self.nodes,
         );
         let ids = match self.source() {
-            "table" => "Each CPU has its own copy of the data, found by an ID from percid's table",
-            "kernel" => "Each CPU has its own copy of the data, found by an ID from the kernel",
+            "table" => "Each CPU has its own shard of the data, found by an ID from percid's table",
+            "kernel" => "Each CPU has its own shard of the data, found by an ID from the kernel",
             _ => "There are no IDs here, so every update is an atomic instruction",
         };
         let ids = format!("{ids}, because {}.", self.chosen.reason);

@@ -67,7 +67,7 @@ fn parts(document: &Document, page: &mut Page) {
         let about = "At once: right after bursts without pauses.";
         page.section(title, format!("{told}\n\n{about} A burst writes to 16 KiB."));
         let series = ["at once", "after a pause"];
-        let mut bars = Bars::grouped(Axis::new("what selects the copy"), time("burst"), series);
+        let mut bars = Bars::grouped(Axis::new("what selects the shard"), time("burst"), series);
         for row in &intermittent.rows {
             bars.category(name_of_burst(row), [Some(row.ns_hot), row.ns_later]);
         }

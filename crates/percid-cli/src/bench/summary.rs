@@ -203,8 +203,8 @@ fn stay(part: &Judged<IntermittentReport>, source: &str) -> Option<String> {
         |index: &str| report.rows.iter().find(|row| row.index == index && row.delay_ms == longest);
     let (ours, remote) = (find(source)?, find("forced-remote")?);
     let stays = match ours.indices_per_cpu_max {
-        1 => "Yes: each CPU came back to one copy".to_owned(),
-        most => format!("No: a CPU came to {most} different copies"),
+        1 => "Yes: each CPU came back to one shard".to_owned(),
+        most => format!("No: a CPU came to {most} different shards"),
     };
     if let Some(noise) = part.hiding() {
         let fact = wrapped(&format!("Do IDs stay with their CPU? {stays}. No times:"));
@@ -216,7 +216,7 @@ fn stay(part: &Judged<IntermittentReport>, source: &str) -> Option<String> {
     let saved = if saved >= 1.0 { format!("{saved} % saved") } else { "nothing saved".to_owned() };
     Some(wrapped(&format!(
         "Do IDs stay with their CPU? {stays}. Touching {} KiB after a pause of {pause} ms took {} ns in \
-         that copy and {} ns in another CPU's: {saved}.",
+         that shard and {} ns in another CPU's: {saved}.",
         AREA / 1024,
         ns(own),
         ns(other),

@@ -42,7 +42,7 @@ pub fn advice(
 ) -> Vec<String> {
     let Some((_, first)) = results.first() else { return Vec::new() };
     let summary = &first.summary;
-    let mut said = vec![copies(summary, recorded, area_bytes)];
+    let mut said = vec![shards(summary, recorded, area_bytes)];
     said.extend(summary.guessed.then(alone));
     if summary.turns >= ENOUGH_TURNS {
         said.extend(sparse(results, summary));
@@ -54,24 +54,24 @@ pub fn advice(
     said.into_iter().map(|sentence| format!("{on} {sentence}")).collect()
 }
 
-/// Describes how many copies of the data it needed there, and whether that applies to other
+/// Describes how many shards of the data it needed there, and whether that applies to other
 /// machines.
-fn copies(summary: &SpaceSummary, recorded: Recorded<'_>, area_bytes: u64) -> String {
+fn shards(summary: &SpaceSummary, recorded: Recorded<'_>, area_bytes: u64) -> String {
     let most = summary.most_running;
     let limit = recorded.online.min(summary.allowed_cpus).max(1);
     if most >= limit && summary.most_threads > limit {
         return at_the_limit(summary, limit, recorded.machine);
     }
     if most <= 1 {
-        return "its threads never ran at once: one copy of the data served it, which moved with them."
+        return "its threads never ran at once: one shard of the data served it, which moved with them."
             .to_owned();
     }
     if most >= recorded.online {
-        return format!("it ran on all {most} CPUs at once: it needed a copy for each.");
+        return format!("it ran on all {most} CPUs at once: it needed a shard for each.");
     }
-    let memory = |copies: u32| amount(u64::from(copies).saturating_mul(area_bytes));
+    let memory = |shards: u32| amount(u64::from(shards).saturating_mul(area_bytes));
     format!(
-        "it never ran more than {most} threads at once: {most} copies sufficed instead of {} ({} instead of {}).",
+        "it never ran more than {most} threads at once: {most} shards sufficed instead of {} ({} instead of {}).",
         recorded.online,
         memory(most),
         memory(recorded.online)
@@ -80,11 +80,11 @@ fn copies(summary: &SpaceSummary, recorded: Recorded<'_>, area_bytes: u64) -> St
 
 /// A process that has more threads than it had CPUs, and used them all.
 fn at_the_limit(summary: &SpaceSummary, limit: u32, machine: u32) -> String {
-    let (copies, it) = match limit {
-        1 => ("one copy".to_owned(), "the only CPU that it had".to_owned()),
-        _ => (format!("{limit} copies"), format!("all {limit} CPUs that it had at once")),
+    let (shards, it) = match limit {
+        1 => ("one shard".to_owned(), "the only CPU that it had".to_owned()),
+        _ => (format!("{limit} shards"), format!("all {limit} CPUs that it had at once")),
     };
-    let mut said = format!("it ran on {it}, and needed {copies} there.");
+    let mut said = format!("it ran on {it}, and needed {shards} there.");
     if machine > limit {
         let threads = summary.most_threads;
         said += &format!(
@@ -125,7 +125,7 @@ fn sparse(results: &[(&str, &SpaceReplay)], summary: &SpaceSummary) -> Option<St
         .collect();
     (!sparse.is_empty()).then(|| {
         format!(
-            "there would be over twice as many copies as it needed under: {}.",
+            "there would be over twice as many shards as it needed under: {}.",
             sparse.join(", ")
         )
     })

@@ -317,7 +317,7 @@ fn advice_tells_of_the_cpus_that_were_recorded_and_not_of_those_of_the_machine()
     busy.trace.origin.online_cpus = Some(8);
     let some = &said(&busy, recorded("0-1", 8))[0];
     assert!(some.starts_with("On CPUs 0-1 of 8 it never ran more than 2 threads"), "{some}");
-    assert!(some.contains("2 copies sufficed instead of 8 (32 KiB instead of 128 KiB)"), "{some}");
+    assert!(some.contains("2 shards sufficed instead of 8 (32 KiB instead of 128 KiB)"), "{some}");
     let mut alone = Script::default();
     alone.process([11, 12], 11).at(1).switch(0, IDLE, 11).at(2).switch(0, 11, 12);
     alone.at(3).switch(0, 12, IDLE);
@@ -335,7 +335,7 @@ fn advice_does_not_contradict_itself() {
         script.at(10 * turn + 1).switch(cpu, IDLE, 20).at(10 * turn + 2).switch(cpu, 20, IDLE);
     }
     let said = said(&script, recorded("0-7", 8)).join("\n");
-    assert!(said.contains("one copy of the data served it"), "{said}");
+    assert!(said.contains("one shard of the data served it"), "{said}");
     assert!(said.contains("times as dear") && !said.contains("nothing nearer"), "{said}");
 }
 

@@ -115,7 +115,7 @@ fn ids_that_do_not_stay_and_counts_that_are_wrong_are_said() {
     let rows = vec![Row::fixed("table", 10, 2700.0, 3), Row::fixed("forced-remote", 10, 2600.0, 2)];
     document.intermittent = Some(IntermittentReport::fixed(rows).into());
     let said = text(&document);
-    assert!(said.contains("No: a CPU came to 3 different copies"), "{said}");
+    assert!(said.contains("No: a CPU came to 3 different shards"), "{said}");
     assert!(said.contains("nothing saved"), "{said}");
     assert!(!said.contains("WRONG"), "{said}");
     document.ops.as_mut().expect("measured").report.sums_exact = false;
@@ -129,7 +129,7 @@ fn noise_stands_in_place_of_what_was_saved() {
     intermittent.noise = Some(Noise { runnable_threads: 4, cpus: 2 });
     let said = text(&document);
     let busy = "the machine was busy: 4 runnable threads on 2 CPUs";
-    assert!(said.contains("Yes: each CPU came back to one copy. No times:\n"), "{said}");
+    assert!(said.contains("Yes: each CPU came back to one shard. No times:\n"), "{said}");
     assert!(said.contains(busy) && !said.contains("% saved"), "{said}");
 }
 
