@@ -114,8 +114,8 @@ fn stack(stack: Stack<u64>, shared: Option<u8>, can_be_stolen: bool, steps: Vec<
                 scattered = false;
             }
             OfStack::DrainSome(most) => {
-                let mut draining = stack.draining().expect("no drain runs");
-                assert!(stack.draining().is_none(), "a drain within a drain");
+                let mut draining = stack.drain_iter().expect("no drain runs");
+                assert!(stack.drain_iter().is_none(), "a drain within a drain");
                 for _ in 0..most {
                     let Some(item) = draining.next() else { break };
                     assert!(items.remove(&item), "{item} comes twice");

@@ -56,7 +56,7 @@ fuzz_target!(init: { one_cpu::stay(); }, |input: Input| {
                 assert!(visited.into_iter().eq(std::mem::take(&mut members)));
             }
             Step::DrainSome(most) => {
-                let mut draining = mask.draining();
+                let mut draining = mask.drain_iter();
                 for _ in 0..most {
                     let Some(id) = draining.next() else { break };
                     assert!(members.remove(&id), "{id} was no member");

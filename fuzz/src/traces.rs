@@ -1,7 +1,7 @@
 //! Requirements for every trace that a reader accepts, whatever the file contains.
 
 use percid_trace::event::{Event, What};
-use percid_trace::trustworthiness::Trustworthiness;
+use percid_trace::quality::Quality;
 use percid_trace::{Trace, gaps, kernel_ids, replay};
 
 /// Maximum length for expensive checks: a file of some kilobytes can have a hundred thousand
@@ -22,11 +22,11 @@ pub fn check(trace: &Trace) {
         return;
     }
     replay::summaries(trace);
-    let judged = Trustworthiness::of(trace);
+    let judged = Quality::of(trace);
     let mut whole = trace.clone();
     let added = gaps::close(&mut whole);
     assert_eq!(whole.events.len(), trace.events.len() + added);
-    assert_eq!(Trustworthiness::of(&whole), judged, "also with the switches that were missing");
+    assert_eq!(Quality::of(&whole), judged, "also with the switches that were missing");
     let processes: Vec<u32> = trace.events.iter().filter_map(process).take(4).collect();
     kernel_ids::compare_all(trace, &processes, &Default::default());
 }

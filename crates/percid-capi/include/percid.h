@@ -194,24 +194,24 @@ typedef enum percid_choice {
     /**
      * The environment variable PERCID_SOURCE requests it.
      */
-    PERCID_CHOICE_OVERRIDE = 1,
+    PERCID_CHOICE_REQUESTED = 1,
     /**
      * The table works here: the default.
      */
-    PERCID_CHOICE_TABLE_WORKS = 2,
+    PERCID_CHOICE_TABLE_AVAILABLE = 2,
     /**
      * The table does not work here; percid_source_unavailable() returns the reason.
      */
-    PERCID_CHOICE_TABLE_IS_NOT = 3,
+    PERCID_CHOICE_TABLE_UNAVAILABLE = 3,
     /**
      * Another thread, or the code that this signal handler interrupted, is currently selecting the
      * source.
      */
-    PERCID_CHOICE_BEING_CHOSEN = 4,
+    PERCID_CHOICE_SELECTING = 4,
     /**
      * It is not known yet if the kernel aborts critical sections; a later use tries again.
      */
-    PERCID_CHOICE_NOT_KNOWN_YET = 5,
+    PERCID_CHOICE_PROBE_INCONCLUSIVE = 5,
     /**
      * A reason for which this version of the interface has no number.
      */

@@ -172,11 +172,11 @@ enum class unavailable : int {
 
 /* Why the process uses the source that init() returns: see enum percid_choice. */
 enum class choice : int {
-    override_ = PERCID_CHOICE_OVERRIDE,
-    table_works = PERCID_CHOICE_TABLE_WORKS,
-    table_is_not = PERCID_CHOICE_TABLE_IS_NOT,
-    being_chosen = PERCID_CHOICE_BEING_CHOSEN,
-    not_known_yet = PERCID_CHOICE_NOT_KNOWN_YET,
+    requested = PERCID_CHOICE_REQUESTED,
+    table_available = PERCID_CHOICE_TABLE_AVAILABLE,
+    table_unavailable = PERCID_CHOICE_TABLE_UNAVAILABLE,
+    selecting = PERCID_CHOICE_SELECTING,
+    probe_inconclusive = PERCID_CHOICE_PROBE_INCONCLUSIVE,
     other = PERCID_CHOICE_OTHER,
 };
 

@@ -126,7 +126,7 @@ pub unsafe extern "C-unwind" fn percid_mask_drain(
 ) -> i64 {
     // SAFETY: the caller guarantees a handle.
     match (unsafe { Registry::object(mask) }, visit) {
-        (Ok(mask), Some(visit)) => visiting(mask, mask.draining(), |members| {
+        (Ok(mask), Some(visit)) => visiting(mask, mask.drain_iter(), |members| {
             let mut drained = 0;
             while let Some(id) = guard(None, || members.next()) {
                 drained += 1;

@@ -11,16 +11,16 @@ use crate::text;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
     /// The environment variable PERCID_SOURCE requests it.
-    Override = 1,
+    Requested = 1,
     /// The table works here: the default.
-    TableWorks = 2,
+    TableAvailable = 2,
     /// The table does not work here; percid_source_unavailable() returns the reason.
-    TableIsNot = 3,
+    TableUnavailable = 3,
     /// Another thread, or the code that this signal handler interrupted, is currently selecting the
     /// source.
-    BeingChosen = 4,
+    Selecting = 4,
     /// It is not known yet if the kernel aborts critical sections; a later use tries again.
-    NotKnownYet = 5,
+    ProbeInconclusive = 5,
     /// A reason for which this version of the interface has no number.
     Other = 6,
 }
@@ -29,11 +29,11 @@ impl Choice {
     fn of(reason: percid::id::Reason) -> Choice {
         use percid::id::Reason;
         match reason {
-            Reason::Override => Choice::Override,
-            Reason::TableWorks => Choice::TableWorks,
-            Reason::TableIsNot(_) => Choice::TableIsNot,
-            Reason::BeingChosen => Choice::BeingChosen,
-            Reason::NotKnownYet => Choice::NotKnownYet,
+            Reason::Requested => Choice::Requested,
+            Reason::TableAvailable => Choice::TableAvailable,
+            Reason::TableUnavailable(_) => Choice::TableUnavailable,
+            Reason::Selecting => Choice::Selecting,
+            Reason::ProbeInconclusive => Choice::ProbeInconclusive,
             _ => Choice::Other,
         }
     }
@@ -151,7 +151,7 @@ mod tests {
         assert_eq!(percid_choice_read(), Choice::of(reason));
         assert_ne!(percid_choice_read(), Choice::Other);
         let why = percid::id::Unavailable::NoMembarrier;
-        assert_eq!(Choice::of(percid::id::Reason::TableIsNot(why)), Choice::TableIsNot);
+        assert_eq!(Choice::of(percid::id::Reason::TableUnavailable(why)), Choice::TableUnavailable);
     }
 
     #[test]

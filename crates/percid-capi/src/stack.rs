@@ -238,7 +238,7 @@ fn drain(stack: &percid::Stack<usize>, visit: Visit, argument: *mut c_void) -> i
     if is_visiting(stack) {
         return i64::from(-libc::EDEADLK);
     }
-    let Some(draining) = guard(None, || stack.draining()) else {
+    let Some(draining) = guard(None, || stack.drain_iter()) else {
         return i64::from(-libc::EDEADLK);
     };
     visiting(stack, draining, |items| {

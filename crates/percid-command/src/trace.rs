@@ -298,8 +298,8 @@ In JSON also: `first_uses`, acquisitions of an ID that had never been used; `sca
 `slow_paths` of the policy; `left_out`, policies that could not go on with a process, because the
 trace shows what no kernel does; `whole_trace`, false after Ctrl-C.
 
-The output begins with the quality of the trace, in JSON `trustworthiness`: `grade` is good, limited
-or insufficient, `shortcomings` has the reasons. There is no advice from an insufficient one, for
+The output begins with the quality of the trace, in JSON `quality`: `level` is good, limited
+or insufficient, `limitations` has the reasons. There is no advice from an insufficient one, for
 example of sampled switches or of switches away from threads only.
 
 For a trace with NUMA balancing (`record --numa-scan`) the output also has what each set of rules

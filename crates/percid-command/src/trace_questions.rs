@@ -34,7 +34,7 @@ const COMMON: &str = "\
 before it is still followed, so that a wait which began earlier has its whole length. --process
 chooses processes by number or name, separated by commas.
 
-The output begins with the quality of the trace as a whole, in JSON `trustworthiness`. If it is
+The output begins with the quality of the trace as a whole, in JSON `quality`. If it is
 insufficient, no values are printed; the JSON output has null in their place. Only intervals with a
 recorded beginning and end count.";
 

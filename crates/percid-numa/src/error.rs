@@ -112,7 +112,7 @@ pub enum RegisterError {
     Forked,
     /// This system is not 64-bit Linux. All functions of this crate can be called anyway, so that
     /// programs need no conditional compilation; memory stays where it is.
-    OtherSystem,
+    UnsupportedPlatform,
 }
 
 impl fmt::Display for RegisterError {
@@ -185,7 +185,7 @@ impl fmt::Display for RegisterError {
             RegisterError::NoMemory => f.write_str("no memory to keep track of the pages"),
             RegisterError::NoProc => f.write_str("/proc/self/maps cannot be read"),
             RegisterError::Forked => f.write_str("the balancer belongs to the parent process"),
-            RegisterError::OtherSystem => {
+            RegisterError::UnsupportedPlatform => {
                 f.write_str("memory is balanced on 64-bit Linux only: not supported here")
             }
         }

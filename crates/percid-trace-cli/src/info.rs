@@ -10,8 +10,8 @@ use percid_command::output;
 use percid_command::text_table::{Align, TextTable};
 use percid_command::trace::InfoArguments;
 use percid_trace::event::{Event, Tid};
+use percid_trace::quality::Quality;
 use percid_trace::replay::{self, SpaceSummary};
-use percid_trace::trustworthiness::Trustworthiness;
 use percid_trace::{Origin, Trace};
 use serde::Serialize;
 
@@ -109,7 +109,7 @@ impl fmt::Display for About {
 /// The JSON document.
 #[derive(Debug, Serialize)]
 struct Contents {
-    trustworthiness: Trustworthiness,
+    quality: Quality,
     #[serde(flatten)]
     about: About,
     /// Time to read the file.
@@ -178,15 +178,15 @@ impl Contents {
         processes.sort_by_key(|summary| std::cmp::Reverse(summary.turns));
         let processes = processes.into_iter().map(Process::from).collect();
         let read_ns = read.as_nanos() as u64;
-        let trustworthiness = Trustworthiness::of(trace);
+        let quality = Quality::of(trace);
         let about = About::of(trace, file, wanted.of_subject());
-        Contents { trustworthiness, about, read_ns, kinds, processes }
+        Contents { quality, about, read_ns, kinds, processes }
     }
 }
 
 impl fmt::Display for Contents {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}\n{}", self.trustworthiness, self.about)?;
+        write!(f, "{}\n{}", self.quality, self.about)?;
         let seconds = self.read_ns as f64 / 1e9;
         let rate = self.about.events as f64 / seconds / 1e6;
         writeln!(f, "Read in {seconds:.3} s, {rate:.1} million events a second.\n")?;

@@ -14,8 +14,8 @@ use percid_sim::explanation;
 use percid_trace::Trace;
 use percid_trace::event::{Tid, What};
 use percid_trace::kernel_ids::{self, Insufficient};
+use percid_trace::quality::Quality;
 use percid_trace::replay;
-use percid_trace::trustworthiness::Trustworthiness;
 use serde::Serialize;
 
 use crate::printable::printable;
@@ -23,9 +23,9 @@ use crate::window;
 
 pub(crate) fn run(arguments: &KernelIdsArguments, json: bool) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen()?;
-    let (trace, trustworthiness) =
+    let (trace, quality) =
         window::load_closed(&arguments.file, &TimeArguments::default(), &interrupt)?;
-    let answer = Answer::of(&trace, trustworthiness, arguments.process, &interrupt);
+    let answer = Answer::of(&trace, quality, arguments.process, &interrupt);
     if json {
         output::print_json(&answer)?
     } else {
@@ -41,7 +41,7 @@ pub(crate) fn run(arguments: &KernelIdsArguments, json: bool) -> Result<Exit, Fa
 /// The JSON document.
 #[derive(Debug, Serialize)]
 struct Answer {
-    trustworthiness: Trustworthiness,
+    quality: Quality,
     release: Option<String>,
     /// The policy that explains the IDs best, with which they were compared.
     policy: Option<&'static str>,
@@ -83,12 +83,7 @@ struct Process {
 const NAMED: usize = 5;
 
 impl Answer {
-    fn of(
-        trace: &Trace,
-        trustworthiness: Trustworthiness,
-        only: Option<Tid>,
-        interrupt: &Interrupt,
-    ) -> Answer {
+    fn of(trace: &Trace, quality: Quality, only: Option<Tid>, interrupt: &Interrupt) -> Answer {
         let candidates = candidates(trace, only);
         let numbers: Vec<Tid> = candidates.iter().map(|(process, _)| *process).collect();
         let found = watched("compare", Some(trace.events.len() as u64), interrupt, |progress| {
@@ -100,7 +95,7 @@ impl Answer {
             compared.map(|((process, name), found)| Process::of(process, name, found)).collect();
         let release = trace.origin.release.clone();
         Answer {
-            trustworthiness,
+            quality,
             policy: found.behaviour.map(|behaviour| behaviour.policy().name),
             hinted: release.as_deref().and_then(generation).map(|entry| entry.name),
             evidence: found.explanation.evidence.iter().map(Evidence::of).collect(),
@@ -161,7 +156,7 @@ impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let release = self.release.as_deref().unwrap_or("of unknown release");
         let policy = self.policy.unwrap_or("none that is known");
-        writeln!(f, "{}", self.trustworthiness)?;
+        writeln!(f, "{}", self.quality)?;
         write!(f, "Linux {release}, its policy: {policy}")?;
         match self.hinted {
             hinted if hinted == self.policy => writeln!(f)?,

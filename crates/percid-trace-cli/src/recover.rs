@@ -9,9 +9,9 @@ use percid_command::interrupt::Interrupt;
 use percid_command::output;
 use percid_command::trace::RecoverArguments;
 use percid_trace::Error;
+use percid_trace::quality::Quality;
 use percid_trace::record::UNWRITTEN;
 use percid_trace::spool::{Spooled, Stored};
-use percid_trace::trustworthiness::Trustworthiness;
 use serde::Serialize;
 
 use crate::file;
@@ -58,7 +58,7 @@ fn open(path: &Path) -> Result<Spooled, Failure> {
 #[derive(Debug, Serialize)]
 struct Recovered {
     /// The conclusions that it permits.
-    trustworthiness: Trustworthiness,
+    quality: Quality,
     file: String,
     events: u64,
     numa_events: u64,
@@ -73,11 +73,10 @@ struct Recovered {
 
 impl Recovered {
     fn of(stored: Stored, output: &Path) -> Recovered {
-        let Stored {
-            events, numa_events, counted_turns, duration_ns, origin, trustworthiness, ..
-        } = stored;
+        let Stored { events, numa_events, counted_turns, duration_ns, origin, quality, .. } =
+            stored;
         Recovered {
-            trustworthiness,
+            quality,
             file: output.display().to_string(),
             events,
             numa_events,
@@ -112,6 +111,6 @@ impl fmt::Display for Recovered {
             0 => writeln!(f),
             bytes => writeln!(f, "; {bytes} bytes at the end of it cannot be read"),
         }?;
-        writeln!(f, "{}", self.trustworthiness)
+        writeln!(f, "{}", self.quality)
     }
 }

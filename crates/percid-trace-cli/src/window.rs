@@ -6,8 +6,8 @@ use percid_command::exit::Failure;
 use percid_command::interrupt::Interrupt;
 use percid_command::trace_window::{TimeArguments, WindowArguments};
 use percid_trace::event::Tid;
+use percid_trace::quality::Quality;
 use percid_trace::replay::{self, SpaceSummary};
-use percid_trace::trustworthiness::Trustworthiness;
 use percid_trace::window::Window;
 use percid_trace::{Trace, gaps, subject};
 
@@ -31,11 +31,11 @@ pub(crate) fn load_closed(
     path: &Path,
     time: &TimeArguments,
     interrupt: &Interrupt,
-) -> Result<(Trace, Trustworthiness), Failure> {
+) -> Result<(Trace, Quality), Failure> {
     let mut trace = load(path, time, interrupt)?;
     gaps::close(&mut trace);
-    let trustworthiness = Trustworthiness::of(&trace);
-    Ok((trace, trustworthiness))
+    let quality = Quality::of(&trace);
+    Ok((trace, quality))
 }
 
 /// Returns the requested window. Refuses a window that contains nothing of the trace.

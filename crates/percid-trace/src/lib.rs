@@ -31,6 +31,7 @@ pub mod overview;
 pub mod parquet;
 #[cfg(feature = "files")]
 pub mod perfetto;
+pub mod quality;
 pub mod questions;
 #[cfg(feature = "files")]
 pub mod read;
@@ -45,7 +46,6 @@ pub mod subject;
 pub mod task_state;
 pub mod threads;
 pub mod trace;
-pub mod trustworthiness;
 pub mod window;
 
 pub use error::Error;

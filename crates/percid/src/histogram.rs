@@ -443,9 +443,9 @@ impl Snapshot {
     /// ```
     /// let sizes: percid::Histogram = [1, 2, 3, 4000].into_iter().collect();
     /// let snapshot = sizes.snapshot();
-    /// assert_eq!([0, 2, 127, u64::MAX].map(|limit| snapshot.count_up_to(limit)), [0, 2, 3, 4]);
+    /// assert_eq!([0, 2, 127, u64::MAX].map(|limit| snapshot.count_at_or_below(limit)), [0, 2, 3, 4]);
     /// ```
-    pub fn count_up_to(&self, limit: u64) -> u64 {
+    pub fn count_at_or_below(&self, limit: u64) -> u64 {
         let within = self.buckets().take_while(|bucket| bucket.high <= limit);
         within.fold(0, |sum, bucket| sum.wrapping_add(bucket.count))
     }
@@ -640,7 +640,7 @@ mod tests {
         assert_eq!(buckets, [(768, 1023, 2), (786_432, 1_048_575, 1)]);
         let mut other = fine.snapshot();
         other.merge(&coarse.snapshot());
-        assert_eq!((other.count(), other.count_up_to(900)), (3, 1));
+        assert_eq!((other.count(), other.count_at_or_below(900)), (3, 1));
         coarse.snapshot_into(&mut other);
         assert_eq!(other, coarse.snapshot(), "it has the other resolution now");
     }
@@ -729,7 +729,7 @@ mod tests {
         let counts = [0, 4, 5, 199, 200, 201, 202, 203, 4999, 5000, 5055, u64::MAX];
         // 200 and 201 share a bucket, so do 202 and 203, and 4992 to 5055.
         let expected = [1, 1, 2, 2, 2, 4, 4, 5, 5, 5, 6, 6];
-        assert_eq!(counts.map(|limit| snapshot.count_up_to(limit)), expected);
+        assert_eq!(counts.map(|limit| snapshot.count_at_or_below(limit)), expected);
     }
 
     #[test]

@@ -128,7 +128,7 @@ impl ActiveMask {
     /// assert_eq!(visited, [1, 5]);
     /// ```
     pub fn drain(&self, mut visit: impl FnMut(u32)) -> usize {
-        let mut draining = self.draining();
+        let mut draining = self.drain_iter();
         let mut visited = 0;
         while let Some(id) = draining.next() {
             visited += 1;
@@ -140,8 +140,8 @@ impl ActiveMask {
     /// Begins a drain that returns one member after the other: for C functions, which may end the
     /// thread or jump, and must not do so across percid's frames.
     #[doc(hidden)]
-    pub fn draining(&self) -> Draining<'_> {
-        Draining { mask: self, fast: membership::take(&self.fast), slow: (0, 0) }
+    pub fn drain_iter(&self) -> Drain<'_> {
+        Drain { mask: self, fast: membership::take(&self.fast), slow: (0, 0) }
     }
 
     /// Returns the key of an ID of this mask for race detectors.
@@ -176,7 +176,7 @@ fn bit(id: u32) -> u64 {
 /// stay.
 #[doc(hidden)]
 #[derive(Debug)]
-pub struct Draining<'m> {
+pub struct Drain<'m> {
     mask: &'m ActiveMask,
     /// The members that were taken and not returned yet.
     fast: [u64; FAST],
@@ -185,7 +185,7 @@ pub struct Draining<'m> {
     slow: (u64, usize),
 }
 
-impl Draining<'_> {
+impl Drain<'_> {
     /// Returns the next member.
     #[doc(hidden)]
     pub fn next(&mut self) -> Option<u32> {
@@ -218,7 +218,7 @@ fn take_lowest(bits: &mut u64, index: usize) -> Option<u32> {
     id
 }
 
-impl Drop for Draining<'_> {
+impl Drop for Drain<'_> {
     fn drop(&mut self) {
         membership::put_back(&self.mask.fast, &self.fast);
     }

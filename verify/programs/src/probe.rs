@@ -83,17 +83,19 @@ fn in_the_end(first: Choice) -> i32 {
     let mut choice = first;
     becomes(|| {
         choice = percid::init();
-        choice.reason != Reason::NotKnownYet
+        choice.reason != Reason::ProbeInconclusive
     });
-    let later = first.reason == Reason::NotKnownYet;
+    let later = first.reason == Reason::ProbeInconclusive;
     match choice {
         Choice { source: Source::Table, .. } if later => GOOD_LATER,
         Choice { source: Source::Table, .. } => GOOD,
-        Choice { reason: Reason::TableIsNot(Unavailable::SectionsNotAborted), .. } if later => {
+        Choice { reason: Reason::TableUnavailable(Unavailable::SectionsNotAborted), .. }
+            if later =>
+        {
             BAD_LATER
         }
-        Choice { reason: Reason::TableIsNot(Unavailable::SectionsNotAborted), .. } => BAD,
-        Choice { reason: Reason::NotKnownYet, .. } => NEVER,
+        Choice { reason: Reason::TableUnavailable(Unavailable::SectionsNotAborted), .. } => BAD,
+        Choice { reason: Reason::ProbeInconclusive, .. } => NEVER,
         other => {
             eprintln!("{other:?}");
             1

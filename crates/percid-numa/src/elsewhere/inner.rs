@@ -44,7 +44,7 @@ impl Inner {
         _bytes: usize,
         _access: AccessMethod,
     ) -> Result<Infallible, RegisterError> {
-        Err(RegisterError::OtherSystem)
+        Err(RegisterError::UnsupportedPlatform)
     }
 
     pub(crate) fn pass(&self) -> Pass {

@@ -9,7 +9,7 @@ use std::io;
 
 /// Returns the error of functions that need Linux.
 fn unsupported() -> io::Error {
-    io::Error::new(io::ErrorKind::Unsupported, crate::RegisterError::OtherSystem)
+    io::Error::new(io::ErrorKind::Unsupported, crate::RegisterError::UnsupportedPlatform)
 }
 
 #[cfg(test)]
@@ -23,7 +23,7 @@ mod tests {
     #[test]
     fn no_memory_can_be_registered() {
         let (table, balancer) = (vec![7u8; 1 << 16], Balancer::new());
-        let refused = Some(RegisterError::OtherSystem);
+        let refused = Some(RegisterError::UnsupportedPlatform);
         assert_eq!(balancer.register(table.as_ptr(), 1 << 16).err(), refused);
         assert_eq!(balancer.register_written(table.as_ptr(), 1 << 16).err(), refused);
         // SAFETY: nothing is registered, as the assertion below checks.
@@ -39,7 +39,7 @@ mod tests {
         let pool = RawPool::new(std::alloc::Layout::new::<[u64; 8]>(), 64);
         let object = pool.get().expect("memory");
         let balancer = Balancer::new();
-        let refused = Some(RegisterError::OtherSystem);
+        let refused = Some(RegisterError::UnsupportedPlatform);
         assert_eq!(balancer.register_ids(Source::Atomic).err(), refused);
         assert_eq!(balancer.register_pool(&pool).err(), refused);
         // SAFETY: the object is from this pool, and nothing uses it any more.

@@ -9,7 +9,7 @@ use crate::access_method::AccessMethod;
 use crate::inner::Inner;
 
 /// Memory that a [`Balancer`](crate::Balancer) manages. On this system there is none, because
-/// registering fails with [`OtherSystem`](crate::RegisterError::OtherSystem): no method is ever
+/// registering fails with [`UnsupportedPlatform`](crate::RegisterError::UnsupportedPlatform): no method is ever
 /// called.
 #[derive(Debug)]
 pub struct Region(Infallible);

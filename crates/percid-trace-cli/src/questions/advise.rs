@@ -71,8 +71,8 @@ impl Advice {
         let is_whole = losses.is_whole && migrations.is_whole && ids.is_whole;
         let names = Names::new(&recording.trace, &losses.known);
         let recorded = Recorded {
-            cpus: &recording.trustworthiness.cpus,
-            online: recording.trustworthiness.online,
+            cpus: &recording.quality.cpus,
+            online: recording.quality.online,
             machine: machine.topology.cpus(),
         };
         let events = &recording.trace.events;

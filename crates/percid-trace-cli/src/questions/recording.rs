@@ -13,8 +13,8 @@ use percid_report::{Page, Tracks};
 use percid_sim::run_control::RunControl;
 use percid_trace::Trace;
 use percid_trace::event::Tid;
+use percid_trace::quality::Quality;
 use percid_trace::questions::{self, PictureSettings};
-use percid_trace::trustworthiness::Trustworthiness;
 use percid_trace::window::Window;
 use serde::Serialize;
 
@@ -37,13 +37,13 @@ pub(super) struct Recording<'a> {
     pub(super) window: Window,
     pub(super) processes: Vec<Tid>,
     subject_processes: Option<usize>,
-    pub(super) trustworthiness: Trustworthiness,
+    pub(super) quality: Quality,
 }
 
 /// The beginning of every answer.
 #[derive(Debug, Serialize)]
 pub(super) struct Head {
-    trustworthiness: Trustworthiness,
+    quality: Quality,
     trace: About,
     from_ns: u64,
     /// `null`: to the end.
@@ -85,7 +85,7 @@ impl<'a> Recording<'a> {
         let window = window::within(&trace, &arguments.window.time)?;
         let wanted = window::wanted(&trace, &arguments.window)?;
         let (subject_processes, processes) = (wanted.of_subject(), wanted.processes);
-        let trustworthiness = Trustworthiness::of(&trace);
+        let quality = Quality::of(&trace);
         Ok(Recording {
             arguments,
             report,
@@ -94,13 +94,13 @@ impl<'a> Recording<'a> {
             window,
             processes,
             subject_processes,
-            trustworthiness,
+            quality,
         })
     }
 
     /// Returns `true` if figures may be given.
     pub(super) fn permits_figures(&self) -> bool {
-        self.trustworthiness.permits_advice()
+        self.quality.permits_advice()
     }
 
     /// Lines that the JSON document has.
@@ -133,7 +133,7 @@ impl<'a> Recording<'a> {
         let Recording { arguments, report, trace, window, subject_processes, .. } = self;
         let head = Head {
             trace: About::of(&trace, &arguments.file, subject_processes),
-            trustworthiness: self.trustworthiness,
+            quality: self.quality,
             from_ns: window.from,
             to_ns: (window.to < u64::MAX).then_some(window.to),
             interrupted: !is_whole,
@@ -185,7 +185,7 @@ impl<'a> Recording<'a> {
         let exit = if is_whole { Exit::Complete } else { Exit::Interrupted };
         let page = || {
             let mut page = Page::new(title, lead(&answer.head.to_string(), !is_whole));
-            if answer.head.trustworthiness.permits_advice() {
+            if answer.head.quality.permits_advice() {
                 answer.figures.show(top, &mut page);
             }
             if let Some(tracks) = picture {
@@ -209,7 +209,7 @@ struct Text<'a, F> {
 impl<F: Figures> fmt::Display for Text<'_, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.answer.head)?;
-        match self.answer.head.trustworthiness.permits_advice() {
+        match self.answer.head.quality.permits_advice() {
             true => self.answer.figures.text(self.top, f),
             false => Ok(()),
         }
@@ -224,7 +224,7 @@ impl Head {
 
 impl fmt::Display for Head {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}\n{}", self.trustworthiness, self.trace)?;
+        write!(f, "{}\n{}", self.quality, self.trace)?;
         if self.from_ns > 0 || self.to_ns.is_some() {
             write!(f, "From {} s", self.from_ns as f64 / 1e9)?;
             match self.to_ns {
@@ -232,7 +232,7 @@ impl fmt::Display for Head {
                 None => writeln!(f, " to the end.")?,
             }
         }
-        match self.trustworthiness.permits_advice() {
+        match self.quality.permits_advice() {
             true => Ok(()),
             false => writeln!(f, "No figures are given."),
         }

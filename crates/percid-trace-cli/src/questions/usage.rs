@@ -10,9 +10,9 @@ use percid_command::table::Table;
 use percid_command::trace_questions::UsageArguments;
 use percid_report::Page;
 use percid_trace::Trace;
+use percid_trace::quality::{Quality, Reason};
 use percid_trace::questions::{self, CpuUsage, SliceUsage, Usage, UsageSettings};
 use percid_trace::threads::ThreadNumber;
-use percid_trace::trustworthiness::{Reason, Trustworthiness};
 use serde::Serialize;
 
 use super::names::{Named, Names};
@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: &UsageArguments, json: bool) -> Result<Exit, Failur
     };
     let found =
         recording.ask("usage", |control| questions::usage(&recording.trace, &settings, control));
-    let reasons = unseen(&recording.trace, &recording.trustworthiness);
+    let reasons = unseen(&recording.trace, &recording.quality);
     let figures = UsageFigures::of(&recording.trace, &found, recording.lines(), reasons);
     recording.tell(TITLE, figures, found.is_whole, json)
 }
@@ -39,14 +39,14 @@ pub(crate) fn run(arguments: &UsageArguments, json: bool) -> Result<Exit, Failur
 const TITLE: &str = "percid trace usage";
 
 /// Returns the reasons why it is not known what CPUs did at some times, as sentences.
-fn unseen(trace: &Trace, judged: &Trustworthiness) -> Vec<String> {
+fn unseen(trace: &Trace, judged: &Quality) -> Vec<String> {
     let hides = |reason: &Reason| {
         !matches!(
             reason,
             Reason::NoStates | Reason::CutOff | Reason::NotInherited | Reason::NoSwitch
         )
     };
-    let found = judged.shortcomings.iter().map(|found| found.reason).filter(hides);
+    let found = judged.limitations.iter().map(|found| found.reason).filter(hides);
     let mut reasons: Vec<Reason> = found.collect();
     // A few inferred switches do not limit conclusions, but they hide turns.
     let is_inferred = |reason: &Reason| matches!(reason, Reason::Inferred(_));

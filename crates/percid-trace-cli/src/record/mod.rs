@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: &RecordArguments, json: bool) -> Result<Exit, Failu
         output::print_json(&summary)?
     } else {
         complain(format_args!("{summary}"));
-        complain(format_args!("{}", summary.trustworthiness))
+        complain(format_args!("{}", summary.quality))
     }
     Ok(summary.exit(&recording.interrupt))
 }

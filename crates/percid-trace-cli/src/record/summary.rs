@@ -5,9 +5,9 @@ use std::path::Path;
 
 use percid_command::exit::Exit;
 use percid_command::interrupt::Interrupt;
+use percid_trace::quality::Quality;
 use percid_trace::record::Ended;
 use percid_trace::spool::Stored;
-use percid_trace::trustworthiness::Trustworthiness;
 use serde::Serialize;
 
 use crate::recorder;
@@ -16,7 +16,7 @@ use crate::recorder;
 #[derive(Debug, Serialize)]
 pub(super) struct Summary {
     /// The conclusions that it permits.
-    pub(super) trustworthiness: Trustworthiness,
+    pub(super) quality: Quality,
     file: String,
     events: u64,
     /// Events of NUMA balancing.
@@ -47,7 +47,7 @@ impl Summary {
     pub(super) fn of(stored: Stored, ended: Ended, output: &Path) -> Summary {
         let Ended { status, way, without, no_scan, broken } = ended;
         Summary {
-            trustworthiness: stored.trustworthiness,
+            quality: stored.quality,
             file: output.display().to_string(),
             events: stored.events,
             numa_events: stored.numa_events,

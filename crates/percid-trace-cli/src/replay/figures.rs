@@ -8,8 +8,8 @@ use percid_sim::policies::Entry;
 use percid_trace::Trace;
 use percid_trace::event::{Event, Tid, What};
 use percid_trace::overview::Span;
+use percid_trace::quality::Quality;
 use percid_trace::replay::{self, Recorded, Replay, SpaceReplay, SpaceSummary, Used};
-use percid_trace::trustworthiness::Trustworthiness;
 use serde::Serialize;
 
 use super::scan::ScanFigures;
@@ -20,7 +20,7 @@ use percid_command::trace::ReplayArguments;
 #[derive(Debug, Serialize)]
 pub(super) struct Results {
     /// The conclusions that the trace permits.
-    pub(super) trustworthiness: Trustworthiness,
+    pub(super) quality: Quality,
     pub(super) trace: About,
     pub(super) machine: MachineFigures,
     pub(super) area_bytes: u64,
@@ -114,7 +114,7 @@ pub(super) struct Setting<'a> {
     pub(super) trace: &'a Trace,
     pub(super) arguments: &'a ReplayArguments,
     pub(super) machine: &'a Machine,
-    pub(super) trustworthiness: Trustworthiness,
+    pub(super) quality: Quality,
 }
 
 impl Results {
@@ -124,18 +124,18 @@ impl Results {
         replays: Vec<Replay>,
         interrupted: bool,
     ) -> Results {
-        let Setting { about, trace, arguments, machine, trustworthiness } = setting;
+        let Setting { about, trace, arguments, machine, quality } = setting;
         let most = |count: fn(&Replay) -> u64| replays.iter().map(count).max().unwrap_or(0);
         let processes_left_out = most(|replay| replay.spaces_left_out);
         let processes_refused = most(|replay| replay.spaces_refused);
         let whole_trace = replays.iter().all(|replay| replay.is_whole);
         let recorded = Recorded {
-            cpus: &trustworthiness.cpus,
-            online: trustworthiness.online,
+            cpus: &quality.cpus,
+            online: quality.online,
             machine: machine.topology.cpus(),
         };
         let mut processes = processes(policies, &replays, recorded, arguments.area_bytes);
-        if !trustworthiness.permits_advice() {
+        if !quality.permits_advice() {
             processes.iter_mut().for_each(|process| process.advice.clear());
         }
         processes.sort_by_key(|process| std::cmp::Reverse(process.summary.turns));
@@ -147,7 +147,7 @@ impl Results {
         });
         let topology = &machine.topology;
         Results {
-            trustworthiness,
+            quality,
             trace: about,
             machine: MachineFigures {
                 name: machine.name.clone(),

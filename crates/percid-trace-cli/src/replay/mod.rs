@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: &ReplayArguments, json: bool) -> Result<Exit, Failu
     let report = Report::to(arguments.html.as_deref())?;
     file::spare(arguments.html.as_deref(), &arguments.file)?;
     let interrupt = Interrupt::listen()?;
-    let (trace, trustworthiness) =
+    let (trace, quality) =
         window::load_closed(&arguments.file, &arguments.window.time, &interrupt)?;
     let wanted = window::wanted(&trace, &arguments.window)?;
     let subject_processes = wanted.of_subject();
@@ -56,7 +56,7 @@ pub(crate) fn run(arguments: &ReplayArguments, json: bool) -> Result<Exit, Failu
     let (policies, replays) = most_complete(&policies, replays);
     let top = arguments.top as usize;
     let about = About::of(&trace, &arguments.file, subject_processes);
-    let setting = Setting { about, trace: &trace, arguments, machine: &machine, trustworthiness };
+    let setting = Setting { about, trace: &trace, arguments, machine: &machine, quality };
     let mut results = Results::new(setting, &policies, replays, stopped);
     results.numa_scan = ScanFigures::of(&trace, &settings.processes);
     let printed = if json {

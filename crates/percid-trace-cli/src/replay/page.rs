@@ -13,8 +13,8 @@ use crate::times::ms;
 use crate::tracks::{self, Cast, Process};
 
 pub(super) fn page(results: &Results, top: usize) -> Page {
-    let Results { trustworthiness, trace, .. } = results;
-    let what = format!("{trustworthiness}\n\n{trace}\n\nReplayed on {}.", text::machine(results));
+    let Results { quality, trace, .. } = results;
+    let what = format!("{quality}\n\n{trace}\n\nReplayed on {}.", text::machine(results));
     let mut page = Page::new("percid trace replay", lead(&what, results.interrupted));
     if results.processes.is_empty() && !results.interrupted {
         page.section(text::NOBODY, "");

@@ -19,8 +19,8 @@ pub(super) struct Text<'a> {
 
 impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Results { trustworthiness, trace, processes, area_bytes, .. } = self.results;
-        write!(f, "{trustworthiness}\n{trace}")?;
+        let Results { quality, trace, processes, area_bytes, .. } = self.results;
+        write!(f, "{quality}\n{trace}")?;
         writeln!(f, "Replayed on {}, {area_bytes} bytes behind each ID.", machine(self.results))?;
         if processes.is_empty() && !self.results.interrupted {
             writeln!(f, "{NOBODY}")?;

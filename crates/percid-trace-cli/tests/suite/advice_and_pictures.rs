@@ -66,7 +66,7 @@ fn advice_tells_what_was_lost_by_construction_in_its_order_and_where_to_look() {
     let page = folder.join("advice.html");
     let arguments = ["advise", path(&file), "--machine", "epyc-9654"];
     let document = json(&arguments);
-    assert_eq!(document["trustworthiness"]["grade"], "good");
+    assert_eq!(document["quality"]["level"], "good");
     let findings = document["findings"].as_array().expect("findings");
     let told = findings.iter().map(|finding| {
         let ns = ["at_least_ns", "lost_ns", "at_most_ns"].map(|key| finding[key].as_u64());
@@ -87,7 +87,7 @@ fn advice_tells_what_was_lost_by_construction_in_its_order_and_where_to_look() {
     assert_eq!(moment, expected);
 
     let said = text(&[&arguments[..], &["--html", path(&page)]].concat());
-    assert!(said.starts_with("Trustworthiness: good."), "{said}");
+    assert!(said.starts_with("Quality: good."), "{said}");
     assert!(said.contains("1. t71 (71), not-moved: 50.000 ms lost, exactly"), "{said}");
     let html = fs::read_to_string(&page).expect("the page");
     for finding in findings {
@@ -110,7 +110,7 @@ fn advice_tells_what_was_lost_by_construction_in_its_order_and_where_to_look() {
     let [_, _, convert, from, _, rest @ ..] = &words[..] else { panic!("{open}") };
     text(&[&[*convert, *from, path(&to)], rest].concat());
     let info = json(&["info", path(&to)]);
-    assert_eq!(info["trustworthiness"]["switches"], 2, "{info}");
+    assert_eq!(info["quality"]["switches"], 2, "{info}");
 }
 
 /// Thread 71 waits while five others run on the only CPU. Thread 72 runs for 14 ms, and each of the
@@ -184,11 +184,9 @@ fn nothing_is_advised_from_an_insufficient_recording() {
     let file = format!("{FIXTURES}/forks.data");
     let document = json(&["advise", &file]);
     assert_eq!(document["findings"], Value::Null);
-    assert!(
-        document["trustworthiness"]["shortcomings"].as_array().is_some_and(|all| !all.is_empty())
-    );
+    assert!(document["quality"]["limitations"].as_array().is_some_and(|all| !all.is_empty()));
     let said = text(&["advise", &file]);
-    assert!(said.starts_with("Trustworthiness: INSUFFICIENT"), "{said}");
+    assert!(said.starts_with("Quality: INSUFFICIENT"), "{said}");
     assert!(said.contains("perf record -F 10") && !said.contains("change: "), "{said}");
 }
 

@@ -202,20 +202,20 @@ const SAMPLED: &str =
 
 #[test]
 fn what_may_be_concluded_comes_first_and_nothing_is_advised_without_it() {
-    for (trace, grade) in [(SAMPLED, "insufficient"), (TRACE, "limited")] {
+    for (trace, level) in [(SAMPLED, "insufficient"), (TRACE, "limited")] {
         let arguments = ["replay", trace, "--machine", "epyc-9654", "--policy", "per-cpu"];
         let document = json(&arguments);
-        assert_eq!(document["trustworthiness"]["grade"], grade);
+        assert_eq!(document["quality"]["level"], level);
         let advice = list(&document, "processes").iter().map(|process| list(process, "advice"));
         let advises = advice.into_iter().any(|advice| !advice.is_empty());
-        assert_eq!(advises, grade == "limited", "{document}");
+        assert_eq!(advises, level == "limited", "{document}");
         for arguments in [&arguments[..], &["info", trace]] {
             let text = stdout(&run(arguments));
             let first = text.lines().next().unwrap_or("");
-            assert!(first.starts_with("Trustworthiness: "), "{first}");
-            assert_eq!(first.contains("perf record -F 10"), grade == "insufficient", "{first}");
+            assert!(first.starts_with("Quality: "), "{first}");
+            assert_eq!(first.contains("perf record -F 10"), level == "insufficient", "{first}");
         }
-        assert_eq!(json(&["info", trace])["trustworthiness"], document["trustworthiness"]);
+        assert_eq!(json(&["info", trace])["quality"], document["quality"]);
     }
 }
 
@@ -231,14 +231,14 @@ const QUESTIONS: [(&str, &str); 5] = [
 #[test]
 fn questions_begin_with_what_may_be_concluded_and_have_no_figures_without_it() {
     for (question, figures) in QUESTIONS {
-        for (trace, grade) in [(SAMPLED, "insufficient"), (TRACE, "limited")] {
+        for (trace, level) in [(SAMPLED, "insufficient"), (TRACE, "limited")] {
             let document = json(&[question, trace]);
-            assert_eq!(document["trustworthiness"]["grade"], grade, "{question}");
-            assert_eq!(document[figures].is_null(), grade == "insufficient", "{question}");
+            assert_eq!(document["quality"]["level"], level, "{question}");
+            assert_eq!(document[figures].is_null(), level == "insufficient", "{question}");
             let text = stdout(&run(&[question, trace]));
-            assert!(text.starts_with("Trustworthiness: "), "{question}: {text}");
+            assert!(text.starts_with("Quality: "), "{question}: {text}");
             let refuses = text.contains("No figures are given.");
-            assert_eq!(refuses, grade == "insufficient", "{question}: {text}");
+            assert_eq!(refuses, level == "insufficient", "{question}: {text}");
         }
         let output = run(&[question, TRACE, "--process", "nobody"]);
         assert_eq!(output.status.code(), Some(2), "{question}");
@@ -255,7 +255,7 @@ fn questions_have_pages() {
         let output = run(&[question, TRACE, "--html", path(&page)]);
         assert!(output.status.success(), "{question}: {}", stderr(&output));
         let html = fs::read_to_string(&page).expect("the page");
-        assert!(html.contains("Trustworthiness: ") && html.contains("<table"), "{question}");
+        assert!(html.contains("Quality: ") && html.contains("<table"), "{question}");
     }
 }
 
@@ -347,7 +347,7 @@ fn a_recording_compared_with_itself_does_not_differ_and_with_a_part_of_itself_it
     assert_eq!(list(&one, "names").len(), 1);
     let page = folder.join("report.html");
     let text = stdout(&run(&["compare", TRACE, TRACE, "--html", path(&page)]));
-    assert!(text.contains("x 1.00") && text.starts_with("A: Trustworthiness: "), "{text}");
+    assert!(text.contains("x 1.00") && text.starts_with("A: Quality: "), "{text}");
     // The processes of this recording with a handful of waits, and the one with thousands.
     assert!(text.contains("too few") && text.contains("between"), "{text}");
     assert!(fs::read_to_string(&page).is_ok_and(|page| page.contains("x 1.00")));
@@ -436,7 +436,7 @@ fn a_window_has_the_switches_of_its_time_and_parts_add_up() {
     let folder = folder("window");
     let switches = |arguments: &[&str]| {
         let document = json(arguments);
-        document["trustworthiness"]["switches"].as_u64().expect("a number")
+        document["quality"]["switches"].as_u64().expect("a number")
     };
     let whole = json(&["info", TRACE]);
     let length = whole["duration_ns"].as_u64().expect("a number") as f64 / 1e9;
@@ -445,7 +445,7 @@ fn a_window_has_the_switches_of_its_time_and_parts_add_up() {
     let first = switches(&["info", TRACE, "--to", &middle]);
     let second = switches(&["info", TRACE, "--from", &middle]);
     assert!(first > 0 && second > 0, "{first} and {second}");
-    let inferred = whole["trustworthiness"]["inferred"].as_u64().expect("a number");
+    let inferred = whole["quality"]["inferred"].as_u64().expect("a number");
     let all = switches(&["info", TRACE]);
     assert!((first + second).abs_diff(all) <= inferred, "{first} + {second}, {all}");
     json(&["convert", TRACE, path(&part), "--from", &middle]);

@@ -123,8 +123,8 @@ fn what_was_written_before_a_kill_is_read_and_finished() {
 
     let info = json(&["info", path(&partial)]);
     assert!(number(&info, "events") > 1000, "{info}");
-    let shortcomings = info["trustworthiness"]["shortcomings"].to_string();
-    assert!(shortcomings.contains("last 0.25 s"), "{shortcomings}");
+    let limitations = info["quality"]["limitations"].to_string();
+    assert!(limitations.contains("last 0.25 s"), "{limitations}");
     let missing = run(&["info", path(&file)]);
     assert!(stderr(&missing).contains("percid trace recover"), "{}", stderr(&missing));
     let again = run(&["record", "-o", path(&file), "--", "true"]);
@@ -137,7 +137,7 @@ fn what_was_written_before_a_kill_is_read_and_finished() {
     assert!(file.exists() && !partial.exists());
     let whole = json(&["info", path(&file)]);
     assert_eq!(whole["events"], recovered["events"]);
-    assert!(whole["trustworthiness"]["shortcomings"].to_string().contains("last 0.25 s"));
+    assert!(whole["quality"]["limitations"].to_string().contains("last 0.25 s"));
     assert!(run(&["replay", path(&file), "--policy", "percid-table"]).status.success());
 }
 
@@ -154,7 +154,7 @@ fn a_recording_that_ends_is_whole() {
     assert_eq!(status, Some(130), "{said}");
     assert!(!partial.exists() && !said.contains("cut off"), "{said}");
     let info = json(&["info", path(&file)]);
-    assert!(!info["trustworthiness"].to_string().contains("end is missing"), "{info}");
+    assert!(!info["quality"].to_string().contains("end is missing"), "{info}");
     let refused = run(&["recover", path(&file)]);
     assert_eq!(refused.status.code(), Some(2), "it is no .partial");
 }
@@ -183,7 +183,7 @@ fn a_recording_stops_before_it_is_larger_than_it_may_be() {
     assert!(size(&file) <= most && size(&file) > most / 4, "{} bytes", size(&file));
     let info = json(&["info", path(&file)]);
     assert!(number(&info, "events") > 1000, "{info}");
-    assert!(!info["trustworthiness"].to_string().contains("end is missing"), "it is whole");
+    assert!(!info["quality"].to_string().contains("end is missing"), "it is whole");
     let ample = run(&["record", "-o", path(&file), "--max-size", "1G", "--", "true"]);
     assert!(ample.status.success() && !stderr(&ample).contains("STOPPED"), "the control");
 }
@@ -223,7 +223,7 @@ fn a_full_disk_is_told_and_nothing_that_was_written_is_lost() {
         false => json(&["info", path(&file)]),
     };
     assert!(number(&info, "events") > 1000, "{info}");
-    assert!(info["trustworthiness"].to_string().contains("no room left"), "{info}");
+    assert!(info["quality"].to_string().contains("no room left"), "{info}");
     let (status, said) = limited(1 << 20);
     assert_eq!(status, Some(0), "the control: {said}");
 }
@@ -404,8 +404,7 @@ fn a_command_is_recorded_among_all_others_and_asked_about_alone() {
         let (of_whole, of_own) = (json(&[question, path(&whole)]), json(&[question, path(&own)]));
         assert!(of_whole["trace"]["subject_processes"].as_u64() > Some(2), "{question}");
         assert_eq!(of_all["trace"]["subject_processes"], Value::Null, "{question}");
-        let limited =
-            |answer: &Value| answer["trustworthiness"].to_string().contains("was not seen");
+        let limited = |answer: &Value| answer["quality"].to_string().contains("was not seen");
         assert!(limited(&of_own) && !limited(&of_whole), "{question}");
     }
     let advice = |file| String::from_utf8_lossy(&run(&["advise", path(file)]).stdout).into_owned();

@@ -372,7 +372,7 @@ fn compare(instance: &Instance, program: &str) -> Compared {
         let (theirs, unclear) = second.of(command);
         let info = json(&["info", path(&file)]);
         // Kernels of some guests report few switches from idle. The second recorder lacks them too.
-        if info["trustworthiness"]["grade"] != "good" || second.lost {
+        if info["quality"]["level"] != "good" || second.lost {
             continue;
         }
         assert!(theirs.values().map(|thread| thread.waited).sum::<f64>() > 1e3, "they had to wait");

@@ -9,8 +9,8 @@ use crate::event::{Event, Tid};
 use crate::gaps::{self, Finder};
 use crate::limits::MOST_CPUS;
 use crate::parquet::{Happened, Parts, Writer};
+use crate::quality::{Judge, Quality};
 use crate::trace::{Origin, Trace};
-use crate::trustworthiness::{Judge, Trustworthiness};
 
 /// Summary of a written file.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub struct Stored {
     /// The origin, as stored in the file.
     pub origin: Origin,
     /// The conclusions that the events permit.
-    pub trustworthiness: Trustworthiness,
+    pub quality: Quality,
     /// Number of bytes at the end of the source that could not be read.
     pub left_out: u64,
 }
@@ -72,7 +72,7 @@ pub fn store(
         numa_events,
         counted_turns,
         duration_ns: ends.map_or(0, |(first, last): (u64, u64)| last.saturating_sub(first)),
-        trustworthiness: judge.judge(&origin, 0, &survey.known),
+        quality: judge.judge(&origin, 0, &survey.known),
         origin,
         left_out: survey.tail.left_out,
     })

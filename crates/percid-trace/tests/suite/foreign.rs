@@ -8,7 +8,7 @@ use std::io::Read;
 
 use fixture::{assert_same, bytes, error, events, from_text, names, trace, without_names};
 use percid_trace::event::{Stage, State, Tid, What};
-use percid_trace::trustworthiness::{Grade, Reason, Trustworthiness};
+use percid_trace::quality::{Quality, QualityLevel, Reason};
 use percid_trace::{Trace, read};
 
 fn reported(name: &str) -> Trace {
@@ -33,7 +33,7 @@ fn switches(trace: &Trace) -> usize {
 }
 
 fn reasons(trace: &Trace) -> Vec<Reason> {
-    Trustworthiness::of(trace).shortcomings.iter().map(|found| found.reason).collect()
+    Quality::of(trace).limitations.iter().map(|found| found.reason).collect()
 }
 
 /// A file of trace-cmd in which the description of `sched_wakeup_new` is another one of the same
@@ -101,9 +101,10 @@ fn an_event_that_is_described_otherwise_is_left_out_and_told() {
     let needed = left_out("sched_wakeup_new", 373);
     assert!(needed.origin.coverage.unread > 0, "{:?}", needed.origin);
     assert!(needed.origin.remarks[0].contains("has no field comm"), "{:?}", needed.origin);
-    let judged = Trustworthiness::of(&needed);
+    let judged = Quality::of(&needed);
     assert!(
-        judged.grade < Grade::Good && judged.to_string().contains("sched_wakeup_new were left out")
+        judged.level < QualityLevel::Good
+            && judged.to_string().contains("sched_wakeup_new were left out")
     );
 }
 
@@ -416,7 +417,7 @@ fn timehist_without_states_says_that_they_were_not_asked_for() {
     let (with, without) = (from_text(&with), from_text(&without));
     assert_eq!(switches(&with), switches(&without));
     assert!(!with.origin.coverage.no_states && without.origin.coverage.no_states);
-    let judged = Trustworthiness::of(&without).to_string();
+    let judged = Quality::of(&without).to_string();
     assert!(judged.contains("perf sched timehist --state"), "{judged}");
     assert!(without_names(with).events.len() > 10);
 }

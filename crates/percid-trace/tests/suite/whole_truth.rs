@@ -3,13 +3,13 @@
 use percid_sim::random::Random;
 use percid_sim::run_control::RunControl;
 use percid_trace::event::{Event, IDLE, Tid, What};
+use percid_trace::quality::{Quality, QualityLevel};
 use percid_trace::questions::{
     Latency, LatencySettings, LossesSettings, PreemptionsSettings, SliceUsage, Usage,
     UsageSettings, latency, losses, preemptions, usage,
 };
 use percid_trace::read::read_bytes;
 use percid_trace::trace::{Coverage, Sampling, Trace};
-use percid_trace::trustworthiness::{Grade, Trustworthiness};
 use percid_trace::window::Window;
 use percid_trace::{gaps, parquet, perfetto};
 
@@ -46,7 +46,7 @@ fn assert_same(name: &str, trace: &Trace) {
     let twice: Vec<_> = all.iter().flat_map(|(_, once)| converted(once)).collect();
     all.extend(twice);
     for (format, back) in all {
-        let judged = [&back, trace].map(Trustworthiness::of);
+        let judged = [&back, trace].map(Quality::of);
         assert_eq!(judged[0], judged[1], "{name} in {format}");
         assert_eq!(back.origin.coverage, trace.origin.coverage, "{name} in {format}");
         let found = waits(&back);
@@ -92,8 +92,8 @@ fn a_conversion_keeps_the_grade_the_doubts_and_the_answers() {
 fn inferred_switches_are_inferred_for_perfetto_too() {
     let trace = fixture("pool_inferred.parquet");
     let [(_, back), _] = converted(&trace);
-    let judged = Trustworthiness::of(&back);
-    assert_eq!((judged.grade, judged.inferred), (Grade::Limited, 380), "{judged}");
+    let judged = Quality::of(&back);
+    assert_eq!((judged.level, judged.inferred), (QualityLevel::Limited, 380), "{judged}");
     let counts = [&trace, &back].map(|trace| {
         let found = waits(trace);
         found.threads.iter().map(|(_, thread)| thread.run_queue.count).sum::<u64>()
@@ -105,8 +105,8 @@ fn inferred_switches_are_inferred_for_perfetto_too() {
 fn a_recording_of_a_command_tells_of_its_threads_only() {
     let trace = fixture("command_foreign.parquet");
     assert!(trace.origin.coverage.filtered, "it shows, though older recorders did not note it");
-    let judged = Trustworthiness::of(&trace);
-    assert_eq!(judged.grade, Grade::Limited, "{judged}");
+    let judged = Quality::of(&trace);
+    assert_eq!(judged.level, QualityLevel::Limited, "{judged}");
     assert!(judged.to_string().contains("was not seen"), "{judged}");
 
     let own = |thread| {
@@ -180,8 +180,8 @@ fn a_cpu_whose_events_begin_late_was_not_seen_until_then() {
     let text = kept.join("\n").replace("entries-written: 396/396", &said);
     let late = read_bytes(text.as_bytes()).expect("a text");
     assert_eq!(late.origin.late_cpus, [0]);
-    let judged = Trustworthiness::of(&late);
-    assert!(judged.grade < Grade::Good);
+    let judged = Quality::of(&late);
+    assert!(judged.level < QualityLevel::Good);
     assert!(judged.to_string().contains("CPU 0: the events begin late"), "{judged}");
     assert_same("a late text", &late);
 

@@ -30,7 +30,7 @@ pub struct Choice {
 /// ```
 /// use percid::id::Reason;
 ///
-/// if let Reason::TableIsNot(why) = percid::init().reason {
+/// if let Reason::TableUnavailable(why) = percid::init().reason {
 ///     eprintln!("every update is one atomic instruction here: {why}");
 /// }
 /// ```
@@ -38,27 +38,27 @@ pub struct Choice {
 #[non_exhaustive]
 pub enum Reason {
     /// `PERCID_SOURCE` requested it.
-    Override,
+    Requested,
     /// The table works here: the default.
-    TableWorks,
+    TableAvailable,
     /// The table does not work here.
-    TableIsNot(Unavailable),
+    TableUnavailable(Unavailable),
     /// Another thread, or the code that this signal handler interrupted, is currently choosing.
-    BeingChosen,
+    Selecting,
     /// It is not known yet whether the kernel aborts critical sections; a later use tries again.
-    NotKnownYet,
+    ProbeInconclusive,
 }
 
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Reason::Override => f.write_str("PERCID_SOURCE asks for it"),
-            Reason::TableWorks => f.write_str(
+            Reason::Requested => f.write_str("PERCID_SOURCE asks for it"),
+            Reason::TableAvailable => f.write_str(
                 "the kernel can fence critical sections and, as far as is known, aborts them",
             ),
-            Reason::TableIsNot(why) => write!(f, "percid's table cannot be used: {why}"),
-            Reason::BeingChosen => f.write_str("the source is being chosen at this moment"),
-            Reason::NotKnownYet => Unavailable::SectionsNotProbed.fmt(f),
+            Reason::TableUnavailable(why) => write!(f, "percid's table cannot be used: {why}"),
+            Reason::Selecting => f.write_str("the source is being chosen at this moment"),
+            Reason::ProbeInconclusive => Unavailable::SectionsNotProbed.fmt(f),
         }
     }
 }
@@ -87,7 +87,7 @@ fn get_from(
 
 /// Returns the choice that applies until one is made.
 pub(crate) fn pending() -> Choice {
-    let reason = if probe::is_unanswered() { Reason::NotKnownYet } else { Reason::BeingChosen };
+    let reason = if probe::is_unanswered() { Reason::ProbeInconclusive } else { Reason::Selecting };
     Choice { source: Source::Atomic, reason }
 }
 
@@ -108,7 +108,7 @@ fn on_request(
     automatic: impl FnOnce() -> Option<Choice>,
 ) -> Option<Choice> {
     match prepared {
-        Ok(()) => Some(Choice { source, reason: Reason::Override }),
+        Ok(()) => Some(Choice { source, reason: Reason::Requested }),
         Err(Unavailable::SectionsNotProbed) => None,
         Err(why) => {
             stderr::say(format_args!("PERCID_SOURCE={source} is not possible: {why}"));
@@ -124,12 +124,12 @@ fn on_request(
 /// (docs/aba.md); those before 6.13 and from 6.19 on are cold or exceed their bound.
 fn automatic(table: Result<(), Unavailable>) -> Option<Choice> {
     match table {
-        Ok(()) => Some(Choice { source: Source::Table, reason: Reason::TableWorks }),
+        Ok(()) => Some(Choice { source: Source::Table, reason: Reason::TableAvailable }),
         Err(Unavailable::SectionsNotProbed) => None,
         Err(why) => {
             // This cannot fail.
             let _ = Source::Atomic.prepare();
-            Some(Choice { source: Source::Atomic, reason: Reason::TableIsNot(why) })
+            Some(Choice { source: Source::Atomic, reason: Reason::TableUnavailable(why) })
         }
     }
 }
@@ -148,7 +148,7 @@ fn requested() -> Option<Source> {
 mod tests {
     use super::*;
 
-    const ATOMIC: Choice = Choice { source: Source::Atomic, reason: Reason::Override };
+    const ATOMIC: Choice = Choice { source: Source::Atomic, reason: Reason::Requested };
 
     #[test]
     fn the_table_where_it_works() {

@@ -59,13 +59,13 @@ pub use unavailable::Unavailable;
 /// Thread-safe and, on 64-bit Linux, async-signal-safe. On other systems the first call may
 /// allocate, and takes the standard library's lock of the environment. If another thread (or the
 /// code that a signal handler interrupted) is currently choosing, the result is [`Source::Atomic`]
-/// with [`Reason::BeingChosen`]. Objects used during that time are updated atomically and lose
+/// with [`Reason::Selecting`]. Objects used during that time are updated atomically and lose
 /// nothing.
 ///
 /// On 64-bit Arm with a release from 6.19 to 7.0 the first call probes whether the kernel aborts
 /// critical sections (see [`machine::probe`](crate::machine::probe)), in a few milliseconds. If 40
 /// ms are not enough, as on a very busy machine, the result is `Source::Atomic` with
-/// [`Reason::NotKnownYet`], and a later use tries again.
+/// [`Reason::ProbeInconclusive`], and a later use tries again.
 ///
 /// ```
 /// let choice = percid::init();

@@ -39,7 +39,7 @@ pub enum Unavailable {
     /// refused, with this `errno`.
     ProbeRefused(i32),
     /// The system is not 64-bit Linux: percid's own IDs and the kernel's exist only there.
-    OtherSystem,
+    UnsupportedPlatform,
     /// The memory for the table, or the arena, is not available.
     NoMemory,
 }
@@ -73,7 +73,7 @@ impl fmt::Display for Unavailable {
                 "whether this kernel aborts critical sections cannot be found out: clone refused, {}",
                 ErrnoName(*errno)
             ),
-            Unavailable::OtherSystem => f.write_str("it needs 64-bit Linux"),
+            Unavailable::UnsupportedPlatform => f.write_str("it needs 64-bit Linux"),
             Unavailable::NoMemory => f.write_str(
                 "no address space (RLIMIT_AS; after mlockall, RLIMIT_MEMLOCK), or no memory that a fork wipes \
                  (MADV_WIPEONFORK)",

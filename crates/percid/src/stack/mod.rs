@@ -284,7 +284,7 @@ impl<T: Send> Stack<T> {
     /// assert_eq!(sum, 6);
     /// ```
     pub fn drain(&self, mut visit: impl FnMut(T)) -> usize {
-        let Some(mut draining) = self.draining() else { return 0 };
+        let Some(mut draining) = self.drain_iter() else { return 0 };
         let mut count = 0;
         while let Some(item) = draining.next() {
             count += 1;
@@ -297,13 +297,13 @@ impl<T: Send> Stack<T> {
     /// thread or jump, and must not do so across percid's frames. Returns `None` inside a drain of
     /// this stack by this thread.
     #[doc(hidden)]
-    pub fn draining(&self) -> Option<Draining<'_, T>> {
+    pub fn drain_iter(&self) -> Option<Drain<'_, T>> {
         let visiting = self.visits.lock()?;
         let parts = match self.handle.state() {
             State::Claimed(block, Some(source)) => Some(Parts::new(block, source)),
             _ => None,
         };
-        Some(Draining { stack: self, parts, shared: None, _visiting: visiting })
+        Some(Drain { stack: self, parts, shared: None, _visiting: visiting })
     }
 
     #[cold]
@@ -474,7 +474,7 @@ impl<T: Send> Stack<T> {
 /// A drain, item by item. If it is dropped before its end, the items that it has not returned stay.
 #[doc(hidden)]
 #[derive(Debug)]
-pub struct Draining<'s, T> {
+pub struct Drain<'s, T> {
     stack: &'s Stack<T>,
     /// The parts of IDs; `None` if no item is left in them.
     parts: Option<Parts>,
@@ -499,7 +499,7 @@ struct Parts {
     present: Option<(u32, Seized<'static>)>,
 }
 
-impl<T: Send> Draining<'_, T> {
+impl<T: Send> Drain<'_, T> {
     /// Returns the next item.
     #[doc(hidden)]
     pub fn next(&mut self) -> Option<T> {

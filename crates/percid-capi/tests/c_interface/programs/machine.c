@@ -49,11 +49,11 @@ static void choice(void)
     const enum percid_source source = percid_init();
     const enum percid_choice why = percid_choice_read();
     if (getenv("PERCID_SOURCE") != NULL && strcmp(percid_source_name((int)source), getenv("PERCID_SOURCE")) == 0) {
-        CHECK(why == PERCID_CHOICE_OVERRIDE);
+        CHECK(why == PERCID_CHOICE_REQUESTED);
     } else {
-        CHECK(why == (source == PERCID_SOURCE_TABLE ? PERCID_CHOICE_TABLE_WORKS : PERCID_CHOICE_TABLE_IS_NOT));
+        CHECK(why == (source == PERCID_SOURCE_TABLE ? PERCID_CHOICE_TABLE_AVAILABLE : PERCID_CHOICE_TABLE_UNAVAILABLE));
     }
-    CHECK((why == PERCID_CHOICE_TABLE_IS_NOT) <= (percid_source_prepare(PERCID_SOURCE_TABLE) != 0));
+    CHECK((why == PERCID_CHOICE_TABLE_UNAVAILABLE) <= (percid_source_prepare(PERCID_SOURCE_TABLE) != 0));
 }
 
 static void activity(void)

@@ -13,7 +13,7 @@ pub(crate) fn find() -> Registration {
 }
 
 pub(crate) fn prepare(_: Registration) -> Result<(), Unavailable> {
-    Err(Unavailable::OtherSystem)
+    Err(Unavailable::UnsupportedPlatform)
 }
 
 pub(crate) fn current() -> Option<u32> {

@@ -10,7 +10,7 @@ use crate::sys::steps::{self, Fence, Step};
 pub(crate) static SKIP: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
 
 pub(crate) fn prepare() -> Result<(), Unavailable> {
-    Err(Unavailable::OtherSystem)
+    Err(Unavailable::UnsupportedPlatform)
 }
 
 pub(crate) fn is_available() -> bool {
@@ -24,7 +24,7 @@ pub(crate) fn light() {}
 pub(crate) fn all() -> Result<(), Unavailable> {
     #[cfg(test)]
     if let Some(answer) = steps::at(Step::Membarrier(Fence::OfAll)) {
-        return answer.map_err(|_| Unavailable::OtherSystem);
+        return answer.map_err(|_| Unavailable::UnsupportedPlatform);
     }
-    Err(Unavailable::OtherSystem)
+    Err(Unavailable::UnsupportedPlatform)
 }

@@ -17,7 +17,7 @@ mod tests {
     #[test]
     fn there_is_one_source_and_the_others_say_why_not() {
         for source in [Source::Kernel, Source::Table] {
-            let refused = Err(Unavailable::OtherSystem);
+            let refused = Err(Unavailable::UnsupportedPlatform);
             assert_eq!(source.prepare(), refused, "{source}");
             assert_eq!(Counter::with_source(source).map(drop), refused, "{source}");
             assert_eq!(Local::with_source(source, || 0).map(drop), refused, "{source}");
@@ -38,8 +38,8 @@ mod tests {
             }
         };
         assert_eq!(choice.source, Source::Atomic);
-        if choice.reason != Reason::Override {
-            assert_eq!(choice.reason, Reason::TableIsNot(Unavailable::OtherSystem));
+        if choice.reason != Reason::Requested {
+            assert_eq!(choice.reason, Reason::TableUnavailable(Unavailable::UnsupportedPlatform));
             assert!(choice.reason.to_string().ends_with("it needs 64-bit Linux"));
         }
     }
@@ -52,7 +52,7 @@ mod tests {
         assert!(machine.membarrier.commands == 0 && !machine.membarrier.rseq);
         assert!(!machine.cpus.is_empty() && machine.cpus.iter().all(|cpu| cpu.allowed));
         let probed = machine::probe(Duration::from_millis(1));
-        assert_eq!(probed, Err(Unavailable::OtherSystem));
+        assert_eq!(probed, Err(Unavailable::UnsupportedPlatform));
     }
 
     /// Tests the largest objects of their kind.

@@ -6,11 +6,11 @@ use crate::id::aborts::Probe;
 use crate::id::unavailable::Unavailable;
 
 pub(crate) fn sections_can_be_trusted() -> Result<(), Unavailable> {
-    Err(Unavailable::OtherSystem)
+    Err(Unavailable::UnsupportedPlatform)
 }
 
 pub(crate) fn run(_limit: Duration, _brief: bool) -> Result<Probe, Unavailable> {
-    Err(Unavailable::OtherSystem)
+    Err(Unavailable::UnsupportedPlatform)
 }
 
 pub(crate) fn is_resting() -> bool {

@@ -19,7 +19,7 @@ use crate::trace::{Coverage, Origin, Sampling, Trace};
 /// The extent of the conclusions that may be drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Grade {
+pub enum QualityLevel {
     /// No conclusions about threads that run at once.
     Insufficient,
     /// Conclusions that depend on many turns.
@@ -30,9 +30,9 @@ pub enum Grade {
 
 /// A limitation of a recording, and the conclusions that it still permits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Shortcoming {
-    /// The best grade that it permits.
-    pub leaves: Grade,
+pub struct Limitation {
+    /// The best level that it permits.
+    pub at_most: QualityLevel,
     /// The kind of limitation.
     pub reason: Reason,
 }
@@ -81,13 +81,13 @@ pub enum Reason {
     CutOff,
 }
 
-/// The grade of a recording, and the reasons for it.
+/// The level of a recording, and the reasons for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Trustworthiness {
+pub struct Quality {
     /// The extent of the conclusions that may be drawn.
-    pub grade: Grade,
-    /// The reasons why the grade is not better. They may be present in a good recording too.
-    pub shortcomings: Vec<Shortcoming>,
+    pub level: QualityLevel,
+    /// The reasons why the level is not better. They may be present in a good recording too.
+    pub limitations: Vec<Limitation>,
     /// Number of switches, including those that were inferred.
     pub switches: u64,
     /// Number of switches that the kernel did not record, and that were inferred.
@@ -111,9 +111,9 @@ const DOUBTFUL_OF: u64 = 100;
 /// permitted.
 const TOO_MANY_OF: u64 = 10;
 
-impl Trustworthiness {
-    /// Returns the grade of a trace as it was read, or of one with its gaps closed.
-    pub fn of(trace: &Trace) -> Trustworthiness {
+impl Quality {
+    /// Returns the level of a trace as it was read, or of one with its gaps closed.
+    pub fn of(trace: &Trace) -> Quality {
         let known = gaps::known(&trace.events);
         let mut finder = gaps::Finder::new(&known);
         let (mut judge, mut missing) = (Judge::default(), 0);
@@ -129,11 +129,11 @@ impl Trustworthiness {
 
     /// Returns `true` if advice may be given.
     pub fn permits_advice(&self) -> bool {
-        self.grade > Grade::Insufficient
+        self.level > QualityLevel::Insufficient
     }
 
-    fn find_shortcomings(&self, coverage: &Coverage, events: u64) -> Vec<Shortcoming> {
-        use Grade::{Good, Insufficient, Limited};
+    fn find_limitations(&self, coverage: &Coverage, events: u64) -> Vec<Limitation> {
+        use QualityLevel::{Good, Insufficient, Limited};
         let share = |part: u64, all: u64| match part {
             0 => None,
             _ if part > all / TOO_MANY_OF => Some(Insufficient),
@@ -149,7 +149,7 @@ impl Trustworthiness {
             sampling.map(|sampling| (Insufficient, Reason::Sampled(sampling))),
             away_only.then_some((Insufficient, Reason::AwayOnly)),
             not_inherited.then_some((Insufficient, Reason::NotInherited)),
-            share(self.unbegun, self.switches).map(|grade| (grade, Reason::Unbegun(self.unbegun))),
+            share(self.unbegun, self.switches).map(|level| (level, Reason::Unbegun(self.unbegun))),
             (self.lost > 0).then_some((lost.unwrap_or(Limited), Reason::Lost(self.lost))),
             // Their times are known well enough. If not, they count as unbegun turns.
             share(self.inferred, self.switches).map(|_| (Limited, Reason::Inferred(self.inferred))),
@@ -160,8 +160,8 @@ impl Trustworthiness {
             // The existing part is as good as if the recording had been stopped earlier.
             cut_off.then_some((Good, Reason::CutOff)),
         ];
-        let shortcoming = |(leaves, reason)| Shortcoming { leaves, reason };
-        found.into_iter().flatten().map(shortcoming).collect()
+        let limitation = |(at_most, reason)| Limitation { at_most, reason };
+        found.into_iter().flatten().map(limitation).collect()
     }
 }
 
@@ -200,20 +200,15 @@ impl Judge {
         self.idle.take(event);
     }
 
-    /// Returns the grade. `missing` is the number of events taken that are inferred switches and
+    /// Returns the level. `missing` is the number of events taken that are inferred switches and
     /// not in the trace. `known` are the threads of which the trace contains more than that they
     /// ran.
-    pub(crate) fn judge(
-        self,
-        origin: &Origin,
-        missing: u64,
-        known: &HashSet<Tid>,
-    ) -> Trustworthiness {
+    pub(crate) fn judge(self, origin: &Origin, missing: u64, known: &HashSet<Tid>) -> Quality {
         let cpus = cpu_list::write(self.cpus);
         let followed = self.has_members.then_some(known);
-        let mut judged = Trustworthiness {
-            grade: Grade::Good,
-            shortcomings: Vec::new(),
+        let mut judged = Quality {
+            level: QualityLevel::Good,
+            limitations: Vec::new(),
             switches: self.switches,
             inferred: origin.coverage.inferred.saturating_add(missing),
             unbegun: self.turns.unbegun(followed),
@@ -222,19 +217,19 @@ impl Judge {
             cpus,
             remarks: origin.remarks.clone(),
         };
-        judged.shortcomings = judged.find_shortcomings(&origin.coverage, self.events);
+        judged.limitations = judged.find_limitations(&origin.coverage, self.events);
         let late = origin
             .late_cpus
             .first()
             .map(|&cpu| Reason::BeganLate { cpu, others: origin.late_cpus.len() as u32 - 1 });
         let blind = self.idle.blind();
-        judged.shortcomings.extend(
+        judged.limitations.extend(
             late.into_iter()
                 .chain(blind)
-                .map(|reason| Shortcoming { leaves: Grade::Limited, reason }),
+                .map(|reason| Limitation { at_most: QualityLevel::Limited, reason }),
         );
-        let worst = judged.shortcomings.iter().map(|found| found.leaves).min();
-        judged.grade = worst.unwrap_or(Grade::Good);
+        let worst = judged.limitations.iter().map(|found| found.at_most).min();
+        judged.level = worst.unwrap_or(QualityLevel::Good);
         judged
     }
 }
@@ -418,17 +413,17 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Writes sentences: the grade, the numbers that it depends on, and why it is not better.
-impl fmt::Display for Trustworthiness {
+/// Writes sentences: the level, the numbers that it depends on, and why it is not better.
+impl fmt::Display for Quality {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Trustworthiness { switches, inferred, lost, cpus, online, .. } = self;
-        let grade = match self.grade {
-            Grade::Good => "good",
-            Grade::Limited => "limited",
-            Grade::Insufficient => "INSUFFICIENT, so no advice is given",
+        let Quality { switches, inferred, lost, cpus, online, .. } = self;
+        let level = match self.level {
+            QualityLevel::Good => "good",
+            QualityLevel::Limited => "limited",
+            QualityLevel::Insufficient => "INSUFFICIENT, so no advice is given",
         };
         let plural = if cpus.contains(['-', ',']) { "s" } else { "" };
-        write!(f, "Trustworthiness: {grade}. {switches} switches")?;
+        write!(f, "Quality: {level}. {switches} switches")?;
         if !cpus.is_empty() {
             write!(f, " on CPU{plural} {cpus}")?;
         }
@@ -436,7 +431,7 @@ impl fmt::Display for Trustworthiness {
             write!(f, " of {online}")?;
         }
         write!(f, ", {inferred} inferred; {lost} events known to be lost.")?;
-        for Shortcoming { reason, .. } in &self.shortcomings {
+        for Limitation { reason, .. } in &self.limitations {
             write!(f, " Note: {reason}.")?;
         }
         for remark in &self.remarks {
@@ -455,13 +450,13 @@ mod tests {
         Event { time, cpu, what: What::Switch { prev, state: State(1), next } }
     }
 
-    fn judged(events: Vec<Event>) -> Trustworthiness {
-        Trustworthiness::of(&Trace { events, ..Trace::default() })
+    fn judged(events: Vec<Event>) -> Quality {
+        Quality::of(&Trace { events, ..Trace::default() })
     }
 
-    fn with(coverage: Coverage) -> Trustworthiness {
+    fn with(coverage: Coverage) -> Quality {
         let origin = Origin { coverage, ..Origin::default() };
-        Trustworthiness::of(&Trace { origin, events: whole(), ..Trace::default() })
+        Quality::of(&Trace { origin, events: whole(), ..Trace::default() })
     }
 
     /// Returns switches of two threads that alternate with the idle thread and with each other, on
@@ -483,8 +478,8 @@ mod tests {
     #[test]
     fn a_whole_recording_is_good() {
         let judged = judged(whole());
-        assert_eq!((judged.grade, judged.unbegun, judged.switches), (Grade::Good, 0, 250));
-        assert_eq!((judged.cpus.as_str(), &judged.shortcomings[..]), ("0-1", &[][..]));
+        assert_eq!((judged.level, judged.unbegun, judged.switches), (QualityLevel::Good, 0, 250));
+        assert_eq!((judged.cpus.as_str(), &judged.limitations[..]), ("0-1", &[][..]));
         assert!(judged.to_string().contains("good. 250 switches on CPUs 0-1"), "{judged}");
     }
 
@@ -493,7 +488,7 @@ mod tests {
     fn switches_away_alone_permit_nothing() {
         let is_away = |event: &Event| !matches!(event.what, What::Switch { prev: IDLE, .. });
         let judged = judged(whole().into_iter().filter(is_away).collect());
-        assert_eq!((judged.grade, judged.permits_advice()), (Grade::Insufficient, false));
+        assert_eq!((judged.level, judged.permits_advice()), (QualityLevel::Insufficient, false));
         assert_eq!(judged.unbegun, 49, "{judged}");
     }
 
@@ -504,61 +499,61 @@ mod tests {
             [switch(at, 0, 20 + other, 7), switch(at + 10, 0, 7, other)]
         };
         let judged = judged((0..50).flat_map(round).collect());
-        assert_eq!((judged.grade, judged.unbegun), (Grade::Good, 0), "{judged}");
+        assert_eq!((judged.level, judged.unbegun), (QualityLevel::Good, 0), "{judged}");
     }
 
     #[test]
     fn half_of_the_switches_at_random_permit_nothing() {
         let mut random = percid_sim::random::Random::new(3);
         let judged = judged(whole().into_iter().filter(|_| random.below(2) == 0).collect());
-        assert_eq!(judged.grade, Grade::Insufficient, "{judged}");
+        assert_eq!(judged.level, QualityLevel::Insufficient, "{judged}");
     }
 
     #[test]
     fn a_turn_that_was_inferred_from_its_end_has_no_beginning() {
         let round = |n: u64| [switch(10 * n, 0, IDLE, 7), switch(10 * n, 0, 7, IDLE)];
         let judged = judged((0..50).flat_map(round).collect());
-        assert_eq!((judged.unbegun, judged.grade), (50, Grade::Insufficient));
+        assert_eq!((judged.unbegun, judged.level), (50, QualityLevel::Insufficient));
     }
 
     #[test]
     fn a_recording_without_switches_permits_nothing() {
         let name = What::Member { thread: 7, process: 7 };
         let judged = judged(vec![Event { time: 1, cpu: 3, what: name }]);
-        let none = Shortcoming { leaves: Grade::Insufficient, reason: Reason::NoSwitch };
-        assert_eq!(judged.shortcomings, [none]);
+        let none = Limitation { at_most: QualityLevel::Insufficient, reason: Reason::NoSwitch };
+        assert_eq!(judged.limitations, [none]);
         assert!(judged.to_string().contains("no advice is given. 0 switches on CPU 3"), "{judged}");
     }
 
     #[test]
     fn what_the_format_says_of_the_recording_counts() {
-        let grade = |coverage| with(coverage).grade;
+        let level = |coverage| with(coverage).level;
         let all = Coverage::default;
-        assert_eq!(grade(all()), Grade::Good);
+        assert_eq!(level(all()), QualityLevel::Good);
         let sampling = Some(Sampling::Frequency(100));
-        assert_eq!(grade(Coverage { sampling, ..all() }), Grade::Insufficient);
+        assert_eq!(level(Coverage { sampling, ..all() }), QualityLevel::Insufficient);
         let sampling = Some(Sampling::Period(7));
         let judged = with(Coverage { sampling, ..all() });
         assert!(judged.to_string().contains("every 7th"), "{judged}");
-        assert_eq!(grade(Coverage { away_only: true, ..all() }), Grade::Insufficient);
-        assert_eq!(grade(Coverage { not_inherited: true, ..all() }), Grade::Insufficient);
-        assert_eq!(grade(Coverage { some_cpus: true, ..all() }), Grade::Limited);
-        assert_eq!(grade(Coverage { filtered: true, ..all() }), Grade::Limited);
-        assert_eq!(grade(Coverage { unread: 1, ..all() }), Grade::Limited);
-        assert_eq!(grade(Coverage { unread: 100, ..all() }), Grade::Insufficient);
+        assert_eq!(level(Coverage { away_only: true, ..all() }), QualityLevel::Insufficient);
+        assert_eq!(level(Coverage { not_inherited: true, ..all() }), QualityLevel::Insufficient);
+        assert_eq!(level(Coverage { some_cpus: true, ..all() }), QualityLevel::Limited);
+        assert_eq!(level(Coverage { filtered: true, ..all() }), QualityLevel::Limited);
+        assert_eq!(level(Coverage { unread: 1, ..all() }), QualityLevel::Limited);
+        assert_eq!(level(Coverage { unread: 100, ..all() }), QualityLevel::Insufficient);
         let judged = with(Coverage { unread: 2, ..all() });
         assert!(
             judged.to_string().contains("2 lines or records tell of an event and could not be"),
             "{judged}"
         );
         let judged = with(Coverage { no_states: true, ..all() });
-        assert_eq!(judged.grade, Grade::Limited);
+        assert_eq!(judged.level, QualityLevel::Limited);
         assert!(judged.to_string().contains("states are not known"), "{judged}");
         let judged = with(Coverage { cut_off: true, ..all() });
-        assert_eq!(judged.grade, Grade::Good);
+        assert_eq!(judged.level, QualityLevel::Good);
         assert!(judged.to_string().contains("its end is missing"), "{judged}");
-        assert_eq!(grade(Coverage { inferred: 100, ..all() }), Grade::Limited);
-        assert_eq!(grade(Coverage { inferred: 2, ..all() }), Grade::Good);
+        assert_eq!(level(Coverage { inferred: 100, ..all() }), QualityLevel::Limited);
+        assert_eq!(level(Coverage { inferred: 2, ..all() }), QualityLevel::Good);
     }
 
     #[test]
@@ -582,20 +577,25 @@ mod tests {
     fn cpus_without_events_are_counted_beside_the_others() {
         let origin = Origin { online_cpus: Some(8), ..Origin::default() };
         let of_more = Trace { origin, events: whole(), ..Trace::default() };
-        let said = Trustworthiness::of(&of_more).to_string();
+        let said = Quality::of(&of_more).to_string();
         assert!(said.contains("on CPUs 0-1 of 8,"), "{said}");
         assert!(judged(whole()).to_string().contains("on CPUs 0-1,"));
     }
 
     #[test]
     fn lost_events_limit_and_many_forbid() {
-        let grade = |lost| {
+        let level = |lost| {
             let origin = Origin { lost, ..Origin::default() };
-            Trustworthiness::of(&Trace { origin, events: whole(), ..Trace::default() }).grade
+            Quality::of(&Trace { origin, events: whole(), ..Trace::default() }).level
         };
         assert_eq!(
-            [grade(0), grade(1), grade(100), grade(u64::MAX)],
-            [Grade::Good, Grade::Limited, Grade::Insufficient, Grade::Insufficient]
+            [level(0), level(1), level(100), level(u64::MAX)],
+            [
+                QualityLevel::Good,
+                QualityLevel::Limited,
+                QualityLevel::Insufficient,
+                QualityLevel::Insufficient
+            ]
         );
     }
 }

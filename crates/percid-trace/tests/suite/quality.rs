@@ -3,9 +3,9 @@
 use crate::fixture;
 
 use fixture::bytes;
+use percid_trace::quality::{Quality, QualityLevel, Reason};
 use percid_trace::read::read_bytes;
 use percid_trace::trace::Sampling;
-use percid_trace::trustworthiness::{Grade, Reason, Trustworthiness};
 use percid_trace::{Coverage, Trace, gaps};
 
 fn trace(file: &[u8]) -> Trace {
@@ -13,8 +13,8 @@ fn trace(file: &[u8]) -> Trace {
 }
 
 fn reasons(trace: &Trace) -> Vec<Reason> {
-    let found = Trustworthiness::of(trace).shortcomings;
-    found.into_iter().map(|shortcoming| shortcoming.reason).collect()
+    let found = Quality::of(trace).limitations;
+    found.into_iter().map(|limitation| limitation.reason).collect()
 }
 
 /// Changes the attributes of all events of a `perf.data` file: their period, and their flags.
@@ -75,17 +75,17 @@ fn a_recording_of_a_group_or_with_a_filter_is_one_of_some_threads() {
 
 #[test]
 fn a_sampled_recording_permits_no_advice_and_a_whole_one_does() {
-    for (file, grade) in [
-        ("forks.data", Grade::Insufficient),
-        ("numa-scan.txt", Grade::Insufficient),
-        ("sched.data", Grade::Limited),
-        ("switches-all.data", Grade::Good),
-        ("nginx.parquet", Grade::Limited),
-        ("trace-cmd.txt", Grade::Good),
+    for (file, level) in [
+        ("forks.data", QualityLevel::Insufficient),
+        ("numa-scan.txt", QualityLevel::Insufficient),
+        ("sched.data", QualityLevel::Limited),
+        ("switches-all.data", QualityLevel::Good),
+        ("nginx.parquet", QualityLevel::Limited),
+        ("trace-cmd.txt", QualityLevel::Good),
     ] {
-        let judged = Trustworthiness::of(&trace(&bytes(file)));
-        assert_eq!(judged.grade, grade, "{file}: {judged}");
-        assert_eq!(judged.permits_advice(), grade > Grade::Insufficient);
+        let judged = Quality::of(&trace(&bytes(file)));
+        assert_eq!(judged.level, level, "{file}: {judged}");
+        assert_eq!(judged.permits_advice(), level > QualityLevel::Insufficient);
     }
 }
 
@@ -93,9 +93,9 @@ fn a_sampled_recording_permits_no_advice_and_a_whole_one_does() {
 fn closing_its_gaps_does_not_make_a_recording_better() {
     for file in ["forks.data", "sched.data", "pipe.data", "wakes.parquet", "tracefs.txt"] {
         let mut trace = trace(&bytes(file));
-        let before = Trustworthiness::of(&trace);
+        let before = Quality::of(&trace);
         gaps::close(&mut trace);
-        assert_eq!(Trustworthiness::of(&trace), before, "{file}");
+        assert_eq!(Quality::of(&trace), before, "{file}");
     }
 }
 
