@@ -23,7 +23,7 @@ using percid::init;
 using percid::reason;
 using percid::current_id;
 using percid::compact;
-using percid::set_density;
+using percid::set_id_limit;
 using percid::unavailable;
 using percid::choice;
 using percid::read_choice;

@@ -31,7 +31,7 @@
  * Names     percid_<type>_<verb>, where the type is what the function works on, or the structure that
  *           it reads: percid_counter_add(), percid_machine_read(). What concerns the whole process
  *           has no type: percid_init(), percid_version(), percid_reason(), percid_current_id(),
- *           percid_compact() and percid_set_density(). What shall be made comes first.
+ *           percid_compact() and percid_set_id_limit(). What shall be made comes first.
  * Handles   percid_stack, percid_pool, percid_local, percid_ring, percid_mask, percid_balancer,
  *           percid_registry and percid_family are made by percid_..._create(), percid_region by
  *           percid_region_register(), percid_consumer by percid_consumer_open(); these handles are
@@ -520,7 +520,7 @@ typedef enum percid_balancer_event_kind {
     /**
      * The mappings of the process could not be read: this pass armed nothing.
      */
-    PERCID_BALANCER_EVENT_KIND_BLIND = 7,
+    PERCID_BALANCER_EVENT_KIND_MAPPINGS_UNREADABLE = 7,
 } percid_balancer_event_kind;
 
 /**
@@ -1466,7 +1466,7 @@ typedef struct percid_balancer_totals {
     /**
      * Number of passes that armed nothing because the process's mappings could not be read.
      */
-    uint64_t blind_passes;
+    uint64_t unreadable_passes;
     /**
      * The current time from one pass to the next, in nanoseconds.
      */
@@ -1825,7 +1825,7 @@ PERCID_INLINE uint32_t percid_compact(void) PERCID_NOEXCEPT;
  * The setting holds for the whole process; sources other than PERCID_SOURCE_TABLE ignore it.
  * Async-signal-safe; costs a call.
  */
-PERCID_INLINE void percid_set_density(uint32_t most) PERCID_NOEXCEPT;
+PERCID_INLINE void percid_set_id_limit(uint32_t most) PERCID_NOEXCEPT;
 
 /**
  * Stores the statistics of percid's table in `activity`, of `size` bytes.

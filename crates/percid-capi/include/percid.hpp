@@ -150,9 +150,9 @@ PERCID_HIDDEN inline std::uint32_t compact() noexcept
 
 /* Limits the IDs that there may be while threads wander; 0: never more than min(allowed CPUs,
  * threads). */
-PERCID_HIDDEN inline void set_density(std::uint32_t most) noexcept
+PERCID_HIDDEN inline void set_id_limit(std::uint32_t most) noexcept
 {
-    percid_set_density(most);
+    percid_set_id_limit(most);
 }
 
 /* Why a source cannot be used: see enum percid_unavailable. */

@@ -35,7 +35,7 @@ struct percid_interface {
     size_t (*reason)(char *text, size_t size);
     int (*current_id)(void);
     uint32_t (*compact)(void);
-    void (*set_density)(uint32_t most);
+    void (*set_id_limit)(uint32_t most);
     int (*activity_read)(struct percid_activity *activity, size_t size);
     size_t (*id_memory)(uint32_t id, struct percid_range *ranges, size_t capacity);
     int (*machine_read)(struct percid_machine *machine, size_t size);
@@ -301,9 +301,9 @@ PERCID_INLINE uint32_t percid_compact(void) PERCID_NOEXCEPT
     return percid_interface_address()->compact();
 }
 
-PERCID_INLINE void percid_set_density(uint32_t most) PERCID_NOEXCEPT
+PERCID_INLINE void percid_set_id_limit(uint32_t most) PERCID_NOEXCEPT
 {
-    percid_interface_address()->set_density(most);
+    percid_interface_address()->set_id_limit(most);
 }
 
 PERCID_INLINE int percid_activity_read(struct percid_activity *activity, size_t size) PERCID_NOEXCEPT

@@ -118,7 +118,7 @@ functions! {
     percid_reason
     percid_current_id
     percid_compact
-    percid_set_density
+    percid_set_id_limit
 
     percid_activity_read
     percid_id_memory

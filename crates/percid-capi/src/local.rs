@@ -223,7 +223,7 @@ pub unsafe extern "C-unwind" fn percid_local_with(
         (Ok(_), None) => return -libc::EINVAL,
         (Err(error), _) => return error,
     };
-    let Some(held) = guard(None, || local.values.hold()) else { return -libc::ENOMEM };
+    let Some(held) = guard(None, || local.values.lock()) else { return -libc::ENOMEM };
     holding(held, |held| {
         let value = held.value();
         if let Err(error) = value.ensure(&local.kind) {
@@ -415,7 +415,7 @@ fn in_front(align: usize) -> usize {
 impl Values {
     /// Takes a value, and makes it if needed.
     fn acquire(&self) -> Result<NonNull<u8>, c_int> {
-        let held = guard(None, || self.values.hold()).ok_or(-libc::ENOMEM)?;
+        let held = guard(None, || self.values.lock()).ok_or(-libc::ENOMEM)?;
         holding(Some(held), |held| {
             let value = held.as_mut().ok_or(-libc::EFAULT)?.value().ensure(&self.kind)?;
             // The caller owns it from here on.

@@ -4,7 +4,7 @@ use std::alloc::Layout;
 use std::ffi::{c_int, c_void};
 use std::ptr::{self, NonNull};
 
-use percid::pool::{Misuse, RawPool};
+use percid::pool::{PutError, RawPool};
 
 use crate::activity::Range;
 use crate::barrier::guard;
@@ -264,9 +264,9 @@ pub unsafe extern "C" fn percid_pool_put(pool: *mut Pool, object: *mut c_void) -
     // SAFETY: the caller guarantees that the object came from a pool and that no thread uses it.
     guard(-libc::EFAULT, || match unsafe { pool.put(object) } {
         Ok(()) => 0,
-        Err(Misuse::DoublePut) => -libc::EALREADY,
-        Err(Misuse::WrongPool) => -libc::EXDEV,
-        // `Misuse` may grow; the only other variant means that the memory is gone.
+        Err(PutError::DoublePut) => -libc::EALREADY,
+        Err(PutError::WrongPool) => -libc::EXDEV,
+        // `PutError` may grow; the only other variant means that the memory is gone.
         Err(_) => -libc::ESTALE,
     })
 }

@@ -133,11 +133,11 @@ pub extern "C" fn percid_compact() -> u32 {
 /// The setting holds for the whole process; sources other than PERCID_SOURCE_TABLE ignore it.
 /// Async-signal-safe; costs a call.
 #[unsafe(no_mangle)]
-pub extern "C" fn percid_set_density(most: u32) {
-    percid::set_density(match most {
-        0 => percid::Density::Strict,
-        u32::MAX => percid::Density::Relaxed,
-        most => percid::Density::AtMost(most),
+pub extern "C" fn percid_set_id_limit(most: u32) {
+    percid::set_id_limit(match most {
+        0 => percid::IdLimit::Strict,
+        u32::MAX => percid::IdLimit::Adaptive,
+        most => percid::IdLimit::AtMost(most),
     });
 }
 

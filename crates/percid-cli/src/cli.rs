@@ -473,7 +473,7 @@ The counters:
   kernel        a Counter with the kernel's IDs
   table         a Counter with percid's IDs: while steals are frequent there are extra
                 IDs, up to the CPUs visited within 100 ms
-  table-strict  the same with Density::Strict: never more IDs than threads
+  table-strict  the same with IdLimit::Strict: never more IDs than threads
   atomic        a Counter without IDs
 
 In a round each counter has one batch of 20 ms of each kind, in an order that changes

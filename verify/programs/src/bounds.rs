@@ -2,7 +2,7 @@
 
 use std::sync::Barrier;
 
-use percid::{Counter, Density, Source, testing};
+use percid::{Counter, IdLimit, Source, testing};
 
 use crate::options::Options;
 use crate::pinning;
@@ -13,7 +13,7 @@ pub(crate) fn run(_: &Options) -> Verdict {
     if cpus.len() < 2 {
         return Ok("skipped: one CPU has one bound".to_owned());
     }
-    percid::set_density(Density::Strict);
+    percid::set_id_limit(IdLimit::Strict);
     let counter = Counter::with_source(Source::Table).map_err(|error| error.to_string())?;
     let confined = &cpus[..cpus.len() / 2];
     pinning::restrict(0, confined);

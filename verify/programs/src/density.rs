@@ -3,7 +3,7 @@
 
 use std::sync::Barrier;
 
-use percid::{Counter, Density, Source};
+use percid::{Counter, IdLimit, Source};
 
 use crate::options::Options;
 use crate::pinning;
@@ -20,7 +20,7 @@ pub(crate) fn run(options: &Options) -> Verdict {
     if !pinning::restrict(0, &cpus) {
         return Err(format!("cannot use CPUs {cpus:?}"));
     }
-    percid::set_density(if options.relaxed { Density::Relaxed } else { Density::Strict });
+    percid::set_id_limit(if options.relaxed { IdLimit::Adaptive } else { IdLimit::Strict });
     let counter = Counter::with_source(source).map_err(|error| error.to_string())?;
     let ids = wander(&counter, source, &cpus, options.threads);
     let bound = if options.relaxed { cpus.len() } else { cpus.len().min(options.threads) };

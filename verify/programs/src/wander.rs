@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use percid::{Counter, Density, Source, testing};
+use percid::{Counter, IdLimit, Source, testing};
 
 use crate::length::Length;
 use crate::options::Options;
@@ -22,9 +22,9 @@ pub(crate) fn run(options: &Options) -> Verdict {
     let mut figures = Vec::new();
     let mut right = true;
     let mut moves = 0;
-    let two = Density::AtMost(2);
-    for (density, most) in [(Density::Relaxed, cpus.len()), (two, 2), (Density::Strict, 1)] {
-        percid::set_density(density);
+    let two = IdLimit::AtMost(2);
+    for (density, most) in [(IdLimit::Adaptive, cpus.len()), (two, 2), (IdLimit::Strict, 1)] {
+        percid::set_id_limit(density);
         testing::compact_table();
         let (made, wandering) = wander(&counter, &cpus, most, Length::begin(options, 0.25))?;
         moves += made;

@@ -32,7 +32,7 @@ pub enum EventKind {
     /// Another SIGSEGV handler has replaced percid's: trapped regions are not armed.
     HandlerReplaced = 6,
     /// The mappings of the process could not be read: this pass armed nothing.
-    Blind = 7,
+    MappingsUnreadable = 7,
 }
 
 /// A decision of a balancer, or the result of one. Members that its kind does not name are 0. Later
@@ -92,7 +92,9 @@ impl Decision {
             Event::HandlerReplaced => {
                 Decision { kind: EventKind::HandlerReplaced as c_int, ..none }
             }
-            Event::Blind => Decision { kind: EventKind::Blind as c_int, ..none },
+            Event::MappingsUnreadable => {
+                Decision { kind: EventKind::MappingsUnreadable as c_int, ..none }
+            }
             _ => return None,
         })
     }
@@ -178,6 +180,6 @@ mod tests {
         assert_eq!(decision(moved), Decision { kind: 4, region: 9, pages: 5, failed: 6, ..none });
         assert_eq!(decision(Event::Gone { region: 9 }), Decision { kind: 5, region: 9, ..none });
         assert_eq!(decision(Event::HandlerReplaced), Decision { kind: 6, ..none });
-        assert_eq!(decision(Event::Blind), Decision { kind: 7, ..none });
+        assert_eq!(decision(Event::MappingsUnreadable), Decision { kind: 7, ..none });
     }
 }

@@ -68,7 +68,7 @@ pub struct Totals {
     /// Number of passes.
     pub passes: u64,
     /// Number of passes that armed nothing because the process's mappings could not be read.
-    pub blind_passes: u64,
+    pub unreadable_passes: u64,
     /// The current time from one pass to the next, in nanoseconds.
     pub period_ns: u64,
     /// Total duration of the passes, in nanoseconds.
@@ -217,7 +217,7 @@ pub unsafe extern "C" fn percid_report_totals(
     let found = Totals {
         sequence: report.sequence,
         passes: report.passes,
-        blind_passes: report.blind_passes,
+        unreadable_passes: report.unreadable_passes,
         period_ns: nanoseconds(report.period),
         scan_time_ns: nanoseconds(report.scan_time),
         move_time_ns: nanoseconds(report.move_time),

@@ -7,7 +7,7 @@ mod subject;
 
 use std::time::Duration;
 
-use percid::Density;
+use percid::IdLimit;
 
 use super::shuffle::Shuffler;
 use crate::busy::Watch;
@@ -60,7 +60,7 @@ pub(crate) fn measure(
             break;
         }
     }
-    percid::set_density(Density::default());
+    percid::set_id_limit(IdLimit::default());
     forced::everywhere(cpus)?;
     let circumstances = Circumstances { noise: watch.noise(), partial };
     Ok(Judged::new(WanderReport::of(subjects), circumstances))

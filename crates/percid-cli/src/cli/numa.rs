@@ -85,7 +85,7 @@ where a stage was not reached:
   until used   seen_ns         until the first access to one was seen
   filter       wanted_ns       until the first page was to move: the two-stage filter
   moving       moved_ns        until the last page had moved
-  moved, looked again, batches pages, looked_again, batches
+  moved, looked again, batches pages, rearmed, batches
                                pages that moved, pages that were armed again because one
                                more access was to decide, and system calls that moved pages
 

@@ -27,7 +27,7 @@ pub(crate) struct PublishedReport {
     pub(crate) passes: u64,
     /// Passes that armed nothing, because the process's mappings could not be read.
     #[serde(default)]
-    pub(crate) blind_passes: u64,
+    pub(crate) unreadable_passes: u64,
     pub(crate) period_ns: u64,
     pub(crate) scan_ns: u64,
     pub(crate) move_ns: u64,
@@ -54,7 +54,7 @@ pub(crate) struct Episode {
     pub(crate) moved_ns: Option<u64>,
     pub(crate) pages: u64,
     pub(crate) batches: u64,
-    pub(crate) looked_again: u64,
+    pub(crate) rearmed: u64,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]

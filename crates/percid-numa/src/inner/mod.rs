@@ -309,7 +309,7 @@ impl Inner {
                 refresh(&mut scan, &entries, effects.log, mappings);
                 scan.pass(scanner, self.began.elapsed(), settings, &self.rules, &mut effects);
             }
-            None => effects.log.push(Event::Blind),
+            None => effects.log.push(Event::MappingsUnreadable),
         }
         let PassEffects { looked_at, armed, skipped, handler_replaced, size, .. } = effects;
         if handler_replaced {
@@ -327,7 +327,7 @@ impl Inner {
         state.sequence = scan.sequence();
         state.passes += 1;
         state.armed += armed;
-        state.blind_passes += u64::from(mappings.is_none());
+        state.unreadable_passes += u64::from(mappings.is_none());
         state.scan_time += took;
         state.pass_size.learn(looked_at, took);
         state.piece_size = size;
@@ -338,7 +338,7 @@ impl Inner {
     /// pages.
     pub(crate) fn look_again(&self, pace: Pace) -> u64 {
         let armed = self.look(pace);
-        lock(&self.state).looked_again += armed;
+        lock(&self.state).rearmed += armed;
         armed
     }
 
@@ -477,7 +477,7 @@ impl Inner {
         let entries: Vec<Arc<Entry>> = {
             let state = lock(&self.state);
             report.sequence = state.sequence;
-            (report.passes, report.blind_passes) = (state.passes, state.blind_passes);
+            (report.passes, report.unreadable_passes) = (state.passes, state.unreadable_passes);
             report.period = state.periods.shortest();
             (report.scan_time, report.move_time) = (state.scan_time, state.move_time);
             report.events_lost = state.log.lost();

@@ -49,9 +49,9 @@ pub(crate) struct State {
     pub(crate) passes: u64,
     /// Pages that passes have armed, and pages that were armed again for another look.
     pub(crate) armed: u64,
-    pub(crate) looked_again: u64,
+    pub(crate) rearmed: u64,
     pub(crate) timeline: Timeline,
-    pub(crate) blind_passes: u64,
+    pub(crate) unreadable_passes: u64,
     pub(crate) scan_time: Duration,
     /// Duration of the last choice of a thread.
     pub(crate) choice: Duration,
@@ -83,9 +83,9 @@ impl State {
             sequence: 0,
             passes: 0,
             armed: 0,
-            looked_again: 0,
+            rearmed: 0,
             timeline: Timeline::default(),
-            blind_passes: 0,
+            unreadable_passes: 0,
             scan_time: Duration::ZERO,
             choice: Duration::ZERO,
             move_time: Duration::ZERO,
@@ -129,7 +129,7 @@ impl State {
             armed: self.armed,
             seen: sum(|pages| pages.seen().local + pages.seen().remote),
             pending: sum(|pages| pages.pending()),
-            looked_again: self.looked_again,
+            rearmed: self.rearmed,
         }
     }
 

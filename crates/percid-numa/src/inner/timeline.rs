@@ -21,7 +21,7 @@ pub(crate) struct Counts {
     /// Grains with a pending move at this moment.
     pub(crate) pending: u64,
     /// Pages that were armed again because one more access had to decide.
-    pub(crate) looked_again: u64,
+    pub(crate) rearmed: u64,
 }
 
 /// The last episodes.
@@ -54,7 +54,7 @@ impl Timeline {
         reach(&mut last.armed, counts.armed > before.armed);
         reach(&mut last.seen, counts.seen > before.seen);
         reach(&mut last.wanted, counts.pending > 0);
-        last.looked_again = counts.looked_again - before.looked_again;
+        last.rearmed = counts.rearmed - before.rearmed;
     }
 
     /// Records that pages were moved.
@@ -91,7 +91,7 @@ mod tests {
         timeline.note(ms(30), counts);
         counts.seen = 3;
         timeline.note(ms(40), counts);
-        counts.looked_again = 2;
+        counts.rearmed = 2;
         timeline.note(ms(50), counts);
         counts.pending = 1;
         timeline.note(ms(60), counts);
@@ -106,7 +106,7 @@ mod tests {
             moved: Some(ms(80)),
             pages: 11,
             batches: 2,
-            looked_again: 2,
+            rearmed: 2,
         };
         assert_eq!(timeline.episodes(), [expected]);
     }

@@ -23,7 +23,7 @@ impl Display for Json<'_> {
         f.write_str(",\"slow_nodes\":")?;
         list(f, &report.slow_nodes)?;
         write!(f, ",\"sequence\":{},\"passes\":{}", report.sequence, report.passes)?;
-        write!(f, ",\"blind_passes\":{}", report.blind_passes)?;
+        write!(f, ",\"unreadable_passes\":{}", report.unreadable_passes)?;
         time(f, "period_ns", report.period)?;
         time(f, "scan_ns", report.scan_time)?;
         time(f, "move_ns", report.move_time)?;
@@ -42,7 +42,7 @@ struct OfEpisode<'a>(&'a Episode);
 
 impl Display for OfEpisode<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Episode { began, armed, seen, wanted, moved, pages, batches, looked_again } = self.0;
+        let Episode { began, armed, seen, wanted, moved, pages, batches, rearmed } = self.0;
         write!(f, "{{\"began_ns\":{}", began.as_nanos())?;
         for (name, reached) in
             [("armed_ns", armed), ("seen_ns", seen), ("wanted_ns", wanted), ("moved_ns", moved)]
@@ -52,7 +52,7 @@ impl Display for OfEpisode<'_> {
                 None => write!(f, ",\"{name}\":null")?,
             }
         }
-        write!(f, ",\"pages\":{pages},\"batches\":{batches},\"looked_again\":{looked_again}}}")
+        write!(f, ",\"pages\":{pages},\"batches\":{batches},\"rearmed\":{rearmed}}}")
     }
 }
 
@@ -147,7 +147,7 @@ mod tests {
             slow_nodes: vec![10],
             sequence: -1,
             passes: 2,
-            blind_passes: 3,
+            unreadable_passes: 3,
             period: Duration::from_secs(1),
             scan_time: Duration::ZERO,
             move_time: Duration::from_nanos(4),
@@ -157,7 +157,7 @@ mod tests {
                 armed: Some(Duration::from_nanos(2)),
                 pages: 3,
                 batches: 4,
-                looked_again: 5,
+                rearmed: 5,
                 ..Episode::default()
             }],
             age: Duration::from_secs(5),
@@ -180,11 +180,11 @@ mod tests {
         assert_eq!(
             Json(&report).to_string(),
             format!(
-                "{{\"format\":1,\"nodes\":[0,10],\"slow_nodes\":[10],\"sequence\":-1,\"passes\":2,\"blind_passes\":3,\"period_ns\":1000000000,\
+                "{{\"format\":1,\"nodes\":[0,10],\"slow_nodes\":[10],\"sequence\":-1,\"passes\":2,\"unreadable_passes\":3,\"period_ns\":1000000000,\
                  \"scan_ns\":0,\"move_ns\":4,\"age_ns\":5000000000,\"run_time_ns\":8000000000,\"threads\":6,\"collisions\":7,\
                  \"events_lost\":18446744073709551615,\
                  \"timeline\":[{{\"began_ns\":1,\"armed_ns\":2,\"seen_ns\":null,\"wanted_ns\":null,\
-                 \"moved_ns\":null,\"pages\":3,\"batches\":4,\"looked_again\":5}}],\"regions\":[{regions}]}}"
+                 \"moved_ns\":null,\"pages\":3,\"batches\":4,\"rearmed\":5}}],\"regions\":[{regions}]}}"
             )
         );
     }

@@ -35,7 +35,7 @@ pub struct Episode {
     /// Number of system calls that moved them.
     pub batches: u64,
     /// Number of pages that were armed again because one more access had to decide.
-    pub looked_again: u64,
+    pub rearmed: u64,
 }
 
 impl Episode {

@@ -61,7 +61,7 @@ pub enum Event {
         region: usize,
     },
     /// The mappings of the process could not be read: this pass armed nothing.
-    Blind,
+    MappingsUnreadable,
     /// Another SIGSEGV handler has taken the place of percid's: trapped regions are not armed.
     HandlerReplaced,
 }

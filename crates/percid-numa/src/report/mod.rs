@@ -31,7 +31,7 @@ pub struct Report {
     /// Number of passes.
     pub passes: u64,
     /// Number of passes that armed nothing because the process's mappings could not be read.
-    pub blind_passes: u64,
+    pub unreadable_passes: u64,
     /// The present time from one pass to the next.
     pub period: Duration,
     /// Total run time of the passes (not wall time), including the choice of the thread for each

@@ -136,13 +136,13 @@ fn cell() {
 fn every_structure_has_a_row() {
     const NO_STRUCTURES: [&str; 9] = [
         "Choice",
-        "Density",
+        "IdLimit",
         "Overflow",
         "Source",
         "compact",
         "init",
         "own_memory_in",
-        "set_density",
+        "set_id_limit",
         "ids",
     ];
     let exported =

@@ -1,6 +1,6 @@
 //! The current limits of the process: its threads and its CPUs, as reported by the kernel.
 
-use super::density;
+use super::id_limit;
 use crate::sys::cpuset::CpuSet;
 use crate::sys::{MAX_CPUS, affinity, process};
 use percid_rules::space::Limits;
@@ -52,7 +52,7 @@ impl KnownLimits {
             allowed: or(self.nr_cpus_allowed, MAX_CPUS as u32),
             // Without /proc only the CPUs limit the IDs.
             threads: or(self.threads, u32::MAX),
-            most: density::most(),
+            most: id_limit::most(),
         }
     }
 }
@@ -60,7 +60,7 @@ impl KnownLimits {
 #[cfg(all(test, not(miri)))]
 mod tests {
     use super::*;
-    use crate::id::{Density, set_density};
+    use crate::id::{IdLimit, set_id_limit};
 
     /// More threads than this process has.
     const OLD: u32 = 1_000_000;
@@ -115,11 +115,11 @@ mod tests {
     }
 
     #[test]
-    fn the_density_is_what_was_asked_for() {
-        for (density, most) in
-            [(Density::Strict, 0), (Density::AtMost(16), 16), (Density::Relaxed, u32::MAX)]
+    fn the_limit_is_what_was_asked_for() {
+        for (limit, most) in
+            [(IdLimit::Strict, 0), (IdLimit::AtMost(16), 16), (IdLimit::Adaptive, u32::MAX)]
         {
-            set_density(density);
+            set_id_limit(limit);
             assert_eq!(never().known().most, most);
         }
     }

@@ -6,13 +6,13 @@ mod activity;
 mod area;
 pub(crate) mod atomic;
 pub(crate) mod choice;
-mod density;
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere))))]
 mod elsewhere;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 mod entry;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 pub(crate) mod fence;
+mod id_limit;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 pub(crate) mod kernel;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
@@ -41,9 +41,9 @@ pub use crate::arena::memory_of;
 use crate::sys::preserving_errno;
 pub use activity::Activity;
 pub use choice::{Choice, Reason};
-pub use density::{Density, set_density};
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere))))]
 pub(crate) use elsewhere::*;
+pub use id_limit::{IdLimit, set_id_limit};
 pub use percid_rules::Generation;
 pub(crate) use source::RESTART_LIMIT;
 pub use source::{Source, UnknownSource};

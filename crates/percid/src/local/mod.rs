@@ -194,9 +194,9 @@ impl<T> Drop for ShardGuard<'_, T> {
 /// announced to race detectors. (They see the atomics of a program that is compiled for them.)
 #[doc(hidden)]
 #[derive(Debug)]
-pub struct Held<'l, T>(ShardGuard<'l, T>);
+pub struct LocalGuard<'l, T>(ShardGuard<'l, T>);
 
-impl<T> Held<'_, T> {
+impl<T> LocalGuard<'_, T> {
     /// Returns the value.
     #[doc(hidden)]
     #[inline(always)]
@@ -205,7 +205,7 @@ impl<T> Held<'_, T> {
     }
 }
 
-impl<T> Drop for Held<'_, T> {
+impl<T> Drop for LocalGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
         race_detector::release(self.0.shard.addr().get());
@@ -405,8 +405,8 @@ impl<T: Send, F: Fn() -> T> Local<T, F> {
     /// functions, which may end the thread or jump, and must not do so across percid's frames.
     #[doc(hidden)]
     #[inline(always)]
-    pub fn hold(&self) -> Option<Held<'_, T>> {
-        self.hold_shard().map(Held)
+    pub fn lock(&self) -> Option<LocalGuard<'_, T>> {
+        self.hold_shard().map(LocalGuard)
     }
 
     #[inline(always)]
@@ -474,7 +474,7 @@ impl<T: Send, F: Fn() -> T> Local<T, F> {
         }
     }
 
-    /// Begins a visit that returns one value after the other: for C, like [`hold`](Local::hold).
+    /// Begins a visit that returns one value after the other: for C, like [`lock`](Local::lock).
     ///
     /// # Errors
     ///
@@ -661,7 +661,7 @@ pub struct Visit<'l, T, F = fn() -> T> {
     local: &'l Local<T, F>,
     // In the order in which they are dropped.
     /// The current value and its ID, which is that of the lowest closed shard.
-    present: Option<(Held<'l, T>, Option<u32>)>,
+    present: Option<(LocalGuard<'l, T>, Option<u32>)>,
     closed: Option<Closed<T>>,
     /// The shards of IDs: `None` when all were visited.
     parts: Option<(Block, Source, u32)>,
@@ -719,7 +719,7 @@ impl<T: Send, F> Visit<'_, T, F> {
             if closed.batch.lock(bit).take_closed(|backoff| self.forks.has_left(backoff)) {
                 let shard = closed.batch.shard(bit);
                 announce_acquired(shard);
-                let held = Held(ShardGuard { shard, released: READY, local: PhantomData });
+                let held = LocalGuard(ShardGuard { shard, released: READY, local: PhantomData });
                 self.present = Some((held, closed.batch.id(bit)));
                 return Ok(true);
             }
@@ -983,7 +983,7 @@ mod tests {
             let nested = || local.for_each(|_| local.drain(drop));
             assert!(catch_unwind(AssertUnwindSafe(nested)).is_err(), "{source}");
             // It panics before it visits anything, although no thread uses the first value.
-            let (first, second) = (local.hold(), local.hold());
+            let (first, second) = (local.lock(), local.lock());
             drop(first);
             let visit = || local.for_each(|value| *value = 7);
             assert!(catch_unwind(AssertUnwindSafe(visit)).is_err(), "{source}");
@@ -998,11 +998,11 @@ mod tests {
 
     /// Takes values until one is an extra one, which visits reach last.
     #[cfg(all(unix, not(any(miri, percid_plain))))]
-    fn keep<'l>(local: &'l Local<i32>, kept: &mut Vec<Held<'l, i32>>) {
+    fn keep<'l>(local: &'l Local<i32>, kept: &mut Vec<LocalGuard<'l, i32>>) {
         // SAFETY: shards stay mapped as long as the handle.
         let state = |shard: NonNull<Shard<i32>>| unsafe { (*shard.as_ptr()).lock.state() };
         while !local.extras().any(|extra| state(extra) == thread::token() as i64) {
-            kept.extend(local.hold());
+            kept.extend(local.lock());
         }
     }
 

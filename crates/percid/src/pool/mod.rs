@@ -13,7 +13,7 @@ use std::ops::{Deref, DerefMut};
 use crate::id::{Source, Unavailable};
 use crate::stack::Stack;
 pub(crate) use raw::all_slabs;
-pub use raw::{Misuse, RawPool};
+pub use raw::{PutError, RawPool};
 
 /// A pool of objects of type `T`. Every CPU has some of its own.
 ///

@@ -89,7 +89,7 @@ pub(crate) fn all_slabs() -> impl Iterator<Item = Range<usize>> {
 /// The reason why an object was not taken back.
 ///
 /// ```
-/// use percid::pool::{Misuse, RawPool};
+/// use percid::pool::{PutError, RawPool};
 /// use std::alloc::Layout;
 ///
 /// let pool = RawPool::new(Layout::new::<u64>(), 64);
@@ -97,12 +97,12 @@ pub(crate) fn all_slabs() -> impl Iterator<Item = Range<usize>> {
 /// // SAFETY: the object came from this pool and is not used any more.
 /// unsafe {
 ///     assert_eq!(pool.put(object), Ok(()));
-///     assert_eq!(pool.put(object), Err(Misuse::DoublePut));
+///     assert_eq!(pool.put(object), Err(PutError::DoublePut));
 /// }
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Misuse {
+pub enum PutError {
     /// It is in the pool already.
     DoublePut,
     /// It belongs to another pool.
@@ -112,19 +112,19 @@ pub enum Misuse {
     Gone,
 }
 
-impl fmt::Display for Misuse {
+impl fmt::Display for PutError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Misuse::DoublePut => "the object is in the pool already: it was put back twice",
-            Misuse::WrongPool => "the object belongs to another pool",
-            Misuse::Gone => {
+            PutError::DoublePut => "the object is in the pool already: it was put back twice",
+            PutError::WrongPool => "the object belongs to another pool",
+            PutError::Gone => {
                 "the object's memory is gone: its pool was destroyed, or it was put back before a drain"
             }
         })
     }
 }
 
-impl std::error::Error for Misuse {}
+impl std::error::Error for PutError {}
 
 /// A pool of untyped objects of one layout.
 ///
@@ -152,7 +152,7 @@ impl std::error::Error for Misuse {}
 ///     object.cast::<u64>().write(7);
 ///     pool.put(object)?;
 /// }
-/// # Ok::<(), percid::pool::Misuse>(())
+/// # Ok::<(), percid::pool::PutError>(())
 /// ```
 #[repr(C)]
 pub struct RawPool {
@@ -315,7 +315,7 @@ impl RawPool {
     /// let object = pool.get().expect("memory");
     /// // SAFETY: the object came from this pool and is not used any more.
     /// unsafe { pool.put(object) }?;
-    /// # Ok::<(), percid::pool::Misuse>(())
+    /// # Ok::<(), percid::pool::PutError>(())
     /// ```
     ///
     /// # Errors
@@ -327,7 +327,7 @@ impl RawPool {
     /// The pointer came from [`get`](RawPool::get) of some pool, and no thread uses the object any
     /// more.
     #[inline]
-    pub unsafe fn put(&self, object: NonNull<u8>) -> Result<(), Misuse> {
+    pub unsafe fn put(&self, object: NonNull<u8>) -> Result<(), PutError> {
         let header = header(object);
         // SAFETY: everything that was ever an object has a header that can be read.
         let mark = unsafe { (*header).mark };
@@ -372,7 +372,7 @@ impl RawPool {
     /// // SAFETY: the object came from this pool and is not used any more.
     /// unsafe { pool.put(object) }?;
     /// assert_eq!(pool.drain(), 1);
-    /// # Ok::<(), percid::pool::Misuse>(())
+    /// # Ok::<(), percid::pool::PutError>(())
     /// ```
     pub fn drain(&self) -> usize {
         // Not a hash map: the first one of a thread calls the C library for random bytes, which is
@@ -581,11 +581,11 @@ impl RawPool {
     }
 
     #[cold]
-    fn misuse(&self, mark: u64) -> Misuse {
+    fn misuse(&self, mark: u64) -> PutError {
         match mark {
-            0 => Misuse::Gone,
-            mark if mark == self.idle_mark() => Misuse::DoublePut,
-            _ => Misuse::WrongPool,
+            0 => PutError::Gone,
+            mark if mark == self.idle_mark() => PutError::DoublePut,
+            _ => PutError::WrongPool,
         }
     }
 }
@@ -689,14 +689,14 @@ mod tests {
             let object = get(&one);
             // SAFETY: the pointers came from pools, and no thread uses the objects.
             unsafe {
-                assert_eq!(other.put(object), Err(Misuse::WrongPool));
+                assert_eq!(other.put(object), Err(PutError::WrongPool));
                 assert_eq!(one.put(object), Ok(()));
-                assert_eq!(one.put(object), Err(Misuse::DoublePut));
-                assert_eq!(other.put(object), Err(Misuse::WrongPool));
+                assert_eq!(one.put(object), Err(PutError::DoublePut));
+                assert_eq!(other.put(object), Err(PutError::WrongPool));
                 let (first, second) = (get(&one), get(&one));
                 assert!(first != second, "it was there once only");
                 drop(one);
-                assert_eq!(other.put(object), Err(Misuse::Gone));
+                assert_eq!(other.put(object), Err(PutError::Gone));
                 first == object
             }
         });
@@ -767,7 +767,7 @@ mod tests {
         assert!(at_once >= 2 * pool.per_slab() as usize, "{at_once}");
         // SAFETY: the object came from the pool and no thread uses it.
         let again = unsafe { pool.put(objects[0]) };
-        assert!(matches!(again, Err(Misuse::DoublePut | Misuse::Gone)), "{again:?}");
+        assert!(matches!(again, Err(PutError::DoublePut | PutError::Gone)), "{again:?}");
         assert_eq!(pool.drain() + at_once, objects.len());
         assert_eq!(gone(&objects), objects.len());
         // The slabs are reused.
@@ -884,7 +884,7 @@ mod tests {
         let freed = pool.drain();
         assert!((300..500).contains(&freed), "{freed}: all but the slab of the one object");
         let misuse: HashSet<_> = objects[1..].iter().filter_map(|&it| put(it).err()).collect();
-        assert!(misuse.contains(&Misuse::Gone) && !misuse.contains(&Misuse::WrongPool));
+        assert!(misuse.contains(&PutError::Gone) && !misuse.contains(&PutError::WrongPool));
         put(objects[0]).expect("it was lent");
         assert_eq!(freed + pool.drain(), 500);
         // The same again, in the existing slabs.

@@ -33,10 +33,10 @@ fn a_blind_pass_arms_nothing_and_loses_no_region() {
     let blind = balancer.pass();
     limit_descriptors(limit);
     assert_eq!(blind.armed, 0);
-    assert!(balancer.take_events().contains(&Event::Blind));
+    assert!(balancer.take_events().contains(&Event::MappingsUnreadable));
     let seeing = balancer.pass();
     let report = balancer.report();
     assert!(!report.regions[0].gone);
-    assert_eq!((report.blind_passes, report.passes), (1, 2));
+    assert_eq!((report.unreadable_passes, report.passes), (1, 2));
     assert_eq!(seeing.armed as usize, BYTES / PAGE);
 }

@@ -130,7 +130,7 @@ const WITHOUT_TYPE: [&str; 7] = [
     "percid_reason",
     "percid_current_id",
     "percid_compact",
-    "percid_set_density",
+    "percid_set_id_limit",
     "percid_id_memory",
 ];
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use percid::{Counter, Density, Source};
+use percid::{Counter, IdLimit, Source};
 
 use percid_command::exit::Failure;
 
@@ -13,8 +13,8 @@ pub(super) struct Subject {
     pub(super) name: &'static str,
     /// `None` for the moves without increments.
     pub(super) counter: Option<Counter>,
-    /// Density of the table while this subject's batches run.
-    pub(super) density: Density,
+    /// IdLimit of the table while this subject's batches run.
+    pub(super) density: IdLimit,
     added: u64,
     pub(super) forced: Column,
     pub(super) pipe: Column,
@@ -51,7 +51,7 @@ impl Subject {
         batch: impl FnOnce(Option<&Counter>) -> Result<Batch, Failure>,
         movement: Movement,
     ) -> Result<(), Failure> {
-        percid::set_density(self.density);
+        percid::set_id_limit(self.density);
         percid::compact();
         let before = percid::id::activity().unwrap_or_default();
         let Batch { moves, wall } = batch(self.counter.as_ref())?;
@@ -79,18 +79,18 @@ impl Subject {
 /// Returns the moves without increments, then a counter of each available source.
 pub(super) fn subjects() -> Vec<Subject> {
     let sources = [
-        ("kernel", Source::Kernel, Density::Relaxed),
-        ("table", Source::Table, Density::Relaxed),
-        ("table-strict", Source::Table, Density::Strict),
-        ("atomic", Source::Atomic, Density::Relaxed),
+        ("kernel", Source::Kernel, IdLimit::Adaptive),
+        ("table", Source::Table, IdLimit::Adaptive),
+        ("table-strict", Source::Table, IdLimit::Strict),
+        ("atomic", Source::Atomic, IdLimit::Adaptive),
     ];
     let with_counter = sources.into_iter().filter_map(|(name, source, density)| {
         Some(subject(name, Some(Counter::with_source(source).ok()?), density))
     });
-    std::iter::once(subject("none", None, Density::Relaxed)).chain(with_counter).collect()
+    std::iter::once(subject("none", None, IdLimit::Adaptive)).chain(with_counter).collect()
 }
 
-fn subject(name: &'static str, counter: Option<Counter>, density: Density) -> Subject {
+fn subject(name: &'static str, counter: Option<Counter>, density: IdLimit) -> Subject {
     let (forced, pipe) = Default::default();
     Subject { name, counter, density, added: 0, forced, pipe }
 }

@@ -239,8 +239,8 @@ impl Balancer {
             report.sequence,
             report.period_ns / 1_000_000,
         )?;
-        if report.blind_passes > 0 {
-            let blind = report.blind_passes;
+        if report.unreadable_passes > 0 {
+            let blind = report.unreadable_passes;
             writeln!(
                 f,
                 "  {blind} passes could not read the process's mappings and armed nothing"

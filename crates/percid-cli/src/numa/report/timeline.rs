@@ -41,7 +41,7 @@ fn row(report: &PublishedReport, episode: &Episode) -> Vec<String> {
     let mut row = vec![format!("{ago:.1}")];
     row.extend(stages.windows(2).map(|pair| between(pair[0], pair[1])));
     row.push(between(stages[0], stages[4]));
-    row.extend([episode.pages, episode.looked_again, episode.batches].map(|n| n.to_string()));
+    row.extend([episode.pages, episode.rearmed, episode.batches].map(|n| n.to_string()));
     row
 }
 
@@ -53,9 +53,9 @@ mod tests {
         "move_ns":0,"age_ns":5000000000,"threads":1,"collisions":0,"events_lost":0,"regions":[],
         "timeline":[
           {"began_ns":1000000000,"armed_ns":2050000000,"seen_ns":2070000000,"wanted_ns":2090000000,
-           "moved_ns":2400000000,"pages":2048,"batches":3,"looked_again":16},
+           "moved_ns":2400000000,"pages":2048,"batches":3,"rearmed":16},
           {"began_ns":4000000000,"armed_ns":null,"seen_ns":null,"wanted_ns":null,"moved_ns":null,
-           "pages":0,"batches":0,"looked_again":0}]}"#;
+           "pages":0,"batches":0,"rearmed":0}]}"#;
 
     #[test]
     fn each_stage_has_the_time_since_the_one_before() {

@@ -69,7 +69,7 @@ pub(super) struct Stages {
     moved: f64,
     pages: u64,
     batches: u64,
-    looked_again: u64,
+    rearmed: u64,
 }
 
 impl Stages {
@@ -83,7 +83,7 @@ impl Stages {
             moved: since(episode.moved?),
             pages: episode.pages,
             batches: episode.batches,
-            looked_again: episode.looked_again,
+            rearmed: episode.rearmed,
         })
     }
 }

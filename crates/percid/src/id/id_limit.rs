@@ -1,22 +1,22 @@
-//! The density of the IDs of percid's table while threads migrate over many CPUs: memory against
-//! time.
+//! The limit on the number of IDs in percid's table while threads migrate over many CPUs: memory
+//! against time.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// The limit on the number of IDs in percid's table while threads migrate, see [`set_density`].
+/// The limit on the number of IDs in percid's table while threads migrate, see [`set_id_limit`].
 ///
 /// ```
-/// use percid::{Density, set_density};
+/// use percid::{IdLimit, set_id_limit};
 ///
-/// set_density(Density::AtMost(16));
+/// set_id_limit(IdLimit::AtMost(16));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub enum Density {
+pub enum IdLimit {
     /// The number of CPUs visited within 100 ms, if that is more than `min(allowed CPUs, threads)`.
     /// This is the default.
     #[default]
-    Relaxed,
+    Adaptive,
     /// The same, but at most this many (or `min(allowed CPUs, threads)`, if that is more).
     AtMost(u32),
     /// At most `min(allowed CPUs, threads)`.
@@ -28,10 +28,10 @@ static MOST: AtomicU32 = AtomicU32::new(u32::MAX);
 /// Sets the limit on the number of IDs in percid's table while the process's threads migrate.
 ///
 /// Threads that often wake up on other CPUs than before must each time steal an ID from the CPU
-/// they left ([`Strict`](Density::Strict)). That takes 1 us, or 10 us if that CPU runs the process.
+/// they left ([`Strict`](IdLimit::Strict)). That takes 1 us, or 10 us if that CPU runs the process.
 /// Assume that this has happened ten times within 100 ms per thread (or allowed CPU, if those are
-/// fewer). Then a CPU gets an ID of its own instead ([`Relaxed`](Density::Relaxed)). There are then
-/// as many copies of the program's data as CPUs were visited within 100 ms, and at most as many as
+/// fewer). Then a CPU gets an ID of its own instead ([`Adaptive`](IdLimit::Adaptive)). There are then
+/// as many shards of the program's data as CPUs were visited within 100 ms, and at most as many as
 /// the process may use. When the threads have not migrated for 200 ms, the next ID request of any
 /// CPU, or [`compact`](crate::compact), reduces the number of IDs to `min(allowed CPUs, threads)`
 /// again.
@@ -40,15 +40,15 @@ static MOST: AtomicU32 = AtomicU32::new(u32::MAX);
 /// of `fork`. The other sources ignore it. Thread-safe, async-signal-safe; one store.
 ///
 /// ```
-/// use percid::{Density, set_density};
+/// use percid::{IdLimit, set_id_limit};
 ///
-/// set_density(Density::Strict); // least memory, whatever the threads do
+/// set_id_limit(IdLimit::Strict); // least memory, whatever the threads do
 /// ```
-pub fn set_density(density: Density) {
-    let most = match density {
-        Density::Relaxed => u32::MAX,
-        Density::AtMost(most) => most,
-        Density::Strict => 0,
+pub fn set_id_limit(limit: IdLimit) {
+    let most = match limit {
+        IdLimit::Adaptive => u32::MAX,
+        IdLimit::AtMost(most) => most,
+        IdLimit::Strict => 0,
     };
     MOST.store(most, Relaxed);
 }
