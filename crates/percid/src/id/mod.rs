@@ -62,9 +62,9 @@ pub use unavailable::Unavailable;
 /// with [`Reason::Selecting`]. Objects used during that time are updated atomically and lose
 /// nothing.
 ///
-/// On 64-bit Arm with a release from 6.19 to 7.0 the first call probes whether the kernel aborts
-/// critical sections (see [`machine::probe`](crate::machine::probe)), in a few milliseconds. If 40
-/// ms are not enough, as on a very busy machine, the result is `Source::Atomic` with
+/// On 64-bit Arm and RISC-V with a release from 6.19 to 7.1 the first call probes whether the kernel
+/// aborts critical sections (see [`machine::probe`](crate::machine::probe)), in a few milliseconds.
+/// If 40 ms are not enough, as on a very busy machine, the result is `Source::Atomic` with
 /// [`Reason::ProbeInconclusive`], and a later use tries again.
 ///
 /// ```
