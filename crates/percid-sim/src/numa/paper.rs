@@ -166,7 +166,7 @@ const NOTES: [&str; 9] = [
      (see the contributions) the spread is the published one, but then workers scan so often before they \
      prefer a node that several times too many pages are armed.",
     "With the workers' first period of 1000 ms alone, base counts are a third too low (see the contributions: \
-     main thread never scans): something must scan sooner. A shorter first period of all workers mends that \
+     main thread never scans): something must scan sooner. A shorter first period of all workers fixes that \
      too, but then two passes fall into the scan delay, twice the published count.",
     "Under the order by activity a pass looks at the whole list, so that its counts of regions left out cannot \
      be compared with those of the other orders; times, updates and coverage can.",

@@ -61,11 +61,11 @@ impl fmt::Display for Unavailable {
                 write!(f, "membarrier refused: {}", ErrnoName(*errno))
             }
             Unavailable::SectionsNotAborted => f.write_str(
-                "this kernel does not abort critical sections (64-bit Arm, Linux 6.19 to 7.0.13; mended in 7.0.14 \
+                "this kernel does not abort critical sections (64-bit Arm, Linux 6.19 to 7.0.13; fixed in 7.0.14 \
                  and 7.1)",
             ),
             Unavailable::SectionsNotProbed => f.write_str(
-                "whether this kernel aborts critical sections could not be found out in time; the next use tries \
+                "it could not be determined in time if this kernel aborts critical sections; the next use tries \
                  again",
             ),
             Unavailable::ProbeRefused(errno) => write!(

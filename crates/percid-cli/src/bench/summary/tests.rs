@@ -97,8 +97,8 @@ fn the_longest_reasons_and_names_fit() {
     let mut document = document();
     let figures = &mut document.ops.as_mut().expect("measured").report.results;
     figures.iter_mut().for_each(|figure| figure.ns_min *= 1e5);
-    let reason = "percid's table cannot be used: whether this kernel aborts critical sections could not \
-                  be found out in time; the next use tries again";
+    let reason = "percid's table cannot be used: it could not be determined in time if this kernel aborts \
+                  critical sections; the next use tries again";
     for source in ["table", "kernel", "atomic"] {
         document.machine = MachineReport::fixed_at_length(source, reason);
         let whole = text(&document);
