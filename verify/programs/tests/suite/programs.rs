@@ -246,7 +246,8 @@ fn without_aborts_a_wish_for_ids_is_not_granted() {
         let count = || run_with(&wish, "count --probe wrong-descriptor");
         // On a busy machine a first use may have too little time for the answer, and reports that.
         // If one in ten has enough, none does with a probability of 0.9^1000 < 1e-45.
-        let answered = |outcome: &Outcome| !outcome.line.contains("could not be determined in time");
+        let answered =
+            |outcome: &Outcome| !outcome.line.contains("could not be determined in time");
         let outcome = (0..TRIES).map(|_| count()).find(answered).expect("an answer some time");
         assert!(outcome.passed, "{}", outcome.line);
         assert_eq!(outcome.figure("source"), "atomic");
