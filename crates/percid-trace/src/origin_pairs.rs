@@ -50,7 +50,7 @@ pub(crate) fn pairs(origin: &Origin) -> Vec<(&'static str, String)> {
         (SCAN_DELAY_MS, scan.map(|scan| scan.delay_ms.to_string())),
         (SCAN_SIZE_MB, scan.map(|scan| scan.size_mb.to_string())),
         (NODES, list(nodes)),
-        (COUNTERS, (!counters.is_empty()).then(|| counters.join(","))),
+        (COUNTERS, (!counters.is_empty()).then(|| joined(counters))),
         (LATE_CPUS, list(late_cpus)),
         (REMARKS, (!remarks.is_empty()).then(|| remarks.join(BETWEEN_REMARKS))),
     ];
@@ -158,10 +158,31 @@ fn numbers(key: &str, text: Option<String>) -> Result<Vec<u32>, Error> {
     Ok(numbers.collect::<Result<Vec<Option<u32>>, Error>>()?.into_iter().flatten().collect())
 }
 
+/// Returns names with commas between them. perf's names of counters may contain commas
+/// (`cpu/event=0xc0,umask=0/`), which get a backslash.
+fn joined(names: &[String]) -> String {
+    let escaped = |name: &String| name.replace('\\', r"\\").replace(',', r"\,");
+    names.iter().map(escaped).collect::<Vec<_>>().join(",")
+}
+
+/// Returns the names of a text that [`joined`] returned.
+fn split(text: &str) -> Vec<String> {
+    let (mut names, mut name) = (Vec::new(), String::new());
+    let mut letters = text.chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            ',' => names.push(std::mem::take(&mut name)),
+            '\\' => name.extend(letters.next()),
+            _ => name.push(letter),
+        }
+    }
+    names.push(name);
+    names
+}
+
 /// Returns the names of counters.
 fn counters(text: Option<String>) -> Result<Vec<String>, Error> {
-    let names: Vec<String> =
-        text.iter().flat_map(|text| text.split(',')).map(str::to_owned).collect();
+    let names = text.as_deref().map(split).unwrap_or_default();
     match names.len() {
         0..=MOST => Ok(names),
         more => Err(Error::in_file(format!(
@@ -175,4 +196,17 @@ pub(crate) fn number<T: FromStr>(key: &str, text: Option<String>) -> Result<Opti
     let Some(text) = text else { return Ok(None) };
     let no_number = |_| Error::in_file(format!("the metadata `{key}` is not a number"));
     text.parse().map(Some).map_err(no_number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_with_commas_and_backslashes_stay_what_they_are() {
+        let names = ["cycles", "cpu/event=0xc0,umask=0/", r"a\,b\", ","].map(str::to_owned);
+        assert_eq!(split(&joined(&names)), names);
+        assert_eq!(joined(&names[..1]), "cycles");
+        assert_eq!(split("cache-misses,cycles"), ["cache-misses", "cycles"]);
+    }
 }

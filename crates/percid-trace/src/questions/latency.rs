@@ -60,7 +60,7 @@ impl ThreadLatency {
         self.run_queue.add(&other.run_queue);
         self.wake_up.add(&other.wake_up);
         self.preempted += other.preempted;
-        self.preempted_ns += other.preempted_ns;
+        self.preempted_ns = self.preempted_ns.saturating_add(other.preempted_ns);
     }
 }
 
@@ -154,7 +154,7 @@ impl Waits<'_> {
             Cause::Woken => found.wake_up.note(wait.until - began(wait)),
             Cause::Preempted => {
                 found.preempted += 1;
-                found.preempted_ns += waited;
+                found.preempted_ns = found.preempted_ns.saturating_add(waited);
             }
         }
     }

@@ -258,9 +258,9 @@ struct Sum {
 
 impl Sum {
     fn add(&mut self, [at_least, lost, at_most]: [u64; 3]) {
-        self.at_least_ns += at_least;
-        self.lost_ns += lost;
-        self.at_most_ns += at_most;
+        self.at_least_ns = self.at_least_ns.saturating_add(at_least);
+        self.lost_ns = self.lost_ns.saturating_add(lost);
+        self.at_most_ns = self.at_most_ns.saturating_add(at_most);
     }
 
     fn note(&mut self, moment: LostMoment) {

@@ -111,7 +111,7 @@ impl Listener for Delays<'_> {
         if since >= stay.until || !self.wants(scene, stay.thread) {
             return;
         }
-        self.waited_ns += stay.until - since;
+        self.waited_ns = self.waited_ns.saturating_add(stay.until - since);
         let mut parts = std::mem::take(&mut self.parts);
         parts.extend(scene.recent.during(stay.cpu, since, stay.until));
         parts.sort_unstable_by_key(|&(who, _)| who);
@@ -138,7 +138,7 @@ impl Delays<'_> {
         delay.ns += ns;
         delay.waits += 1;
         delay.longest_ns = delay.longest_ns.max(ns);
-        self.attributed_ns += ns;
+        self.attributed_ns = self.attributed_ns.saturating_add(ns);
     }
 
     fn delay(&mut self, victim: ThreadNumber, by: Who) -> Option<&mut Delay> {

@@ -336,7 +336,9 @@ impl<'t> Schedule<'t> {
         }
         let place = runner.place?;
         let time = self.now - runner.since;
-        self.spaces[place.0 as usize].as_mut()?.summary.run_ns += time;
+        // The times of a damaged file may add up to more than 2^64 ns.
+        let run_ns = &mut self.spaces[place.0 as usize].as_mut()?.summary.run_ns;
+        *run_ns = run_ns.saturating_add(time);
         Some(place)
     }
 

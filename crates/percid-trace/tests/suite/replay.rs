@@ -385,6 +385,17 @@ fn a_process_that_is_known_by_another_thread_has_that_ones_name() {
     assert_eq!(names, [(70, "worker")]);
 }
 
+/// Found by fuzzing: the times of a damaged file.
+#[test]
+fn running_times_that_add_up_to_more_than_a_number_holds_are_the_largest() {
+    let mut script = Script::default();
+    script.process([20, 21], 20).switch(0, IDLE, 20).switch(1, IDLE, 21);
+    script.time = u64::MAX - 6_000_000_000;
+    script.switch(0, 20, IDLE).switch(1, 21, IDLE);
+    let [ref space] = percid_trace::replay::summaries(&script.trace)[..] else { panic!("one") };
+    assert_eq!(space.run_ns, u64::MAX);
+}
+
 #[test]
 fn advice_on_a_process_whose_threads_are_not_told_says_so() {
     let hints = |script: &Script| {
