@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # The steps of `.ci/run`: name, job of the hosted checks, minutes in the order below on two CPUs of an AMD EPYC
-# (Zen 5), and question. They run in this order; `python` takes one CPU, and runs beside the last.
+# (Zen 5), and question. They run in this order; `python` runs beside the last.
 # shellcheck disable=SC2034 # used by .ci/run and .ci/workflow
 steps='
 format     code      0    is the code formatted, and is the workflow made of this list?

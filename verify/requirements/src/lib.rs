@@ -40,13 +40,17 @@ fn places(cell: &str) -> Vec<String> {
     cell.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
 
-/// Returns the fault of a place, if any.
-fn fault(place: &str, is_test: bool) -> Option<String> {
+/// Returns `true` if the item of a place is code, or a test that runs for every commit.
+///
+/// # Errors
+///
+/// The fault of a place that does not exist, or is not a test.
+fn find(place: &str, is_test: bool) -> Result<bool, String> {
     let Some((file, item)) = place.rsplit_once("::") else {
-        return Some(format!("{place}: no item named"));
+        return Err(format!("{place}: no item named"));
     };
     let Ok(text) = fs::read_to_string(root().join(file)) else {
-        return Some(format!("{place}: no such file"));
+        return Err(format!("{place}: no such file"));
     };
     let defines = |line: &&str| {
         ["fn ", "const ", "static ", "struct ", "enum ", "macro_rules! "].iter().any(|kind| {
@@ -58,34 +62,31 @@ fn fault(place: &str, is_test: bool) -> Option<String> {
     };
     let lines: Vec<&str> = text.lines().collect();
     let Some(at) = lines.iter().position(defines) else {
-        return Some(format!("{place}: no such item"));
+        return Err(format!("{place}: no such item"));
     };
     let attributes = lines[..at].iter().rev().take_while(|line| line.trim().starts_with("#["));
     let attributes: Vec<&str> = attributes.copied().collect();
-    let runs = |when: &str| attributes.iter().any(|line| line.contains(when));
-    if is_test && !runs("#[test]") {
-        return Some(format!("{place}: not a test"));
+    let has = |text: &str| attributes.iter().any(|line| line.contains(text));
+    if is_test && !has("#[test]") {
+        return Err(format!("{place}: not a test"));
     }
-    if is_test && runs("#[ignore") && !runs("\"slow: ") {
-        return Some(format!("{place}{RUNS_RARELY}"));
-    }
-    None
+    Ok(!is_test || !has("#[ignore") || has("\"slow: "))
 }
 
-/// A test that does not run for every commit.
-const RUNS_RARELY: &str = ": not among the tests that run for every commit";
-
-/// Requirements whose tests all build the library again.
+/// Requirements whose tests all build the library again: they do not run for every commit.
 const TESTED_RARELY: [&str; 3] = ["I1", "I6", "I13"];
 
-/// Returns the faults of a row. Its tests may run rarely if one of them does not.
+/// Returns the faults of a row.
 fn faults(row: &Row) -> Vec<String> {
-    let code = row.done_by.iter().filter_map(|place| fault(place, false));
-    let of_tests: Vec<Option<String>> =
-        row.fails_without.iter().map(|place| fault(place, true)).collect();
-    let often = of_tests.iter().any(Option::is_none) || TESTED_RARELY.contains(&&*row.number);
-    let tests = of_tests.into_iter().flatten();
-    code.chain(tests.filter(|fault| !(often && fault.ends_with(RUNS_RARELY)))).collect()
+    let code = row.done_by.iter().map(|place| find(place, false));
+    let tests: Vec<_> = row.fails_without.iter().map(|place| find(place, true)).collect();
+    let often = tests.contains(&Ok(true));
+    let mut faults: Vec<String> =
+        code.chain(tests.iter().cloned()).filter_map(Result::err).collect();
+    if !tests.is_empty() && often == TESTED_RARELY.contains(&&*row.number) {
+        faults.push(format!("a test runs for every commit: {often}"));
+    }
+    faults
 }
 
 #[test]
@@ -126,19 +127,20 @@ fn every_requirement_that_is_built_has_a_test_and_none_is_missing() {
 #[test]
 fn what_does_not_exist_is_caught() {
     let file = "crates/percid-rules/src/space.rs";
-    assert_eq!(fault(&format!("{file}::choose"), false), None);
-    assert!(fault(&format!("{file}::choose"), true).is_some(), "not a test");
-    assert!(fault(&format!("{file}::chose"), false).is_some(), "no such item");
-    assert!(fault("crates/percid/src/none.rs::choose", false).is_some(), "no such file");
+    assert_eq!(find(&format!("{file}::choose"), false), Ok(true));
+    assert!(find(&format!("{file}::choose"), true).is_err(), "not a test");
+    assert!(find(&format!("{file}::chose"), false).is_err(), "no such item");
+    assert!(find("crates/percid/src/none.rs::choose", false).is_err(), "no such file");
     let child = "crates/percid-tracing/tests/suite/panic.rs::child";
-    assert!(fault(child, true).is_some_and(|fault| fault.ends_with(RUNS_RARELY)), "ignored");
-    let row = |tests: &[&str]| Row {
-        number: "R0".to_owned(),
+    assert_eq!(find(child, true), Ok(false), "ignored");
+    let row = |number: &str, tests: &[&str]| Row {
+        number: number.to_owned(),
         text: String::new(),
         done_by: vec![format!("{file}::chose")],
         fails_without: tests.iter().map(|&test| test.to_owned()).collect(),
     };
     let often = "verify/requirements/src/lib.rs::what_does_not_exist_is_caught";
-    assert_eq!(faults(&row(&[child])).len(), 2, "no test runs for every commit");
-    assert_eq!(faults(&row(&[child, often])).len(), 1, "only the item is missing");
+    assert_eq!(faults(&row("R0", &[child])).len(), 2, "no test runs for every commit");
+    assert_eq!(faults(&row("R0", &[child, often])).len(), 1, "only the item is missing");
+    assert_eq!(faults(&row("I1", &[often])).len(), 2, "it need not be an exception");
 }

@@ -143,6 +143,17 @@ fn made(turns: &[Made]) -> Trace {
     Trace { origin: Origin { counters, ..Origin::default() }, events, counted, ..Trace::default() }
 }
 
+/// Found by fuzzing: perf's names of raw events contain commas.
+#[test]
+fn counters_with_commas_in_their_names_stay_apart_in_a_table() {
+    let mut trace = made(&[(A, 0, 0, 100, 7), (B, 1, 50, 200, 9)]);
+    trace.origin.counters = ["cpu/event=0xc0,umask=0/", "cycles"].map(str::to_owned).into();
+    let mut file = Vec::new();
+    percid_trace::parquet::write(&trace, &mut file).expect("memory takes everything");
+    let read = percid_trace::parquet::read_bytes(file).expect("a table");
+    assert_eq!((&read.origin.counters, &read.counted), (&trace.origin.counters, &trace.counted));
+}
+
 /// Returns where the turns of A ran before, with the pause's class and the first counter's value.
 fn distances(found: &Counters) -> Vec<(Before, Option<u64>, u64)> {
     let told =
