@@ -67,6 +67,25 @@ fn asked(happenings: &[Happening], window: Window) -> Latency {
     latency(&trace(happenings), &settings, &RunControl::default())
 }
 
+/// The times of a damaged file.
+#[test]
+fn waits_that_add_up_to_more_than_a_number_holds_are_the_largest() {
+    let late = (u64::MAX - 8_000_000_000_000) / US;
+    let taken = |cpu, thread, other| {
+        [
+            (1, cpu, switch(thread, State::PREEMPTED, other)),
+            (late, cpu, switch(other, State::SLEEPING, thread)),
+        ]
+    };
+    let happenings = [taken(0, A, C), taken(1, B, C + 1)].concat();
+    let mut all = ThreadLatency::default();
+    asked(&happenings, Window::default()).threads.iter().for_each(|(_, waits)| all.add(waits));
+    assert_eq!((all.preempted, all.preempted_ns, all.run_queue.sum_ns), (2, u64::MAX, u64::MAX));
+    let found =
+        preemptions(&trace(&happenings), &PreemptionsSettings::default(), &RunControl::default());
+    assert_eq!(found.waited_ns, u64::MAX);
+}
+
 fn of(found: &Latency, tid: Tid) -> ThreadLatency {
     let all = found.threads.iter().filter(|(thread, _)| found.known.get(*thread).tid == tid);
     all.map(|(_, waits)| waits.clone()).next().unwrap_or_default()
