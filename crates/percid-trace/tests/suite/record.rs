@@ -394,15 +394,24 @@ fn losses_are_counted() {
     }
 }
 
+/// The process of a thread that was created in the trace, by who created whom.
+fn process_of(trace: &Trace, mut thread: Tid) -> Tid {
+    for event in trace.events.iter().rev() {
+        match event.what {
+            What::Fork { parent, child, shares: Shares::Process } if child == thread => {
+                thread = parent;
+            }
+            _ => {}
+        }
+    }
+    thread
+}
+
 #[test]
 fn the_kernels_ids_are_those_of_its_policy() {
     let Some((recorded, notes)) = recorded_program(Way::Tracefs) else { return };
     let trace = &recorded.trace;
-    let executed = trace.events.iter().rev().find_map(|event| match event.what {
-        What::Exec { thread, .. } => Some(thread),
-        _ => None,
-    });
-    let process = executed.expect("the program was started");
+    let process = process_of(trace, *notes.keys().next().expect("threads"));
     let comparison = match kernel_ids::compare(trace, process) {
         Ok(comparison) => comparison,
         Err(missing @ (Insufficient::NoIds(_) | Insufficient::NoGeneration(_))) => {

@@ -95,12 +95,14 @@ impl Buffers for Perf {
         for (cpu, ring) in &mut self.rings {
             ring.drain(|record| records.take(record, *cpu, stream))?;
         }
+        records.tell(until, stream)?;
         Ok(until)
     }
 
     fn end(&mut self, stream: &mut Stream) -> Result<(), String> {
         self.events().try_for_each(event::disable)?;
         self.drain(stream)?;
+        self.records.tell(u64::MAX, stream)?;
         // The kernel writes of a loss into the ring when there is room again, and that may never
         // be.
         stream.lost = stream.lost.max(self.events().map(event::lost).sum());

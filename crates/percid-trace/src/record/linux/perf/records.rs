@@ -15,25 +15,71 @@ use crate::collector::Tracepoint;
 use crate::event::{Cpu, IDLE, Shares, State, Tid, UNKNOWN};
 use crate::record::linux::stream::Stream;
 
-/// Reads records of the event that is attached.
+/// Reads records of the event that is attached. They come ring by ring, and are told in the order of
+/// their times: a thread may begin on one CPU and end on another between two looks at the rings.
 #[derive(Debug)]
 pub(super) struct Records {
     info: RecordParseInfo,
+    /// The records that were not told yet.
+    waiting: Vec<Waiting>,
     /// State from earlier records, if the whole system is recorded.
     system: Option<System>,
 }
 
-/// All threads of a system. The kernel's last word on a thread, the switch away from it, may name
+/// A record of a CPU's ring.
+#[derive(Debug)]
+struct Waiting {
+    time: u64,
+    cpu: Cpu,
+    record: Box<[u8]>,
+}
+
+/// All threads of a system. The kernel's last switches to and away from a thread that ends may name
 /// it no more.
 #[derive(Debug, Default)]
 struct System {
     /// The thread that was last seen on each CPU.
     running: HashMap<Cpu, Tid>,
-    /// Threads that began to end, and have not been switched away from for good.
+    /// The threads that began to end, and have not been switched away from for good.
     ending: HashSet<Tid>,
+    /// Those of them that were preempted, and the CPUs where they were, in this order.
+    preempted: Vec<(Tid, Cpu)>,
 }
 
 impl System {
+    /// Takes a switch on a CPU, and returns the thread that runs next. One that is not named has
+    /// ended except for a few microseconds: of those that were preempted in them it is the first,
+    /// on this CPU if there is one.
+    fn switch(&mut self, cpu: Cpu, named: Tid) -> Tid {
+        let place = match named {
+            UNKNOWN => {
+                let here = self.preempted.iter().position(|&(_, at)| at == cpu);
+                here.or((!self.preempted.is_empty()).then_some(0))
+            }
+            named => self.preempted.iter().position(|&(thread, _)| thread == named),
+        };
+        let next = place.map_or(named, |place| self.preempted.remove(place).0);
+        self.running.insert(cpu, next);
+        next
+    }
+
+    /// Takes the end of a turn, and returns `true` if it was the thread's last.
+    fn ends(&mut self, thread: Tid, cpu: Cpu, is_preempted: bool) -> bool {
+        if !is_preempted {
+            return self.ending.remove(&thread);
+        }
+        if self.ending.contains(&thread) {
+            self.preempted.push((thread, cpu));
+        }
+        false
+    }
+
+    /// Takes a new thread, whose number may have belonged to another one before.
+    fn begins(&mut self, thread: Tid) {
+        self.ending.remove(&thread);
+        self.preempted.retain(|&(ending, _)| ending != thread);
+    }
+
     /// The thread that runs on a CPU: the one that is named, or else the one that was seen there
     /// last.
     fn running(&mut self, cpu: Cpu, named: Tid) -> Tid {
@@ -79,7 +125,8 @@ impl Records {
             Endianness::LittleEndian
         };
         let info = RecordParseInfo::new(&attributes, order);
-        Records { info, system: is_of_system.then(System::default) }
+        let system = is_of_system.then(System::default);
+        Records { info, waiting: Vec::new(), system }
     }
 
     /// Takes in a record, with its header, of a CPU's ring.
@@ -89,32 +136,51 @@ impl Records {
         cpu: Cpu,
         stream: &mut Stream,
     ) -> Result<(), String> {
-        let Some((header, body)) = record.split_at_checked(HEADER) else {
-            return Err("a record without its header".to_owned());
-        };
-        let kind = u32::from_ne_bytes([header[0], header[1], header[2], header[3]]);
-        let misc = u16::from_ne_bytes([header[4], header[5]]);
-        if !ASKED_FOR.contains(&RecordType(kind)) {
-            return Ok(());
+        match parsed(record, self.info)? {
+            None => {}
+            Some((_, _, EventRecord::Lost(lost))) => stream.lost += lost.count,
+            Some((time, ..)) => {
+                self.waiting.push(Waiting { time, cpu, record: Box::from(record) });
+            }
         }
-        let record = RawEventRecord::new(RecordType(kind), misc, RawData::Single(body), self.info);
-        let wrong = |error| format!("a record of kind {kind}: {error}");
-        let parsed = record.parse().map_err(wrong)?;
-        if let EventRecord::Lost(lost) = parsed {
-            stream.lost += lost.count;
-            return Ok(());
-        }
-        let CommonData { tid, timestamp: Some(time), .. } = record.common_data().map_err(wrong)?
-        else {
-            return Err(format!("a record of kind {kind} without its time"));
-        };
-        let mut current = number(tid);
-        if let Some(system) = &mut self.system {
-            current = system.running(cpu, current);
-        }
-        let moment = Moment { time, cpu, current };
-        moment.tell(&parsed, self.system.as_mut(), stream);
         Ok(())
+    }
+
+    /// Tells the events before a time, if all records before it were taken.
+    pub(super) fn tell(&mut self, until: u64, stream: &mut Stream) -> Result<(), String> {
+        self.waiting.sort_by_key(|waiting| waiting.time);
+        let count = self.waiting.partition_point(|waiting| waiting.time < until);
+        for Waiting { time, cpu, record } in self.waiting.drain(..count) {
+            let Some((_, mut current, event)) = parsed(&record, self.info)? else { continue };
+            if let Some(system) = &mut self.system {
+                current = system.running(cpu, current);
+            }
+            Moment { time, cpu, current }.tell(&event, self.system.as_mut(), stream);
+        }
+        Ok(())
+    }
+}
+
+/// A record's time, the thread that is named in it, and what it contains.
+type Parsed<'a> = (u64, Tid, EventRecord<'a>);
+
+/// Returns what a record contains; `None` if that is of no interest.
+fn parsed(record: &[u8], info: RecordParseInfo) -> Result<Option<Parsed<'_>>, String> {
+    let Some((header, body)) = record.split_at_checked(HEADER) else {
+        return Err("a record without its header".to_owned());
+    };
+    let kind = u32::from_ne_bytes([header[0], header[1], header[2], header[3]]);
+    let misc = u16::from_ne_bytes([header[4], header[5]]);
+    if !ASKED_FOR.contains(&RecordType(kind)) {
+        return Ok(None);
+    }
+    let raw = RawEventRecord::new(RecordType(kind), misc, RawData::Single(body), info);
+    let wrong = |error| format!("a record of kind {kind}: {error}");
+    let event = raw.parse().map_err(wrong)?;
+    let CommonData { tid, timestamp, .. } = raw.common_data().map_err(wrong)?;
+    match timestamp {
+        Some(time) => Ok(Some((time, number(tid), event))),
+        None => Err(format!("a record of kind {kind} without its time")),
     }
 }
 
@@ -143,8 +209,9 @@ impl Moment {
                     false => Shares::Nothing,
                 };
                 let child = fork.tid as Tid;
-                // The number may have belonged to another thread before.
-                system.map(|system| system.ending.remove(&child));
+                if let Some(system) = system {
+                    system.begins(child);
+                }
                 stream.fork(self.time, self.cpu, fork.ptid as Tid, child, shares);
             }
             EventRecord::Exit(exit) => {
@@ -179,11 +246,11 @@ impl Moment {
             }
             ContextSwitchRecord::In { .. } => {}
             ContextSwitchRecord::Out { next_tid, preempted, .. } => {
-                let next = next_tid.map_or(IDLE, |next| next as Tid);
+                let mut next = next_tid.map_or(IDLE, |next| next as Tid);
                 let is_preempted = preempted == TaskWasPreempted::Yes;
                 let ends = system.is_some_and(|system| {
-                    system.running.insert(self.cpu, next);
-                    !is_preempted && system.ending.remove(&self.current)
+                    next = system.switch(self.cpu, next);
+                    system.ends(self.current, self.cpu, is_preempted)
                 });
                 let state = match (is_preempted, ends) {
                     (true, _) => State::RUNNABLE,
@@ -249,6 +316,7 @@ mod tests {
         for record in records {
             reader.take(record, 3, &mut stream).expect("a good record");
         }
+        reader.tell(u64::MAX, &mut stream).expect("good records");
         let settled = stream.settle(u64::MAX);
         (settled.events.iter().map(|event| event.what).collect(), stream.lost)
     }
@@ -321,6 +389,59 @@ mod tests {
         assert_eq!(events, expected);
     }
 
+    /// Threads 8 and 9 are preempted when their numbers are gone already. Nothing but what happened
+    /// on their CPU tells who is switched to when they go on.
+    #[test]
+    fn threads_of_a_system_that_ended_go_on_though_their_numbers_are_gone() {
+        let gone = u32::MAX;
+        let exit = |thread, time| record(4, 0, &[7, 7, thread, 7, 0, 0], thread, time);
+        let records = [
+            record(SWITCH_CPU_WIDE, OUT, &[7, 8], 0, 10),
+            exit(8, 11),
+            record(SWITCH_CPU_WIDE, OUT_PREEMPTED, &[7, 9], gone, 12),
+            exit(9, 13),
+            record(SWITCH_CPU_WIDE, OUT_PREEMPTED, &[gone, gone], gone, 14),
+            record(SWITCH_CPU_WIDE, OUT, &[gone, gone], gone, 15),
+            record(SWITCH_CPU_WIDE, OUT, &[7, 5], gone, 16),
+            record(SWITCH_CPU_WIDE, OUT, &[gone, gone], 5, 17),
+        ];
+        let (events, _) = read(Records::new(true), &records);
+        let switch = |prev, state, next| What::Switch { prev, state, next };
+        let expected = [
+            switch(IDLE, State::SLEEPING, 8),
+            What::Exit { thread: 8 },
+            switch(8, State::RUNNABLE, 9),
+            What::Exit { thread: 9 },
+            switch(9, State::RUNNABLE, 8),
+            switch(8, State::DEAD, 9),
+            switch(9, State::DEAD, 5),
+            switch(5, State::SLEEPING, UNKNOWN),
+        ];
+        assert_eq!(events, expected);
+    }
+
+    /// The ring of the CPU where the thread ended is read first, and then that of the CPU where it
+    /// began. The last record of the first waits, because one before it may still come.
+    #[test]
+    fn a_thread_may_begin_and_end_on_two_cpus_between_two_looks_at_the_rings() {
+        let (mut reader, mut stream) = (Records::new(true), Stream::default());
+        let fork = record(7, 0, &[7, 7, 8, 7, 0, 0], 7, 10);
+        let exit = record(4, 0, &[7, 7, 8, 7, 0, 0], 8, 12);
+        let last = record(SWITCH_CPU_WIDE, OUT, &[0, 0], u32::MAX, 13);
+        for (record, cpu) in [(&exit, 0), (&last, 0), (&fork, 1)] {
+            reader.take(record, cpu, &mut stream).expect("a good record");
+        }
+        let mut told = |until| {
+            reader.tell(until, &mut stream).expect("good records");
+            let settled = stream.settle(until);
+            settled.events.iter().map(|event| event.what).collect::<Vec<What>>()
+        };
+        let fork = What::Fork { parent: 7, child: 8, shares: Shares::Process };
+        assert_eq!(told(13), [fork, What::Exit { thread: 8 }]);
+        let dead = What::Switch { prev: 8, state: State::DEAD, next: IDLE };
+        assert_eq!(told(u64::MAX), [dead]);
+    }
+
     #[test]
     fn threads_processes_and_their_ends() {
         let (events, lost) = events(&[
@@ -350,6 +471,7 @@ mod tests {
             }
             // Only termination matters, not the result.
             let _ = reader.take(&bytes, 0, &mut Stream::default());
+            let _ = reader.tell(u64::MAX, &mut Stream::default());
         }
     }
 }
