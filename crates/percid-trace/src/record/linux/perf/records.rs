@@ -48,13 +48,14 @@ struct System {
 
 impl System {
     /// Takes a switch on a CPU, and returns the thread that runs next. One that is not named has
-    /// ended except for a few microseconds: of those that were preempted in them it is the first,
-    /// on this CPU if there is one.
+    /// ended except for a few microseconds: of those that were preempted in them it is taken to be
+    /// the last, on this CPU if there is one. Others may be there for ever: the kernel leaves out
+    /// some switches.
     fn switch(&mut self, cpu: Cpu, named: Tid) -> Tid {
         let place = match named {
             UNKNOWN => {
-                let here = self.preempted.iter().position(|&(_, at)| at == cpu);
-                here.or((!self.preempted.is_empty()).then_some(0))
+                let here = self.preempted.iter().rposition(|&(_, at)| at == cpu);
+                here.or(self.preempted.len().checked_sub(1))
             }
             named => self.preempted.iter().position(|&(thread, _)| thread == named),
         };
