@@ -32,6 +32,12 @@ fn folder(name: &str) -> Option<PathBuf> {
     output.status.success().then_some(folder)
 }
 
+/// The buffers limit how much arrives at once, also when the recorder did not get its CPU.
+const LITTLE_AT_ONCE: [&str; 2] = ["--buffer-kb", "8"];
+
+/// What a machine that starts programs all the time does while the recorder waits for its CPU.
+const MUCH_AT_ONCE: [&str; 2] = ["--buffer-kb", "16384"];
+
 /// Starts programs without end, and writes a line after each for the reader of its output.
 const BUSY: [&str; 3] = ["sh", "-c", "while :; do /bin/true; echo; done"];
 
@@ -174,9 +180,8 @@ fn a_recording_stops_before_it_is_larger_than_it_may_be() {
     let Some(folder) = folder("max-size") else { return };
     let file = folder.join("t.parquet");
     let most = 256 << 10;
-    // The buffers limit how much arrives at once, also when the recorder did not get its CPU.
-    let arguments = ["-o", path(&file), "--max-size", "256K", "--buffer-kb", "8"];
-    let recording = Recording::start(&arguments);
+    let arguments = ["-o", path(&file), "--max-size", "256K"];
+    let recording = Recording::start(&[&arguments[..], &LITTLE_AT_ONCE].concat());
     let (status, said) = recording.end();
     assert_eq!(status, Some(0), "{said}");
     assert!(said.contains("STOPPED because more than the 262144 bytes"), "{said}");
@@ -197,7 +202,8 @@ fn a_full_disk_is_told_and_nothing_that_was_written_is_lost() {
         let program = env!("CARGO_BIN_EXE_percid-trace");
         let line = format!("ulimit -f {blocks}; exec \"$0\" \"$@\"");
         let mut shell = Command::new("sh");
-        shell.args(["-c", &line, program, "record", "-o", path(&file), "--seconds", "3600", "--"]);
+        shell.args(["-c", &line, program, "record", "-o", path(&file), "--seconds", "3600"]);
+        shell.args(LITTLE_AT_ONCE).arg("--");
         shell.args(["sh", "-c", "n=0; while [ $n -lt 3000 ]; do /bin/true; n=$((n+1)); done"]);
         let mut shell = shell.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().expect("a shell");
         let mut said = String::new();
@@ -255,16 +261,24 @@ fn a_disk_without_room_keeps_what_was_written() {
         return percid_skips::not_checked("a disk without room", "no tmpfs can be mounted");
     }
     let (file, partial) = (disk.join("t.parquet"), disk.join("t.parquet.partial"));
-    let recording = Recording::start(&["-o", path(&file)]);
+    let arguments = ["-o", path(&file)];
+    let recording = Recording::start(&[&arguments[..], &LITTLE_AT_ONCE].concat());
     let (status, said) = recording.end();
-    let kept = partial.exists();
     let elsewhere = folder.join("t.parquet");
-    let recovered = run(&["recover", path(&partial), "-o", path(&elsewhere), "--json"]);
+    // The file may have had the room that a frame did not have.
+    let kept = match partial.exists() {
+        true => {
+            run(&["recover", path(&partial), "-o", path(&elsewhere), "--json"]).status.success()
+        }
+        false => fs::copy(&file, &elsewhere).is_ok(),
+    };
+    let is_to_recover = partial.exists();
     let unmounted = Command::new("umount").arg(&disk).status();
     assert!(unmounted.is_ok_and(|status| status.success()));
     assert_eq!(status, Some(1), "{said}");
-    assert!(said.contains("No space left on device") && said.contains("recover"), "{said}");
-    assert!(kept && recovered.status.success(), "{}", stderr(&recovered));
+    assert!(said.contains("No space left on device"), "{said}");
+    assert_eq!(said.contains("percid trace recover"), is_to_recover, "{said}");
+    assert!(kept, "{said}");
     let info = json(&["info", path(&elsewhere)]);
     assert!(number(&info, "events") > 5000, "{info}");
 }
@@ -280,16 +294,16 @@ fn names(file: &Path) -> Vec<String> {
 }
 
 /// The programs are started, and have ended, before the signal for which the file must contain
-/// them. No other events happen during that time, so a slow recorder loses none of them.
+/// them. What else runs on the machine is recorded too: there is room for that of minutes.
 #[test]
 fn a_flight_recorder_keeps_the_end_and_writes_it_when_asked() {
     let Some(folder) = folder("ring") else { return };
     let (file, dump) = (folder.join("t.parquet"), folder.join("t.1.parquet"));
     let second = folder.join("t.2.parquet");
     fs::write(&second, "not ours").expect("a file");
-    let arguments = ["record", "-o", path(&file), "--ring", "1M", "--buffer-kb", "1024"];
+    let arguments = ["record", "-o", path(&file), "--ring", "64M"];
     let script = ["--", "sh", "-c", ON_DEMAND, path(&folder)];
-    let mut command = command(&[&arguments[..], &script].concat());
+    let mut command = command(&[&arguments[..], &MUCH_AT_ONCE, &script].concat());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut recorder = command.process_group(0).spawn().expect("the program starts");
     let mut names_to = recorder.stdin.take().expect("a pipe");
@@ -387,8 +401,13 @@ fn a_command_is_recorded_among_all_others_and_asked_about_alone() {
         stranger.0.id()
     );
     for (file, only) in [(&whole, &[][..]), (&own, &["--only"][..])] {
-        let output =
-            run(&[&["record", "-o", path(file)], only, &["--", "sh", "-c", &busy]].concat());
+        let output = run(&[
+            &["record", "-o", path(file)],
+            &MUCH_AT_ONCE[..],
+            only,
+            &["--", "sh", "-c", &busy],
+        ]
+        .concat());
         assert!(output.status.success(), "{}", stderr(&output));
     }
     let processes = |arguments: &[&str]| -> Vec<u64> {
@@ -455,7 +474,7 @@ fn memory_does_not_grow_with_time() {
     drop((to, from));
     recorder.wait().expect("a child");
     let events = number(&json(&["info", path(&file)]), "events");
-    let grown = late - early;
+    let grown = late.saturating_sub(early);
     let all = events * 32 / 1024;
     assert!(all > 6000, "the control: {events} events would be that many KiB");
     assert!(grown < all / 2, "from {early} to {late} KiB while {events} events were recorded");

@@ -5,21 +5,24 @@ use std::path::{Path, PathBuf};
 
 const TRACING: &str = "/sys/kernel/tracing";
 
-/// The events without which nothing can be replayed.
-const EVENTS: [&str; 6] = [
-    "sched/sched_switch",
-    "sched/sched_migrate_task",
-    "sched/sched_process_exec",
-    "sched/sched_process_fork",
-    "sched/sched_process_exit",
-    "timer/hrtimer_expire_entry",
+/// The events without which nothing can be replayed, and where each has the command of a thread
+/// that it is about. The others of a machine that starts programs all the time would fill the
+/// buffer within seconds.
+const EVENTS: [(&str, &[&str]); 6] = [
+    ("sched/sched_switch", &["prev_comm", "next_comm"]),
+    ("sched/sched_migrate_task", &["comm"]),
+    ("sched/sched_process_exec", &["COMM"]),
+    ("sched/sched_process_fork", &["parent_comm"]),
+    ("sched/sched_process_exit", &["comm"]),
+    ("timer/hrtimer_expire_entry", &["COMM"]),
 ];
 
 /// The end of a timer interrupt, on x86; the ID that a thread returns to user space with, on newer
 /// kernels.
-const WELCOME: [&str; 2] = ["irq_vectors/local_timer_exit", "rseq/rseq_update"];
+const WELCOME: [(&str, &[&str]); 2] =
+    [("irq_vectors/local_timer_exit", &["COMM"]), ("rseq/rseq_update", &["COMM"])];
 
-/// Buffer size of each CPU: many times the trace of ten seconds on a busy one.
+/// Buffer size of each CPU: many times the trace of a process of ten seconds.
 const BUFFER_KB: &str = "8192";
 
 /// Returns an error if this process cannot trace.
@@ -48,11 +51,12 @@ impl Instance {
         self.write("tracing_on", "0")?;
         self.write("trace_clock", "mono")?;
         self.write("buffer_size_kb", BUFFER_KB)?;
-        for event in EVENTS {
-            self.write(&format!("events/{event}/enable"), "1")?;
-        }
-        let offered = |event: &&str| self.0.join("events").join(event).is_dir();
-        for event in WELCOME.into_iter().filter(offered) {
+        let own = fs::read_to_string("/proc/self/comm").map_err(|error| error.to_string())?;
+        let offered = |(event, _): &(&str, _)| self.0.join("events").join(event).is_dir();
+        for (event, commands) in EVENTS.into_iter().chain(WELCOME.into_iter().filter(offered)) {
+            let is_own = |command: &&str| format!("{command} == \"{}\"", own.trim_end());
+            let filter: Vec<String> = commands.iter().map(is_own).collect();
+            self.write(&format!("events/{event}/filter"), &filter.join(" || "))?;
             self.write(&format!("events/{event}/enable"), "1")?;
         }
         self.write("tracing_on", "1")
