@@ -35,7 +35,7 @@ fn folder(name: &str) -> Option<PathBuf> {
 /// The buffers limit how much arrives at once, also when the recorder did not get its CPU.
 const LITTLE_AT_ONCE: [&str; 2] = ["--buffer-kb", "8"];
 
-/// What a machine that starts programs all the time does while the recorder waits for its CPU.
+/// Room for all that a busy machine does while the recorder waits for its CPU.
 const MUCH_AT_ONCE: [&str; 2] = ["--buffer-kb", "16384"];
 
 /// Starts programs without end, and writes a line after each for the reader of its output.
