@@ -294,7 +294,7 @@ fn names(file: &Path) -> Vec<String> {
 }
 
 /// The programs are started, and have ended, before the signal for which the file must contain
-/// them. What else runs on the machine is recorded too: there is room for that of minutes.
+/// them. Everything else on the machine is recorded too, and the ring has room for minutes of it.
 #[test]
 fn a_flight_recorder_keeps_the_end_and_writes_it_when_asked() {
     let Some(folder) = folder("ring") else { return };
