@@ -201,10 +201,10 @@ There are two ways to record. The first that is permitted is used:
 If neither is permitted, the missing right is named. Events that were lost because buffers were
 full are counted; a larger --buffer-kb helps.
 
-Events are written to FILE.partial while they are recorded. So memory does not grow with time, and
-if the recorder is killed, only about the last 0.25 s are missing. When the recording ends, also
-after Ctrl-C, FILE.partial is converted to the Parquet file FILE and removed. Both exist for a
-moment, so the disk needs room for both. All subcommands of `percid trace` read a FILE.partial, and
+Events are written to FILE.partial while they are recorded. So memory grows with the number of
+threads and not with time, and if the recorder is killed, only about the last 0.25 s are missing.
+When the recording ends, also after Ctrl-C, FILE.partial is converted to the Parquet file FILE and
+removed. Both exist for a moment, so the disk needs room for both. All subcommands of `percid trace` read a FILE.partial, and
 `percid trace recover` finishes it.
 
   --max-size SIZE  ends the recording before FILE is larger, and says so; what is there is whole.

@@ -266,13 +266,13 @@ fn a_disk_without_room_keeps_what_was_written() {
     let (status, said) = recording.end();
     let elsewhere = folder.join("t.parquet");
     // The file may have had the room that a frame did not have.
-    let kept = match partial.exists() {
+    let is_to_recover = partial.exists();
+    let kept = match is_to_recover {
         true => {
             run(&["recover", path(&partial), "-o", path(&elsewhere), "--json"]).status.success()
         }
         false => fs::copy(&file, &elsewhere).is_ok(),
     };
-    let is_to_recover = partial.exists();
     let unmounted = Command::new("umount").arg(&disk).status();
     assert!(unmounted.is_ok_and(|status| status.success()));
     assert_eq!(status, Some(1), "{said}");
@@ -294,16 +294,16 @@ fn names(file: &Path) -> Vec<String> {
 }
 
 /// The programs are started, and have ended, before the signal for which the file must contain
-/// them. Everything else on the machine is recorded too, and the ring has room for minutes of it.
+/// them. Only their events are recorded, so a slow recorder loses none of them.
 #[test]
 fn a_flight_recorder_keeps_the_end_and_writes_it_when_asked() {
     let Some(folder) = folder("ring") else { return };
     let (file, dump) = (folder.join("t.parquet"), folder.join("t.1.parquet"));
     let second = folder.join("t.2.parquet");
     fs::write(&second, "not ours").expect("a file");
-    let arguments = ["record", "-o", path(&file), "--ring", "64M"];
+    let arguments = ["record", "-o", path(&file), "--ring", "1M", "--only"];
     let script = ["--", "sh", "-c", ON_DEMAND, path(&folder)];
-    let mut command = command(&[&arguments[..], &MUCH_AT_ONCE, &script].concat());
+    let mut command = command(&[&arguments[..], &script].concat());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut recorder = command.process_group(0).spawn().expect("the program starts");
     let mut names_to = recorder.stdin.take().expect("a pipe");
@@ -343,7 +343,7 @@ fn the_newest_events_are_those_that_are_kept() {
     let line = "for n in $(seq 1 5000); do /bin/true; done; cp /bin/true $0/last; $0/last";
     let record = |ring: &[&str], name: &str| {
         let file = folder.join(name);
-        let arguments = ["record", "-o", path(&file)];
+        let arguments = ["record", "-o", path(&file), "--only"];
         let output = run(&[&arguments, ring, &["--", "sh", "-c", line, path(&folder)]].concat());
         assert!(output.status.success(), "{}", stderr(&output));
         json(&["info", path(&file)])
@@ -446,13 +446,14 @@ fn peak(process: u32) -> Option<u64> {
     line.trim().strip_suffix(" kB")?.trim().parse().ok()
 }
 
-/// Some hundred thousand events, each of which would be 32 bytes in memory.
+/// Some hundred thousand events, each of which would be 32 bytes in memory. Those of other programs
+/// are left out, because what is kept of each thread stays.
 #[test]
 fn memory_does_not_grow_with_time() {
     let Some(folder) = folder("memory") else { return };
     let (file, partial) = (folder.join("t.parquet"), folder.join("t.parquet.partial"));
     // No more waits in the kernel than this, however late the recorder comes.
-    let arguments = ["record", "-o", path(&file), "--buffer-kb", "256", "--"];
+    let arguments = ["record", "-o", path(&file), "--only", "--buffer-kb", "256", "--"];
     let mut pong = command(&[&arguments[..], &["sh", "-c", "exec cat | cat"]].concat());
     pong.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut recorder = pong.spawn().expect("the program starts");
