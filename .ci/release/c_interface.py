@@ -165,7 +165,7 @@ CONTROLS = [
         "a member in front of others",
         "percid.h",
         False,
-        lambda text: changed(text, r"struct percid_activity \{", r"\g<0> uint64_t other;"),
+        lambda text: changed(text, r"struct percid_table_stats \{", r"\g<0> uint64_t other;"),
     ),
     (
         "another value of an enumerator",
@@ -201,7 +201,7 @@ CONTROLS = [
         "a member appended to what is passed with its size",
         "percid.h",
         True,
-        lambda text: changed(text, r"\} percid_activity;", r"uint64_t added;\n\g<0>"),
+        lambda text: changed(text, r"\} percid_table_stats;", r"uint64_t added;\n\g<0>"),
     ),
 ]
 

@@ -85,7 +85,7 @@ int main(void)
 
     /* Who counted: one copy for each ID, as many as threads ran at the same time. */
     int64_t copies[1024];
-    const size_t ids = percid_counter_by_id(&bytes, copies, 1024);
+    const size_t ids = percid_counter_per_id(&bytes, copies, 1024);
     for (size_t id = 0; id < ids && id < 1024; id++) {
         printf("  ID %zu: %" PRId64 " bytes\n", id, copies[id]);
     }

@@ -139,7 +139,7 @@ fn account(
     let hit_nanoseconds = Times::of(&cache.hit_times);
     let miss_nanoseconds = Times::of(&cache.miss_times);
     let pages = Accounts::close(cache, pages);
-    let ids = source.ids_seen();
+    let ids = source.id_count();
     let beside = (pages.idle + pages.pending) * page::BYTES;
     Report {
         threads: options.threads,

@@ -94,9 +94,9 @@ impl Choice {
             window_before_test: has(0),
             once_per_sequence: has(1),
             complete_partial: has(2),
-            force_inactive: has(3),
-            own_first_sequences: has(4),
-            rescue_starving: has(5),
+            scan_one_inactive: has(3),
+            per_region_cycles: has(4),
+            scan_starved: has(5),
             order: if self.by_activity { Order::Activity } else { Order::Address },
         }
     }
@@ -310,7 +310,7 @@ impl Model {
                     return;
                 }
             }
-            if !(left_out && self.rules.force_inactive) {
+            if !(left_out && self.rules.scan_one_inactive) {
                 break;
             }
         }
@@ -397,7 +397,7 @@ impl Model {
             return true;
         }
         let known = self.regions[&start].known.as_ref().expect("it was visited");
-        let since = if self.rules.own_first_sequences { known.first } else { 0 };
+        let since = if self.rules.per_region_cycles { known.first } else { 0 };
         let bit = self.rules.width.bit(scanner.thread);
         self.sequence < since + 2 || known.users().contains(&bit)
     }
@@ -405,7 +405,7 @@ impl Model {
     fn starves(&self, start: u64, scanner: Scanner) -> bool {
         let known = self.regions[&start].known.as_ref().expect("it was visited");
         let sequences = self.sequence - known.completed;
-        self.rules.rescue_starving && sequences > i64::from(scanner.threads)
+        self.rules.scan_starved && sequences > i64::from(scanner.threads)
     }
 
     /// Arms a region from an address on, in pieces that end at multiples of 2 MiB, until the budget

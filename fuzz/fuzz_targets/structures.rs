@@ -78,11 +78,11 @@ fuzz_target!(init: { one_cpu::stay(); }, |input: Input| {
             }
             Step::Steal => _ = can_be_stolen && thief.steal(),
             Step::PutBack => thief.put_back(),
-            Step::Compact => _ = percid::compact(),
+            Step::Compact => _ = percid::compact_ids(),
         }
         assert_eq!(counter.sum(), sum);
-        let by_id = counter.by_id().fold(counter.shared(), i64::wrapping_add);
-        assert_eq!(by_id, sum);
+        let per_id = counter.per_id().fold(counter.shared(), i64::wrapping_add);
+        assert_eq!(per_id, sum);
         let probe = members.last().copied().unwrap_or(0);
         assert_eq!(mask.is_marked(probe), members.contains(&probe));
     }

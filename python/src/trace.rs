@@ -55,7 +55,7 @@ pub(crate) fn replay_trace(
             let replay = replay::replay(&trace, &machine, policy, &settings, control)?;
             Ok(replay.spaces.iter().map(|space| row(policy.name, space)).collect::<Vec<Value>>())
         });
-        Ok::<_, Error>(all.collect::<Result<Vec<Vec<Value>>, replay::Misfit>>())
+        Ok::<_, Error>(all.collect::<Result<Vec<Vec<Value>>, replay::TopologyMismatch>>())
     })?;
     let rows = replayed
         .map_err(|error| failed(py, &file, error))?

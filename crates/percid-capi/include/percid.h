@@ -31,7 +31,7 @@
  * Names     percid_<type>_<verb>, where the type is what the function works on, or the structure that
  *           it reads: percid_counter_add(), percid_machine_read(). What concerns the whole process
  *           has no type: percid_init(), percid_version(), percid_reason(), percid_current_id(),
- *           percid_compact() and percid_set_id_limit(). What shall be made comes first.
+ *           percid_compact_ids() and percid_set_id_limit(). What shall be made comes first.
  * Handles   percid_stack, percid_pool, percid_local, percid_ring, percid_mask, percid_balancer,
  *           percid_registry and percid_family are made by percid_..._create(), percid_region by
  *           percid_region_register(), percid_consumer by percid_consumer_open(); these handles are
@@ -190,86 +190,86 @@ typedef enum percid_source {
 /**
  * The reason why the process uses the source that percid_init() returns. The numbers are fixed.
  */
-typedef enum percid_choice {
+typedef enum percid_selection_reason {
     /**
      * The environment variable PERCID_SOURCE requests it.
      */
-    PERCID_CHOICE_REQUESTED = 1,
+    PERCID_SELECTION_REASON_REQUESTED = 1,
     /**
      * The table works here: the default.
      */
-    PERCID_CHOICE_TABLE_AVAILABLE = 2,
+    PERCID_SELECTION_REASON_TABLE_AVAILABLE = 2,
     /**
      * The table does not work here; percid_source_unavailable() returns the reason.
      */
-    PERCID_CHOICE_TABLE_UNAVAILABLE = 3,
+    PERCID_SELECTION_REASON_TABLE_UNAVAILABLE = 3,
     /**
      * Another thread, or the code that this signal handler interrupted, is currently selecting the
      * source.
      */
-    PERCID_CHOICE_SELECTING = 4,
+    PERCID_SELECTION_REASON_SELECTING = 4,
     /**
      * It is not known yet if the kernel aborts critical sections; a later use tries again.
      */
-    PERCID_CHOICE_PROBE_INCONCLUSIVE = 5,
+    PERCID_SELECTION_REASON_PROBE_INCONCLUSIVE = 5,
     /**
      * A reason for which this version of the interface has no number.
      */
-    PERCID_CHOICE_OTHER = 6,
-} percid_choice;
+    PERCID_SELECTION_REASON_OTHER = 6,
+} percid_selection_reason;
 
 /**
  * The reason why a source cannot be used. The numbers are fixed.
  */
-typedef enum percid_unavailable {
+typedef enum percid_source_error {
     /**
      * It can be used.
      */
-    PERCID_UNAVAILABLE_NO = 0,
+    PERCID_SOURCE_ERROR_NONE = 0,
     /**
      * No registered rseq area: see `registration` in percid_machine.
      */
-    PERCID_UNAVAILABLE_NO_RSEQ = 1,
+    PERCID_SOURCE_ERROR_NO_RSEQ = 1,
     /**
      * The rseq area holds no mm_cid: a kernel before Linux 6.3.
      */
-    PERCID_UNAVAILABLE_NO_KERNEL_IDS = 2,
+    PERCID_SOURCE_ERROR_NO_KERNEL_IDS = 2,
     /**
      * The rseq area is shared with another library: in threads that are not registered its mm_cid
      * is 0.
      */
-    PERCID_UNAVAILABLE_SHARED_AREA = 3,
+    PERCID_SOURCE_ERROR_SHARED_AREA = 3,
     /**
      * The kernel has no fence for critical sections: a kernel before Linux 5.10.
      */
-    PERCID_UNAVAILABLE_NO_MEMBARRIER = 4,
+    PERCID_SOURCE_ERROR_NO_MEMBARRIER = 4,
     /**
      * The kernel has the fence, but refuses it to this process.
      */
-    PERCID_UNAVAILABLE_MEMBARRIER_REFUSED = 5,
+    PERCID_SOURCE_ERROR_MEMBARRIER_REFUSED = 5,
     /**
      * The kernel does not abort critical sections when it must, so updates would be lost.
      */
-    PERCID_UNAVAILABLE_SECTIONS_NOT_ABORTED = 6,
+    PERCID_SOURCE_ERROR_SECTIONS_NOT_ABORTED = 6,
     /**
      * The time of a first use was too short to determine if the kernel aborts critical sections.
      * The next use tries again, longer.
      */
-    PERCID_UNAVAILABLE_SECTIONS_NOT_PROBED = 7,
+    PERCID_SOURCE_ERROR_SECTIONS_NOT_PROBED = 7,
     /**
      * A child process was refused, which is needed to determine if the kernel aborts critical
      * sections.
      */
-    PERCID_UNAVAILABLE_PROBE_REFUSED = 8,
+    PERCID_SOURCE_ERROR_PROBE_REFUSED = 8,
     /**
      * The memory for the table, or for the shards of all structures, is not available.
      */
-    PERCID_UNAVAILABLE_NO_MEMORY = 9,
+    PERCID_SOURCE_ERROR_NO_MEMORY = 9,
     /**
      * A reason for which this version of the interface has no number.
      */
-    PERCID_UNAVAILABLE_OTHER = 10,
-} percid_unavailable;
+    PERCID_SOURCE_ERROR_OTHER = 10,
+} percid_source_error;
 
 /**
  * The component that registers the threads of this process for restartable sequences (rseq).
@@ -282,7 +282,7 @@ typedef enum percid_registration {
     /**
      * percid registers each thread at its first need, because the C library does not.
      */
-    PERCID_REGISTRATION_OWN = 2,
+    PERCID_REGISTRATION_PERCID = 2,
     /**
      * A library of the program defines the thread-local area __rseq_abi, and percid shares it.
      * Only PERCID_SOURCE_TABLE works then.
@@ -292,7 +292,7 @@ typedef enum percid_registration {
      * Another library has registered its own area, which cannot be found, and a thread has only
      * one.
      */
-    PERCID_REGISTRATION_TAKEN = 4,
+    PERCID_REGISTRATION_OCCUPIED = 4,
     /**
      * The kernel refuses.
      */
@@ -752,54 +752,6 @@ typedef struct percid_report percid_report;
 typedef struct percid_snapshot percid_snapshot;
 
 /**
- * Statistics of the slow path of percid's table in this process. The structure may grow.
- *
- * The difference of two of these, taken a second apart, shows the cost of IDs for a program whose
- * threads move between CPUs: a slow path takes 1 us or less, a steal from a CPU that runs the
- * process about 10 us. A child of fork() starts at zero.
- */
-typedef struct percid_activity {
-    /**
-     * IDs assigned to CPUs that had none: the slow paths that succeeded.
-     */
-    uint64_t given;
-    /**
-     * The assigned IDs that were stolen from another CPU, with a fence of that CPU.
-     */
-    uint64_t stolen;
-    /**
-     * IDs that were evicted because they had expired or were above the bound.
-     */
-    uint64_t evicted;
-    /**
-     * Fences of all CPUs for evictions.
-     */
-    uint64_t evictions;
-    /**
-     * IDs currently held by CPUs.
-     */
-    uint32_t held;
-    /**
-     * The current limit of IDs: new IDs are below it.
-     */
-    uint32_t max_nr_cid;
-} percid_activity;
-
-/**
- * A range of addresses.
- */
-typedef struct percid_range {
-    /**
-     * The first address.
-     */
-    void *start;
-    /**
-     * Number of bytes.
-     */
-    size_t bytes;
-} percid_range;
-
-/**
  * All properties that percid's choices depend on. The structure may grow.
  */
 typedef struct percid_machine {
@@ -910,7 +862,7 @@ typedef struct percid_cpu {
 /**
  * Outcomes of the rounds of one kind.
  */
-typedef struct percid_aborts {
+typedef struct percid_probe_counts {
     /**
      * Rounds in which the critical section was aborted, as required.
      */
@@ -923,24 +875,24 @@ typedef struct percid_aborts {
      * Undecided rounds: the thread was moved, or nothing happened in time.
      */
     uint64_t undecided;
-} percid_aborts;
+} percid_probe_counts;
 
 /**
  * Result of a probe of the kernel. The structure may grow.
  */
-typedef struct percid_probe {
+typedef struct percid_probe_report {
     /**
      * Fences of all CPUs.
      */
-    struct percid_aborts fences;
+    struct percid_probe_counts fences;
     /**
      * Fences of the critical section's CPU only.
      */
-    struct percid_aborts fences_of_one_cpu;
+    struct percid_probe_counts fences_of_one_cpu;
     /**
      * Preemptions on the critical section's CPU.
      */
-    struct percid_aborts preemptions;
+    struct percid_probe_counts preemptions;
     /**
      * The verdict: one of enum percid_verdict.
      */
@@ -949,7 +901,55 @@ typedef struct percid_probe {
      * Always 0.
      */
     int reserved;
-} percid_probe;
+} percid_probe_report;
+
+/**
+ * Statistics of the slow path of percid's table in this process. The structure may grow.
+ *
+ * The difference of two of these, taken a second apart, shows the cost of IDs for a program whose
+ * threads move between CPUs: a slow path takes 1 us or less, a steal from a CPU that runs the
+ * process about 10 us. A child of fork() starts at zero.
+ */
+typedef struct percid_table_stats {
+    /**
+     * IDs assigned to CPUs that had none: the slow paths that succeeded.
+     */
+    uint64_t assigned;
+    /**
+     * The assigned IDs that were stolen from another CPU, with a fence of that CPU.
+     */
+    uint64_t stolen;
+    /**
+     * IDs that were evicted because they had expired or were above the bound.
+     */
+    uint64_t evicted;
+    /**
+     * Fences of all CPUs for evictions.
+     */
+    uint64_t eviction_fences;
+    /**
+     * IDs currently held by CPUs.
+     */
+    uint32_t ids_held;
+    /**
+     * The current limit of IDs: new IDs are below it.
+     */
+    uint32_t id_bound;
+} percid_table_stats;
+
+/**
+ * A range of addresses.
+ */
+typedef struct percid_range {
+    /**
+     * The first address.
+     */
+    void *start;
+    /**
+     * Number of bytes.
+     */
+    size_t bytes;
+} percid_range;
 
 /**
  * A signed 64-bit counter that every CPU updates in its own memory.
@@ -1334,16 +1334,16 @@ typedef struct percid_balancer_settings {
      * Not 0: if regions were left out because the scanning thread does not use them, one of them
      * is scanned nevertheless. 1.
      */
-    int force_inactive;
+    int scan_one_inactive;
     /**
      * Not 0: activity does not count in the region's own first two scan cycles, instead of the
      * process's. 1.
      */
-    int own_first_sequences;
+    int per_region_cycles;
     /**
      * Not 0: a region that was left out for more scan cycles than there are threads is scanned. 1.
      */
-    int rescue_starving;
+    int scan_starved;
     /**
      * Not 0: unused memory is demoted, that is moved to the nearest node without CPUs. Memory that
      * is used there soon after it was armed is promoted, that is moved to the node of the thread
@@ -1718,7 +1718,7 @@ PERCID_INLINE int percid_source_by_name(const char *name) PERCID_NOEXCEPT;
 PERCID_INLINE int percid_source_prepare(int source) PERCID_NOEXCEPT;
 
 /**
- * Returns the reason why a source cannot be used: one of enum percid_unavailable, which is 0 if it
+ * Returns the reason why a source cannot be used: one of enum percid_source_error, which is 0 if it
  * can be used; or -EINVAL if no source has this number. Has the effects of
  * percid_source_prepare().
  */
@@ -1748,7 +1748,7 @@ PERCID_INLINE int percid_source_current_id(int source) PERCID_NOEXCEPT;
  * A program needs at least this many entries for data that it keeps for each ID; another ID may
  * appear at any time. Async-signal-safe; costs a call.
  */
-PERCID_INLINE uint32_t percid_source_ids_seen(int source) PERCID_NOEXCEPT;
+PERCID_INLINE uint32_t percid_source_id_count(int source) PERCID_NOEXCEPT;
 
 /**
  * Returns the version of the library that the program runs with, such as "0.1.0". Never NULL.
@@ -1789,7 +1789,7 @@ PERCID_INLINE size_t percid_reason(char *text, size_t size) PERCID_NOEXCEPT;
  *
  * Async-signal-safe; costs a call, the first time the cost of percid_init().
  */
-PERCID_INLINE enum percid_choice percid_choice_read(void) PERCID_NOEXCEPT;
+PERCID_INLINE enum percid_selection_reason percid_selection_reason_read(void) PERCID_NOEXCEPT;
 
 /**
  * Returns the ID of the calling thread, 0 or more, or -EAGAIN if it can have none at the moment.
@@ -1810,7 +1810,7 @@ PERCID_INLINE int percid_current_id(void) PERCID_NOEXCEPT;
  * Returns the number of evicted IDs; always 0 if the source is not PERCID_SOURCE_TABLE, whose IDs
  * are percid's own. Costs one fence of all CPUs, about 10 us. Async-signal-safe.
  */
-PERCID_INLINE uint32_t percid_compact(void) PERCID_NOEXCEPT;
+PERCID_INLINE uint32_t percid_compact_ids(void) PERCID_NOEXCEPT;
 
 /**
  * Sets the number of IDs that there may be while the process's threads move between more CPUs than
@@ -1826,26 +1826,6 @@ PERCID_INLINE uint32_t percid_compact(void) PERCID_NOEXCEPT;
  * Async-signal-safe; costs a call.
  */
 PERCID_INLINE void percid_set_id_limit(uint32_t most) PERCID_NOEXCEPT;
-
-/**
- * Stores the statistics of percid's table in `activity`, of `size` bytes.
- *
- * Returns 0; -EINVAL for NULL or no bytes; -EAGAIN if PERCID_SOURCE_TABLE has not been used, or
- * another thread is currently using the table. Async-signal-safe; costs a few loads for every
- * possible CPU.
- */
-PERCID_INLINE int percid_activity_read(struct percid_activity *activity, size_t size) PERCID_NOEXCEPT;
-
-/**
- * Returns the number of memory ranges that hold an ID's parts of all structures, for mbind() for
- * instance, and writes the first `capacity` of them to `ranges`. With `capacity` 0 nothing is
- * written and `ranges` may be NULL.
- *
- * With more structures there are more ranges, and the last ones grow; none is removed. An ID that
- * no CPU has had yet has the addresses, but no memory at them. Async-signal-safe; costs a call and
- * a few loads.
- */
-PERCID_INLINE size_t percid_id_memory(uint32_t id, struct percid_range *ranges, size_t capacity) PERCID_NOEXCEPT;
 
 /**
  * Stores the current properties of the machine and the kernel in `machine`, of `size` bytes.
@@ -1878,8 +1858,28 @@ PERCID_INLINE size_t percid_machine_cpus(struct percid_cpu *cpus, size_t size, s
  */
 PERCID_INLINE
 int percid_machine_probe(uint32_t milliseconds,
-                         struct percid_probe *probe,
+                         struct percid_probe_report *probe,
                          size_t size) PERCID_NOEXCEPT;
+
+/**
+ * Stores the statistics of percid's table in `activity`, of `size` bytes.
+ *
+ * Returns 0; -EINVAL for NULL or no bytes; -EAGAIN if PERCID_SOURCE_TABLE has not been used, or
+ * another thread is currently using the table. Async-signal-safe; costs a few loads for every
+ * possible CPU.
+ */
+PERCID_INLINE int percid_table_stats_read(struct percid_table_stats *activity, size_t size) PERCID_NOEXCEPT;
+
+/**
+ * Returns the number of memory ranges that hold an ID's parts of all structures, for mbind() for
+ * instance, and writes the first `capacity` of them to `ranges`. With `capacity` 0 nothing is
+ * written and `ranges` may be NULL.
+ *
+ * With more structures there are more ranges, and the last ones grow; none is removed. An ID that
+ * no CPU has had yet has the addresses, but no memory at them. Async-signal-safe; costs a call and
+ * a few loads.
+ */
+PERCID_INLINE size_t percid_id_memory(uint32_t id, struct percid_range *ranges, size_t capacity) PERCID_NOEXCEPT;
 
 /**
  * Handles all cases except the common one of percid_counter_add(): the first use, a CPU without an
@@ -1927,9 +1927,9 @@ PERCID_INLINE int64_t percid_counter_take(struct percid_counter *counter) PERCID
  * Costs the same as a sum.
  */
 PERCID_INLINE
-size_t percid_counter_by_id(const struct percid_counter *counter,
-                            int64_t *values,
-                            size_t capacity) PERCID_NOEXCEPT;
+size_t percid_counter_per_id(const struct percid_counter *counter,
+                             int64_t *values,
+                             size_t capacity) PERCID_NOEXCEPT;
 
 /**
  * Returns the amount that was added without an ID, minus the amount that percid_counter_take() has

@@ -143,9 +143,9 @@ PERCID_HIDDEN inline std::string reason()
 }
 
 /* Makes the process's IDs dense again; returns how many were taken back. */
-PERCID_HIDDEN inline std::uint32_t compact() noexcept
+PERCID_HIDDEN inline std::uint32_t compact_ids() noexcept
 {
-    return percid_compact();
+    return percid_compact_ids();
 }
 
 /* Limits the IDs that there may be while threads wander; 0: never more than min(allowed CPUs,
@@ -155,34 +155,34 @@ PERCID_HIDDEN inline void set_id_limit(std::uint32_t most) noexcept
     percid_set_id_limit(most);
 }
 
-/* Why a source cannot be used: see enum percid_unavailable. */
-enum class unavailable : int {
-    no = PERCID_UNAVAILABLE_NO,
-    no_rseq = PERCID_UNAVAILABLE_NO_RSEQ,
-    no_kernel_ids = PERCID_UNAVAILABLE_NO_KERNEL_IDS,
-    shared_area = PERCID_UNAVAILABLE_SHARED_AREA,
-    no_membarrier = PERCID_UNAVAILABLE_NO_MEMBARRIER,
-    membarrier_refused = PERCID_UNAVAILABLE_MEMBARRIER_REFUSED,
-    sections_not_aborted = PERCID_UNAVAILABLE_SECTIONS_NOT_ABORTED,
-    sections_not_probed = PERCID_UNAVAILABLE_SECTIONS_NOT_PROBED,
-    probe_refused = PERCID_UNAVAILABLE_PROBE_REFUSED,
-    no_memory = PERCID_UNAVAILABLE_NO_MEMORY,
-    other = PERCID_UNAVAILABLE_OTHER,
+/* Why a source cannot be used: see enum percid_source_error. */
+enum class source_error : int {
+    none = PERCID_SOURCE_ERROR_NONE,
+    no_rseq = PERCID_SOURCE_ERROR_NO_RSEQ,
+    no_kernel_ids = PERCID_SOURCE_ERROR_NO_KERNEL_IDS,
+    shared_area = PERCID_SOURCE_ERROR_SHARED_AREA,
+    no_membarrier = PERCID_SOURCE_ERROR_NO_MEMBARRIER,
+    membarrier_refused = PERCID_SOURCE_ERROR_MEMBARRIER_REFUSED,
+    sections_not_aborted = PERCID_SOURCE_ERROR_SECTIONS_NOT_ABORTED,
+    sections_not_probed = PERCID_SOURCE_ERROR_SECTIONS_NOT_PROBED,
+    probe_refused = PERCID_SOURCE_ERROR_PROBE_REFUSED,
+    no_memory = PERCID_SOURCE_ERROR_NO_MEMORY,
+    other = PERCID_SOURCE_ERROR_OTHER,
 };
 
-/* Why the process uses the source that init() returns: see enum percid_choice. */
-enum class choice : int {
-    requested = PERCID_CHOICE_REQUESTED,
-    table_available = PERCID_CHOICE_TABLE_AVAILABLE,
-    table_unavailable = PERCID_CHOICE_TABLE_UNAVAILABLE,
-    selecting = PERCID_CHOICE_SELECTING,
-    probe_inconclusive = PERCID_CHOICE_PROBE_INCONCLUSIVE,
-    other = PERCID_CHOICE_OTHER,
+/* Why the process uses the source that init() returns: see enum percid_selection_reason. */
+enum class selection_reason : int {
+    requested = PERCID_SELECTION_REASON_REQUESTED,
+    table_available = PERCID_SELECTION_REASON_TABLE_AVAILABLE,
+    table_unavailable = PERCID_SELECTION_REASON_TABLE_UNAVAILABLE,
+    selecting = PERCID_SELECTION_REASON_SELECTING,
+    probe_inconclusive = PERCID_SELECTION_REASON_PROBE_INCONCLUSIVE,
+    other = PERCID_SELECTION_REASON_OTHER,
 };
 
-[[nodiscard]] PERCID_HIDDEN inline choice read_choice() noexcept
+[[nodiscard]] PERCID_HIDDEN inline selection_reason read_selection_reason() noexcept
 {
-    return static_cast<choice>(percid_choice_read());
+    return static_cast<selection_reason>(percid_selection_reason_read());
 }
 
 /* The source of a name; nothing if there is none of that name. */
@@ -192,10 +192,10 @@ enum class choice : int {
     return found < 0 ? std::nullopt : std::optional<source>(static_cast<source>(found));
 }
 
-/* Prepares the process to use a source: no if it can. */
-PERCID_HIDDEN inline unavailable prepare(source which) noexcept
+/* Prepares the process to use a source: none if it can. */
+PERCID_HIDDEN inline source_error prepare(source which) noexcept
 {
-    return static_cast<unavailable>(percid_source_unavailable(static_cast<int>(which)));
+    return static_cast<source_error>(percid_source_unavailable(static_cast<int>(which)));
 }
 
 /* One line for people: why a source cannot be used; empty if it can. May throw std::bad_alloc. */
@@ -214,19 +214,19 @@ PERCID_HIDDEN inline unavailable prepare(source which) noexcept
 }
 
 /* How many IDs of a source the process has used: all that ever existed are below. */
-[[nodiscard]] PERCID_HIDDEN inline std::uint32_t ids_seen(source which) noexcept
+[[nodiscard]] PERCID_HIDDEN inline std::uint32_t id_count(source which) noexcept
 {
-    return percid_source_ids_seen(static_cast<int>(which));
+    return percid_source_id_count(static_cast<int>(which));
 }
 
 /* What percid's table has had to do so far. */
-using activity = percid_activity;
+using table_stats = percid_table_stats;
 
 /* Nothing if the table was not used, or another thread is busy with it at this moment. */
-[[nodiscard]] PERCID_HIDDEN inline std::optional<activity> read_activity() noexcept
+[[nodiscard]] PERCID_HIDDEN inline std::optional<table_stats> read_table_stats() noexcept
 {
-    activity now{};
-    return percid_activity_read(&now, sizeof now) == 0 ? std::optional<activity>(now) : std::nullopt;
+    table_stats now{};
+    return percid_table_stats_read(&now, sizeof now) == 0 ? std::optional<table_stats>(now) : std::nullopt;
 }
 
 /* Addresses: start and bytes. */
@@ -262,8 +262,8 @@ using cpu = percid_cpu;
     return found;
 }
 
-/* What a probe of the kernel saw: see percid_probe. */
-using kernel_probe = percid_probe;
+/* What a probe of the kernel saw: see percid_probe_report. */
+using kernel_probe = percid_probe_report;
 
 /* Tries for so long whether the kernel aborts critical sections; nothing if it cannot be tried. */
 [[nodiscard]] PERCID_HIDDEN inline std::optional<kernel_probe> probe_machine(std::chrono::milliseconds limit) noexcept
@@ -444,11 +444,11 @@ public:
     }
 
     /* What each ID has added, by ID. The rest of the sum is shared(). May throw std::bad_alloc. */
-    [[nodiscard]] PERCID_HIDDEN std::vector<std::int64_t> by_id() const
+    [[nodiscard]] PERCID_HIDDEN std::vector<std::int64_t> per_id() const
     {
-        std::vector<std::int64_t> values(percid_counter_by_id(&counter_, nullptr, 0));
+        std::vector<std::int64_t> values(percid_counter_per_id(&counter_, nullptr, 0));
         /* There may be more by now. */
-        percid_counter_by_id(&counter_, values.data(), values.size());
+        percid_counter_per_id(&counter_, values.data(), values.size());
         return values;
     }
 

@@ -30,22 +30,22 @@ struct percid_interface {
     int (*source_unavailable)(int source);
     size_t (*source_reason)(int source, char *text, size_t size);
     int (*source_current_id)(int source);
-    uint32_t (*source_ids_seen)(int source);
-    enum percid_choice (*choice_read)(void);
+    uint32_t (*source_id_count)(int source);
+    enum percid_selection_reason (*selection_reason_read)(void);
     size_t (*reason)(char *text, size_t size);
     int (*current_id)(void);
-    uint32_t (*compact)(void);
+    uint32_t (*compact_ids)(void);
     void (*set_id_limit)(uint32_t most);
-    int (*activity_read)(struct percid_activity *activity, size_t size);
+    int (*table_stats_read)(struct percid_table_stats *activity, size_t size);
     size_t (*id_memory)(uint32_t id, struct percid_range *ranges, size_t capacity);
     int (*machine_read)(struct percid_machine *machine, size_t size);
     size_t (*machine_cpus)(struct percid_cpu *cpus, size_t size, size_t capacity);
-    int (*machine_probe)(uint32_t milliseconds, struct percid_probe *probe, size_t size);
+    int (*machine_probe)(uint32_t milliseconds, struct percid_probe_report *probe, size_t size);
     void (*counter_add_slow)(struct percid_counter *counter, int64_t n);
     int (*counter_with_source)(struct percid_counter *counter, int source);
     int64_t (*counter_sum)(const struct percid_counter *counter);
     int64_t (*counter_take)(struct percid_counter *counter);
-    size_t (*counter_by_id)(const struct percid_counter *counter, int64_t *values, size_t capacity);
+    size_t (*counter_per_id)(const struct percid_counter *counter, int64_t *values, size_t capacity);
     int64_t (*counter_shared)(const struct percid_counter *counter);
     void (*counter_destroy)(struct percid_counter *counter);
     void (*histogram_record_slow)(struct percid_histogram *histogram, uint64_t value, uint64_t times);
@@ -276,14 +276,14 @@ PERCID_INLINE int percid_source_current_id(int source) PERCID_NOEXCEPT
     return percid_interface_address()->source_current_id(source);
 }
 
-PERCID_INLINE uint32_t percid_source_ids_seen(int source) PERCID_NOEXCEPT
+PERCID_INLINE uint32_t percid_source_id_count(int source) PERCID_NOEXCEPT
 {
-    return percid_interface_address()->source_ids_seen(source);
+    return percid_interface_address()->source_id_count(source);
 }
 
-PERCID_INLINE enum percid_choice percid_choice_read(void) PERCID_NOEXCEPT
+PERCID_INLINE enum percid_selection_reason percid_selection_reason_read(void) PERCID_NOEXCEPT
 {
-    return percid_interface_address()->choice_read();
+    return percid_interface_address()->selection_reason_read();
 }
 
 PERCID_INLINE size_t percid_reason(char *text, size_t size) PERCID_NOEXCEPT
@@ -296,9 +296,9 @@ PERCID_INLINE int percid_current_id(void) PERCID_NOEXCEPT
     return percid_interface_address()->current_id();
 }
 
-PERCID_INLINE uint32_t percid_compact(void) PERCID_NOEXCEPT
+PERCID_INLINE uint32_t percid_compact_ids(void) PERCID_NOEXCEPT
 {
-    return percid_interface_address()->compact();
+    return percid_interface_address()->compact_ids();
 }
 
 PERCID_INLINE void percid_set_id_limit(uint32_t most) PERCID_NOEXCEPT
@@ -306,9 +306,9 @@ PERCID_INLINE void percid_set_id_limit(uint32_t most) PERCID_NOEXCEPT
     percid_interface_address()->set_id_limit(most);
 }
 
-PERCID_INLINE int percid_activity_read(struct percid_activity *activity, size_t size) PERCID_NOEXCEPT
+PERCID_INLINE int percid_table_stats_read(struct percid_table_stats *activity, size_t size) PERCID_NOEXCEPT
 {
-    return percid_interface_address()->activity_read(activity, size);
+    return percid_interface_address()->table_stats_read(activity, size);
 }
 
 PERCID_INLINE size_t percid_id_memory(uint32_t id, struct percid_range *ranges, size_t capacity) PERCID_NOEXCEPT
@@ -326,7 +326,7 @@ PERCID_INLINE size_t percid_machine_cpus(struct percid_cpu *cpus, size_t size, s
     return percid_interface_address()->machine_cpus(cpus, size, capacity);
 }
 
-PERCID_INLINE int percid_machine_probe(uint32_t milliseconds, struct percid_probe *probe, size_t size) PERCID_NOEXCEPT
+PERCID_INLINE int percid_machine_probe(uint32_t milliseconds, struct percid_probe_report *probe, size_t size) PERCID_NOEXCEPT
 {
     return percid_interface_address()->machine_probe(milliseconds, probe, size);
 }
@@ -351,9 +351,9 @@ PERCID_INLINE int64_t percid_counter_take(struct percid_counter *counter) PERCID
     return percid_interface_address()->counter_take(counter);
 }
 
-PERCID_INLINE size_t percid_counter_by_id(const struct percid_counter *counter, int64_t *values, size_t capacity) PERCID_NOEXCEPT
+PERCID_INLINE size_t percid_counter_per_id(const struct percid_counter *counter, int64_t *values, size_t capacity) PERCID_NOEXCEPT
 {
-    return percid_interface_address()->counter_by_id(counter, values, capacity);
+    return percid_interface_address()->counter_per_id(counter, values, capacity);
 }
 
 PERCID_INLINE int64_t percid_counter_shared(const struct percid_counter *counter) PERCID_NOEXCEPT

@@ -98,7 +98,7 @@ pub unsafe extern "C" fn percid_counter_with_source(counter: *mut Counter, sourc
             unsafe { counter.cast::<percid::Counter>().write(made) };
             0
         }
-        Err(why) => errno::of_unavailable(why),
+        Err(why) => errno::of_source_error(why),
     })
 }
 
@@ -145,7 +145,7 @@ pub unsafe extern "C" fn percid_counter_take(counter: *mut Counter) -> i64 {
 /// `counter` is [an object](crate#safety). `values` is [memory](crate#safety) for `capacity` of
 /// them.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn percid_counter_by_id(
+pub unsafe extern "C" fn percid_counter_per_id(
     counter: *const Counter,
     values: *mut i64,
     capacity: usize,
@@ -153,7 +153,7 @@ pub unsafe extern "C" fn percid_counter_by_id(
     // SAFETY: the caller guarantees that the pointer is NULL or valid.
     let Some(counter) = (unsafe { self::counter(counter) }) else { return 0 };
     // SAFETY: the caller guarantees memory for `capacity` values, or NULL.
-    guard(0, || unsafe { list::write(counter.by_id(), values, capacity) })
+    guard(0, || unsafe { list::write(counter.per_id(), values, capacity) })
 }
 
 /// Returns the amount that was added without an ID, minus the amount that percid_counter_take() has

@@ -2,19 +2,19 @@
 
 use std::ffi::c_int;
 
-use percid::id::Unavailable;
+use percid::id::SourceError;
 use percid::machine::Registration;
 
 /// Returns the error of a source that cannot be used.
-pub(crate) fn of_unavailable(why: Unavailable) -> c_int {
+pub(crate) fn of_source_error(why: SourceError) -> c_int {
     match why {
-        Unavailable::NoRseq(Registration::Refused(errno))
-        | Unavailable::MembarrierRefused(errno)
-        | Unavailable::ProbeRefused(errno) => -errno,
-        Unavailable::SectionsNotProbed => -libc::EAGAIN,
-        Unavailable::NoKernelIds | Unavailable::SharedArea => -libc::ENOTSUP,
-        Unavailable::NoMemory => -libc::ENOMEM,
-        // `Unavailable` may grow; the remaining variants mean that the machine lacks a feature.
+        SourceError::NoRseq(Registration::Refused(errno))
+        | SourceError::MembarrierRefused(errno)
+        | SourceError::ProbeRefused(errno) => -errno,
+        SourceError::SectionsNotProbed => -libc::EAGAIN,
+        SourceError::NoKernelIds | SourceError::SharedArea => -libc::ENOTSUP,
+        SourceError::NoMemory => -libc::ENOMEM,
+        // `SourceError` may grow; the remaining variants mean that the machine lacks a feature.
         _ => -libc::ENOSYS,
     }
 }
@@ -47,13 +47,13 @@ mod tests {
     #[test]
     fn reasons_become_errors() {
         let refused = Registration::Refused(libc::EPERM);
-        assert_eq!(of_unavailable(Unavailable::NoRseq(refused)), -libc::EPERM);
-        assert_eq!(of_unavailable(Unavailable::NoRseq(Registration::Unsupported)), -libc::ENOSYS);
-        assert_eq!(of_unavailable(Unavailable::NoKernelIds), -libc::ENOTSUP);
-        assert_eq!(of_unavailable(Unavailable::NoMembarrier), -libc::ENOSYS);
-        assert_eq!(of_unavailable(Unavailable::MembarrierRefused(libc::EPERM)), -libc::EPERM);
-        assert_eq!(of_unavailable(Unavailable::ProbeRefused(libc::EPERM)), -libc::EPERM);
-        assert_eq!(of_unavailable(Unavailable::SectionsNotProbed), -libc::EAGAIN);
-        assert_eq!(of_unavailable(Unavailable::NoMemory), -libc::ENOMEM);
+        assert_eq!(of_source_error(SourceError::NoRseq(refused)), -libc::EPERM);
+        assert_eq!(of_source_error(SourceError::NoRseq(Registration::Unsupported)), -libc::ENOSYS);
+        assert_eq!(of_source_error(SourceError::NoKernelIds), -libc::ENOTSUP);
+        assert_eq!(of_source_error(SourceError::NoMembarrier), -libc::ENOSYS);
+        assert_eq!(of_source_error(SourceError::MembarrierRefused(libc::EPERM)), -libc::EPERM);
+        assert_eq!(of_source_error(SourceError::ProbeRefused(libc::EPERM)), -libc::EPERM);
+        assert_eq!(of_source_error(SourceError::SectionsNotProbed), -libc::EAGAIN);
+        assert_eq!(of_source_error(SourceError::NoMemory), -libc::ENOMEM);
     }
 }

@@ -143,7 +143,7 @@ pub unsafe extern "C" fn percid_histogram_with_source(
             unsafe { histogram.cast::<percid::Histogram>().write(made) };
             0
         }
-        Err(why) => errno::of_unavailable(why),
+        Err(why) => errno::of_source_error(why),
     })
 }
 

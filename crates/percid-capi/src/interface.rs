@@ -11,7 +11,6 @@
 use std::ffi::{CStr, c_char, c_int};
 use std::fmt;
 
-use crate::activity::*;
 use crate::consumer::*;
 use crate::counter::*;
 use crate::histogram::*;
@@ -33,6 +32,7 @@ use crate::process::*;
 use crate::ring::*;
 use crate::source::*;
 use crate::stack::*;
+use crate::table_stats::*;
 
 /// The number of this interface, which is in its symbol's name.
 pub const NUMBER: u32 = 1;
@@ -113,14 +113,14 @@ functions! {
     percid_source_unavailable
     percid_source_reason
     percid_source_current_id
-    percid_source_ids_seen
-    percid_choice_read
+    percid_source_id_count
+    percid_selection_reason_read
     percid_reason
     percid_current_id
-    percid_compact
+    percid_compact_ids
     percid_set_id_limit
 
-    percid_activity_read
+    percid_table_stats_read
     percid_id_memory
     percid_machine_read
     percid_machine_cpus
@@ -130,7 +130,7 @@ functions! {
     percid_counter_with_source
     percid_counter_sum
     percid_counter_take
-    percid_counter_by_id
+    percid_counter_per_id
     percid_counter_shared
     percid_counter_destroy
 

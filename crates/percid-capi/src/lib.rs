@@ -41,8 +41,8 @@ pub mod source;
 
 pub mod process;
 
-pub mod activity;
 pub mod machine;
+pub mod table_stats;
 
 pub mod counter;
 pub mod histogram;

@@ -18,13 +18,13 @@ pub enum Registration {
     /// The C library registers every thread when it starts.
     Libc = 1,
     /// percid registers each thread at its first need, because the C library does not.
-    Own = 2,
+    Percid = 2,
     /// A library of the program defines the thread-local area __rseq_abi, and percid shares it.
     /// Only PERCID_SOURCE_TABLE works then.
     Shared = 3,
     /// Another library has registered its own area, which cannot be found, and a thread has only
     /// one.
-    Taken = 4,
+    Occupied = 4,
     /// The kernel refuses.
     Refused = 5,
     /// percid has no critical sections for this architecture.
@@ -156,7 +156,7 @@ pub struct Cpu {
 /// Outcomes of the rounds of one kind.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
-pub struct Aborts {
+pub struct ProbeCounts {
     /// Rounds in which the critical section was aborted, as required.
     pub aborted: u64,
     /// Rounds in which the critical section continued without an abort: a kernel bug.
@@ -180,13 +180,13 @@ pub enum Verdict {
 /// Result of a probe of the kernel. The structure may grow.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
-pub struct Probe {
+pub struct ProbeReport {
     /// Fences of all CPUs.
-    pub fences: Aborts,
+    pub fences: ProbeCounts,
     /// Fences of the critical section's CPU only.
-    pub fences_of_one_cpu: Aborts,
+    pub fences_of_one_cpu: ProbeCounts,
     /// Preemptions on the critical section's CPU.
-    pub preemptions: Aborts,
+    pub preemptions: ProbeCounts,
     /// The verdict: one of enum percid_verdict.
     pub verdict: c_int,
     /// Always 0.
@@ -259,7 +259,7 @@ pub unsafe extern "C" fn percid_machine_cpus(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_machine_probe(
     milliseconds: u32,
-    probe: *mut Probe,
+    probe: *mut ProbeReport,
     size: usize,
 ) -> c_int {
     if probe.is_null() || size == 0 {
@@ -267,8 +267,8 @@ pub unsafe extern "C" fn percid_machine_probe(
     }
     uncancelled(-libc::EFAULT, || match known::probe(Duration::from_millis(milliseconds.into())) {
         // SAFETY: the caller guarantees memory of this size, or NULL.
-        Ok(seen) => unsafe { sized::store(probe, size, &Probe::of(seen)) },
-        Err(why) => errno::of_unavailable(why),
+        Ok(seen) => unsafe { sized::store(probe, size, &ProbeReport::of(seen)) },
+        Err(why) => errno::of_source_error(why),
     })
 }
 
@@ -311,9 +311,9 @@ impl Registration {
     fn of(registration: known::Registration) -> (Registration, c_int) {
         match registration {
             known::Registration::Libc => (Registration::Libc, 0),
-            known::Registration::Own => (Registration::Own, 0),
+            known::Registration::Percid => (Registration::Percid, 0),
             known::Registration::Shared => (Registration::Shared, 0),
-            known::Registration::Taken => (Registration::Taken, 0),
+            known::Registration::Occupied => (Registration::Occupied, 0),
             known::Registration::Refused(errno) => (Registration::Refused, errno),
             known::Registration::Unsupported => (Registration::Unsupported, 0),
             _ => (Registration::Other, 0),
@@ -322,12 +322,12 @@ impl Registration {
 }
 
 impl RseqMode {
-    fn of(mode: Option<known::Mode>) -> RseqMode {
+    fn of(mode: Option<known::RseqMode>) -> RseqMode {
         match mode {
             None => RseqMode::None,
-            Some(known::Mode::Single) => RseqMode::Single,
-            Some(known::Mode::Compatible) => RseqMode::Compatible,
-            Some(known::Mode::Fast) => RseqMode::Fast,
+            Some(known::RseqMode::Single) => RseqMode::Single,
+            Some(known::RseqMode::Compatible) => RseqMode::Compatible,
+            Some(known::RseqMode::Fast) => RseqMode::Fast,
             Some(_) => RseqMode::Other,
         }
     }
@@ -376,27 +376,27 @@ impl Cpu {
     }
 }
 
-impl Probe {
-    fn of(seen: known::Probe) -> Probe {
-        let verdict = match (seen.is_good(), seen.is_bad()) {
+impl ProbeReport {
+    fn of(seen: known::ProbeReport) -> ProbeReport {
+        let verdict = match (seen.confirms_aborts(), seen.detected_ignored()) {
             (true, _) => Verdict::Good,
             (_, true) => Verdict::Bad,
             _ => Verdict::Undecided,
         };
-        Probe {
-            fences: Aborts::of(seen.fences),
-            fences_of_one_cpu: Aborts::of(seen.fences_of_one_cpu),
-            preemptions: Aborts::of(seen.preemptions),
+        ProbeReport {
+            fences: ProbeCounts::of(seen.fences),
+            fences_of_one_cpu: ProbeCounts::of(seen.fences_of_one_cpu),
+            preemptions: ProbeCounts::of(seen.preemptions),
             verdict: verdict as c_int,
             reserved: 0,
         }
     }
 }
 
-impl Aborts {
-    fn of(tries: known::Aborts) -> Aborts {
-        let known::Aborts { aborted, ignored, undecided, .. } = tries;
-        Aborts { aborted, ignored, undecided }
+impl ProbeCounts {
+    fn of(tries: known::ProbeCounts) -> ProbeCounts {
+        let known::ProbeCounts { aborted, ignored, undecided, .. } = tries;
+        ProbeCounts { aborted, ignored, undecided }
     }
 }
 
@@ -417,12 +417,12 @@ mod tests {
     #[test]
     fn a_verdict_is_what_the_probe_says() {
         let verdict = |aborted, ignored| {
-            let mut seen = known::Probe::default();
+            let mut seen = known::ProbeReport::default();
             for kind in [&mut seen.fences, &mut seen.fences_of_one_cpu, &mut seen.preemptions] {
                 kind.aborted = aborted;
             }
             seen.preemptions.ignored = ignored;
-            Probe::of(seen).verdict
+            ProbeReport::of(seen).verdict
         };
         assert_eq!(verdict(0, 0), Verdict::Undecided as c_int);
         assert_eq!(verdict(100, 0), Verdict::Good as c_int);

@@ -6,7 +6,6 @@ use std::ptr::{self, NonNull};
 
 use percid::pool::{PutError, RawPool};
 
-use crate::activity::Range;
 use crate::barrier::guard;
 use crate::callback::count;
 use crate::copies;
@@ -15,6 +14,7 @@ use crate::list;
 use crate::registry::{Object, Registry};
 use crate::source::source;
 use crate::stack::MAX_CAPACITY;
+use crate::table_stats::Range;
 
 /// Maximum alignment of objects: a page.
 const MAX_ALIGN: usize = 4096;
@@ -159,7 +159,7 @@ pub unsafe extern "C" fn percid_pool_create_with_source(
     let make = || {
         let layout = layout(size, align, capacity.into()).ok_or(-libc::EINVAL)?;
         let source = self::source(source).ok_or(-libc::EINVAL)?;
-        RawPool::with_source(source, layout, capacity).map_err(errno::of_unavailable)
+        RawPool::with_source(source, layout, capacity).map_err(errno::of_source_error)
     };
     // SAFETY: the caller guarantees that the pointer is NULL or valid.
     unsafe { POOLS.create(pool, make) }

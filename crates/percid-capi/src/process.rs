@@ -9,7 +9,7 @@ use crate::text;
 /// The reason why the process uses the source that percid_init() returns. The numbers are fixed.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Choice {
+pub enum SelectionReason {
     /// The environment variable PERCID_SOURCE requests it.
     Requested = 1,
     /// The table works here: the default.
@@ -25,16 +25,16 @@ pub enum Choice {
     Other = 6,
 }
 
-impl Choice {
-    fn of(reason: percid::id::Reason) -> Choice {
-        use percid::id::Reason;
+impl SelectionReason {
+    fn of(reason: percid::id::SelectionReason) -> SelectionReason {
+        use percid::id::SelectionReason as Reason;
         match reason {
-            Reason::Requested => Choice::Requested,
-            Reason::TableAvailable => Choice::TableAvailable,
-            Reason::TableUnavailable(_) => Choice::TableUnavailable,
-            Reason::Selecting => Choice::Selecting,
-            Reason::ProbeInconclusive => Choice::ProbeInconclusive,
-            _ => Choice::Other,
+            Reason::Requested => SelectionReason::Requested,
+            Reason::TableAvailable => SelectionReason::TableAvailable,
+            Reason::TableUnavailable(_) => SelectionReason::TableUnavailable,
+            Reason::Selecting => SelectionReason::Selecting,
+            Reason::ProbeInconclusive => SelectionReason::ProbeInconclusive,
+            _ => SelectionReason::Other,
         }
     }
 }
@@ -91,8 +91,8 @@ pub unsafe extern "C" fn percid_reason(text: *mut c_char, size: usize) -> usize 
 ///
 /// Async-signal-safe; costs a call, the first time the cost of percid_init().
 #[unsafe(no_mangle)]
-pub extern "C" fn percid_choice_read() -> Choice {
-    guard(Choice::Other, || Choice::of(percid::init().reason))
+pub extern "C" fn percid_selection_reason_read() -> SelectionReason {
+    guard(SelectionReason::Other, || SelectionReason::of(percid::init().reason))
 }
 
 /// Returns the ID of the calling thread, 0 or more, or -EAGAIN if it can have none at the moment.
@@ -117,8 +117,8 @@ pub extern "C" fn percid_current_id() -> c_int {
 /// Returns the number of evicted IDs; always 0 if the source is not PERCID_SOURCE_TABLE, whose IDs
 /// are percid's own. Costs one fence of all CPUs, about 10 us. Async-signal-safe.
 #[unsafe(no_mangle)]
-pub extern "C" fn percid_compact() -> u32 {
-    guard(0, percid::compact)
+pub extern "C" fn percid_compact_ids() -> u32 {
+    guard(0, percid::compact_ids)
 }
 
 /// Sets the number of IDs that there may be while the process's threads move between more CPUs than
@@ -148,10 +148,13 @@ mod tests {
     #[test]
     fn the_reason_is_one_that_has_a_number() {
         let reason = percid::init().reason;
-        assert_eq!(percid_choice_read(), Choice::of(reason));
-        assert_ne!(percid_choice_read(), Choice::Other);
-        let why = percid::id::Unavailable::NoMembarrier;
-        assert_eq!(Choice::of(percid::id::Reason::TableUnavailable(why)), Choice::TableUnavailable);
+        assert_eq!(percid_selection_reason_read(), SelectionReason::of(reason));
+        assert_ne!(percid_selection_reason_read(), SelectionReason::Other);
+        let why = percid::id::SourceError::NoMembarrier;
+        assert_eq!(
+            SelectionReason::of(percid::id::SelectionReason::TableUnavailable(why)),
+            SelectionReason::TableUnavailable
+        );
     }
 
     #[test]

@@ -155,7 +155,7 @@ pub unsafe extern "C" fn percid_ring_create_with_source(
         let overflow = policy(overflow.into()).filter(|_| is_size(bytes as u64));
         let overflow = overflow.ok_or(-libc::EINVAL)?;
         let source = self::source(source).ok_or(-libc::EINVAL)?;
-        percid::Ring::with_source(source, bytes, overflow).map_err(errno::of_unavailable)
+        percid::Ring::with_source(source, bytes, overflow).map_err(errno::of_source_error)
     };
     // SAFETY: the caller guarantees that the pointer is NULL or valid.
     unsafe { RINGS.create(ring, make) }

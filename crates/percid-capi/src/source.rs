@@ -39,9 +39,9 @@ impl Source {
 /// The reason why a source cannot be used. The numbers are fixed.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unavailable {
+pub enum SourceError {
     /// It can be used.
-    No = 0,
+    None = 0,
     /// No registered rseq area: see `registration` in percid_machine.
     NoRseq = 1,
     /// The rseq area holds no mm_cid: a kernel before Linux 6.3.
@@ -67,20 +67,20 @@ pub enum Unavailable {
     Other = 10,
 }
 
-impl Unavailable {
-    fn of(why: percid::id::Unavailable) -> Unavailable {
-        use percid::id::Unavailable as Why;
+impl SourceError {
+    fn of(why: percid::id::SourceError) -> SourceError {
+        use percid::id::SourceError as Why;
         match why {
-            Why::NoRseq(_) => Unavailable::NoRseq,
-            Why::NoKernelIds => Unavailable::NoKernelIds,
-            Why::SharedArea => Unavailable::SharedArea,
-            Why::NoMembarrier => Unavailable::NoMembarrier,
-            Why::MembarrierRefused(_) => Unavailable::MembarrierRefused,
-            Why::SectionsNotAborted => Unavailable::SectionsNotAborted,
-            Why::SectionsNotProbed => Unavailable::SectionsNotProbed,
-            Why::ProbeRefused(_) => Unavailable::ProbeRefused,
-            Why::NoMemory => Unavailable::NoMemory,
-            _ => Unavailable::Other,
+            Why::NoRseq(_) => SourceError::NoRseq,
+            Why::NoKernelIds => SourceError::NoKernelIds,
+            Why::SharedArea => SourceError::SharedArea,
+            Why::NoMembarrier => SourceError::NoMembarrier,
+            Why::MembarrierRefused(_) => SourceError::MembarrierRefused,
+            Why::SectionsNotAborted => SourceError::SectionsNotAborted,
+            Why::SectionsNotProbed => SourceError::SectionsNotProbed,
+            Why::ProbeRefused(_) => SourceError::ProbeRefused,
+            Why::NoMemory => SourceError::NoMemory,
+            _ => SourceError::Other,
         }
     }
 }
@@ -131,15 +131,15 @@ pub unsafe extern "C" fn percid_source_by_name(name: *const c_char) -> c_int {
 /// Async-signal-safe.
 #[unsafe(no_mangle)]
 pub extern "C" fn percid_source_prepare(source: c_int) -> c_int {
-    prepare(source).map_or_else(|error| error, |why| why.map_or(0, errno::of_unavailable))
+    prepare(source).map_or_else(|error| error, |why| why.map_or(0, errno::of_source_error))
 }
 
-/// Returns the reason why a source cannot be used: one of enum percid_unavailable, which is 0 if it
+/// Returns the reason why a source cannot be used: one of enum percid_source_error, which is 0 if it
 /// can be used; or -EINVAL if no source has this number. Has the effects of
 /// percid_source_prepare().
 #[unsafe(no_mangle)]
 pub extern "C" fn percid_source_unavailable(source: c_int) -> c_int {
-    let kind = |why: Option<_>| why.map_or(Unavailable::No, Unavailable::of) as c_int;
+    let kind = |why: Option<_>| why.map_or(SourceError::None, SourceError::of) as c_int;
     prepare(source).map_or_else(|error| error, kind)
 }
 
@@ -186,8 +186,8 @@ pub extern "C" fn percid_source_current_id(source: c_int) -> c_int {
 /// A program needs at least this many entries for data that it keeps for each ID; another ID may
 /// appear at any time. Async-signal-safe; costs a call.
 #[unsafe(no_mangle)]
-pub extern "C" fn percid_source_ids_seen(source: c_int) -> u32 {
-    guard(0, || self::source(source).map_or(0, percid::Source::ids_seen))
+pub extern "C" fn percid_source_id_count(source: c_int) -> u32 {
+    guard(0, || self::source(source).map_or(0, percid::Source::id_count))
 }
 
 /// Returns the reason why the source with a number cannot be used; `None` if it can.
@@ -195,7 +195,7 @@ pub extern "C" fn percid_source_ids_seen(source: c_int) -> u32 {
 /// # Errors
 ///
 /// Fails if there is no source with this number.
-fn prepare(number: c_int) -> Result<Option<percid::id::Unavailable>, c_int> {
+fn prepare(number: c_int) -> Result<Option<percid::id::SourceError>, c_int> {
     let source = source(number).ok_or(-libc::EINVAL)?;
     guard(Err(-libc::EFAULT), || Ok(source.prepare().err()))
 }
@@ -223,9 +223,9 @@ mod tests {
 
     #[test]
     fn what_cannot_be_used_has_a_reason_and_an_error() {
-        use percid::id::Unavailable as Why;
+        use percid::id::SourceError as Why;
         let all = [
-            Why::NoRseq(percid::machine::Registration::Taken),
+            Why::NoRseq(percid::machine::Registration::Occupied),
             Why::NoKernelIds,
             Why::SharedArea,
             Why::NoMembarrier,
@@ -236,8 +236,8 @@ mod tests {
             Why::NoMemory,
         ];
         for (number, why) in (1..).zip(all) {
-            assert_eq!(Unavailable::of(why) as c_int, number);
-            assert!(errno::of_unavailable(why) < 0);
+            assert_eq!(SourceError::of(why) as c_int, number);
+            assert!(errno::of_source_error(why) < 0);
         }
     }
 }

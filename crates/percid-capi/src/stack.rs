@@ -110,7 +110,7 @@ pub unsafe extern "C" fn percid_stack_create_with_source(
     let make = || {
         let source = self::source(source).filter(|_| (1..=MAX_CAPACITY).contains(&capacity));
         let source = source.ok_or(-libc::EINVAL)?;
-        percid::Stack::with_source(source, capacity).map_err(errno::of_unavailable)
+        percid::Stack::with_source(source, capacity).map_err(errno::of_source_error)
     };
     // SAFETY: the caller guarantees that the pointer is NULL or valid.
     unsafe { STACKS.create(stack, make) }

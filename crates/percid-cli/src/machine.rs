@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use percid::Source;
-use percid::id::Unavailable;
-use percid::machine::{Machine, Mode, Registration, Rseq};
+use percid::id::SourceError;
+use percid::machine::{Machine, Registration, Rseq, RseqMode};
 use percid_command::table::Table;
 use percid_report::Page;
 use serde::Serialize;
@@ -229,10 +229,10 @@ fn rseq(machine: &Machine) -> RseqReport {
     }
 }
 
-fn mode_name(mode: Mode) -> &'static str {
+fn mode_name(mode: RseqMode) -> &'static str {
     match mode {
-        Mode::Fast => "fast",
-        Mode::Compatible => "compatible",
+        RseqMode::Fast => "fast",
+        RseqMode::Compatible => "compatible",
         _ => "single",
     }
 }
@@ -241,8 +241,8 @@ fn mode_name(mode: Mode) -> &'static str {
 fn mode_means(rseq: &Rseq) -> String {
     let Some(mode) = rseq.mode else { return "nothing is registered".to_owned() };
     match mode {
-        Mode::Fast => "IDs are written when they change; nothing is to be done".to_owned(),
-        Mode::Compatible => {
+        RseqMode::Fast => "IDs are written when they change; nothing is to be done".to_owned(),
+        RseqMode::Compatible => {
             format!("the kernel rewrites the IDs at every switch; {}", way_to_fast_mode(rseq))
         }
         _ => "this kernel has one mode; nothing is to be done".to_owned(),
@@ -260,10 +260,10 @@ fn way_to_fast_mode(rseq: &Rseq) -> String {
         Registration::Libc => {
             format!("for its fast mode {size} bytes must be registered: glibc 2.41 and later does")
         }
-        Registration::Own if size <= room && align <= room => {
+        Registration::Percid if size <= room && align <= room => {
             format!("it refused the {size} bytes of its fast mode")
         }
-        Registration::Own => format!(
+        Registration::Percid => format!(
             "its fast mode wants {size} bytes aligned to {align}, and percid has room for {room}: a later \
              percid may have more"
         ),
@@ -275,7 +275,7 @@ fn membarrier(machine: &Machine) -> MembarrierReport {
     let membarrier = &machine.membarrier;
     MembarrierReport {
         commands: membarrier.commands,
-        refused: membarrier.refused.map(|errno| Unavailable::MembarrierRefused(errno).to_string()),
+        refused: membarrier.refused.map(|errno| SourceError::MembarrierRefused(errno).to_string()),
         rseq: membarrier.rseq,
         per_cpu: membarrier.per_cpu,
     }
@@ -286,11 +286,11 @@ fn cpu(cpu: &percid::machine::Cpu) -> CpuReport {
 }
 
 /// Tries a source, repeatedly if the probe is inconclusive: a report may take that time.
-fn found_out(source: Source) -> Result<(), Unavailable> {
+fn found_out(source: Source) -> Result<(), SourceError> {
     const TRIES: usize = 20;
     let mut tries = (0..TRIES).map(|_| source.prepare());
-    let answer = tries.find(|answer| *answer != Err(Unavailable::SectionsNotProbed));
-    answer.unwrap_or(Err(Unavailable::SectionsNotProbed))
+    let answer = tries.find(|answer| *answer != Err(SourceError::SectionsNotProbed));
+    answer.unwrap_or(Err(SourceError::SectionsNotProbed))
 }
 
 fn source(source: Source) -> SourceReport {

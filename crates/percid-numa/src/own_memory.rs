@@ -90,7 +90,7 @@ impl Balancer {
     /// # Ok::<(), percid_numa::RegisterError>(())
     /// ```
     pub fn register_ids(&self, source: Source) -> Result<IdRegions, RegisterError> {
-        let regions = (0..source.ids_seen()).map(|id| self.register_all(memory_of(id)));
+        let regions = (0..source.id_count()).map(|id| self.register_all(memory_of(id)));
         Ok(IdRegions { source, regions: regions.collect::<Result<_, _>>()? })
     }
 

@@ -367,7 +367,7 @@ enum What {
 enum Numa {
     SkipVma { offset: Number, start: Number, end: Number, reason: Number, reasons: Words<Reason> },
     Moved { pid: Number, place: Place },
-    Stuck { pid: Number, place: Place },
+    PolicyFailure { pid: Number, place: Place },
     Swapped { pid: Number, place: Place, other: Number },
     MigrateStart { reason: MigrateReason },
     MigratePages { succeeded: Number, failed: Number, reason: MigrateReason },
@@ -479,7 +479,7 @@ const KNOWN: [(&str, &str, Resolve); 24] = [
     ("sched", "sched_stick_numa", |fields| {
         // Before Linux 5.7 it reported one thread, as sched_move_numa does.
         let pid = fields.number("src_pid").or_else(|_| fields.number("pid"))?;
-        Ok(Some(What::Numa(Numa::Stuck { pid, place: fields.place()? })))
+        Ok(Some(What::Numa(Numa::PolicyFailure { pid, place: fields.place()? })))
     }),
     ("sched", "sched_swap_numa", |fields| {
         Ok(Some(What::Numa(Numa::Swapped {
@@ -772,7 +772,7 @@ impl Numa {
             Numa::Moved { pid, place } => {
                 numa::Tracepoint::MoveNuma { pid: tid(pid)?, place: place.decode(record)? }
             }
-            Numa::Stuck { pid, place } => {
+            Numa::PolicyFailure { pid, place } => {
                 numa::Tracepoint::StickNuma { pid: tid(pid)?, place: place.decode(record)? }
             }
             Numa::Swapped { pid, place, other } => numa::Tracepoint::SwapNuma {

@@ -45,11 +45,11 @@ pub enum Reason {
     /// Switches were sampled.
     Sampled(Sampling),
     /// Only switches away from the threads of a command were recorded.
-    AwayOnly,
+    SwitchOutOnly,
     /// Threads that were created later are missing.
     NotInherited,
     /// This number of turns have no beginning.
-    Unbegun(u64),
+    MissingStart(u64),
     /// This number of events were lost.
     Lost(u64),
     /// This number of switches were inferred.
@@ -78,7 +78,7 @@ pub enum Reason {
         others: u32,
     },
     /// The recorder was killed, or had no space left.
-    CutOff,
+    Truncated,
 }
 
 /// The level of a recording, and the reasons for it.
@@ -147,9 +147,10 @@ impl Quality {
         let found = [
             (self.switches == 0).then_some((Insufficient, Reason::NoSwitch)),
             sampling.map(|sampling| (Insufficient, Reason::Sampled(sampling))),
-            away_only.then_some((Insufficient, Reason::AwayOnly)),
+            away_only.then_some((Insufficient, Reason::SwitchOutOnly)),
             not_inherited.then_some((Insufficient, Reason::NotInherited)),
-            share(self.unbegun, self.switches).map(|level| (level, Reason::Unbegun(self.unbegun))),
+            share(self.unbegun, self.switches)
+                .map(|level| (level, Reason::MissingStart(self.unbegun))),
             (self.lost > 0).then_some((lost.unwrap_or(Limited), Reason::Lost(self.lost))),
             // Their times are known well enough. If not, they count as unbegun turns.
             share(self.inferred, self.switches).map(|_| (Limited, Reason::Inferred(self.inferred))),
@@ -158,7 +159,7 @@ impl Quality {
             some_cpus.then_some((Limited, Reason::SomeCpus)),
             filtered.then_some((Limited, Reason::Filtered)),
             // The existing part is as good as if the recording had been stopped earlier.
-            cut_off.then_some((Good, Reason::CutOff)),
+            cut_off.then_some((Good, Reason::Truncated)),
         ];
         let limitation = |(at_most, reason)| Limitation { at_most, reason };
         found.into_iter().flatten().map(limitation).collect()
@@ -352,14 +353,14 @@ impl fmt::Display for Reason {
                     "its switches are every {nth}th (perf record -c {nth}): the others are missing"
                 )
             }
-            Reason::AwayOnly => write!(
+            Reason::SwitchOutOnly => write!(
                 f,
                 "it has the switches away from the command's threads and none to them (perf record -a has both)"
             ),
             Reason::NotInherited => {
                 write!(f, "threads that were created later are missing (perf record --no-inherit)")
             }
-            Reason::Unbegun(turns) => write!(
+            Reason::MissingStart(turns) => write!(
                 f,
                 "{turns} {} an end and no beginning: switches are missing",
                 if turns == 1 { "turn has" } else { "turns have" }
@@ -403,7 +404,7 @@ impl fmt::Display for Reason {
                  in their way, was not seen (percid trace record without --only sees it, where the \
                  whole machine may be recorded)",
             ),
-            Reason::CutOff => write!(
+            Reason::Truncated => write!(
                 f,
                 "its end is missing: what recorded it was killed or had no room left, and about the \
                  last {} s before that had not been written yet",

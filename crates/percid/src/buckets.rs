@@ -27,7 +27,7 @@ use std::fmt;
 use crate::critical::by_mark;
 use crate::critical::tally::{self, COUNTS, Journal, SUMS};
 use crate::handle::{Handle, Needs, State};
-use crate::id::{Source, Unavailable};
+use crate::id::{Source, SourceError};
 use crate::sys::atomic::{
     AtomicI64,
     Ordering::{Acquire, Relaxed},
@@ -143,7 +143,7 @@ impl Buckets {
     /// let sizes = Buckets::with_source(2, Source::Atomic)?;
     /// sizes.record(1, 512.0);
     /// assert_eq!(sizes.read(&mut [0; 2]), 512.0);
-    /// # Ok::<(), percid::id::Unavailable>(())
+    /// # Ok::<(), percid::id::SourceError>(())
     /// ```
     ///
     /// # Errors
@@ -153,7 +153,7 @@ impl Buckets {
     /// # Panics
     ///
     /// The same as for [`new`](Buckets::new).
-    pub fn with_source(count: usize, source: Source) -> Result<Buckets, Unavailable> {
+    pub fn with_source(count: usize, source: Source) -> Result<Buckets, SourceError> {
         let count = checked(count);
         let handle = Handle::with_source(source, Needs::Sections, bytes(count))?;
         Ok(Buckets { handle, count })
@@ -234,7 +234,7 @@ impl Buckets {
         if block.shared_if_used().is_some() {
             sum += add_shard(counts, |offset| block.at(offset).shared());
         }
-        for id in 0..source.map_or(0, Source::ids_seen) {
+        for id in 0..source.map_or(0, Source::id_count) {
             sum += add_shard(counts, |offset| block.at(offset).word_of_id(id));
         }
         sum
@@ -261,7 +261,7 @@ impl Buckets {
     pub(crate) fn count_of_id(&self, id: u32, bucket: usize) -> u64 {
         let mut counts = vec![0; self.len()];
         match self.handle.state() {
-            State::Claimed(block, Some(source)) if id < source.ids_seen() => {
+            State::Claimed(block, Some(source)) if id < source.id_count() => {
                 add_shard(&mut counts, |offset| block.at(offset).word_of_id(id));
                 counts[bucket]
             }

@@ -123,8 +123,8 @@ fn add_shared(cell: Block, n: i64) {
 }
 
 /// Returns the values of all IDs.
-pub(crate) fn by_id(cell: Block, source: Option<Source>) -> impl Iterator<Item = i64> {
-    let ids = source.map_or(0, Source::ids_seen);
+pub(crate) fn per_id(cell: Block, source: Option<Source>) -> impl Iterator<Item = i64> {
+    let ids = source.map_or(0, Source::id_count);
     (0..ids).map(move |id| cell.word_of_id(id).load(Relaxed))
 }
 
@@ -154,7 +154,7 @@ pub(crate) fn shared(cell: Block) -> i64 {
 }
 
 fn of_ids(cell: Block, source: Option<Source>) -> i64 {
-    by_id(cell, source).fold(0, i64::wrapping_add)
+    per_id(cell, source).fold(0, i64::wrapping_add)
 }
 
 #[cfg(test)]

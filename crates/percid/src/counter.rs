@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::cell;
 use crate::handle::{Handle, Needs, State};
-use crate::id::{Source, Unavailable};
+use crate::id::{Source, SourceError};
 
 /// The size of a counter's block.
 const BYTES: usize = 8;
@@ -71,13 +71,13 @@ impl Counter {
     /// let counter = Counter::with_source(Source::Atomic)?;
     /// counter.increment();
     /// assert_eq!(counter.sum(), 1);
-    /// # Ok::<(), percid::id::Unavailable>(())
+    /// # Ok::<(), percid::id::SourceError>(())
     /// ```
     ///
     /// # Errors
     ///
     /// The reason why the source cannot be used.
-    pub fn with_source(source: Source) -> Result<Counter, Unavailable> {
+    pub fn with_source(source: Source) -> Result<Counter, SourceError> {
         Ok(Counter { handle: Handle::with_source(source, Needs::Sections, BYTES)? })
     }
 
@@ -161,17 +161,17 @@ impl Counter {
     /// ```
     /// let requests = percid::Counter::new();
     /// requests.add(7);
-    /// for (id, count) in requests.by_id().enumerate() {
+    /// for (id, count) in requests.per_id().enumerate() {
     ///     println!("ID {id}: {count}");
     /// }
-    /// assert_eq!(requests.by_id().sum::<i64>() + requests.shared(), 7);
+    /// assert_eq!(requests.per_id().sum::<i64>() + requests.shared(), 7);
     /// ```
-    pub fn by_id(&self) -> impl Iterator<Item = i64> + '_ {
+    pub fn per_id(&self) -> impl Iterator<Item = i64> + '_ {
         let claimed = match self.handle.state() {
             State::Claimed(block, source) => Some((block, source)),
             State::Unclaimed | State::Inline(_) => None,
         };
-        claimed.into_iter().flat_map(|(block, source)| cell::by_id(block, source))
+        claimed.into_iter().flat_map(|(block, source)| cell::per_id(block, source))
     }
 
     /// Returns the sum of the additions without an ID, less everything that [`take`](Counter::take)
@@ -243,7 +243,7 @@ mod tests {
         assert!(counter.handle.replace(State::Unclaimed, State::Inline(0)));
         counter.add(5);
         counter.add(-7);
-        assert_eq!((counter.sum(), counter.shared(), counter.by_id().count()), (-2, -2, 0));
+        assert_eq!((counter.sum(), counter.shared(), counter.per_id().count()), (-2, -2, 0));
         assert_eq!((counter.take(), counter.sum()), (-2, 0));
     }
 
@@ -253,7 +253,7 @@ mod tests {
             let counter = Counter::with_source(source).expect("an available source");
             (0..1000).for_each(|n| counter.add(n));
             assert_eq!(counter.sum(), 499_500, "{source}");
-            assert_eq!(counter.by_id().sum::<i64>() + counter.shared(), 499_500, "{source}");
+            assert_eq!(counter.per_id().sum::<i64>() + counter.shared(), 499_500, "{source}");
             assert_eq!(counter.take(), 499_500, "{source}");
             assert_eq!(counter.sum(), 0, "{source}");
             counter.add(-3);
@@ -282,7 +282,7 @@ mod tests {
     fn an_unused_counter_costs_nothing() {
         let counter = Counter::new();
         assert_eq!((counter.sum(), counter.take(), counter.shared()), (0, 0, 0));
-        assert_eq!(counter.by_id().count(), 0);
+        assert_eq!(counter.per_id().count(), 0);
         assert_eq!(counter.handle.word(), 0, "no memory was claimed");
     }
 }

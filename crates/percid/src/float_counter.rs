@@ -5,7 +5,7 @@ use std::fmt;
 use crate::arena::Block;
 use crate::critical::by_mark;
 use crate::handle::{Handle, Needs, State};
-use crate::id::{Source, Unavailable};
+use crate::id::{Source, SourceError};
 use crate::sys::atomic::{AtomicI64, Ordering::Relaxed};
 use crate::update::{self, Update};
 
@@ -79,13 +79,13 @@ impl FloatCounter {
     /// let counter = FloatCounter::with_source(Source::Atomic)?;
     /// counter.add(0.5);
     /// assert_eq!(counter.sum(), 0.5);
-    /// # Ok::<(), percid::id::Unavailable>(())
+    /// # Ok::<(), percid::id::SourceError>(())
     /// ```
     ///
     /// # Errors
     ///
     /// The reason why the source cannot be used.
-    pub fn with_source(source: Source) -> Result<FloatCounter, Unavailable> {
+    pub fn with_source(source: Source) -> Result<FloatCounter, SourceError> {
         Ok(FloatCounter { handle: Handle::with_source(source, Needs::Sections, BYTES)? })
     }
 
@@ -141,7 +141,7 @@ impl FloatCounter {
 
 /// Returns the words of all IDs.
 fn shards(block: Block, source: Option<Source>) -> impl Iterator<Item = &'static AtomicI64> {
-    let ids = source.map_or(0, Source::ids_seen);
+    let ids = source.map_or(0, Source::id_count);
     (0..ids).map(move |id| block.word_of_id(id))
 }
 
@@ -150,7 +150,7 @@ impl FloatCounter {
     /// Returns the word of an ID, which holds the bits of a float.
     pub(crate) fn word_of_id(&self, id: u32) -> Option<&'static AtomicI64> {
         match self.handle.state() {
-            State::Claimed(block, Some(source)) if id < source.ids_seen() => {
+            State::Claimed(block, Some(source)) if id < source.id_count() => {
                 Some(block.word_of_id(id))
             }
             _ => None,

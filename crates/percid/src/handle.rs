@@ -14,7 +14,7 @@ mod word;
 use std::sync::atomic::AtomicU64;
 
 use crate::arena::Block;
-use crate::id::{Source, Unavailable, choice, fence};
+use crate::id::{Source, SourceError, fence, selection};
 use crate::sys::{preserving_errno, race_detector};
 
 use word::Word;
@@ -79,13 +79,13 @@ impl Handle {
         source: Source,
         needs: Needs,
         bytes: usize,
-    ) -> Result<Handle, Unavailable> {
+    ) -> Result<Handle, SourceError> {
         source.prepare()?;
         preserving_errno(|| {
             if needs == Needs::Fence && source != Source::Atomic {
                 fence::prepare()?;
             }
-            let block = Block::claim(bytes).ok_or(Unavailable::NoMemory)?;
+            let block = Block::claim(bytes).ok_or(SourceError::NoMemory)?;
             let state = State::Claimed(block, Some(source));
             let word = if needs.hides() { state.encode_hidden() } else { state.encode() };
             Ok(Handle { word: Word { value: AtomicU64::new(word) } })
@@ -120,7 +120,7 @@ impl Handle {
             || Block::claim(bytes),
             // SAFETY: the block was claimed with this size, and no other thread has access to it.
             |block| _ = unsafe { block.release(bytes) },
-            || choice::get().map(|choice| fitting(choice.source, needs)),
+            || selection::get().map(|choice| fitting(choice.source, needs)),
             || needs.hides(),
         )
     }

@@ -5,7 +5,7 @@ use std::fmt;
 use crate::arena::Block;
 use crate::cell;
 use crate::handle::{Handle, Needs, State};
-use crate::id::{Source, Unavailable};
+use crate::id::{Source, SourceError};
 
 const WORD: usize = 8;
 
@@ -130,13 +130,13 @@ impl Histogram {
     /// let sizes = Histogram::with_source(Source::Atomic)?;
     /// sizes.record(512);
     /// assert_eq!(sizes.snapshot().count(), 1);
-    /// # Ok::<(), percid::id::Unavailable>(())
+    /// # Ok::<(), percid::id::SourceError>(())
     /// ```
     ///
     /// # Errors
     ///
     /// The reason why the source cannot be used.
-    pub fn with_source(source: Source) -> Result<Histogram, Unavailable> {
+    pub fn with_source(source: Source) -> Result<Histogram, SourceError> {
         Ok(Histogram { handle: Handle::with_source(source, Needs::Sections, Self::BYTES)? })
     }
 }
@@ -146,7 +146,7 @@ impl<const PRECISION: u32, const BITS: u32> Histogram<PRECISION, BITS> {
     /// Creates an empty histogram like [`with_source`](Histogram::with_source), for every precision
     /// and range.
     #[allow(dead_code, reason = "for tests of Linux with sections")]
-    pub(crate) fn sized_with_source(source: Source) -> Result<Self, Unavailable> {
+    pub(crate) fn sized_with_source(source: Source) -> Result<Self, SourceError> {
         Ok(Histogram { handle: Handle::with_source(source, Needs::Sections, Self::BYTES)? })
     }
 }
@@ -296,7 +296,7 @@ impl Histogram {
     /// Returns the word of a value's bucket in the shard of an ID.
     pub(crate) fn word_of_id(&self, value: u64, id: u32) -> Option<&std::sync::atomic::AtomicI64> {
         match self.handle.state() {
-            State::Claimed(block, Some(source)) if id < source.ids_seen() => {
+            State::Claimed(block, Some(source)) if id < source.id_count() => {
                 Some(block.at(Self::RESOLUTION.bucket(value) * WORD).word_of_id(id))
             }
             _ => None,

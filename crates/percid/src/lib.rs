@@ -56,7 +56,7 @@ pub use buckets::Buckets;
 pub use counter::Counter;
 pub use float_counter::FloatCounter;
 pub use histogram::Histogram;
-pub use id::{Choice, IdLimit, Source, compact, init, set_id_limit};
+pub use id::{IdLimit, Source, SourceSelection, compact_ids, init, set_id_limit};
 pub use local::Local;
 pub use mask::ActiveMask;
 #[doc(hidden)]

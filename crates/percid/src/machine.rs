@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use crate::id::{Unavailable, probe};
+use crate::id::{SourceError, probe};
 use crate::sys::{affinity, file, membarrier as fence, preserving_errno, process, rseq, topology};
 
-pub use crate::id::aborts::{Aborts, Probe};
+pub use crate::id::aborts::{ProbeCounts, ProbeReport};
 pub use crate::sys::cpuset::CpuSet;
-pub use crate::sys::registration::{Mode, Registration};
+pub use crate::sys::registration::{Registration, RseqMode};
 
 /// A snapshot of all properties that percid's choices depend on.
 ///
@@ -50,7 +50,7 @@ pub struct Rseq {
     /// Number of bytes registered for the calling thread; 0 if none.
     pub registered_size: u32,
     /// The way in which the kernel updates them; `None` if none are registered.
-    pub mode: Option<Mode>,
+    pub mode: Option<RseqMode>,
     /// The largest size and the largest alignment, in bytes, of an area that percid registers
     /// itself.
     pub max_own_size: u32,
@@ -145,7 +145,7 @@ pub fn read() -> Machine {
 /// use std::time::Duration;
 ///
 /// match percid::machine::probe(Duration::from_millis(20)) {
-///     Ok(probe) if probe.is_bad() => println!("this kernel loses updates"),
+///     Ok(probe) if probe.detected_ignored() => println!("this kernel loses updates"),
 ///     Ok(_) => println!("nothing wrong was seen"),
 ///     Err(why) => println!("it cannot be tried: {why}"),
 /// }
@@ -155,7 +155,7 @@ pub fn read() -> Machine {
 ///
 /// The reason why it cannot be tested: no rseq, no fence, or no child process (as under
 /// ThreadSanitizer).
-pub fn probe(limit: Duration) -> Result<Probe, Unavailable> {
+pub fn probe(limit: Duration) -> Result<ProbeReport, SourceError> {
     preserving_errno(|| probe::run(limit, false))
 }
 
@@ -187,7 +187,7 @@ fn read_rseq() -> Rseq {
     Rseq {
         registration,
         registered_size,
-        mode: Mode::of(registered_size),
+        mode: RseqMode::of(registered_size),
         max_own_size: rseq::MAX_OWN_SIZE,
         feature_size: rseq::feature_size(),
         align: rseq::alignment(),
@@ -276,7 +276,7 @@ mod tests {
     fn a_probe_tries_something() {
         // On a busy machine the time may be over before the first try.
         let tried = || match probe(Duration::from_millis(20)) {
-            Ok(probe) => probe != Probe::default(),
+            Ok(probe) => probe != ProbeReport::default(),
             Err(_) => true,
         };
         let end = std::time::Instant::now() + Duration::from_secs(600);

@@ -123,9 +123,9 @@ pub fn table_ids_in_use() -> Option<usize> {
     hooks::ids_in_use()
 }
 
-/// Compacts the table like [`crate::compact`], whatever source the process has chosen.
+/// Compacts the table like [`crate::compact_ids`], whatever source the process has chosen.
 pub fn compact_table() -> u32 {
-    table::compact()
+    table::compact_ids()
 }
 
 /// Runs `body` while the calling thread holds the table's lock with all signals blocked; `None` if

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use percid::machine::{self, Mode, Registration, Rseq};
+use percid::machine::{self, Registration, Rseq, RseqMode};
 use percid::testing;
 
 use crate::options::Options;
@@ -36,7 +36,7 @@ pub(crate) fn run(_: &Options) -> Verdict {
         && is_right_size(&rseq)
         && known.signature == SIGNATURE
         && unregistered
-        && (killed || (rseq.mode != Some(Mode::Fast) && clobbered == Ended::Exited(0)));
+        && (killed || (rseq.mode != Some(RseqMode::Fast) && clobbered == Ended::Exited(0)));
     if right { Ok(figures) } else { Err(format!("{figures} {rseq:?} {known:?}")) }
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn run(_: &Options) -> Verdict {
 fn is_right_size(rseq: &Rseq) -> bool {
     let right =
         if rseq.feature_size <= 64 && rseq.align <= 64 { rseq.feature_size.max(32) } else { 32 };
-    rseq.registration != Registration::Own || rseq.registered_size == right
+    rseq.registration != Registration::Percid || rseq.registered_size == right
 }
 
 /// The signature in the registrations of all libraries.

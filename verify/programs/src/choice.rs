@@ -13,7 +13,7 @@ pub(crate) fn run(_: &Options) -> Verdict {
     let machine = machine::read();
     let release = release(&machine.kernel_release).ok_or("a kernel release that cannot be read")?;
     let registration = machine.rseq.registration;
-    let alone = matches!(registration, Registration::Libc | Registration::Own);
+    let alone = matches!(registration, Registration::Libc | Registration::Percid);
     let registered = alone || registration == Registration::Shared;
     let (kernel, table) = (Source::Kernel.prepare(), Source::Table.prepare());
     let expected = match release {
@@ -45,8 +45,8 @@ fn aborts() -> Result<bool, String> {
     becomes(|| {
         said = match machine::probe(Duration::from_millis(200)) {
             Err(why) => Err(why.to_string()),
-            Ok(probe) if probe.is_good() => Ok(true),
-            Ok(probe) if probe.is_bad() && cfg!(target_arch = "aarch64") => Ok(false),
+            Ok(probe) if probe.confirms_aborts() => Ok(true),
+            Ok(probe) if probe.detected_ignored() && cfg!(target_arch = "aarch64") => Ok(false),
             Ok(probe) => Err(format!("{probe:?}")),
         };
         said.is_ok()

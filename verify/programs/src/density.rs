@@ -24,7 +24,7 @@ pub(crate) fn run(options: &Options) -> Verdict {
     let counter = Counter::with_source(source).map_err(|error| error.to_string())?;
     let ids = wander(&counter, source, &cpus, options.threads);
     let bound = if options.relaxed { cpus.len() } else { cpus.len().min(options.threads) };
-    let used = source.ids_seen() as usize;
+    let used = source.id_count() as usize;
     let (sum, expected) = (counter.sum(), (options.threads * MOVES * 100) as i64);
     let figures = format!(
         "source={source} threads={} cpus={} moves={} ids={ids:?} used={used} sum={sum}",

@@ -30,7 +30,7 @@ pub(crate) fn run(options: &Options) -> Verdict {
     let structures = without_memory();
     // Memory that was freed is available again, also in smaller pieces: that of the rings as
     // counters.
-    let fitted = counters.iter().filter(|counter| counter.by_id().next().is_some()).count();
+    let fitted = counters.iter().filter(|counter| counter.per_id().next().is_some()).count();
     drop(rings);
     let again = Counter::with_source(Source::Atomic).is_ok();
     let figures = format!(

@@ -23,7 +23,7 @@ struct Structures {
 }
 
 impl Structures {
-    fn new(source: Source) -> Result<Structures, percid::id::Unavailable> {
+    fn new(source: Source) -> Result<Structures, percid::id::SourceError> {
         Ok(Structures {
             source,
             counter: Counter::with_source(source)?,

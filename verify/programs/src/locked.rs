@@ -53,11 +53,11 @@ fn with_a_limit() -> Verdict {
          recorded={recorded} popped={popped}, locked {} KiB",
         choice.source,
         counter.sum(),
-        counter.by_id().sum::<i64>(),
+        counter.per_id().sum::<i64>(),
         of_status("VmLck:")?,
     );
     let unrestricted = Source::Table.prepare().is_ok() == (choice.source == Source::Table);
-    let counted = [counter.sum(), counter.by_id().sum(), recorded, popped] == [ROUNDS; 4];
+    let counted = [counter.sum(), counter.per_id().sum(), recorded, popped] == [ROUNDS; 4];
     let right = refused && refusals == 0 && changed == 0 && counted && unrestricted;
     if right { Ok(figures) } else { Err(figures) }
 }
@@ -74,7 +74,7 @@ fn after_the_first_use() -> Verdict {
     let cpus = pinning::allowed();
     count_on_every_cpu(&counters, &cpus);
     let after = of_status("VmRSS:")?;
-    let ids = source.ids_seen();
+    let ids = source.id_count();
     let arena = arena_resident_kib(ids)?;
     let sum: i64 = counters.iter().map(Counter::sum).sum();
     let allowed = 64 * (ids as usize + 1);

@@ -32,7 +32,7 @@ pub(crate) fn run(options: &Options) -> Verdict {
     let sum: i64 = counters.iter().map(Counter::sum).sum();
     let summed = resident_kib()?;
 
-    let ids = source.ids_seen() as usize;
+    let ids = source.id_count() as usize;
     let handles = COUNTERS * size_of::<Counter>();
     let copies = summed.saturating_sub(before) * 1024;
     let bytes = constant + handles + copies;

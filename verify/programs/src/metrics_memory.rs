@@ -33,7 +33,7 @@ pub(crate) fn run(options: &Options) -> Verdict {
     let counters = measure(&cpus, Counter::default, Counter::inc)?;
     let classic = measure(&cpus, || Histogram::with_limits(&limits), observe)?;
     let natives = measure(&cpus, native, observe)?;
-    let ids = source.ids_seen() as usize;
+    let ids = source.id_count() as usize;
     // Words, of which an ID's memory holds as many and the shared one too; what belongs to the handle
     // of a histogram; and the pages of IDs that have only begun.
     let allowed = [(40, 12), (184, 128), (256, 1024)]

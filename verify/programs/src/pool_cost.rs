@@ -44,7 +44,7 @@ pub(crate) fn run(options: &Options) -> Verdict {
     let freed: usize = pools.iter().map(Pool::drain).sum();
     drop((pools, first));
 
-    let ids = source.ids_seen();
+    let ids = source.id_count();
     let figures = format!(
         "source={source} possible={} ids={ids} first_us={first_us:.1} create_us={create_us:.2} \
          slowest_us={slowest_us:.1} idle={idle} KiB, used={used} KiB for {POOLS} pools, freed={freed}",

@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use percid::id::{Reason, Unavailable};
+use percid::id::{SelectionReason, SourceError};
 use percid::testing::{self, SpoiltProbe};
-use percid::{Choice, Source};
+use percid::{Source, SourceSelection};
 
 use crate::length::becomes;
 use crate::options::{Kernel, Options};
@@ -79,23 +79,25 @@ fn one_child() -> Result<(i32, Duration), String> {
 
 /// Returns the exit status for a choice, or for that of a later try if there was no time for the
 /// first.
-fn in_the_end(first: Choice) -> i32 {
+fn in_the_end(first: SourceSelection) -> i32 {
     let mut choice = first;
     becomes(|| {
         choice = percid::init();
-        choice.reason != Reason::ProbeInconclusive
+        choice.reason != SelectionReason::ProbeInconclusive
     });
-    let later = first.reason == Reason::ProbeInconclusive;
+    let later = first.reason == SelectionReason::ProbeInconclusive;
     match choice {
-        Choice { source: Source::Table, .. } if later => GOOD_LATER,
-        Choice { source: Source::Table, .. } => GOOD,
-        Choice { reason: Reason::TableUnavailable(Unavailable::SectionsNotAborted), .. }
-            if later =>
-        {
-            BAD_LATER
-        }
-        Choice { reason: Reason::TableUnavailable(Unavailable::SectionsNotAborted), .. } => BAD,
-        Choice { reason: Reason::ProbeInconclusive, .. } => NEVER,
+        SourceSelection { source: Source::Table, .. } if later => GOOD_LATER,
+        SourceSelection { source: Source::Table, .. } => GOOD,
+        SourceSelection {
+            reason: SelectionReason::TableUnavailable(SourceError::SectionsNotAborted),
+            ..
+        } if later => BAD_LATER,
+        SourceSelection {
+            reason: SelectionReason::TableUnavailable(SourceError::SectionsNotAborted),
+            ..
+        } => BAD,
+        SourceSelection { reason: SelectionReason::ProbeInconclusive, .. } => NEVER,
         other => {
             eprintln!("{other:?}");
             1

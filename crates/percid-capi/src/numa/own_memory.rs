@@ -4,12 +4,12 @@ use std::ffi::{c_int, c_void};
 
 use super::balancer::Balancer;
 use super::error;
-use crate::activity::Range;
 use crate::barrier::guard;
 use crate::list;
 use crate::pool::Pool;
 use crate::registry::{Object, Registry};
 use crate::source::source;
+use crate::table_stats::Range;
 
 /// The memory of all IDs of a source, which contains their parts of all structures, as regions of a
 /// balancer, from percid_id_regions_register() to percid_id_regions_unregister().

@@ -358,8 +358,8 @@ pub unsafe extern "C" fn percid_report_use(
     capacity: usize,
 ) -> usize {
     // SAFETY: the caller guarantees that the pointer is NULL or valid.
-    let found =
-        unsafe { region(report, index) }.map_or([].as_slice(), |region| &region.use_by_node);
+    let found = unsafe { region(report, index) }
+        .map_or([].as_slice(), |region| &region.recent_accesses_by_node);
     // SAFETY: the caller guarantees memory for `capacity` nodes, or NULL.
     unsafe { list::write(found.iter().map(on_node), nodes, capacity) }
 }

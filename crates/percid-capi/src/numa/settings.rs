@@ -86,12 +86,12 @@ pub struct Settings {
     pub complete_partial: c_int,
     /// Not 0: if regions were left out because the scanning thread does not use them, one of them
     /// is scanned nevertheless. 1.
-    pub force_inactive: c_int,
+    pub scan_one_inactive: c_int,
     /// Not 0: activity does not count in the region's own first two scan cycles, instead of the
     /// process's. 1.
-    pub own_first_sequences: c_int,
+    pub per_region_cycles: c_int,
     /// Not 0: a region that was left out for more scan cycles than there are threads is scanned. 1.
-    pub rescue_starving: c_int,
+    pub scan_starved: c_int,
     /// Not 0: unused memory is demoted, that is moved to the nearest node without CPUs. Memory that
     /// is used there soon after it was armed is promoted, that is moved to the node of the thread
     /// that uses it. 0.
@@ -139,9 +139,9 @@ impl Settings {
             window_before_test: 0,
             once_per_sequence: 0,
             complete_partial: 0,
-            force_inactive: 0,
-            own_first_sequences: 0,
-            rescue_starving: 0,
+            scan_one_inactive: 0,
+            per_region_cycles: 0,
+            scan_starved: 0,
             tiers: c_int::from(tiers.is_some()),
             cold_after_ns: nanoseconds(cold_after),
             hot_threshold_ns: nanoseconds(hot_threshold),
@@ -158,9 +158,9 @@ impl Settings {
             window_before_test: c_int::from(rules.window_before_test),
             once_per_sequence: c_int::from(rules.once_per_sequence),
             complete_partial: c_int::from(rules.complete_partial),
-            force_inactive: c_int::from(rules.force_inactive),
-            own_first_sequences: c_int::from(rules.own_first_sequences),
-            rescue_starving: c_int::from(rules.rescue_starving),
+            scan_one_inactive: c_int::from(rules.scan_one_inactive),
+            per_region_cycles: c_int::from(rules.per_region_cycles),
+            scan_starved: c_int::from(rules.scan_starved),
             ..self
         }
     }
@@ -198,9 +198,9 @@ impl Settings {
             window_before_test: self.window_before_test != 0,
             once_per_sequence: self.once_per_sequence != 0,
             complete_partial: self.complete_partial != 0,
-            force_inactive: self.force_inactive != 0,
-            own_first_sequences: self.own_first_sequences != 0,
-            rescue_starving: self.rescue_starving != 0,
+            scan_one_inactive: self.scan_one_inactive != 0,
+            per_region_cycles: self.per_region_cycles != 0,
+            scan_starved: self.scan_starved != 0,
         })
     }
 }
@@ -331,12 +331,15 @@ mod tests {
                 Settings { complete_partial: 0, ..fixed },
                 Rules { complete_partial: false, ..all[2] },
             ),
-            (Settings { force_inactive: 0, ..fixed }, Rules { force_inactive: false, ..all[2] }),
             (
-                Settings { own_first_sequences: 0, ..fixed },
-                Rules { own_first_sequences: false, ..all[2] },
+                Settings { scan_one_inactive: 0, ..fixed },
+                Rules { scan_one_inactive: false, ..all[2] },
             ),
-            (Settings { rescue_starving: 0, ..fixed }, Rules { rescue_starving: false, ..all[2] }),
+            (
+                Settings { per_region_cycles: 0, ..fixed },
+                Rules { per_region_cycles: false, ..all[2] },
+            ),
+            (Settings { scan_starved: 0, ..fixed }, Rules { scan_starved: false, ..all[2] }),
             (Settings { order: 2, ..fixed }, Rules { order: Order::Activity, ..all[2] }),
             (Settings { width: 128, ..fixed }, Rules { width: Width::Bits128, ..all[2] }),
         ];

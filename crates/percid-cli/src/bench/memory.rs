@@ -37,7 +37,7 @@ pub(crate) fn measure(cpus: &[u32], source: Source) -> Option<MemoryReport> {
     count_on_every_cpu(&counters, cpus);
     let copies = resident_kib()?.saturating_sub(before) * 1024;
     let handles = size_of_val(counters.as_slice());
-    let ids = source.ids_seen();
+    let ids = source.id_count();
     let per_counter_and_id = (handles + copies) as f64 / (COUNTERS * ids.max(1) as usize) as f64;
     let source = source.to_string();
     Some(MemoryReport { source, counters: COUNTERS, ids, handles, copies, per_counter_and_id })

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
-use percid::id::Unavailable;
-use percid::machine::{self, Aborts, Probe};
+use percid::id::SourceError;
+use percid::machine::{self, ProbeCounts, ProbeReport};
 use serde::{Serialize, Serializer};
 
 use crate::deadline::{Clock, Deadline};
@@ -25,7 +25,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 pub(super) struct AbortsReport {
     /// The reason why it could not be tested; `null` if it was.
     #[serde(serialize_with = "as_text")]
-    not_tried: Option<Unavailable>,
+    not_tried: Option<SourceError>,
     /// `true` if the time was over before there was a round of each kind.
     #[serde(skip)]
     is_partial: bool,
@@ -43,14 +43,17 @@ struct Kind {
 impl AbortsReport {
     pub(super) fn of(length: Duration, interrupt: &Interrupt) -> AbortsReport {
         let progress = Progress::new("aborts of critical sections", length);
-        let mut report =
-            AbortsReport { not_tried: None, is_partial: false, kinds: kinds(&Probe::default()) };
+        let mut report = AbortsReport {
+            not_tried: None,
+            is_partial: false,
+            kinds: kinds(&ProbeReport::default()),
+        };
         let deadline = Deadline::new(length, report.kinds.len());
         while report.goes_on(&deadline) && !interrupt.pressed() {
             match machine::probe(PIECE.min(length)) {
                 Ok(probe) => report.kinds.iter_mut().zip(kinds(&probe)).for_each(Kind::add),
                 // On a busy machine a probe may be inconclusive, and the next one may succeed.
-                Err(Unavailable::SectionsNotProbed) => std::thread::sleep(PAUSE),
+                Err(SourceError::SectionsNotProbed) => std::thread::sleep(PAUSE),
                 Err(_) if !report.is_untried() => {}
                 Err(why) => return AbortsReport { not_tried: Some(why), ..report },
             }
@@ -58,7 +61,7 @@ impl AbortsReport {
             progress.at(share, left);
         }
         if report.is_untried() {
-            report.not_tried = Some(Unavailable::SectionsNotProbed);
+            report.not_tried = Some(SourceError::SectionsNotProbed);
         }
         report
     }
@@ -79,7 +82,7 @@ impl AbortsReport {
     /// critical sections, and nothing has to be checked.
     pub(super) fn not_checked(&self) -> Option<&'static str> {
         let could_be = self.not_tried.is_none_or(|why| {
-            matches!(why, Unavailable::ProbeRefused(_) | Unavailable::SectionsNotProbed)
+            matches!(why, SourceError::ProbeRefused(_) | SourceError::SectionsNotProbed)
         });
         (could_be && self.is_untried()).then_some("aborts")
     }
@@ -96,12 +99,12 @@ impl AbortsReport {
     }
 }
 
-fn as_text<S: Serializer>(why: &Option<Unavailable>, to: S) -> Result<S::Ok, S::Error> {
+fn as_text<S: Serializer>(why: &Option<SourceError>, to: S) -> Result<S::Ok, S::Error> {
     why.map(|why| why.to_string()).serialize(to)
 }
 
-fn kinds(probe: &Probe) -> Vec<Kind> {
-    let kind = |by, Aborts { aborted, ignored, undecided, .. }: Aborts| Kind {
+fn kinds(probe: &ProbeReport) -> Vec<Kind> {
+    let kind = |by, ProbeCounts { aborted, ignored, undecided, .. }: ProbeCounts| Kind {
         by,
         aborted,
         ignored,
@@ -159,7 +162,7 @@ mod tests {
     }
 
     fn nothing_yet() -> AbortsReport {
-        AbortsReport { not_tried: None, is_partial: false, kinds: kinds(&Probe::default()) }
+        AbortsReport { not_tried: None, is_partial: false, kinds: kinds(&ProbeReport::default()) }
     }
 
     #[test]
@@ -182,9 +185,9 @@ mod tests {
     fn what_could_be_tried_and_was_not_is_not_checked() {
         let mut report = nothing_yet();
         assert_eq!(report.not_checked(), Some("aborts"));
-        report.not_tried = Some(Unavailable::ProbeRefused(libc::EAGAIN));
+        report.not_tried = Some(SourceError::ProbeRefused(libc::EAGAIN));
         assert_eq!(report.not_checked(), Some("aborts"));
-        report.not_tried = Some(Unavailable::NoMembarrier);
+        report.not_tried = Some(SourceError::NoMembarrier);
         assert_eq!(report.not_checked(), None, "there is nothing to check");
         report.not_tried = None;
         report.kinds[0].aborted = 1;

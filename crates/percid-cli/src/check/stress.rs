@@ -111,7 +111,7 @@ impl Subject {
             while !turn.is_reached() {
                 self.taken += counter.take();
                 self.takes += 1;
-                percid::compact();
+                percid::compact_ids();
                 thread::sleep(Duration::from_millis(1));
             }
             over.store(true, Relaxed);

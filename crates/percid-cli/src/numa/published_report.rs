@@ -70,7 +70,7 @@ pub(crate) struct Region {
     pub(crate) remote: u64,
     pub(crate) private: u64,
     pub(crate) shared: u64,
-    pub(crate) use_by_node: BTreeMap<u32, u64>,
+    pub(crate) recent_accesses_by_node: BTreeMap<u32, u64>,
     pub(crate) active: u32,
     pub(crate) scanned: u64,
     #[serde(with = "names::skipped")]
@@ -118,7 +118,7 @@ impl PublishedReport {
 
     fn all_nodes(&self) -> impl Iterator<Item = u32> {
         let of_regions = self.regions.iter().flat_map(|region| {
-            region.pages_by_node.keys().chain(region.use_by_node.keys()).copied()
+            region.pages_by_node.keys().chain(region.recent_accesses_by_node.keys()).copied()
         });
         self.nodes.iter().chain(&self.slow_nodes).copied().chain(of_regions)
     }

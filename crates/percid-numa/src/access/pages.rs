@@ -142,7 +142,7 @@ pub(crate) struct Shared {
     /// The data for memory tiers; null if they are not used.
     tiers: AtomicPtr<OfRegion>,
     /// Recent uses of the region, by node.
-    use_by_node: *const AtomicU64,
+    recent_accesses_by_node: *const AtomicU64,
     armed: *const AtomicU64,
     wanted: *const AtomicU64,
     again: [*const AtomicU64; 2],
@@ -181,8 +181,8 @@ impl Shared {
     }
 
     /// Returns the recent uses of the region, by node: every sequence halves them.
-    pub(crate) fn use_by_node(&self) -> &[AtomicU64] {
-        self.slice(self.use_by_node, self.layout.nodes)
+    pub(crate) fn recent_accesses_by_node(&self) -> &[AtomicU64] {
+        self.slice(self.recent_accesses_by_node, self.layout.nodes)
     }
 
     /// Returns the bits of the armed grains, 64 in a word.
@@ -279,7 +279,7 @@ impl Shared {
     pub(crate) fn note_use(&self, grain: usize, access: PageAccess) {
         let bit = self.layout.width.bit(access.thread);
         self.users[bit as usize / 64].fetch_or(1 << (bit % 64), Relaxed);
-        let uses = |node: u32| self.use_by_node().get(node as usize);
+        let uses = |node: u32| self.recent_accesses_by_node().get(node as usize);
         let used = |node| uses(node).map_or(0, |count| count.load(Relaxed));
         if let Some(count) = uses(access.node) {
             count.fetch_add(1, Relaxed);
@@ -460,7 +460,7 @@ impl Shared {
 
     /// Ends a sequence: halves the counts of earlier uses.
     pub(crate) fn age(&self) {
-        for count in self.use_by_node() {
+        for count in self.recent_accesses_by_node() {
             count.fetch_sub(count.load(Relaxed) / 2, Relaxed);
         }
     }
@@ -530,7 +530,7 @@ impl Pages {
             mappings: AtomicI64::new(0),
             with_memory: [const { AtomicU64::new(0) }; 16],
             tiers: AtomicPtr::default(),
-            use_by_node: at(0).cast(),
+            recent_accesses_by_node: at(0).cast(),
             armed: at(1).cast(),
             wanted: at(2).cast(),
             again: [at(3).cast(), at(4).cast()],
@@ -742,6 +742,6 @@ mod tests {
         let pages = pages(4096, 12);
         (0..8).for_each(|_| pages.note_use(0, PageAccess { thread: 1, node: 1 }));
         pages.age();
-        assert_eq!(pages.use_by_node()[1].load(Relaxed), 4);
+        assert_eq!(pages.recent_accesses_by_node()[1].load(Relaxed), 4);
     }
 }

@@ -20,8 +20,9 @@ pub(crate) fn describe(entry: &Entry) -> RegionReport {
     let seen = entry.pages.as_ref().map_or(AccessCounts::default(), |pages| pages.seen());
     let mut uses = Vec::new();
     if let Some(pages) = &entry.pages {
-        let counts =
-            (0..).zip(pages.use_by_node()).map(|(node, count)| (node, count.load(Relaxed)));
+        let counts = (0..)
+            .zip(pages.recent_accesses_by_node())
+            .map(|(node, count)| (node, count.load(Relaxed)));
         uses.extend(counts.filter(|(_, count)| *count > 0));
     }
     let tiers = entry.pages.as_ref().and_then(|pages| pages.tiers());
@@ -38,7 +39,7 @@ pub(crate) fn describe(entry: &Entry) -> RegionReport {
         remote: seen.remote,
         private: seen.private,
         shared: seen.shared,
-        use_by_node: uses,
+        recent_accesses_by_node: uses,
         active: entry.active.load(Relaxed),
         scanned: tally.scanned,
         skipped: Reason::ALL.map(|reason| (reason, tally.skipped[reason as usize])),

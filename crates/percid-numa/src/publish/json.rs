@@ -67,7 +67,7 @@ impl Display for Region<'_> {
         write!(f, ",\"absent\":{}", region.absent)?;
         write!(f, ",\"local\":{},\"remote\":{}", region.local, region.remote)?;
         write!(f, ",\"private\":{},\"shared\":{}", region.private, region.shared)?;
-        counts(f, "use_by_node", region.use_by_node.iter().copied())?;
+        counts(f, "recent_accesses_by_node", region.recent_accesses_by_node.iter().copied())?;
         write!(f, ",\"active\":{},\"scanned\":{}", region.active, region.scanned)?;
         counts(f, "skipped", region.skipped.iter().copied())?;
         write!(f, ",\"moved\":{},\"promoted\":{}", region.moved, region.promoted)?;
@@ -124,7 +124,7 @@ mod tests {
             remote: 7,
             private: 8,
             shared: 9,
-            use_by_node: Vec::new(),
+            recent_accesses_by_node: Vec::new(),
             active: 10,
             scanned: 11,
             skipped: Reason::ALL.map(|reason| (reason, reason as u64)),
@@ -170,7 +170,7 @@ mod tests {
             format!(
                 "{{\"start\":{start},\"end\":{end},\"access\":\"trapped\",\"gone\":false,\
                  \"pages_by_node\":{{\"0\":3,\"10\":4}},\"absent\":5,\"local\":6,\"remote\":7,\"private\":8,\
-                 \"shared\":9,\"use_by_node\":{{}},\"active\":10,\"scanned\":11,\"skipped\":{{\"unsuitable\":0,\
+                 \"shared\":9,\"recent_accesses_by_node\":{{}},\"active\":10,\"scanned\":11,\"skipped\":{{\"unsuitable\":0,\
                  \"shared_ro\":1,\"inaccessible\":2,\"scan_delay\":3,\"seq_completed\":4,\"pid_inactive\":5,\
                  \"ignore_pid_inactive\":6}},\"moved\":12,\"promoted\":20,\"demoted\":21,\"pending\":13,\"failed\":{{\"14\":15}},\
                  \"disarmed_whole\":16,\"unattributed\":19,\"scan_ns\":17000,\"move_ns\":18}}"

@@ -96,7 +96,7 @@ pub struct RegionReport {
     /// process, or ended.
     pub unattributed: u64,
     /// Number of recent accesses from each node; halved every sequence.
-    pub use_by_node: Vec<(u32, u64)>,
+    pub recent_accesses_by_node: Vec<(u32, u64)>,
     /// Number of distinct bits of the threads that used the region recently.
     pub active: u32,
     /// Number of pages that were armed.

@@ -17,7 +17,7 @@ enum Walked {
 /// Visits the regions from the address at which the previous pass ended.
 pub(super) fn run<E: Effects>(pass: &mut Pass<'_, E>) {
     let mut walked = pass.walk(false);
-    if matches!(walked, Walked::Through { inactive: true }) && pass.rules.force_inactive {
+    if matches!(walked, Walked::Through { inactive: true }) && pass.rules.scan_one_inactive {
         walked = pass.walk(true);
     }
     match walked {

@@ -30,11 +30,11 @@ pub struct Rules {
     pub complete_partial: bool,
     /// If regions were skipped because the scanning thread does not use them, one of them is
     /// scanned nevertheless.
-    pub force_inactive: bool,
+    pub scan_one_inactive: bool,
     /// Activity does not count in the first two sequences of the region, instead of the process.
-    pub own_first_sequences: bool,
+    pub per_region_cycles: bool,
     /// A region that was skipped for more sequences than there are threads is scanned.
-    pub rescue_starving: bool,
+    pub scan_starved: bool,
     /// The order of the visits.
     pub order: Order,
 }
@@ -48,9 +48,9 @@ impl Rules {
         window_before_test: false,
         once_per_sequence: false,
         complete_partial: false,
-        force_inactive: false,
-        own_first_sequences: false,
-        rescue_starving: false,
+        scan_one_inactive: false,
+        per_region_cycles: false,
+        scan_starved: false,
         order: Order::Address,
     };
 
@@ -59,13 +59,13 @@ impl Rules {
         window_before_test: true,
         once_per_sequence: true,
         complete_partial: true,
-        force_inactive: true,
+        scan_one_inactive: true,
         ..Rules::BASE
     };
 
     /// The series and the fixes that followed, as in Linux 6.12. The default.
     pub const LINUX_6_12: Rules =
-        Rules { own_first_sequences: true, rescue_starving: true, ..Rules::SELECTIVE };
+        Rules { per_region_cycles: true, scan_starved: true, ..Rules::SELECTIVE };
 }
 
 impl Default for Rules {

@@ -82,7 +82,7 @@ impl<E: Effects> Pass<'_, E> {
             return true;
         }
         let first = self.memory(index).map_or(0, |memory| memory.first);
-        let since = if self.rules.own_first_sequences { first } else { 0 };
+        let since = if self.rules.per_region_cycles { first } else { 0 };
         self.scan.sequence - since < BLIND_SEQUENCES
     }
 
@@ -97,7 +97,7 @@ impl<E: Effects> Pass<'_, E> {
     pub(super) fn is_rescued(&self, index: usize) -> bool {
         let completed = self.memory(index).map_or(0, |memory| memory.completed);
         let starves = self.scan.sequence > completed + i64::from(self.scanner.threads);
-        self.rules.rescue_starving && starves
+        self.rules.scan_starved && starves
     }
 
     pub(super) fn memory(&self, index: usize) -> Option<&Memory> {

@@ -136,7 +136,7 @@ mod tests {
     fn a_partial_scan_is_completed_by_any_thread() {
         let mut scan = grown(&[(0, 300)]);
         pass(&mut scan, 2, &Rules::SELECTIVE);
-        let lazy = Rules { complete_partial: false, force_inactive: false, ..Rules::SELECTIVE };
+        let lazy = Rules { complete_partial: false, scan_one_inactive: false, ..Rules::SELECTIVE };
         assert_eq!(pass(&mut scan.clone(), 2, &lazy), [done(0, "pid_inactive")]);
         let next = pass(&mut scan, 2, &Rules::SELECTIVE);
         assert_eq!(next, [done(0, "ignore_pid_inactive"), done(0, "arm 256..300")]);
@@ -147,7 +147,8 @@ mod tests {
         let mut scan = grown(&[(0, 1)]);
         scan.used_by(0, 1 << Width::Bits64.bit(ME.thread));
         assert_eq!(scan.users(0), 1);
-        let rules = Rules { force_inactive: false, once_per_sequence: false, ..Rules::SELECTIVE };
+        let rules =
+            Rules { scan_one_inactive: false, once_per_sequence: false, ..Rules::SELECTIVE };
         for (second, seen) in [(2, true), (5, true), (9, true)] {
             let what = pass(&mut scan, second, &rules);
             assert_eq!(what == [done(0, "arm 0..1")], seen, "{second}: {what:?}");
@@ -191,7 +192,7 @@ mod tests {
 
     #[test]
     fn late_fixes_count_the_regions_own_sequences_and_end_starvation() {
-        let fixed = Rules { force_inactive: false, ..Rules::LINUX_6_12 };
+        let fixed = Rules { scan_one_inactive: false, ..Rules::LINUX_6_12 };
         let scan = grown(&[(0, 1)]);
         assert_eq!(pass(&mut scan.clone(), 2, &fixed), [done(0, "arm 0..1")]);
         let turns = [(6, "arm 0..1"), (7, "pid_inactive"), (8, "pid_inactive"), (9, "arm 0..1")];
@@ -331,7 +332,8 @@ mod tests {
             }
             [30, 30, 30].map(|second| pass(&mut scan, second, rules) == [done(0, "arm 0..1")])
         };
-        let fixed = Rules { force_inactive: false, once_per_sequence: false, ..Rules::SELECTIVE };
+        let fixed =
+            Rules { scan_one_inactive: false, once_per_sequence: false, ..Rules::SELECTIVE };
         assert_eq!(visits(&Rules::BASE), [true, true, false], "each of its visits ends one");
         assert_eq!(visits(&fixed), [false; 3]);
     }
@@ -458,7 +460,7 @@ mod tests {
     /// The regions were first visited in the sequences 5 and 8.
     #[test]
     fn blindness_and_starvation_are_each_regions_own() {
-        let fixed = Rules { force_inactive: false, ..Rules::LINUX_6_12 };
+        let fixed = Rules { scan_one_inactive: false, ..Rules::LINUX_6_12 };
         let mut scan = grown(&[(0, 1)]);
         scan.sequence += 2;
         assert!(scan.add(4 * MIB..5 * MIB, Traits::ANONYMOUS));

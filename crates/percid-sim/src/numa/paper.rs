@@ -358,7 +358,7 @@ const RULES: [(&str, Rules); 8] = [
         Rules { once_per_sequence: false, ..Rules::SELECTIVE },
     ),
     ("scans that have begun are not ended", Rules { complete_partial: false, ..Rules::SELECTIVE }),
-    ("no forced scan", Rules { force_inactive: false, ..Rules::SELECTIVE }),
+    ("no forced scan", Rules { scan_one_inactive: false, ..Rules::SELECTIVE }),
 ];
 
 fn other_rules(setup: &Setup, unchanged: &[Experiment; 2], seed: u64) -> Vec<Variant> {

@@ -278,7 +278,7 @@ fn of_single_patches(seed: u64) -> Vec<Prediction> {
         row
     };
     let mut rows: Vec<Prediction> = ALONE.iter().map(alone).collect();
-    let forced = Rules { force_inactive: true, ..Rules::BASE };
+    let forced = Rules { scan_one_inactive: true, ..Rules::BASE };
     let change = -percent_saved(base, elapsed(&forced));
     rows.push(forecast("forced scans alone: elapsed against base".to_owned(), "%", change));
     rows

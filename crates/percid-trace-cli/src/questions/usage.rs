@@ -43,7 +43,7 @@ fn unseen(trace: &Trace, judged: &Quality) -> Vec<String> {
     let hides = |reason: &Reason| {
         !matches!(
             reason,
-            Reason::NoStates | Reason::CutOff | Reason::NotInherited | Reason::NoSwitch
+            Reason::NoStates | Reason::Truncated | Reason::NotInherited | Reason::NoSwitch
         )
     };
     let found = judged.limitations.iter().map(|found| found.reason).filter(hides);

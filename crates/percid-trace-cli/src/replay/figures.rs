@@ -270,7 +270,7 @@ impl PolicyFigures {
 #[cfg(test)]
 mod tests {
     use percid_sim::policies::{ALL, Impossible};
-    use percid_trace::replay::Stuck;
+    use percid_trace::replay::PolicyFailure;
 
     use super::*;
 
@@ -280,8 +280,10 @@ mod tests {
         let policies: Vec<&'static Entry> = ALL.iter().take(2).collect();
         let space = |stuck| SpaceReplay { stuck, ..SpaceReplay::default() };
         let replay = |stuck| Replay { spaces: vec![space(stuck)], ..Replay::default() };
-        let stuck =
-            Stuck { at: 1_500_000_000, why: Impossible("CPUs that are not there have IDs") };
+        let stuck = PolicyFailure {
+            at: 1_500_000_000,
+            why: Impossible("CPUs that are not there have IDs"),
+        };
         let found = processes(&policies, &[replay(Some(stuck)), replay(None)], recorded, 16384);
         let [process] = &found[..] else { panic!("one process: {found:?}") };
         let names: Vec<&str> = process.policies.iter().map(|figures| figures.policy).collect();

@@ -22,7 +22,7 @@ use percid_sim::machine::Machine;
 use percid_sim::policies::Entry;
 use percid_sim::run_control::RunControl;
 use percid_trace::Trace;
-use percid_trace::replay::{self, Misfit, Replay, Settings};
+use percid_trace::replay::{self, Replay, Settings, TopologyMismatch};
 
 use crate::file;
 use crate::info::About;
@@ -101,7 +101,7 @@ pub(crate) fn replay_all(
         in_parallel(policies, |entry| one(entry, progress))
     });
     let replays: Vec<Replay> =
-        replays.into_iter().collect::<Result<_, Misfit>>().map_err(misfit)?;
+        replays.into_iter().collect::<Result<_, TopologyMismatch>>().map_err(misfit)?;
     let refused = replays.iter().map(|replay| replay.spaces_refused).max().unwrap_or(0);
     if refused > 0 {
         complain(format_args!(
@@ -125,7 +125,7 @@ fn tell_stuck(policies: &[&'static Entry], replays: &[Replay]) {
     }
 }
 
-pub(crate) fn misfit(misfit: Misfit) -> Failure {
+pub(crate) fn misfit(misfit: TopologyMismatch) -> Failure {
     let fitting = Machine::presets().collect::<Vec<_>>().join(", ");
     Failure::Usage(format!("{misfit}; choose one by --machine: {fitting}, or a file"))
 }

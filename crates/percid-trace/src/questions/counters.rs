@@ -11,7 +11,7 @@ use percid_sim::workload::Memory;
 
 use crate::counters::Counted;
 use crate::event::{Cpu, Event, IDLE, Tid, UNKNOWN, What};
-use crate::replay::Misfit;
+use crate::replay::TopologyMismatch;
 use crate::threads::{ThreadNumber, Threads};
 use crate::trace::Trace;
 use crate::window::Window;
@@ -116,8 +116,8 @@ pub fn counters(
     machine: &Machine,
     settings: &CountersSettings,
     progress: &RunControl,
-) -> Result<Counters, Misfit> {
-    Misfit::check(trace, machine)?;
+) -> Result<Counters, TopologyMismatch> {
+    TopologyMismatch::check(trace, machine)?;
     let mut sorting = Sorting {
         trace,
         settings,

@@ -9,7 +9,7 @@ use percid_sim::workload::Memory;
 use super::follower::{Follower, Listener, Scene};
 use super::turn::{Cause, Wait, Who};
 use crate::event::{Cpu, Tid};
-use crate::replay::{Misfit, Moves};
+use crate::replay::{Moves, TopologyMismatch};
 use crate::threads::{ThreadNumber, Threads};
 use crate::trace::Trace;
 use crate::window::Window;
@@ -74,8 +74,8 @@ pub fn migrations(
     machine: &Machine,
     settings: &MigrationsSettings,
     progress: &RunControl,
-) -> Result<Migrations, Misfit> {
-    Misfit::check(trace, machine)?;
+) -> Result<Migrations, TopologyMismatch> {
+    TopologyMismatch::check(trace, machine)?;
     let mut follower = Follower::new(trace, &settings.window);
     let mut travels = Travels {
         settings,

@@ -21,7 +21,7 @@ use percid_sim::run_control::RunControl;
 use percid_sim::topology::{Cpu, Place, Topology};
 
 pub use advice::{Recorded, advice};
-pub use outcome::{Replay, SpaceReplay, Stuck, Turn, Used};
+pub use outcome::{PolicyFailure, Replay, SpaceReplay, Turn, Used};
 pub use player::Settings;
 pub use space::{Moves, SpaceNumber, SpaceSummary};
 pub use tally::{Acquisitions, LastUse, Tally};
@@ -32,7 +32,7 @@ use schedule::{Listener, Schedule};
 
 /// A trace and a machine that do not fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Misfit {
+pub struct TopologyMismatch {
     /// The largest CPU in the trace.
     pub cpu: Cpu,
     /// The number of CPUs that the machine has.
@@ -41,24 +41,24 @@ pub struct Misfit {
     pub machine: String,
 }
 
-impl Misfit {
+impl TopologyMismatch {
     /// Checks that the machine has all CPUs of the trace.
     ///
     /// # Errors
     ///
     /// The machine lacks a CPU of the trace.
-    pub fn check(trace: &Trace, machine: &Machine) -> Result<(), Misfit> {
+    pub fn check(trace: &Trace, machine: &Machine) -> Result<(), TopologyMismatch> {
         let cpus = machine.topology.cpus();
         match trace.largest_cpu().filter(|&cpu| cpu >= cpus) {
-            Some(cpu) => Err(Misfit { cpu, cpus, machine: machine.name.clone() }),
+            Some(cpu) => Err(TopologyMismatch { cpu, cpus, machine: machine.name.clone() }),
             None => Ok(()),
         }
     }
 }
 
-impl fmt::Display for Misfit {
+impl fmt::Display for TopologyMismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Misfit { cpu, cpus, machine } = self;
+        let TopologyMismatch { cpu, cpus, machine } = self;
         write!(
             f,
             "the trace has events on CPU {cpu}, and {machine} has {cpus} CPUs, from 0 to {}",
@@ -67,7 +67,7 @@ impl fmt::Display for Misfit {
     }
 }
 
-impl std::error::Error for Misfit {}
+impl std::error::Error for TopologyMismatch {}
 
 /// Replays a trace under a policy on a machine. Counts events as they are done; if it is stopped,
 /// it returns what it has by then.
@@ -81,8 +81,8 @@ pub fn replay(
     policy: &Entry,
     settings: &Settings,
     progress: &RunControl,
-) -> Result<Replay, Misfit> {
-    Misfit::check(trace, machine)?;
+) -> Result<Replay, TopologyMismatch> {
+    TopologyMismatch::check(trace, machine)?;
     let topology = &machine.topology;
     let mut schedule = Schedule::new(trace, topology, machine.kernel.hz.value);
     let mut player = Player::new(machine, policy, settings);

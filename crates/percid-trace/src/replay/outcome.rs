@@ -57,12 +57,12 @@ pub struct SpaceReplay {
     /// The figures of this policy; of the beginning, if it could not go on.
     pub tally: Tally,
     /// The event at which the policy could not go on, if any.
-    pub stuck: Option<Stuck>,
+    pub stuck: Option<PolicyFailure>,
 }
 
 /// A policy could not go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stuck {
+pub struct PolicyFailure {
     /// Time, in nanoseconds since the first event.
     pub at: Ns,
     /// The reason.

@@ -8,7 +8,7 @@ use percid_sim::policies::{Entry, Id, Impossible, Policy, Thread};
 use percid_sim::topology::{Cpu, Topology};
 use percid_sim::workload::Memory;
 
-use super::outcome::{Replay, SpaceReplay, Stuck, Turn, Used};
+use super::outcome::{PolicyFailure, Replay, SpaceReplay, Turn, Used};
 use super::schedule::{Listener, Moment};
 use super::space::{SpaceNumber, SpaceSummary};
 use super::tally::{LastUse, Tally};
@@ -64,7 +64,7 @@ enum SpaceState {
     /// It is replayed.
     Replayed(Box<SpaceReplayer>),
     /// Its policy could not go on.
-    Stuck(Box<SpaceReplayer>, Stuck),
+    PolicyFailure(Box<SpaceReplayer>, PolicyFailure),
     /// It is not wanted, has ended, or found the memory for policies used up.
     Ignored,
 }
@@ -147,7 +147,7 @@ impl<'a> Player<'a> {
         }
         match &mut self.spaces[index] {
             SpaceState::Replayed(space) => Some(space),
-            SpaceState::Unseen | SpaceState::Stuck(..) | SpaceState::Ignored => None,
+            SpaceState::Unseen | SpaceState::PolicyFailure(..) | SpaceState::Ignored => None,
         }
     }
 
@@ -160,7 +160,7 @@ impl<'a> Player<'a> {
         let state = &mut self.spaces[at.number as usize];
         if let SpaceState::Replayed(space) = std::mem::replace(state, SpaceState::Ignored) {
             self.stuck += 1;
-            *state = SpaceState::Stuck(space, Stuck { at: at.now, why });
+            *state = SpaceState::PolicyFailure(space, PolicyFailure { at: at.now, why });
         }
         None
     }
@@ -322,7 +322,7 @@ impl Listener for Player<'_> {
         let Some(state) = self.spaces.get_mut(number as usize) else { return };
         let (space, stuck) = match std::mem::replace(state, SpaceState::Ignored) {
             SpaceState::Replayed(space) => (space, None),
-            SpaceState::Stuck(space, stuck) => (space, Some(stuck)),
+            SpaceState::PolicyFailure(space, stuck) => (space, Some(stuck)),
             SpaceState::Unseen | SpaceState::Ignored => return,
         };
         self.space_budget += 1;

@@ -16,7 +16,7 @@ pub struct RuleSet {
 const UNTRACKED: Rules = Rules { track_regions: false, ..Rules::BASE };
 const WINDOWS: Rules = Rules { window_before_test: true, ..Rules::BASE };
 const PARTIAL: Rules = Rules { complete_partial: true, ..WINDOWS };
-const OWN_SEQUENCES: Rules = Rules { own_first_sequences: true, ..Rules::SELECTIVE };
+const OWN_SEQUENCES: Rules = Rules { per_region_cycles: true, ..Rules::SELECTIVE };
 
 /// All, each with what those before it have; the last is in no kernel.
 pub const RULE_SETS: [RuleSet; 8] = [

@@ -81,7 +81,7 @@ fn other_rules_say_something_else() {
     }
     for rules in [
         Rules { complete_partial: false, ..Rules::LINUX_6_12 },
-        Rules { force_inactive: false, ..Rules::LINUX_6_12 },
+        Rules { scan_one_inactive: false, ..Rules::LINUX_6_12 },
     ] {
         assert!(replay(&walk, &rules).agreement.first.is_some(), "{rules:?}");
     }

@@ -389,7 +389,7 @@ fn ids_of_atomic<R: Contract>() {
         drop(watching);
         go_to(id);
         put(&object, 2);
-        assert!(R::IDS.is_err() || Source::Atomic.ids_seen() > id, "{id}");
+        assert!(R::IDS.is_err() || Source::Atomic.id_count() > id, "{id}");
     }
     check_count(&object, 3 * IDS.len() as u64, "each ID has two, the shared slot one");
 }

@@ -14,7 +14,7 @@ mod rows;
 use std::io;
 use std::process::{Command, Output};
 
-use crate::id::{Source, Unavailable};
+use crate::id::{Source, SourceError};
 use crate::sys::race_detector;
 
 /// A cell: the data for its test, or the reason why it does not apply.
@@ -25,7 +25,7 @@ type Visit<R> = fn(&R, &mut dyn FnMut());
 
 /// A row of the table. A *put* is one use by the calling thread that leaves something behind.
 trait Contract: Sized + Sync + 'static {
-    fn with(source: Source) -> Result<Self, Unavailable>;
+    fn with(source: Source) -> Result<Self, SourceError>;
 
     /// Creates a structure like the one in a `static`.
     fn fresh() -> Self;
@@ -135,11 +135,11 @@ fn cell() {
 #[test]
 fn every_structure_has_a_row() {
     const NO_STRUCTURES: [&str; 9] = [
-        "Choice",
+        "SourceSelection",
         "IdLimit",
         "Overflow",
         "Source",
-        "compact",
+        "compact_ids",
         "init",
         "own_memory_in",
         "set_id_limit",

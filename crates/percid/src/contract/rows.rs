@@ -3,7 +3,7 @@
 use std::alloc::Layout;
 
 use super::{Cell, Contract, Fences, Visit};
-use crate::id::{Source, Unavailable};
+use crate::id::{Source, SourceError};
 use crate::pool::RawPool;
 use crate::{
     ActiveMask, Buckets, Counter, FloatCounter, Histogram, Local, Overflow, Pool, Ring, Stack,
@@ -57,7 +57,7 @@ impl Contract for Counter {
     const VISIT: Cell<(Visit<Self>, Fences, bool)> = Err(READS_ONLY);
     const IDS: Cell<()> = Ok(());
 
-    fn with(source: Source) -> Result<Self, Unavailable> {
+    fn with(source: Source) -> Result<Self, SourceError> {
         Counter::with_source(source)
     }
 
@@ -71,7 +71,7 @@ impl Contract for Counter {
     }
 
     fn count(&self) -> u64 {
-        assert_eq!(self.by_id().sum::<i64>() + self.shared(), self.sum());
+        assert_eq!(self.per_id().sum::<i64>() + self.shared(), self.sum());
         self.take() as u64
     }
 
@@ -96,7 +96,7 @@ impl Contract for FloatCounter {
     const VISIT: Cell<(Visit<Self>, Fences, bool)> = Err(READS_ONLY);
     const IDS: Cell<()> = Ok(());
 
-    fn with(source: Source) -> Result<Self, Unavailable> {
+    fn with(source: Source) -> Result<Self, SourceError> {
         FloatCounter::with_source(source)
     }
 
@@ -135,7 +135,7 @@ impl Contract for Buckets {
     const VISIT: Cell<(Visit<Self>, Fences, bool)> = Err(READS_ONLY);
     const IDS: Cell<()> = Ok(());
 
-    fn with(source: Source) -> Result<Self, Unavailable> {
+    fn with(source: Source) -> Result<Self, SourceError> {
         Buckets::with_source(5, source)
     }
 
@@ -177,7 +177,7 @@ impl Contract for Coarse {
     const VISIT: Cell<(Visit<Self>, Fences, bool)> = Err(READS_ONLY);
     const IDS: Cell<()> = Ok(());
 
-    fn with(source: Source) -> Result<Self, Unavailable> {
+    fn with(source: Source) -> Result<Self, SourceError> {
         Coarse::sized_with_source(source)
     }
 
@@ -216,7 +216,7 @@ impl Contract for Values {
         Ok((|local, visit| local.drain(|_| visit()), Fences::PerWord, false));
     const IDS: Cell<()> = Ok(());
 
-    fn with(source: Source) -> Result<Self, Unavailable> {
+    fn with(source: Source) -> Result<Self, SourceError> {
         Local::with_source(source, || 0)
     }
 
@@ -256,7 +256,7 @@ impl Contract for Numbers {
         Ok((|stack, visit| _ = stack.drain(|_| visit()), Fences::PerWord, true));
     const IDS: Cell<()> = Ok(());
 
-    fn with(source: Source) -> Result<Self, Unavailable> {
+    fn with(source: Source) -> Result<Self, SourceError> {
         Stack::with_source(source, CAPACITY)
     }
 
@@ -294,7 +294,7 @@ impl Contract for Boxes {
         Err("what a drain calls is the destructor, which has no way to the pool");
     const IDS: Cell<()> = Ok(());
 
-    fn with(source: Source) -> Result<Self, Unavailable> {
+    fn with(source: Source) -> Result<Self, SourceError> {
         Pool::with_source(source, || 0, CAPACITY)
     }
 
@@ -334,7 +334,7 @@ impl Contract for RawPool {
     const VISIT: Cell<(Visit<Self>, Fences, bool)> = Err("its drain calls nothing");
     const IDS: Cell<()> = Ok(());
 
-    fn with(source: Source) -> Result<Self, Unavailable> {
+    fn with(source: Source) -> Result<Self, SourceError> {
         RawPool::with_source(source, Layout::new::<u64>(), CAPACITY)
     }
 
@@ -382,7 +382,7 @@ impl Contract for Ring {
     ));
     const IDS: Cell<()> = Ok(());
 
-    fn with(source: Source) -> Result<Self, Unavailable> {
+    fn with(source: Source) -> Result<Self, SourceError> {
         Ring::with_source(source, 4096, Overflow::DropNewest)
     }
 
@@ -422,7 +422,7 @@ impl Contract for ActiveMask {
         Ok((|mask, visit| _ = mask.drain(|_| visit()), Fences::None, true));
     const IDS: Cell<()> = Err("its IDs are the caller's: its own tests mark all of them");
 
-    fn with(_: Source) -> Result<Self, Unavailable> {
+    fn with(_: Source) -> Result<Self, SourceError> {
         Ok(ActiveMask::new())
     }
 

@@ -9,13 +9,13 @@ pub(crate) const ENOUGH: u64 = 2;
 /// use std::time::Duration;
 ///
 /// if let Ok(probe) = percid::machine::probe(Duration::from_millis(20)) {
-///     let fences: percid::machine::Aborts = probe.fences;
+///     let fences: percid::machine::ProbeCounts = probe.fences;
 ///     println!("{} aborted, {} ignored", fences.aborted, fences.ignored);
 /// }
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub struct Aborts {
+pub struct ProbeCounts {
     /// The section was aborted, as it must be.
     pub aborted: u64,
     /// The section continued and committed: a kernel bug.
@@ -36,17 +36,17 @@ pub struct Aborts {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub struct Probe {
+pub struct ProbeReport {
     /// Fences of all CPUs.
-    pub fences: Aborts,
+    pub fences: ProbeCounts,
     /// Fences of the section's CPU alone.
-    pub fences_of_one_cpu: Aborts,
+    pub fences_of_one_cpu: ProbeCounts,
     /// Preemptions on the section's CPU.
-    pub preemptions: Aborts,
+    pub preemptions: ProbeCounts,
 }
 
-impl Probe {
-    fn all(&self) -> [Aborts; 3] {
+impl ProbeReport {
+    fn all(&self) -> [ProbeCounts; 3] {
         [self.fences, self.fences_of_one_cpu, self.preemptions]
     }
 
@@ -56,10 +56,10 @@ impl Probe {
     /// use std::time::Duration;
     ///
     /// if let Ok(probe) = percid::machine::probe(Duration::from_millis(20)) {
-    ///     assert!(!(probe.is_bad() && probe.is_good()));
+    ///     assert!(!(probe.detected_ignored() && probe.confirms_aborts()));
     /// }
     /// ```
-    pub fn is_bad(&self) -> bool {
+    pub fn detected_ignored(&self) -> bool {
         self.all().iter().any(|kind| kind.ignored > 0)
     }
 
@@ -68,11 +68,11 @@ impl Probe {
     /// ```
     /// use std::time::Duration;
     ///
-    /// if percid::machine::probe(Duration::from_millis(20)).is_ok_and(|probe| probe.is_good()) {
+    /// if percid::machine::probe(Duration::from_millis(20)).is_ok_and(|probe| probe.confirms_aborts()) {
     ///     println!("this kernel aborts critical sections when it must");
     /// }
     /// ```
-    pub fn is_good(&self) -> bool {
-        !self.is_bad() && self.all().iter().all(|kind| kind.aborted >= ENOUGH)
+    pub fn confirms_aborts(&self) -> bool {
+        !self.detected_ignored() && self.all().iter().all(|kind| kind.aborted >= ENOUGH)
     }
 }

@@ -19,7 +19,7 @@ pub(crate) fn prepare() {
 }
 
 /// Returns the number of hints ever used: sums visit these.
-pub(crate) fn ids_seen() -> u32 {
+pub(crate) fn id_count() -> u32 {
     SEEN.end()
 }
 
@@ -130,13 +130,13 @@ mod tests {
         set_hint(HINT, 2);
         let _watching = steps::watch(|step| {
             assert_eq!(step, Step::OpenId(HINT));
-            assert!(ids_seen() <= HINT, "sums visit it already");
+            assert!(id_count() <= HINT, "sums visit it already");
             Some(Err(steps::REFUSED))
         });
         crate::sys::set_errno(1234);
         assert_eq!(open_hint(), None);
         assert_eq!(crate::sys::errno(), 1234);
-        assert!(ids_seen() <= HINT);
+        assert!(id_count() <= HINT);
     }
 
     #[test]
@@ -168,7 +168,7 @@ mod tests {
         // SAFETY: the block is this thread's own.
         let (hint, left) = unsafe { ((*thread::own()).hint, (*thread::own()).hint_left) };
         assert_eq!((copy(), left), (arena::distance(hint), HINT_OPERATIONS));
-        assert!(hint < MAX_CPUS as u32 && hint < ids_seen());
+        assert!(hint < MAX_CPUS as u32 && hint < id_count());
     }
 
     #[test]
@@ -184,6 +184,6 @@ mod tests {
     #[test]
     fn every_hint_in_use_is_seen() {
         let hint = open_hint().expect("memory");
-        assert!(hint < ids_seen());
+        assert!(hint < id_count());
     }
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::{
     compiler_fence,
 };
 
-use super::unavailable::Unavailable;
+use super::source_error::SourceError;
 use crate::sys::{membarrier, preserving_errno};
 
 /// Skips all fences: the negative control of the stress tests, which must then lose something.
@@ -21,14 +21,14 @@ pub(crate) static SKIP: std::sync::atomic::AtomicBool = std::sync::atomic::Atomi
 /// # Errors
 ///
 /// The reason why it cannot.
-pub(crate) fn prepare() -> Result<(), Unavailable> {
-    let commands = membarrier::commands().map_err(Unavailable::MembarrierRefused)?;
+pub(crate) fn prepare() -> Result<(), SourceError> {
+    let commands = membarrier::commands().map_err(SourceError::MembarrierRefused)?;
     if !membarrier::has_rseq_flavour(commands) {
-        return Err(Unavailable::NoMembarrier);
+        return Err(SourceError::NoMembarrier);
     }
-    membarrier::register().map_err(Unavailable::MembarrierRefused)?;
+    membarrier::register().map_err(SourceError::MembarrierRefused)?;
     // CPU 0 stands for all: this checks that the kernel can fence one CPU (Linux 5.10).
-    membarrier::fence_cpu(0).map_err(Unavailable::MembarrierRefused)
+    membarrier::fence_cpu(0).map_err(SourceError::MembarrierRefused)
 }
 
 /// Returns `true` if this process can fence; checked once.
@@ -135,10 +135,10 @@ mod tests {
             asked(answer, prepare).1
         };
         for step in [Fence::Query, Fence::Register, Fence::OfCpu(0)] {
-            assert_eq!(refused(step), Err(Unavailable::MembarrierRefused(libc::EILSEQ)));
+            assert_eq!(refused(step), Err(SourceError::MembarrierRefused(libc::EILSEQ)));
         }
         // Without the kernel the query reports no commands.
         let none = |_, fence| (fence == Fence::Query).then_some(Ok(()));
-        assert_eq!(asked(none, prepare).1, Err(Unavailable::NoMembarrier));
+        assert_eq!(asked(none, prepare).1, Err(SourceError::NoMembarrier));
     }
 }

@@ -4,20 +4,20 @@
 //! section is aborted before its thread's ID can change. This module adds the memory: an ID is
 //! admitted to the fast path once its slot of the arena is open.
 
-use super::unavailable::Unavailable;
+use super::source_error::SourceError;
 use crate::arena;
 use crate::critical::FAST_PATH;
 use crate::sys::registration::Registration;
 use crate::sys::rseq;
 
 /// Prepares the source: it only needs an ID in the area.
-pub(crate) fn prepare(registration: Registration) -> Result<(), Unavailable> {
+pub(crate) fn prepare(registration: Registration) -> Result<(), SourceError> {
     match registration {
-        Registration::Libc | Registration::Own => {}
-        Registration::Shared => return Err(Unavailable::SharedArea),
-        other => return Err(Unavailable::NoRseq(other)),
+        Registration::Libc | Registration::Percid => {}
+        Registration::Shared => return Err(SourceError::SharedArea),
+        other => return Err(SourceError::NoRseq(other)),
     }
-    if rseq::has_mm_cid(registration) { Ok(()) } else { Err(Unavailable::NoKernelIds) }
+    if rseq::has_mm_cid(registration) { Ok(()) } else { Err(SourceError::NoKernelIds) }
 }
 
 /// Returns the kernel's ID of the calling thread, as a hint, if it was admitted. The thread may
@@ -37,7 +37,7 @@ pub(crate) fn current() -> Option<u32> {
 }
 
 /// Returns the number of IDs ever admitted: sums visit these.
-pub(crate) fn ids_seen() -> u32 {
+pub(crate) fn id_count() -> u32 {
     FAST_PATH.kernel_limit()
 }
 

@@ -1,11 +1,9 @@
 //! Concurrency IDs: their sources, and the choice of the source for this process.
 
 pub(crate) mod aborts;
-mod activity;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 mod area;
 pub(crate) mod atomic;
-pub(crate) mod choice;
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere))))]
 mod elsewhere;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
@@ -23,9 +21,11 @@ pub(crate) mod probe;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 mod published;
 mod seen;
+pub(crate) mod selection;
 pub(crate) mod set;
 mod set_words;
 pub(crate) mod source;
+pub(crate) mod source_error;
 #[cfg(any(
     feature = "testing",
     all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere))
@@ -33,22 +33,22 @@ pub(crate) mod source;
 pub(crate) mod spoilt;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 pub(crate) mod table;
+mod table_stats;
 pub(crate) mod try_lock;
 mod try_once;
-pub(crate) mod unavailable;
 
 pub use crate::arena::memory_of;
 use crate::sys::preserving_errno;
-pub use activity::Activity;
-pub use choice::{Choice, Reason};
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere))))]
 pub(crate) use elsewhere::*;
 pub use id_limit::{IdLimit, set_id_limit};
 pub use percid_rules::Generation;
+pub use selection::{SelectionReason, SourceSelection};
 pub(crate) use source::RESTART_LIMIT;
 pub use source::{Source, UnknownSource};
+pub use source_error::SourceError;
 pub(crate) use table::memory as table_memory;
-pub use unavailable::Unavailable;
+pub use table_stats::TableStats;
 
 /// Chooses the source for this process, at the first call; later calls return the same choice.
 ///
@@ -59,20 +59,20 @@ pub use unavailable::Unavailable;
 /// Thread-safe and, on 64-bit Linux, async-signal-safe. On other systems the first call may
 /// allocate, and takes the standard library's lock of the environment. If another thread (or the
 /// code that a signal handler interrupted) is currently choosing, the result is [`Source::Atomic`]
-/// with [`Reason::Selecting`]. Objects used during that time are updated atomically and lose
+/// with [`SelectionReason::Selecting`]. Objects used during that time are updated atomically and lose
 /// nothing.
 ///
 /// On 64-bit Arm and RISC-V with a release from 6.19 to 7.1 the first call probes whether the kernel
 /// aborts critical sections (see [`machine::probe`](crate::machine::probe)), in a few milliseconds.
 /// If 40 ms are not enough, as on a very busy machine, the result is `Source::Atomic` with
-/// [`Reason::ProbeInconclusive`], and a later use tries again.
+/// [`SelectionReason::ProbeInconclusive`], and a later use tries again.
 ///
 /// ```
 /// let choice = percid::init();
 /// println!("{}: {}", choice.source, choice.reason);
 /// ```
-pub fn init() -> Choice {
-    preserving_errno(|| choice::get().unwrap_or_else(choice::pending))
+pub fn init() -> SourceSelection {
+    preserving_errno(|| selection::get().unwrap_or_else(selection::pending))
 }
 
 /// Makes the process's IDs dense again: evicts IDs at or above `min(allowed CPUs, threads)`, and
@@ -84,12 +84,12 @@ pub fn init() -> Choice {
 /// Async-signal-safe.
 ///
 /// ```
-/// let taken_back = percid::compact();
+/// let taken_back = percid::compact_ids();
 /// println!("{taken_back} IDs taken back");
 /// ```
-pub fn compact() -> u32 {
-    preserving_errno(|| match choice::get() {
-        Some(Choice { source: Source::Table, .. }) => table::compact(),
+pub fn compact_ids() -> u32 {
+    preserving_errno(|| match selection::get() {
+        Some(SourceSelection { source: Source::Table, .. }) => table::compact_ids(),
         _ => 0,
     })
 }
@@ -99,13 +99,13 @@ pub fn compact() -> u32 {
 ///
 /// ```
 /// percid::init();
-/// let steals = || percid::id::activity().map(|activity| activity.stolen);
+/// let steals = || percid::id::table_stats().map(|activity| activity.stolen);
 /// let before = steals();
 /// // ... the program's work ...
 /// if let (Some(before), Some(now)) = (before, steals()) {
 ///     println!("{} IDs stolen meanwhile", now - before);
 /// }
 /// ```
-pub fn activity() -> Option<Activity> {
-    preserving_errno(table::activity)
+pub fn table_stats() -> Option<TableStats> {
+    preserving_errno(table::table_stats)
 }

@@ -32,11 +32,11 @@ use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use super::aborts::{Aborts, Probe};
+use super::aborts::{ProbeCounts, ProbeReport};
 use super::area;
 use super::fence;
+use super::source_error::SourceError;
 use super::spoilt::Spoilt;
-use super::unavailable::Unavailable;
 use crate::critical::FAST_PATH;
 use crate::critical::waiting::{self, Ending, NOWHERE, Rendezvous};
 use crate::sys::affinity::Affinity;
@@ -89,8 +89,8 @@ impl Kind {
     }
 }
 
-impl Probe {
-    fn of(&mut self, kind: Kind) -> &mut Aborts {
+impl ProbeReport {
+    fn of(&mut self, kind: Kind) -> &mut ProbeCounts {
         match kind {
             Kind::Fence => &mut self.fences,
             Kind::FenceOfOneCpu => &mut self.fences_of_one_cpu,
@@ -119,11 +119,11 @@ impl Spoilt {
 ///
 /// # Errors
 ///
-/// [`Unavailable::SectionsNotAborted`], or the reason why it is not known.
-pub(crate) fn sections_can_be_trusted() -> Result<(), Unavailable> {
+/// [`SourceError::SectionsNotAborted`], or the reason why it is not known.
+pub(crate) fn sections_can_be_trusted() -> Result<(), SourceError> {
     match KNOWN.load(Relaxed) {
         GOOD => return Ok(()),
-        BAD => return Err(Unavailable::SectionsNotAborted),
+        BAD => return Err(SourceError::SectionsNotAborted),
         _ => {}
     }
     let spoilt = Spoilt::now();
@@ -132,7 +132,7 @@ pub(crate) fn sections_can_be_trusted() -> Result<(), Unavailable> {
         return Ok(());
     }
     if is_resting() {
-        return Err(Unavailable::SectionsNotProbed);
+        return Err(SourceError::SectionsNotProbed);
     }
     let tries = TRIES.fetch_add(1, Relaxed);
     let limit = limit_ms(tries);
@@ -140,16 +140,16 @@ pub(crate) fn sections_can_be_trusted() -> Result<(), Unavailable> {
     // the kernel.
     NEXT_TRY_MS.store(clock::now_ms() + limit + pause_ms(tries), Relaxed);
     let probe = run(Duration::from_millis(limit), true)?;
-    let answer = judge(&probe).ok_or(Unavailable::SectionsNotProbed)?;
+    let answer = judge(&probe).ok_or(SourceError::SectionsNotProbed)?;
     KNOWN.fetch_max(answer, Relaxed);
     sections_can_be_trusted()
 }
 
 /// Returns the value of `KNOWN` for a probe; `None` if the probe has no result.
-fn judge(probe: &Probe) -> Option<u32> {
+fn judge(probe: &ProbeReport) -> Option<u32> {
     match () {
-        () if probe.is_bad() => Some(BAD),
-        () if probe.is_good() => Some(GOOD),
+        () if probe.detected_ignored() => Some(BAD),
+        () if probe.confirms_aborts() => Some(GOOD),
         () => None,
     }
 }
@@ -211,20 +211,20 @@ fn may_be_faulty(release: process::Release) -> bool {
 ///
 /// The reason why it cannot be probed: no rseq, no fence, no child process, or a child process that
 /// may not do what is needed.
-pub(crate) fn run(limit: Duration, brief: bool) -> Result<Probe, Unavailable> {
+pub(crate) fn run(limit: Duration, brief: bool) -> Result<ProbeReport, SourceError> {
     let registration = area::find();
     if !registration.succeeded() {
-        return Err(Unavailable::NoRseq(registration));
+        return Err(SourceError::NoRseq(registration));
     }
     if rseq::cpu_id(FAST_PATH.area()).is_none() && !rseq::register_thread() {
-        return Err(Unavailable::SectionsNotProbed);
+        return Err(SourceError::SectionsNotProbed);
     }
     fence::prepare()?;
     // A companion that has not ended has not had a CPU: another would not get one either.
     if !companion::reap_left() {
-        return Err(Unavailable::SectionsNotProbed);
+        return Err(SourceError::SectionsNotProbed);
     }
-    let board = Mapped::new(size_of::<Board>()).ok_or(Unavailable::SectionsNotProbed)?;
+    let board = Mapped::new(size_of::<Board>()).ok_or(SourceError::SectionsNotProbed)?;
     run_on(board, limit, brief)
 }
 
@@ -251,7 +251,7 @@ struct Board {
 }
 
 /// Runs the probe on fresh memory.
-fn run_on(memory: Mapped, limit: Duration, brief: bool) -> Result<Probe, Unavailable> {
+fn run_on(memory: Mapped, limit: Duration, brief: bool) -> Result<ProbeReport, SourceError> {
     // A handler that runs during the probe would abort sections, and might call this function
     // itself.
     let _signals = signals::block_all();
@@ -264,14 +264,14 @@ fn run_on(memory: Mapped, limit: Duration, brief: bool) -> Result<Probe, Unavail
     fresh.deadline_ms = deadline_ms;
     fresh.first_cpu = rseq::cpu_id(FAST_PATH.area()).unwrap_or(NOWHERE);
     if !fresh.home.read() {
-        return Err(Unavailable::SectionsNotProbed);
+        return Err(SourceError::SectionsNotProbed);
     }
     // SAFETY: the companion uses only the board.
     let companion = match unsafe { Companion::start(companion, memory) } {
         Ok(companion) => companion,
         // A temporary failure: a later try may find room.
-        Err(libc::EAGAIN | libc::ENOMEM) => return Err(Unavailable::SectionsNotProbed),
-        Err(why) => return Err(Unavailable::ProbeRefused(why)),
+        Err(libc::EAGAIN | libc::ENOMEM) => return Err(SourceError::SectionsNotProbed),
+        Err(why) => return Err(SourceError::ProbeRefused(why)),
     };
     // SAFETY: the memory stays until the companion's end is known. Everything that both sides
     // change is atomic; the rest is changed by this thread alone, if at all.
@@ -287,17 +287,17 @@ fn run_on(memory: Mapped, limit: Duration, brief: bool) -> Result<Probe, Unavail
 /// Returns the result after the companion's end; `told` returns the result on the board.
 fn answer(
     end: Result<End, NotGone>,
-    told: impl FnOnce() -> Result<Probe, Unavailable>,
-) -> Result<Probe, Unavailable> {
+    told: impl FnOnce() -> Result<ProbeReport, SourceError>,
+) -> Result<ProbeReport, SourceError> {
     match end {
         // Late or not, the companion has done what the board records.
         Ok(End::Exited | End::Late) => told(),
         // Something prevents the companion from doing what the probe needs, and will do so the next
         // time.
-        Ok(End::Killed) => Err(Unavailable::ProbeRefused(libc::EPERM)),
-        Err(NotGone::Refused(why)) => Err(Unavailable::ProbeRefused(why)),
+        Ok(End::Killed) => Err(SourceError::ProbeRefused(libc::EPERM)),
+        Err(NotGone::Refused(why)) => Err(SourceError::ProbeRefused(why)),
         // The companion may still write to the board. The next probe waits for the companion first.
-        Err(NotGone::Left) => Err(Unavailable::SectionsNotProbed),
+        Err(NotGone::Left) => Err(SourceError::SectionsNotProbed),
     }
 }
 
@@ -315,19 +315,19 @@ fn was_aborted(done: bool, ending: Ending, here: Option<u32>, there: Option<u32>
 
 impl Board {
     /// Returns the results of a probe, unless something that it needs was refused.
-    fn told(&self, probe: Probe) -> Result<Probe, Unavailable> {
+    fn told(&self, probe: ProbeReport) -> Result<ProbeReport, SourceError> {
         match self.refused.load(Relaxed) as i32 {
             0 => Ok(probe),
-            _ if probe.is_bad() => Ok(probe),
-            errno => Err(Unavailable::ProbeRefused(errno)),
+            _ if probe.detected_ignored() => Ok(probe),
+            errno => Err(SourceError::ProbeRefused(errno)),
         }
     }
 
-    fn play_all(&self, brief: bool) -> Probe {
+    fn play_all(&self, brief: bool) -> ProbeReport {
         let spoilt = Spoilt::now() == Spoilt::WrongDescriptor;
-        let mut probe = Probe::default();
+        let mut probe = ProbeReport::default();
         for round in 1..u32::MAX {
-            let known = brief && (probe.is_bad() || probe.is_good());
+            let known = brief && (probe.detected_ignored() || probe.confirms_aborts());
             let refused = self.refused.load(Relaxed) != 0;
             if known || refused || clock::now_ms() >= self.deadline_ms {
                 break;
@@ -428,14 +428,14 @@ mod tests {
 
     #[test]
     fn a_good_answer_takes_enough_of_each_kind() {
-        let enough = Aborts { aborted: crate::id::aborts::ENOUGH, ignored: 0, undecided: 9 };
-        let good = Probe { fences: enough, fences_of_one_cpu: enough, preemptions: enough };
-        assert!(good.is_good() && !good.is_bad());
-        let few = Aborts { aborted: 1, ..enough };
-        assert!(!Probe { preemptions: few, ..good }.is_good());
-        let ignored = Aborts { ignored: 1, ..enough };
-        let bad = Probe { fences: ignored, ..good };
-        assert!(bad.is_bad() && !bad.is_good());
+        let enough = ProbeCounts { aborted: crate::id::aborts::ENOUGH, ignored: 0, undecided: 9 };
+        let good = ProbeReport { fences: enough, fences_of_one_cpu: enough, preemptions: enough };
+        assert!(good.confirms_aborts() && !good.detected_ignored());
+        let few = ProbeCounts { aborted: 1, ..enough };
+        assert!(!ProbeReport { preemptions: few, ..good }.confirms_aborts());
+        let ignored = ProbeCounts { ignored: 1, ..enough };
+        let bad = ProbeReport { fences: ignored, ..good };
+        assert!(bad.detected_ignored() && !bad.confirms_aborts());
     }
 
     #[test]
@@ -522,22 +522,22 @@ mod tests {
 
     #[test]
     fn one_answer_condemns_and_some_of_each_kind_acquit() {
-        let ignored = Aborts { ignored: 1, ..Aborts::default() };
-        let enough = Aborts { aborted: crate::id::aborts::ENOUGH, ..Aborts::default() };
-        let good = Probe { fences: enough, fences_of_one_cpu: enough, preemptions: enough };
+        let ignored = ProbeCounts { ignored: 1, ..ProbeCounts::default() };
+        let enough = ProbeCounts { aborted: crate::id::aborts::ENOUGH, ..ProbeCounts::default() };
+        let good = ProbeReport { fences: enough, fences_of_one_cpu: enough, preemptions: enough };
         assert_eq!(judge(&good), Some(GOOD));
-        assert_eq!(judge(&Probe { preemptions: ignored, ..good }), Some(BAD));
-        assert_eq!(judge(&Probe { preemptions: Aborts::default(), ..good }), None);
+        assert_eq!(judge(&ProbeReport { preemptions: ignored, ..good }), Some(BAD));
+        assert_eq!(judge(&ProbeReport { preemptions: ProbeCounts::default(), ..good }), None);
         assert_eq!(GOOD.max(BAD), BAD, "whatever another thread found");
     }
 
     #[test]
     fn a_companion_that_is_not_gone_yet_leaves_the_question_open() {
-        let probe = Probe::default();
+        let probe = ProbeReport::default();
         let answer = |end| answer(end, || Ok(probe));
         assert_eq!([End::Exited, End::Late].map(|end| answer(Ok(end))), [Ok(probe); 2]);
-        assert_eq!(answer(Err(NotGone::Left)), Err(Unavailable::SectionsNotProbed));
-        let refused = |errno| Err(Unavailable::ProbeRefused(errno));
+        assert_eq!(answer(Err(NotGone::Left)), Err(SourceError::SectionsNotProbed));
+        let refused = |errno| Err(SourceError::ProbeRefused(errno));
         assert_eq!(answer(Ok(End::Killed)), refused(libc::EPERM));
         assert_eq!(answer(Err(NotGone::Refused(libc::ENOSYS))), refused(libc::ENOSYS));
     }
@@ -581,11 +581,11 @@ mod tests {
     fn this_kernel_aborts() {
         // Not while another test's companion is still running.
         let answer = || match run(Duration::from_secs(20), true) {
-            Err(Unavailable::SectionsNotProbed) => None,
+            Err(SourceError::SectionsNotProbed) => None,
             answer => Some(answer),
         };
-        match (0..100).find_map(|_| answer()).unwrap_or(Err(Unavailable::SectionsNotProbed)) {
-            Ok(probe) => assert!(probe.is_good(), "{probe:?}"),
+        match (0..100).find_map(|_| answer()).unwrap_or(Err(SourceError::SectionsNotProbed)) {
+            Ok(probe) => assert!(probe.confirms_aborts(), "{probe:?}"),
             Err(why) => percid_skips::not_checked("aborts by this kernel", &why.to_string()),
         }
     }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::prepared::Prepared;
-use super::unavailable::Unavailable;
+use super::source_error::SourceError;
 use super::{area, atomic, kernel, probe, table};
 use crate::sys::atomic::AtomicU32;
 use crate::sys::preserving_errno;
@@ -72,7 +72,7 @@ impl Source {
     /// # Errors
     ///
     /// The reason why it cannot be used.
-    pub fn prepare(self) -> Result<(), Unavailable> {
+    pub fn prepare(self) -> Result<(), SourceError> {
         preserving_errno(|| {
             PREPARED[self as usize].ensure(|| self.prepare_where(probe::sections_can_be_trusted))
         })
@@ -81,8 +81,8 @@ impl Source {
     #[cold]
     fn prepare_where(
         self,
-        sections_can_be_trusted: impl FnOnce() -> Result<(), Unavailable>,
-    ) -> Result<(), Unavailable> {
+        sections_can_be_trusted: impl FnOnce() -> Result<(), SourceError>,
+    ) -> Result<(), SourceError> {
         let registration = area::find();
         if self != Source::Atomic {
             sections_can_be_trusted()?;
@@ -125,13 +125,13 @@ impl Source {
     /// ```
     /// let counter = percid::Counter::new();
     /// counter.increment();
-    /// println!("{} IDs so far", percid::init().source.ids_seen());
+    /// println!("{} IDs so far", percid::init().source.id_count());
     /// ```
-    pub fn ids_seen(self) -> u32 {
+    pub fn id_count(self) -> u32 {
         match self {
-            Source::Kernel => kernel::ids_seen(),
-            Source::Table => table::ids_seen(),
-            Source::Atomic => atomic::ids_seen(),
+            Source::Kernel => kernel::id_count(),
+            Source::Table => table::id_count(),
+            Source::Atomic => atomic::id_count(),
         }
     }
 
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn without_aborts_there_are_no_sections() {
-        let refused = Err(Unavailable::SectionsNotAborted);
+        let refused = Err(SourceError::SectionsNotAborted);
         assert_eq!(Source::Kernel.prepare_where(|| refused), refused);
         assert_eq!(Source::Table.prepare_where(|| refused), refused);
         assert_eq!(Source::Atomic.prepare_where(|| unreachable!("it has none")), Ok(()));

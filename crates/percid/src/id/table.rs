@@ -38,14 +38,14 @@
 //! registers for the fence again. The objects' memory is a copy of the parent's, so a sum includes
 //! the parent's counts.
 
-use super::activity::Activity;
 use super::entry::Entry;
 use super::fence;
 use super::limits::KnownLimits;
 use super::published::Published;
 use super::seen::Seen;
+use super::source_error::SourceError;
+use super::table_stats::TableStats;
 use super::try_lock::{TryLock, TryLockGuard};
-use super::unavailable::Unavailable;
 use crate::arena;
 use crate::critical::FAST_PATH;
 use crate::sys::atomic::{AtomicPtr, AtomicU32};
@@ -73,7 +73,7 @@ struct Header {
     registered: u32,
     counts: Counts,
     limits: KnownLimits,
-    activity: Activity,
+    activity: TableStats,
 }
 
 /// The place of a CPU in the topology, cached because a lookup costs about 50 us; `place` is
@@ -109,17 +109,17 @@ struct Table {
 static TABLE: Published<Table> = Published { place: AtomicPtr::new(ptr::null_mut()) };
 
 /// Returns the number of IDs that this source ever installed: sums visit these.
-pub(crate) fn ids_seen() -> u32 {
+pub(crate) fn id_count() -> u32 {
     installed().map_or(0, |table| table.seen.end())
 }
 
 /// Prepares the source, including the registration for the fence.
-pub(crate) fn prepare(registration: Registration) -> Result<(), Unavailable> {
+pub(crate) fn prepare(registration: Registration) -> Result<(), SourceError> {
     if !registration.succeeded() {
-        return Err(Unavailable::NoRseq(registration));
+        return Err(SourceError::NoRseq(registration));
     }
     fence::prepare()?;
-    let table = installed().or_else(install).ok_or(Unavailable::NoMemory)?;
+    let table = installed().or_else(install).ok_or(SourceError::NoMemory)?;
     FAST_PATH.set_table(table.entries.as_ptr().cast());
     Ok(())
 }
@@ -220,13 +220,13 @@ pub(crate) fn ensure_id() -> bool {
 
 /// Evicts IDs above the bound and IDs not renewed for 100 ms, with one fence (R7 to R9). Returns
 /// their number, or 0 if another thread holds the lock.
-pub(crate) fn compact() -> u32 {
+pub(crate) fn compact_ids() -> u32 {
     installed().and_then(Table::try_lock).map_or(0, |mut locked| locked.compact(clock::now_ms()))
 }
 
 /// Returns the table's activity so far; `None` if another thread holds the lock.
-pub(crate) fn activity() -> Option<Activity> {
-    Some(installed()?.try_lock()?.activity_now())
+pub(crate) fn table_stats() -> Option<TableStats> {
+    Some(installed()?.try_lock()?.stats_now())
 }
 
 impl Table {
@@ -355,10 +355,10 @@ impl Locked {
         self.evict(|space, cpu| space.is_evicted(cpu, eviction, now))
     }
 
-    fn activity_now(&mut self) -> Activity {
-        let so_far = *self.activity();
+    fn stats_now(&mut self) -> TableStats {
+        let so_far = *self.table_stats();
         let space = self.space();
-        Activity { held: space.in_use() as u32, max_nr_cid: space.max_nr_cid(), ..so_far }
+        TableStats { ids_held: space.in_use() as u32, id_bound: space.max_nr_cid(), ..so_far }
     }
 
     /// Registers this process for the fence if it has not done so: a child of `fork` registers
@@ -372,7 +372,7 @@ impl Locked {
         *registered != 0
     }
 
-    fn activity(&mut self) -> &mut Activity {
+    fn table_stats(&mut self) -> &mut TableStats {
         // SAFETY: the lock gives exclusive access to this field, for as long as `self` is borrowed.
         unsafe { &mut (*self.table.header.as_ptr()).activity }
     }
@@ -421,7 +421,7 @@ impl Locked {
             return false;
         }
         self.table.seen.add(id);
-        self.activity().given += 1;
+        self.table_stats().assigned += 1;
         if let Some(entry) = self.table.entry(cpu) {
             entry.set(id, &self.table.seen);
         }
@@ -439,7 +439,7 @@ impl Locked {
             entry.set(id, &self.table.seen);
             return None;
         }
-        self.activity().stolen += 1;
+        self.table_stats().stolen += 1;
         self.space().take(cpu, forget)
     }
 
@@ -477,8 +477,8 @@ impl Locked {
         if !fenced {
             return 0;
         }
-        self.activity().evicted += u64::from(count);
-        self.activity().evictions += 1;
+        self.table_stats().evicted += u64::from(count);
+        self.table_stats().eviction_fences += 1;
         count
     }
 }

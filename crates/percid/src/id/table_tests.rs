@@ -106,8 +106,8 @@ fn an_id_is_given_when_its_memory_is_open_and_sums_visit_it() {
     assert_eq!(*steps.borrow(), [Step::OpenId(0), Step::OpenId(1)]);
     assert_eq!((entries(table)[3], entries(table)[5]), (Some(0), Some(1)));
     assert_eq!(table.seen.end(), 2);
-    let activity = locked.activity_now();
-    assert_eq!((activity.given, activity.held, activity.max_nr_cid), (2, 2, 2));
+    let activity = locked.stats_now();
+    assert_eq!((activity.assigned, activity.ids_held, activity.id_bound), (2, 2, 2));
     // A smaller ID that comes later does not hide a larger one.
     let (_, _watching) = watch(granted);
     assert_eq!(locked.evict(|_, cpu| cpu == 3), 1);
@@ -127,8 +127,8 @@ fn without_memory_no_id_is_given() {
     assert!(!locked.ensure_id_of(3, NOW, |_| limits(8, 8)));
     assert_eq!(entries(table), [None; CPUS]);
     assert_eq!((table.seen.end(), locked.space().held(3), came_from()), (0, None, Some(9)));
-    let activity = locked.activity_now();
-    assert_eq!((activity.given, activity.held, activity.max_nr_cid), (0, 0, 0));
+    let activity = locked.stats_now();
+    assert_eq!((activity.assigned, activity.ids_held, activity.id_bound), (0, 0, 0));
 }
 
 #[test]
@@ -142,8 +142,8 @@ fn a_thief_unsets_the_entry_fences_that_cpu_and_then_has_the_id() {
     assert_eq!(*steps.borrow(), [Step::Membarrier(Fence::OfCpu(0))]);
     assert_eq!(entries(table)[..2], [None, Some(1)]);
     // In transit: not free, and no longer held by the CPU.
-    let activity = locked.activity_now();
-    assert_eq!((activity.stolen, activity.held, locked.space().held(0)), (1, 2, None));
+    let activity = locked.stats_now();
+    assert_eq!((activity.stolen, activity.ids_held, locked.space().held(0)), (1, 2, None));
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn an_id_stays_where_the_fence_is_refused() {
     let (steps, _watching) = watch(|_| Some(Err(libc::EPERM)));
     assert_eq!(locked.take(0, true), None);
     assert_eq!(entries(table)[..2], [Some(0), Some(1)]);
-    assert_eq!((locked.space().held(0), locked.activity_now().stolen), (Some(0), 0));
+    assert_eq!((locked.space().held(0), locked.stats_now().stolen), (Some(0), 0));
     assert_eq!(fences(&steps), [Fence::OfCpu(0)]);
     // No other CPU gets it either.
     assert!(!locked.ensure_id_of(4, NOW, |_| limits(2, 2)));
@@ -173,8 +173,8 @@ fn ids_are_freed_after_one_fence_for_all() {
     assert_eq!(locked.evict(|_, cpu| cpu < 2), 2);
     assert_eq!(*steps.borrow(), [Step::Membarrier(Fence::OfAll)]);
     assert_eq!(entries(table)[..3], [None, None, Some(2)]);
-    let activity = locked.activity_now();
-    assert_eq!((activity.evicted, activity.evictions, activity.held), (2, 1, 1));
+    let activity = locked.stats_now();
+    assert_eq!((activity.evicted, activity.eviction_fences, activity.ids_held), (2, 1, 1));
 }
 
 #[test]
@@ -183,8 +183,8 @@ fn ids_stay_where_the_fence_for_all_is_refused() {
     let (_, _watching) = watch(|_| Some(Err(libc::ENOMEM)));
     assert_eq!(locked.evict(|_, cpu| cpu < 2), 0);
     assert_eq!(entries(table)[..2], [Some(0), Some(1)]);
-    let activity = locked.activity_now();
-    assert_eq!((activity.evicted, activity.evictions, activity.held), (0, 0, 2));
+    let activity = locked.stats_now();
+    assert_eq!((activity.evicted, activity.eviction_fences, activity.ids_held), (0, 0, 2));
 }
 
 #[test]
@@ -234,7 +234,7 @@ fn a_thread_that_moved_takes_its_id_along_and_disturbs_nobody() {
     assert_eq!(enter(&mut locked, request(5, 101, Some(1)), limits(2, 2), later), Some(1));
     assert_eq!(fences(&steps), [Fence::OfCpu(1)]);
     assert_eq!(entries(table)[..6], [Some(0), None, None, None, None, Some(1)]);
-    assert_eq!((locked.activity().stolen, locked.activity().evictions), (1, 0));
+    assert_eq!((locked.table_stats().stolen, locked.table_stats().eviction_fences), (1, 0));
 }
 
 #[test]
@@ -276,13 +276,13 @@ fn before_a_theft_what_expired_goes_back_once_in_a_while() {
     assert_eq!(enter(&mut locked, request(4, ME, None), limits(2, 2), later), Some(0));
     assert_eq!(fences(&steps), [Fence::OfAll]);
     assert_eq!(entries(table)[..5], [None, Some(1), None, None, Some(0)]);
-    let activity = *locked.activity();
-    assert_eq!((activity.stolen, activity.evicted, activity.evictions), (0, 1, 1));
+    let activity = *locked.table_stats();
+    assert_eq!((activity.stolen, activity.evicted, activity.eviction_fences), (0, 1, 1));
     // That was a scan: within the time the next steal is a real one, although ID 1 has expired by
     // now.
     assert_eq!(enter(&mut locked, request(5, ANOTHER, None), limits(2, 2), later + 50), Some(1));
     assert_eq!(fences(&steps), [Fence::OfAll, Fence::OfCpu(1)]);
-    assert_eq!(locked.activity().stolen, 1);
+    assert_eq!(locked.table_stats().stolen, 1);
 }
 
 #[test]
@@ -325,7 +325,7 @@ fn steals_are_counted_as_steals() {
         let id = enter(&mut locked, request(cpu, ME, None), wandering, NOW + 2);
         assert!(id.is_some());
         if id == Some(2) {
-            assert_eq!((steal, locked.activity().stolen), (20, 20));
+            assert_eq!((steal, locked.table_stats().stolen), (20, 20));
             assert_eq!(fences(&steps).len(), 20);
             return;
         }
@@ -341,7 +341,7 @@ fn the_bound_is_kept_before_an_id_is_given() {
     assert!(locked.ensure_id_of(4, NOW + 5, |_| limits(2, 1)));
     assert_eq!(fences(&steps), [Fence::OfAll, Fence::OfCpu(0)]);
     assert_eq!(entries(table)[..5], [None, None, None, None, Some(0)]);
-    assert_eq!(locked.activity_now().max_nr_cid, 1);
+    assert_eq!(locked.stats_now().id_bound, 1);
 }
 
 #[test]
@@ -455,7 +455,7 @@ fn a_child_starts_with_an_empty_table() {
         // SAFETY: the child has one thread, and the table stays mapped.
         let header = unsafe { table.header.as_ref() };
         let empty = entries_are_unset(table) && header.lock.taken.load(Relaxed) == 0;
-        let wiped = empty && header.registered == 0 && header.activity.given == 0;
+        let wiped = empty && header.registered == 0 && header.activity.assigned == 0;
         // SAFETY: ends the child.
         unsafe { libc::_exit(if wiped && table.seen.end() == 2 { 0 } else { 1 }) };
     }
@@ -502,8 +502,8 @@ fn every_number_of_a_cpu_has_an_entry() {
 #[test]
 fn without_rseq_there_is_no_table() {
     let refused = Registration::Refused(libc::ENOSYS);
-    assert_eq!(prepare(refused), Err(Unavailable::NoRseq(refused)));
+    assert_eq!(prepare(refused), Err(SourceError::NoRseq(refused)));
     let (_, _watching) = watch(|_| Some(Err(libc::EPERM)));
-    let refused = Err(Unavailable::MembarrierRefused(libc::EPERM));
+    let refused = Err(SourceError::MembarrierRefused(libc::EPERM));
     assert_eq!(prepare(Registration::Libc), refused);
 }

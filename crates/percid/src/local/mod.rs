@@ -43,7 +43,7 @@ use crate::arena::{Block, STRIDE};
 use crate::critical::by_mark;
 use crate::handle::{self, Handle, Needs, State};
 use crate::id::set::{IdSet, ids};
-use crate::id::{RESTART_LIMIT, Source, Unavailable, fence};
+use crate::id::{RESTART_LIMIT, Source, SourceError, fence};
 use crate::push_list;
 use crate::sys::{memory, preserving_errno, race_detector, thread};
 use crate::visit_lock::{VisitGuard, VisitLock};
@@ -335,13 +335,13 @@ impl<T> Local<T> {
     ///
     /// let cache = Local::with_source(Source::Atomic, Vec::<u64>::new)?;
     /// cache.with(|cache| cache.push(1));
-    /// # Ok::<(), percid::id::Unavailable>(())
+    /// # Ok::<(), percid::id::SourceError>(())
     /// ```
     ///
     /// # Errors
     ///
     /// The reason why the source cannot be used, or not with the fence that visits need.
-    pub fn with_source(source: Source, make: fn() -> T) -> Result<Local<T>, Unavailable> {
+    pub fn with_source(source: Source, make: fn() -> T) -> Result<Local<T>, SourceError> {
         let mut local = Local::new(make);
         local.handle = Handle::with_source(source, Needs::Fence, Self::BYTES)?;
         Ok(local)
@@ -487,7 +487,7 @@ impl<T: Send, F: Fn() -> T> Local<T, F> {
         }
         let visiting = self.visits.lock().ok_or(HeldByCaller)?;
         let parts = match self.handle.state() {
-            State::Claimed(block, Some(source)) => Some((block, source, source.ids_seen())),
+            State::Claimed(block, Some(source)) => Some((block, source, source.id_count())),
             _ => None,
         };
         Ok(Visit {
@@ -510,7 +510,7 @@ impl<T: Send, F: Fn() -> T> Local<T, F> {
         let State::Claimed(block, source) = self.handle.state() else {
             return self.extras().any(is_mine);
         };
-        let words = self.members.words_below(source.map_or(0, Source::ids_seen));
+        let words = self.members.words_below(source.map_or(0, Source::id_count));
         let mut members = words.flat_map(|(index, bits)| ids(index, bits));
         members.any(|id| is_mine(shard_at(block.of_id(id)))) || self.extras().any(is_mine)
     }
@@ -629,7 +629,7 @@ impl<T, F> Local<T, F> {
     /// Returns the lock and the value of an ID.
     pub(crate) fn shard_of_id(&self, id: u32) -> Option<(&std::sync::atomic::AtomicI64, *mut T)> {
         match self.handle.state() {
-            State::Claimed(block, Some(source)) if id < source.ids_seen() => {
+            State::Claimed(block, Some(source)) if id < source.id_count() => {
                 let shard: NonNull<Shard<T>> = shard_at(block.of_id(id));
                 // SAFETY: the shard lies in an open slot, which stays mapped.
                 Some(unsafe { (&(*shard.as_ptr()).lock.state, &raw mut (*shard.as_ptr()).value) })
@@ -804,7 +804,7 @@ unsafe fn acquire(word: usize, expected: i64) -> usize {
 impl<T, F> Drop for Local<T, F> {
     fn drop(&mut self) {
         if let State::Claimed(block, Some(source)) = self.handle.state() {
-            let members = self.members.words_below(source.ids_seen());
+            let members = self.members.words_below(source.id_count());
             for id in members.flat_map(|(index, bits)| ids(index, bits)) {
                 // SAFETY: members are shards in open slots; `&mut self` guarantees that no other
                 // thread uses them.
@@ -1042,7 +1042,7 @@ mod tests {
         let shard = |id| -> NonNull<Shard<T>> { shard_at(block.of_id(id)) };
         // SAFETY: shards stay mapped as long as the handle.
         let lock = |id| unsafe { &(*shard(id).as_ptr()).lock };
-        (0..source.ids_seen()).map(|id| (lock(id).state(), lock(id).is_closed())).collect()
+        (0..source.id_count()).map(|id| (lock(id).state(), lock(id).is_closed())).collect()
     }
 
     /// Makes the value of an ID, not only extra ones: occasionally no ID is available.
@@ -1148,7 +1148,7 @@ mod tests {
             let local = Local::with_source(source, || Arc::clone(&KEPT)).expect("available");
             make_one(&local);
             let State::Claimed(block, Some(_)) = local.handle.state() else { panic!("{source}") };
-            let in_use = (0..source.ids_seen()).filter(|&id| {
+            let in_use = (0..source.id_count()).filter(|&id| {
                 let shard: NonNull<Shard<Arc<()>>> = shard_at(block.of_id(id));
                 // SAFETY: shards stay mapped as long as the handle.
                 unsafe { (*shard.as_ptr()).lock.try_take(READY) }

@@ -10,7 +10,7 @@ use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 
-use crate::id::{Source, Unavailable};
+use crate::id::{Source, SourceError};
 use crate::stack::Stack;
 pub(crate) use raw::all_slabs;
 pub use raw::{PutError, RawPool};
@@ -112,7 +112,7 @@ impl<T> Pool<T> {
     ///
     /// let buffers = Pool::with_source(Source::Atomic, Vec::<u8>::new, 64)?;
     /// buffers.get().push(1);
-    /// # Ok::<(), percid::id::Unavailable>(())
+    /// # Ok::<(), percid::id::SourceError>(())
     /// ```
     ///
     /// # Errors
@@ -126,7 +126,7 @@ impl<T> Pool<T> {
         source: Source,
         make: fn() -> T,
         capacity: u32,
-    ) -> Result<Pool<T>, Unavailable> {
+    ) -> Result<Pool<T>, SourceError> {
         Ok(Pool { idle: Stack::with_source(source, capacity)?, make })
     }
 }

@@ -21,7 +21,7 @@ use super::cut::Cut;
 use super::left::Left;
 use super::spare::SpareMark;
 use crate::arena::{Block, BlockList};
-use crate::id::{Source, Unavailable};
+use crate::id::{Source, SourceError};
 use crate::push_list;
 use crate::stack::Stack;
 use crate::sys::{memory, preserving_errno, race_detector};
@@ -237,7 +237,7 @@ impl RawPool {
     ///
     /// let pool = RawPool::with_source(Source::Atomic, Layout::new::<[u64; 8]>(), 64)?;
     /// assert!(pool.get().is_some());
-    /// # Ok::<(), percid::id::Unavailable>(())
+    /// # Ok::<(), percid::id::SourceError>(())
     /// ```
     ///
     /// # Errors
@@ -251,7 +251,7 @@ impl RawPool {
         source: Source,
         object: Layout,
         capacity: u32,
-    ) -> Result<RawPool, Unavailable> {
+    ) -> Result<RawPool, SourceError> {
         Ok(RawPool::over(object, Stack::with_source(source, capacity)?))
     }
 

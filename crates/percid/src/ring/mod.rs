@@ -37,7 +37,7 @@ use crate::counter::Counter;
 use crate::critical::by_mark;
 use crate::critical::ring::{self as layout, Append, DATA};
 use crate::handle::{self, Handle, Needs, State};
-use crate::id::{RESTART_LIMIT, Source, Unavailable};
+use crate::id::{RESTART_LIMIT, Source, SourceError};
 use crate::sys::{preserving_errno, race_detector};
 use shard::{Reading, Shard, bytes_of};
 use turn::{Turn, TurnGuard};
@@ -225,7 +225,7 @@ impl Ring {
     ///
     /// let ring = Ring::with_source(Source::Atomic, 4096, Overflow::DropNewest)?;
     /// assert!(ring.append(b"started").is_ok());
-    /// # Ok::<(), percid::id::Unavailable>(())
+    /// # Ok::<(), percid::id::SourceError>(())
     /// ```
     ///
     /// # Errors
@@ -239,7 +239,7 @@ impl Ring {
         source: Source,
         bytes: usize,
         overflow: Overflow,
-    ) -> Result<Ring, Unavailable> {
+    ) -> Result<Ring, SourceError> {
         let mut ring = Ring::new(bytes, overflow);
         ring.handle = Handle::with_source(source, Needs::Handover, ring.bytes())?;
         Ok(ring)
@@ -408,7 +408,7 @@ impl Ring {
 
     fn shard_of_id(&self, id: u32) -> Option<Shard> {
         match self.handle.state() {
-            State::Claimed(block, Some(source)) if id < source.ids_seen() => {
+            State::Claimed(block, Some(source)) if id < source.id_count() => {
                 Some(self.shard_at(block.of_id(id)))
             }
             _ => None,
@@ -505,7 +505,7 @@ impl Consumer<'_> {
         match self.ring.handle.state() {
             State::Claimed(block, source) => {
                 // The shared shard comes first, then those of the IDs.
-                let end = 1 + source.map_or(0, Source::ids_seen);
+                let end = 1 + source.map_or(0, Source::id_count);
                 Poll { block, next: 0, end, reading: None }
             }
             _ => Poll { block: Block(0), next: 0, end: 0, reading: None },
@@ -821,14 +821,14 @@ mod tests {
             let ring = ring().expect("atomics");
             ring.append(b"own").expect("room");
             let State::Claimed(block, _) = ring.handle.state() else { panic!("it has memory") };
-            let ids = Source::Atomic.ids_seen();
+            let ids = Source::Atomic.id_count();
             let lock = |id: u32| ring.shard_at(block.of_id(id)).lock().try_lock();
             let of_ids: Vec<_> = (0..ids).map(|id| lock(id).expect("nobody else")).collect();
             let appended = ring.append(b"shared");
             let shared = ring.shard_at(block.0).lock().try_lock();
             let refused = ring.append(b"lost");
             drop((shared, of_ids));
-            if Source::Atomic.ids_seen() != ids {
+            if Source::Atomic.id_count() != ids {
                 // The thread may have moved to a CPU whose shard the test has not locked.
                 continue;
             }

@@ -33,7 +33,7 @@ use crate::arena::{Block, STRIDE, word};
 use crate::critical::by_mark;
 use crate::handle::{self, Handle, Needs, State};
 use crate::id::set::{IdSet, ids};
-use crate::id::{RESTART_LIMIT, Source, Unavailable};
+use crate::id::{RESTART_LIMIT, Source, SourceError};
 use crate::seizure::{self, SEIZED, Seized, Verdict, Visit};
 use crate::sys::{preserving_errno, race_detector};
 use crate::visit_lock::{VisitGuard, VisitLock};
@@ -190,7 +190,7 @@ impl<T> Stack<T> {
     ///
     /// let free: Stack<u32> = Stack::with_source(Source::Atomic, 64)?;
     /// assert_eq!(free.push(7), Ok(()));
-    /// # Ok::<(), percid::id::Unavailable>(())
+    /// # Ok::<(), percid::id::SourceError>(())
     /// ```
     ///
     /// # Errors
@@ -200,7 +200,7 @@ impl<T> Stack<T> {
     /// # Panics
     ///
     /// If the capacity is 0 or above 2 097 151 (131 071 on 32 bits).
-    pub fn with_source(source: Source, capacity: u32) -> Result<Stack<T>, Unavailable> {
+    pub fn with_source(source: Source, capacity: u32) -> Result<Stack<T>, SourceError> {
         let mut stack = Stack::new(capacity);
         stack.handle = Handle::with_source(source, Needs::Fence, stack.bytes())?;
         Ok(stack)
@@ -529,7 +529,7 @@ impl<T: Send> Drain<'_, T> {
 impl Parts {
     fn new(block: Block, source: Source) -> Parts {
         let visit = Visit::new(0, false);
-        Parts { block, source, ids: source.ids_seen(), next_word: 0, base: 0, visit, present: None }
+        Parts { block, source, ids: source.id_count(), next_word: 0, base: 0, visit, present: None }
     }
 
     fn next(&mut self, members: &IdSet) -> Option<Item> {
@@ -668,7 +668,7 @@ impl<T: Send> Stack<T> {
 
     fn shard_of_id(&self, id: u32) -> Option<(Shard, i64)> {
         match self.handle.state() {
-            State::Claimed(block, Some(source)) if id < source.ids_seen() => {
+            State::Claimed(block, Some(source)) if id < source.id_count() => {
                 let shard = Shard { address: block.of_id(id) };
                 let top = shard.word().load(Relaxed);
                 (top > 0).then_some((shard, top))
@@ -747,7 +747,7 @@ impl<T> Drop for Stack<T> {
         // SAFETY (of every `from_word` below): the word was made of an item, which is converted
         // back once.
         if let State::Claimed(block, Some(source)) = self.handle.state() {
-            let members = self.members.words_below(source.ids_seen());
+            let members = self.members.words_below(source.id_count());
             for id in members.flat_map(|(index, bits)| ids(index, bits)) {
                 let shard = Shard { address: block.of_id(id) };
                 let word = block.word_of_id(id);
@@ -853,7 +853,7 @@ mod tests {
             push_to_parts(&stack, 0..1);
             let State::Claimed(block, Some(_)) = stack.handle.state() else { panic!("{source}") };
             let change = |change: fn(&AtomicI64)| {
-                (0..source.ids_seen()).for_each(|id| change(block.word_of_id(id)));
+                (0..source.id_count()).for_each(|id| change(block.word_of_id(id)));
             };
             change(|word| _ = word.fetch_or(SEIZED, Relaxed));
             let kept = (0..1000).filter(|&item| stack.push(item).is_ok()).count();
@@ -914,7 +914,7 @@ mod tests {
     /// Returns the tops of all existing shards.
     fn tops(stack: &Stack<u64>) -> Vec<i64> {
         let State::Claimed(block, Some(source)) = stack.handle.state() else { return Vec::new() };
-        (0..source.ids_seen()).map(|id| block.word_of_id(id).load(Relaxed)).collect()
+        (0..source.id_count()).map(|id| block.word_of_id(id).load(Relaxed)).collect()
     }
 
     /// Returns a stack for the observed steps of the test's own thread; it exists forever.
@@ -1004,7 +1004,7 @@ mod tests {
             let stack = Stack::with_source(source, 8).expect("an available source");
             (0..5).for_each(|_| assert!(stack.push(Item).is_ok()));
             let State::Claimed(block, Some(_)) = stack.handle.state() else { panic!("{source}") };
-            (0..source.ids_seen()).for_each(|id| {
+            (0..source.id_count()).for_each(|id| {
                 block.word_of_id(id).fetch_or(SEIZED, Relaxed);
             });
             let in_parts = 5 - stack.chunks.items();
@@ -1044,7 +1044,7 @@ mod tests {
     fn errno_is_left_alone() {
         use crate::sys::{errno, set_errno};
 
-        while crate::id::choice::get().is_none() {}
+        while crate::id::selection::get().is_none() {}
         for push in [true, false] {
             let stack = Stack::new(4);
             // Every step of the first use sets errno as if it failed.

@@ -20,14 +20,14 @@ pub enum Registration {
     /// The C library registers every thread when it starts.
     Libc,
     /// percid registers each thread at its first need, since the C library does not.
-    Own,
+    Percid,
     /// Some library of the program defines the thread-local area `__rseq_abi`, and percid shares
     /// it: the first library in a thread that needs it registers it. Only
     /// [`Source::Table`](crate::Source::Table) works in this case.
     Shared,
     /// Another library has registered an area of its own that percid cannot find, and a thread has
     /// only one.
-    Taken,
+    Occupied,
     /// The kernel refuses: its result of percid's attempt, an `errno`.
     Refused(i32),
     /// percid has no critical sections for this architecture.
@@ -38,9 +38,9 @@ impl fmt::Display for Registration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Registration::Libc => f.write_str("by the C library"),
-            Registration::Own => f.write_str("by percid, thread by thread"),
+            Registration::Percid => f.write_str("by percid, thread by thread"),
             Registration::Shared => f.write_str("shared with another library (__rseq_abi)"),
-            Registration::Taken => {
+            Registration::Occupied => {
                 f.write_str(
                     "taken: another library has registered this thread's only rseq area; switch that \
                      library's use of rseq off",
@@ -67,7 +67,7 @@ impl fmt::Display for Registration {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Mode {
+pub enum RseqMode {
     /// The only mode of a kernel that announces at most 32 bytes.
     Single,
     /// 32 bytes are registered at a kernel that announces more: it rewrites all IDs at every

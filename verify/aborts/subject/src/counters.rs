@@ -46,7 +46,7 @@ impl Structure for Counters {
 
     fn audit(&self, operation: Operation, board: &Board) {
         let counter = counter(operation);
-        let mut copies = counter.by_id();
+        let mut copies = counter.per_id();
         for place in &board.copies[..COPIES] {
             place.store(copies.next().unwrap_or(0), SeqCst);
         }

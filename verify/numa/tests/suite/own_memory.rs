@@ -35,7 +35,7 @@ fn own_pages_are_seen(source: Source) -> bool {
     // `None` while another thread, which is preempted, is assigning the table's IDs.
     let Some(mine) = source.current_id() else { return false };
     let registered = !ids.of_id(mine).is_empty();
-    assert!(ids.of_id(source.ids_seen() + 1).is_empty());
+    assert!(ids.of_id(source.id_count() + 1).is_empty());
     ids.touch();
     assert_eq!(seen(&balancer), 0, "nothing is armed yet");
     let armed = balancer.pass().armed;

@@ -352,7 +352,7 @@ static STRUCTURES: std::sync::OnceLock<Structures> = std::sync::OnceLock::new();
 /// Runs the child: rounds forever, each of which ends at rest.
 fn be_interrupted(source: Source) -> ! {
     let made = (|| {
-        Ok::<_, percid::id::Unavailable>(Structures {
+        Ok::<_, percid::id::SourceError>(Structures {
             counter: Counter::with_source(source)?,
             histogram: Histogram::with_source(source)?,
             local: Local::with_source(source, || 0)?,

@@ -36,7 +36,7 @@ pub(crate) fn run(options: &Options) -> Verdict {
         figures += &format!(" inactive_share_{name}={share:.3}");
         right &= (share >= 0.95) == works;
     }
-    let unforced = Rules { force_inactive: false, ..Rules::SELECTIVE };
+    let unforced = Rules { scan_one_inactive: false, ..Rules::SELECTIVE };
     for (name, rules, works) in [("base", Rules::BASE, false), ("selective", unforced, true)] {
         let scanned = partial(options, &nodes, rules)?;
         figures += &format!(" partial_scanned_{name}={scanned:.3}");

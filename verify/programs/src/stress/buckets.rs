@@ -6,7 +6,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use percid::id::Unavailable;
+use percid::id::SourceError;
 use percid::testing::Stolen;
 use percid::{Buckets, FloatCounter, Source};
 
@@ -36,7 +36,7 @@ struct Read {
     sum: f64,
 }
 
-pub(super) fn make(source: Source) -> Result<Box<dyn Subject>, Unavailable> {
+pub(super) fn make(source: Source) -> Result<Box<dyn Subject>, SourceError> {
     Ok(Box::new(Values {
         buckets: Buckets::with_source(BUCKETS, source)?,
         float: FloatCounter::with_source(source)?,

@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
-use percid::id::Unavailable;
+use percid::id::SourceError;
 use percid::testing::Stolen;
 use percid::{Counter, Source};
 
@@ -30,7 +30,7 @@ struct Counters {
     short_lived_wrong: AtomicU64,
 }
 
-pub(super) fn make(source: Source) -> Result<Box<dyn Subject>, Unavailable> {
+pub(super) fn make(source: Source) -> Result<Box<dyn Subject>, SourceError> {
     Ok(Box::new(Counters {
         source,
         counter: Counter::with_source(source)?,

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use percid::histogram::Snapshot;
-use percid::id::Unavailable;
+use percid::id::SourceError;
 use percid::{Histogram, Source};
 
 use super::verdict;
@@ -24,7 +24,7 @@ struct Histograms {
     taken: Mutex<Snapshot>,
 }
 
-pub(super) fn make(source: Source) -> Result<Box<dyn Subject>, Unavailable> {
+pub(super) fn make(source: Source) -> Result<Box<dyn Subject>, SourceError> {
     Ok(Box::new(Histograms {
         histogram: Histogram::with_source(source)?,
         recorded: [const { AtomicU64::new(0) }; VALUES],

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-use percid::id::Unavailable;
+use percid::id::SourceError;
 use percid::{Local, Source};
 
 use super::verdict;
@@ -29,7 +29,7 @@ struct Locals {
     visits: AtomicU64,
 }
 
-pub(super) fn make(source: Source) -> Result<Box<dyn Subject>, Unavailable> {
+pub(super) fn make(source: Source) -> Result<Box<dyn Subject>, SourceError> {
     Ok(Box::new(Locals {
         local: Local::with_source(source, Count::default)?,
         added: AtomicU64::new(0),

@@ -9,7 +9,7 @@ use std::sync::atomic::{
     Ordering::{Relaxed, SeqCst},
 };
 
-use percid::id::Unavailable;
+use percid::id::SourceError;
 use percid::{ActiveMask, Source};
 
 use super::verdict;
@@ -40,7 +40,7 @@ struct Masks {
     strangers: AtomicU64,
 }
 
-pub(super) fn make(source: Source) -> Result<Box<dyn Subject>, Unavailable> {
+pub(super) fn make(source: Source) -> Result<Box<dyn Subject>, SourceError> {
     let slot = || Slot { taken: AtomicU32::new(0), published: AtomicU64::new(0) };
     Ok(Box::new(Masks {
         source,

@@ -12,14 +12,14 @@ mod ring;
 mod stack;
 
 use percid::Source;
-use percid::id::Unavailable;
+use percid::id::SourceError;
 
 use crate::chaos::{self, Subject};
 use crate::options::Options;
 use crate::verdict::Verdict;
 
 /// A subject that uses a source.
-type Make = fn(Source) -> Result<Box<dyn Subject>, Unavailable>;
+type Make = fn(Source) -> Result<Box<dyn Subject>, SourceError>;
 
 const STRUCTURES: [(&str, Make); 8] = [
     ("buckets", buckets::make),

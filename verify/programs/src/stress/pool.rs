@@ -4,7 +4,7 @@ use std::alloc::Layout;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
-use percid::id::Unavailable;
+use percid::id::SourceError;
 use percid::pool::RawPool;
 use percid::{Pool, Source};
 
@@ -49,7 +49,7 @@ struct Pools {
     drained: AtomicU64,
 }
 
-pub(super) fn make(source: Source) -> Result<Box<dyn Subject>, Unavailable> {
+pub(super) fn make(source: Source) -> Result<Box<dyn Subject>, SourceError> {
     Ok(Box::new(Pools {
         pool: Pool::with_source(source, Object::make, CAPACITY)?,
         raw: RawPool::with_source(source, Layout::new::<AtomicU32>(), CAPACITY)?,

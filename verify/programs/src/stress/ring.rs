@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use percid::id::Unavailable;
+use percid::id::SourceError;
 use percid::ring::Event;
 use percid::{Overflow, Ring, Source};
 
@@ -43,7 +43,7 @@ struct Checked {
     next: Mutex<HashMap<Option<u32>, u64>>,
 }
 
-pub(super) fn make(source: Source) -> Result<Box<dyn Subject>, Unavailable> {
+pub(super) fn make(source: Source) -> Result<Box<dyn Subject>, SourceError> {
     let checked = |overflow| {
         Ok(Checked {
             ring: Ring::with_source(source, BYTES, overflow)?,

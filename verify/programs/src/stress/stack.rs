@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use percid::id::Unavailable;
+use percid::id::SourceError;
 use percid::{Source, Stack};
 
 use super::items::Items;
@@ -25,7 +25,7 @@ struct Stacks {
     drained: AtomicU64,
 }
 
-pub(super) fn make(source: Source) -> Result<Box<dyn Subject>, Unavailable> {
+pub(super) fn make(source: Source) -> Result<Box<dyn Subject>, SourceError> {
     let subject = Stacks {
         stack: Stack::with_source(source, CAPACITY)?,
         items: Items::new(ITEMS),

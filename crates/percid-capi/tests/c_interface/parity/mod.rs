@@ -111,7 +111,7 @@ fn the_faces_are_read() {
     }
     let counter = faces.rust.iter().find(|item| item.path == "Counter").expect("a counter");
     let Kind::Type { methods, .. } = &counter.kind else { panic!("a type") };
-    let expected = ["add", "by_id", "increment", "new", "shared", "sum", "take", "with_source"];
+    let expected = ["add", "increment", "new", "per_id", "shared", "sum", "take", "with_source"];
     assert_eq!(*methods, expected);
     for name in ["percid_counter", "percid_counter_add", "PERCID_SOURCE_TABLE", "percid_event.id"] {
         assert!(faces.c.has(name), "{name}");
@@ -129,7 +129,7 @@ const WITHOUT_TYPE: [&str; 7] = [
     "percid_version",
     "percid_reason",
     "percid_current_id",
-    "percid_compact",
+    "percid_compact_ids",
     "percid_set_id_limit",
     "percid_id_memory",
 ];

@@ -140,9 +140,9 @@ void memory_of_percid()
     numa::settings settings;
     settings.scan_delay_ns = 0;
     settings.with(numa::rules::base).order = static_cast<int>(numa::order::activity);
-    CHECK(settings.rescue_starving == 0);
+    CHECK(settings.scan_starved == 0);
     numa::balancer balancer(settings.with(numa::rules::fixed));
-    CHECK(settings.rescue_starving == 1);
+    CHECK(settings.scan_starved == 1);
     numa::id_regions ids(balancer, percid::source::atomic);
     CHECK(ids.of_id(1u << 30).empty());
     ids.touch();

@@ -40,12 +40,12 @@ static void run_threads(void)
 
 static int64_t sum_by_id(const percid_counter *counter)
 {
-    const size_t ids = percid_counter_by_id(counter, NULL, 0);
+    const size_t ids = percid_counter_per_id(counter, NULL, 0);
     int64_t *values = (int64_t *)calloc(ids + 1, sizeof *values);
     int64_t sum = percid_counter_shared(counter);
     size_t i;
     CHECK(values != NULL);
-    CHECK(percid_counter_by_id(counter, values, ids) >= ids);
+    CHECK(percid_counter_per_id(counter, values, ids) >= ids);
     CHECK(values[ids] == 0);
     for (i = 0; i < ids; i++) {
         sum += values[i];
@@ -129,10 +129,10 @@ static void misuse(void)
     CHECK(percid_counter_sum(NULL) == 0);
     CHECK(percid_counter_take(NULL) == 0);
     CHECK(percid_counter_shared(NULL) == 0);
-    CHECK(percid_counter_by_id(NULL, NULL, 0) == 0);
+    CHECK(percid_counter_per_id(NULL, NULL, 0) == 0);
     percid_counter_add(&counter, 1);
     /* A capacity without memory is none. */
-    CHECK(percid_counter_by_id(&counter, NULL, 8) == percid_counter_by_id(&counter, NULL, 0));
+    CHECK(percid_counter_per_id(&counter, NULL, 8) == percid_counter_per_id(&counter, NULL, 0));
     percid_counter_destroy(&counter);
     percid_counter_destroy(&counter);
     percid_counter_destroy(NULL);
@@ -149,7 +149,7 @@ static void process(void)
     CHECK(percid_reason(NULL, 0) == strlen(line));
     CHECK(percid_current_id() >= 0);
     CHECK(strcmp(percid_version(), EXPECTED_VERSION) == 0);
-    percid_compact();
+    percid_compact_ids();
     errno = 77;
     percid_counter_add(&of_process, 1);
     percid_current_id();

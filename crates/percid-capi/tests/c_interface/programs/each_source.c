@@ -162,9 +162,9 @@ static void uses_its_source(int structure, int source)
     const pid_t child = fork();
     CHECK(child >= 0);
     if (child == 0) {
-        CHECK(percid_source_ids_seen(source) == 0);
+        CHECK(percid_source_id_count(source) == 0);
         use_one(structure, source);
-        CHECK(percid_source_ids_seen(source) > 0);
+        CHECK(percid_source_id_count(source) > 0);
         _exit(0);
     }
     CHECK(waitpid(child, &status, 0) == child && status == 0);

@@ -342,7 +342,7 @@ static void *is_due(void *argument)
     CHECK(percid_mask_create(&mask) == 0 && percid_mask_mark(mask, 3) == 0);
     CHECK(percid_mask_drain(mask, ending_id, NULL) == 1 && percid_mask_destroy(mask) == 0);
     percid_reason(text, sizeof text);
-    percid_compact();
+    percid_compact_ids();
     pages_and_machines();
     *(int *)argument = 1;
     pthread_testcancel();

@@ -24,7 +24,7 @@ int plugin_try(percid_counter *counter, percid_histogram *histogram, percid_stac
     char item;
     CHECK(percid_counter_sum(counter) == 0);
     CHECK(percid_counter_take(counter) == 0);
-    CHECK(percid_counter_by_id(counter, NULL, 0) == 0);
+    CHECK(percid_counter_per_id(counter, NULL, 0) == 0);
     percid_counter_add_slow(counter, 1000);
     percid_counter_destroy(counter);
     CHECK(percid_histogram_snapshot(histogram, &snapshot) == -EXDEV && snapshot == NULL);

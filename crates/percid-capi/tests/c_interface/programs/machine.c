@@ -25,21 +25,21 @@ static void sources(void)
         CHECK(percid_source_by_name(percid_source_name(source)) == source);
         CHECK(length == strlen(line) && percid_source_reason(source, NULL, 0) == length);
         printf("%s: %d %d %s\n", percid_source_name(source), why, result, line);
-        CHECK((why == PERCID_UNAVAILABLE_NO) == (result == 0) && why >= 0);
+        CHECK((why == PERCID_SOURCE_ERROR_NONE) == (result == 0) && why >= 0);
         CHECK((length == 0) == (result == 0) && result <= 0);
         CHECK(percid_counter_with_source(&made, source) == result);
         if (result == 0) {
             const int id = percid_source_current_id(source);
             percid_counter_add(&made, 1);
             CHECK(id >= 0 || id == -EAGAIN);
-            CHECK((uint32_t)id < percid_source_ids_seen(source));
+            CHECK((uint32_t)id < percid_source_id_count(source));
         }
         percid_counter_destroy(&made);
     }
     CHECK(percid_source_prepare(PERCID_SOURCE_ATOMIC) == 0);
     CHECK(percid_source_prepare(0) == -EINVAL && percid_source_prepare(4) == -EINVAL);
     CHECK(percid_source_unavailable(4) == -EINVAL && percid_source_current_id(4) == -EINVAL);
-    CHECK(percid_source_ids_seen(4) == 0);
+    CHECK(percid_source_id_count(4) == 0);
     CHECK(percid_source_reason(4, line, sizeof line) == 0 && line[0] == 0);
     CHECK(percid_source_by_name(NULL) == -EINVAL && percid_source_by_name("mutex") == -EINVAL);
 }
@@ -47,33 +47,33 @@ static void sources(void)
 static void choice(void)
 {
     const enum percid_source source = percid_init();
-    const enum percid_choice why = percid_choice_read();
+    const enum percid_selection_reason why = percid_selection_reason_read();
     if (getenv("PERCID_SOURCE") != NULL && strcmp(percid_source_name((int)source), getenv("PERCID_SOURCE")) == 0) {
-        CHECK(why == PERCID_CHOICE_REQUESTED);
+        CHECK(why == PERCID_SELECTION_REASON_REQUESTED);
     } else {
-        CHECK(why == (source == PERCID_SOURCE_TABLE ? PERCID_CHOICE_TABLE_AVAILABLE : PERCID_CHOICE_TABLE_UNAVAILABLE));
+        CHECK(why == (source == PERCID_SOURCE_TABLE ? PERCID_SELECTION_REASON_TABLE_AVAILABLE : PERCID_SELECTION_REASON_TABLE_UNAVAILABLE));
     }
-    CHECK((why == PERCID_CHOICE_TABLE_UNAVAILABLE) <= (percid_source_prepare(PERCID_SOURCE_TABLE) != 0));
+    CHECK((why == PERCID_SELECTION_REASON_TABLE_UNAVAILABLE) <= (percid_source_prepare(PERCID_SOURCE_TABLE) != 0));
 }
 
 static void activity(void)
 {
-    percid_activity before, after;
+    percid_table_stats before, after;
     int result;
     percid_counter_add(&counter, 1);
-    result = percid_activity_read(&before, sizeof before);
-    CHECK(percid_activity_read(NULL, sizeof before) == -EINVAL);
-    CHECK(percid_activity_read(&before, 0) == -EINVAL);
+    result = percid_table_stats_read(&before, sizeof before);
+    CHECK(percid_table_stats_read(NULL, sizeof before) == -EINVAL);
+    CHECK(percid_table_stats_read(&before, 0) == -EINVAL);
     if (percid_init() != PERCID_SOURCE_TABLE) {
         /* sources() may have used it. */
         CHECK(result == 0 || result == -EAGAIN);
         return;
     }
-    CHECK(result == 0 && before.given >= 1 && before.held >= 1);
-    CHECK(before.stolen <= before.given && before.max_nr_cid >= 1);
-    percid_compact();
-    CHECK(percid_activity_read(&after, sizeof after) == 0);
-    CHECK(after.given >= before.given && after.evictions >= before.evictions);
+    CHECK(result == 0 && before.assigned >= 1 && before.ids_held >= 1);
+    CHECK(before.stolen <= before.assigned && before.id_bound >= 1);
+    percid_compact_ids();
+    CHECK(percid_table_stats_read(&after, sizeof after) == 0);
+    CHECK(after.assigned >= before.assigned && after.eviction_fences >= before.eviction_fences);
 }
 
 static void memory(void)
@@ -151,7 +151,7 @@ static void cpus(void)
 
 static void probe(void)
 {
-    percid_probe seen;
+    percid_probe_report seen;
     const int result = percid_machine_probe(20, &seen, sizeof seen);
     CHECK(percid_machine_probe(20, NULL, sizeof seen) == -EINVAL && percid_machine_probe(20, &seen, 0) == -EINVAL);
     if (result == 0) {

@@ -11,18 +11,18 @@ namespace {
 void sources()
 {
     for (const auto which : {percid::source::kernel, percid::source::table, percid::source::atomic}) {
-        const percid::unavailable why = percid::prepare(which);
+        const percid::source_error why = percid::prepare(which);
         CHECK(percid::source_by_name(percid::name(which)) == which);
-        CHECK((why == percid::unavailable::no) == percid::reason(which).empty());
-        if (why != percid::unavailable::no) {
+        CHECK((why == percid::source_error::none) == percid::reason(which).empty());
+        if (why != percid::source_error::none) {
             continue;
         }
         percid::counter counter(which);
         counter.add();
         const auto id = percid::current_id(which);
-        CHECK(!id || *id < percid::ids_seen(which));
+        CHECK(!id || *id < percid::id_count(which));
     }
-    CHECK(percid::prepare(percid::source::atomic) == percid::unavailable::no);
+    CHECK(percid::prepare(percid::source::atomic) == percid::source_error::none);
     CHECK(!percid::source_by_name("mutex"));
 }
 
@@ -46,7 +46,7 @@ void consume(percid::ring &ring)
 void each_source()
 {
     for (const auto which : {percid::source::kernel, percid::source::table, percid::source::atomic}) {
-        if (percid::prepare(which) != percid::unavailable::no) {
+        if (percid::prepare(which) != percid::source_error::none) {
             continue;
         }
         int item = 1;
@@ -71,9 +71,9 @@ void process()
     percid::static_counter counter;
     counter.add();
     if (percid::init() == percid::source::table) {
-        CHECK(percid::read_activity()->held > 0);
+        CHECK(percid::read_table_stats()->ids_held > 0);
     }
-    CHECK(percid::read_choice() != percid::choice::other);
+    CHECK(percid::read_selection_reason() != percid::selection_reason::other);
     CHECK(!percid::memory_of(0).empty() && percid::memory_of(0)[0].bytes >= 4096);
 }
 

@@ -41,10 +41,10 @@ static void settings(void)
     CHECK(settings.backoff == 1 && settings.width == 64 && settings.tiers == 0);
     CHECK(settings.cold_after_ns == UINT64_C(120000000000) && settings.hot_threshold_ns == UINT64_C(1000000000));
     CHECK(settings.tiers_rate == UINT64_C(128) << 20);
-    CHECK(settings.order == PERCID_SCAN_ORDER_ADDRESS && settings.rescue_starving == 1);
+    CHECK(settings.order == PERCID_SCAN_ORDER_ADDRESS && settings.scan_starved == 1);
 
     CHECK(percid_balancer_settings_set_rules(&settings, PERCID_SCAN_RULES_SELECTIVE) == 0);
-    CHECK(settings.rescue_starving == 0 && settings.complete_partial == 1);
+    CHECK(settings.scan_starved == 0 && settings.complete_partial == 1);
     CHECK(percid_balancer_settings_set_rules(&settings, 0) == -EINVAL);
     CHECK(percid_balancer_settings_set_rules(NULL, PERCID_SCAN_RULES_FIXED) == -EINVAL);
     settings.width = 128;

@@ -98,7 +98,7 @@ static void bounds(percid_pool *bounded)
     CHECK(gone > OBJECTS / 2 && idle >= OBJECTS - gone);
     /* One more is being cut, and whoever is moved to another CPU leaves an idle object there, which
      * keeps its slab. */
-    CHECK(percid_pool_slabs(bounded, NULL, 0) <= slabs + 1 + percid_source_ids_seen(percid_init()));
+    CHECK(percid_pool_slabs(bounded, NULL, 0) <= slabs + 1 + percid_source_id_count(percid_init()));
     errno = 77;
     CHECK(percid_pool_put(bounded, objects[0]) == -ESTALE && errno == 77);
 }

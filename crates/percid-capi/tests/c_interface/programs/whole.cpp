@@ -97,7 +97,7 @@ template <class C, class H>
 void count(C &counter, H &histogram, std::error_code &error)
 {
     counter.add();
-    (void)counter.by_id();
+    (void)counter.per_id();
     (void)counter.take();
     histogram.record(3);
     auto taken = moved(histogram.take(error));

@@ -46,7 +46,7 @@ void counters()
     CHECK(for_all_threads.take() == 1200000);
     CHECK(for_all_threads.sum() == 0);
     std::int64_t sum = of_process.shared();
-    for (const std::int64_t value : of_process.by_id()) {
+    for (const std::int64_t value : of_process.per_id()) {
         sum += value;
     }
     CHECK(sum == 400000);
@@ -92,7 +92,7 @@ void process()
     CHECK(!percid::reason().empty() && percid::reason().back() != '\0');
     CHECK(percid::current_id().has_value());
     CHECK(percid::version() == std::string(EXPECTED_VERSION));
-    percid::compact();
+    percid::compact_ids();
     std::cout << percid::name(source) << ": " << percid::reason() << '\n';
 }
 

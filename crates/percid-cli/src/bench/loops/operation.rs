@@ -3,7 +3,7 @@
 use std::fmt;
 
 use percid::Source;
-use percid::id::Unavailable;
+use percid::id::SourceError;
 
 use percid_command::exit::complain;
 
@@ -75,7 +75,7 @@ impl Operation {
     pub(super) fn per_source<S: Measured + 'static>(
         family: Family,
         name: &'static str,
-        measured: impl Fn(Source) -> Result<S, Unavailable>,
+        measured: impl Fn(Source) -> Result<S, SourceError>,
     ) -> impl Iterator<Item = Operation> {
         let available = Source::ALL.into_iter().filter(|source| source.prepare().is_ok());
         available.filter_map(move |source| match measured(source) {

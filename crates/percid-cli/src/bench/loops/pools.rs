@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use percid::id::Unavailable;
+use percid::id::SourceError;
 use percid::{Pool, Source};
 
 use super::form::{observe, repeat};
@@ -111,7 +111,7 @@ impl Drop for Object {
 }
 
 impl Objects {
-    fn with_source(source: Source) -> Result<Self, Unavailable> {
+    fn with_source(source: Source) -> Result<Self, SourceError> {
         let (make, number): (fn() -> Object, _) = match source {
             Source::Kernel => (make::<0>, 0),
             Source::Table => (make::<1>, 1),

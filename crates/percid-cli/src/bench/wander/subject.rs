@@ -52,10 +52,10 @@ impl Subject {
         movement: Movement,
     ) -> Result<(), Failure> {
         percid::set_id_limit(self.density);
-        percid::compact();
-        let before = percid::id::activity().unwrap_or_default();
+        percid::compact_ids();
+        let before = percid::id::table_stats().unwrap_or_default();
         let Batch { moves, wall } = batch(self.counter.as_ref())?;
-        let after = percid::id::activity().unwrap_or_default();
+        let after = percid::id::table_stats().unwrap_or_default();
         self.added += moves * INCREMENTS;
         let column = match movement {
             Movement::Forced => &mut self.forced,
@@ -64,9 +64,9 @@ impl Subject {
         column.ns.push(wall.as_nanos() as f64 / moves as f64);
         column.moves += moves;
         column.seconds += wall.as_secs_f64();
-        column.slow_paths += after.given - before.given;
+        column.slow_paths += after.assigned - before.assigned;
         column.steals += after.stolen - before.stolen;
-        column.ids = column.ids.max(after.held);
+        column.ids = column.ids.max(after.ids_held);
         Ok(())
     }
 

@@ -42,7 +42,7 @@ mod tests {
             r#"{{"format":1,"nodes":[0,1],{slow}"sequence":0,"passes":0,"period_ns":1,"scan_ns":0,"move_ns":0,
             "age_ns":0,"threads":1,"collisions":0,"events_lost":0,"regions":[{{"start":4096,"end":8192,
             "access":"reported","gone":false,"pages_by_node":{{}},"absent":0,"local":0,"remote":0,"private":0,
-            "shared":0,"use_by_node":{{}},"active":0,"scanned":0,"skipped":{{}},"moved":12,"promoted":5,
+            "shared":0,"recent_accesses_by_node":{{}},"active":0,"scanned":0,"skipped":{{}},"moved":12,"promoted":5,
             "demoted":7,"pending":0,"failed":{{}},"disarmed_whole":0,"scan_ns":0,"move_ns":0}}]}}"#
         );
         PublishedReport::parse(text.as_bytes()).expect("a report")

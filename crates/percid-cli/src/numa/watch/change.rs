@@ -170,7 +170,7 @@ mod tests {
         let region = |start: u64, moved: u64| {
             format!(
                 r#"{{"start":{start},"end":9000000,"access":"trapped","gone":false,"pages_by_node":{{"0":1,"1":3}},
-                "absent":0,"local":{local},"remote":4,"private":0,"shared":0,"use_by_node":{{}},"active":0,
+                "absent":0,"local":{local},"remote":4,"private":0,"shared":0,"recent_accesses_by_node":{{}},"active":0,
                 "scanned":0,"skipped":{{"pid_inactive":{inactive}}},"moved":{moved},"pending":2,
                 "failed":{{"16":{moved}}},"disarmed_whole":0,"scan_ns":0,"move_ns":0}}"#
             )

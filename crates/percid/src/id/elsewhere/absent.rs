@@ -3,8 +3,8 @@
 
 use std::ops::Range;
 
-use crate::id::activity::Activity;
-use crate::id::unavailable::Unavailable;
+use crate::id::source_error::SourceError;
+use crate::id::table_stats::TableStats;
 use crate::sys::registration::Registration;
 
 /// Returns that threads are not registered for restartable sequences.
@@ -12,8 +12,8 @@ pub(crate) fn find() -> Registration {
     Registration::Unsupported
 }
 
-pub(crate) fn prepare(_: Registration) -> Result<(), Unavailable> {
-    Err(Unavailable::UnsupportedPlatform)
+pub(crate) fn prepare(_: Registration) -> Result<(), SourceError> {
+    Err(SourceError::UnsupportedPlatform)
 }
 
 pub(crate) fn current() -> Option<u32> {
@@ -28,15 +28,15 @@ pub(crate) fn ensure_id() -> bool {
     false
 }
 
-pub(crate) fn ids_seen() -> u32 {
+pub(crate) fn id_count() -> u32 {
     0
 }
 
-pub(crate) fn compact() -> u32 {
+pub(crate) fn compact_ids() -> u32 {
     0
 }
 
-pub(crate) fn activity() -> Option<Activity> {
+pub(crate) fn table_stats() -> Option<TableStats> {
     None
 }
 

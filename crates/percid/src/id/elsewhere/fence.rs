@@ -1,7 +1,7 @@
 //! A stub of the fence for platforms without one. Only critical sections need it; the protocols
 //! that claim something from CPUs work differently without critical sections.
 
-use crate::id::unavailable::Unavailable;
+use crate::id::source_error::SourceError;
 #[cfg(test)]
 use crate::sys::steps::{self, Fence, Step};
 
@@ -9,8 +9,8 @@ use crate::sys::steps::{self, Fence, Step};
 #[cfg(feature = "testing")]
 pub(crate) static SKIP: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
 
-pub(crate) fn prepare() -> Result<(), Unavailable> {
-    Err(Unavailable::UnsupportedPlatform)
+pub(crate) fn prepare() -> Result<(), SourceError> {
+    Err(SourceError::UnsupportedPlatform)
 }
 
 pub(crate) fn is_available() -> bool {
@@ -21,10 +21,10 @@ pub(crate) fn is_available() -> bool {
 #[inline(always)]
 pub(crate) fn light() {}
 
-pub(crate) fn all() -> Result<(), Unavailable> {
+pub(crate) fn all() -> Result<(), SourceError> {
     #[cfg(test)]
     if let Some(answer) = steps::at(Step::Membarrier(Fence::OfAll)) {
-        return answer.map_err(|_| Unavailable::UnsupportedPlatform);
+        return answer.map_err(|_| SourceError::UnsupportedPlatform);
     }
-    Err(Unavailable::UnsupportedPlatform)
+    Err(SourceError::UnsupportedPlatform)
 }

@@ -11,35 +11,38 @@ mod tests {
     use std::thread;
     use std::time::Duration;
 
-    use crate::id::{Reason, Source, Unavailable, activity, choice, compact};
+    use crate::id::{SelectionReason, Source, SourceError, activity, choice, compact_ids};
     use crate::{Counter, Local, Overflow, Ring, machine};
 
     #[test]
     fn there_is_one_source_and_the_others_say_why_not() {
         for source in [Source::Kernel, Source::Table] {
-            let refused = Err(Unavailable::UnsupportedPlatform);
+            let refused = Err(SourceError::UnsupportedPlatform);
             assert_eq!(source.prepare(), refused, "{source}");
             assert_eq!(Counter::with_source(source).map(drop), refused, "{source}");
             assert_eq!(Local::with_source(source, || 0).map(drop), refused, "{source}");
-            assert_eq!((source.current_id(), source.ids_seen()), (None, 0), "{source}");
+            assert_eq!((source.current_id(), source.id_count()), (None, 0), "{source}");
         }
         assert_eq!(Source::Atomic.prepare(), Ok(()));
         assert!(Source::Atomic.current_id().is_some());
-        assert_eq!((compact(), activity()), (0, None));
+        assert_eq!((compact_ids(), table_stats()), (0, None));
     }
 
     #[test]
     fn what_a_process_gets_is_the_atomic_source() {
         // Another thread may be choosing at this moment.
         let choice = loop {
-            match choice::get() {
+            match selection::get() {
                 Some(choice) => break choice,
                 None => thread::sleep(Duration::from_millis(1)),
             }
         };
         assert_eq!(choice.source, Source::Atomic);
-        if choice.reason != Reason::Requested {
-            assert_eq!(choice.reason, Reason::TableUnavailable(Unavailable::UnsupportedPlatform));
+        if choice.reason != SelectionReason::Requested {
+            assert_eq!(
+                choice.reason,
+                SelectionReason::TableUnavailable(SourceError::UnsupportedPlatform)
+            );
             assert!(choice.reason.to_string().ends_with("it needs 64-bit Linux"));
         }
     }
@@ -52,7 +55,7 @@ mod tests {
         assert!(machine.membarrier.commands == 0 && !machine.membarrier.rseq);
         assert!(!machine.cpus.is_empty() && machine.cpus.iter().all(|cpu| cpu.allowed));
         let probed = machine::probe(Duration::from_millis(1));
-        assert_eq!(probed, Err(Unavailable::UnsupportedPlatform));
+        assert_eq!(probed, Err(SourceError::UnsupportedPlatform));
     }
 
     /// Tests the largest objects of their kind.

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use crate::id::aborts::Probe;
-use crate::id::unavailable::Unavailable;
+use crate::id::aborts::ProbeReport;
+use crate::id::source_error::SourceError;
 
-pub(crate) fn sections_can_be_trusted() -> Result<(), Unavailable> {
-    Err(Unavailable::UnsupportedPlatform)
+pub(crate) fn sections_can_be_trusted() -> Result<(), SourceError> {
+    Err(SourceError::UnsupportedPlatform)
 }
 
-pub(crate) fn run(_limit: Duration, _brief: bool) -> Result<Probe, Unavailable> {
-    Err(Unavailable::UnsupportedPlatform)
+pub(crate) fn run(_limit: Duration, _brief: bool) -> Result<ProbeReport, SourceError> {
+    Err(SourceError::UnsupportedPlatform)
 }
 
 pub(crate) fn is_resting() -> bool {

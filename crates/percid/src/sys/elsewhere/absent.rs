@@ -4,7 +4,7 @@
 
 use std::ffi::CStr;
 
-use crate::sys::registration::{Mode, Registration};
+use crate::sys::registration::{Registration, RseqMode};
 
 /// Returns `false`: percid does not check here whether the C library supports rseq.
 pub(crate) fn is_in_libc() -> bool {
@@ -39,8 +39,8 @@ pub(crate) fn alignment() -> u32 {
     0
 }
 
-impl Mode {
-    pub(crate) fn of(_registered: u32) -> Option<Mode> {
+impl RseqMode {
+    pub(crate) fn of(_registered: u32) -> Option<RseqMode> {
         None
     }
 }

@@ -33,13 +33,13 @@
 //!      reference.
 //! 3. Otherwise percid's own, with as many bytes as the kernel announces.
 //!
-//! If another area is registered nevertheless, percid cannot find it ([`Registration::Taken`]).
+//! If another area is registered nevertheless, percid cannot find it ([`Registration::Occupied`]).
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use super::process;
 use crate::architectures::SECTIONS_EXIST;
-use crate::sys::registration::{Mode, Registration};
+use crate::sys::registration::{Registration, RseqMode};
 use crate::sys::rseq_area::Area;
 #[cfg(test)]
 use crate::sys::steps::{self, Step};
@@ -89,9 +89,9 @@ impl Registration {
     fn pack(self) -> u32 {
         match self {
             Registration::Libc => 1,
-            Registration::Own => 2,
+            Registration::Percid => 2,
             Registration::Shared => 3,
-            Registration::Taken => 4,
+            Registration::Occupied => 4,
             Registration::Unsupported => 5,
             Registration::Refused(errno) => 6 + errno as u32,
         }
@@ -100,9 +100,9 @@ impl Registration {
     fn unpack(packed: u32) -> Registration {
         match packed {
             1 => Registration::Libc,
-            2 => Registration::Own,
+            2 => Registration::Percid,
             3 => Registration::Shared,
-            4 => Registration::Taken,
+            4 => Registration::Occupied,
             5 => Registration::Unsupported,
             refused => Registration::Refused((refused - 6) as i32),
         }
@@ -110,7 +110,7 @@ impl Registration {
 
     /// Returns `true` if threads have an area.
     pub(crate) fn succeeded(self) -> bool {
-        matches!(self, Registration::Libc | Registration::Own | Registration::Shared)
+        matches!(self, Registration::Libc | Registration::Percid | Registration::Shared)
     }
 }
 
@@ -136,7 +136,7 @@ fn discover() -> Registration {
     }
     let (result, found) = match thread::shared_offset() {
         Some(offset) => (register_shared(offset, feature_size()).map(drop), Registration::Shared),
-        None => (register_own(), Registration::Own),
+        None => (register_own(), Registration::Percid),
     };
     judge(result, found, cpu_id(area_offset(found)).is_some())
 }
@@ -147,8 +147,8 @@ fn judge(result: Result<(), i32>, found: Registration, in_use: bool) -> Registra
     match result {
         Ok(()) => found,
         // No kernel returns this for 32 aligned bytes, unless the thread has another registration.
-        Err(libc::EINVAL) => Registration::Taken,
-        Err(libc::EPERM) if in_use => Registration::Taken,
+        Err(libc::EINVAL) => Registration::Occupied,
+        Err(libc::EPERM) if in_use => Registration::Occupied,
         Err(errno) => Registration::Refused(errno),
     }
 }
@@ -157,7 +157,7 @@ fn judge(result: Result<(), i32>, found: Registration, in_use: bool) -> Registra
 /// `true` if it has an area now. Calls the kernel once per thread: a refusal is final.
 pub(crate) fn register_thread() -> bool {
     match registration() {
-        Registration::Own => register_own().is_ok(),
+        Registration::Percid => register_own().is_ok(),
         Registration::Shared => thread::shared_offset().is_some_and(|offset| {
             cpu_id(offset).is_some()
                 || once(|| register_shared(offset, feature_size()).map(drop)).is_ok()
@@ -389,12 +389,12 @@ pub(crate) fn registered_size(registration: Registration) -> u32 {
     match registration {
         Registration::Libc => libc_size().max(ORIGINAL_SIZE),
         // SAFETY: the block belongs to this thread.
-        Registration::Own => unsafe { (*thread::own()).registered },
+        Registration::Percid => unsafe { (*thread::own()).registered },
         Registration::Shared => {
             let size = |offset| register_shared(offset, feature_size()).ok();
             thread::shared_offset().and_then(size).unwrap_or(0)
         }
-        Registration::Taken | Registration::Refused(_) | Registration::Unsupported => 0,
+        Registration::Occupied | Registration::Refused(_) | Registration::Unsupported => 0,
     }
 }
 
@@ -423,14 +423,14 @@ fn holds_mm_cid(usable: u32) -> bool {
     usable as usize >= std::mem::offset_of!(Area, mm_cid) + size_of::<u32>()
 }
 
-impl Mode {
+impl RseqMode {
     /// Returns the mode of an area of which `registered` bytes are registered; `None` if none are.
-    pub(crate) fn of(registered: u32) -> Option<Mode> {
+    pub(crate) fn of(registered: u32) -> Option<RseqMode> {
         match registered {
             0 => None,
-            larger if larger > ORIGINAL_SIZE => Some(Mode::Fast),
-            _ if feature_size() > ORIGINAL_SIZE => Some(Mode::Compatible),
-            _ => Some(Mode::Single),
+            larger if larger > ORIGINAL_SIZE => Some(RseqMode::Fast),
+            _ if feature_size() > ORIGINAL_SIZE => Some(RseqMode::Compatible),
+            _ => Some(RseqMode::Single),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::*;
-use Registration::{Libc, Own, Refused, Shared, Taken, Unsupported};
+use Registration::{Libc, Occupied, Percid, Refused, Shared, Unsupported};
 
 /// The size and the flags of each call to the kernel, always for one area.
 type Calls = Rc<RefCell<Vec<(u32, i32)>>>;
@@ -58,7 +58,7 @@ fn as_many_bytes_as_announced_if_there_is_room() {
 
 #[test]
 fn answers_are_kept_as_numbers() {
-    for answer in [Libc, Own, Shared, Taken, Unsupported, Refused(1), Refused(libc::ENOSYS)] {
+    for answer in [Libc, Percid, Shared, Occupied, Unsupported, Refused(1), Refused(libc::ENOSYS)] {
         assert_ne!(answer.pack(), 0);
         assert_eq!(Registration::unpack(answer.pack()), answer);
     }
@@ -68,21 +68,21 @@ fn answers_are_kept_as_numbers() {
 fn the_first_answer_is_that_of_all_threads() {
     let place = AtomicU32::new(0);
     let second = || {
-        assert_eq!(decided(&place, || Own), Own);
+        assert_eq!(decided(&place, || Percid), Percid);
         Libc
     };
-    assert_eq!(decided(&place, second), Own);
-    assert_eq!(decided(&place, || unreachable!("it is known")), Own);
+    assert_eq!(decided(&place, second), Percid);
+    assert_eq!(decided(&place, || unreachable!("it is known")), Percid);
 }
 
 #[test]
 fn what_the_kernel_answers_says_whose_the_area_is() {
     assert_eq!(judge(Ok(()), Shared, true), Shared);
-    assert_eq!(judge(Err(libc::EINVAL), Own, false), Taken);
+    assert_eq!(judge(Err(libc::EINVAL), Percid, false), Occupied);
     // Another signature, or a sandbox.
-    assert_eq!(judge(Err(libc::EPERM), Shared, true), Taken);
+    assert_eq!(judge(Err(libc::EPERM), Shared, true), Occupied);
     assert_eq!(judge(Err(libc::EPERM), Shared, false), Refused(libc::EPERM));
-    assert_eq!(judge(Err(libc::ENOSYS), Own, false), Refused(libc::ENOSYS));
+    assert_eq!(judge(Err(libc::ENOSYS), Percid, false), Refused(libc::ENOSYS));
 }
 
 /// In a thread whose registration by the C library failed, or was removed, the library's symbols do
@@ -109,7 +109,7 @@ fn an_own_area_is_registered_once() {
         let (calls, _watching) = answering_for_own(&[Ok(())]);
         assert_eq!(register_own(), Ok(()));
         let size = own_size(feature_size(), alignment());
-        assert_eq!((registered(), registered_size(Own)), (size, size));
+        assert_eq!((registered(), registered_size(Percid)), (size, size));
         set_own_cpu(0);
         assert_eq!(register_own(), Ok(()));
         set_own_cpu(-1);
@@ -229,12 +229,12 @@ fn an_area_that_was_never_registered_says_so() {
 
 #[test]
 fn how_much_of_an_area_is_in_use() {
-    assert_eq!((usable_size(Taken), has_mm_cid(Taken)), (0, false));
+    assert_eq!((usable_size(Occupied), has_mm_cid(Occupied)), (0, false));
     let usable = usable_size(Libc);
     assert!((20..=32).contains(&usable));
     assert_eq!(has_mm_cid(Libc), feature_size() >= 28);
     // Before Linux 6.3; 6.3 on; larger areas.
     assert_eq!([20, 28, 32].map(holds_mm_cid), [false, true, true]);
-    assert_eq!((Mode::of(0), Mode::of(33)), (None, Some(Mode::Fast)));
-    assert_ne!(Mode::of(32), Some(Mode::Fast));
+    assert_eq!((RseqMode::of(0), RseqMode::of(33)), (None, Some(RseqMode::Fast)));
+    assert_ne!(RseqMode::of(32), Some(RseqMode::Fast));
 }

@@ -47,9 +47,9 @@ fn a_walk_with_any_rule_changed_is_noticed() {
         Rules { window_before_test: false, ..linux },
         Rules { once_per_sequence: false, ..linux },
         Rules { complete_partial: false, ..linux },
-        Rules { force_inactive: false, ..linux },
-        Rules { own_first_sequences: false, ..linux },
-        Rules { rescue_starving: false, ..linux },
+        Rules { scan_one_inactive: false, ..linux },
+        Rules { per_region_cycles: false, ..linux },
+        Rules { scan_starved: false, ..linux },
         Rules::SELECTIVE,
         Rules::BASE,
     ];

@@ -12,19 +12,19 @@ use crate::sized;
 /// process about 10 us. A child of fork() starts at zero.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
-pub struct Activity {
+pub struct TableStats {
     /// IDs assigned to CPUs that had none: the slow paths that succeeded.
-    pub given: u64,
+    pub assigned: u64,
     /// The assigned IDs that were stolen from another CPU, with a fence of that CPU.
     pub stolen: u64,
     /// IDs that were evicted because they had expired or were above the bound.
     pub evicted: u64,
     /// Fences of all CPUs for evictions.
-    pub evictions: u64,
+    pub eviction_fences: u64,
     /// IDs currently held by CPUs.
-    pub held: u32,
+    pub ids_held: u32,
     /// The current limit of IDs: new IDs are below it.
-    pub max_nr_cid: u32,
+    pub id_bound: u32,
 }
 
 /// A range of addresses.
@@ -53,14 +53,22 @@ impl Range {
 ///
 /// `activity` is [memory](crate#safety) for `size` bytes.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn percid_activity_read(activity: *mut Activity, size: usize) -> c_int {
+pub unsafe extern "C" fn percid_table_stats_read(activity: *mut TableStats, size: usize) -> c_int {
     if activity.is_null() || size == 0 {
         return -libc::EINVAL;
     }
     guard(-libc::EFAULT, || {
-        let Some(now) = percid::id::activity() else { return -libc::EAGAIN };
-        let percid::id::Activity { given, stolen, evicted, evictions, held, max_nr_cid, .. } = now;
-        let now = Activity { given, stolen, evicted, evictions, held, max_nr_cid };
+        let Some(now) = percid::id::table_stats() else { return -libc::EAGAIN };
+        let percid::id::TableStats {
+            assigned,
+            stolen,
+            evicted,
+            eviction_fences,
+            ids_held,
+            id_bound,
+            ..
+        } = now;
+        let now = TableStats { assigned, stolen, evicted, eviction_fences, ids_held, id_bound };
         // SAFETY: the caller guarantees memory of this size, or NULL.
         unsafe { sized::store(activity, size, &now) }
     })

@@ -4,8 +4,8 @@ use std::fmt;
 
 use super::probe;
 use super::source::{Source, UnknownSource};
+use super::source_error::SourceError;
 use super::try_once::TryOnce;
-use super::unavailable::Unavailable;
 use crate::sys::atomic::AtomicU64;
 use crate::sys::cell::UnsafeCell;
 use crate::sys::{environment, holder, stderr};
@@ -18,65 +18,68 @@ use crate::sys::{environment, holder, stderr};
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Choice {
+pub struct SourceSelection {
     /// The source.
     pub source: Source,
     /// The reason for this source.
-    pub reason: Reason,
+    pub reason: SelectionReason,
 }
 
 /// The reason for a source.
 ///
 /// ```
-/// use percid::id::Reason;
+/// use percid::id::SelectionReason;
 ///
-/// if let Reason::TableUnavailable(why) = percid::init().reason {
+/// if let SelectionReason::TableUnavailable(why) = percid::init().reason {
 ///     eprintln!("every update is one atomic instruction here: {why}");
 /// }
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Reason {
+pub enum SelectionReason {
     /// `PERCID_SOURCE` requested it.
     Requested,
     /// The table works here: the default.
     TableAvailable,
     /// The table does not work here.
-    TableUnavailable(Unavailable),
+    TableUnavailable(SourceError),
     /// Another thread, or the code that this signal handler interrupted, is currently choosing.
     Selecting,
     /// It is not known yet whether the kernel aborts critical sections; a later use tries again.
     ProbeInconclusive,
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for SelectionReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Reason::Requested => f.write_str("PERCID_SOURCE asks for it"),
-            Reason::TableAvailable => f.write_str(
+            SelectionReason::Requested => f.write_str("PERCID_SOURCE asks for it"),
+            SelectionReason::TableAvailable => f.write_str(
                 "the kernel can fence critical sections and, as far as is known, aborts them",
             ),
-            Reason::TableUnavailable(why) => write!(f, "percid's table cannot be used: {why}"),
-            Reason::Selecting => f.write_str("the source is being chosen at this moment"),
-            Reason::ProbeInconclusive => Unavailable::SectionsNotProbed.fmt(f),
+            SelectionReason::TableUnavailable(why) => {
+                write!(f, "percid's table cannot be used: {why}")
+            }
+            SelectionReason::Selecting => f.write_str("the source is being chosen at this moment"),
+            SelectionReason::ProbeInconclusive => SourceError::SectionsNotProbed.fmt(f),
         }
     }
 }
 
 /// The choice of this process.
-static CHOICE: TryOnce<Choice> = TryOnce { state: AtomicU64::new(0), value: UnsafeCell::new(None) };
+static CHOICE: TryOnce<SourceSelection> =
+    TryOnce { state: AtomicU64::new(0), value: UnsafeCell::new(None) };
 
 /// Returns the choice, which is made now unless it was made before; `None` while another thread
 /// makes it, or if it cannot be made yet.
-pub(crate) fn get() -> Option<Choice> {
+pub(crate) fn get() -> Option<SourceSelection> {
     get_from(&CHOICE, probe::is_resting, decide)
 }
 
 fn get_from(
-    place: &TryOnce<Choice>,
+    place: &TryOnce<SourceSelection>,
     is_resting: impl FnOnce() -> bool,
-    decide: impl FnOnce() -> Option<Choice>,
-) -> Option<Choice> {
+    decide: impl FnOnce() -> Option<SourceSelection>,
+) -> Option<SourceSelection> {
     // Until the kernel is probed again, every operation of every thread calls this.
     match place.get() {
         None if is_resting() => None,
@@ -86,14 +89,18 @@ fn get_from(
 }
 
 /// Returns the choice that applies until one is made.
-pub(crate) fn pending() -> Choice {
-    let reason = if probe::is_unanswered() { Reason::ProbeInconclusive } else { Reason::Selecting };
-    Choice { source: Source::Atomic, reason }
+pub(crate) fn pending() -> SourceSelection {
+    let reason = if probe::is_unanswered() {
+        SelectionReason::ProbeInconclusive
+    } else {
+        SelectionReason::Selecting
+    };
+    SourceSelection { source: Source::Atomic, reason }
 }
 
 /// Makes the choice. Returns `None` if it is not known yet whether critical sections can be
 /// trusted, which every source but one needs.
-fn decide() -> Option<Choice> {
+fn decide() -> Option<SourceSelection> {
     let automatic = || automatic(Source::Table.prepare());
     match requested() {
         Some(source) => on_request(source, source.prepare(), automatic),
@@ -104,12 +111,12 @@ fn decide() -> Option<Choice> {
 /// Returns the requested source, if it could be prepared.
 fn on_request(
     source: Source,
-    prepared: Result<(), Unavailable>,
-    automatic: impl FnOnce() -> Option<Choice>,
-) -> Option<Choice> {
+    prepared: Result<(), SourceError>,
+    automatic: impl FnOnce() -> Option<SourceSelection>,
+) -> Option<SourceSelection> {
     match prepared {
-        Ok(()) => Some(Choice { source, reason: Reason::Requested }),
-        Err(Unavailable::SectionsNotProbed) => None,
+        Ok(()) => Some(SourceSelection { source, reason: SelectionReason::Requested }),
+        Err(SourceError::SectionsNotProbed) => None,
         Err(why) => {
             stderr::say(format_args!("PERCID_SOURCE={source} is not possible: {why}"));
             automatic()
@@ -122,14 +129,19 @@ fn on_request(
 ///
 /// The kernel's IDs are never chosen. Those of Linux 6.4 to 6.18 can be assigned twice
 /// (docs/aba.md); those before 6.13 and from 6.19 on are cold or exceed their bound.
-fn automatic(table: Result<(), Unavailable>) -> Option<Choice> {
+fn automatic(table: Result<(), SourceError>) -> Option<SourceSelection> {
     match table {
-        Ok(()) => Some(Choice { source: Source::Table, reason: Reason::TableAvailable }),
-        Err(Unavailable::SectionsNotProbed) => None,
+        Ok(()) => {
+            Some(SourceSelection { source: Source::Table, reason: SelectionReason::TableAvailable })
+        }
+        Err(SourceError::SectionsNotProbed) => None,
         Err(why) => {
             // This cannot fail.
             let _ = Source::Atomic.prepare();
-            Some(Choice { source: Source::Atomic, reason: Reason::TableUnavailable(why) })
+            Some(SourceSelection {
+                source: Source::Atomic,
+                reason: SelectionReason::TableUnavailable(why),
+            })
         }
     }
 }
@@ -148,14 +160,15 @@ fn requested() -> Option<Source> {
 mod tests {
     use super::*;
 
-    const ATOMIC: Choice = Choice { source: Source::Atomic, reason: Reason::Requested };
+    const ATOMIC: SourceSelection =
+        SourceSelection { source: Source::Atomic, reason: SelectionReason::Requested };
 
     #[test]
     fn the_table_where_it_works() {
         let automatic = |table| automatic(table).map(|choice| choice.source);
         assert_eq!(automatic(Ok(())), Some(Source::Table));
-        assert_eq!(automatic(Err(Unavailable::SectionsNotAborted)), Some(Source::Atomic));
-        assert_eq!(automatic(Err(Unavailable::SectionsNotProbed)), None, "not known yet");
+        assert_eq!(automatic(Err(SourceError::SectionsNotAborted)), Some(Source::Atomic));
+        assert_eq!(automatic(Err(SourceError::SectionsNotProbed)), None, "not known yet");
     }
 
     #[test]
@@ -163,8 +176,8 @@ mod tests {
     fn a_wish_where_it_is_possible() {
         let wish = |prepared, automatic| on_request(Source::Atomic, prepared, || automatic);
         assert_eq!(wish(Ok(()), None), Some(ATOMIC));
-        assert_eq!(wish(Err(Unavailable::SectionsNotProbed), Some(ATOMIC)), None, "not known yet");
-        assert_eq!(wish(Err(Unavailable::NoMemory), Some(ATOMIC)), Some(ATOMIC));
+        assert_eq!(wish(Err(SourceError::SectionsNotProbed), Some(ATOMIC)), None, "not known yet");
+        assert_eq!(wish(Err(SourceError::NoMemory), Some(ATOMIC)), Some(ATOMIC));
     }
 
     #[test]

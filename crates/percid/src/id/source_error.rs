@@ -9,15 +9,15 @@ use crate::sys::registration::Registration;
 ///
 /// ```
 /// use percid::Source;
-/// use percid::id::Unavailable;
+/// use percid::id::SourceError;
 ///
-/// if let Err(Unavailable::NoKernelIds) = Source::Kernel.prepare() {
+/// if let Err(SourceError::NoKernelIds) = Source::Kernel.prepare() {
 ///     println!("the kernel is older than Linux 6.3");
 /// }
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Unavailable {
+pub enum SourceError {
     /// No registered rseq area.
     NoRseq(Registration),
     /// The rseq area holds no `mm_cid`: a kernel before Linux 6.3.
@@ -44,37 +44,37 @@ pub enum Unavailable {
     NoMemory,
 }
 
-impl fmt::Display for Unavailable {
+impl fmt::Display for SourceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Unavailable::NoRseq(registration) => write!(f, "no rseq: registration {registration}"),
-            Unavailable::NoKernelIds => {
+            SourceError::NoRseq(registration) => write!(f, "no rseq: registration {registration}"),
+            SourceError::NoKernelIds => {
                 f.write_str("the kernel keeps no mm_cid (before Linux 6.3)")
             }
-            Unavailable::SharedArea => f.write_str(
+            SourceError::SharedArea => f.write_str(
                 "the rseq area is another library's, and its mm_cid says 0 in threads that are not registered",
             ),
-            Unavailable::NoMembarrier => {
+            SourceError::NoMembarrier => {
                 f.write_str("the kernel's membarrier has no rseq flavour (before Linux 5.10, or without CONFIG_RSEQ)")
             }
-            Unavailable::MembarrierRefused(errno) => {
+            SourceError::MembarrierRefused(errno) => {
                 write!(f, "membarrier refused: {}", ErrnoName(*errno))
             }
-            Unavailable::SectionsNotAborted => f.write_str(
+            SourceError::SectionsNotAborted => f.write_str(
                 "this kernel does not abort critical sections (64-bit Arm, Linux 6.19 to 7.0.13; fixed in 7.0.14 \
                  and 7.1)",
             ),
-            Unavailable::SectionsNotProbed => f.write_str(
+            SourceError::SectionsNotProbed => f.write_str(
                 "it could not be determined in time if this kernel aborts critical sections; the next use tries \
                  again",
             ),
-            Unavailable::ProbeRefused(errno) => write!(
+            SourceError::ProbeRefused(errno) => write!(
                 f,
                 "whether this kernel aborts critical sections cannot be found out: clone refused, {}",
                 ErrnoName(*errno)
             ),
-            Unavailable::UnsupportedPlatform => f.write_str("it needs 64-bit Linux"),
-            Unavailable::NoMemory => f.write_str(
+            SourceError::UnsupportedPlatform => f.write_str("it needs 64-bit Linux"),
+            SourceError::NoMemory => f.write_str(
                 "no address space (RLIMIT_AS; after mlockall, RLIMIT_MEMLOCK), or no memory that a fork wipes \
                  (MADV_WIPEONFORK)",
             ),
@@ -82,4 +82,4 @@ impl fmt::Display for Unavailable {
     }
 }
 
-impl std::error::Error for Unavailable {}
+impl std::error::Error for SourceError {}

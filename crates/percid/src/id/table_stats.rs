@@ -8,24 +8,24 @@
 ///
 /// ```
 /// percid::init();
-/// if let Some(activity) = percid::id::activity() {
-///     println!("{} IDs given, {} of them stolen", activity.given, activity.stolen);
+/// if let Some(activity) = percid::id::table_stats() {
+///     println!("{} IDs given, {} of them stolen", activity.assigned, activity.stolen);
 /// }
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 #[repr(C)]
-pub struct Activity {
+pub struct TableStats {
     /// IDs assigned to CPUs that had none: the slow paths that succeeded.
-    pub given: u64,
+    pub assigned: u64,
     /// The given IDs that were taken from another CPU, with a fence of that CPU.
     pub stolen: u64,
     /// IDs evicted because they had expired or lay above the bound.
     pub evicted: u64,
     /// Fences of all CPUs for evictions.
-    pub evictions: u64,
+    pub eviction_fences: u64,
     /// IDs currently held by CPUs.
-    pub held: u32,
+    pub ids_held: u32,
     /// The current upper bound of new IDs, exclusive.
-    pub max_nr_cid: u32,
+    pub id_bound: u32,
 }
