@@ -204,8 +204,8 @@ full are counted; a larger --buffer-kb helps.
 Events are written to FILE.partial while they are recorded. So memory grows with the number of
 threads and not with time, and if the recorder is killed, only about the last 0.25 s are missing.
 When the recording ends, also after Ctrl-C, FILE.partial is converted to the Parquet file FILE and
-removed. Both exist for a moment, so the disk needs room for both. All subcommands of `percid trace` read a FILE.partial, and
-`percid trace recover` finishes it.
+removed. Both exist for a moment, so the disk needs room for both. All subcommands of `percid trace`
+read a FILE.partial, and `percid trace recover` finishes it.
 
   --max-size SIZE  ends the recording before FILE is larger, and says so; what is there is whole.
                    FILE.partial stays below three quarters of SIZE, because FILE may be up to a

@@ -33,7 +33,7 @@ static MOST: AtomicU32 = AtomicU32::new(u32::MAX);
 /// fewer). Then a CPU gets an ID of its own instead ([`Adaptive`](IdLimit::Adaptive)). There are then
 /// as many shards of the program's data as CPUs were visited within 100 ms, and at most as many as
 /// the process may use. When the threads have not migrated for 200 ms, the next ID request of any
-/// CPU, or [`compact`](crate::compact_ids), reduces the number of IDs to `min(allowed CPUs, threads)`
+/// CPU, or [`compact_ids`](crate::compact_ids), reduces the number of IDs to `min(allowed CPUs, threads)`
 /// again.
 ///
 /// The limit holds for the whole process, from the next ID request of any CPU on, and in children

@@ -345,7 +345,7 @@ impl Locked {
         }
     }
 
-    /// Evicts IDs like the free function `compact`, at the time `now`.
+    /// Evicts IDs like the free function `compact_ids`, at the time `now`.
     fn compact(&mut self, now: u64) -> u32 {
         if !self.ready_to_fence() {
             return 0;
