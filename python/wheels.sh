@@ -3,7 +3,7 @@
 #
 # For x86-64 and 64-bit Arm, for every distribution with glibc 2.17 or later (manylinux2014) and for musl
 # (musllinux_1_2): Zig is linker and C compiler, which has the libraries of both. One wheel serves every
-# Python from 3.10 on. macOS and Windows: see docs/python.md.
+# Python from 3.10 on. macOS and Windows: see docs/how-to/sweep-parameters.md.
 set -euo pipefail
 cd "$(dirname "$0")"
 

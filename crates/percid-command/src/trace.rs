@@ -47,7 +47,7 @@ Formats that are read, by what is in the file, not by its name:
   trace.dat      `trace-cmd record`, versions 6 and 7, also compressed; all buffers are merged
   Perfetto       traces with ftrace events, compact scheduling events too
   text           `trace-cmd report`, the kernel's `trace` file, `perf script`, `perf sched
-                 timehist`, Android's systrace (HTML), docs/schedule.bt by bpftrace; lines that
+                 timehist`, Android's systrace (HTML), docs/how-to/schedule.bt by bpftrace; lines that
                  cannot be read are counted
 Each of them may be compressed by gzip or zstd. `-` is standard input, of which 4 GiB are read at
 most.
@@ -245,7 +245,7 @@ lost, and its processes: threads, most threads that ran at once, turns on CPUs."
 const CONVERT_ABOUT: &str = "\
 Writes a trace in another format, by the name of the file that is written:
 
-  .parquet                       all there is; columns are described in docs/trace-format.md
+  .parquet                       all there is; columns are described in docs/reference/trace-format.md
   .pftrace, .perfetto-trace      for ui.perfetto.dev and the Perfetto trace processor: CPUs,
                                  processes and threads. With --policy also a track for
                                  each ID of each process, and arrows from CPU to CPU where
@@ -289,7 +289,7 @@ on CPUs, and how far its threads were moved. For each policy, in JSON the keys o
   nodes        across_nodes      the same on another node
   memory       memory_bytes      all copies: IDs x --area-bytes
   us/turn      ns_per_turn       mean cost of touching the 16 kB behind an ID after each
-                                 acquisition, by the machine's prices (docs/simulator.md);
+                                 acquisition, by the machine's prices (docs/explanation/simulator.md);
                                  in JSON in nanoseconds
 
 A thread acquires an ID when a CPU begins to run it, and when a timer tick finds that its ID has
@@ -329,7 +329,7 @@ hint_fault_ms with the moves of the pages, and the longest of each), how many pa
 (`pages`, of which pages_of_several_threads), and how many moved (`moves`, of which moves_again had
 moved before), which share of the accesses was to pages of the thread's own node (`local`, and
 local_by_node), and what percid's balancer would have made of the same accesses (percid_local,
-percid_moves); null if the trace has no times, as without probes. docs/traces.md explains what is
+percid_moves); null if the trace has no times, as without probes. docs/how-to/find-scheduling-latency.md explains what is
 inferred, and how.
 
 Processes with most turns come first; beyond the first 10000 (or --top, if that is more) the

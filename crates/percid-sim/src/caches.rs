@@ -5,7 +5,7 @@
 //! the data. A cache with random replacement keeps each of its n lines with probability 1 - 1/n
 //! when another line arrives. So the share of the data that remains is exp(-brought in / capacity).
 //! Real caches replace the least recently used line, or nearly so, and lose little until they are
-//! full. `docs/benchmarks.md` compares the model with a measured cache.
+//! full. `docs/measurements/2026-11.md` compares the model with a measured cache.
 
 use crate::machine::Machine;
 use crate::time::{Ns, SECOND};

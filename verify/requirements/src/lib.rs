@@ -1,4 +1,4 @@
-//! Checks that every file, item, test and mutant that `docs/requirements.md` names exists, and that
+//! Checks that every file, item, test and mutant that `docs/contributing/requirements.md` names exists, and that
 //! every public item of the libraries has an example.
 
 #![cfg(test)]
@@ -20,7 +20,7 @@ struct Row {
 }
 
 fn rows() -> Vec<Row> {
-    let text = fs::read_to_string(root().join("docs/requirements.md")).expect("the document");
+    let text = fs::read_to_string(root().join("docs/contributing/requirements.md")).expect("the document");
     let rows = text.lines().filter_map(|line| {
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();
         let [_, number, text, done_by, fails_without, _] = cells[..] else { return None };

@@ -25,7 +25,7 @@ pub(crate) use sweep::SweepArguments;
 
 pub(super) const ABOUT: &str = "\
 Simulates policies for concurrency IDs, membership masks and NUMA scanning on other
-machines than this one. docs/simulator.md says what is modelled, what is assumed and
+machines than this one. docs/explanation/simulator.md says what is modelled, what is assumed and
 where the limits are.
 
 Without a subcommand it shows what can be simulated, as `percid sim list` does.

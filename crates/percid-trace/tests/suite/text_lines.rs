@@ -525,7 +525,7 @@ fn text_of_several_files_is_refused_and_that_of_several_buffers_is_not() {
     assert!(error(&many).contains("file-3.d, ...)"), "{}", error(&many));
 }
 
-/// The output of `docs/schedule.bt`.
+/// The output of `docs/how-to/schedule.bt`.
 #[test]
 fn lines_of_bpftrace_are_read() {
     let trace = trace("bpftrace.txt.gz");

@@ -128,7 +128,7 @@ fn on_request(
 /// yet.
 ///
 /// The kernel's IDs are never chosen. Those of Linux 6.4 to 6.18 can be assigned twice
-/// (docs/aba.md); those before 6.13 and from 6.19 on are cold or exceed their bound.
+/// (docs/explanation/kernel-id-bug.md); those before 6.13 and from 6.19 on are cold or exceed their bound.
 fn automatic(table: Result<(), SourceError>) -> Option<SourceSelection> {
     match table {
         Ok(()) => {

@@ -15,7 +15,7 @@ const BACK_AND_FORTH: f64 = 1.5;
 const LEFT_ALONE: f64 = 0.01;
 /// Share of accesses by one thread from which memory is mostly private, and the shares from which
 /// that, or the opposite, is clear. Fitted to 70 runs of `numa-cost` in machines of 2 nodes
-/// (docs/benchmarks.md).
+/// (docs/measurements/2026-11.md).
 const MOSTLY_PRIVATE: f64 = 0.65;
 const CLEARLY_PRIVATE: f64 = 0.8;
 const CLEARLY_SHARED: f64 = 0.5;
