@@ -160,7 +160,7 @@ run_python() { python/check.sh; }
 # The documents of users, but for what takes minutes; those of verify run whole suites. Both are in the long mode.
 run_documents() {
     local documents
-    mapfile -t documents < <(git ls-files ':(glob)*.md' ':(glob)docs/*.md' ':(glob)packaging/README.md' \
+    mapfile -t documents < <(git ls-files ':(glob)*.md' ':(glob)docs/**/*.md' ':(glob)packaging/README.md' \
         ':(glob)crates/*/README.md' ':(glob)examples/README.md' ':(glob)examples/*/README.md')
     cargo run -p percid-documents -- "${documents[@]}"
 }

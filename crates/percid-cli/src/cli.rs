@@ -60,8 +60,8 @@ the third and a quarter to the last; the second takes 3 seconds, at most 12:
   - what moving costs, and how often it takes a slow path, as `percid bench wander`
 
 A run in which nothing was lost is no proof: the kernel's IDs of Linux 6.4 to 6.18
-can be handed out twice, which happens rarely (docs/explanation/kernel-id-bug.md). They are only used where
-PERCID_SOURCE or the program asks for them.";
+can be handed out twice, which happens rarely (docs/explanation/kernel-id-bug.md). They
+are only used where PERCID_SOURCE or the program asks for them.";
 
 const INFO_EXAMPLES: &str = "\
 Examples:

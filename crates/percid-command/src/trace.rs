@@ -47,8 +47,8 @@ Formats that are read, by what is in the file, not by its name:
   trace.dat      `trace-cmd record`, versions 6 and 7, also compressed; all buffers are merged
   Perfetto       traces with ftrace events, compact scheduling events too
   text           `trace-cmd report`, the kernel's `trace` file, `perf script`, `perf sched
-                 timehist`, Android's systrace (HTML), docs/how-to/schedule.bt by bpftrace; lines that
-                 cannot be read are counted
+                 timehist`, Android's systrace (HTML), docs/how-to/schedule.bt by bpftrace; lines
+                 that cannot be read are counted
 Each of them may be compressed by gzip or zstd. `-` is standard input, of which 4 GiB are read at
 most.
 
@@ -204,8 +204,8 @@ full are counted; a larger --buffer-kb helps.
 Events are written to FILE.partial while they are recorded. So memory grows with the number of
 threads and not with time, and if the recorder is killed, only about the last 0.25 s are missing.
 When the recording ends, also after Ctrl-C, FILE.partial is converted to the Parquet file FILE and
-removed. Both exist for a moment, so the disk needs room for both. All subcommands of `percid trace`
-read a FILE.partial, and `percid trace recover` finishes it.
+removed. Both exist for a moment, so the disk needs room for both. Subcommands that read traces
+read a FILE.partial too, and `percid trace recover` finishes it.
 
   --max-size SIZE  ends the recording before FILE is larger, and says so; what is there is whole.
                    FILE.partial stays below three quarters of SIZE, because FILE may be up to a
@@ -289,8 +289,8 @@ on CPUs, and how far its threads were moved. For each policy, in JSON the keys o
   nodes        across_nodes      the same on another node
   memory       memory_bytes      all copies: IDs x --area-bytes
   us/turn      ns_per_turn       mean cost of touching the 16 kB behind an ID after each
-                                 acquisition, by the machine's prices (docs/explanation/simulator.md);
-                                 in JSON in nanoseconds
+                                 acquisition, by the machine's prices
+                                 (docs/explanation/simulator-model.md); in JSON in nanoseconds
 
 A thread acquires an ID when a CPU begins to run it, and when a timer tick finds that its ID has
 changed. If a trace has no ticks, they are assumed at the machine's rate.
@@ -329,8 +329,8 @@ hint_fault_ms with the moves of the pages, and the longest of each), how many pa
 (`pages`, of which pages_of_several_threads), and how many moved (`moves`, of which moves_again had
 moved before), which share of the accesses was to pages of the thread's own node (`local`, and
 local_by_node), and what percid's balancer would have made of the same accesses (percid_local,
-percid_moves); null if the trace has no times, as without probes. docs/how-to/find-scheduling-latency.md explains what is
-inferred, and how.
+percid_moves); null if the trace has no times, as without probes.
+docs/reference/trace-inputs-and-quality.md explains what is inferred, and how.
 
 Processes with most turns come first; beyond the first 10000 (or --top, if that is more) the
 others are counted only, in JSON as `processes_left_out`. The memory of a policy for processes that

@@ -112,8 +112,9 @@ CPU than the turn before. For each thread, those that moved most first:
   core L3 node other node     how far: to another hardware thread of the core, another core behind
                               the same last-level cache, another cache of the node, another node;
                               in JSON same_core, same_l3, same_node, other_node
-  cost ms      cost_ns        what it costs more, by the machine's prices (docs/explanation/simulator.md), to
-                              touch 16 kB once after each move than if it had stayed
+  cost ms      cost_ns        what it costs more, by the machine's prices
+                              (docs/explanation/simulator-model.md), to touch 16 kB once after each
+                              move than if it had stayed
 
 The cost is a model's: what the thread touches is not in the recording. --machine must be the
 machine that was recorded, or one with as many CPUs.";
@@ -156,9 +157,9 @@ pause_below_ns, null for longer ones), in JSON `distances`:
                                   in JSON same_core, same_l3, same_node, other_node
   unknown          unknown        what came before is not recorded
 
-with the mean extra cost, by the simulator's prices (docs/explanation/simulator.md), of touching 16 kB at the
-beginning of such a turn, against 16 kB in the core's caches. percid's advice is based on these
-prices, and this is how to check them.
+with the mean extra cost, by the simulator's prices (docs/explanation/simulator-model.md), of
+touching 16 kB at the beginning of such a turn, against 16 kB in the core's caches. percid's advice
+is based on these prices, and this is how to check them.
 
   warm us          warm_ns        if core and cache had work in the pause, which displaced nothing
   cold us          cold_ns        if they idled in the pause

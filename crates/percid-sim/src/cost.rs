@@ -154,8 +154,7 @@ impl Prices {
     /// at a constant rate, the line survives an idle time T with probability exp(-T x rate). Over
     /// lines with exponentially distributed rates, that is 1 / (1 + T / half), the second formula.
     /// The first formula has the same half-life with a wider spread of rates: some data is lost at
-    /// once, and some only after hours. `docs/explanation/simulator.md` has the results of the other formulas
-    /// that were tried.
+    /// once, and some only after hours. `docs/measurements/2026-11.md` has results of others.
     pub fn burst(&self, found: &Found) -> (Class, Ns) {
         let costs = &self.costs;
         let detour = f64::from(found.detour) / f64::from(DIRECT);

@@ -43,19 +43,18 @@ impl Block {
     }
 }
 
-/// Returns every document of a tree: the root's, those of the book, and the README files.
+/// Returns every document of a tree: the root's, those of the book by kind, and the README files.
 pub fn all(root: &Path) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
-    for folder in ["", "docs"] {
-        let documents = files(&root.join(folder))?;
-        found.extend(
-            documents.into_iter().filter(|path| path.extension().is_some_and(|it| it == "md")),
-        );
+    let docs = root.join("docs");
+    let kinds = inside(&docs)?.filter(|path| path.is_dir());
+    for folder in [root.to_path_buf(), docs.clone()].into_iter().chain(kinds) {
+        let files = inside(&folder)?.filter(|path| path.is_file());
+        found.extend(files.filter(|path| path.extension().is_some_and(|it| it == "md")));
     }
     for folder in ["crates", "examples", "fuzz", "packaging", "verify"] {
         let below = root.join(folder);
-        let parts = fs::read_dir(&below)?.filter_map(Result::ok).map(|entry| entry.path());
-        for part in parts.chain([below]) {
+        for part in inside(&below)?.chain([below]) {
             found.extend(Some(part.join("README.md")).filter(|path| path.exists()));
         }
     }
@@ -65,9 +64,8 @@ pub fn all(root: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(relative)
 }
 
-fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let paths = fs::read_dir(folder)?.filter_map(Result::ok).map(|entry| entry.path());
-    Ok(paths.filter(|path| path.is_file()).collect())
+fn inside(folder: &Path) -> io::Result<impl Iterator<Item = PathBuf> + use<>> {
+    Ok(fs::read_dir(folder)?.filter_map(Result::ok).map(|entry| entry.path()))
 }
 
 impl Document {

@@ -20,7 +20,8 @@ struct Row {
 }
 
 fn rows() -> Vec<Row> {
-    let text = fs::read_to_string(root().join("docs/contributing/requirements.md")).expect("the document");
+    let text =
+        fs::read_to_string(root().join("docs/contributing/requirements.md")).expect("the document");
     let rows = text.lines().filter_map(|line| {
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();
         let [_, number, text, done_by, fails_without, _] = cells[..] else { return None };

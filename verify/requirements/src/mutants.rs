@@ -10,7 +10,8 @@ use crate::root::root;
 /// Returns the mutants of each requirement. A name that ends with `*` matches all names with that
 /// beginning.
 fn guarded() -> BTreeMap<String, Vec<String>> {
-    let text = fs::read_to_string(root().join("docs/contributing/requirements.md")).expect("the document");
+    let text =
+        fs::read_to_string(root().join("docs/contributing/requirements.md")).expect("the document");
     let rows = text.lines().filter_map(|line| {
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();
         let [_, number, mutants, _] = cells[..] else { return None };

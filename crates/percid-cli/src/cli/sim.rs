@@ -25,8 +25,8 @@ pub(crate) use sweep::SweepArguments;
 
 pub(super) const ABOUT: &str = "\
 Simulates policies for concurrency IDs, membership masks and NUMA scanning on other
-machines than this one. docs/explanation/simulator.md says what is modelled, what is assumed and
-where the limits are.
+machines than this one. docs/explanation/simulator-model.md says what is modelled, what
+is assumed and where the limits are.
 
 Without a subcommand it shows what can be simulated, as `percid sim list` does.
 Simulations are deterministic: the same arguments and seed give the same result, bit

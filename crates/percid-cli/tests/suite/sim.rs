@@ -321,11 +321,12 @@ fn a_base_is_found_beside_the_file_that_names_it() {
     assert!(said.contains("mine.toml: line 1: base: ") && said.contains("a circle: "), "{said}");
 }
 
-/// The examples of docs/explanation/simulator.md. For two of them only a part is printed there.
+/// The examples of docs/reference/machine-and-workload-files.md. For two of them only a part is printed there.
 #[test]
 fn the_examples_of_the_manual_can_be_simulated() {
     let folder = folder("manual");
-    let manual = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/explanation/simulator.md");
+    let manual =
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/machine-and-workload-files.md");
     let manual = fs::read_to_string(manual).expect("the manual");
     let (_, manual) = manual.split_once("## A machine of one's own").expect("the section");
     let mut examples = manual.split("```toml\n").skip(1).map(|rest| rest.split("```").next());

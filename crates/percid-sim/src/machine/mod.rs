@@ -155,7 +155,7 @@ sourced_numbers! {
     /// is 256 cache lines. The cost of finding an ID counts only beyond that of reading an existing
     /// one.
     ///
-    /// `docs/explanation/simulator.md` describes the classes and the formulas, in the event model.
+    /// `docs/explanation/simulator-model.md` describes the classes and the formulas, in the event model.
     Costs, CostsGiven {
         /// Cost of a burst on an area that this core touched last, without idling since, in
         /// nanoseconds per burst.

@@ -58,13 +58,17 @@ fn what_rust_offers_c_and_cpp_offer_too_or_it_is_said_why_not() {
 #[test]
 fn the_page_of_the_three_faces_is_what_the_sources_say() {
     let table = Counterparts::written().table(&Faces::read());
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/c-interface-parity.md");
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/c-interface-parity.md");
     let page = page(&table.rows);
     if std::env::var_os(WRITE).is_some() {
         std::fs::write(&path, &page).expect("a writable page");
     }
     let written = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(page == written, "docs/reference/c-interface-parity.md is out of date: run with {WRITE}=1");
+    assert!(
+        page == written,
+        "docs/reference/c-interface-parity.md is out of date: run with {WRITE}=1"
+    );
 }
 
 /// Control: names that are removed from a header, or new in Rust, are reported.

@@ -66,7 +66,8 @@ origin), `seed`, `seeds` and `interrupted`. After Ctrl-C rows hold whole runs on
 Machines are those of `percid sim run`: a name, `this`, or a file, of which the topology
 and the three latencies count. Workloads are files of their own; `percid sim list` has
 their names, and `percid sim show workload NAME` prints a start for one of your own. A
-file is what has a slash or ends in .toml. docs/explanation/simulator.md explains the fields.";
+file is what has a slash or ends in .toml. The fields are explained in
+docs/reference/machine-and-workload-files.md.";
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

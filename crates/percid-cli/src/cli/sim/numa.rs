@@ -43,7 +43,7 @@ combination of the values is simulated with all rules and every seed.
   reluctance           the share of these moves that are left out because the worker is on
                        the node it prefers
   first_period_ms, least_share, main_share
-                       see docs/explanation/simulator.md
+                       see docs/reference/machine-and-workload-files.md
 
 The columns, in JSON the keys of `rows`; counts are means of a run, of all processes:
 

@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 
 pub(super) const ABOUT: &str = "\
 Prints the file of a machine or workload, as a start for a file of your own. In JSON:
-name, text. The fields are explained in docs/explanation/simulator.md.
+name, text. The fields are explained in docs/reference/machine-and-workload-files.md.
 
 A machine is a name from `percid sim list`, whose file is printed as it comes with the
 simulator; `this`, this machine with its CPUs and caches as they are, hot bursts as
