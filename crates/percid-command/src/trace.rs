@@ -245,7 +245,7 @@ lost, and its processes: threads, most threads that ran at once, turns on CPUs."
 const CONVERT_ABOUT: &str = "\
 Writes a trace in another format, by the name of the file that is written:
 
-  .parquet                       all there is; columns are described in docs/reference/trace-format.md
+  .parquet                       all there is; docs/reference/trace-format.md has the columns
   .pftrace, .perfetto-trace      for ui.perfetto.dev and the Perfetto trace processor: CPUs,
                                  processes and threads. With --policy also a track for
                                  each ID of each process, and arrows from CPU to CPU where
