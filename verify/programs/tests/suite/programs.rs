@@ -645,7 +645,7 @@ fn with_a_c_library_that_registers_what_the_kernel_announces() {
     let area = run(&[], "area");
     assert_eq!(area.figure("registered"), "Libc");
     assert_eq!(area.number("bytes"), area.number("announced").max(32));
-    assert_eq!(run(&[WITHOUT_LIBC], "area").figure("registered"), "Own");
+    assert_eq!(run(&[WITHOUT_LIBC], "area").figure("registered"), "Percid");
     for source in sources() {
         run(&[], &format!("stress {} --source {source}", lasting(3, 200)));
     }
