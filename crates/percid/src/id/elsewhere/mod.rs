@@ -11,7 +11,7 @@ mod tests {
     use std::thread;
     use std::time::Duration;
 
-    use crate::id::{SelectionReason, Source, SourceError, activity, choice, compact_ids};
+    use crate::id::{SelectionReason, Source, SourceError, compact_ids, selection, table_stats};
     use crate::{Counter, Local, Overflow, Ring, machine};
 
     #[test]
