@@ -718,7 +718,7 @@ typedef struct percid_pool_regions percid_pool_regions;
  *
  * Threads: any number of threads may use it at once.
  * Signals: percid_region_touch() is async-signal-safe and leaves errno alone; the rest is not.
- * Fork: in the child no page is armed any more. An armed page is disarmed when it is touched.
+ * Fork: in the child no page is armed anew. One that was armed is disarmed when it is touched.
  * Memory: 6.6 bytes per page, or per 64 KiB of trapped memory, and 4 KiB; none with one node.
  */
 typedef struct percid_region percid_region;
@@ -1862,13 +1862,13 @@ int percid_machine_probe(uint32_t milliseconds,
                          size_t size) PERCID_NOEXCEPT;
 
 /**
- * Stores the statistics of percid's table in `activity`, of `size` bytes.
+ * Stores the statistics of percid's table in `stats`, of `size` bytes.
  *
  * Returns 0; -EINVAL for NULL or no bytes; -EAGAIN if PERCID_SOURCE_TABLE has not been used, or
  * another thread is currently using the table. Async-signal-safe; costs a few loads for every
  * possible CPU.
  */
-PERCID_INLINE int percid_table_stats_read(struct percid_table_stats *activity, size_t size) PERCID_NOEXCEPT;
+PERCID_INLINE int percid_table_stats_read(struct percid_table_stats *stats, size_t size) PERCID_NOEXCEPT;
 
 /**
  * Returns the number of memory ranges that hold an ID's parts of all structures, for mbind() for

@@ -36,7 +36,7 @@ struct percid_interface {
     int (*current_id)(void);
     uint32_t (*compact_ids)(void);
     void (*set_id_limit)(uint32_t most);
-    int (*table_stats_read)(struct percid_table_stats *activity, size_t size);
+    int (*table_stats_read)(struct percid_table_stats *stats, size_t size);
     size_t (*id_memory)(uint32_t id, struct percid_range *ranges, size_t capacity);
     int (*machine_read)(struct percid_machine *machine, size_t size);
     size_t (*machine_cpus)(struct percid_cpu *cpus, size_t size, size_t capacity);
@@ -306,9 +306,9 @@ PERCID_INLINE void percid_set_id_limit(uint32_t most) PERCID_NOEXCEPT
     percid_interface_address()->set_id_limit(most);
 }
 
-PERCID_INLINE int percid_table_stats_read(struct percid_table_stats *activity, size_t size) PERCID_NOEXCEPT
+PERCID_INLINE int percid_table_stats_read(struct percid_table_stats *stats, size_t size) PERCID_NOEXCEPT
 {
-    return percid_interface_address()->table_stats_read(activity, size);
+    return percid_interface_address()->table_stats_read(stats, size);
 }
 
 PERCID_INLINE size_t percid_id_memory(uint32_t id, struct percid_range *ranges, size_t capacity) PERCID_NOEXCEPT

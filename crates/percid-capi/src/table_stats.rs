@@ -43,7 +43,7 @@ impl Range {
     }
 }
 
-/// Stores the statistics of percid's table in `activity`, of `size` bytes.
+/// Stores the statistics of percid's table in `stats`, of `size` bytes.
 ///
 /// Returns 0; -EINVAL for NULL or no bytes; -EAGAIN if PERCID_SOURCE_TABLE has not been used, or
 /// another thread is currently using the table. Async-signal-safe; costs a few loads for every
@@ -51,10 +51,10 @@ impl Range {
 ///
 /// # Safety
 ///
-/// `activity` is [memory](crate#safety) for `size` bytes.
+/// `stats` is [memory](crate#safety) for `size` bytes.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn percid_table_stats_read(activity: *mut TableStats, size: usize) -> c_int {
-    if activity.is_null() || size == 0 {
+pub unsafe extern "C" fn percid_table_stats_read(stats: *mut TableStats, size: usize) -> c_int {
+    if stats.is_null() || size == 0 {
         return -libc::EINVAL;
     }
     guard(-libc::EFAULT, || {
@@ -70,7 +70,7 @@ pub unsafe extern "C" fn percid_table_stats_read(activity: *mut TableStats, size
         } = now;
         let now = TableStats { assigned, stolen, evicted, eviction_fences, ids_held, id_bound };
         // SAFETY: the caller guarantees memory of this size, or NULL.
-        unsafe { sized::store(activity, size, &now) }
+        unsafe { sized::store(stats, size, &now) }
     })
 }
 

@@ -19,8 +19,8 @@ use crate::sys::{memory, preserving_errno};
 ///
 /// * **Threads**: all methods may be called by any number of threads.
 /// * **Signals**: [`touch`](Region::touch) is async-signal-safe and leaves `errno` alone.
-/// * **Fork**: in the child nothing is armed any more. An armed page is disarmed when it is
-///   touched, and all of them when a part is excluded or the value is dropped there.
+/// * **Fork**: in the child nothing is armed anew. A page that was armed at the fork is disarmed when
+///   it is touched, and all of them when a part is excluded or the value is dropped there.
 /// * **Memory**: 6.6 bytes a grain, which is a page if accesses are reported and 64 KiB if they are
 ///   detected by faults; none on a machine with one node.
 /// * **Cost**: [`touch`](Region::touch) costs a load and a test if the page is not armed. Otherwise

@@ -42,7 +42,7 @@ impl Access {
 ///
 /// Threads: any number of threads may use it at once.
 /// Signals: percid_region_touch() is async-signal-safe and leaves errno alone; the rest is not.
-/// Fork: in the child no page is armed any more. An armed page is disarmed when it is touched.
+/// Fork: in the child no page is armed anew. One that was armed is disarmed when it is touched.
 /// Memory: 6.6 bytes per page, or per 64 KiB of trapped memory, and 4 KiB; none with one node.
 #[derive(Debug)]
 pub struct Region {

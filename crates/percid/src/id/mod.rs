@@ -1,4 +1,4 @@
-//! Concurrency IDs: their sources, and the choice of the source for this process.
+//! Concurrency IDs: their sources, and the selection of the source for this process.
 
 pub(crate) mod aborts;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
@@ -50,7 +50,7 @@ pub use source_error::SourceError;
 pub(crate) use table::memory as table_memory;
 pub use table_stats::TableStats;
 
-/// Chooses the source for this process, at the first call; later calls return the same choice.
+/// Chooses the source for this process, at the first call; later calls return the same selection.
 ///
 /// Every operation that needs the source calls this function, so programs need not. An early call
 /// in `main`, before threads are started, makes the registration for the kernel's fence cheap: 2 us
@@ -68,8 +68,8 @@ pub use table_stats::TableStats;
 /// [`SelectionReason::ProbeInconclusive`], and a later use tries again.
 ///
 /// ```
-/// let choice = percid::init();
-/// println!("{}: {}", choice.source, choice.reason);
+/// let selection = percid::init();
+/// println!("{}: {}", selection.source, selection.reason);
 /// ```
 pub fn init() -> SourceSelection {
     preserving_errno(|| selection::get().unwrap_or_else(selection::pending))
@@ -94,12 +94,12 @@ pub fn compact_ids() -> u32 {
     })
 }
 
-/// Returns the activity of the table so far; `None` if the table is not used, or if another thread
+/// Returns the counts of the table so far; `None` if the table is not used, or if another thread
 /// currently holds its lock. Linear in the number of possible CPUs. Thread-safe, async-signal-safe.
 ///
 /// ```
 /// percid::init();
-/// let steals = || percid::id::table_stats().map(|activity| activity.stolen);
+/// let steals = || percid::id::table_stats().map(|stats| stats.stolen);
 /// let before = steals();
 /// // ... the program's work ...
 /// if let (Some(before), Some(now)) = (before, steals()) {

@@ -1,4 +1,4 @@
-//! The choice of the ID source, made once per process.
+//! The selection of the ID source, made once per process.
 
 use std::fmt;
 
@@ -13,8 +13,8 @@ use crate::sys::{environment, holder, stderr};
 /// The ID source of the process, and the reason for it.
 ///
 /// ```
-/// let choice = percid::init();
-/// println!("{}, because {}", choice.source, choice.reason);
+/// let selection = percid::init();
+/// println!("{}, because {}", selection.source, selection.reason);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -65,11 +65,11 @@ impl fmt::Display for SelectionReason {
     }
 }
 
-/// The choice of this process.
+/// The selection of this process.
 static CHOICE: TryOnce<SourceSelection> =
     TryOnce { state: AtomicU64::new(0), value: UnsafeCell::new(None) };
 
-/// Returns the choice, which is made now unless it was made before; `None` while another thread
+/// Returns the selection, which is made now unless it was made before; `None` while another thread
 /// makes it, or if it cannot be made yet.
 pub(crate) fn get() -> Option<SourceSelection> {
     get_from(&CHOICE, probe::is_resting, decide)
@@ -88,7 +88,7 @@ fn get_from(
     }
 }
 
-/// Returns the choice that applies until one is made.
+/// Returns the selection that applies until one is made.
 pub(crate) fn pending() -> SourceSelection {
     let reason = if probe::is_unanswered() {
         SelectionReason::ProbeInconclusive
@@ -98,7 +98,7 @@ pub(crate) fn pending() -> SourceSelection {
     SourceSelection { source: Source::Atomic, reason }
 }
 
-/// Makes the choice. Returns `None` if it is not known yet whether critical sections can be
+/// Makes the selection. Returns `None` if it is not known yet whether critical sections can be
 /// trusted, which every source but one needs.
 fn decide() -> Option<SourceSelection> {
     let automatic = || automatic(Source::Table.prepare());

@@ -73,7 +73,7 @@ struct Header {
     registered: u32,
     counts: Counts,
     limits: KnownLimits,
-    activity: TableStats,
+    stats: TableStats,
 }
 
 /// The place of a CPU in the topology, cached because a lookup costs about 50 us; `place` is
@@ -224,7 +224,7 @@ pub(crate) fn compact_ids() -> u32 {
     installed().and_then(Table::try_lock).map_or(0, |mut locked| locked.compact(clock::now_ms()))
 }
 
-/// Returns the table's activity so far; `None` if another thread holds the lock.
+/// Returns the table's counts so far; `None` if another thread holds the lock.
 pub(crate) fn table_stats() -> Option<TableStats> {
     Some(installed()?.try_lock()?.stats_now())
 }
@@ -374,7 +374,7 @@ impl Locked {
 
     fn table_stats(&mut self) -> &mut TableStats {
         // SAFETY: the lock gives exclusive access to this field, for as long as `self` is borrowed.
-        unsafe { &mut (*self.table.header.as_ptr()).activity }
+        unsafe { &mut (*self.table.header.as_ptr()).stats }
     }
 
     fn limits(&mut self) -> &mut KnownLimits {

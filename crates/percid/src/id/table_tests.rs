@@ -455,7 +455,7 @@ fn a_child_starts_with_an_empty_table() {
         // SAFETY: the child has one thread, and the table stays mapped.
         let header = unsafe { table.header.as_ref() };
         let empty = entries_are_unset(table) && header.lock.taken.load(Relaxed) == 0;
-        let wiped = empty && header.registered == 0 && header.activity.assigned == 0;
+        let wiped = empty && header.registered == 0 && header.stats.assigned == 0;
         // SAFETY: ends the child.
         unsafe { libc::_exit(if wiped && table.seen.end() == 2 { 0 } else { 1 }) };
     }

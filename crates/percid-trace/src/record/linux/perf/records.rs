@@ -297,6 +297,15 @@ mod tests {
         [&kind.to_ne_bytes()[..], &misc.to_ne_bytes(), &length.to_ne_bytes(), &bytes].concat()
     }
 
+    /// The record of a thread of process 7 that ends.
+    fn exit(thread: u32, time: u64) -> Vec<u8> {
+        record(4, 0, &[7, 7, thread, 7, 0, 0], thread, time)
+    }
+
+    fn switch(prev: Tid, state: State, next: Tid) -> What {
+        What::Switch { prev, state, next }
+    }
+
     /// A number of 64 bits.
     fn words(number: u64) -> [u32; 2] {
         let [low, high] = [number as u32, (number >> 32) as u32];
@@ -329,7 +338,6 @@ mod tests {
             record(SWITCH, OUT_PREEMPTED, &[], 8, 20),
             record(SWITCH, OUT, &[], 9, 30),
         ]);
-        let switch = |prev, state, next| What::Switch { prev, state, next };
         let expected = [
             switch(IDLE, State::RUNNABLE, 8),
             switch(8, State::RUNNABLE, IDLE),
@@ -347,7 +355,6 @@ mod tests {
             record(SWITCH, OUT, &[], 9, 20_000),
             record(SWITCH, 0, &[], 8, 29_000),
         ]);
-        let switch = |prev, state, next| What::Switch { prev, state, next };
         let expected = [
             switch(8, State::SLEEPING, 9),
             switch(9, State::SLEEPING, IDLE),
@@ -368,17 +375,15 @@ mod tests {
 
     #[test]
     fn a_thread_of_a_system_that_ended_is_left_once_though_its_number_is_gone() {
-        let exit = |thread| record(4, 0, &[7, 7, thread, 7, 0, 0], thread, 12);
         let records = [
             record(SWITCH_CPU_WIDE, OUT, &[7, 8], 0, 10),
-            exit(8),
+            exit(8, 12),
             record(SWITCH_CPU_WIDE, OUT_PREEMPTED, &[7, 9], 8, 13),
             record(SWITCH_CPU_WIDE, OUT, &[7, 8], 9, 14),
             record(SWITCH_CPU_WIDE, OUT, &[7, 9], u32::MAX, 15),
             record(SWITCH_CPU_WIDE, OUT, &[0, 0], 9, 16),
         ];
         let (events, _) = read(Records::new(true), &records);
-        let switch = |prev, state, next| What::Switch { prev, state, next };
         let expected = [
             switch(IDLE, State::SLEEPING, 8),
             What::Exit { thread: 8 },
@@ -395,7 +400,6 @@ mod tests {
     #[test]
     fn threads_of_a_system_that_ended_go_on_though_their_numbers_are_gone() {
         let gone = u32::MAX;
-        let exit = |thread, time| record(4, 0, &[7, 7, thread, 7, 0, 0], thread, time);
         let records = [
             record(SWITCH_CPU_WIDE, OUT, &[7, 8], 0, 10),
             exit(8, 11),
@@ -407,7 +411,6 @@ mod tests {
             record(SWITCH_CPU_WIDE, OUT, &[gone, gone], 5, 17),
         ];
         let (events, _) = read(Records::new(true), &records);
-        let switch = |prev, state, next| What::Switch { prev, state, next };
         let expected = [
             switch(IDLE, State::SLEEPING, 8),
             What::Exit { thread: 8 },
@@ -427,9 +430,8 @@ mod tests {
     fn a_thread_may_begin_and_end_on_two_cpus_between_two_looks_at_the_rings() {
         let (mut reader, mut stream) = (Records::new(true), Stream::default());
         let fork = record(7, 0, &[7, 7, 8, 7, 0, 0], 7, 10);
-        let exit = record(4, 0, &[7, 7, 8, 7, 0, 0], 8, 12);
         let last = record(SWITCH_CPU_WIDE, OUT, &[0, 0], u32::MAX, 13);
-        for (record, cpu) in [(&exit, 0), (&last, 0), (&fork, 1)] {
+        for (record, cpu) in [(&exit(8, 12), 0), (&last, 0), (&fork, 1)] {
             reader.take(record, cpu, &mut stream).expect("a good record");
         }
         let mut told = |until| {
