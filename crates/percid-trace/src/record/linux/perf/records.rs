@@ -424,6 +424,53 @@ mod tests {
         assert_eq!(events, expected);
     }
 
+    /// Of thread 8 the kernel leaves out that it goes on, and later gives its number to another.
+    #[test]
+    fn a_thread_without_a_number_is_the_last_that_was_preempted_without_one() {
+        let gone = u32::MAX;
+        let records = [
+            record(SWITCH_CPU_WIDE, OUT, &[7, 8], 0, 10),
+            exit(8, 11),
+            record(SWITCH_CPU_WIDE, OUT_PREEMPTED, &[7, 9], gone, 12),
+            exit(9, 13),
+            record(SWITCH_CPU_WIDE, OUT_PREEMPTED, &[7, 5], gone, 14),
+            record(SWITCH_CPU_WIDE, OUT, &[gone, gone], 5, 15),
+            record(SWITCH_CPU_WIDE, OUT, &[7, 5], gone, 16),
+            record(7, 0, &[7, 7, 8, 5, 0, 0], 5, 17),
+            record(SWITCH_CPU_WIDE, OUT, &[gone, gone], 5, 18),
+        ];
+        let (events, _) = read(Records::new(true), &records);
+        let expected = [
+            switch(5, State::SLEEPING, 9),
+            switch(9, State::DEAD, 5),
+            What::Fork { parent: 5, child: 8, shares: Shares::Process },
+            switch(5, State::SLEEPING, UNKNOWN),
+        ];
+        assert_eq!(events[5..], expected);
+    }
+
+    /// The ring of CPU 1, where thread 8 begins to end, is read before it does; that of CPU 0, where
+    /// it goes on, after that.
+    #[test]
+    fn a_record_waits_until_all_before_it_are_there() {
+        let (mut reader, mut stream) = (Records::new(true), Stream::default());
+        let gone = u32::MAX;
+        let of_0 = [
+            record(SWITCH_CPU_WIDE, OUT, &[gone, gone], 5, 14),
+            record(SWITCH_CPU_WIDE, OUT, &[0, 0], gone, 15),
+        ];
+        let of_1 = [exit(8, 12), record(SWITCH_CPU_WIDE, OUT_PREEMPTED, &[0, 0], gone, 13)];
+        for (cpu, records, until) in [(0, of_0, 11), (1, of_1, 20)] {
+            for record in &records {
+                reader.take(record, cpu, &mut stream).expect("a good record");
+            }
+            reader.tell(until, &mut stream).expect("good records");
+        }
+        let settled = stream.settle(u64::MAX);
+        let ends = switch(8, State::DEAD, IDLE);
+        assert!(settled.events.iter().any(|event| event.what == ends), "{:?}", settled.events);
+    }
+
     /// The ring of the CPU where the thread ended is read first, and then that of the CPU where it
     /// began. The last record of the first waits, because one before it may still come.
     #[test]
