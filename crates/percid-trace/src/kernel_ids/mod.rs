@@ -22,14 +22,14 @@
 //!   leave as soon as it runs. It is counted until its creator has been woken. It has no ID to
 //!   report, so if the switch to it is missing too, the comparison may find differences that do not
 //!   exist.
-//! - **Which CPUs a thread may use**, if it asked for several changes within a tenth of a second.
+//! - **The CPUs that a thread may use**, if it asked for several changes within a tenth of a second.
 //!   The last one is taken for all.
 //! - **When a thread that ends gives up its ID, and when a new one is counted.** That is shortly
 //!   before the trace shows it.
 //! - **An ID that has not changed**, on Linux 6.19 and later, where `rseq_update` reports changes
 //!   only. A thread without a report has the ID that it reported last, which is compared when it
 //!   goes to sleep. The trace itself shows which kind it is.
-//! - **Which of two CPUs was first.** A switch is traced before the thread takes its ID, and a
+//! - **The order of two CPUs.** A switch is traced before the thread takes its ID, and a
 //!   migration before the thread arrives. Another CPU may go on in between, for example if a
 //!   hypervisor stops a CPU. It may then find another ID free than the times suggest. So a
 //!   difference counts only if no other possible order would have given another ID by then;

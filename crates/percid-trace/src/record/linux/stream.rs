@@ -161,7 +161,7 @@ impl Stream {
         Settled { events, numa, counted }
     }
 
-    /// The turns that ended before a time, of those who lived at any time during these events.
+    /// The run intervals that ended before a time, of threads that lived during these events.
     fn settle_counted(&mut self, until: u64, events: &[Event]) -> Vec<Counted> {
         let (mut counted, rest) = self.counted.drain(..).partition(|turn| turn.time < until);
         self.counted = rest;

@@ -40,7 +40,7 @@ pub(crate) fn origin() -> Origin {
 
 const CPUS: u32 = 8;
 
-/// Names as programs give them to their threads to annoy those who parse.
+/// Names that programs give to their threads and that are hard to parse.
 const NAMES: [&[u8]; 10] = [
     b"postgres",
     b"tokio-runtime-w",

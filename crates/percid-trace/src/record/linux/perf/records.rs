@@ -424,7 +424,7 @@ mod tests {
         assert_eq!(events, expected);
     }
 
-    /// Of thread 8 the kernel leaves out that it goes on, and later gives its number to another.
+    /// The kernel leaves out that thread 8 runs again, and later gives its number to another.
     #[test]
     fn a_thread_without_a_number_is_the_last_that_was_preempted_without_one() {
         let gone = u32::MAX;
