@@ -2,6 +2,7 @@
 //! operations.
 //!
 //! * [`space`]: which CPU gets which concurrency ID.
+//! * [`assign`]: the order of evictions and steals when a CPU gets an ID.
 //! * [`scan`]: which memory a NUMA scan visits, how often, and which pages move.
 //! * [`Generation`]: the way a kernel assigns its own IDs, by its release.
 //!
@@ -20,6 +21,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod assign;
 mod generation;
 pub mod scan;
 pub mod space;

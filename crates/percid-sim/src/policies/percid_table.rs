@@ -1,13 +1,13 @@
-//! percid's own table, with the library's [`Space`]. This file makes the same calls in the same
-//! order as the library's table source, without fences and signals. An ID is assigned when it is
-//! used, not at the switch.
+//! percid's own table: the library's [`Space`] and order of an assignment, with modelled costs in
+//! place of fences and signals. An ID is assigned when it is used, not at the switch.
 
+use percid_rules::assign;
 use percid_rules::space::{Counts, CpuState, Eviction, Grant, IdState, Limits, Request, Space};
 
 use super::threads::Threads;
 use super::{Entry, Id, Impossible, Overhead, Policy, Process, Thread, Work};
 use crate::time::MS;
-use crate::topology::Cpu;
+use crate::topology::{Cpu, Topology};
 
 pub(super) const ENTRY: Entry = Entry {
     name: "percid-table",
@@ -58,62 +58,46 @@ impl PercidTable {
         let limits =
             Limits { allowed: process.nr_cpus_allowed, threads: process.users, most: self.most };
         let now_ms = process.now / MS;
-        let eviction = self.space().upkeep(limits, now_ms);
-        self.evict(eviction, now_ms);
         let request =
             Request { cpu, thread: u64::from(thread), came_from: *self.came_from.of(thread) };
-        let id = self.obtain(process, request, limits)?;
+        let table = &mut OnMachine { table: self, topology: process.topology };
+        let obtained = assign::obtain(table, request, limits, now_ms);
+        if let Some(expired) = obtained.expired {
+            self.work.scans += 1;
+            self.work.expired += u64::from(expired);
+        }
+        // No ID stays in transit here, so each is free or held by a CPU that can be stolen from.
+        let id = obtained.id.ok_or(Impossible("no ID is free or held"))?;
         self.space().give(cpu, id, u64::from(thread), now_ms);
         *self.came_from.of(thread) = Some(cpu);
         Ok(id)
     }
+}
 
-    /// Removes an ID for the request from the space: it is free or in transit afterwards.
-    fn obtain(
-        &mut self,
-        process: &Process<'_>,
-        request: Request,
-        limits: Limits,
-    ) -> Result<Id, Impossible> {
-        match self.choose(process, request, limits) {
-            Grant::Steal { from, .. } if Some(from) != request.came_from => {}
-            grant => return self.carry_out(grant),
-        }
-        let now_ms = process.now / MS;
-        if self.space().scan_due(now_ms) {
-            self.space().scanned(now_ms);
-            self.work.scans += 1;
-            self.work.expired += self.evict(Eviction::Expired, now_ms);
-        }
-        let grant = self.choose(process, request, limits);
-        self.carry_out(grant)
+/// A table on a machine, on which CPUs have distances.
+struct OnMachine<'a> {
+    table: &'a mut PercidTable,
+    topology: &'a Topology,
+}
+
+impl assign::Table for OnMachine<'_> {
+    fn space(&mut self) -> Space<'_> {
+        self.table.space()
     }
 
-    fn choose(&mut self, process: &Process<'_>, request: Request, limits: Limits) -> Grant {
-        self.space().choose(request, limits, |a, b| process.topology.distance(a, b))
+    fn choose(&mut self, request: Request, limits: Limits) -> Grant {
+        let topology = self.topology;
+        self.space().choose(request, limits, |a, b| topology.distance(a, b))
     }
 
-    fn carry_out(&mut self, grant: Grant) -> Result<Id, Impossible> {
-        match grant {
-            Grant::Free(id) => Ok(id),
-            Grant::Steal { from, id } => {
-                self.work.steals += 1;
-                self.overhead.fenced = Some(from);
-                self.space().take(from, true);
-                Ok(id)
-            }
-            // No ID stays in transit here, so each is free or held by a CPU that can be stolen
-            // from.
-            Grant::Nothing => Err(Impossible("no ID is free or held")),
-        }
+    fn steal(&mut self, from: Cpu) -> Option<Id> {
+        self.table.work.steals += 1;
+        self.table.overhead.fenced = Some(from);
+        self.space().take(from, true)
     }
 
-    /// Frees the IDs of all CPUs that the eviction affects. Returns their number.
-    fn evict(&mut self, eviction: Eviction, now_ms: u64) -> u64 {
-        if eviction == Eviction::Nothing {
-            return 0;
-        }
-        let cpus = self.cpus.len() as Cpu;
+    fn evict(&mut self, eviction: Eviction, now_ms: u64) -> u32 {
+        let cpus = self.table.cpus.len() as Cpu;
         let mut space = self.space();
         let mut count = 0;
         for cpu in 0..cpus {
@@ -126,7 +110,7 @@ impl PercidTable {
             }
         }
         if count > 0 {
-            self.overhead.fenced_all += 1;
+            self.table.overhead.fenced_all += 1;
         }
         count
     }

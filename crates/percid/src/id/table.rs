@@ -52,6 +52,7 @@ use crate::sys::atomic::{AtomicPtr, AtomicU32};
 use crate::sys::registration::Registration;
 use crate::sys::topology::{self, Place};
 use crate::sys::{MAX_CPUS, affinity, clock, membarrier, memory, rseq, signals, thread};
+use percid_rules::assign::{self, Table as _};
 use percid_rules::space::{
     Counts, CpuState, Distance, Eviction, Grant, IdState, Limits, Request, Space,
 };
@@ -295,20 +296,6 @@ pub(crate) struct Locked {
 }
 
 impl Locked {
-    fn space(&mut self) -> Space<'_> {
-        let table = self.table;
-        // SAFETY: the lock gives exclusive access to everything in the mapping except the lock and
-        // the entries. The three borrows are disjoint and end before the lock is released. All zero
-        // is a valid value of each type.
-        unsafe {
-            Space::new(
-                &mut (*table.header.as_ptr()).counts,
-                std::slice::from_raw_parts_mut(table.states.as_ptr(), table.cpus),
-                std::slice::from_raw_parts_mut(table.ids.as_ptr(), table.cpus),
-            )
-        }
-    }
-
     /// Finds an ID for the CPU that runs this thread and installs it.
     fn ensure_id(&mut self) -> bool {
         let Some(cpu) = rseq::cpu_id(FAST_PATH.area()) else {
@@ -334,12 +321,8 @@ impl Locked {
             return false;
         }
         let limits = limits(self);
-        let eviction = self.space().upkeep(limits, now);
-        if eviction != Eviction::Nothing {
-            self.evict(|space, cpu| space.is_evicted(cpu, eviction, now));
-        }
         let request = Request { cpu, thread: thread::token() as u64, came_from: came_from() };
-        match self.obtain(request, limits, now) {
+        match assign::obtain(self, request, limits, now).id {
             Some(id) => self.install(cpu, id, request.thread, now),
             None => false,
         }
@@ -352,7 +335,7 @@ impl Locked {
         }
         let limits = self.limits().ask(now);
         let eviction = self.space().compact(limits);
-        self.evict(|space, cpu| space.is_evicted(cpu, eviction, now))
+        self.evict(eviction, now)
     }
 
     fn stats_now(&mut self) -> TableStats {
@@ -382,36 +365,6 @@ impl Locked {
         unsafe { &mut (*self.table.header.as_ptr()).limits }
     }
 
-    /// Obtains an ID for the request from the space: it is free or in transit afterwards.
-    fn obtain(&mut self, request: Request, limits: Limits, now: u64) -> Option<u32> {
-        match self.choose(request, limits) {
-            Grant::Free(id) => return Some(id),
-            Grant::Nothing => return None,
-            // The thread has left that CPU and takes its ID along: no other CPU is disturbed.
-            Grant::Steal { from, .. } if Some(from) == request.came_from => {
-                return self.take(from, true);
-            }
-            Grant::Steal { .. } => {}
-        }
-        // Before the first steal in 100 ms every ID that has not been renewed since is evicted.
-        // CPUs that still use theirs take them again, and the others are known to be idle from then
-        // on (R7).
-        if self.space().scan_due(now) {
-            self.space().scanned(now);
-            self.evict(|space, cpu| space.is_evicted(cpu, Eviction::Expired, now));
-        }
-        match self.choose(request, limits) {
-            Grant::Free(id) => Some(id),
-            Grant::Steal { from, .. } => self.take(from, true),
-            Grant::Nothing => None,
-        }
-    }
-
-    fn choose(&mut self, request: Request, limits: Limits) -> Grant {
-        let places = Places(self.table);
-        self.space().choose(request, limits, |a, b| places.distance(a, b))
-    }
-
     /// Installs `id` on `cpu`, or withdraws it if its memory cannot be opened.
     fn install(&mut self, cpu: u32, id: u32, thread: u64, now: u64) -> bool {
         self.space().give(cpu, id, thread, now);
@@ -429,23 +382,9 @@ impl Locked {
         true
     }
 
-    /// Takes the ID of one CPU. It is in transit afterwards; `None` if the fence was refused, in
-    /// which case the CPU keeps it.
-    fn take(&mut self, cpu: u32, forget: bool) -> Option<u32> {
-        let (entry, id) = (self.table.entry(cpu)?, self.space().held(cpu)?);
-        entry.unset();
-        if fence::cpu(cpu).is_err() {
-            // No other CPU can have been given the ID meanwhile, so it may come back.
-            entry.set(id, &self.table.seen);
-            return None;
-        }
-        self.table_stats().stolen += 1;
-        self.space().take(cpu, forget)
-    }
-
     /// Frees the IDs of all CPUs for which `condemned` returns `true`, with one fence for all of
     /// them. Each CPU remembers its ID as recent. Returns the number of IDs.
-    fn evict(&mut self, condemned: impl Fn(&Space<'_>, u32) -> bool) -> u32 {
+    fn evict_where(&mut self, condemned: impl Fn(&Space<'_>, u32) -> bool) -> u32 {
         let table = self.table;
         let cpus = || 0..table.cpus as u32;
         let mut count = 0;
@@ -480,6 +419,43 @@ impl Locked {
         self.table_stats().evicted += u64::from(count);
         self.table_stats().eviction_fences += 1;
         count
+    }
+}
+
+impl assign::Table for Locked {
+    fn space(&mut self) -> Space<'_> {
+        let table = self.table;
+        // SAFETY: the lock gives exclusive access to everything in the mapping except the lock and
+        // the entries. The three borrows are disjoint and end before the lock is released. All zero
+        // is a valid value of each type.
+        unsafe {
+            Space::new(
+                &mut (*table.header.as_ptr()).counts,
+                std::slice::from_raw_parts_mut(table.states.as_ptr(), table.cpus),
+                std::slice::from_raw_parts_mut(table.ids.as_ptr(), table.cpus),
+            )
+        }
+    }
+
+    fn choose(&mut self, request: Request, limits: Limits) -> Grant {
+        let places = Places(self.table);
+        self.space().choose(request, limits, |a, b| places.distance(a, b))
+    }
+
+    fn steal(&mut self, cpu: u32) -> Option<u32> {
+        let (entry, id) = (self.table.entry(cpu)?, self.space().held(cpu)?);
+        entry.unset();
+        if fence::cpu(cpu).is_err() {
+            // No other CPU can have been given the ID meanwhile, so it may come back.
+            entry.set(id, &self.table.seen);
+            return None;
+        }
+        self.table_stats().stolen += 1;
+        self.space().take(cpu, true)
+    }
+
+    fn evict(&mut self, eviction: Eviction, now: u64) -> u32 {
+        self.evict_where(|space, cpu| space.is_evicted(cpu, eviction, now))
     }
 }
 
@@ -537,7 +513,7 @@ pub(crate) mod hooks {
         table.entry(cpu)?.id()?;
         let mut locked = table.try_lock()?;
         locked.space().held(cpu)?;
-        if locked.ready_to_fence() { locked.take(cpu, true) } else { None }
+        if locked.ready_to_fence() { locked.steal(cpu) } else { None }
     }
 
     /// Evicts the ID of `cpu` like compaction, and keeps it from being reused at once.
@@ -546,7 +522,7 @@ pub(crate) mod hooks {
         table.entry(cpu)?.id()?;
         let mut locked = table.try_lock()?;
         let id = locked.space().held(cpu)?;
-        let evicted = locked.ready_to_fence() && locked.evict(|_, other| other == cpu) == 1;
+        let evicted = locked.ready_to_fence() && locked.evict_where(|_, other| other == cpu) == 1;
         evicted.then(|| locked.space().hold_back(id))?;
         Some(id)
     }
@@ -555,7 +531,7 @@ pub(crate) mod hooks {
     #[cfg(test)]
     pub(crate) fn give(cpu: u32, id: u32) -> bool {
         let Some(mut locked) = installed().and_then(Table::try_lock) else { return false };
-        if let Some(held) = locked.take(cpu, true) {
+        if let Some(held) = locked.steal(cpu) {
             locked.space().free(held);
         }
         locked.install(cpu, id, thread::token() as u64, clock::now_ms())
@@ -597,7 +573,7 @@ pub(crate) mod hooks {
 #[cfg(all(test, not(percid_portable)))]
 pub(crate) fn forget_all() -> bool {
     let all = |space: &Space<'_>, cpu| space.held(cpu).is_some();
-    installed().and_then(Table::try_lock).map(|mut locked| locked.evict(all)).is_some()
+    installed().and_then(Table::try_lock).map(|mut locked| locked.evict_where(all)).is_some()
 }
 
 #[cfg(all(test, not(miri)))]
