@@ -5,10 +5,11 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use crate::arena::{self, Block};
 use crate::critical::{self, by_mark};
-use crate::handle::{self, ATOMIC, Handle, Needs, State};
-use crate::id::{self, RESTART_LIMIT, Source};
+use crate::handle::{ATOMIC, Handle};
+use crate::id::{self, Source};
 use crate::shared_slot;
-use crate::sys::preserving_errno;
+use crate::sys::atomic::AtomicI64;
+use crate::update::{self, Update};
 
 /// Additions after which the atomic source reads its CPU again; a power of two. The branch is
 /// mispredicted each time, which costs as much as six additions in total (Golden Cove): 0.6 % at
@@ -67,59 +68,40 @@ unsafe fn add_to_copy(word: usize, n: i64) -> bool {
 pub(crate) fn add_slowly(handle: &Handle, bytes: usize, offset: usize, n: i64) {
     // SAFETY: the caller's offset is the offset of a word of its structure.
     if !critical::EXIST || !unsafe { add_to_copy(handle.word().wrapping_add(offset), n) } {
-        settle_and_add(handle, bytes, offset, n);
+        settle_and_add(handle, bytes, Addition { offset, n });
     }
 }
 
 /// Initialises the handle and adds. Out of line, so that the first try needs no stack: the locked
 /// instruction would have to wait for these stores.
 #[inline(never)]
-fn settle_and_add(handle: &Handle, bytes: usize, offset: usize, n: i64) {
-    if let Some(block) = handle.atomic_block() {
-        return add_at_hint(block.at(offset), n);
+fn settle_and_add(handle: &Handle, bytes: usize, addition: Addition) {
+    update::slowly(handle, bytes, addition);
+}
+
+/// An addition of `n` to the word `offset` bytes into a structure.
+#[derive(Clone, Copy)]
+struct Addition {
+    offset: usize,
+    n: i64,
+}
+
+impl Update for Addition {
+    /// Out of line, so that the slow path does not repeat the sections.
+    #[inline(never)]
+    unsafe fn by_section(self, word: usize) -> bool {
+        // SAFETY: the caller passes a block of the structure with the mark of a prepared source,
+        // and the offset is the offset of a word of the structure.
+        unsafe { add_fast(word + self.offset, self.n) }
     }
-    preserving_errno(|| match handle.settle(Needs::Sections, bytes) {
-        State::Claimed(block, source) => add(block.at(offset), source, n),
-        State::Inline(_) | State::Unclaimed => handle.count_inline(n),
-    });
-}
 
-/// Adds through the source with a bounded number of tries, then to the shared slot.
-fn add(cell: Block, source: Option<Source>, n: i64) {
-    match source {
-        None => add_shared(cell, n),
-        Some(Source::Atomic) => add_at_hint(cell, n),
-        Some(source) => {
-            for _ in 0..RESTART_LIMIT {
-                if try_once(handle::marked(cell, source), n) {
-                    return;
-                }
-                if !source.ensure_id() {
-                    break;
-                }
-            }
-            add_shared(cell, n);
-        }
+    fn atomically(self, word: impl Fn(usize) -> &'static AtomicI64) {
+        shared_slot::add(word(self.offset), self.n);
     }
-}
 
-/// Tries the fast path once. Out of line, so that an unrolled loop does not repeat the sections.
-#[inline(never)]
-fn try_once(word: usize, n: i64) -> bool {
-    // SAFETY: a word of a block that was claimed for the source whose mark it has.
-    unsafe { add_fast(word, n) }
-}
-
-/// Adds for the atomic source if the thread has no copy yet.
-fn add_at_hint(cell: Block, n: i64) {
-    match id::atomic::open_copy() {
-        Some(copy) => _ = cell.copy(copy).fetch_add(n, Relaxed),
-        None => add_shared(cell, n),
+    fn times(self) -> i64 {
+        self.n
     }
-}
-
-fn add_shared(cell: Block, n: i64) {
-    shared_slot::add(cell.shared(), n);
 }
 
 /// Returns the values of all IDs.
@@ -161,6 +143,7 @@ fn of_ids(cell: Block, source: Option<Source>) -> i64 {
 mod tests {
     use super::*;
     use crate::Counter;
+    use crate::handle::State;
     use crate::id::atomic;
     use crate::sys::MAX_CPUS;
     use crate::sys::{steps, thread};

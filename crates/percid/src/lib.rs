@@ -37,6 +37,7 @@ mod membership;
 mod own_memory;
 pub mod pool;
 mod push_list;
+mod retry;
 pub mod ring;
 mod seizure;
 #[cfg(test)]

@@ -6,7 +6,7 @@ use crate::sys::atomic::{
     Ordering::{Acquire, Relaxed, Release},
 };
 
-/// Adds to a word of the shared slot. Wraps around.
+/// Adds to a word that other threads may add to. Wraps around.
 pub(crate) fn add(word: &AtomicI64, n: i64) {
     word.fetch_add(n, Relaxed);
 }

@@ -3,12 +3,14 @@
 
 use crate::arena::Block;
 use crate::handle::{self, Handle, Needs, State};
-use crate::id::{self, RESTART_LIMIT, Source};
+use crate::id::{self, Source};
+use crate::retry::retry;
 use crate::sys::atomic::{
     AtomicI64,
     Ordering::{Relaxed, Release},
 };
 use crate::sys::preserving_errno;
+use std::ops::ControlFlow;
 
 /// An update of a block.
 pub(crate) trait Update: Copy {
@@ -45,16 +47,11 @@ fn by_source(block: Block, source: Option<Source>, update: impl Update) {
         None => in_shared(block, update),
         Some(Source::Atomic) => at_hint(block, update),
         Some(source) => {
-            for _ in 0..RESTART_LIMIT {
-                // SAFETY: the block was claimed for the source whose mark the word has.
-                if unsafe { update.by_section(handle::marked(block, source)) } {
-                    return;
-                }
-                if !source.ensure_id() {
-                    break;
-                }
-            }
-            in_shared(block, update);
+            let word = handle::marked(block, source);
+            // SAFETY: the block was allocated for the source whose mark the word has.
+            let section = || unsafe { update.by_section(word) }.then_some(());
+            let get_id = || source.ensure_id().then_some(ControlFlow::Continue(()));
+            retry(section, get_id).unwrap_or_else(|| in_shared(block, update));
         }
     }
 }

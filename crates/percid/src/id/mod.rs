@@ -44,7 +44,6 @@ pub(crate) use elsewhere::*;
 pub use id_limit::{IdLimit, set_id_limit};
 pub use percid_rules::Generation;
 pub use selection::{SelectionReason, SourceSelection};
-pub(crate) use source::RESTART_LIMIT;
 pub use source::{Source, UnknownSource};
 pub use source_error::SourceError;
 pub(crate) use table::memory as table_memory;

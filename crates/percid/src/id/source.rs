@@ -6,13 +6,9 @@ use std::str::FromStr;
 use super::prepared::Prepared;
 use super::source_error::SourceError;
 use super::{area, atomic, kernel, probe, table};
+use crate::retry::RETRY_LIMIT;
 use crate::sys::atomic::AtomicU32;
 use crate::sys::preserving_errno;
-
-/// Number of times an operation is tried before it uses the shared slot. It is large enough for a
-/// thread that is occasionally moved or interrupted. It is bounded, so that a debugger that
-/// single-steps (which aborts every section) makes progress.
-pub(crate) const RESTART_LIMIT: usize = 8;
 
 /// The sources that have been prepared: before that no object may lead into their sections.
 static PREPARED: [Prepared; 3] = [const { Prepared { done: AtomicU32::new(0) } }; 3];
@@ -153,7 +149,7 @@ impl Source {
     pub(crate) fn ensure_id_hint(self) -> Option<u32> {
         match self {
             Source::Kernel => self.ensure_id().then(kernel::current_admitted)?,
-            Source::Table => (0..RESTART_LIMIT).find_map(|_| {
+            Source::Table => (0..RETRY_LIMIT).find_map(|_| {
                 table::ensure_id();
                 table::current()
             }),

@@ -34,8 +34,10 @@
 mod left_behind;
 mod lock;
 
+use std::cell::Cell;
 use std::fmt;
 use std::marker::PhantomData;
+use std::ops::ControlFlow;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
 
@@ -43,8 +45,9 @@ use crate::arena::{Block, STRIDE};
 use crate::critical::by_mark;
 use crate::handle::{self, Handle, Needs, State};
 use crate::id::set::{IdSet, ids};
-use crate::id::{RESTART_LIMIT, Source, SourceError, fence};
+use crate::id::{Source, SourceError, fence};
 use crate::push_list;
+use crate::retry::retry;
 use crate::sys::{memory, preserving_errno, race_detector, thread};
 use crate::visit_lock::{VisitGuard, VisitLock};
 use left_behind::Forks;
@@ -548,7 +551,15 @@ impl<T: Send, F: Fn() -> T> Local<T, F> {
         else {
             return None;
         };
-        for _ in 0..RESTART_LIMIT {
+        // The section compares the lock with the state that was read before it.
+        let read = Cell::new(None);
+        let acquire = || {
+            let (mine, found) = read.take()?;
+            let shard: NonNull<Shard<T>> = try_acquire(block, source, mine, found)?;
+            let id = ((shard.addr().get() - block.0) / STRIDE - 1) as u32;
+            Some(Acquired { shard, found, id: Some(id) })
+        };
+        let read_lock = || {
             let mine: NonNull<Shard<T>> = shard_at(block.of_id(source.ensure_id_hint()?));
             // SAFETY: shards stay mapped as long as the handle.
             let lock = unsafe { &(*mine.as_ptr()).lock };
@@ -556,13 +567,10 @@ impl<T: Send, F: Fn() -> T> Local<T, F> {
             if lock.is_closed() || (found != READY && found != NONE) {
                 return None;
             }
-            let shard = try_acquire(block, source, mine, found);
-            if let Some(shard) = shard {
-                let id = ((shard.addr().get() - block.0) / STRIDE - 1) as u32;
-                return Some(Acquired { shard, found, id: Some(id) });
-            }
-        }
-        None
+            read.set(Some((mine, found)));
+            Some(ControlFlow::Continue(()))
+        };
+        retry(acquire, read_lock)
     }
 
     /// Returns an extra shard that no thread uses, or a new one.

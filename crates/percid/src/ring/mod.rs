@@ -30,6 +30,7 @@ mod shard;
 mod turn;
 
 use std::fmt;
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::arena::{self, Block};
@@ -37,7 +38,8 @@ use crate::counter::Counter;
 use crate::critical::by_mark;
 use crate::critical::ring::{self as layout, Append, DATA};
 use crate::handle::{self, Handle, Needs, State};
-use crate::id::{RESTART_LIMIT, Source, SourceError};
+use crate::id::{Source, SourceError};
+use crate::retry::retry;
 use crate::sys::{preserving_errno, race_detector};
 use shard::{Reading, Shard, bytes_of};
 use turn::{Turn, TurnGuard};
@@ -362,21 +364,18 @@ impl Ring {
     /// Appends through a source that has sections; `None` if the thread currently has no ID.
     fn append_as(&self, block: Block, source: Source, request: &Append) -> Option<Appended> {
         let word = handle::marked(block, source);
-        for _ in 0..RESTART_LIMIT {
-            if try_append(word, request) {
-                return Some(Ok(()));
-            }
+        let make_room = || {
             let shard = self.shard_at(block.of_id(source.ensure_id_hint()?));
-            if shard.has_room(request) {
-                continue;
+            if !shard.has_room(request) {
+                if self.overflow == Overflow::DropNewest {
+                    return Some(ControlFlow::Break(Err(AppendError::Full)));
+                }
+                // The section that writes into the freed part orders itself after the discard.
+                discard(word, shard.worth_keeping(request), request.mask);
             }
-            if self.overflow == Overflow::DropNewest {
-                return Some(Err(AppendError::Full));
-            }
-            // The section that writes into the freed part orders itself after the discard.
-            discard(word, shard.worth_keeping(request), request.mask);
-        }
-        None
+            Some(ControlFlow::Continue(()))
+        };
+        retry(|| try_append(word, request).then_some(Ok(())), make_room)
     }
 
     fn append_at_hint(&self, block: Block, request: &Append) -> Option<Appended> {

@@ -24,6 +24,7 @@ mod chunks;
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::ops::ControlFlow;
 use std::sync::atomic::{
     AtomicI64, AtomicU64,
     Ordering::{Acquire, Relaxed},
@@ -33,7 +34,8 @@ use crate::arena::{Block, STRIDE, word};
 use crate::critical::by_mark;
 use crate::handle::{self, Handle, Needs, State};
 use crate::id::set::{IdSet, ids};
-use crate::id::{RESTART_LIMIT, Source, SourceError};
+use crate::id::{Source, SourceError};
+use crate::retry::retry;
 use crate::seizure::{self, SEIZED, Seized, Verdict, Visit};
 use crate::sys::{preserving_errno, race_detector};
 use crate::visit_lock::{VisitGuard, VisitLock};
@@ -320,29 +322,30 @@ impl<T: Send> Stack<T> {
             else {
                 return Err(item);
             };
-            if let Some(source) = source {
-                for _ in 0..RESTART_LIMIT {
-                    if self.try_push(block, source, item) {
-                        return Ok(());
-                    }
-                    match self.look(block, source) {
-                        Some(0) => self.activate(block, source),
-                        Some(top) if top == self.full() => {
-                            if !self.flush(block, source) {
-                                return Err(item);
-                            }
-                        }
-                        Some(1..) => {}
-                        Some(..0) | None => break,
+            let pushed = source.and_then(|source| self.push_as(block, source, item));
+            pushed.unwrap_or_else(|| match self.chunks.items() >= self.shared_limit {
+                true => Err(item),
+                false => self.chunks.push(item),
+            })
+        })
+    }
+
+    /// Pushes to this thread's current shard; `None` if it has none.
+    fn push_as(&self, block: Block, source: Source, item: Item) -> Option<Result<(), Item>> {
+        let make_room = || {
+            match self.look(block, source)? {
+                0 => self.activate(block, source),
+                top if top == self.full() => {
+                    if !self.flush(block, source) {
+                        return Some(ControlFlow::Break(Err(item)));
                     }
                 }
+                1.. => {}
+                ..0 => return None,
             }
-            if self.chunks.items() >= self.shared_limit {
-                Err(item)
-            } else {
-                self.chunks.push(item)
-            }
-        })
+            Some(ControlFlow::Continue(()))
+        };
+        retry(|| self.try_push(block, source, item).then_some(Ok(())), make_room)
     }
 
     #[cold]
@@ -364,17 +367,13 @@ impl<T: Send> Stack<T> {
             };
             // While the source is being chosen, all items go to the shared list.
             let Some(source) = source else { return self.chunks.pop() };
-            for _ in 0..RESTART_LIMIT {
-                if let Some(item) = self.try_pop(block, source) {
-                    return Some(item);
-                }
-                match self.look(block, source) {
-                    Some(0 | EMPTY) => return self.refill(block, source),
-                    Some(2..) => {}
-                    Some(..0) | None => break,
-                }
-            }
-            self.chunks.pop()
+            let refill = || match self.look(block, source)? {
+                0 | EMPTY => Some(ControlFlow::Break(self.refill(block, source))),
+                2.. => Some(ControlFlow::Continue(())),
+                ..0 => None,
+            };
+            let popped = retry(|| self.try_pop(block, source).map(Some), refill);
+            popped.unwrap_or_else(|| self.chunks.pop())
         })
     }
 
