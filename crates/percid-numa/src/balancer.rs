@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use percid_rules::scan::{BadSetting, Rules, Settings};
 
 use crate::access_method::AccessMethod;
+use crate::balancing::{Background, Inner};
 use crate::done::{Batch, Pass};
 use crate::error::RegisterError;
-use crate::inner::{Background, Inner};
 use crate::lock::lock;
 use crate::publish::Publication;
 use crate::region::Region;

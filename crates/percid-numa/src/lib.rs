@@ -7,13 +7,13 @@ mod access;
 mod access_method;
 mod balancer;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
+mod balancing;
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 mod call_size;
 mod done;
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere))))]
 mod elsewhere;
 mod error;
-#[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
-mod inner;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 mod kernel;
 mod lock;
@@ -39,7 +39,7 @@ pub mod testing;
 mod tiers;
 
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere))))]
-use elsewhere::{inner, publish, region};
+use elsewhere::{balancing, publish, region};
 
 pub use access_method::AccessMethod;
 pub use balancer::{Balancer, Builder};

@@ -9,8 +9,8 @@ use crate::access::entry::Entry;
 use crate::access::pages::{Pages, Work};
 use crate::access::trap;
 use crate::access_method::AccessMethod;
-use crate::inner::Inner;
-use crate::inner::arming::{disarm, disarm_rest};
+use crate::balancing::Inner;
+use crate::balancing::arming::{disarm, disarm_rest};
 use crate::sys::{memory, preserving_errno};
 
 /// Memory that a [`Balancer`](crate::Balancer) manages, until this value is dropped.

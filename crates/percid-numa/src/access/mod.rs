@@ -1,6 +1,5 @@
 //! Detection of accesses to pages, and the per-page state of a region.
 
-pub(crate) mod bell;
 pub(crate) mod directory;
 pub(crate) mod entry;
 pub(crate) mod lookers;
@@ -8,5 +7,6 @@ pub(crate) mod mapping_budget;
 pub(crate) mod pages;
 mod second_looks;
 pub(crate) mod trap;
+pub(crate) mod wakeup;
 mod wishes;
 pub(crate) mod write_protect;

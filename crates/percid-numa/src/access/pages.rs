@@ -22,7 +22,7 @@ use std::sync::{Mutex, MutexGuard};
 use percid_rules::scan::migration_policy::{Context, LookAgain, PageAccess, PageHistory, decide};
 use percid_rules::scan::{AccessCounts, Width};
 
-use crate::access::{bell, second_looks, wishes};
+use crate::access::{second_looks, wakeup, wishes};
 use crate::lock::lock;
 use crate::sys::{memory, nodes, process};
 use crate::tiers::tracked::{OfRegion, Tracked};
@@ -317,7 +317,7 @@ impl Shared {
             LookAgain::Later => self.ask_again(grain, Pace::Later),
         };
         if self.want(grain, decision.moves) || asked {
-            bell::ring();
+            wakeup::notify();
         }
     }
 

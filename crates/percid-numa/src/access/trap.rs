@@ -32,10 +32,10 @@ use std::sync::atomic::{
 };
 use std::time::Duration;
 
-use crate::access::bell;
 use crate::access::directory::Directory;
 use crate::access::mapping_budget;
 use crate::access::pages::{Pages, Shared};
+use crate::access::wakeup;
 use crate::sys::last_fault::LastFault;
 use crate::sys::{fault, last_fault, maps, memory, modules, process};
 
@@ -133,7 +133,7 @@ fn take_out_inherited(shared: &Shared) {
 /// Returns the first address in the range that the handler itself reads or writes: if it were
 /// armed, the handler would fault. Thread-local data is not checked here.
 pub(crate) fn own_place_in(range: &Range<usize>) -> Option<usize> {
-    let own = [(&raw const GENERATION).addr(), (&raw const REMOVED).addr(), bell::place()];
+    let own = [(&raw const GENERATION).addr(), (&raw const REMOVED).addr(), wakeup::place()];
     let mut places: Vec<usize> = own.to_vec();
     places.extend(mapping_budget::places());
     places.extend(fault::places());
@@ -335,7 +335,7 @@ mod tests {
 
     #[test]
     fn what_the_handler_writes_must_not_be_armed() {
-        let own = [(&raw const GENERATION).addr(), (&raw const REMOVED).addr(), bell::place()];
+        let own = [(&raw const GENERATION).addr(), (&raw const REMOVED).addr(), wakeup::place()];
         for place in own {
             assert_eq!(own_place_in(&(place..place + 4)), Some(place));
         }

@@ -1,7 +1,7 @@
 //! Replacement of the implementation on systems other than 64-bit Linux. No memory can be
 //! registered, so there are no regions, and a balancer has nothing to do.
 
-pub(crate) mod inner;
+pub(crate) mod balancing;
 pub(crate) mod publish;
 pub(crate) mod region;
 

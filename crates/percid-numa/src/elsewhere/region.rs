@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::access_method::AccessMethod;
-use crate::inner::Inner;
+use crate::balancing::Inner;
 
 /// Memory that a [`Balancer`](crate::Balancer) manages. On this system there is none, because
 /// registering fails with [`UnsupportedPlatform`](crate::RegisterError::UnsupportedPlatform): no method is ever

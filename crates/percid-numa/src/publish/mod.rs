@@ -195,7 +195,7 @@ mod tests {
     use std::sync::{Mutex, MutexGuard};
 
     use super::*;
-    use crate::inner::Inner;
+    use crate::balancing::Inner;
     use crate::lock::lock;
     use crate::sys::clock;
     use percid_rules::scan::Rules;

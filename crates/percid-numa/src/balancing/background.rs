@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 
 use percid_rules::scan::Scanner;
 
-use crate::access::bell::{self, Moment};
 use crate::access::pages::Pace;
-use crate::inner::{Inner, REST};
+use crate::access::wakeup::{self, Moment};
+use crate::balancing::budget::REST;
+use crate::balancing::shared::Inner;
 use crate::sys::{clock, memory, nodes, process, signals};
 
 /// The longest time between two checks whether a pass is due: the shortest period by default.
@@ -19,7 +20,7 @@ const TICK: Duration = Duration::from_millis(100);
 /// The shortest time between any two checks, however short the periods are.
 const SHORTEST: Duration = Duration::from_millis(1);
 
-/// The time between two checks during activity; the time to wait for more work after a ring; and
+/// The time between two checks during activity; the time to wait for more work after a notification; and
 /// how long a pass, a look or a move counts as activity.
 const QUICK: Duration = Duration::from_millis(20);
 const GATHER: Duration = Duration::from_millis(5);
@@ -48,12 +49,13 @@ impl Stop {
         !self.asked.load(SeqCst)
     }
 
-    /// Waits for `time`, or until the bell was rung since a moment. Returns `true` if it was rung.
+    /// Waits for `time`, or until there was a notification since a moment. Returns `true` if there
+    /// was one.
     fn listen(&self, since: Moment, time: Duration) -> bool {
         self.goes_on() && since.sleep(time)
     }
 
-    /// Waits for `time`, even if the bell is rung. Returns `true` if the thread must continue.
+    /// Waits for `time`, whatever is notified. Returns `true` if the thread must continue.
     fn pause(&self, time: Duration) -> bool {
         let end = Instant::now() + time;
         loop {
@@ -83,7 +85,7 @@ impl Background {
 impl Drop for Background {
     fn drop(&mut self) {
         self.stop.asked.store(true, SeqCst);
-        bell::ring();
+        wakeup::notify();
         if let Some(thread) = self.thread.take() {
             // A panic in the thread was reported when it happened.
             let _ = thread.join();
@@ -105,7 +107,7 @@ fn run(inner: &Inner, stop: &Stop) {
         let now = Instant::now();
         let tick = if now < busy_until { QUICK.min(shortest) } else { shortest };
         let look_in = next_look.saturating_duration_since(now).max(SHORTEST);
-        // A ring is often the first of many: wait, to handle several together.
+        // A notification is often the first of many: wait, to handle several together.
         let mut is_busy = stop.listen(moment, tick.min(look_in));
         if !stop.pause(if is_busy { GATHER } else { Duration::ZERO }) {
             return;
@@ -152,7 +154,9 @@ impl Looks {
     fn take_if_due(&mut self, inner: &Inner) -> bool {
         let mut armed = false;
         for (pace, every, next) in &mut self.next {
-            if Instant::now() >= *next && inner.look_again(*pace) > 0 {
+            let pages = if Instant::now() >= *next { inner.rearm(*pace) } else { 0 };
+            if pages > 0 {
+                inner.note_rearmed(pages);
                 *next = Instant::now() + *every;
                 armed = true;
             }
@@ -189,7 +193,7 @@ impl Samples {
         self.turn += 1;
         inner.sample(self.turn, self.most);
         let began = clock::own_run_time();
-        let armed = inner.look(Pace::Soon) > 0;
+        let armed = inner.rearm(Pace::Soon) > 0;
         let took = clock::own_run_time().saturating_sub(began);
         let rest = took.saturating_mul(SAMPLES_PART * REST);
         self.most =
@@ -217,7 +221,7 @@ fn look(inner: &Inner, run_times: &mut RunTimes) -> Looked {
     match next {
         Next::None { rest } => Looked { rest, has_passed: false },
         Next::Due { scanner, period } => {
-            let pass = inner.pass_over(bytes, scanner);
+            let pass = inner.pass_for(scanner, bytes);
             run_times.rest_after(scanner.thread, pass.took, inner.settings.period_max);
             Looked { rest: period, has_passed: true }
         }

@@ -10,14 +10,16 @@ use percid_rules::scan::{HUGE_PAGE, Settings, Traits};
 use crate::access::entry::Entry;
 use crate::access::pages::{BITS, Pages};
 use crate::access::write_protect::Monitor;
+use crate::balancing::arming;
+use crate::balancing::log::Log;
+use crate::balancing::periods::{Periods, Seen};
+use crate::balancing::timeline::{Counts, Timeline};
 use crate::call_size::CallSize;
 use crate::error::RegisterError;
-use crate::inner::BUDGET;
-use crate::inner::arming;
-use crate::inner::log::Log;
-use crate::inner::periods::{Periods, Seen};
-use crate::inner::timeline::{Counts, Timeline};
 use crate::migrate;
+
+/// Divisor of the run time for a stricter limit: beyond it, no work begins that may take more time.
+const BUDGET: u32 = 36;
 
 /// The assumed speed of the first pass, in bytes a second: 4 us a page. Real machines need 0.1 to
 /// 0.3 us, emulated ones about 20.
@@ -175,5 +177,33 @@ impl State {
     pub(crate) fn overlapping(&self, range: &Range<usize>) -> Option<usize> {
         let below = self.entries.range(..range.end).next_back()?.1;
         (below.range.end > range.start).then_some(below.range.start)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the bytes that a balancer may arm if the process has run for `ran` and passes took
+    /// `spent` of that.
+    fn affordable(ran: Duration, spent: Duration) -> Option<u64> {
+        let mut state = State::new(&Settings::default());
+        state.scan_time = spent;
+        state.affordable(&Settings::default(), ran)
+    }
+
+    #[test]
+    fn passes_cost_three_percent_of_the_time_and_no_more() {
+        let (second, all) = (Duration::from_secs(1), Settings::default().scan_size);
+        assert_eq!(affordable(36 * second, second + second / 10), None, "all is spent");
+        assert_eq!(affordable(Duration::ZERO, Duration::ZERO), None, "nothing yet");
+        assert_eq!(affordable(36 * second, second / 2), Some(all));
+        // The time of the next choice of a thread counts too.
+        let mut state = State::new(&Settings::default());
+        state.choice = second;
+        assert_eq!(state.affordable(&Settings::default(), 36 * second), None);
+        assert_eq!(state.affordable(&Settings::default(), 72 * second), Some(all));
+        let little = affordable(36 * second, second - second / 100);
+        assert_eq!(little, Some(10_000_000), "a hundredth of a second, at 1 GB a second");
     }
 }

@@ -13,9 +13,9 @@ use crate::access::pages::{Layout, Pace, Pages, Work};
 use crate::access::trap;
 use crate::access::write_protect::Monitor;
 use crate::access_method::AccessMethod;
+use crate::balancing::log::Log;
+use crate::balancing::residency::{self, Resident};
 use crate::call_size::CallSize;
-use crate::inner::log::Log;
-use crate::inner::whereabouts::{self, Resident};
 use crate::kernel::Linux;
 use crate::report::event::Event;
 use crate::sys::{maps, memory};
@@ -142,7 +142,7 @@ fn arm(
         let is_wanted = |&grain: &usize| !pages.is_armed(grain) && !work.excludes(grain);
         let wanted: Vec<usize> = piece.clone().filter(is_wanted).collect();
         work.looks += 1;
-        let found = match whereabouts::look_up(&Linux, pages, &wanted, work.looks) {
+        let found = match residency::look_up(&Linux, pages, &wanted, work.looks) {
             Ok(found) => found,
             Err((errno, count)) => {
                 tally.fail(errno, count);

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::access::entry::Entry;
+use crate::balancing::shared::Inner;
+use crate::balancing::state::State;
 use crate::done::Batch;
-use crate::inner::Inner;
-use crate::inner::state::State;
 use crate::kernel::Linux;
 use crate::lock::lock;
 use crate::migrate;

@@ -28,7 +28,7 @@ pub(crate) fn describe(entry: &Entry) -> RegionReport {
     let tiers = entry.pages.as_ref().and_then(|pages| pages.tiers());
     let of_tiers =
         |count: fn(&OfRegion) -> &AtomicU64| tiers.map_or(0, |tiers| count(tiers).load(Relaxed));
-    let (pages_by_node, absent) = whereabouts(&entry.range);
+    let (pages_by_node, absent) = residency(&entry.range);
     RegionReport {
         range: entry.range.clone(),
         access: entry.access,
@@ -57,7 +57,7 @@ pub(crate) fn describe(entry: &Entry) -> RegionReport {
 
 /// Returns the number of pages of a range on each node, and the number of those on none, as the
 /// kernel reports them.
-fn whereabouts(range: &Range<usize>) -> (Vec<(u32, u64)>, u64) {
+fn residency(range: &Range<usize>) -> (Vec<(u32, u64)>, u64) {
     let mut by_node: BTreeMap<u32, u64> = BTreeMap::new();
     let mut absent = 0;
     let page = memory::page_size();
