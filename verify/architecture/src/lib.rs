@@ -81,7 +81,11 @@ fn suites_used(manifest: &str) -> Vec<String> {
 
 /// Returns the names of the packages in `verify`.
 fn suites() -> Vec<String> {
-    let name = |path: &PathBuf| Some(format!("percid-{}", path.file_name()?.to_str()?));
+    let name = |folder: &PathBuf| {
+        let manifest = fs::read_to_string(folder.join("Cargo.toml")).ok()?;
+        let manifest: toml::Table = manifest.parse().expect("a manifest");
+        Some(manifest["package"]["name"].as_str()?.to_owned())
+    };
     entries(&project().join("verify")).iter().filter_map(name).collect()
 }
 

@@ -7,11 +7,11 @@
 
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed};
 
+use super::extents::{EXTENT, FRONTIER, UNAVAILABLE, bits_start, open_up_to};
 use super::free_list::FreeList;
 use super::given_back;
 use super::is_zero::is_zero;
 use super::places::{CLASSES, FIRST, Ground, PAGE, Place, Places, SHIFT, STRIDE, WORD, class};
-use super::{EXTENT, FRONTIER, UNAVAILABLE, bits_start, open_up_to};
 use crate::sys::memory;
 #[cfg(test)]
 use crate::sys::steps::{self, Step};
@@ -205,6 +205,18 @@ impl BlockList {
     pub(crate) fn push(&self, block: Block) {
         self.0.push(place(block.0), block.first_word(0));
     }
+}
+
+/// Returns `true` if a block lies in an extent that this copy of libpercid has reserved.
+#[cfg(all(
+    feature = "capi",
+    target_os = "linux",
+    target_pointer_width = "64",
+    not(percid_elsewhere)
+))]
+pub(crate) fn contains(block: Block) -> bool {
+    let bases = EXTENT.iter().map(|base| base.load(Relaxed)).take_while(|&base| base != 0);
+    bases.filter(|&base| base != UNAVAILABLE).any(|base| block.0.wrapping_sub(base) < STRIDE)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::errno::ErrnoName;
-use super::rseq;
+use super::thread;
 
 /// The way in which the threads of this process are registered.
 ///
@@ -45,7 +45,7 @@ impl fmt::Display for Registration {
                     "taken: another library has registered this thread's only rseq area; switch that \
                      library's use of rseq off",
                 )?;
-                if !rseq::is_in_libc() {
+                if !thread::has_libc_rseq() {
                     return Ok(());
                 }
                 f.write_str(

@@ -6,11 +6,6 @@ use std::ffi::CStr;
 
 use crate::sys::registration::{Registration, RseqMode};
 
-/// Returns `false`: percid does not check here whether the C library supports rseq.
-pub(crate) fn is_in_libc() -> bool {
-    false
-}
-
 /// The size of percid's own rseq area: none is ever registered.
 pub(crate) const MAX_OWN_SIZE: u32 = 0;
 

@@ -398,11 +398,6 @@ pub(crate) fn registered_size(registration: Registration) -> u32 {
     }
 }
 
-/// Returns `true` if the C library supports rseq.
-pub(crate) fn is_in_libc() -> bool {
-    thread::libc_rseq().is_some()
-}
-
 /// Returns the size of the C library's areas as it reports it, in bytes; 0 if it registers none.
 fn libc_size() -> u32 {
     thread::libc_rseq().map_or(0, |libc| libc.size)

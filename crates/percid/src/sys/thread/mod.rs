@@ -48,6 +48,18 @@ pub(crate) use block::Block;
 #[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
 pub(crate) use libc_rseq::{libc_rseq, shared_offset};
 
+/// Returns `true` if the C library supports rseq.
+#[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
+pub(crate) fn has_libc_rseq() -> bool {
+    libc_rseq().is_some()
+}
+
+/// Returns `false`: percid does not check here whether the C library supports rseq.
+#[cfg(not(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere))))]
+pub(crate) fn has_libc_rseq() -> bool {
+    false
+}
+
 /// Returns the address of the calling thread's block.
 #[inline(always)]
 pub(crate) fn own() -> *mut Block {
