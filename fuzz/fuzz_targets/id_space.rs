@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 use percid_rules::space::{
-    Counts, CpuState, Distance, EXPIRY_MS, Eviction, FREQUENT_STEALS, Grant, IdState, Limits,
+    Assignment, Counts, CpuState, Distance, EXPIRY_MS, Eviction, FREQUENT_STEALS, IdState, Limits,
     Request, Space,
 };
 
@@ -24,7 +24,7 @@ struct Input {
 #[derive(Arbitrary, Debug, Clone, Copy)]
 enum Step {
     /// A thread looks for an ID on a CPU.
-    Enter { cpu: u8, thread: u8, came_from: Option<u8>, limits: Bounds },
+    Enter { cpu: u8, thread: u8, previous_cpu: Option<u8>, limits: Bounds },
     /// The same, and there is no memory for the ID.
     EnterInVain { cpu: u8, thread: u8, limits: Bounds },
     /// A CPU's ID is taken back by a scan.
@@ -91,26 +91,26 @@ impl Both<'_> {
         let cpus = self.model.cpus;
         let of = |cpu: u8| u32::from(cpu) % cpus;
         match step {
-            Step::Enter { cpu, thread, came_from, limits } => {
-                self.enter(of(cpu), thread.into(), came_from.map(of), limits.limits());
+            Step::Enter { cpu, thread, previous_cpu, limits } => {
+                self.enter(of(cpu), thread.into(), previous_cpu.map(of), limits.limits());
             }
             Step::EnterInVain { cpu, thread, limits } => {
                 let had = self.space.held(of(cpu)).is_some();
                 self.enter(of(cpu), thread.into(), None, limits.limits());
                 if !had {
-                    self.space.withdraw(of(cpu));
+                    self.space.revoke(of(cpu));
                     self.model.withdraw(of(cpu));
                 }
             }
             Step::Expire { cpu } => self.take_and_free(of(cpu)),
             Step::Take { cpu } => {
-                let taken = self.space.take(of(cpu), true);
+                let taken = self.space.detach(of(cpu), true);
                 assert_eq!(taken, self.model.take(of(cpu), true));
             }
             Step::HoldBack { id } => {
                 let id = u32::from(id) % cpus;
                 if id < self.model.count && self.model.is_free(id) {
-                    self.space.hold_back(id);
+                    self.space.reserve(id);
                     self.model.transit.insert(id);
                 }
             }
@@ -125,30 +125,30 @@ impl Both<'_> {
     }
 
     /// Enters like the slow path of the table.
-    fn enter(&mut self, cpu: u32, thread: u64, came_from: Option<u32>, limits: Limits) {
+    fn enter(&mut self, cpu: u32, thread: u64, previous_cpu: Option<u32>, limits: Limits) {
         if self.space.held(cpu).is_some() {
             return;
         }
-        let eviction = self.space.upkeep(limits, self.now);
+        let eviction = self.space.adjust_id_count(limits, self.now);
         assert_eq!(eviction, self.model.upkeep(limits, self.now), "upkeep");
         self.evict(eviction);
-        let request = Request { cpu, thread, came_from };
+        let request = Request { cpu, thread, previous_cpu };
         let expected = self.model.choose(request, limits);
-        let mut grant = self.space.choose(request, limits, distance);
+        let mut grant = self.space.select(request, limits, distance);
         assert_eq!(grant, expected, "{request:?} {limits:?}");
         // Before anything is stolen, what has expired is taken back.
-        if matches!(grant, Grant::Steal { .. } | Grant::Nothing) && self.scan() {
-            grant = self.space.choose(request, limits, distance);
+        if matches!(grant, Assignment::Steal { .. } | Assignment::Unavailable) && self.scan() {
+            grant = self.space.select(request, limits, distance);
             assert_eq!(grant, self.model.choose(request, limits), "after a scan");
         }
         let id = match grant {
-            Grant::Free(id) => id,
-            Grant::Steal { from, id } => {
-                assert_eq!(self.space.take(from, true), Some(id));
+            Assignment::Free(id) => id,
+            Assignment::Steal { from, id } => {
+                assert_eq!(self.space.detach(from, true), Some(id));
                 assert_eq!(self.model.take(from, true), Some(id));
                 id
             }
-            Grant::Nothing => return,
+            Assignment::Unavailable => return,
         };
         self.give(cpu, id, thread);
         if self.model.transit.is_empty() {
@@ -158,7 +158,7 @@ impl Both<'_> {
     }
 
     fn give(&mut self, cpu: u32, id: u32, thread: u64) {
-        self.space.give(cpu, id, thread, self.now);
+        self.space.assign(cpu, id, thread, self.now);
         self.model.give(cpu, id, thread, self.now);
     }
 
@@ -184,7 +184,7 @@ impl Both<'_> {
     }
 
     fn take_and_free(&mut self, cpu: u32) {
-        let taken = self.space.take(cpu, false);
+        let taken = self.space.detach(cpu, false);
         assert_eq!(taken, self.model.take(cpu, false));
         if let Some(id) = taken {
             self.space.free(id);
@@ -280,24 +280,24 @@ impl Model {
         Model::bound(limits).max(limits.allowed.min(limits.most))
     }
 
-    fn choose(&mut self, request: Request, limits: Limits) -> Grant {
+    fn choose(&mut self, request: Request, limits: Limits) -> Assignment {
         // 1. Its recent ID, if that is free and below the number of IDs.
         if let Some(&recent) = self.recent.get(&request.cpu) {
             if recent < self.count && self.is_free(recent) {
-                return Grant::Free(recent);
+                return Assignment::Free(recent);
             }
         }
         // 2. A new one inside the bound.
         if let Some(id) = self.new_below(Model::bound(limits)) {
-            return Grant::Free(id);
+            return Assignment::Free(id);
         }
         // 3. A free one: the one left behind, otherwise the nearest, otherwise the first.
         let free: Vec<u32> = (0..self.count).filter(|&id| self.is_free(id)).collect();
         let left = |id: &&u32| {
-            request.came_from.is_some() && self.last.get(*id) == request.came_from.as_ref()
+            request.previous_cpu.is_some() && self.last.get(*id) == request.previous_cpu.as_ref()
         };
         if let Some(&id) = free.iter().find(left) {
-            return Grant::Free(id);
+            return Assignment::Free(id);
         }
         for wanted in [Distance::SameCore, Distance::SameL3, Distance::SameNode, Distance::Far] {
             let found = free.iter().find(|id| {
@@ -305,7 +305,7 @@ impl Model {
                 last.map_or(Distance::Far, |&last| distance(request.cpu, last)) == wanted
             });
             if let Some(&id) = found {
-                return Grant::Free(id);
+                return Assignment::Free(id);
             }
         }
         // 4. An extra one while steals are frequent, or were.
@@ -314,17 +314,20 @@ impl Model {
         if (frequent || self.extra) && !self.refused {
             if let Some(id) = self.new_below(Model::relaxed_bound(limits)) {
                 self.extra = true;
-                return Grant::Free(id);
+                return Assignment::Free(id);
             }
         }
         // 5. A stolen one: the ID that this thread took on its last CPU, otherwise the oldest.
-        let own = request.came_from.and_then(|cpu| Some((cpu, self.held.get(&cpu)?)));
+        let own = request.previous_cpu.and_then(|cpu| Some((cpu, self.held.get(&cpu)?)));
         if let Some((from, held)) = own.filter(|(_, held)| held.taker == request.thread) {
-            return Grant::Steal { from, id: held.id };
+            return Assignment::Steal { from, id: held.id };
         }
         let oldest =
             self.held.iter().max_by_key(|(cpu, held)| (Reverse(held.since), Reverse(**cpu)));
-        oldest.map_or(Grant::Nothing, |(&from, held)| Grant::Steal { from, id: held.id })
+        oldest.map_or(Assignment::Unavailable, |(&from, held)| Assignment::Steal {
+            from,
+            id: held.id,
+        })
     }
 
     fn new_below(&self, bound: u32) -> Option<u32> {
@@ -342,7 +345,7 @@ impl Model {
             return self.shrink(limits);
         }
         if !over {
-            return Eviction::Nothing;
+            return Eviction::None;
         }
         // The demand: the CPUs visited within that time.
         self.scanned = now;
@@ -353,7 +356,7 @@ impl Model {
             return Eviction::Expired;
         }
         self.count = self.count.min(demand);
-        Eviction::Everything
+        Eviction::All
     }
 
     fn compact(&mut self, limits: Limits) -> Eviction {
@@ -368,7 +371,7 @@ impl Model {
         let used = self.held.values().map(|held| &held.id).chain(&self.transit);
         match used.into_iter().any(|&id| id >= self.count) {
             true => Eviction::AboveBound,
-            false => Eviction::Nothing,
+            false => Eviction::None,
         }
     }
 
@@ -376,10 +379,10 @@ impl Model {
         let Some(held) = self.held.get(&cpu) else { return false };
         let above = held.id >= self.count;
         match eviction {
-            Eviction::Nothing => false,
+            Eviction::None => false,
             Eviction::AboveBound => above,
             Eviction::Expired => above || now - held.since >= EXPIRY_MS,
-            Eviction::Everything => true,
+            Eviction::All => true,
         }
     }
 

@@ -22,7 +22,7 @@
 //!
 //! A scan may evict an ID that is not renewed for [`EXPIRY_MS`], while its CPU remembers it as
 //! recent (R7). When the bound shrinks, the number of IDs is lowered (R9), and CPUs whose IDs lie
-//! above must give them up (R8). [`Space::upkeep`] decides both before an ID is assigned.
+//! above must give them up (R8). [`Space::adjust_id_count`] decides both before an ID is assigned.
 //!
 //! # Extra IDs: memory against time
 //!
@@ -42,14 +42,14 @@
 //! # Invariant
 //!
 //! Every ID is in exactly one of three states: free, held by one CPU, or in transit (taken from a
-//! CPU by [`Space::take`] and neither given nor freed yet). Hence no two CPUs ever hold the same
+//! CPU by [`Space::detach`] and neither given nor freed yet). Hence no two CPUs ever hold the same
 //! ID. With debug assertions, each method that changes a state asserts the state it starts from.
 //! Other builds do not: they must not end a user's process because of a bug in percid.
 //!
 //! # Example
 //!
 //! ```
-//! use percid_rules::space::{Counts, CpuState, Distance, Grant, IdState, Limits, Request, Space};
+//! use percid_rules::space::{Counts, CpuState, Distance, Assignment, IdState, Limits, Request, Space};
 //!
 //! // A machine with four CPUs; two threads run on it.
 //! let (mut counts, mut cpus, mut ids) =
@@ -57,11 +57,11 @@
 //! let mut space = Space::new(&mut counts, &mut cpus, &mut ids);
 //! let limits = Limits { allowed: 4, threads: 2, most: 0 };
 //! for (cpu, thread) in [(3, 7), (1, 8)] {
-//!     let request = Request { cpu, thread, came_from: None };
-//!     let Grant::Free(id) = space.choose(request, limits, |_, _| Distance::Far) else {
+//!     let request = Request { cpu, thread, previous_cpu: None };
+//!     let Assignment::Free(id) = space.select(request, limits, |_, _| Distance::Far) else {
 //!         panic!("there is a free ID for each thread");
 //!     };
-//!     space.give(cpu, id, thread, 0);
+//!     space.assign(cpu, id, thread, 0);
 //! }
 //! assert_eq!((space.held(3), space.held(1)), (Some(0), Some(1)));
 //! ```
@@ -122,7 +122,7 @@ pub struct CpuState {
     /// One more than the ID it held last; 0 for none.
     recent: u32,
     /// The thread that took the ID.
-    taker: u64,
+    assigned_thread: u64,
     /// The time at which the ID was taken, in the caller's milliseconds.
     since_ms: u64,
 }
@@ -170,15 +170,15 @@ pub struct Request {
     /// The thread that requests it: any number that is unique among the living threads.
     pub thread: u64,
     /// The CPU on which this thread took an ID before.
-    pub came_from: Option<u32>,
+    pub previous_cpu: Option<u32>,
 }
 
 /// The origin of an ID. The caller carries it out as described at each case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Grant {
-    /// No CPU holds this ID: [`Space::give`] it.
+pub enum Assignment {
+    /// No CPU holds this ID: [`Space::assign`] it.
     Free(u32),
-    /// Take it from a CPU first: make its entry unset, fence it, [`Space::take`], then give.
+    /// Take it from a CPU first: make its entry unset, fence it, [`Space::detach`], then give.
     Steal {
         /// The CPU that holds it.
         from: u32,
@@ -186,21 +186,21 @@ pub enum Grant {
         id: u32,
     },
     /// No ID is available: more CPUs request one than there are IDs, and all are in transit.
-    Nothing,
+    Unavailable,
 }
 
 /// The CPUs that must give up their IDs before one is assigned: make their entries unset, fence
-/// them, then [`take`](Space::take) and [`free`](Space::free) each.
+/// them, then [`detach`](Space::detach) and [`free`](Space::free) each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Eviction {
     /// No CPU.
-    Nothing,
+    None,
     /// CPUs whose IDs lie above the number of IDs (R8).
     AboveBound,
     /// These CPUs, and those that have not renewed their IDs for [`EXPIRY_MS`] (R7).
     Expired,
     /// All CPUs: those in use take their IDs again.
-    Everything,
+    All,
 }
 
 /// The ID space over memory that the caller provides, all zero at first; one [`CpuState`] and one
@@ -242,7 +242,7 @@ impl<'a> Space<'a> {
     /// Adjusts the number of IDs before one is chosen: lowers it to the bound (R9), or to the
     /// demand while there are extra IDs. The cost is a few comparisons; with extra IDs it is linear
     /// in the number of CPUs once per [`EXPIRY_MS`].
-    pub fn upkeep(&mut self, limits: Limits, now_ms: u64) -> Eviction {
+    pub fn adjust_id_count(&mut self, limits: Limits, now_ms: u64) -> Eviction {
         let window_over = now_ms.saturating_sub(self.counts.window_ms) >= EXPIRY_MS;
         if window_over {
             self.counts.window_ms = now_ms;
@@ -252,7 +252,7 @@ impl<'a> Space<'a> {
         let kept = self.counts.extra != 0 && self.counts.max_nr_cid <= limits.extended();
         match (kept, window_over) {
             (false, _) => self.within_bound(limits),
-            (true, false) => Eviction::Nothing,
+            (true, false) => Eviction::None,
             (true, true) => self.follow_demand(limits, now_ms),
         }
     }
@@ -265,7 +265,7 @@ impl<'a> Space<'a> {
 
     fn within_bound(&mut self, limits: Limits) -> Eviction {
         self.counts.extra = 0;
-        if self.shrink(limits) { Eviction::AboveBound } else { Eviction::Nothing }
+        if self.shrink(limits) { Eviction::AboveBound } else { Eviction::None }
     }
 
     /// Lowers the number of IDs to the demand, once per [`EXPIRY_MS`] while there are extra IDs.
@@ -281,16 +281,16 @@ impl<'a> Space<'a> {
             return Eviction::Expired;
         }
         self.counts.max_nr_cid = self.counts.max_nr_cid.min(demand);
-        Eviction::Everything
+        Eviction::All
     }
 
     /// Returns `true` if `cpu` must give up its ID.
     pub fn is_evicted(&self, cpu: u32, eviction: Eviction, now_ms: u64) -> bool {
         match eviction {
-            Eviction::Nothing => false,
+            Eviction::None => false,
             Eviction::AboveBound => self.is_above_bound(cpu),
             Eviction::Expired => self.is_above_bound(cpu) || self.is_expired(cpu, now_ms),
-            Eviction::Everything => self.held(cpu).is_some(),
+            Eviction::All => self.held(cpu).is_some(),
         }
     }
 
@@ -328,12 +328,12 @@ impl<'a> Space<'a> {
     /// and for a steal also in the number of CPUs.
     ///
     /// `distance(a, b)` returns the distance of CPU `b`'s memory from CPU `a`.
-    pub fn choose(
+    pub fn select(
         &mut self,
         request: Request,
         limits: Limits,
         distance: impl Fn(u32, u32) -> Distance,
-    ) -> Grant {
+    ) -> Assignment {
         debug_assert_eq!(self.held(request.cpu), None, "this CPU has an ID");
         let granted = self
             .free_recent(request.cpu)
@@ -341,14 +341,14 @@ impl<'a> Space<'a> {
             .or_else(|| self.nearest_free(request, distance))
             .or_else(|| self.extra_id(limits));
         match granted {
-            Some(id) => Grant::Free(id),
+            Some(id) => Assignment::Free(id),
             None => self.steal(request),
         }
     }
 
     /// Takes the ID from `cpu`, if it holds one: the ID is in transit until it is given or freed. A
     /// steal also makes the CPU `forget` it; a scan leaves it as the CPU's recent ID.
-    pub fn take(&mut self, cpu: u32, forget: bool) -> Option<u32> {
+    pub fn detach(&mut self, cpu: u32, forget: bool) -> Option<u32> {
         let id = self.held(cpu)?;
         let state = &mut self.cpus[cpu as usize];
         state.held = 0;
@@ -363,13 +363,14 @@ impl<'a> Space<'a> {
     }
 
     /// Assigns `id`, which is free or in transit, to `cpu`, which holds none.
-    pub fn give(&mut self, cpu: u32, id: u32, thread: u64, now_ms: u64) {
+    pub fn assign(&mut self, cpu: u32, id: u32, thread: u64, now_ms: u64) {
         let ours = &mut self.ids[id as usize];
         debug_assert!(ours.holder == 0 || ours.holder == IN_TRANSIT, "no CPU holds the ID");
         *ours = IdState { holder: cpu + 1, last: cpu + 1 };
         let state = &mut self.cpus[cpu as usize];
         debug_assert_eq!(state.held, 0, "the CPU holds no ID");
-        *state = CpuState { held: id + 1, recent: id + 1, taker: thread, since_ms: now_ms };
+        *state =
+            CpuState { held: id + 1, recent: id + 1, assigned_thread: thread, since_ms: now_ms };
         self.counts.max_nr_cid = self.counts.max_nr_cid.max(id + 1);
         self.counts.ceiling = self.counts.ceiling.max(id + 1);
     }
@@ -377,7 +378,7 @@ impl<'a> Space<'a> {
     /// Revokes the ID that was just given to `cpu`, because there is no memory for it: the ID is
     /// free. If it was the highest, it ceases to exist. There are no extra IDs for the rest of
     /// [`EXPIRY_MS`].
-    pub fn withdraw(&mut self, cpu: u32) {
+    pub fn revoke(&mut self, cpu: u32) {
         let Some(id) = self.held(cpu) else { return };
         self.cpus[cpu as usize] = CpuState::default();
         self.ids[id as usize] = IdState::default();
@@ -396,7 +397,7 @@ impl<'a> Space<'a> {
     }
 
     /// Removes a free ID from circulation: it is in transit until it is given or freed.
-    pub fn hold_back(&mut self, id: u32) {
+    pub fn reserve(&mut self, id: u32) {
         debug_assert!(self.is_free(id));
         self.ids[id as usize].holder = IN_TRANSIT;
     }
@@ -450,21 +451,23 @@ impl<'a> Space<'a> {
         distance: impl Fn(u32, u32) -> Distance,
     ) -> Option<u32> {
         let rank = |id: u32| match self.ids[id as usize].last.checked_sub(1) {
-            last if last.is_some() && last == request.came_from => None,
+            last if last.is_some() && last == request.previous_cpu => None,
             Some(last) => Some(distance(request.cpu, last)),
             None => Some(Distance::Far),
         };
         (0..self.counts.max_nr_cid).filter(|&id| self.is_free(id)).min_by_key(|&id| rank(id))
     }
 
-    fn steal(&self, request: Request) -> Grant {
-        let left_behind = request.came_from.filter(|&cpu| {
-            self.held(cpu).is_some() && self.cpus[cpu as usize].taker == request.thread
+    fn steal(&self, request: Request) -> Assignment {
+        let left_behind = request.previous_cpu.filter(|&cpu| {
+            self.held(cpu).is_some() && self.cpus[cpu as usize].assigned_thread == request.thread
         });
         let oldest = || self.holders().min_by_key(|&cpu| self.since(cpu));
         match left_behind.or_else(oldest) {
-            Some(from) => self.held(from).map_or(Grant::Nothing, |id| Grant::Steal { from, id }),
-            None => Grant::Nothing,
+            Some(from) => {
+                self.held(from).map_or(Assignment::Unavailable, |id| Assignment::Steal { from, id })
+            }
+            None => Assignment::Unavailable,
         }
     }
 }
@@ -516,17 +519,17 @@ mod tests {
             limits: Limits,
             now_ms: u64,
         ) -> u32 {
-            let request = Request { cpu, thread, came_from: from };
+            let request = Request { cpu, thread, previous_cpu: from };
             let mut space = self.space();
-            let id = match space.choose(request, limits, distance) {
-                Grant::Free(id) => id,
-                Grant::Steal { from, id } => {
-                    assert_eq!(space.take(from, true), Some(id));
+            let id = match space.select(request, limits, distance) {
+                Assignment::Free(id) => id,
+                Assignment::Steal { from, id } => {
+                    assert_eq!(space.detach(from, true), Some(id));
                     id
                 }
-                Grant::Nothing => panic!("nothing to be had"),
+                Assignment::Unavailable => panic!("nothing to be had"),
             };
-            space.give(cpu, id, thread, now_ms);
+            space.assign(cpu, id, thread, now_ms);
             id
         }
 
@@ -537,7 +540,7 @@ mod tests {
 
         /// A visit by the single thread of a process, which migrates.
         fn visit(&mut self, cpu: u32, from: u32, limits: Limits, now_ms: u64) -> u32 {
-            let eviction = self.space().upkeep(limits, now_ms);
+            let eviction = self.space().adjust_id_count(limits, now_ms);
             for cpu in self.evicted(eviction, now_ms) {
                 self.leave(cpu);
             }
@@ -548,7 +551,7 @@ mod tests {
         }
 
         fn leave(&mut self, cpu: u32) {
-            let id = self.space().take(cpu, false).expect("the CPU holds an ID");
+            let id = self.space().detach(cpu, false).expect("the CPU holds an ID");
             self.space().free(id);
         }
     }
@@ -611,13 +614,13 @@ mod tests {
         s.enter(0, 1, None, limits(8, 2));
         s.leave(0);
         assert_eq!(s.space().in_use(), 0);
-        s.space().hold_back(0);
+        s.space().reserve(0);
         assert_eq!(s.space().in_use(), 1);
         assert_eq!(s.enter(0, 1, None, limits(8, 2)), 1, "not its recent one");
         s.space().free(0);
         assert_eq!(s.enter(1, 2, None, limits(8, 2)), 0);
         s.leave(0);
-        s.space().hold_back(1);
+        s.space().reserve(1);
         assert_eq!(s.enter(0, 1, None, limits(8, 3)), 2, "nor the other free one");
     }
 
@@ -643,7 +646,7 @@ mod tests {
         assert!(s.space().scan_due(EXPIRY_MS));
         s.space().scanned(EXPIRY_MS);
         assert!(!s.space().scan_due(2 * EXPIRY_MS - 1));
-        assert_eq!(s.space().take(4, true), None);
+        assert_eq!(s.space().detach(4, true), None);
     }
 
     #[test]
@@ -665,11 +668,11 @@ mod tests {
             s.enter(cpu, u64::from(cpu), None, limits(8, 4));
         }
         s.leave(3);
-        assert_eq!(s.space().upkeep(limits(8, 2), 4), Eviction::AboveBound);
+        assert_eq!(s.space().adjust_id_count(limits(8, 2), 4), Eviction::AboveBound);
         assert_eq!(s.space().max_nr_cid(), 2);
         assert_eq!(s.evicted(Eviction::AboveBound, 4), [2]);
         s.leave(2);
-        assert_eq!(s.space().upkeep(limits(8, 2), 4), Eviction::Nothing);
+        assert_eq!(s.space().adjust_id_count(limits(8, 2), 4), Eviction::None);
         s.leave(1);
         assert_eq!(s.enter(3, 3, None, limits(8, 2)), 1, "its recent ID 3 is above the bound");
     }
@@ -680,7 +683,7 @@ mod tests {
         for cpu in 0..3 {
             s.enter(cpu, u64::from(cpu), None, limits(8, 3));
         }
-        s.space().upkeep(limits(8, 1), 4);
+        s.space().adjust_id_count(limits(8, 1), 4);
         assert_eq!(s.enter(5, 5, None, limits(8, 4)), 3, "1 and 2 are still held");
     }
 
@@ -748,7 +751,7 @@ mod tests {
         let limits = relaxed(1, 8);
         assert_eq!(wander(&mut s, limits, 0, 11), 1);
         assert_eq!(s.visit(5, 2, limits, 11), 1, "steals are frequent");
-        s.space().withdraw(5);
+        s.space().revoke(5);
         assert_eq!(s.visit(5, 2, limits, 12), 0, "stolen: there is nothing else");
         assert_eq!((s.space().max_nr_cid(), s.space().in_use()), (1, 1));
         assert_eq!(s.visit(6, 5, limits, 13), 0, "and so on");
@@ -763,7 +766,7 @@ mod tests {
         assert_eq!(s.evicted(Eviction::Expired, 1000).len(), 3);
         // A lower limit that the program has set since then has the same effect.
         wander(&mut s, relaxed(1, 8), 1000, 2000);
-        assert_eq!(s.space().upkeep(relaxed(1, 2), 2000), Eviction::AboveBound);
+        assert_eq!(s.space().adjust_id_count(relaxed(1, 2), 2000), Eviction::AboveBound);
     }
 
     /// The rules as in this module's documentation, regardless of speed: sets of IDs, and a number
@@ -773,7 +776,7 @@ mod tests {
         /// Per CPU: the ID it holds, the ID it held last, the thread that took it, and the time.
         held: [Option<u32>; 8],
         recent: [Option<u32>; 8],
-        taker: [u64; 8],
+        assigned_thread: [u64; 8],
         since: [u64; 8],
         /// Per ID: the CPU that held it last.
         last: [Option<u32>; 8],
@@ -841,7 +844,7 @@ mod tests {
             let recent = self.recent[request.cpu as usize]
                 .filter(|&id| id < self.number && self.is_free(id));
             let rank = |id: &u32| match self.last[*id as usize] {
-                Some(cpu) if Some(cpu) == request.came_from => 0,
+                Some(cpu) if Some(cpu) == request.previous_cpu => 0,
                 Some(cpu) => 1 + distance(request.cpu, cpu) as u32,
                 None => 1 + Distance::Far as u32,
             };
@@ -854,10 +857,10 @@ mod tests {
                 Some(id) => (id, None),
                 None => {
                     let holds = |cpu: &u32| self.held[*cpu as usize].is_some();
-                    let took = |cpu: &u32| self.taker[*cpu as usize] == request.thread;
+                    let took = |cpu: &u32| self.assigned_thread[*cpu as usize] == request.thread;
                     let oldest =
                         || (0..8).filter(holds).min_by_key(|&cpu| self.since[cpu as usize]);
-                    let from = request.came_from.filter(|cpu| holds(cpu) && took(cpu));
+                    let from = request.previous_cpu.filter(|cpu| holds(cpu) && took(cpu));
                     let from = from.or_else(oldest).expect("somebody holds one");
                     let id = self.held[from as usize].take().expect("it holds one");
                     self.recent[from as usize] = None;
@@ -867,7 +870,7 @@ mod tests {
             };
             let cpu = request.cpu as usize;
             (self.held[cpu], self.recent[cpu]) = (Some(id), Some(id));
-            (self.taker[cpu], self.since[cpu]) = (request.thread, now);
+            (self.assigned_thread[cpu], self.since[cpu]) = (request.thread, now);
             self.last[id as usize] = Some(request.cpu);
             self.number = self.number.max(id + 1);
             (id, from)
@@ -914,7 +917,7 @@ mod tests {
                         (s.evicted(eviction, now), naive.losers(true, now))
                     }
                     _ => {
-                        let eviction = s.space().upkeep(limits, now);
+                        let eviction = s.space().adjust_id_count(limits, now);
                         (s.evicted(eviction, now), naive.upkeep(limits, now))
                     }
                 };
@@ -924,17 +927,17 @@ mod tests {
                     naive.leave(cpu);
                 }
                 if naive.held[cpu as usize].is_none() {
-                    let came_from = Some(next(9)).filter(|&from| from != cpu && from < 8);
-                    let request = Request { cpu, thread: u64::from(next(3)), came_from };
+                    let previous_cpu = Some(next(9)).filter(|&from| from != cpu && from < 8);
+                    let request = Request { cpu, thread: u64::from(next(3)), previous_cpu };
                     let before = naive.held;
                     let (id, from) = naive.enter(request, limits, now);
-                    let got = s.enter_at(cpu, request.thread, came_from, limits, now);
+                    let got = s.enter_at(cpu, request.thread, previous_cpu, limits, now);
                     let why = std::format!("seed {seed}, step {step}, {request:?}, {before:?}");
                     assert_eq!(got, id, "{why}");
                     let lost = from.map(|from| s.space().held(from));
                     assert!(matches!(lost, None | Some(None)), "{why}: from {from:?}");
                     if next(30) == 0 {
-                        s.space().withdraw(cpu);
+                        s.space().revoke(cpu);
                         naive.withdraw(cpu);
                     }
                 } else if next(3) == 0 {
@@ -960,7 +963,7 @@ mod tests {
             for _ in 0..500 {
                 now += u64::from(next(30));
                 let (cpu, limits) = (next(8), Limits { most, ..limits(8, 1 + next(8)) });
-                let eviction = s.space().upkeep(limits, now);
+                let eviction = s.space().adjust_id_count(limits, now);
                 s.evicted(eviction, now).into_iter().for_each(|cpu| s.leave(cpu));
                 match s.space().held(cpu) {
                     Some(_) if next(2) == 0 => s.leave(cpu),

@@ -2,7 +2,9 @@
 //! place of fences and signals. An ID is assigned when it is used, not at the switch.
 
 use percid_rules::assign;
-use percid_rules::space::{Counts, CpuState, Eviction, Grant, IdState, Limits, Request, Space};
+use percid_rules::space::{
+    Assignment, Counts, CpuState, Eviction, IdState, Limits, Request, Space,
+};
 
 use super::threads::Threads;
 use super::{Entry, Id, Impossible, Overhead, Policy, Process, Thread, Work};
@@ -29,7 +31,7 @@ struct PercidTable {
     cpus: Vec<CpuState>,
     ids: Vec<IdState>,
     /// The CPU on which each thread last took an ID.
-    came_from: Threads<Option<Cpu>>,
+    previous_cpu: Threads<Option<Cpu>>,
     work: Work,
     overhead: Overhead,
 }
@@ -41,7 +43,7 @@ impl PercidTable {
             counts: Counts::default(),
             cpus: vec![CpuState::default(); cpus as usize],
             ids: vec![IdState::default(); cpus as usize],
-            came_from: Threads::default(),
+            previous_cpu: Threads::default(),
             work: Work::default(),
             overhead: Overhead::default(),
         }
@@ -59,7 +61,7 @@ impl PercidTable {
             Limits { allowed: process.nr_cpus_allowed, threads: process.users, most: self.most };
         let now_ms = process.now / MS;
         let request =
-            Request { cpu, thread: u64::from(thread), came_from: *self.came_from.of(thread) };
+            Request { cpu, thread: u64::from(thread), previous_cpu: *self.previous_cpu.of(thread) };
         let table = &mut OnMachine { table: self, topology: process.topology };
         let obtained = assign::obtain(table, request, limits, now_ms);
         if let Some(expired) = obtained.expired {
@@ -68,8 +70,8 @@ impl PercidTable {
         }
         // No ID stays in transit here, so each is free or held by a CPU that can be stolen from.
         let id = obtained.id.ok_or(Impossible("no ID is free or held"))?;
-        self.space().give(cpu, id, u64::from(thread), now_ms);
-        *self.came_from.of(thread) = Some(cpu);
+        self.space().assign(cpu, id, u64::from(thread), now_ms);
+        *self.previous_cpu.of(thread) = Some(cpu);
         Ok(id)
     }
 }
@@ -85,15 +87,15 @@ impl assign::Table for OnMachine<'_> {
         self.table.space()
     }
 
-    fn choose(&mut self, request: Request, limits: Limits) -> Grant {
+    fn select(&mut self, request: Request, limits: Limits) -> Assignment {
         let topology = self.topology;
-        self.space().choose(request, limits, |a, b| topology.distance(a, b))
+        self.space().select(request, limits, |a, b| topology.distance(a, b))
     }
 
     fn steal(&mut self, from: Cpu) -> Option<Id> {
         self.table.work.steals += 1;
         self.table.overhead.fenced = Some(from);
-        self.space().take(from, true)
+        self.space().detach(from, true)
     }
 
     fn evict(&mut self, eviction: Eviction, now_ms: u64) -> u32 {
@@ -104,7 +106,7 @@ impl assign::Table for OnMachine<'_> {
             if !space.is_evicted(cpu, eviction, now_ms) {
                 continue;
             }
-            if let Some(id) = space.take(cpu, false) {
+            if let Some(id) = space.detach(cpu, false) {
                 space.free(id);
                 count += 1;
             }

@@ -54,7 +54,7 @@ use crate::sys::topology::{self, Place};
 use crate::sys::{MAX_CPUS, affinity, clock, membarrier, memory, rseq, signals, thread};
 use percid_rules::assign::{self, Table as _};
 use percid_rules::space::{
-    Counts, CpuState, Distance, Eviction, Grant, IdState, Limits, Request, Space,
+    Assignment, Counts, CpuState, Distance, Eviction, IdState, Limits, Request, Space,
 };
 use std::mem::MaybeUninit;
 use std::num::NonZeroUsize;
@@ -321,7 +321,7 @@ impl Locked {
             return false;
         }
         let limits = limits(self);
-        let request = Request { cpu, thread: thread::token() as u64, came_from: came_from() };
+        let request = Request { cpu, thread: thread::token() as u64, previous_cpu: previous_cpu() };
         match assign::obtain(self, request, limits, now).id {
             Some(id) => self.install(cpu, id, request.thread, now),
             None => false,
@@ -367,10 +367,10 @@ impl Locked {
 
     /// Installs `id` on `cpu`, or withdraws it if its memory cannot be opened.
     fn install(&mut self, cpu: u32, id: u32, thread: u64, now: u64) -> bool {
-        self.space().give(cpu, id, thread, now);
+        self.space().assign(cpu, id, thread, now);
         if !arena::open_id(id) {
             // The entry was never stored, so no fence is needed.
-            self.space().withdraw(cpu);
+            self.space().revoke(cpu);
             return false;
         }
         self.table.seen.add(id);
@@ -407,7 +407,7 @@ impl Locked {
                 continue;
             }
             if fenced {
-                space.take(cpu, false);
+                space.detach(cpu, false);
                 space.free(id);
             } else {
                 entry.set(id, &table.seen);
@@ -437,9 +437,9 @@ impl assign::Table for Locked {
         }
     }
 
-    fn choose(&mut self, request: Request, limits: Limits) -> Grant {
+    fn select(&mut self, request: Request, limits: Limits) -> Assignment {
         let places = Places(self.table);
-        self.space().choose(request, limits, |a, b| places.distance(a, b))
+        self.space().select(request, limits, |a, b| places.distance(a, b))
     }
 
     fn steal(&mut self, cpu: u32) -> Option<u32> {
@@ -451,7 +451,7 @@ impl assign::Table for Locked {
             return None;
         }
         self.table_stats().stolen += 1;
-        self.space().take(cpu, true)
+        self.space().detach(cpu, true)
     }
 
     fn evict(&mut self, eviction: Eviction, now: u64) -> u32 {
@@ -489,14 +489,14 @@ impl Places {
 }
 
 /// Returns the CPU on which this thread last took an ID.
-fn came_from() -> Option<u32> {
+fn previous_cpu() -> Option<u32> {
     // SAFETY: the block is the thread's own, and signals are blocked.
-    unsafe { (*thread::own()).came_from }.checked_sub(1)
+    unsafe { (*thread::own()).previous_cpu }.checked_sub(1)
 }
 
 fn remember(cpu: u32) {
     // SAFETY: the block is the thread's own, and signals are blocked.
-    unsafe { (*thread::own()).came_from = cpu + 1 };
+    unsafe { (*thread::own()).previous_cpu = cpu + 1 };
 }
 
 /// Operations on the table that only the proofs use.
@@ -523,7 +523,7 @@ pub(crate) mod hooks {
         let mut locked = table.try_lock()?;
         let id = locked.space().held(cpu)?;
         let evicted = locked.ready_to_fence() && locked.evict_where(|_, other| other == cpu) == 1;
-        evicted.then(|| locked.space().hold_back(id))?;
+        evicted.then(|| locked.space().reserve(id))?;
         Some(id)
     }
 

@@ -57,8 +57,8 @@ fn fences(steps: &RefCell<Vec<Step>>) -> Vec<Fence> {
     steps.borrow().iter().filter_map(fence).collect()
 }
 
-fn request(cpu: u32, thread: u64, came_from: Option<u32>) -> Request {
-    Request { cpu, thread, came_from }
+fn request(cpu: u32, thread: u64, previous_cpu: Option<u32>) -> Request {
+    Request { cpu, thread, previous_cpu }
 }
 
 /// The same as `ensure_id_of` after its checks.
@@ -126,7 +126,7 @@ fn without_memory_no_id_is_given() {
     let mut locked = table.try_lock().expect("nobody has it");
     assert!(!locked.ensure_id_of(3, NOW, |_| limits(8, 8)));
     assert_eq!(entries(table), [None; CPUS]);
-    assert_eq!((table.seen.end(), locked.space().held(3), came_from()), (0, None, Some(9)));
+    assert_eq!((table.seen.end(), locked.space().held(3), previous_cpu()), (0, None, Some(9)));
     let activity = locked.stats_now();
     assert_eq!((activity.assigned, activity.ids_held, activity.id_bound), (0, 0, 0));
 }
@@ -243,13 +243,13 @@ fn a_thread_notes_where_it_took_an_id() {
     let (steps, _watching) = watch(granted);
     remember(9);
     assert!(locked.ensure_id_of(4, NOW, |_| limits(2, 2)));
-    assert_eq!((came_from(), entries(table)[4]), (Some(4), Some(0)));
+    assert_eq!((previous_cpu(), entries(table)[4]), (Some(4), Some(0)));
     // The thread steals the ID that it took on CPU 4 itself, although the ID of CPU 1 was taken
     // longer ago.
     assert!(locked.ensure_id_of(6, NOW, |_| limits(2, 2)));
     assert_eq!(fences(&steps), [Fence::OfCpu(0), Fence::OfCpu(4)]);
     assert_eq!((entries(table)[4], entries(table)[6]), (None, Some(0)));
-    assert_eq!(came_from(), Some(6));
+    assert_eq!(previous_cpu(), Some(6));
     // An ID that another thread took on this thread's last CPU stays there.
     locked.evict_where(|_, cpu| cpu == 6);
     drop(locked);

@@ -12,7 +12,7 @@ pub(crate) struct Block {
     /// Number of its registered bytes.
     pub(crate) registered: u32,
     /// One more than the CPU on which this thread last took an ID in a slow path; 0 for none.
-    pub(crate) came_from: u32,
+    pub(crate) previous_cpu: u32,
     /// The kernel's `errno` once it has refused to register this thread.
     pub(crate) refused: u32,
     /// The index hint of the atomic source.

@@ -83,7 +83,7 @@ mod tests {
             // borrowed.
             let block = unsafe { &*own() };
             assert_eq!(own() as usize % align_of::<Block>(), 0);
-            assert_eq!((block.came_from, block.refused, block.registered), (0, 0, 0));
+            assert_eq!((block.previous_cpu, block.refused, block.registered), (0, 0, 0));
             own() as usize
         };
         let here = look();
