@@ -128,16 +128,16 @@ fn every_requirement_that_is_built_has_a_test_and_none_is_missing() {
 #[test]
 fn what_does_not_exist_is_caught() {
     let file = "crates/percid-rules/src/space.rs";
-    assert_eq!(find(&format!("{file}::choose"), false), Ok(true));
-    assert!(find(&format!("{file}::choose"), true).is_err(), "not a test");
-    assert!(find(&format!("{file}::chose"), false).is_err(), "no such item");
-    assert!(find("crates/percid/src/none.rs::choose", false).is_err(), "no such file");
+    assert_eq!(find(&format!("{file}::select"), false), Ok(true));
+    assert!(find(&format!("{file}::select"), true).is_err(), "not a test");
+    assert!(find(&format!("{file}::selects"), false).is_err(), "no such item");
+    assert!(find("crates/percid/src/none.rs::select", false).is_err(), "no such file");
     let child = "crates/percid-tracing/tests/suite/panic.rs::child";
     assert_eq!(find(child, true), Ok(false), "ignored");
     let row = |number: &str, tests: &[&str]| Row {
         number: number.to_owned(),
         text: String::new(),
-        done_by: vec![format!("{file}::chose")],
+        done_by: vec![format!("{file}::selects")],
         fails_without: tests.iter().map(|&test| test.to_owned()).collect(),
     };
     let often = "verify/requirements/src/lib.rs::what_does_not_exist_is_caught";
