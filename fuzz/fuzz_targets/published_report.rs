@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::{Corpus, fuzz_target};
 use numa::published_report::PublishedReport;
-use percid_numa::Reason;
+use percid_numa::SkipReason;
 
 mod numa;
 
@@ -24,7 +24,7 @@ fn check(report: &PublishedReport) {
         assert!(shares.into_iter().flatten().all(|share| (0.0..=1.0).contains(&share)));
         assert!(region.pages_by_node.values().all(|&pages| pages <= region.pages()));
         let named: u64 =
-            Reason::ALL.iter().filter(|&&of| region.skipped_for(of) > 0).count() as u64;
+            SkipReason::ALL.iter().filter(|&&of| region.skipped_for(of) > 0).count() as u64;
         assert!(named as usize <= region.skipped.len());
     }
     serde_json::to_string(report).expect("it is shown as JSON too");

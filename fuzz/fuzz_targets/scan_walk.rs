@@ -12,7 +12,7 @@ use std::time::Duration;
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 use percid_rules::scan::{
-    Effects, Order, Policy, Reason, Rules, Scan, Scanner, Settings, Traits, Width,
+    Effects, Order, Policy, SkipReason, Rules, Scan, Scanner, Settings, Traits, Width,
 };
 
 #[derive(Arbitrary, Debug)]
@@ -106,7 +106,7 @@ impl Choice {
 #[derive(Debug, PartialEq, Eq)]
 enum Done {
     Armed(u64, Range<u64>),
-    Noted(u64, Reason),
+    Noted(u64, SkipReason),
 }
 
 /// The effects of both the product and the model.
@@ -124,7 +124,7 @@ impl Effects for Log {
         pages
     }
 
-    fn note(&mut self, region: u64, reason: Reason) {
+    fn note(&mut self, region: u64, reason: SkipReason) {
         self.done.push(Done::Noted(region, reason));
     }
 }
@@ -298,8 +298,8 @@ impl Model {
                 let question = self.question(start, scanner, now, forced, log);
                 if let Some(reason) = question {
                     log.note(start, reason);
-                    left_out |= reason == Reason::PidInactive;
-                    if reason == Reason::SeqCompleted {
+                    left_out |= reason == SkipReason::PidInactive;
+                    if reason == SkipReason::SeqCompleted {
                         self.offset = self.regions[&start].end;
                     }
                     continue;
@@ -325,7 +325,7 @@ impl Model {
         now: Duration,
         forced: bool,
         log: &mut Log,
-    ) -> Option<Reason> {
+    ) -> Option<SkipReason> {
         let obstacle = self.obstacle(start, scanner, now);
         if obstacle.is_some() {
             return obstacle;
@@ -333,9 +333,9 @@ impl Model {
         if !forced && !self.is_accessed(start, scanner) {
             let partial = self.offset > start;
             if partial && self.rules.complete_partial {
-                log.note(start, Reason::IgnorePidInactive);
+                log.note(start, SkipReason::IgnorePidInactive);
             } else if !self.starves(start, scanner) {
-                return Some(Reason::PidInactive);
+                return Some(SkipReason::PidInactive);
             }
         }
         if self.rules.track_regions && !self.rules.window_before_test {
@@ -344,7 +344,7 @@ impl Model {
         None
     }
 
-    fn obstacle(&mut self, start: u64, scanner: Scanner, now: Duration) -> Option<Reason> {
+    fn obstacle(&mut self, start: u64, scanner: Scanner, now: Duration) -> Option<SkipReason> {
         let Traits { movable, policy, file, readable, writable, executable } =
             self.regions[&start].traits;
         let balances = match policy {
@@ -352,13 +352,13 @@ impl Model {
             Some(policy) => policy == Policy::Balancing,
         };
         if !movable || !balances {
-            return Some(Reason::Unsuitable);
+            return Some(SkipReason::Unsuitable);
         }
         if file && readable && !writable {
-            return Some(Reason::SharedRo);
+            return Some(SkipReason::SharedRo);
         }
         if !readable && !writable && !executable {
-            return Some(Reason::Inaccessible);
+            return Some(SkipReason::Inaccessible);
         }
         if !self.rules.track_regions {
             return None;
@@ -373,13 +373,13 @@ impl Model {
             first: sequence,
         });
         if sequence != 0 && now < known.next_scan {
-            return Some(Reason::ScanDelay);
+            return Some(SkipReason::ScanDelay);
         }
         let completed = known.completed;
         if self.rules.window_before_test {
             self.end_window(start, now);
         }
-        (self.rules.once_per_sequence && completed == sequence).then_some(Reason::SeqCompleted)
+        (self.rules.once_per_sequence && completed == sequence).then_some(SkipReason::SeqCompleted)
     }
 
     fn end_window(&mut self, start: u64, now: Duration) {
@@ -465,7 +465,7 @@ impl Model {
         for (rank, starts) in ranks.iter().enumerate() {
             for &start in starts {
                 if idle_done || self.offset != 0 {
-                    log.note(start, Reason::PidInactive);
+                    log.note(start, SkipReason::PidInactive);
                     over = false;
                     continue;
                 }

@@ -79,7 +79,7 @@ namespace numa {
 
 using percid::numa::rules;
 using percid::numa::access;
-using percid::numa::reason;
+using percid::numa::skip_reason;
 using percid::numa::name;
 using percid::numa::settings;
 using percid::numa::event;

@@ -496,7 +496,7 @@ typedef enum percid_balancer_event_kind {
      */
     PERCID_BALANCER_EVENT_KIND_PASS = 1,
     /**
-     * A region was left out, or was not (PERCID_SCAN_REASON_IGNORE_PID_INACTIVE): `region`,
+     * A region was left out, or was not (PERCID_SKIP_REASON_IGNORE_PID_INACTIVE): `region`,
      * `reason`.
      */
     PERCID_BALANCER_EVENT_KIND_SKIPPED = 2,
@@ -527,36 +527,36 @@ typedef enum percid_balancer_event_kind {
  * The reason why a region was not scanned, or, for the last one, why it was. The numbers are
  * fixed.
  */
-typedef enum percid_scan_reason {
+typedef enum percid_skip_reason {
     /**
      * Its pages cannot migrate, or a memory policy places them.
      */
-    PERCID_SCAN_REASON_UNSUITABLE = 1,
+    PERCID_SKIP_REASON_UNSUITABLE = 1,
     /**
      * A file's pages that cannot be written.
      */
-    PERCID_SCAN_REASON_SHARED_RO = 2,
+    PERCID_SKIP_REASON_SHARED_RO = 2,
     /**
      * It has no access rights, so no access can be detected.
      */
-    PERCID_SCAN_REASON_INACCESSIBLE = 3,
+    PERCID_SKIP_REASON_INACCESSIBLE = 3,
     /**
      * It is too new.
      */
-    PERCID_SCAN_REASON_SCAN_DELAY = 4,
+    PERCID_SKIP_REASON_SCAN_DELAY = 4,
     /**
      * It was already scanned in this scan cycle.
      */
-    PERCID_SCAN_REASON_SEQ_COMPLETED = 5,
+    PERCID_SKIP_REASON_SEQ_COMPLETED = 5,
     /**
      * The scanning thread has not used it recently.
      */
-    PERCID_SCAN_REASON_PID_INACTIVE = 6,
+    PERCID_SKIP_REASON_PID_INACTIVE = 6,
     /**
      * The same, but its scan had begun and is completed.
      */
-    PERCID_SCAN_REASON_IGNORE_PID_INACTIVE = 7,
-} percid_scan_reason;
+    PERCID_SKIP_REASON_IGNORE_PID_INACTIVE = 7,
+} percid_skip_reason;
 
 /**
  * The type of a family's series. The numbers are fixed.
@@ -1414,7 +1414,7 @@ typedef struct percid_balancer_event {
      */
     int kind;
     /**
-     * One of enum percid_scan_reason.
+     * One of enum percid_skip_reason.
      */
     int reason;
     /**
@@ -3012,7 +3012,7 @@ size_t percid_report_failures(const struct percid_report *report,
                               size_t capacity) PERCID_NOEXCEPT;
 
 /**
- * Returns the number of times a region was left out for a reason (one of enum percid_scan_reason),
+ * Returns the number of times a region was left out for a reason (one of enum percid_skip_reason),
  * or was scanned for the last one; 0 if there is no such region or reason.
  */
 PERCID_INLINE
@@ -3051,7 +3051,7 @@ double percid_report_share_on(const struct percid_report *report,
  *
  * Async-signal-safe; costs a call.
  */
-PERCID_INLINE const char *percid_scan_reason_name(int reason) PERCID_NOEXCEPT;
+PERCID_INLINE const char *percid_skip_reason_name(int reason) PERCID_NOEXCEPT;
 
 /**
  * Adds `n`, unless it is negative or not a number, because a counter never decreases. Costs about

@@ -2189,20 +2189,20 @@ enum class access : int {
 };
 
 /* Why a region was not scanned; but the last one says why it was. */
-enum class reason : int {
-    unsuitable = PERCID_SCAN_REASON_UNSUITABLE,
-    shared_ro = PERCID_SCAN_REASON_SHARED_RO,
-    inaccessible = PERCID_SCAN_REASON_INACCESSIBLE,
-    scan_delay = PERCID_SCAN_REASON_SCAN_DELAY,
-    seq_completed = PERCID_SCAN_REASON_SEQ_COMPLETED,
-    pid_inactive = PERCID_SCAN_REASON_PID_INACTIVE,
-    ignore_pid_inactive = PERCID_SCAN_REASON_IGNORE_PID_INACTIVE,
+enum class skip_reason : int {
+    unsuitable = PERCID_SKIP_REASON_UNSUITABLE,
+    shared_ro = PERCID_SKIP_REASON_SHARED_RO,
+    inaccessible = PERCID_SKIP_REASON_INACCESSIBLE,
+    scan_delay = PERCID_SKIP_REASON_SCAN_DELAY,
+    seq_completed = PERCID_SKIP_REASON_SEQ_COMPLETED,
+    pid_inactive = PERCID_SKIP_REASON_PID_INACTIVE,
+    ignore_pid_inactive = PERCID_SKIP_REASON_IGNORE_PID_INACTIVE,
 };
 
 /* The published name. */
-PERCID_HIDDEN inline const char *name(reason which) noexcept
+PERCID_HIDDEN inline const char *name(skip_reason which) noexcept
 {
-    return percid_scan_reason_name(static_cast<int>(which));
+    return percid_skip_reason_name(static_cast<int>(which));
 }
 
 /* The constants and rules of a balancer: the members of percid_balancer_settings, with their
@@ -2302,7 +2302,7 @@ public:
     }
 
     /* How often a region was left out for a reason. */
-    [[nodiscard]] PERCID_HIDDEN std::uint64_t skipped(std::size_t index, reason which) const noexcept
+    [[nodiscard]] PERCID_HIDDEN std::uint64_t skipped(std::size_t index, skip_reason which) const noexcept
     {
         return percid_report_skipped(report_.get(), index, static_cast<int>(which));
     }

@@ -148,7 +148,7 @@ struct percid_interface {
     double (*report_scan_share)(const struct percid_report *report);
     int (*report_local_share)(const struct percid_report *report, size_t index, double *share);
     double (*report_share_on)(const struct percid_report *report, size_t index, uint32_t node);
-    const char *(*scan_reason_name)(int reason);
+    const char *(*skip_reason_name)(int reason);
     void (*float_counter_add)(struct percid_float_counter *counter, double n);
     double (*float_counter_sum)(const struct percid_float_counter *counter);
     void (*gauge_add)(struct percid_gauge *gauge, double n);
@@ -826,9 +826,9 @@ PERCID_INLINE double percid_report_share_on(const struct percid_report *report, 
     return percid_interface_address()->report_share_on(report, index, node);
 }
 
-PERCID_INLINE const char *percid_scan_reason_name(int reason) PERCID_NOEXCEPT
+PERCID_INLINE const char *percid_skip_reason_name(int reason) PERCID_NOEXCEPT
 {
-    return percid_interface_address()->scan_reason_name(reason);
+    return percid_interface_address()->skip_reason_name(reason);
 }
 
 PERCID_INLINE void percid_float_counter_add(struct percid_float_counter *counter, double n) PERCID_NOEXCEPT

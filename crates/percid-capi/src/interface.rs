@@ -245,7 +245,7 @@ functions! {
     percid_report_scan_share
     percid_report_local_share
     percid_report_share_on
-    percid_scan_reason_name
+    percid_skip_reason_name
 
     percid_float_counter_add
     percid_float_counter_sum

@@ -46,7 +46,7 @@ pub use balancer::{Balancer, Builder};
 pub use done::{Batch, Pass};
 pub use error::RegisterError;
 pub use own_memory::IdRegions;
-pub use percid_rules::scan::{BadSetting, Order, Reason, Rules, Settings, Tiers, Width};
+pub use percid_rules::scan::{BadSetting, Order, Rules, Settings, SkipReason, Tiers, Width};
 pub use region::{Exclusion, Region};
 pub use report::episode::Episode;
 pub use report::event::Event;

@@ -7,7 +7,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use percid_rules::scan::Reason;
+use percid_rules::scan::SkipReason;
 use tracepoint_decode::{PerfFieldArray, PerfFieldFormat};
 
 use crate::collector::Tracepoint;
@@ -365,18 +365,51 @@ enum What {
 /// The needed fields of an event of NUMA balancing.
 #[derive(Debug, Clone, Copy)]
 enum Numa {
-    SkipVma { offset: Number, start: Number, end: Number, reason: Number, reasons: Words<Reason> },
-    Moved { pid: Number, place: Place },
-    PolicyFailure { pid: Number, place: Place },
-    Swapped { pid: Number, place: Place, other: Number },
-    MigrateStart { reason: MigrateReason },
-    MigratePages { succeeded: Number, failed: Number, reason: MigrateReason },
-    Pass { ticks: Number },
+    SkipVma {
+        offset: Number,
+        start: Number,
+        end: Number,
+        reason: Number,
+        reasons: Words<SkipReason>,
+    },
+    Moved {
+        pid: Number,
+        place: Place,
+    },
+    PolicyFailure {
+        pid: Number,
+        place: Place,
+    },
+    Swapped {
+        pid: Number,
+        place: Place,
+        other: Number,
+    },
+    MigrateStart {
+        reason: MigrateReason,
+    },
+    MigratePages {
+        succeeded: Number,
+        failed: Number,
+        reason: MigrateReason,
+    },
+    Pass {
+        ticks: Number,
+    },
     Passed,
-    Arm { start: Number, end: Number },
-    Armed { changed: Number },
-    Fault { address: Number },
-    Hint { node: Option<Number> },
+    Arm {
+        start: Number,
+        end: Number,
+    },
+    Armed {
+        changed: Number,
+    },
+    Fault {
+        address: Number,
+    },
+    Hint {
+        node: Option<Number>,
+    },
 }
 
 #[derive(Debug, Clone, Copy)]

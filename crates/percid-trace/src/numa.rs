@@ -5,7 +5,7 @@
 //! since Linux 6.7), not those that it arms. With probes a recording has these too, see
 //! [`What::Pass`].
 
-use percid_rules::scan::{Policy, Reason, Traits};
+use percid_rules::scan::{Policy, SkipReason, Traits};
 
 use crate::event::{Cpu, Tid};
 
@@ -42,7 +42,7 @@ pub enum What {
         /// End address of the region.
         end: u64,
         /// The reason; `None` if it is not known here.
-        reason: Option<Reason>,
+        reason: Option<SkipReason>,
     },
     /// The pass arms a part of a region (a probe of `change_prot_numa`).
     Arm {
@@ -156,8 +156,8 @@ impl MigrateReason {
 }
 
 /// The reason to leave a region out, by the kernel's word for it.
-pub fn skip_reason(word: &str) -> Option<Reason> {
-    Reason::ALL.into_iter().find(|reason| reason.name() == word)
+pub fn skip_reason(word: &str) -> Option<SkipReason> {
+    SkipReason::ALL.into_iter().find(|reason| reason.name() == word)
 }
 
 /// The kinds of events, by the names that they have in tables too.
@@ -270,7 +270,7 @@ pub fn traits_from_words(words: &str) -> Option<Traits> {
 #[allow(missing_docs, reason = "the fields are the kernel's")]
 pub enum Tracepoint {
     /// `sched:sched_skip_vma_numa`
-    SkipVma { offset: u64, start: u64, end: u64, reason: Option<Reason> },
+    SkipVma { offset: u64, start: u64, end: u64, reason: Option<SkipReason> },
     /// `sched:sched_move_numa`
     MoveNuma { pid: Tid, place: Place },
     /// `sched:sched_stick_numa`
@@ -323,7 +323,7 @@ mod tests {
     fn reasons_are_known_by_the_kernels_words() {
         assert_eq!(MigrateReason::from_word("numa_misplaced"), MigrateReason::NUMA_MISPLACED);
         assert_eq!(MigrateReason::from_word("new in Linux 9").word(), "other");
-        assert_eq!(skip_reason("seq_completed"), Some(Reason::SeqCompleted));
+        assert_eq!(skip_reason("seq_completed"), Some(SkipReason::SeqCompleted));
         assert_eq!(skip_reason("new in Linux 9"), None);
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{PoisonError, TryLockError};
 use percid_numa::Event;
 
 use super::balancer::Balancer;
-use super::report::Reason;
+use super::report::SkipReason;
 use crate::barrier::uncancelled;
 use crate::callback::count;
 use crate::errno::preserved;
@@ -19,7 +19,7 @@ use crate::registry::Registry;
 pub enum EventKind {
     /// A pass begins: `thread`, `sequence`.
     Pass = 1,
-    /// A region was left out, or was not (PERCID_SCAN_REASON_IGNORE_PID_INACTIVE): `region`,
+    /// A region was left out, or was not (PERCID_SKIP_REASON_IGNORE_PID_INACTIVE): `region`,
     /// `reason`.
     Skipped = 2,
     /// A part of a region was armed: `region`, `start`, `end`, `pages`.
@@ -42,7 +42,7 @@ pub enum EventKind {
 pub struct Decision {
     /// One of enum percid_balancer_event_kind.
     pub kind: c_int,
-    /// One of enum percid_scan_reason.
+    /// One of enum percid_skip_reason.
     pub reason: c_int,
     /// The address at which the region starts.
     pub region: u64,
@@ -71,7 +71,7 @@ impl Decision {
                 Decision { kind: EventKind::Pass as c_int, thread, sequence, ..none }
             }
             Event::Skipped { region, reason } => {
-                let (kind, reason) = (EventKind::Skipped as c_int, Reason::number(reason));
+                let (kind, reason) = (EventKind::Skipped as c_int, SkipReason::number(reason));
                 Decision { kind, region: region as u64, reason, ..none }
             }
             Event::Armed { region, part, pages } => Decision {
@@ -171,7 +171,7 @@ mod tests {
         let none = Decision::default();
         let pass = Event::Pass { thread: 7, sequence: -1 };
         assert_eq!(decision(pass), Decision { kind: 1, thread: 7, sequence: -1, ..none });
-        let skipped = Event::Skipped { region: 9, reason: percid_numa::Reason::SharedRo };
+        let skipped = Event::Skipped { region: 9, reason: percid_numa::SkipReason::SharedRo };
         assert_eq!(decision(skipped), Decision { kind: 2, region: 9, reason: 2, ..none });
         let armed = Event::Armed { region: 9, part: 10..12, pages: 5 };
         let expected = Decision { kind: 3, region: 9, start: 10, end: 12, pages: 5, ..none };

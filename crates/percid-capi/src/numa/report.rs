@@ -19,7 +19,7 @@ use crate::sized;
 /// fixed.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reason {
+pub enum SkipReason {
     /// Its pages cannot migrate, or a memory policy places them.
     Unsuitable = 1,
     /// A file's pages that cannot be written.
@@ -36,20 +36,24 @@ pub enum Reason {
     IgnorePidInactive = 7,
 }
 
-impl Reason {
-    const ALL: [(Reason, percid_numa::Reason, &'static CStr); 7] = [
-        (Reason::Unsuitable, percid_numa::Reason::Unsuitable, c"unsuitable"),
-        (Reason::SharedRo, percid_numa::Reason::SharedRo, c"shared_ro"),
-        (Reason::Inaccessible, percid_numa::Reason::Inaccessible, c"inaccessible"),
-        (Reason::ScanDelay, percid_numa::Reason::ScanDelay, c"scan_delay"),
-        (Reason::SeqCompleted, percid_numa::Reason::SeqCompleted, c"seq_completed"),
-        (Reason::PidInactive, percid_numa::Reason::PidInactive, c"pid_inactive"),
-        (Reason::IgnorePidInactive, percid_numa::Reason::IgnorePidInactive, c"ignore_pid_inactive"),
+impl SkipReason {
+    const ALL: [(SkipReason, percid_numa::SkipReason, &'static CStr); 7] = [
+        (SkipReason::Unsuitable, percid_numa::SkipReason::Unsuitable, c"unsuitable"),
+        (SkipReason::SharedRo, percid_numa::SkipReason::SharedRo, c"shared_ro"),
+        (SkipReason::Inaccessible, percid_numa::SkipReason::Inaccessible, c"inaccessible"),
+        (SkipReason::ScanDelay, percid_numa::SkipReason::ScanDelay, c"scan_delay"),
+        (SkipReason::SeqCompleted, percid_numa::SkipReason::SeqCompleted, c"seq_completed"),
+        (SkipReason::PidInactive, percid_numa::SkipReason::PidInactive, c"pid_inactive"),
+        (
+            SkipReason::IgnorePidInactive,
+            percid_numa::SkipReason::IgnorePidInactive,
+            c"ignore_pid_inactive",
+        ),
     ];
 
     /// Returns the number of a reason; 0 for an unknown one.
-    pub(super) fn number(of: percid_numa::Reason) -> c_int {
-        let found = Reason::ALL.iter().find(|(_, reason, _)| *reason == of);
+    pub(super) fn number(of: percid_numa::SkipReason) -> c_int {
+        let found = SkipReason::ALL.iter().find(|(_, reason, _)| *reason == of);
         found.map_or(0, |(reason, ..)| *reason as c_int)
     }
 }
@@ -385,7 +389,7 @@ pub unsafe extern "C" fn percid_report_failures(
     unsafe { list::write(found, failures, capacity) }
 }
 
-/// Returns the number of times a region was left out for a reason (one of enum percid_scan_reason),
+/// Returns the number of times a region was left out for a reason (one of enum percid_skip_reason),
 /// or was scanned for the last one; 0 if there is no such region or reason.
 ///
 /// # Safety
@@ -399,7 +403,7 @@ pub unsafe extern "C" fn percid_report_skipped(
 ) -> u64 {
     // SAFETY: the caller guarantees that the pointer is NULL or valid.
     let region = unsafe { region(report, index) };
-    let reason = Reason::ALL.iter().find(|(number, ..)| *number as c_int == reason);
+    let reason = SkipReason::ALL.iter().find(|(number, ..)| *number as c_int == reason);
     match (region, reason) {
         (Some(region), Some((_, reason, _))) => guard(0, || region.skipped_for(*reason)),
         _ => 0,
@@ -462,8 +466,8 @@ pub unsafe extern "C" fn percid_report_share_on(
 ///
 /// Async-signal-safe; costs a call.
 #[unsafe(no_mangle)]
-pub extern "C" fn percid_scan_reason_name(reason: c_int) -> *const c_char {
-    let found = Reason::ALL.iter().find(|(number, ..)| *number as c_int == reason);
+pub extern "C" fn percid_skip_reason_name(reason: c_int) -> *const c_char {
+    let found = SkipReason::ALL.iter().find(|(number, ..)| *number as c_int == reason);
     found.map_or(ptr::null(), |(_, _, name)| name.as_ptr())
 }
 
@@ -485,13 +489,13 @@ mod tests {
 
     #[test]
     fn reasons_have_fixed_numbers_and_the_published_names() {
-        assert_eq!(percid_numa::Reason::ALL.len(), Reason::ALL.len());
-        for (number, reason) in (1..).zip(percid_numa::Reason::ALL) {
-            assert_eq!(Reason::number(reason), number);
+        assert_eq!(percid_numa::SkipReason::ALL.len(), SkipReason::ALL.len());
+        for (number, reason) in (1..).zip(percid_numa::SkipReason::ALL) {
+            assert_eq!(SkipReason::number(reason), number);
             // SAFETY: names are NUL-terminated strings.
-            let name = unsafe { CStr::from_ptr(percid_scan_reason_name(number)) };
+            let name = unsafe { CStr::from_ptr(percid_skip_reason_name(number)) };
             assert_eq!(name.to_bytes(), reason.name().as_bytes());
         }
-        assert!([-1, 0, 8].into_iter().all(|number| percid_scan_reason_name(number).is_null()));
+        assert!([-1, 0, 8].into_iter().all(|number| percid_skip_reason_name(number).is_null()));
     }
 }

@@ -31,11 +31,11 @@ pub(super) mod access {
 pub(super) mod skipped {
     use std::collections::BTreeMap;
 
-    use percid_numa::Reason;
+    use percid_numa::SkipReason;
 
     use super::*;
 
-    type Counts = BTreeMap<Reason, u64>;
+    type Counts = BTreeMap<SkipReason, u64>;
 
     pub(crate) fn serialize<S: Serializer>(counts: &Counts, to: S) -> Result<S::Ok, S::Error> {
         to.collect_map(counts.iter().map(|(reason, count)| (reason.name(), count)))
@@ -43,6 +43,6 @@ pub(super) mod skipped {
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Counts, D::Error> {
         let counts = BTreeMap::<String, u64>::deserialize(from)?.into_iter();
-        counts.map(|(name, count)| Ok((named(Reason::ALL, &name)?, count))).collect()
+        counts.map(|(name, count)| Ok((named(SkipReason::ALL, &name)?, count))).collect()
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use percid_numa::{AccessMethod, Reason};
+use percid_numa::{AccessMethod, SkipReason};
 use serde::{Deserialize, Serialize};
 
 use super::errno;
@@ -74,7 +74,7 @@ pub(crate) struct Region {
     pub(crate) active: u32,
     pub(crate) scanned: u64,
     #[serde(with = "names::skipped")]
-    pub(crate) skipped: BTreeMap<Reason, u64>,
+    pub(crate) skipped: BTreeMap<SkipReason, u64>,
     pub(crate) moved: u64,
     /// Pages that went from a node without CPUs to one with CPUs.
     #[serde(default)]
@@ -149,7 +149,7 @@ impl Region {
         self.pages_by_node.values().fold(0, |sum, pages| sum.saturating_add(*pages))
     }
 
-    pub(crate) fn skipped_for(&self, reason: Reason) -> u64 {
+    pub(crate) fn skipped_for(&self, reason: SkipReason) -> u64 {
         self.skipped.get(&reason).copied().unwrap_or(0)
     }
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use percid_rules::scan::Reason;
+use percid_rules::scan::SkipReason;
 
 use crate::access::pages::Pages;
 use crate::access::write_protect::Monitor;
@@ -19,7 +19,7 @@ use crate::lock::lock;
 /// Counts of the balancer's work on a region, for reports.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Tally {
-    pub(crate) skipped: [u64; Reason::ALL.len()],
+    pub(crate) skipped: [u64; SkipReason::ALL.len()],
     pub(crate) scanned: u64,
     pub(crate) moved: u64,
     pub(crate) failed: BTreeMap<i32, u64>,

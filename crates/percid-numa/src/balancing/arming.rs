@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::{Arc, MutexGuard, atomic::Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use percid_rules::scan::{Effects, Reason};
+use percid_rules::scan::{Effects, SkipReason};
 
 use crate::access::entry::{Entry, Tally};
 use crate::access::mapping_budget;
@@ -87,12 +87,12 @@ impl Effects for PassEffects<'_> {
         armed
     }
 
-    fn note(&mut self, region: u64, reason: Reason) {
+    fn note(&mut self, region: u64, reason: SkipReason) {
         let region = region as usize;
         if let Some(entry) = self.entries.get(&region) {
             entry.tally().skipped[reason as usize] += 1;
         }
-        self.skipped += u64::from(reason != Reason::IgnorePidInactive);
+        self.skipped += u64::from(reason != SkipReason::IgnorePidInactive);
         self.log.push(Event::Skipped { region, reason });
     }
 }

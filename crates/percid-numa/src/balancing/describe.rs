@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use percid_rules::scan::{AccessCounts, Reason};
+use percid_rules::scan::{AccessCounts, SkipReason};
 
 use crate::access::entry::Entry;
 use crate::report::RegionReport;
@@ -42,7 +42,7 @@ pub(crate) fn describe(entry: &Entry) -> RegionReport {
         recent_accesses_by_node: uses,
         active: entry.active.load(Relaxed),
         scanned: tally.scanned,
-        skipped: Reason::ALL.map(|reason| (reason, tally.skipped[reason as usize])),
+        skipped: SkipReason::ALL.map(|reason| (reason, tally.skipped[reason as usize])),
         moved: tally.moved,
         promoted: of_tiers(|tiers| &tiers.promoted),
         demoted: of_tiers(|tiers| &tiers.demoted),

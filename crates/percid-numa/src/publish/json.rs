@@ -111,7 +111,7 @@ fn counts<K: Display>(
 mod tests {
     use super::*;
     use crate::access_method::AccessMethod;
-    use percid_rules::scan::Reason;
+    use percid_rules::scan::SkipReason;
 
     fn region(start: usize) -> RegionReport {
         RegionReport {
@@ -127,7 +127,7 @@ mod tests {
             recent_accesses_by_node: Vec::new(),
             active: 10,
             scanned: 11,
-            skipped: Reason::ALL.map(|reason| (reason, reason as u64)),
+            skipped: SkipReason::ALL.map(|reason| (reason, reason as u64)),
             moved: 12,
             promoted: 20,
             demoted: 21,

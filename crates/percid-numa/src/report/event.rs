@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use percid_rules::scan::Reason;
+use percid_rules::scan::SkipReason;
 
 /// A decision, or the outcome of one. A region is identified by its start address.
 ///
@@ -29,12 +29,12 @@ pub enum Event {
         /// The sequence that it belongs to.
         sequence: i64,
     },
-    /// A region was skipped, or would have been ([`Reason::IgnorePidInactive`]).
+    /// A region was skipped, or would have been ([`SkipReason::IgnorePidInactive`]).
     Skipped {
         /// The region.
         region: usize,
         /// The reason.
-        reason: Reason,
+        reason: SkipReason,
     },
     /// A part of a region was armed.
     Armed {

@@ -6,7 +6,7 @@ pub(crate) mod event;
 use std::ops::Range;
 use std::time::Duration;
 
-use percid_rules::scan::Reason;
+use percid_rules::scan::SkipReason;
 
 use crate::access_method::AccessMethod;
 use crate::report::episode::Episode;
@@ -102,7 +102,7 @@ pub struct RegionReport {
     /// Number of pages that were armed.
     pub scanned: u64,
     /// Number of times that each reason was given; all reasons.
-    pub skipped: [(Reason, u64); Reason::ALL.len()],
+    pub skipped: [(SkipReason, u64); SkipReason::ALL.len()],
     /// Number of pages that were moved.
     pub moved: u64,
     /// Number of moved pages that went from a slow node to one with CPUs.
@@ -175,13 +175,13 @@ impl RegionReport {
     /// # let table = vec![7u8; 2 << 20];
     /// # let start = table.as_ptr().map_addr(|address| address.next_multiple_of(1 << 16));
     /// # let balancer = percid_numa::Balancer::new();
-    /// use percid_numa::Reason;
+    /// use percid_numa::SkipReason;
     ///
     /// let _region = balancer.register(start, 1 << 20)?;
-    /// assert_eq!(balancer.report().regions[0].skipped_for(Reason::PidInactive), 0);
+    /// assert_eq!(balancer.report().regions[0].skipped_for(SkipReason::PidInactive), 0);
     /// # Ok::<(), percid_numa::RegisterError>(())
     /// ```
-    pub fn skipped_for(&self, reason: Reason) -> u64 {
+    pub fn skipped_for(&self, reason: SkipReason) -> u64 {
         self.skipped[reason as usize].1
     }
 }

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::region::Reason;
+use super::region::SkipReason;
 use super::visit::{Effects, Pass, Scanned};
 
 /// The urgency of scanning a region; the order of the pass.
@@ -29,7 +29,7 @@ pub(super) fn run<E: Effects>(pass: &mut Pass<'_, E>) {
     let (mut idle_before, mut is_over) = (false, true);
     for (rank, index) in candidates {
         if idle_before || pass.scan.offset != 0 {
-            pass.note(index, Reason::PidInactive);
+            pass.note(index, SkipReason::PidInactive);
             is_over = false;
             continue;
         }

@@ -1,6 +1,6 @@
 //! A pass in the order of the addresses ([`Order::Address`](super::Order::Address)), as in Linux.
 
-use super::region::Reason;
+use super::region::SkipReason;
 use super::visit::{Effects, Pass, Scanned};
 
 /// The end of a walk along the regions.
@@ -38,7 +38,7 @@ impl<E: Effects> Pass<'_, E> {
         let (mut at, mut inactive) = (self.scan.offset, false);
         while index < self.scan.regions.len() {
             match self.question(index, forced) {
-                Some(reason) => inactive |= reason == Reason::PidInactive,
+                Some(reason) => inactive |= reason == SkipReason::PidInactive,
                 None => {
                     at = at.max(self.scan.regions[index].range.start);
                     let scanned = self.arm_from(index, &mut at);
@@ -53,22 +53,22 @@ impl<E: Effects> Pass<'_, E> {
     }
 
     /// Returns the reason to skip a region, if any, and reports it.
-    fn question(&mut self, index: usize, forced: bool) -> Option<Reason> {
+    fn question(&mut self, index: usize, forced: bool) -> Option<SkipReason> {
         let reason = self.obstacle(index).or_else(|| self.inactivity(index, forced));
         if let Some(reason) = reason {
             self.note(index, reason);
         }
-        if reason == Some(Reason::SeqCompleted) {
+        if reason == Some(SkipReason::SeqCompleted) {
             self.scan.offset = self.scan.regions[index].range.end;
         }
         reason
     }
 
-    /// Returns [`Reason::PidInactive`] if the scanning thread does not use the region and that
+    /// Returns [`SkipReason::PidInactive`] if the scanning thread does not use the region and that
     /// counts.
-    fn inactivity(&mut self, index: usize, forced: bool) -> Option<Reason> {
+    fn inactivity(&mut self, index: usize, forced: bool) -> Option<SkipReason> {
         if !forced && !self.counts_as_user(index) {
-            return Some(Reason::PidInactive);
+            return Some(SkipReason::PidInactive);
         }
         // Before the fixes a window ended only for regions that reach this line.
         if !self.rules.window_before_test {
@@ -86,7 +86,7 @@ impl<E: Effects> Pass<'_, E> {
         }
         let begun = self.scan.offset > self.scan.regions[index].range.start;
         if begun && self.rules.complete_partial {
-            self.note(index, Reason::IgnorePidInactive);
+            self.note(index, SkipReason::IgnorePidInactive);
             return true;
         }
         self.is_rescued(index)

@@ -14,7 +14,7 @@
 //! use std::ops::Range;
 //! use std::time::Duration;
 //!
-//! use percid_rules::scan::{Effects, Reason, Rules, Scan, Scanner, Settings, Traits};
+//! use percid_rules::scan::{Effects, SkipReason, Rules, Scan, Scanner, Settings, Traits};
 //!
 //! /// Memory whose pages are never armed twice.
 //! #[derive(Default)]
@@ -26,7 +26,7 @@
 //!         self.0.push(part);
 //!         pages
 //!     }
-//!     fn note(&mut self, _region: u64, _reason: Reason) {}
+//!     fn note(&mut self, _region: u64, _reason: SkipReason) {}
 //! }
 //!
 //! let mut scan = Scan::new();
@@ -53,7 +53,7 @@ mod walk;
 
 pub use activity::Width;
 pub use period::{AccessCounts, adapted_period};
-pub use region::{Policy, Reason, Traits};
+pub use region::{Policy, SkipReason, Traits};
 pub use rules::{Order, Rules};
 pub use settings::{BadSetting, Settings};
 pub use state::Scan;

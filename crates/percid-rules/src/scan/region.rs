@@ -7,9 +7,9 @@ use core::time::Duration;
 use super::activity::Activity;
 use super::settings::Settings;
 
-/// The reason why a region was skipped; [`Reason::IgnorePidInactive`] is the reason why it was not.
+/// The reason why a region was skipped; [`SkipReason::IgnorePidInactive`] is the reason why it was not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Reason {
+pub enum SkipReason {
     /// Its pages cannot migrate, or a memory policy places them.
     Unsuitable,
     /// A file's pages that may be read and not written.
@@ -26,33 +26,33 @@ pub enum Reason {
     IgnorePidInactive,
 }
 
-impl Reason {
+impl SkipReason {
     /// All reasons, in the order of the tests in a pass.
-    pub const ALL: [Reason; 7] = [
-        Reason::Unsuitable,
-        Reason::SharedRo,
-        Reason::Inaccessible,
-        Reason::ScanDelay,
-        Reason::SeqCompleted,
-        Reason::PidInactive,
-        Reason::IgnorePidInactive,
+    pub const ALL: [SkipReason; 7] = [
+        SkipReason::Unsuitable,
+        SkipReason::SharedRo,
+        SkipReason::Inaccessible,
+        SkipReason::ScanDelay,
+        SkipReason::SeqCompleted,
+        SkipReason::PidInactive,
+        SkipReason::IgnorePidInactive,
     ];
 
     /// Returns the published name.
     pub fn name(self) -> &'static str {
         match self {
-            Reason::Unsuitable => "unsuitable",
-            Reason::SharedRo => "shared_ro",
-            Reason::Inaccessible => "inaccessible",
-            Reason::ScanDelay => "scan_delay",
-            Reason::SeqCompleted => "seq_completed",
-            Reason::PidInactive => "pid_inactive",
-            Reason::IgnorePidInactive => "ignore_pid_inactive",
+            SkipReason::Unsuitable => "unsuitable",
+            SkipReason::SharedRo => "shared_ro",
+            SkipReason::Inaccessible => "inaccessible",
+            SkipReason::ScanDelay => "scan_delay",
+            SkipReason::SeqCompleted => "seq_completed",
+            SkipReason::PidInactive => "pid_inactive",
+            SkipReason::IgnorePidInactive => "ignore_pid_inactive",
         }
     }
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for SkipReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
@@ -96,14 +96,14 @@ impl Traits {
     };
 
     /// Returns the reason why no scan ever arms such a region, if any.
-    pub(super) fn obstacle(self, scanner_balances: bool) -> Option<Reason> {
+    pub(super) fn obstacle(self, scanner_balances: bool) -> Option<SkipReason> {
         let balances = self.policy.map_or(scanner_balances, |own| own == Policy::Balancing);
         if !(self.movable && balances) {
-            Some(Reason::Unsuitable)
+            Some(SkipReason::Unsuitable)
         } else if self.file && self.readable && !self.writable {
-            Some(Reason::SharedRo)
+            Some(SkipReason::SharedRo)
         } else if !(self.readable || self.writable || self.executable) {
-            Some(Reason::Inaccessible)
+            Some(SkipReason::Inaccessible)
         } else {
             None
         }
@@ -162,7 +162,7 @@ mod tests {
 
     /// Returns the obstacle to a scan of a region with these rights, in the notation of
     /// `/proc/PID/maps`.
-    fn obstacle(rights: &str, file: bool) -> Option<Reason> {
+    fn obstacle(rights: &str, file: bool) -> Option<SkipReason> {
         let has = |right| rights.contains(right);
         let (readable, writable, executable) = (has('r'), has('w'), has('x'));
         let traits = Traits { file, readable, writable, executable, ..Traits::ANONYMOUS };
@@ -184,12 +184,12 @@ mod tests {
     #[test]
     fn what_cannot_be_used_or_written_is_left_alone() {
         for file in [false, true] {
-            assert_eq!(obstacle("---", file), Some(Reason::Inaccessible));
+            assert_eq!(obstacle("---", file), Some(SkipReason::Inaccessible));
             for rights in ["-w-", "--x", "-wx", "rw-", "rwx"] {
                 assert_eq!(obstacle(rights, file), None, "{rights} {file}");
             }
             for rights in ["r--", "r-x"] {
-                let expected = file.then_some(Reason::SharedRo);
+                let expected = file.then_some(SkipReason::SharedRo);
                 assert_eq!(obstacle(rights, file), expected, "{rights} {file}");
             }
         }

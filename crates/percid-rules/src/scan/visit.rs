@@ -3,7 +3,7 @@
 use core::ops::Range;
 use core::time::Duration;
 
-use super::region::{Memory, Reason};
+use super::region::{Memory, SkipReason};
 use super::rules::Rules;
 use super::settings::Settings;
 use super::state::Scan;
@@ -32,7 +32,7 @@ pub trait Effects {
     fn arm(&mut self, region: u64, part: Range<u64>) -> u64;
 
     /// Records the reason why a region is not scanned, or is.
-    fn note(&mut self, region: u64, reason: Reason);
+    fn note(&mut self, region: u64, reason: SkipReason);
 }
 
 /// The end of a region's scan.
@@ -56,7 +56,7 @@ pub(super) struct Pass<'a, E> {
 
 impl<E: Effects> Pass<'_, E> {
     /// Returns the obstacle to a scan of the region, independently of its users.
-    pub(super) fn obstacle(&mut self, index: usize) -> Option<Reason> {
+    pub(super) fn obstacle(&mut self, index: usize) -> Option<SkipReason> {
         let (now, sequence) = (self.now, self.scan.sequence);
         let region = &mut self.scan.regions[index];
         if let Some(reason) = region.traits.obstacle(self.scanner.balances) {
@@ -67,13 +67,13 @@ impl<E: Effects> Pass<'_, E> {
         }
         let memory = region.memory.get_or_insert_with(|| Memory::new(now, sequence, self.settings));
         if sequence != 0 && now < memory.not_before {
-            return Some(Reason::ScanDelay);
+            return Some(SkipReason::ScanDelay);
         }
         if self.rules.window_before_test {
             memory.end_window(now, sequence, self.settings);
         }
         let done = self.rules.once_per_sequence && memory.completed == sequence;
-        done.then_some(Reason::SeqCompleted)
+        done.then_some(SkipReason::SeqCompleted)
     }
 
     /// Returns `true` if activity does not count yet.
@@ -104,7 +104,7 @@ impl<E: Effects> Pass<'_, E> {
         self.scan.regions[index].memory.as_ref()
     }
 
-    pub(super) fn note(&mut self, index: usize, reason: Reason) {
+    pub(super) fn note(&mut self, index: usize, reason: SkipReason) {
         self.effects.note(self.scan.regions[index].range.start, reason);
     }
 

@@ -41,7 +41,7 @@ mod tests {
     use std::vec::Vec;
 
     use super::super::activity::Width;
-    use super::super::region::{Policy, Reason, Traits};
+    use super::super::region::{Policy, SkipReason, Traits};
     use super::*;
 
     const MIB: u64 = 1 << 20;
@@ -58,7 +58,7 @@ mod tests {
             1
         }
 
-        fn note(&mut self, region: u64, reason: Reason) {
+        fn note(&mut self, region: u64, reason: SkipReason) {
             self.0.push((region / MIB, reason.to_string()));
         }
     }
@@ -212,7 +212,7 @@ mod tests {
                 assert!(self.0 < 100, "the pass does not end");
                 0
             }
-            fn note(&mut self, _: u64, _: Reason) {}
+            fn note(&mut self, _: u64, _: SkipReason) {}
         }
         let mut scan = Scan::new();
         scan.add(0..4096 * MIB, Traits::ANONYMOUS);
@@ -375,7 +375,7 @@ mod tests {
                 self.0.push((part.start, part.end));
                 self.1
             }
-            fn note(&mut self, _: u64, _: Reason) {}
+            fn note(&mut self, _: u64, _: SkipReason) {}
         }
         let settings = Settings { scan_size: size, ..Settings::default() };
         let mut parts = Parts(Vec::new(), armed);

@@ -1,26 +1,26 @@
 //! The results of simulated runs.
 
-use percid_rules::scan::Reason;
+use percid_rules::scan::SkipReason;
 use serde::Serialize;
 
 use crate::time::{Ns, SECOND};
 
 /// All reasons, in the order of the published table.
-pub const REASONS: [Reason; 7] = [
-    Reason::ScanDelay,
-    Reason::Unsuitable,
-    Reason::SharedRo,
-    Reason::Inaccessible,
-    Reason::PidInactive,
-    Reason::IgnorePidInactive,
-    Reason::SeqCompleted,
+pub const REASONS: [SkipReason; 7] = [
+    SkipReason::ScanDelay,
+    SkipReason::Unsuitable,
+    SkipReason::SharedRo,
+    SkipReason::Inaccessible,
+    SkipReason::PidInactive,
+    SkipReason::IgnorePidInactive,
+    SkipReason::SeqCompleted,
 ];
 
 /// The counts of a run, or the sums of several runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Number of times that each reason was traced, indexed by its number in `Reason::ALL`.
-    pub reasons: [u64; Reason::ALL.len()],
+    /// Number of times that each reason was traced, indexed by its number in `SkipReason::ALL`.
+    pub reasons: [u64; SkipReason::ALL.len()],
     /// Number of scan passes.
     pub passes: u64,
     /// Number of complete scan cycles over a process.

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use percid_rules::scan::{Order, Reason, Rules, Width};
+use percid_rules::scan::{Order, Rules, SkipReason, Width};
 use serde::Serialize;
 
 use super::experiment::{Experiment, Series, deviation, mean};
@@ -38,13 +38,16 @@ pub struct Row {
     pub series: Series,
     /// The reason.
     #[serde(serialize_with = "serialize_name")]
-    pub reason: Reason,
+    pub reason: SkipReason,
     /// The values.
     #[serde(flatten)]
     pub cell: Cell,
 }
 
-fn serialize_name<S: serde::Serializer>(reason: &Reason, serializer: S) -> Result<S::Ok, S::Error> {
+fn serialize_name<S: serde::Serializer>(
+    reason: &SkipReason,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(reason.name())
 }
 
@@ -205,7 +208,7 @@ impl Experiment {
     /// the same.
     fn reasons_beside(&self, other: &Experiment) -> Vec<f64> {
         let counts = &self.counts[..other.counts.len().min(self.counts.len())];
-        let mean_of = |reason: Reason| {
+        let mean_of = |reason: SkipReason| {
             counts.iter().map(|c| c.reasons[reason as usize] as f64).sum::<f64>()
                 / counts.len() as f64
         };
@@ -247,11 +250,11 @@ impl Experiment {
 
 fn rows(series: Series, experiment: &Experiment) -> Vec<Row> {
     let published = published::numa_reasons();
-    let figure = |reason: Reason| {
+    let figure = |reason: SkipReason| {
         let row = published.iter().find(|row| row.reason == reason.name());
         row.map_or(0.0, |row| series.published(row))
     };
-    let row = |reason: Reason| {
+    let row = |reason: SkipReason| {
         let values = experiment.values(|counts| counts.reasons[reason as usize] as f64);
         Row { series, reason, cell: cell(&values, figure(reason)) }
     };

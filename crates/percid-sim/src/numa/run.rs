@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 use std::ops::Range;
 use std::time::Duration;
 
-use percid_rules::scan::{Effects, HUGE_PAGE, Reason, Rules, Scan, Scanner, Settings};
+use percid_rules::scan::{Effects, HUGE_PAGE, Rules, Scan, Scanner, Settings, SkipReason};
 
 use super::locality::{Locality, Toucher};
 use super::outcome::{Counts, Outcome, Second};
@@ -472,7 +472,7 @@ impl Effects for Armed<'_> {
         self.pages.arm(index, part, self.now)
     }
 
-    fn note(&mut self, _: u64, reason: Reason) {
+    fn note(&mut self, _: u64, reason: SkipReason) {
         self.steps += 1;
         self.counts.reasons[reason as usize] += 1;
     }
@@ -516,7 +516,7 @@ mod tests {
         assert!(counts.hint_faults_local <= counts.hint_faults);
         assert!(counts.hint_faults <= counts.pte_updates + counts.pmd_updates);
         assert!(counts.pages_migrated > 0 && counts.sequences > 0);
-        assert!(counts.reasons[Reason::IgnorePidInactive as usize] <= counts.passes);
+        assert!(counts.reasons[SkipReason::IgnorePidInactive as usize] <= counts.passes);
         assert!(seconds.windows(2).all(|pair| pair[0].covered <= pair[1].covered));
     }
 

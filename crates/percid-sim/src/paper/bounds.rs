@@ -1,6 +1,6 @@
 //! Tolerances within which a simulated table counts as a reproduction of the published one.
 
-use percid_rules::scan::Reason;
+use percid_rules::scan::SkipReason;
 use serde::Serialize;
 
 use super::cross_validation::CrossValidation;
@@ -111,7 +111,7 @@ pub fn mask(paper: &mask::Paper) -> Vec<Bound> {
 const COUNT_ERROR: f64 = 0.25;
 /// Factor by which the two smallest counts may be larger or smaller.
 const SMALL_COUNT_FACTOR: f64 = 2.0;
-const SMALL_COUNTS: [Reason; 2] = [Reason::IgnorePidInactive, Reason::SeqCompleted];
+const SMALL_COUNTS: [SkipReason; 2] = [SkipReason::IgnorePidInactive, SkipReason::SeqCompleted];
 /// Maximum difference of an elapsed time from the published one, as a share.
 const ELAPSED_ERROR: f64 = 0.05;
 

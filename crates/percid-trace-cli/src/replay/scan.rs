@@ -6,7 +6,7 @@ use std::fmt;
 
 use percid_command::table::Table;
 use percid_report::Page;
-use percid_rules::scan::Reason;
+use percid_rules::scan::SkipReason;
 use percid_trace::Trace;
 use percid_trace::event::Tid;
 use percid_trace::numa::{MigrateReason, What};
@@ -227,7 +227,7 @@ impl ProcessFigures {
     }
 
     fn skipped_table(&self) -> Table {
-        let columns = ["left out"].into_iter().chain(Reason::ALL.map(Reason::name));
+        let columns = ["left out"].into_iter().chain(SkipReason::ALL.map(SkipReason::name));
         let mut table = Table::new(columns, 1);
         table.row(self.kernel.skips("kernel"));
         for figures in &self.rules {
@@ -390,8 +390,8 @@ impl WalkFigures {
     }
 
     fn skips(&self, name: &str) -> Vec<String> {
-        let count = |reason: Reason| self.skipped.get(reason.name()).copied().unwrap_or(0);
-        let counts = Reason::ALL.map(|reason| count(reason).to_string());
+        let count = |reason: SkipReason| self.skipped.get(reason.name()).copied().unwrap_or(0);
+        let counts = SkipReason::ALL.map(|reason| count(reason).to_string());
         [name.to_owned()].into_iter().chain(counts).collect()
     }
 }

@@ -2,7 +2,7 @@
 
 use arrow_array::RecordBatch;
 use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
-use percid_rules::scan::{Reason, Traits};
+use percid_rules::scan::{SkipReason, Traits};
 
 use super::columns::{Numbers, Words, numbers};
 use super::schema::{Column, Kind, SHARES};
@@ -52,7 +52,7 @@ pub(super) struct Rows {
     from_node: Numbers<u32>,
     to_node: Numbers<u32>,
     reason: Words,
-    skip_reasons: Vec<Option<Reason>>,
+    skip_reasons: Vec<Option<SkipReason>>,
     migrate_reasons: Vec<Option<MigrateReason>>,
     traits: Words,
     traits_of_words: Vec<Option<Traits>>,

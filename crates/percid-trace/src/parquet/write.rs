@@ -12,7 +12,7 @@ use ::parquet::file::properties::{EnabledStatistics, WriterProperties};
 use ::parquet::schema::types::ColumnPath;
 use arrow_array::builder::{UInt32Builder, UInt64Builder};
 use arrow_schema::SchemaRef;
-use percid_rules::scan::{Policy, Reason, Traits};
+use percid_rules::scan::{Policy, SkipReason, Traits};
 
 use arrow_array::{ArrayRef, DictionaryArray, Int32Array, Int64Array, RecordBatch, StringArray};
 
@@ -498,8 +498,8 @@ fn row_of_place(place: Place) -> Row<'static> {
 
 /// A number for each word that can be a reason.
 fn number_of_reason(word: &'static str) -> u32 {
-    let skips = Reason::ALL.len();
-    let skip = Reason::ALL.into_iter().position(|reason| reason.name() == word);
+    let skips = SkipReason::ALL.len();
+    let skip = SkipReason::ALL.into_iter().position(|reason| reason.name() == word);
     let migration = MIGRATE_REASONS.iter().position(|&known| known == word);
     skip.or(migration.map(|place| skips + place)).unwrap_or(usize::from(u16::MAX)) as u32
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
-use percid_rules::scan::{Effects, Reason, Rules, Scan, Scanner};
+use percid_rules::scan::{Effects, Rules, Scan, Scanner, SkipReason};
 
 use super::walk::{Line, Pass, Region, Source, Step, Walk, region_at};
 use crate::event::Tid;
@@ -17,7 +17,7 @@ pub struct Tally {
     /// Number of passes.
     pub passes: u64,
     /// Number of times that regions were left out, or remarked on, by reason.
-    pub noted: BTreeMap<Reason, u64>,
+    pub noted: BTreeMap<SkipReason, u64>,
     /// Number of pieces of memory that were armed.
     pub armed: u64,
     /// Size of these pieces, in bytes.
@@ -213,7 +213,7 @@ impl Replay<'_> {
         trial.pass(scanner, pass.at, &self.walk.settings, self.rules, &mut log);
         let left_out = log.lines;
         for range in &pass.scanned {
-            if left_out.contains(&Line::Noted(range.start, Reason::PidInactive)) {
+            if left_out.contains(&Line::Noted(range.start, SkipReason::PidInactive)) {
                 self.used(pass.thread, range.start);
             }
         }
@@ -305,7 +305,7 @@ impl Effects for Log<'_> {
         all
     }
 
-    fn note(&mut self, region: u64, reason: Reason) {
+    fn note(&mut self, region: u64, reason: SkipReason) {
         self.lines.push(Line::Noted(region, reason));
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use percid_rules::scan::{Reason, Settings, Traits};
+use percid_rules::scan::{Settings, SkipReason, Traits};
 
 use super::costs::Costs;
 use crate::event::Tid;
@@ -99,7 +99,7 @@ pub struct Pass {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Line {
     /// It left the region that starts here out, or remarked on it.
-    Noted(u64, Reason),
+    Noted(u64, SkipReason),
     /// It armed these addresses.
     Armed(u64, u64),
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use std::time::Duration;
 
-use percid_rules::scan::{Policy, Reason, Settings, Traits};
+use percid_rules::scan::{Policy, Settings, SkipReason, Traits};
 
 use super::costs::costs;
 use super::rule_sets::of_release;
@@ -276,7 +276,7 @@ struct Raw {
 /// A line of a pass.
 #[derive(Clone, Copy)]
 enum Said {
-    Noted { start: u64, end: u64, reason: Option<Reason> },
+    Noted { start: u64, end: u64, reason: Option<SkipReason> },
     Armed { start: u64, end: u64, changed: Option<u64> },
 }
 
@@ -458,7 +458,9 @@ impl<'a> Steps<'a> {
         let (mut left_out, mut taken) = (0, 0);
         for said in &raw.said {
             let (start, unsuitable) = match *said {
-                Said::Noted { start, reason, .. } => (start, reason == Some(Reason::Unsuitable)),
+                Said::Noted { start, reason, .. } => {
+                    (start, reason == Some(SkipReason::Unsuitable))
+                }
                 Said::Armed { start, .. } => (start, false),
             };
             let Some((_, traits)) = region_at(&self.regions, start) else { continue };
@@ -539,26 +541,26 @@ fn fit(regions: &[Region], raw: &Raw, source: Source) -> i64 {
 }
 
 /// Returns the traits of a region for which a pass gives this reason.
-fn traits_by(reason: Option<Reason>) -> Traits {
+fn traits_by(reason: Option<SkipReason>) -> Traits {
     let any = Traits::ANONYMOUS;
     match reason {
-        Some(Reason::Unsuitable) => Traits { movable: false, ..any },
-        Some(Reason::SharedRo) => Traits { file: true, writable: false, ..any },
-        Some(Reason::Inaccessible) => Traits { readable: false, writable: false, ..any },
+        Some(SkipReason::Unsuitable) => Traits { movable: false, ..any },
+        Some(SkipReason::SharedRo) => Traits { file: true, writable: false, ..any },
+        Some(SkipReason::Inaccessible) => Traits { readable: false, writable: false, ..any },
         _ => any,
     }
 }
 
 /// Returns the corrected traits of a region for which a pass gives this reason; without a reason
 /// the pass scanned it.
-fn corrected(traits: Traits, reason: Option<Reason>, balances: bool) -> Traits {
+fn corrected(traits: Traits, reason: Option<SkipReason>, balances: bool) -> Traits {
     let follows = match traits.policy {
         Some(policy) => policy == Policy::Balancing,
         None => balances,
     };
     match (reason, traits.movable && follows) {
-        (Some(Reason::Unsuitable), true) => Traits { policy: Some(Policy::Fixed), ..traits },
-        (Some(Reason::Unsuitable), false) | (_, true) => traits,
+        (Some(SkipReason::Unsuitable), true) => Traits { policy: Some(Policy::Fixed), ..traits },
+        (Some(SkipReason::Unsuitable), false) | (_, true) => traits,
         (_, false) => {
             let policy = if follows { traits.policy } else { Some(Policy::Balancing) };
             Traits { movable: true, policy, ..traits }
@@ -578,7 +580,7 @@ struct Scanned {
 /// it left out, and end where the next pass begins.
 fn scanned(regions: &[Region], raw: &Raw, next: u64) -> Scanned {
     let from = raw.offset.unwrap_or(0);
-    let noted: Vec<(u64, Option<Reason>)> = raw
+    let noted: Vec<(u64, Option<SkipReason>)> = raw
         .said
         .iter()
         .filter_map(|said| match *said {
@@ -606,6 +608,6 @@ fn scanned(regions: &[Region], raw: &Raw, next: u64) -> Scanned {
 }
 
 /// Returns `true` if it is a remark on a region that is scanned all the same.
-fn remarks(reason: Option<Reason>) -> bool {
-    reason == Some(Reason::IgnorePidInactive)
+fn remarks(reason: Option<SkipReason>) -> bool {
+    reason == Some(SkipReason::IgnorePidInactive)
 }

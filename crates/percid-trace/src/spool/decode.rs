@@ -197,7 +197,7 @@ mod tests {
     use super::*;
     use crate::numa::words_of_traits;
     use crate::spool::encode::Content;
-    use percid_rules::scan::{Reason, Traits};
+    use percid_rules::scan::{SkipReason, Traits};
 
     const COUNTERS: usize = 2;
 
@@ -217,7 +217,7 @@ mod tests {
             numa::What::Pass { ticks: u64::MAX, took: None },
             numa::What::Pass { ticks: 1, took: Some(0) },
             numa::What::Skip { offset: 1, start: 2, end: u64::MAX, reason: None },
-            numa::What::Skip { offset: 1, start: 2, end: 3, reason: Some(Reason::ALL[2]) },
+            numa::What::Skip { offset: 1, start: 2, end: 3, reason: Some(SkipReason::ALL[2]) },
             numa::What::Arm { start: 1, end: 2, changed: Some(512) },
             numa::What::Hint { address: 1 << 47, took: Some(5), node: Some(u32::MAX) },
             numa::What::Hint { address: 0, took: None, node: None },

@@ -3,7 +3,7 @@
 use crate::fixture;
 
 use fixture::{error, from_text};
-use percid_rules::scan::{Policy, Reason, Traits};
+use percid_rules::scan::{Policy, SkipReason, Traits};
 use percid_trace::collector::Tracepoint;
 use percid_trace::formats::Formats;
 use percid_trace::numa::{self, Event, MigrateReason, Place, ScanSettings, What};
@@ -32,7 +32,7 @@ fn lines_of_the_kernel_are_understood() {
          vm_end=7F0A1C400000 reason=pid_inactive",
     );
     let (offset, start, end) = (0x7f0a_1c20_0000, 0x7f0a_1c00_0000, 0x7f0a_1c40_0000);
-    assert_eq!(skip, What::Skip { offset, start, end, reason: Some(Reason::PidInactive) });
+    assert_eq!(skip, What::Skip { offset, start, end, reason: Some(SkipReason::PidInactive) });
     let moved = "sched_move_numa: pid=72 tgid=71 ngid=0 src_cpu=1 src_nid=0 dst_cpu=6 dst_nid=1";
     assert_eq!(what(moved), What::Move(PLACE));
     let two = "src_pid=72 src_tgid=71 src_ngid=0 src_cpu=1 src_nid=0 dst_pid=90 dst_tgid=71 \
@@ -116,8 +116,8 @@ fn the_kernels_description_says_which_reason_a_number_is() {
     let mut formats = Formats::new(percid_trace::formats::ByteOrder::Little, true);
     formats.add("sched", DESCRIPTION).expect("a description");
     for (number, expected) in [
-        (0, Some(Reason::SeqCompleted)),
-        (3, Some(Reason::SharedRo)),
+        (0, Some(SkipReason::SeqCompleted)),
+        (3, Some(SkipReason::SharedRo)),
         (1, None),
         (5, None),
         (4_000_000_000, None),
@@ -141,7 +141,7 @@ fn all_kinds() -> Vec<Event> {
         What::Region { process: 70, start: end, end: end + 1, traits: Traits::ANONYMOUS },
         What::Pass { ticks: u64::MAX, took: None },
         What::Pass { ticks: 0, took: Some(1 << 40) },
-        What::Skip { offset: 0, start, end, reason: Some(Reason::IgnorePidInactive) },
+        What::Skip { offset: 0, start, end, reason: Some(SkipReason::IgnorePidInactive) },
         What::Skip { offset: end, start, end, reason: None },
         What::Arm { start, end, changed: Some(7) },
         What::Arm { start, end, changed: None },

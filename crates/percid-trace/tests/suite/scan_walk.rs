@@ -7,7 +7,7 @@ use crate::fixture;
 use std::collections::BTreeSet;
 
 use fixture::trace;
-use percid_rules::scan::{Reason, Rules};
+use percid_rules::scan::{Rules, SkipReason};
 use percid_trace::numa::What;
 use percid_trace::scan_walk::{
     RULE_SETS, Replayed, Source, Step, Walk, kernel, of_release, replay, walks,
@@ -43,14 +43,14 @@ fn the_recorded_walk_has_the_kernels_counts() {
     assert_eq!((walk.source, walk.settings_known, walk.was_there), (Source::Probes, true, false));
     let tally = kernel(&walk);
     assert_eq!((tally.passes, tally.armed), (51, 72));
-    let noted: Vec<(Reason, u64)> = tally.noted.into_iter().collect();
+    let noted: Vec<(SkipReason, u64)> = tally.noted.into_iter().collect();
     let expected = [
-        (Reason::Unsuitable, 87),
-        (Reason::SharedRo, 38),
-        (Reason::Inaccessible, 118),
-        (Reason::ScanDelay, 4),
-        (Reason::PidInactive, 94),
-        (Reason::IgnorePidInactive, 2),
+        (SkipReason::Unsuitable, 87),
+        (SkipReason::SharedRo, 38),
+        (SkipReason::Inaccessible, 118),
+        (SkipReason::ScanDelay, 4),
+        (SkipReason::PidInactive, 94),
+        (SkipReason::IgnorePidInactive, 2),
     ];
     assert_eq!(noted, expected);
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use percid_numa::{Balancer, Event, Region, Rules, Settings};
 use percid_rules::scan;
-use percid_rules::scan::Reason;
+use percid_rules::scan::SkipReason;
 use percid_sim::random::Random;
 
 const PAGE: usize = 4096;
@@ -54,7 +54,7 @@ impl scan::Effects for Log {
         self.changed.pop_front().unwrap_or(0)
     }
 
-    fn note(&mut self, region: u64, reason: Reason) {
+    fn note(&mut self, region: u64, reason: SkipReason) {
         self.done.push((region as usize, reason.name().to_owned()));
         self.noted.push((region, reason.name()));
     }
@@ -154,7 +154,7 @@ impl Pair {
     fn counts_agree(&self) -> bool {
         let report = self.balancer.report();
         report.regions.iter().all(|region| {
-            Reason::ALL.iter().all(|reason| {
+            SkipReason::ALL.iter().all(|reason| {
                 let theirs = self.reasons.get(&(region.range.start as u64, reason.name()));
                 region.skipped_for(*reason) == theirs.copied().unwrap_or(0)
             })

@@ -122,8 +122,8 @@ void figures()
     CHECK(report.totals().passes >= (balancer.has_nodes() ? 100u : 0u));
     CHECK(balancer.take_events(1).size() == (balancer.has_nodes() ? 1u : 0u));
     CHECK(balancer.take_events().empty() != balancer.has_nodes());
-    CHECK(std::strcmp(name(numa::reason::shared_ro), "shared_ro") == 0);
-    CHECK(report.skipped(0, numa::reason::unsuitable) == 0);
+    CHECK(std::strcmp(name(numa::skip_reason::shared_ro), "shared_ro") == 0);
+    CHECK(report.skipped(0, numa::skip_reason::unsuitable) == 0);
     for (const auto &failure : report.failures(0)) {
         CHECK(failure.error > 0 && failure.pages > 0);
     }

@@ -21,14 +21,14 @@ int main(void)
     if (result == 0) {
         CHECK(percid_report_regions(report) == 0);
         CHECK(percid_report_region(report, 0, &figures, sizeof figures) == -ERANGE);
-        CHECK(strcmp(percid_scan_reason_name(PERCID_SCAN_REASON_PID_INACTIVE), "pid_inactive") == 0);
+        CHECK(strcmp(percid_skip_reason_name(PERCID_SKIP_REASON_PID_INACTIVE), "pid_inactive") == 0);
         percid_report_free(report);
     } else {
         CHECK(result == -ENOSYS && report == NULL);
         CHECK(percid_report_region(NULL, 0, &figures, sizeof figures) == -ENOSYS);
         CHECK(percid_report_pages(NULL, 0, &node, 1) == 0);
         CHECK(percid_report_skipped(NULL, 0, 1) == 0);
-        CHECK(percid_scan_reason_name(PERCID_SCAN_REASON_PID_INACTIVE) == NULL);
+        CHECK(percid_skip_reason_name(PERCID_SKIP_REASON_PID_INACTIVE) == NULL);
         percid_report_free(NULL);
     }
     CHECK(percid_balancer_destroy(balancer) == 0);

@@ -185,7 +185,7 @@ static void report(void)
     }
     /* Nobody asked for memory tiers. */
     CHECK(percid_report_slow_nodes(report, NULL, 0) == 0 && figures.promoted == 0 && figures.demoted == 0);
-    for (int reason = 1; percid_scan_reason_name(reason) != NULL; reason++) {
+    for (int reason = 1; percid_skip_reason_name(reason) != NULL; reason++) {
         CHECK(there > 1 || percid_report_skipped(report, 0, reason) == 0);
     }
 
@@ -375,8 +375,8 @@ static void misuse(void)
     CHECK(percid_report_totals(NULL, NULL, 0) == -EINVAL);
     CHECK(percid_report_region(NULL, 0, NULL, 0) == -EINVAL);
     percid_report_free(NULL);
-    CHECK(percid_scan_reason_name(0) == NULL && percid_scan_reason_name(8) == NULL);
-    CHECK(strcmp(percid_scan_reason_name(PERCID_SCAN_REASON_PID_INACTIVE), "pid_inactive") == 0);
+    CHECK(percid_skip_reason_name(0) == NULL && percid_skip_reason_name(8) == NULL);
+    CHECK(strcmp(percid_skip_reason_name(PERCID_SKIP_REASON_PID_INACTIVE), "pid_inactive") == 0);
 }
 
 /* Handles stay recognisable. */

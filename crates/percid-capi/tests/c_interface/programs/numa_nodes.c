@@ -76,7 +76,7 @@ static void events(const char *memory)
         CHECK(event.kind <= PERCID_BALANCER_EVENT_KIND_HANDLER_REPLACED);
         CHECK(event.kind == PERCID_BALANCER_EVENT_KIND_PASS || event.region == (uintptr_t)memory);
         CHECK((event.reason != 0) == (event.kind == PERCID_BALANCER_EVENT_KIND_SKIPPED));
-        CHECK(event.reason == 0 || percid_scan_reason_name(event.reason) != NULL);
+        CHECK(event.reason == 0 || percid_skip_reason_name(event.reason) != NULL);
         kinds |= UINT64_C(1) << event.kind;
         if (event.kind == PERCID_BALANCER_EVENT_KIND_PASS) {
             CHECK(event.thread == (uint32_t)getpid());

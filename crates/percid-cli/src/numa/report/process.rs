@@ -5,7 +5,7 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
-use percid_numa::Reason;
+use percid_numa::SkipReason;
 use serde::Serialize;
 
 use crate::numa::errno;
@@ -332,12 +332,12 @@ fn work_table(report: &PublishedReport) -> TextTable {
 }
 
 fn skips_table(report: &PublishedReport) -> TextTable {
-    let names = Reason::ALL.map(|reason| (reason.to_string(), Align::Right));
+    let names = SkipReason::ALL.map(|reason| (reason.to_string(), Align::Right));
     let columns = [("skipped".to_owned(), Align::Left)].into_iter().chain(names);
     let mut table = TextTable::new(columns);
     for region in &report.regions {
         let mut row = vec![name(region)];
-        row.extend(Reason::ALL.map(|reason| region.skipped_for(reason).to_string()));
+        row.extend(SkipReason::ALL.map(|reason| region.skipped_for(reason).to_string()));
         table.row(row);
     }
     table

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use percid_numa::{AccessMethod, Reason};
+use percid_numa::{AccessMethod, SkipReason};
 use serde::Serialize;
 
 use crate::numa::errno;
@@ -53,7 +53,7 @@ pub(super) struct Counts {
     /// Current values.
     pages_by_node: BTreeMap<u32, u64>,
     #[serde(with = "names::skipped")]
-    pub(super) skipped: BTreeMap<Reason, u64>,
+    pub(super) skipped: BTreeMap<SkipReason, u64>,
     #[serde(serialize_with = "errno::serialize")]
     failed: BTreeMap<i32, u64>,
 }
@@ -190,7 +190,7 @@ mod tests {
         // The second region was registered anew.
         assert_eq!(change.total.moved, 30 + 20);
         assert_eq!(change.per_second(change.total.moved), Some(25.0));
-        assert_eq!(change.total.skipped, [(Reason::PidInactive, 4)].into());
+        assert_eq!(change.total.skipped, [(SkipReason::PidInactive, 4)].into());
         assert_eq!(change.total.pending, 4);
         assert_eq!(change.total.local_share(), Some(1.0), "nothing remote in the interval");
         assert_eq!(change.total.share_on(1), Some(0.75));

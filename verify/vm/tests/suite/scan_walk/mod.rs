@@ -13,7 +13,7 @@ mod replay;
 use std::env;
 use std::time::Duration;
 
-use percid_rules::scan::{Reason, Rules};
+use percid_rules::scan::{Rules, SkipReason};
 use percid_vm::platform::Arch;
 use percid_vm::protocol::Job;
 
@@ -34,7 +34,7 @@ fn the_recorded_walk_is_ours() {
     let agreement = compare(&kept(), &Rules::LINUX_6_12).expect("no difference");
     println!("{agreement:?}");
     assert!(agreement.passes >= 60 && agreement.chunks >= 80);
-    for reason in Reason::ALL {
+    for reason in SkipReason::ALL {
         assert!(agreement.reasons.contains_key(&reason), "{reason:?} is never tested");
     }
 }

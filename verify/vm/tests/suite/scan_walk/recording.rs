@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use percid_rules::scan::{Policy, Reason, Settings, Traits};
+use percid_rules::scan::{Policy, Settings, SkipReason, Traits};
 
 /// A region and its traits.
 pub(crate) type Region = (Range<u64>, Traits);
@@ -25,7 +25,7 @@ pub(crate) enum Entry {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Done {
     /// It skipped a region, or remarked on it.
-    Traced { start: u64, reason: Reason },
+    Traced { start: u64, reason: SkipReason },
     /// It armed a chunk.
     Armed { range: Range<u64>, changed: u64 },
 }
@@ -82,7 +82,7 @@ impl Recording {
             }
             ["skip", start, reason] => {
                 let start = hex(start)?;
-                let reason = Reason::ALL.into_iter().find(|known| known.name() == reason)?;
+                let reason = SkipReason::ALL.into_iter().find(|known| known.name() == reason)?;
                 self.did(Done::Traced { start, reason })?;
             }
             ["arm", start, end, changed] => {

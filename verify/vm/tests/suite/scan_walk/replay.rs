@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::Range;
 use std::time::Duration;
 
-use percid_rules::scan::{Effects, Reason, Rules, Scan, Scanner};
+use percid_rules::scan::{Effects, Rules, Scan, Scanner, SkipReason};
 
 use super::recording::{Done, Entry, Recording, Region};
 
@@ -14,7 +14,7 @@ use super::recording::{Done, Entry, Recording, Region};
 pub(crate) struct Agreement {
     pub(crate) passes: u32,
     pub(crate) chunks: u32,
-    pub(crate) reasons: BTreeMap<Reason, u32>,
+    pub(crate) reasons: BTreeMap<SkipReason, u32>,
 }
 
 /// The first difference of the two scans.
@@ -137,7 +137,7 @@ impl Effects for Log {
         changed
     }
 
-    fn note(&mut self, start: u64, reason: Reason) {
+    fn note(&mut self, start: u64, reason: SkipReason) {
         self.done.push(Done::Traced { start, reason });
     }
 }
