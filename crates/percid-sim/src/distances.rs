@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::topology::Place;
+use crate::place::Place;
 
 /// Distances between nodes, in any unit: only their ratios count.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]

@@ -22,6 +22,7 @@ pub mod machine;
 pub mod mask;
 pub mod numa;
 pub mod paper;
+mod place;
 pub mod policies;
 pub mod published;
 pub mod random;

@@ -4,21 +4,10 @@ use percid_rules::space::Distance;
 
 use crate::distances::{DIRECT, Detours, Distances};
 
+pub use crate::place::Place;
+
 /// Number of a CPU (hardware thread), from 0 as in the kernel.
 pub type Cpu = u32;
-
-/// The place of a CPU. Numbers count over the whole machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
-    /// The core, which hardware threads share.
-    pub core: u32,
-    /// The last-level cache.
-    pub l3: u32,
-    /// The socket.
-    pub socket: u32,
-    /// The NUMA node.
-    pub node: u32,
-}
 
 /// The distance of one CPU's cache from another CPU. The order is from near to far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -20,6 +20,7 @@ mod quota;
 mod scheduler;
 mod simulation;
 mod thread;
+mod throttling;
 mod usage;
 mod waiting;
 mod wheel;

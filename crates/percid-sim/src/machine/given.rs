@@ -57,6 +57,19 @@ struct TopologyGiven {
     memory_only_nodes: Option<u32>,
 }
 
+impl Machine {
+    /// Returns the machine as the text of a file, including all inherited parts.
+    pub fn to_toml(&self) -> String {
+        Given::of(self).to_toml()
+    }
+
+    /// Returns the file of a machine with these CPU places. Everything else comes from a base,
+    /// which is one of [`presets`](Machine::presets) or a file.
+    pub fn places_to_toml(name: &str, topology: &Topology, base: &str) -> String {
+        Given::places_of(name, topology, base).to_toml()
+    }
+}
+
 impl Given {
     /// Returns the whole machine: the given parts, and the base's parts for the rest. `text` is the
     /// file.
@@ -89,7 +102,7 @@ impl Given {
     }
 
     /// Returns a complete description of the machine, without a base.
-    pub(super) fn of(machine: &Machine) -> Given {
+    fn of(machine: &Machine) -> Given {
         Given {
             base: None,
             name: machine.name.clone(),
@@ -102,7 +115,7 @@ impl Given {
 
     /// Returns a description of the topology, with a base that provides the kernel numbers and the
     /// costs.
-    pub(super) fn places_of(name: &str, topology: &Topology, base: &str) -> Given {
+    fn places_of(name: &str, topology: &Topology, base: &str) -> Given {
         Given {
             base: Some(base.to_owned()),
             name: name.to_owned(),
@@ -114,7 +127,7 @@ impl Given {
     }
 
     /// Returns the description as the text of a file.
-    pub(super) fn to_toml(&self) -> String {
+    fn to_toml(&self) -> String {
         toml::to_string(self).expect("names, numbers and texts, which TOML has")
     }
 }
@@ -285,5 +298,36 @@ impl TopologyGiven {
             })?,
             numbering: self.numbering.or(inherited).ok_or_else(|| missing("numbering"))?,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_is_the_same_when_its_file_is_read() {
+        let mut machines: Vec<Machine> = Machine::presets().filter_map(Machine::preset).collect();
+        let mut irregular = machines[0].clone();
+        irregular.name = "\"quoted\"\n[costs]".to_owned();
+        irregular.topology = Topology::new(irregular.topology.places()[..100].to_vec());
+        irregular.costs.hot_ns.value = 226.600_000_1;
+        machines.push(irregular);
+        for machine in machines {
+            let text = machine.to_toml();
+            assert!(!text.contains("base = "), "{text}");
+            assert_eq!(Machine::parse(&text).as_ref(), Ok(&machine), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_file_of_places_has_all_else_from_its_base() {
+        let base = Machine::preset("epyc-9654").expect("a preset");
+        let places = Machine::preset("cascade-lake").expect("a preset").topology;
+        let text = Machine::places_to_toml("mine", &places, "epyc-9654");
+        assert!(text.lines().count() < 12, "{text}");
+        let machine = Machine::parse(&text).expect("a machine");
+        assert_eq!((&machine.topology, machine.name.as_str()), (&places, "mine"));
+        assert_eq!(machine.costs, base.costs.assumed_like(&base.name));
     }
 }

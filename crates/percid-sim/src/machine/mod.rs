@@ -10,7 +10,6 @@ mod shape;
 use serde::{Deserialize, Serialize};
 
 use crate::topology::Topology;
-use given::Given;
 
 /// A machine model for policies and workloads. Every number has its origin.
 #[derive(Debug, Clone, PartialEq)]
@@ -247,17 +246,6 @@ impl Machine {
     pub fn preset_text(name: &str) -> Option<&'static str> {
         PRESETS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
     }
-
-    /// Returns the machine as the text of a file, including all inherited parts.
-    pub fn to_toml(&self) -> String {
-        Given::of(self).to_toml()
-    }
-
-    /// Returns the file of a machine with these CPU places. Everything else comes from a base,
-    /// which is one of [`presets`](Machine::presets) or a file.
-    pub fn places_to_toml(name: &str, topology: &Topology, base: &str) -> String {
-        Given::places_of(name, topology, base).to_toml()
-    }
 }
 
 #[cfg(test)]
@@ -285,32 +273,6 @@ mod tests {
             assert_eq!(own.origin, origin);
             assert!(!machine.costs.other_socket_ns.origin.contains("EPYC"), "{name}");
         }
-    }
-
-    #[test]
-    fn a_machine_is_the_same_when_its_file_is_read() {
-        let mut machines: Vec<Machine> = Machine::presets().filter_map(Machine::preset).collect();
-        let mut irregular = machines[0].clone();
-        irregular.name = "\"quoted\"\n[costs]".to_owned();
-        irregular.topology = Topology::new(irregular.topology.places()[..100].to_vec());
-        irregular.costs.hot_ns.value = 226.600_000_1;
-        machines.push(irregular);
-        for machine in machines {
-            let text = machine.to_toml();
-            assert!(!text.contains("base = "), "{text}");
-            assert_eq!(Machine::parse(&text).as_ref(), Ok(&machine), "{text}");
-        }
-    }
-
-    #[test]
-    fn a_file_of_places_has_all_else_from_its_base() {
-        let base = Machine::preset("epyc-9654").expect("a preset");
-        let places = Machine::preset("cascade-lake").expect("a preset").topology;
-        let text = Machine::places_to_toml("mine", &places, "epyc-9654");
-        assert!(text.lines().count() < 12, "{text}");
-        let machine = Machine::parse(&text).expect("a machine");
-        assert_eq!((&machine.topology, machine.name.as_str()), (&places, "mine"));
-        assert_eq!(machine.costs, base.costs.assumed_like(&base.name));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use percid_rules::scan::HUGE_PAGE;
 
-use super::workload::{PAGE, Part, Used};
+use super::workload::layout::{PAGE, Part, Used};
 use crate::time::Ns;
 
 /// Number of a node of the machine.

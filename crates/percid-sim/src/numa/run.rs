@@ -15,7 +15,8 @@ use super::setup::Setup;
 use super::thread::{Fault, Thread};
 use super::tiers;
 use super::weights::Weights;
-use super::workload::{MAIN, PAGE, Part, Placement, Used, regions};
+use super::workload::Placement;
+use super::workload::layout::{MAIN, PAGE, Part, Used, regions};
 use crate::random::Random;
 use crate::time::{Ns, SECOND, US};
 

@@ -1,6 +1,6 @@
 //! Set of a process's taken IDs, one bit each.
 
-use super::Id;
+use super::policy::Id;
 
 /// A set of IDs below a bound that is fixed at creation.
 #[derive(Debug, Clone)]

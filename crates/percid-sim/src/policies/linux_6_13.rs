@@ -1,8 +1,9 @@
 //! Linux 6.13 (commit 7e019dcc470f): cache-local IDs. In addition to [`super::slots`], a CPU
 //! remembers its ID (R1), and new IDs are assigned up to the bound before any is shared (R3 to R5).
 
+use super::impossible::Impossible;
+use super::policy::{Entry, Id, Process, Thread};
 use super::slots::{CpuSlot, Generation, Ids, Slot, Slots};
-use super::{Entry, Id, Impossible, Process, Thread};
 
 pub(super) const ENTRY: Entry = Entry {
     name: "linux-6.13",

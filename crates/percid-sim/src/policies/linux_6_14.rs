@@ -1,9 +1,10 @@
 //! Linux 6.14 to 6.18 (commit 02d954c0fdf9): like 6.13, but the number of IDs decreases when the
 //! process has fewer threads (R9).
 
+use super::impossible::Impossible;
 use super::linux_6_13::{expand_or_first_free, is_full, is_settled};
+use super::policy::{Entry, Id, Process, Thread};
 use super::slots::{CpuSlot, Generation, Ids, Slots};
-use super::{Entry, Id, Impossible, Process, Thread};
 
 pub(super) const ENTRY: Entry = Entry {
     name: "linux-6.14",

@@ -8,8 +8,9 @@
 //! gets its new owner when the kernel switches away from the thread.
 
 use super::bitmap::Bitmap;
+use super::impossible::Impossible;
+use super::policy::{Entry, Id, Policy, Process, Thread, Work};
 use super::threads::Threads;
-use super::{Entry, Id, Impossible, Policy, Process, Thread, Work};
 use crate::topology::Cpu;
 
 pub(super) const ENTRY: Entry = Entry {

@@ -1,8 +1,9 @@
 //! Linux 6.3: one set of IDs for the process, without a record of earlier owners.
 
 use super::bitmap::Bitmap;
+use super::impossible::Impossible;
+use super::policy::{Entry, Id, Policy, Process, Thread, Work};
 use super::threads::Threads;
-use super::{Entry, Id, Impossible, Policy, Process, Thread, Work};
 use crate::topology::Cpu;
 
 pub(super) const ENTRY: Entry = Entry {

@@ -1,8 +1,9 @@
 //! Linux 6.4 to 6.12 (commit 223baf9d17f2): a slot per CPU, and the first free ID for an empty one.
 //! A CPU whose slot was cleared gets any free ID, so its memory may be another CPU's.
 
+use super::impossible::Impossible;
+use super::policy::{Entry, Id, Process, Thread};
 use super::slots::{CpuSlot, Generation, Ids, Slot, Slots};
-use super::{Entry, Id, Impossible, Process, Thread};
 
 pub(super) const ENTRY: Entry = Entry {
     name: "linux-6.4",

@@ -1,6 +1,7 @@
 //! CPU numbers as IDs, as programs without concurrency IDs use them: always local, never dense.
 
-use super::{Entry, Id, Impossible, Policy, Process, Thread, Work};
+use super::impossible::Impossible;
+use super::policy::{Entry, Id, Policy, Process, Thread, Work};
 use crate::topology::Cpu;
 
 pub(super) const ENTRY: Entry = Entry {

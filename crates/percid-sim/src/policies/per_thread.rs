@@ -1,7 +1,8 @@
 //! Thread numbers as IDs: the lowest that no living thread has, as registries for `thread_local!`
 //! assign them. An ID moves between CPUs with its thread.
 
-use super::{Entry, Id, Impossible, Policy, Process, Thread, Work};
+use super::impossible::Impossible;
+use super::policy::{Entry, Id, Policy, Process, Thread, Work};
 use crate::topology::{Cpu, Topology};
 
 pub(super) const ENTRY: Entry = Entry {

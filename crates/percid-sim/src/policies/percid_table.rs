@@ -6,8 +6,9 @@ use percid_rules::space::{
     Assignment, Counts, CpuState, Eviction, IdState, Limits, Request, Space,
 };
 
+use super::impossible::Impossible;
+use super::policy::{Entry, Id, Overhead, Policy, Process, Thread, Work};
 use super::threads::Threads;
-use super::{Entry, Id, Impossible, Overhead, Policy, Process, Thread, Work};
 use crate::time::MS;
 use crate::topology::{Cpu, Topology};
 

@@ -1,6 +1,7 @@
 //! A process in a test, which reports the test's actions to the policy as a scheduler would.
 
-use super::{Entry, Id, Impossible, Policy, Process, Thread, Work};
+use super::impossible::Impossible;
+use super::policy::{Entry, Id, Policy, Process, Thread, Work};
 use crate::time::{MS, Ns};
 use crate::topology::{Cpu, Place, Topology};
 

@@ -10,8 +10,9 @@
 //! slot of a CPU that runs the process.
 
 use super::bitmap::Bitmap;
+use super::impossible::Impossible;
+use super::policy::{Id, Overhead, Policy, Process, Thread, Work};
 use super::threads::Threads;
-use super::{Id, Impossible, Overhead, Policy, Process, Thread, Work};
 use crate::time::{MS, Ns};
 use crate::topology::Cpu;
 

@@ -1,6 +1,6 @@
 //! A policy's notes about threads.
 
-use super::Thread;
+use super::policy::Thread;
 
 /// A value for each thread; the default value for threads without an access so far.
 #[derive(Debug, Default)]

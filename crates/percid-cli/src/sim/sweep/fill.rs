@@ -12,8 +12,9 @@ use percid_command::watch::watched;
 use percid_sim::run_control::RunControl;
 use percid_sweep::{Campaign, Directory, Error, Plan, Shard, Unit};
 
+use super::failure::failure;
 use super::figures::{FailedUnit, Results};
-use super::{failure, merge, space};
+use super::{merge, space};
 use crate::cli::SweepArguments;
 
 /// Interval at which a thread without a unit checks for new ones that another unit's result

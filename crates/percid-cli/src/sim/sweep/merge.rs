@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use percid_command::exit::Failure;
 use percid_sweep::{Directory, Error, Plan, TABLE, table};
 
-use super::failure;
+use super::failure::failure;
 use super::figures::Results;
 
 pub(super) fn merge(path: &Path, from: &[PathBuf]) -> Result<Results, Failure> {

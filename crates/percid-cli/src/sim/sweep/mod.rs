@@ -1,5 +1,6 @@
 //! `percid sim sweep`: simulates a parameter space into a store of Parquet files.
 
+mod failure;
 mod figures;
 mod fill;
 mod merge;
@@ -8,7 +9,6 @@ mod space;
 use percid_command::exit::{Exit, Failure, complain};
 use percid_command::interrupt::Interrupt;
 use percid_command::output;
-use percid_sweep::Error;
 
 use crate::cli::SweepArguments;
 use crate::sim::parquet_support;
@@ -49,14 +49,5 @@ fn tell_of_failures(results: &Results, json: bool) {
     }
     if results.failures.len() > 3 {
         complain(format_args!("and {} others, see {}", results.failures.len() - 3, results.store));
-    }
-}
-
-/// Converts an error of a sweep to a failure of the command.
-fn failure(error: Error) -> Failure {
-    match error {
-        Error::Io { what, cause } => Failure::Io { what, cause },
-        Error::Stopped => Failure::Interrupted,
-        other => Failure::Usage(other.to_string()),
     }
 }

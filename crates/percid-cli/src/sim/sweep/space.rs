@@ -9,7 +9,7 @@ use percid_command::this_machine::Numbering;
 use percid_sim::policies;
 use percid_sweep::{Grid, Named, Plan, Seeds, Space, Until};
 
-use super::failure;
+use super::failure::failure;
 use crate::cli::SweepArguments;
 
 /// Returns the plan of the checked space.

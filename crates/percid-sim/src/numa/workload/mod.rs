@@ -1,13 +1,11 @@
 //! NUMA workloads and their files: the memory that threads use, phase by phase.
 
 mod check;
-mod layout;
+pub(super) mod layout;
 
 use serde::{Deserialize, Serialize};
 
 use crate::file::{self, Error};
-
-pub(super) use layout::{MAIN, PAGE, Part, Used, regions};
 
 /// A mebibyte in bytes.
 pub(super) const MIB: u64 = 1 << 20;
