@@ -48,6 +48,6 @@ pub use error::RegisterError;
 pub use own_memory::IdRegions;
 pub use percid_rules::scan::{BadSetting, Order, Rules, Settings, SkipReason, Tiers, Width};
 pub use region::{Exclusion, Region};
-pub use report::episode::Episode;
 pub use report::event::Event;
+pub use report::placement_timeline::PlacementTimeline;
 pub use report::{RegionReport, Report};

@@ -39,18 +39,18 @@ pub(crate) struct PublishedReport {
     pub(crate) collisions: u64,
     pub(crate) events_lost: u64,
     #[serde(default)]
-    pub(crate) timeline: Vec<Episode>,
+    pub(crate) timeline: Vec<PlacementTimeline>,
     pub(crate) regions: Vec<Region>,
 }
 
 /// The stages from a change to placed memory: the time of each since the balancer was created; see
-/// [`percid_numa::Episode`].
+/// [`percid_numa::PlacementTimeline`].
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Episode {
+pub(crate) struct PlacementTimeline {
     pub(crate) began_ns: u64,
     pub(crate) armed_ns: Option<u64>,
     pub(crate) seen_ns: Option<u64>,
-    pub(crate) wanted_ns: Option<u64>,
+    pub(crate) pending_ns: Option<u64>,
     pub(crate) moved_ns: Option<u64>,
     pub(crate) pages: u64,
     pub(crate) batches: u64,

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::report::episode::Episode;
+use crate::report::placement_timeline::PlacementTimeline;
 
 /// Number of episodes that are kept.
 const KEPT: usize = 16;
@@ -27,7 +27,7 @@ pub(crate) struct Counts {
 /// The last episodes.
 #[derive(Debug, Default)]
 pub(crate) struct Timeline {
-    episodes: VecDeque<Episode>,
+    episodes: VecDeque<PlacementTimeline>,
     /// The counts at the beginning of the last episode.
     before: Counts,
 }
@@ -35,12 +35,14 @@ pub(crate) struct Timeline {
 impl Timeline {
     /// Begins another episode, if the last one is over.
     pub(crate) fn begin(&mut self, now: Duration, counts: Counts) {
-        let is_over = |last: &Episode| last.moved.is_some_and(|moved| now >= moved + SETTLED);
+        let is_over =
+            |last: &PlacementTimeline| last.moved.is_some_and(|moved| now >= moved + SETTLED);
         if self.episodes.back().is_none_or(is_over) {
             if self.episodes.len() == KEPT {
                 self.episodes.pop_front();
             }
-            self.episodes.push_back(Episode { began: now, ..Episode::default() });
+            self.episodes
+                .push_back(PlacementTimeline { began: now, ..PlacementTimeline::default() });
             self.before = counts;
         }
     }
@@ -53,21 +55,21 @@ impl Timeline {
         };
         reach(&mut last.armed, counts.armed > before.armed);
         reach(&mut last.seen, counts.seen > before.seen);
-        reach(&mut last.wanted, counts.pending > 0);
+        reach(&mut last.pending, counts.pending > 0);
         last.rearmed = counts.rearmed - before.rearmed;
     }
 
     /// Records that pages were moved.
     pub(crate) fn moved(&mut self, now: Duration, pages: u64) {
         if let Some(last) = self.episodes.back_mut().filter(|_| pages > 0) {
-            last.wanted = last.wanted.or(Some(now));
+            last.pending = last.pending.or(Some(now));
             last.moved = Some(now);
             last.pages += pages;
             last.batches += 1;
         }
     }
 
-    pub(crate) fn episodes(&self) -> Vec<Episode> {
+    pub(crate) fn episodes(&self) -> Vec<PlacementTimeline> {
         self.episodes.iter().copied().collect()
     }
 }
@@ -98,11 +100,11 @@ mod tests {
         timeline.moved(ms(70), 5);
         timeline.moved(ms(80), 6);
         timeline.moved(ms(90), 0);
-        let expected = Episode {
+        let expected = PlacementTimeline {
             began: ms(10),
             armed: Some(ms(30)),
             seen: Some(ms(40)),
-            wanted: Some(ms(60)),
+            pending: Some(ms(60)),
             moved: Some(ms(80)),
             pages: 11,
             batches: 2,
@@ -120,7 +122,10 @@ mod tests {
         timeline.begin(ms(1400), Counts::default());
         assert_eq!(timeline.episodes().len(), 1);
         timeline.begin(ms(1500), Counts::default());
-        assert_eq!(timeline.episodes()[1], Episode { began: ms(1500), ..Episode::default() });
+        assert_eq!(
+            timeline.episodes()[1],
+            PlacementTimeline { began: ms(1500), ..PlacementTimeline::default() }
+        );
         for turn in 0..40 {
             timeline.moved(ms(2000 + turn * 1000), 1);
             timeline.begin(ms(2600 + turn * 1000), Counts::default());

@@ -5,7 +5,7 @@
 use std::fmt::{self, Display, Formatter, Write};
 use std::time::Duration;
 
-use crate::report::episode::Episode;
+use crate::report::placement_timeline::PlacementTimeline;
 use crate::report::{RegionReport, Report};
 
 /// The version of this format. It changes when a field changes its meaning or is removed; new
@@ -31,21 +31,22 @@ impl Display for Json<'_> {
         time(f, "run_time_ns", report.run_time)?;
         write!(f, ",\"threads\":{},\"collisions\":{}", report.threads, report.collisions)?;
         write!(f, ",\"events_lost\":{},\"timeline\":", report.events_lost)?;
-        list(f, report.timeline.iter().map(OfEpisode))?;
+        list(f, report.timeline.iter().map(OfTimeline))?;
         f.write_str(",\"regions\":")?;
         list(f, report.regions.iter().map(Region))?;
         f.write_char('}')
     }
 }
 
-struct OfEpisode<'a>(&'a Episode);
+struct OfTimeline<'a>(&'a PlacementTimeline);
 
-impl Display for OfEpisode<'_> {
+impl Display for OfTimeline<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Episode { began, armed, seen, wanted, moved, pages, batches, rearmed } = self.0;
+        let PlacementTimeline { began, armed, seen, pending, moved, pages, batches, rearmed } =
+            self.0;
         write!(f, "{{\"began_ns\":{}", began.as_nanos())?;
         for (name, reached) in
-            [("armed_ns", armed), ("seen_ns", seen), ("wanted_ns", wanted), ("moved_ns", moved)]
+            [("armed_ns", armed), ("seen_ns", seen), ("pending_ns", pending), ("moved_ns", moved)]
         {
             match reached {
                 Some(reached) => time(f, name, *reached)?,
@@ -152,13 +153,13 @@ mod tests {
             scan_time: Duration::ZERO,
             move_time: Duration::from_nanos(4),
             run_time: Duration::from_secs(8),
-            timeline: vec![Episode {
+            timeline: vec![PlacementTimeline {
                 began: Duration::from_nanos(1),
                 armed: Some(Duration::from_nanos(2)),
                 pages: 3,
                 batches: 4,
                 rearmed: 5,
-                ..Episode::default()
+                ..PlacementTimeline::default()
             }],
             age: Duration::from_secs(5),
             threads: 6,
@@ -183,7 +184,7 @@ mod tests {
                 "{{\"format\":1,\"nodes\":[0,10],\"slow_nodes\":[10],\"sequence\":-1,\"passes\":2,\"unreadable_passes\":3,\"period_ns\":1000000000,\
                  \"scan_ns\":0,\"move_ns\":4,\"age_ns\":5000000000,\"run_time_ns\":8000000000,\"threads\":6,\"collisions\":7,\
                  \"events_lost\":18446744073709551615,\
-                 \"timeline\":[{{\"began_ns\":1,\"armed_ns\":2,\"seen_ns\":null,\"wanted_ns\":null,\
+                 \"timeline\":[{{\"began_ns\":1,\"armed_ns\":2,\"seen_ns\":null,\"pending_ns\":null,\
                  \"moved_ns\":null,\"pages\":3,\"batches\":4,\"rearmed\":5}}],\"regions\":[{regions}]}}"
             )
         );

@@ -1,7 +1,7 @@
 //! The report: counts of a balancer's work and of the accesses that it detected.
 
-pub(crate) mod episode;
 pub(crate) mod event;
+pub(crate) mod placement_timeline;
 
 use std::ops::Range;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use percid_rules::scan::SkipReason;
 
 use crate::access_method::AccessMethod;
-use crate::report::episode::Episode;
+use crate::report::placement_timeline::PlacementTimeline;
 
 /// A snapshot of a balancer's counts; see [`Balancer::report`](crate::Balancer::report).
 ///
@@ -51,7 +51,7 @@ pub struct Report {
     pub events_lost: u64,
     /// The times of placing memory: the last 16 episodes, oldest first, if the balancer's own
     /// thread made the passes.
-    pub timeline: Vec<Episode>,
+    pub timeline: Vec<PlacementTimeline>,
     /// The regions by ascending address.
     pub regions: Vec<RegionReport>,
 }

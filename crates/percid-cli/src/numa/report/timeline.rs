@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::numa::published_report::{Episode, PublishedReport};
+use crate::numa::published_report::{PlacementTimeline, PublishedReport};
 use percid_command::text_table::{Align, TextTable};
 
 /// Prints the episodes of a balancer, oldest first.
@@ -25,13 +25,13 @@ pub(super) fn fmt(f: &mut fmt::Formatter<'_>, report: &PublishedReport) -> fmt::
     write!(f, "\n{table}")
 }
 
-fn row(report: &PublishedReport, episode: &Episode) -> Vec<String> {
+fn row(report: &PublishedReport, episode: &PlacementTimeline) -> Vec<String> {
     let ago = report.age_ns.saturating_sub(episode.began_ns) as f64 / 1e9;
     let stages = [
         Some(episode.began_ns),
         episode.armed_ns,
         episode.seen_ns,
-        episode.wanted_ns,
+        episode.pending_ns,
         episode.moved_ns,
     ];
     let between = |from: Option<u64>, to: Option<u64>| match from.zip(to) {
@@ -52,9 +52,9 @@ mod tests {
     const REPORT: &str = r#"{"format":1,"nodes":[0,1],"sequence":0,"passes":0,"period_ns":1,"scan_ns":0,
         "move_ns":0,"age_ns":5000000000,"threads":1,"collisions":0,"events_lost":0,"regions":[],
         "timeline":[
-          {"began_ns":1000000000,"armed_ns":2050000000,"seen_ns":2070000000,"wanted_ns":2090000000,
+          {"began_ns":1000000000,"armed_ns":2050000000,"seen_ns":2070000000,"pending_ns":2090000000,
            "moved_ns":2400000000,"pages":2048,"batches":3,"rearmed":16},
-          {"began_ns":4000000000,"armed_ns":null,"seen_ns":null,"wanted_ns":null,"moved_ns":null,
+          {"began_ns":4000000000,"armed_ns":null,"seen_ns":null,"pending_ns":null,"moved_ns":null,
            "pages":0,"batches":0,"rearmed":0}]}"#;
 
     #[test]

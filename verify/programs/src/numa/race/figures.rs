@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use percid_numa::Episode;
+use percid_numa::PlacementTimeline;
 use serde::{Deserialize, Serialize};
 
 use super::contender::Contender;
@@ -74,12 +74,12 @@ pub(super) struct Stages {
 
 impl Stages {
     /// Returns `None` if nothing has moved.
-    pub(super) fn of(episode: &Episode) -> Option<Stages> {
+    pub(super) fn of(episode: &PlacementTimeline) -> Option<Stages> {
         let since = |at: Duration| at.saturating_sub(episode.began).as_secs_f64();
         Some(Stages {
             armed: episode.armed.map(since),
             seen: episode.seen.map(since),
-            wanted: episode.wanted.map(since),
+            wanted: episode.pending.map(since),
             moved: since(episode.moved?),
             pages: episode.pages,
             batches: episode.batches,

@@ -7,18 +7,19 @@ use std::time::Duration;
 /// them: within 0.1 s, and within 20 ms during activity. Stages that were not reached are `None`.
 ///
 /// ```
-/// use percid_numa::Episode;
+/// use percid_numa::PlacementTimeline;
 ///
 /// let ms = std::time::Duration::from_millis;
-/// let mut episode = Episode::default();
+/// let mut episode = PlacementTimeline::default();
 /// episode.began = ms(100);
 /// (episode.armed, episode.seen) = (Some(ms(1150)), Some(ms(1170)));
-/// assert_eq!(episode.start_delay(), Some(ms(1050)));
-/// assert_eq!((episode.use_delay(), episode.filter(), episode.moving()), (Some(ms(20)), None, None));
+/// assert_eq!(episode.arm_latency(), Some(ms(1050)));
+/// assert_eq!(episode.first_access_latency(), Some(ms(20)));
+/// assert_eq!((episode.decision_latency(), episode.migration_latency()), (None, None));
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Episode {
+pub struct PlacementTimeline {
     /// Time of the beginning: a region was registered without other activity, or a change was
     /// detected.
     pub began: Duration,
@@ -27,7 +28,7 @@ pub struct Episode {
     /// Time of the first access to an armed page.
     pub seen: Option<Duration>,
     /// Time at which the first page had a pending move.
-    pub wanted: Option<Duration>,
+    pub pending: Option<Duration>,
     /// Time of the last move so far.
     pub moved: Option<Duration>,
     /// Number of pages that moved.
@@ -38,16 +39,16 @@ pub struct Episode {
     pub rearmed: u64,
 }
 
-impl Episode {
+impl PlacementTimeline {
     /// Returns the time until pages were armed: the scan delay, or the rest of a period.
     ///
     /// ```
     /// # let balancer = percid_numa::Balancer::new();
     /// for episode in balancer.report().timeline {
-    ///     println!("{:?}", episode.start_delay());
+    ///     println!("{:?}", episode.arm_latency());
     /// }
     /// ```
-    pub fn start_delay(&self) -> Option<Duration> {
+    pub fn arm_latency(&self) -> Option<Duration> {
         Some(self.armed?.saturating_sub(self.began))
     }
 
@@ -56,10 +57,10 @@ impl Episode {
     /// ```
     /// # let balancer = percid_numa::Balancer::new();
     /// for episode in balancer.report().timeline {
-    ///     println!("{:?}", episode.use_delay());
+    ///     println!("{:?}", episode.first_access_latency());
     /// }
     /// ```
-    pub fn use_delay(&self) -> Option<Duration> {
+    pub fn first_access_latency(&self) -> Option<Duration> {
         Some(self.seen?.saturating_sub(self.armed?))
     }
 
@@ -69,11 +70,11 @@ impl Episode {
     /// ```
     /// # let balancer = percid_numa::Balancer::new();
     /// for episode in balancer.report().timeline {
-    ///     println!("{:?}", episode.filter());
+    ///     println!("{:?}", episode.decision_latency());
     /// }
     /// ```
-    pub fn filter(&self) -> Option<Duration> {
-        Some(self.wanted?.saturating_sub(self.seen?))
+    pub fn decision_latency(&self) -> Option<Duration> {
+        Some(self.pending?.saturating_sub(self.seen?))
     }
 
     /// Returns the time from the first pending move to the last move so far.
@@ -81,10 +82,10 @@ impl Episode {
     /// ```
     /// # let balancer = percid_numa::Balancer::new();
     /// for episode in balancer.report().timeline {
-    ///     println!("{:?}", episode.moving());
+    ///     println!("{:?}", episode.migration_latency());
     /// }
     /// ```
-    pub fn moving(&self) -> Option<Duration> {
-        Some(self.moved?.saturating_sub(self.wanted?))
+    pub fn migration_latency(&self) -> Option<Duration> {
+        Some(self.moved?.saturating_sub(self.pending?))
     }
 }
