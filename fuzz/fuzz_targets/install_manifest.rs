@@ -7,6 +7,7 @@ use std::io::Write;
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::path::Path;
 
+use failure::Failure;
 use libfuzzer_sys::{Corpus, fuzz_target};
 use manifest::Manifest;
 
@@ -14,14 +15,13 @@ use manifest::Manifest;
 #[path = "../../crates/percid-capi/src/bin/percid-install/destination.rs"]
 #[allow(dead_code, reason = "the installer uses all of it")]
 mod destination;
+#[path = "../../crates/percid-capi/src/bin/percid-install/failure.rs"]
+mod failure;
 #[path = "../../crates/percid-capi/src/bin/percid-install/fingerprint.rs"]
 mod fingerprint;
 #[path = "../../crates/percid-capi/src/bin/percid-install/manifest.rs"]
 #[allow(dead_code, reason = "the installer uses all of it")]
 mod manifest;
-
-/// The error type of the installer.
-type Failure = String;
 
 fuzz_target!(|text: &[u8]| -> Corpus {
     let Ok(Some(manifest)) = read(text) else { return Corpus::Keep };

@@ -1,4 +1,4 @@
-//! The formats of a dump, and its summary.
+//! The formats of a dump.
 
 use std::io::{self, Write};
 
@@ -52,29 +52,6 @@ pub enum Format {
     /// JSON of the trace event format, which <https://ui.perfetto.dev> and `chrome://tracing` open:
     /// spans are slices of the threads that were in them, events are instants.
     Chrome,
-}
-
-/// The summary of a dump.
-///
-/// ```
-/// use percid_tracing::{FlightRecorder, Format};
-///
-/// let (_layer, recorder) = FlightRecorder::builder().build();
-/// let dumped = recorder.dump(Format::Text, std::io::sink())?;
-/// assert_eq!((dumped.records, dumped.lost, dumped.damaged), (0, 0, 0));
-/// # Ok::<(), std::io::Error>(())
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub struct Dumped {
-    /// Number of records in the dump.
-    pub records: u64,
-    /// Number of missing records since the recorder was built. They were overwritten by newer ones,
-    /// or not stored for one of the reasons in [`percid::ring::AppendError`].
-    pub lost: u64,
-    /// Number of records whose bytes are not those that were stored: a part of the program has
-    /// written to memory that is not its own.
-    pub damaged: u64,
 }
 
 /// Writes a snapshot in a format.

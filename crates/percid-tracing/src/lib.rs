@@ -9,6 +9,7 @@ mod decode;
 #[cfg(test)]
 mod decode_tests;
 mod destination;
+mod dump;
 mod encode;
 mod format;
 #[cfg(test)]
@@ -30,6 +31,7 @@ mod snapshot_tests;
 mod text;
 mod thread;
 
-pub use format::{Dumped, Format};
+pub use format::Format;
 pub use layer::FlightLayer;
 pub use recorder::{Builder, FlightRecorder};
+pub use snapshot::Dumped;

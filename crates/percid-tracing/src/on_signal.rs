@@ -2,19 +2,20 @@
 //! previous handler. A thread reads the pipe and dumps.
 
 use std::io::{self, ErrorKind};
+use std::sync::Arc;
 use std::thread;
 
 use signal_hook::consts::FORBIDDEN;
 use signal_hook::iterator::Signals;
 
 use crate::destination::Destination;
-use crate::recorder::FlightRecorder;
+use crate::recording::Recording;
 
 /// The range of signals that signal-hook's iterator supports. It panics at others.
 const SIGNALS: std::ops::Range<i32> = 1..128;
 
 pub(crate) fn start(
-    recorder: FlightRecorder,
+    recording: Arc<Recording>,
     signal: i32,
     destination: Destination,
 ) -> io::Result<()> {
@@ -24,6 +25,6 @@ pub(crate) fn start(
     }
     let mut signals = Signals::new([signal])?;
     let thread = thread::Builder::new().name("flight-recorder".to_owned());
-    let dump = move || signals.forever().for_each(|_| destination.write(&recorder));
+    let dump = move || signals.forever().for_each(|_| destination.write(&recording));
     thread.spawn(dump).map(drop)
 }

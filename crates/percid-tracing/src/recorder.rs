@@ -1,20 +1,21 @@
 //! The handle of a recorder, and its builder.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use percid::Ring;
 
 use crate::destination::Destination;
-use crate::format::{self, Dumped, Format};
+use crate::dump;
+use crate::format::Format;
 use crate::layer::FlightLayer;
 use crate::layout::RECORD_BYTES;
 use crate::on_panic;
 #[cfg(unix)]
 use crate::on_signal;
 use crate::recording::Recording;
-use crate::snapshot::Snapshot;
+use crate::snapshot::Dumped;
 
 /// A flight recorder: a handle to the records of its [`FlightLayer`]. Clones are handles to the
 /// same records.
@@ -117,11 +118,7 @@ impl FlightRecorder {
     ///
     /// The error of the writer. Then a part of the dump has been written.
     pub fn dump(&self, format: Format, out: impl Write) -> io::Result<Dumped> {
-        let snapshot = Snapshot::take(&self.recording);
-        let mut out = BufWriter::new(out);
-        format::write(format, &snapshot, &mut out)?;
-        out.flush()?;
-        Ok(snapshot.summary)
+        dump::dump(&self.recording, format, out)
     }
 
     /// Dumps to a file whenever a thread panics from now on, also if the panic is caught or aborts
@@ -154,7 +151,7 @@ impl FlightRecorder {
     ///
     /// If the calling thread is panicking: hooks cannot be installed then.
     pub fn dump_on_panic(&self, path: impl Into<PathBuf>, format: Format) {
-        on_panic::install(self.clone(), Destination { path: path.into(), format });
+        on_panic::install(self.recording.clone(), Destination { path: path.into(), format });
     }
 
     /// Dumps to a file whenever the process gets a signal from now on (`SIGUSR1`, for example).
@@ -188,7 +185,7 @@ impl FlightRecorder {
         path: impl Into<PathBuf>,
         format: Format,
     ) -> io::Result<()> {
-        on_signal::start(self.clone(), signal, Destination { path: path.into(), format })
+        on_signal::start(self.recording.clone(), signal, Destination { path: path.into(), format })
     }
 }
 

@@ -1,12 +1,34 @@
-//! The contents of a dump: a copy of the records, ordered by time.
+//! The contents of a dump: a copy of the records, ordered by time, and their summary.
 
 use std::ops::Range;
 use std::time::Duration;
 
 use crate::callsites::Callsites;
 use crate::decode::Record;
-use crate::format::Dumped;
 use crate::recording::Recording;
+
+/// The summary of a dump.
+///
+/// ```
+/// use percid_tracing::{FlightRecorder, Format};
+///
+/// let (_layer, recorder) = FlightRecorder::builder().build();
+/// let dumped = recorder.dump(Format::Text, std::io::sink())?;
+/// assert_eq!((dumped.records, dumped.lost, dumped.damaged), (0, 0, 0));
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Dumped {
+    /// Number of records in the dump.
+    pub records: u64,
+    /// Number of missing records since the recorder was built. They were overwritten by newer ones,
+    /// or not stored for one of the reasons in [`percid::ring::AppendError`].
+    pub lost: u64,
+    /// Number of records whose bytes are not those that were stored: a part of the program has
+    /// written to memory that is not its own.
+    pub damaged: u64,
+}
 
 #[derive(Debug)]
 pub(crate) struct Snapshot<'r> {

@@ -6,7 +6,8 @@ use roxmltree::{Document, Node, ParsingOptions};
 
 use percid_sim::distances::Distances;
 
-use super::{Fault, Imported, remark_on_no_node};
+use super::fault::Fault;
+use super::imported::{Imported, remark_on_no_node};
 use crate::placing::{Described, without_gaps};
 
 /// Reads the objects of the tree. All versions store the CPUs of an object in its attribute

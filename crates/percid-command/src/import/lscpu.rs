@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::{Fault, Imported};
+use super::fault::Fault;
+use super::imported::{Imported, remark_on_no_node};
 use crate::placing::{Described, without_gaps};
 
 /// The columns of one CPU, by their names in lower case.
@@ -164,7 +165,7 @@ fn imported(cpus: &[Described]) -> Result<Imported, Fault> {
     if let Some(pair) = numbers.windows(2).find(|pair| pair[0] == pair[1]) {
         return Err(Fault::of_all(format!("expected each CPU once, found {} twice", pair[0])));
     }
-    let remarks = super::remark_on_no_node(cpus);
+    let remarks = remark_on_no_node(cpus);
     Ok(Imported {
         name: None,
         topology: without_gaps(cpus).0,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use percid::Buckets;
 
-use super::Snapshot;
+use super::snapshot::Snapshot;
 
 /// Maximum number of limits that are all compared with a value. Without a branch on the value, no
 /// branch is mispredicted.

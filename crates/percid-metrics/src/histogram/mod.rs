@@ -2,6 +2,7 @@
 
 mod classic;
 mod native;
+mod snapshot;
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use classic::Classic;
 pub use classic::Limits;
 use native::Native;
 pub use native::{BadSchema, NativeSnapshot};
+pub use snapshot::Snapshot;
 
 /// A histogram of floats with its exact sum. Clones are the same histogram.
 ///
@@ -42,30 +44,6 @@ pub struct Histogram {
 enum Shape {
     Classic(Classic),
     Native(Box<Native>),
-}
-
-/// The values of a classic histogram at one time.
-#[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub struct Snapshot {
-    /// Number of values.
-    pub count: u64,
-    /// Their sum.
-    pub sum: f64,
-    /// The upper limit of each bucket and its number of values. The last limit is infinity.
-    pub buckets: Vec<(f64, u64)>,
-}
-
-impl Snapshot {
-    /// Returns the upper limit of each bucket and the number of values up to it, as `le` counts.
-    pub fn cumulative(&self) -> Vec<(f64, u64)> {
-        let mut below = 0;
-        let add = |&(limit, count): &(f64, u64)| {
-            below += count;
-            (limit, below)
-        };
-        self.buckets.iter().map(add).collect()
-    }
 }
 
 /// The default limits of Prometheus' clients, in seconds.

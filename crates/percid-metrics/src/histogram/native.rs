@@ -14,7 +14,7 @@ use std::sync::{Arc, LazyLock, OnceLock};
 
 use percid::Buckets;
 
-use super::Snapshot;
+use super::snapshot::Snapshot;
 
 /// The largest schema.
 const FINEST: i32 = 8;

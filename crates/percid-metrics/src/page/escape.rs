@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::Format;
+use super::format::Format;
 
 /// Escapes a help text.
 pub(crate) fn help(text: &str, format: Format) -> impl fmt::Display {

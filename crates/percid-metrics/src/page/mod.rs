@@ -4,6 +4,7 @@
 //! The page is written to its destination directly, so it takes no memory of its own.
 
 mod escape;
+mod format;
 mod names;
 mod number;
 
@@ -11,6 +12,7 @@ use std::fmt;
 use std::io::{self, Write};
 
 pub(crate) use escape::{help, label_value};
+pub use format::Format;
 pub(crate) use names::{is_label_name, is_metric_name};
 #[cfg(feature = "recorder")]
 pub(crate) use names::{label_name, metric_name};
@@ -18,35 +20,6 @@ use number::canonical;
 pub(crate) use number::number;
 
 use crate::histogram::Snapshot;
-
-/// A text format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// Prometheus' own format, version 0.0.4.
-    Text,
-    /// OpenMetrics 1.0.
-    OpenMetrics,
-}
-
-impl Format {
-    /// Returns the value of the `Content-Type` header.
-    pub fn content_type(self) -> &'static str {
-        match self {
-            Format::Text => "text/plain; version=0.0.4; charset=utf-8",
-            Format::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
-        }
-    }
-
-    /// Returns the format that a client requests by its `Accept` header.
-    pub fn accepted(accept: &str) -> Format {
-        let asks = accept.split(',').any(|one| {
-            let mut parts = one.split(';').map(str::trim);
-            let is_it = parts.next() == Some("application/openmetrics-text");
-            is_it && !parts.any(|part| matches!(part, "q=0" | "q=0.0" | "q=0.00" | "q=0.000"))
-        });
-        if asks { Format::OpenMetrics } else { Format::Text }
-    }
-}
 
 /// The kind of a family's metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -332,24 +305,6 @@ percid_unrecorded_values_total 3
                 }
                 assert_eq!(page, expected, "{limit} {sum} {format:?}");
             }
-        }
-    }
-
-    #[test]
-    fn the_format_is_what_the_client_asks_for() {
-        for (accept, format) in [
-            ("", Format::Text),
-            ("*/*", Format::Text),
-            ("application/openmetrics-text;version=1.0.0,text/plain", Format::OpenMetrics),
-            ("text/plain;q=0.5, application/openmetrics-text; q=0.2", Format::OpenMetrics),
-            ("application/openmetrics-text;q=0", Format::Text),
-            ("application/openmetrics-text; version=1.0.0; q=0.0", Format::Text),
-            ("application/openmetrics-text;q=0.00", Format::Text),
-            ("application/openmetrics-text;q=0.000;version=1.0.0", Format::Text),
-            ("application/openmetrics-text;q=0.001", Format::OpenMetrics),
-            ("application/openmetrics-textual", Format::Text),
-        ] {
-            assert_eq!(Format::accepted(accept), format, "{accept}");
         }
     }
 }

@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 
 use metrics_util::MetricKindMask;
 
+use super::facade::PrometheusRecorder;
+use super::handle::PrometheusHandle;
 use super::idle::{Clock, Idle};
 use super::shapes::{Matcher, Shape};
 use super::store::{Settings, Store};
-use super::{PrometheusHandle, PrometheusRecorder};
 use crate::histogram::{BadSchema, Limits};
 use crate::page::label_name;
 

@@ -28,6 +28,7 @@
 //! own, which Perfetto shows by name; the processes also as Perfetto itself records them.
 
 mod compact;
+mod compressed;
 mod generic;
 mod ids;
 mod messages;

@@ -8,6 +8,7 @@ use flate2::read::ZlibDecoder;
 use prost::Message;
 
 use super::compact::{self, Compact};
+use super::compressed::zstd_reader;
 use super::generic;
 use super::messages::*;
 use super::other::OTHER;
@@ -41,16 +42,6 @@ pub fn read(from: impl Read) -> Result<Trace, Error> {
         return Err(Error::at_byte(0, "an empty file is no trace of Perfetto"));
     }
     reading.finish()
-}
-
-/// Maximum memory that a zstd frame may request, as a power of two: that of the largest packet.
-const WINDOW_LOG: u32 = 24;
-
-/// Returns a reader that decompresses zstd.
-pub(super) fn zstd_reader(compressed: &[u8]) -> std::io::Result<impl Read + '_> {
-    let mut plain = zstd::stream::read::Decoder::with_buffer(compressed)?;
-    plain.window_log_max(WINDOW_LOG)?;
-    Ok(plain)
 }
 
 /// The description of a fault in a packet.

@@ -5,9 +5,9 @@ use std::io::Read;
 use flate2::read::{GzDecoder, ZlibDecoder};
 use prost::Message;
 
+use super::compressed::zstd_reader;
 use super::messages::TracePacket;
 use super::packets::{PACKET, Packets};
-use super::read::zstd_reader;
 
 /// The fields of a packet that are known, by their numbers.
 const KNOWN: [u64; 12] = [1, 2, 8, 9, 10, 11, 13, 34, 45, 50, 60, 133];

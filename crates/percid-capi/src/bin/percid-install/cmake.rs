@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use crate::files::{SHARED, SONAME, STATIC};
-use crate::options::LibraryType;
+use crate::parts::LibraryType;
+use crate::product_names::{SHARED, SONAME, STATIC};
 use crate::setting::Setting;
 
 /// Linker option of every module that uses percid: threads keep pointers to its critical sections,

@@ -4,9 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::Failure;
-use crate::files::BENCHMARK;
+use crate::failure::Failure;
 use crate::options::Options;
+use crate::product_names::BENCHMARK;
 
 /// The output of Cargo.
 #[derive(Debug)]

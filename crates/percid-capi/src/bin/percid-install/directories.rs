@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf, absolute};
 
-use crate::Failure;
+use crate::failure::Failure;
 use crate::options::Options;
 
 /// A folder for files.

@@ -1,23 +1,11 @@
 //! The installed files: one line for each.
 
 use crate::directories::Folder::{self, Bin, Cmake, Include, Lib, PkgConfig};
-use crate::options::LibraryType::{Cdylib, Staticlib};
+use crate::parts::LibraryType::{Cdylib, Staticlib};
 use crate::parts::{Part, Parts};
+use crate::product_names::{BENCHMARK, SHARED, SONAME, STATIC};
 use crate::setting::Setting;
 use crate::{cmake, pkg_config};
-
-/// The name by which programs request the library from the dynamic linker. Its number grows when
-/// they have to be compiled again.
-pub(crate) const SONAME: &str = "libpercid.so.1";
-
-/// The shared library itself. Its second number grows when functions are added.
-pub(crate) const SHARED: &str = "libpercid.so.1.0.0";
-
-/// The static library.
-pub(crate) const STATIC: &str = "libpercid.a";
-
-/// The benchmark of the operations, which is optional.
-pub(crate) const BENCHMARK: &str = "percid-bench-c";
 
 /// Every file, in any order.
 pub(crate) const FILES: &[File] = &[

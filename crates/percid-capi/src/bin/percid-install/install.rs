@@ -4,15 +4,17 @@ use std::path::{Path, PathBuf};
 
 use crate::destination::{Destination, remove};
 use crate::directories::Directories;
+use crate::failure::Failure;
 use crate::files::{Content, FILES, File};
 use crate::fingerprint::fingerprint;
+use crate::loader;
 use crate::lock::{Lock, Mode};
 use crate::manifest::{Installed, Manifest, State, What};
-use crate::options::{LibraryType, Options};
-use crate::parts::Parts;
+use crate::options::Options;
+use crate::output::{say, tell};
+use crate::parts::{LibraryType, Parts};
 use crate::products::Products;
 use crate::setting::Setting;
-use crate::{Failure, loader, say, tell};
 
 /// Installs the build products.
 pub(crate) fn install(products: &Products, options: &Options) -> Result<(), Failure> {

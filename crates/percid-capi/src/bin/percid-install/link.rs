@@ -10,10 +10,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::Failure;
 use crate::compile::Compiled;
-use crate::files::{SHARED, SONAME, STATIC};
-use crate::options::{LibraryType, Options};
+use crate::failure::Failure;
+use crate::options::Options;
+use crate::parts::LibraryType;
+use crate::product_names::{SHARED, SONAME, STATIC};
 use crate::symbols::{MAP, exported};
 use crate::visibility::{self, Functions};
 

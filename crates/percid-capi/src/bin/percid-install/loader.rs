@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::files::SONAME;
+use crate::product_names::SONAME;
 
 /// Returns the remaining step for programs to find the library in this folder. `None` if there is
 /// none, or if the system does not report it (one without glibc's ldconfig).

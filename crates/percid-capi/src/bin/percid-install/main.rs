@@ -9,6 +9,7 @@ mod cmake;
 mod compile;
 mod destination;
 mod directories;
+mod failure;
 mod files;
 mod fingerprint;
 mod install;
@@ -17,23 +18,23 @@ mod loader;
 mod lock;
 mod manifest;
 mod options;
+mod output;
 mod parts;
 mod pkg_config;
+mod product_names;
 mod products;
 mod setting;
 mod symbols;
 mod uninstall;
 mod visibility;
 
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
+use failure::Failure;
 use options::{Asked, Options, Task};
+use output::{say, tell};
 use products::Products;
-
-/// An error message.
-type Failure = String;
 
 fn main() -> ExitCode {
     let (task, options) = match options::parse(std::env::args_os().skip(1)) {
@@ -101,19 +102,4 @@ fn next_step(options: &Options) -> String {
     });
     let rest: String = target.chain(products).collect();
     format!("built; to install it, as root if need be: {} install{rest}", program.display())
-}
-
-/// Prints a path on standard output.
-fn say(options: &Options, path: &Path) {
-    if !options.quiet {
-        // A closed standard output is not an error.
-        let _ = writeln!(std::io::stdout(), "{}", path.display());
-    }
-}
-
-/// Prints a message on standard error.
-fn tell(options: &Options, text: &str) {
-    if !options.quiet {
-        eprintln!("percid-install: {text}");
-    }
 }

@@ -4,8 +4,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::Failure;
 use crate::destination::Destination;
+use crate::failure::Failure;
 use crate::fingerprint::fingerprint;
 
 /// The installed files. Paths are those that programs use.

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::parts::Parts;
+use crate::parts::{LibraryType, Parts};
 
 pub(crate) const HELP: &str = include_str!("help.txt");
 
@@ -20,28 +20,6 @@ pub(crate) enum Task {
     Build,
     Install,
     Uninstall,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LibraryType {
-    Cdylib,
-    Staticlib,
-}
-
-impl LibraryType {
-    pub(crate) const ALL: [LibraryType; 2] = [LibraryType::Cdylib, LibraryType::Staticlib];
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            LibraryType::Cdylib => "cdylib",
-            LibraryType::Staticlib => "staticlib",
-        }
-    }
-
-    /// Returns the library with this name, in any case.
-    pub(crate) fn named(name: &str) -> Option<LibraryType> {
-        LibraryType::ALL.into_iter().find(|one| one.name().eq_ignore_ascii_case(name))
-    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,26 @@
 //! The optional parts of an installation.
 
-use crate::options::LibraryType;
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LibraryType {
+    Cdylib,
+    Staticlib,
+}
+
+impl LibraryType {
+    pub(crate) const ALL: [LibraryType; 2] = [LibraryType::Cdylib, LibraryType::Staticlib];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            LibraryType::Cdylib => "cdylib",
+            LibraryType::Staticlib => "staticlib",
+        }
+    }
+
+    /// Returns the library with this name, in any case.
+    pub(crate) fn named(name: &str) -> Option<LibraryType> {
+        LibraryType::ALL.into_iter().find(|one| one.name().eq_ignore_ascii_case(name))
+    }
+}
 
 /// A part that not every installation has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

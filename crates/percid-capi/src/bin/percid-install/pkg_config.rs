@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::cmake::STAYS;
-use crate::options::LibraryType;
+use crate::parts::LibraryType;
 use crate::setting::Setting;
 
 /// Returns the text of `percid.pc`.

@@ -3,13 +3,15 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::files::{BENCHMARK, Content, FILES};
+use crate::failure::Failure;
+use crate::files::{Content, FILES};
 use crate::fingerprint::fingerprint;
 use crate::lock::{Lock, Mode};
-use crate::options::{LibraryType, Options};
-use crate::parts::Parts;
+use crate::options::Options;
+use crate::parts::{LibraryType, Parts};
+use crate::product_names::BENCHMARK;
 use crate::symbols::MAP;
-use crate::{Failure, compile, link};
+use crate::{compile, link};
 
 /// The built files that can be installed. The lock prevents concurrent builds.
 #[derive(Debug)]

@@ -1,8 +1,7 @@
 //! The data for the installed files that describe an installation.
 
 use crate::directories::Directories;
-use crate::options::LibraryType;
-use crate::parts::{Part, Parts};
+use crate::parts::{LibraryType, Part, Parts};
 
 /// The installed parts and their folders.
 #[derive(Debug)]

@@ -6,10 +6,11 @@ use std::path::Path;
 
 use crate::destination::{Destination, remove};
 use crate::directories::Directories;
+use crate::failure::Failure;
 use crate::lock::{Lock, Mode};
 use crate::manifest::{Manifest, State};
 use crate::options::Options;
-use crate::{Failure, say, tell};
+use crate::output::{say, tell};
 
 /// Removes every unchanged file of the list, then the list, then the folders that were created for
 /// them, unless they contain other files.

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use super::container::Container;
-use super::trace;
+use super::reader::trace;
 use crate::error::{Error, Malformed};
 use crate::trace::Trace;
 

@@ -7,11 +7,12 @@
 
 use std::collections::HashMap;
 
-use super::{Entry, Layouts};
+use super::container::{Container, Record};
+use super::index::Entry;
+use super::layouts::Layouts;
 use crate::error::Error;
 use crate::event::{IDLE, Tid, UNKNOWN};
 use crate::formats::Formats;
-use crate::read::perf_data::container::{Container, Record};
 use tracepoint_decode::PerfEventHeaderType as Type;
 
 /// The numbers of threads in the whole system, by those in the namespace.
