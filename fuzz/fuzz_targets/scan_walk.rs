@@ -12,7 +12,7 @@ use std::time::Duration;
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 use percid_rules::scan::{
-    Effects, Order, Policy, SkipReason, Rules, Scan, Scanner, Settings, Traits, Width,
+    Effects, Order, Policy, Rules, Scan, Scanner, Settings, SkipReason, Traits, Width,
 };
 
 #[derive(Arbitrary, Debug)]
