@@ -24,7 +24,7 @@ use percid_command::version::Version;
 use percid_command::{exit, usage_error};
 pub(crate) use sim::{
     HashArguments, ImportArguments, MaskArguments, MemoryArguments, PaperArguments, PaperPart,
-    RunArguments, ScanRules, ShowArguments, Shown, SimArguments, SimPart, SweepArguments,
+    RunArguments, ScanRules, Setting, ShowArguments, Shown, SimArguments, SimPart, SweepArguments,
     ThreadIds, Wanted,
 };
 

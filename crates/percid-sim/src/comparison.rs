@@ -16,6 +16,14 @@ use crate::policies::{Entry, Work};
 use crate::run_control::RunControl;
 use crate::workload::{Program, Workload};
 
+/// The number of runs that programs permit in one comparison or sweep: more would take days, and
+/// their results much memory. [`Comparison::simulate`] does not check it.
+///
+/// ```
+/// assert!(percid_sim::comparison::MAX_RUNS >= 1_000_000);
+/// ```
+pub const MAX_RUNS: u64 = 10_000_000;
+
 /// A comparison to simulate.
 #[derive(Debug)]
 pub struct Comparison<'a> {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
 
 use arrow_array::RecordBatch;
-use percid_sim::comparison::Comparison;
+use percid_sim::comparison::{Comparison, MAX_RUNS};
 use percid_sim::machine::Machine;
 use percid_sim::policies::releases;
 use percid_sim::workload::Workload;
@@ -28,9 +28,6 @@ pub const TABLE: &str = "table.parquet";
 
 /// Version of these names and of the file formats.
 const FORMAT: u64 = 1;
-
-/// Maximum number of runs of a sweep: more would take days on many machines.
-const MOST_RUNS: u64 = 10_000_000;
 
 /// Approximate number of events of a unit, which take a tenth of a second.
 const EVENTS_OF_UNIT: u64 = 1 << 20;
@@ -121,8 +118,8 @@ impl Plan {
         check_seeds(&space)?;
         let mut plan = Plan { cells: cells(&space)?, space, chunk: 1 };
         let most = plan.space.seeds.most().saturating_mul(plan.cells.len() as u64);
-        if most > MOST_RUNS {
-            return Err(Error::Space(format!("expected at most {MOST_RUNS} runs, found {most}")));
+        if most > MAX_RUNS {
+            return Err(Error::Space(format!("expected at most {MAX_RUNS} runs, found {most}")));
         }
         let step = plan.cells.len().div_ceil(CHECKED).max(1);
         let mut events = 1;
@@ -410,8 +407,8 @@ fn cells(space: &Space) -> Result<Vec<Cell>, Error> {
         let policies = check(grid)?;
         let combinations = combinations(grid);
         let size = grid.machines.len() * grid.workloads.len() * combinations.len();
-        if (size * policies.len()) as u64 > MOST_RUNS {
-            return Err(Error::Space(format!("expected at most {MOST_RUNS} combinations")));
+        if (size * policies.len()) as u64 > MAX_RUNS {
+            return Err(Error::Space(format!("expected at most {MAX_RUNS} combinations")));
         }
         for machine in 0..grid.machines.len() {
             for workload in 0..grid.workloads.len() {

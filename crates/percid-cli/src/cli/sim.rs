@@ -20,6 +20,7 @@ pub(crate) use numa::{MemoryArguments, ScanRules};
 pub(crate) use numa_hash::{HashArguments, ThreadIds, Wanted};
 pub(crate) use paper::{PaperArguments, PaperPart};
 pub(crate) use run::RunArguments;
+pub(crate) use setting::Setting;
 pub(crate) use show::{ShowArguments, Shown};
 pub(crate) use sweep::SweepArguments;
 

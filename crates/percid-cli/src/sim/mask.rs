@@ -1,6 +1,5 @@
 //! `percid sim mask`: a comparison of policies for the mask of an address space.
 
-use std::collections::BTreeSet;
 use std::fmt;
 
 use percid_report::{Axis, Bars, Lines, Page};
@@ -11,6 +10,7 @@ use serde::Serialize;
 
 use super::numbers::{self, Number, figure, hundredths, optional, settings};
 use super::span;
+use super::sweeps::{Sweeps, check_runs, sweeps};
 use crate::cli::MaskArguments;
 use percid_command::exit::{Exit, Failure, complain};
 use percid_command::interrupt::Interrupt;
@@ -21,9 +21,6 @@ use percid_command::table::Table;
 use percid_command::text_table::{Align, TextTable};
 use percid_command::this_machine::Numbering;
 use percid_command::watch::watched;
-
-/// Maximum number of runs of one comparison: more would take days.
-const MOST_RUNS: u128 = 10_000_000;
 
 pub(crate) fn run(arguments: &MaskArguments, json: bool) -> Result<Exit, Failure> {
     let plan = Plan::of(arguments)?;
@@ -46,7 +43,7 @@ struct Plan {
     /// The requested name of the workload.
     workload_name: String,
     policies: Vec<MaskPolicy>,
-    sweeps: Vec<(String, Vec<f64>)>,
+    sweeps: Sweeps,
     seeds: u64,
     seed: u64,
 }
@@ -55,22 +52,9 @@ impl Plan {
     fn of(arguments: &MaskArguments) -> Result<Plan, Failure> {
         let mut machine = presets::machine(&arguments.machine, Numbering::Dense)?;
         let mut workload = presets::mask_workload(&arguments.workload)?;
-        let mut sweeps = Vec::new();
-        let mut seen = BTreeSet::new();
-        for setting in &arguments.set {
-            let fault = |fault: &dyn fmt::Display| {
-                Failure::Usage(format!("--set {}: {fault}", setting.name))
-            };
-            let value = setting.values[0];
-            mask::set(&mut machine, &mut workload, &setting.name, value)
-                .map_err(|expected| fault(&expected))?;
-            if !seen.insert(&setting.name) {
-                return Err(fault(&"expected once, with all its values"));
-            }
-            if setting.values.len() > 1 {
-                sweeps.push((setting.name.clone(), setting.values.clone()));
-            }
-        }
+        let sweeps = sweeps(&arguments.set, |name, value| {
+            mask::set(&mut machine, &mut workload, name, value)
+        })?;
         let mut policies: Vec<MaskPolicy> = Vec::new();
         for policy in &arguments.policy {
             if !policies.contains(policy) {
@@ -82,20 +66,8 @@ impl Plan {
         }
         let workload_name = arguments.workload.clone();
         let (seeds, seed) = (arguments.seeds, arguments.seed);
-        let plan = Plan { machine, workload, workload_name, policies, sweeps, seeds, seed };
-        plan.check_size()?;
-        Ok(plan)
-    }
-
-    fn check_size(&self) -> Result<(), Failure> {
-        let each = self.policies.len() as u128 * u128::from(self.seeds);
-        let lengths = self.sweeps.iter().map(|(_, values)| values.len() as u128);
-        let runs = lengths.fold(each, u128::saturating_mul);
-        if runs > MOST_RUNS {
-            let message = format!("expected at most {MOST_RUNS} runs in all, found {runs}");
-            return Err(Failure::Usage(message));
-        }
-        Ok(())
+        check_runs(&sweeps, policies.len(), seeds)?;
+        Ok(Plan { machine, workload, workload_name, policies, sweeps, seeds, seed })
     }
 
     /// Returns the rows of all runs that were finished before Ctrl-C.
@@ -129,7 +101,7 @@ struct Results {
     rows: Vec<Row>,
     /// The swept parameters, in the requested order.
     #[serde(skip)]
-    sweeps: Vec<(String, Vec<f64>)>,
+    sweeps: Sweeps,
 }
 
 #[derive(Debug, Serialize)]

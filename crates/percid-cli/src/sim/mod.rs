@@ -18,6 +18,7 @@ mod show;
 mod span;
 #[cfg(feature = "sweep")]
 mod sweep;
+mod sweeps;
 
 use crate::cli::{SimArguments, SimPart};
 use percid_command::exit::{Exit, Failure};

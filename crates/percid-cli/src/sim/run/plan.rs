@@ -1,22 +1,18 @@
 //! The simulations of `percid sim run`.
 
-use std::collections::BTreeSet;
-
 use percid_sim::comparison::{self, Comparison, Row};
 use percid_sim::machine::Machine;
 use percid_sim::policies::Entry;
 use percid_sim::workload::Workload;
 
 use crate::cli::RunArguments;
+use crate::sim::sweeps::{Sweeps, check_runs, sweeps};
 use percid_command::arguments::chosen;
 use percid_command::exit::Failure;
 use percid_command::interrupt::Interrupt;
 use percid_command::presets;
 use percid_command::this_machine::Numbering;
 use percid_command::watch::watched;
-
-/// Maximum number of runs of one comparison: more would take days, and their results much memory.
-const MOST_RUNS: u128 = 10_000_000;
 
 /// Maximum number of spans of IDs on CPUs that a report shows, of all policies together: a few
 /// hundred bytes each.
@@ -30,7 +26,7 @@ pub(super) struct Plan {
     /// The requested name of the workload.
     workload_name: String,
     policies: Vec<&'static Entry>,
-    pub(super) sweeps: Vec<(String, Vec<f64>)>,
+    pub(super) sweeps: Sweeps,
     pub(super) seeds: u64,
     pub(super) seed: u64,
 }
@@ -42,37 +38,14 @@ impl Plan {
         if let Some(memory) = arguments.memory {
             workload.set_memory(memory);
         }
-        let mut sweeps = Vec::new();
-        let mut seen = BTreeSet::new();
-        for setting in &arguments.set {
-            let value = setting.values[0];
-            let set = comparison::set(&mut machine, &mut workload, &setting.name, value);
-            set.map_err(|fault| Failure::Usage(format!("--set {}: {fault}", setting.name)))?;
-            if !seen.insert(&setting.name) {
-                let expected = "expected once, with all its values";
-                return Err(Failure::Usage(format!("--set {}: {expected}", setting.name)));
-            }
-            if setting.values.len() > 1 {
-                sweeps.push((setting.name.clone(), setting.values.clone()));
-            }
-        }
+        let sweeps = sweeps(&arguments.set, |name, value| {
+            comparison::set(&mut machine, &mut workload, name, value)
+        })?;
         let policies = chosen(&arguments.policy);
         let workload_name = arguments.workload.clone();
         let (seeds, seed) = (arguments.seeds, arguments.seed);
-        let plan = Plan { machine, workload, workload_name, policies, sweeps, seeds, seed };
-        plan.check_size()?;
-        Ok(plan)
-    }
-
-    fn check_size(&self) -> Result<(), Failure> {
-        let each = self.policies.len() as u128 * u128::from(self.seeds);
-        let lengths = self.sweeps.iter().map(|(_, values)| values.len() as u128);
-        let runs = lengths.fold(each, u128::saturating_mul);
-        if runs > MOST_RUNS {
-            let message = format!("expected at most {MOST_RUNS} runs in all, found {runs}");
-            return Err(Failure::Usage(message));
-        }
-        Ok(())
+        check_runs(&sweeps, policies.len(), seeds)?;
+        Ok(Plan { machine, workload, workload_name, policies, sweeps, seeds, seed })
     }
 
     /// Returns the rows of all runs that were finished before Ctrl-C.
