@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-/// The time from new regions, or from a changed use of old ones, to pages that are on the nodes
-/// that use them. Times are measured from the creation of the balancer, as its thread observes
+/// The stages from new regions, or a changed use of old ones, to pages on the nodes that use them.
+///
+/// Times are measured from the creation of the balancer, as its thread observes
 /// them: within 0.1 s, and within 20 ms during activity. Stages that were not reached are `None`.
 ///
 /// ```
