@@ -243,7 +243,7 @@ mod tests {
         let (mut rounds, mut shared) = (0, 0);
         while rounds < 1000 {
             let before = counter.shared();
-            let forgotten = table::forget_all();
+            let forgotten = table::hooks::forget_all();
             counter.add(1);
             if forgotten {
                 (rounds, shared) = (rounds + 1, shared + counter.shared() - before);

@@ -2,15 +2,21 @@
 //! to the kernel, the result if it refuses, and the ID that a CPU gets.
 
 use std::cell::RefCell;
+use std::mem::MaybeUninit;
+use std::ptr;
 use std::rc::Rc;
 use std::sync::atomic::{
     AtomicU32,
     Ordering::{Relaxed, SeqCst},
 };
 
+use super::super::layout::Header;
+use super::super::places::KnownPlace;
 use super::*;
+use crate::sys::atomic::AtomicPtr;
 use crate::sys::steps::{self, Answer, Fence, Step, Watching};
-use percid_rules::space::EXPIRY_MS;
+use crate::sys::topology::Place;
+use percid_rules::space::{Distance, EXPIRY_MS};
 
 /// Number of CPUs: enough for every kind of distance.
 const CPUS: usize = 16;
@@ -367,7 +373,7 @@ fn the_nearest_free_id_is_taken() {
         // SAFETY: inside the array, and no other thread uses this table.
         unsafe { table.places.add(cpu).write(known) };
     }
-    let far = |a, b| Places(table).distance(a, b);
+    let far = |a, b| Places(table.places).distance(a, b);
     assert_eq!((far(0, 1), far(0, 2)), (Distance::SameCore, Distance::SameL3));
     assert_eq!((far(0, 3), far(0, 4)), (Distance::SameNode, Distance::Far));
     assert_eq!((far(5, 6), far(0, 5)), (Distance::Far, Distance::Far), "unknown is far");
@@ -469,41 +475,4 @@ fn a_child_starts_with_an_empty_table() {
 
 fn entries_are_unset(table: &Table) -> bool {
     (0..CPUS as u32).all(|cpu| table.entry(cpu).is_some_and(|entry| entry.id().is_none()))
-}
-
-#[test]
-fn a_table_is_not_replaced() {
-    let (first, second) = (install().expect("memory"), install().expect("memory"));
-    assert!(std::ptr::eq(first, second) && std::ptr::eq(first, installed().expect("a table")));
-}
-
-/// Sections read the entries of all numbers that the kernel may store in `cpu_id`, unchecked.
-#[test]
-fn every_number_of_a_cpu_has_an_entry() {
-    let layout = Layout::of(CPUS);
-    let table = fresh();
-    let start = table.header.as_ptr() as usize - layout.header;
-    let entry = |cpu: isize| table.entries.as_ptr().wrapping_offset(cpu) as usize;
-    assert!(entry(-2) >= start);
-    assert!(entry(MAX_CPUS as isize) <= start + layout.header);
-    // SAFETY: inside the mapping by the lines above.
-    let unset = |cpu| unsafe { (*table.entries.as_ptr().wrapping_offset(cpu)).id().is_none() };
-    assert!([-2, -1, MAX_CPUS as isize - 1].into_iter().all(unset));
-    // The arrays do not overlap.
-    let ends = [
-        (layout.header + size_of::<Header>(), layout.states),
-        (layout.states + size_of::<CpuState>() * CPUS, layout.ids),
-        (layout.ids + size_of::<IdState>() * CPUS, layout.places),
-        (layout.places + size_of::<KnownPlace>() * CPUS, layout.bytes),
-    ];
-    assert!(ends.iter().all(|&(end, next)| end <= next), "{ends:?}");
-}
-
-#[test]
-fn without_rseq_there_is_no_table() {
-    let refused = Registration::Refused(libc::ENOSYS);
-    assert_eq!(prepare(refused), Err(SourceError::NoRseq(refused)));
-    let (_, _watching) = watch(|_| Some(Err(libc::EPERM)));
-    let refused = Err(SourceError::MembarrierRefused(libc::EPERM));
-    assert_eq!(prepare(Registration::Libc), refused);
 }
