@@ -95,7 +95,7 @@ fn spelled(bytes: u64) -> String {
 
 /// The ways to record a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum WayChoice {
+pub enum BackendChoice {
     /// The kernel's event buffers
     Tracefs,
     /// Perf events

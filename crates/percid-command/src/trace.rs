@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
-use crate::arguments::{PolicyChoice, WayChoice, pid, policy, seconds, size, whole};
+use crate::arguments::{BackendChoice, PolicyChoice, pid, policy, seconds, size, whole};
 use crate::trace_questions::{
     self as questions, CompareArguments, CountersArguments, LatencyArguments, MigrationsArguments,
     QuestionArguments, UsageArguments,
@@ -199,7 +199,7 @@ There are two ways to record. The first that is permitted is used:
             kernel.perf_event_paranoid is at most 2; switches, new threads and exits only
 
 If neither is permitted, the missing right is named. Events that were lost because buffers were
-full are counted; a larger --buffer-kb helps.
+full are counted; a larger --kernel-buffer-kib helps.
 
 Events are written to FILE.partial while they are recorded. So memory grows with the number of
 threads and not with time, and if the recorder is killed, only about the last 0.25 s are missing.
@@ -207,26 +207,26 @@ When the recording ends, also after Ctrl-C, FILE.partial is converted to the Par
 removed. Both exist for a moment, so the disk needs room for both. Subcommands that read traces
 read a FILE.partial too, and `percid trace recover` finishes it.
 
-  --max-size SIZE  ends the recording before FILE is larger, and says so; what is there is whole.
-                   FILE.partial stays below three quarters of SIZE, because FILE may be up to a
-                   third larger. If the disk is full earlier, the recording ends as well, and
-                   FILE.partial has all that was written
-  --ring SIZE      a flight recorder: nothing is written while it records. The last events are
-                   kept in SIZE of memory (1 to 5 bytes each), and written to FILE at Ctrl-C,
-                   SIGTERM, when the command ends or --seconds are over. At SIGUSR1 they are
-                   written at once to a file of their own, trace.1.parquet, trace.2.parquet ...
-                   for trace.parquet: the first name that is free; recording goes on meanwhile.
-                   If the recorder is killed, what it had not written is gone. While a file is
-                   written it takes up to twice SIZE";
+  --max-file-size SIZE
+      ends the recording before FILE is larger, and says so; what is there is whole. FILE.partial
+      stays below three quarters of SIZE, because FILE may be up to a third larger. If the disk is
+      full earlier, the recording ends as well, and FILE.partial has all that was written
+  --flight-recorder SIZE
+      nothing is written while it records. The last events are kept in SIZE of memory (1 to 5
+      bytes each), and written to FILE at Ctrl-C, SIGTERM, when the command ends or --seconds are
+      over. At SIGUSR1 they are written at once to a file of their own, trace.1.parquet,
+      trace.2.parquet ... for trace.parquet: the first name that is free; the recording continues.
+      If the recorder is killed, what it had not written is gone. While a file is written it takes
+      up to twice SIZE";
 
 const RECORD_EXAMPLES: &str = "\
 Examples:
   percid trace record -- make -j8
   percid trace record -o db.parquet --pid $(pgrep -o postgres) --seconds 5
-  percid trace record --way perf -- ./server
+  percid trace record --backend perf -- ./server
   percid trace record --only -- ./server       nothing of other programs
-  percid trace record --max-size 2G            the whole system, until there are 2 GiB
-  percid trace record --ring 64M -- ./server   only the end of it
+  percid trace record --max-file-size 2G       the whole system, until there are 2 GiB
+  percid trace record --flight-recorder 64M -- ./server      only the end of it
   kill -USR1 $(pgrep -nx percid-trace)         what happened just now, in trace.1.parquet
   percid trace record --counters cycles,instructions,cache-misses -- ./server
   percid trace record --numa-scan --pid $(pgrep -o postgres) --seconds 60";
@@ -332,7 +332,7 @@ local_by_node), and what percid's balancer would have made of the same accesses 
 percid_moves); null if the trace has no times, as without probes.
 docs/reference/trace-inputs-and-quality.md explains what is inferred, and how.
 
-Processes with most turns come first; beyond the first 10000 (or --top, if that is more) the
+Processes with most turns come first; beyond the first 10000 (or --limit, if that is more) the
 others are counted only, in JSON as `processes_left_out`. The memory of a policy for processes that
 live at once is limited to 1 GiB: processes beyond it are not replayed, but counted as
 `processes_refused`.";
@@ -362,7 +362,7 @@ pub struct InfoArguments {
     pub window: WindowArguments,
 }
 
-/// The subject, the way and the duration of a recording
+/// The subject, the backend and the duration of a recording
 #[derive(Clone, Debug, Args)]
 pub struct RecordArguments {
     /// The file to be written
@@ -377,9 +377,9 @@ pub struct RecordArguments {
     #[arg(long)]
     pub only: bool,
 
-    /// Record in this way [default: the first that is permitted]
-    #[arg(long, value_name = "WAY", value_enum)]
-    pub way: Option<WayChoice>,
+    /// Record by this backend [default: the first that is permitted]
+    #[arg(long, value_name = "BACKEND", value_enum)]
+    pub backend: Option<BackendChoice>,
 
     /// Stop after this time, in seconds
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
@@ -387,15 +387,15 @@ pub struct RecordArguments {
 
     /// Stop before the file is larger: a number of bytes, or 100M, 2G, ...
     #[arg(long, value_name = "SIZE", value_parser = size::<{ 1 << 16 }, { 1 << 50 }>)]
-    pub max_size: Option<u64>,
+    pub max_file_size: Option<u64>,
 
     /// Keep only the last events, in this much memory, and write them at the end or at SIGUSR1
-    #[arg(long, value_name = "SIZE", value_parser = size::<{ 1 << 18 }, { 1 << 36 }>, conflicts_with = "max_size")]
-    pub ring: Option<u64>,
+    #[arg(long, value_name = "SIZE", value_parser = size::<{ 1 << 18 }, { 1 << 36 }>, conflicts_with = "max_file_size")]
+    pub flight_recorder: Option<u64>,
 
     /// Memory for events that have not been read yet, in KiB for each CPU
     #[arg(long, value_name = "KIB", default_value = "4096", value_parser = whole::<8, 4_194_304>)]
-    pub buffer_kb: u64,
+    pub kernel_buffer_kib: u64,
 
     /// Record NUMA balancing too: the walk of its scan, hint faults, moved threads and pages
     #[arg(long)]
@@ -467,7 +467,7 @@ pub struct ReplayArguments {
 
     /// Show this number of processes; --json has 10000, or this number if it is more
     #[arg(long, value_name = "N", default_value = "5", value_parser = whole::<1, 1_000_000>)]
-    pub top: u64,
+    pub limit: u64,
 
     /// Memory behind each ID, in bytes
     #[arg(long, value_name = "BYTES", default_value = "16384", value_parser = whole::<1, { 1 << 40 }>)]

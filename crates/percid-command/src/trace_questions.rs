@@ -21,7 +21,7 @@ pub struct QuestionArguments {
 
     /// Show this number of lines in each table; --json has 10000, or this number if it is more
     #[arg(long, value_name = "N", default_value = "10", value_parser = whole::<1, 1_000_000>)]
-    pub top: u64,
+    pub limit: u64,
 
     /// Also write a report
     #[arg(long, value_name = "FILE")]

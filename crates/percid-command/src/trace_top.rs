@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use crate::arguments::{WayChoice, pid, seconds, whole};
+use crate::arguments::{BackendChoice, pid, seconds, whole};
 
 pub(crate) const TOP_ABOUT: &str = "\
 Shows the schedule while it happens: after every interval a screen, until Ctrl-C, --count, or the
@@ -24,7 +24,7 @@ The head of a screen, in JSON keys of the document:
   switches         switches              of the CPUs, from one thread to another
   wake-ups         wakeups               threads that became ready
   lost             lost                  events that the kernel had no room for, also in intervals
-                                         that are not shown; try --buffer-kb
+                                         that are not shown; try --kernel-buffer-kib
   left out         left_out              events beyond --max-events: figures then are of
                                          `covered_ns`, the beginning of the interval
   not shown        intervals_skipped     intervals before this one that were over while an earlier one
@@ -79,9 +79,9 @@ pub struct TopArguments {
     #[arg(long, value_name = "PID", value_parser = pid, conflicts_with = "command")]
     pub pid: Option<u32>,
 
-    /// Record in this way [default: the first that is permitted]
-    #[arg(long, value_name = "WAY", value_enum)]
-    pub way: Option<WayChoice>,
+    /// Record by this backend [default: the first that is permitted]
+    #[arg(long, value_name = "BACKEND", value_enum)]
+    pub backend: Option<BackendChoice>,
 
     /// The length of an interval, in seconds
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
@@ -109,7 +109,7 @@ pub struct TopArguments {
 
     /// Memory for events that have not been read yet, in KiB for each CPU
     #[arg(long, value_name = "KIB", default_value = "4096", value_parser = whole::<8, 4_194_304>)]
-    pub buffer_kb: u64,
+    pub kernel_buffer_kib: u64,
 
     /// The command to be watched, and its arguments
     #[arg(last = true, value_name = "COMMAND")]

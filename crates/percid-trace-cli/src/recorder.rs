@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
-use percid_command::arguments::WayChoice;
+use percid_command::arguments::BackendChoice;
 use percid_command::exit::{Exit, Failure, complain};
 use percid_command::interrupt::Interrupt;
-use percid_trace::record::{self, Ended, Options, Progress, Refusal, Sink, Target, Way};
+use percid_trace::record::{self, Backend, Ended, Options, Progress, Refusal, Sink, Target};
 
 /// A process, a command, or else the whole system.
 pub(crate) fn target(pid: Option<u32>, command: &[OsString]) -> Target {
@@ -21,10 +21,10 @@ pub(crate) fn target(pid: Option<u32>, command: &[OsString]) -> Target {
     }
 }
 
-pub(crate) fn way(choice: WayChoice) -> Way {
+pub(crate) fn backend(choice: BackendChoice) -> Backend {
     match choice {
-        WayChoice::Tracefs => Way::Tracefs,
-        WayChoice::Perf => Way::PerfEvents,
+        BackendChoice::Tracefs => Backend::Tracefs,
+        BackendChoice::Perf => Backend::PerfEvents,
     }
 }
 

@@ -4,7 +4,7 @@ use percid_sim::Ns;
 use percid_sim::conformance::{Conformance, generation};
 use percid_sim::policies::find;
 use percid_trace::kernel_ids::{self, Insufficient};
-use percid_trace::record::Way;
+use percid_trace::record::Backend;
 
 use crate::recording::{self, Handicap, Recording};
 use crate::verdict::Verdict;
@@ -28,7 +28,7 @@ pub(crate) fn run() -> Verdict {
     let mut most = Conformance::default();
     for _ in 0..RECORDINGS {
         let recording =
-            heartbeat::during(&online, || recording::of_command(Way::Tracefs, Handicap::NONE))?;
+            heartbeat::during(&online, || recording::of_command(Backend::Tracefs, Handicap::NONE))?;
         let Recording { recorded, notes, .. } = &recording;
         let release = recorded.trace.origin.release.as_deref().unwrap_or_default();
         let Some(policy) = generation(release) else { return has_none(&recording) };

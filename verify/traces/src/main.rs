@@ -38,7 +38,7 @@ const PROGRAMS: [Program; 4] = [
     Program {
         name: "recorded-schedule",
         run: recorded_schedule::run,
-        purpose: "what both ways record is what the threads did",
+        purpose: "what both backends record is what the threads did",
     },
     Program {
         name: "numa-scan",

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use percid_trace::event::Cpu;
-use percid_trace::record::Way;
+use percid_trace::record::Backend;
 
 use crate::recording::{self, Handicap, Recording};
 use crate::verdict::Verdict;
@@ -13,17 +13,19 @@ pub(crate) fn run() -> Verdict {
     let all = cpus::of_class("online")?;
     let missing = all[all.len() / 2];
     let mut figures = Vec::new();
-    for way in [Way::Tracefs, Way::PerfEvents] {
-        let named = |error| format!("{way}: {error}");
+    for backend in [Backend::Tracefs, Backend::PerfEvents] {
+        let named = |error| format!("{backend}: {error}");
         // The control: a CPU that is not missing is used.
-        let whole = recording::of_command(way, Handicap::NONE).map_err(named)?;
+        let whole = recording::of_command(backend, Handicap::NONE).map_err(named)?;
         check(&whole, &all).map_err(named)?;
         let unplugged = cpus::Unplugged::new(missing)?;
         let rest: Vec<Cpu> = all.iter().copied().filter(|&cpu| cpu != missing).collect();
-        for recording in [recording::of_command(way, Handicap::NONE), recording::of_system(way)] {
+        for recording in
+            [recording::of_command(backend, Handicap::NONE), recording::of_system(backend)]
+        {
             let recording = recording.map_err(named)?;
             let replays = check(&recording, &rest).map_err(named)?;
-            figures.push(format!("{way}: missing={missing}{replays}"));
+            figures.push(format!("{backend}: missing={missing}{replays}"));
         }
         drop(unplugged);
     }

@@ -7,7 +7,7 @@ use std::process::{Child, Command};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 
-use percid_trace::record::{Options, Recorded, Refusal, Target, Way, record};
+use percid_trace::record::{Backend, Options, Recorded, Refusal, Target, record};
 
 use crate::workload::{self, Notes};
 
@@ -15,7 +15,7 @@ use crate::workload::{self, Notes};
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// For each CPU. Machines of many CPUs have little memory.
-const BUFFER_KB: u32 = 1024;
+const KERNEL_BUFFER_KIB: u32 = 1024;
 
 /// A recording, and the workload's notes about itself.
 #[derive(Debug)]
@@ -30,21 +30,22 @@ pub(crate) struct Recording {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Handicap {
     /// The buffer of each CPU.
-    pub(crate) buffer_kb: u32,
+    pub(crate) kernel_buffer_kib: u32,
     /// The pause of the reader.
     pub(crate) pause: Duration,
 }
 
 impl Handicap {
     /// None.
-    pub(crate) const NONE: Handicap = Handicap { buffer_kb: BUFFER_KB, pause: Duration::ZERO };
+    pub(crate) const NONE: Handicap =
+        Handicap { kernel_buffer_kib: KERNEL_BUFFER_KIB, pause: Duration::ZERO };
 }
 
 /// Records the workload, started as a command.
-pub(crate) fn of_command(way: Way, handicap: Handicap) -> Result<Recording, String> {
+pub(crate) fn of_command(backend: Backend, handicap: Handicap) -> Result<Recording, String> {
     let path = notes_path();
     let words = words(&path)?;
-    let options = options(Target::Command(words), way, handicap);
+    let options = options(Target::Command(words), backend, handicap);
     let pause = |_| std::thread::sleep(handicap.pause);
     let recorded = record(&options, &AtomicBool::new(false), pause);
     let recorded = whole(recorded)?;
@@ -56,10 +57,10 @@ pub(crate) fn of_command(way: Way, handicap: Handicap) -> Result<Recording, Stri
 }
 
 /// Records everything while the workload runs.
-pub(crate) fn of_system(way: Way) -> Result<Recording, String> {
+pub(crate) fn of_system(backend: Backend) -> Result<Recording, String> {
     let path = notes_path();
     let words = words(&path)?;
-    let options = options(Target::System, way, Handicap::NONE);
+    let options = options(Target::System, backend, Handicap::NONE);
     let (stop, mut running) = (AtomicBool::new(false), Running::Not);
     // The first look at the progress comes after the recording has begun.
     let recorded = record(&options, &stop, |_| {
@@ -101,10 +102,10 @@ impl Running {
     }
 }
 
-fn options(target: Target, way: Way, handicap: Handicap) -> Options {
+fn options(target: Target, backend: Backend, handicap: Handicap) -> Options {
     Options {
-        way: Some(way),
-        buffer_kb: handicap.buffer_kb,
+        backend: Some(backend),
+        kernel_buffer_kib: handicap.kernel_buffer_kib,
         limit: Some(LIMIT),
         ..Options::new(target)
     }

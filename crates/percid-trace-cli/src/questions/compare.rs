@@ -32,7 +32,7 @@ pub(crate) fn run(arguments: &CompareArguments, json: bool) -> Result<Exit, Fail
     let b = Side::of(&second, interrupt)?;
     let is_whole = !a.head.is_interrupted() && !b.head.is_interrupted();
     let comparison = Comparison::of(a, b, &first.window.process)?;
-    let top = first.top as usize;
+    let top = first.limit as usize;
     let printed = match json {
         true => output::print_json(&comparison),
         false => output::print_text(&Text { comparison: &comparison, top }),

@@ -105,7 +105,7 @@ impl<'a> Recording<'a> {
 
     /// Lines that the JSON document has.
     pub(super) fn lines(&self) -> usize {
-        LINES.max(self.arguments.top as usize)
+        LINES.max(self.arguments.limit as usize)
     }
 
     /// Runs the analysis with progress and Ctrl-C.
@@ -173,7 +173,7 @@ impl<'a> Recording<'a> {
         is_whole: bool,
         json: bool,
     ) -> Result<Exit, Failure> {
-        let top = self.arguments.top as usize;
+        let top = self.arguments.limit as usize;
         let is_drawn = self.report.is_wanted() && self.permits_figures() && is_whole;
         let picture = is_drawn.then(|| self.picture());
         let (head, report) = self.into_head(is_whole);

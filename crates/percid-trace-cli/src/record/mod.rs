@@ -36,9 +36,9 @@ pub(crate) fn run(arguments: &RecordArguments, json: bool) -> Result<Exit, Failu
         interrupt: Interrupt::listen()?,
         signals: Signals::listen()?,
     };
-    let recorded = match arguments.ring {
+    let recorded = match arguments.flight_recorder {
         Some(size) => recording.of_the_end(size),
-        None => recording.of_all(arguments.max_size),
+        None => recording.of_all(arguments.max_file_size),
     };
     let summary = match recorded {
         Ok(summary) => summary,
@@ -77,8 +77,8 @@ impl From<Failure> for Unrecorded {
 
 fn options(arguments: &RecordArguments, json: bool) -> Result<Options, Failure> {
     let target = recorder::target(arguments.pid, &arguments.command);
-    let way = arguments.way.map(recorder::way);
-    let buffer_kb = arguments.buffer_kb as u32;
+    let backend = arguments.backend.map(recorder::backend);
+    let kernel_buffer_kib = arguments.kernel_buffer_kib as u32;
     // Without a document the command's own output has standard output for itself.
     let output_aside = json;
     let extra = Extra { numa: arguments.numa_scan, ..Extra::default() };
@@ -87,9 +87,9 @@ fn options(arguments: &RecordArguments, json: bool) -> Result<Options, Failure> 
     let only = arguments.only;
     Ok(Options {
         only,
-        buffer_kb,
+        kernel_buffer_kib,
         counters,
-        way,
+        backend,
         limit,
         output_aside,
         extra,
@@ -123,14 +123,16 @@ struct Recording<'a> {
 
 impl Recording<'_> {
     /// Writes everything while it is recorded, and the file of it then.
-    fn of_all(&self, max_size: Option<u64>) -> Result<Summary, Unrecorded> {
+    fn of_all(&self, max_file_size: Option<u64>) -> Result<Summary, Unrecorded> {
         let (partial, file) = partial::create(self.output)?;
         let cannot_write =
             |cause| Failure::new(format!("cannot write {}", partial.display()), cause);
-        let mut spool = Spool::new(file, max_size.map(spool_size)).map_err(cannot_write)?;
+        let mut spool = Spool::new(file, max_file_size.map(spool_size)).map_err(cannot_write)?;
         let idle = || {
             if self.signals.dump() {
-                complain(format_args!("SIGUSR1: only with --ring is something written at it"));
+                complain(format_args!(
+                    "SIGUSR1: only with --flight-recorder is something written at it"
+                ));
             }
         };
         let ended =
@@ -141,7 +143,7 @@ impl Recording<'_> {
         fs::remove_file(&partial)
             .map_err(|cause| Failure::new(format!("cannot remove {}", partial.display()), cause))?;
         let mut summary = Summary::of(stored, ended, self.output);
-        summary.max_size = max_size.filter(|_| is_full);
+        summary.max_file_size = max_file_size.filter(|_| is_full);
         Ok(summary)
     }
 

@@ -25,7 +25,7 @@ pub(super) struct Summary {
     counted_turns: u64,
     lost: u64,
     duration_ns: u64,
-    way: String,
+    backend: String,
     /// The processes that it is about, with all others beside them. None: everything is recorded, or nothing
     /// else.
     subject: Vec<u32>,
@@ -34,7 +34,7 @@ pub(super) struct Summary {
     /// Exit status of the command.
     status: Option<u8>,
     /// The size at which it was stopped, if it was.
-    pub(super) max_size: Option<u64>,
+    pub(super) max_file_size: Option<u64>,
     /// The files that SIGUSR1 requested.
     pub(super) dumps: Vec<String>,
     /// The reason why the recording ended early.
@@ -45,7 +45,7 @@ pub(super) struct Summary {
 
 impl Summary {
     pub(super) fn of(stored: Stored, ended: Ended, output: &Path) -> Summary {
-        let Ended { status, way, without, no_scan, broken } = ended;
+        let Ended { status, backend, without, no_scan, broken } = ended;
         Summary {
             quality: stored.quality,
             file: output.display().to_string(),
@@ -54,11 +54,11 @@ impl Summary {
             counted_turns: stored.counted_turns,
             lost: stored.origin.lost,
             duration_ns: stored.duration_ns,
-            way: way.to_string(),
+            backend: backend.to_string(),
             subject: stored.origin.subject,
             without,
             status: status.map(recorder::status_code),
-            max_size: None,
+            max_file_size: None,
             dumps: Vec::new(),
             broken,
             no_scan,
@@ -73,9 +73,9 @@ impl Summary {
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (file, events, way) = (&self.file, self.events, &self.way);
+        let (file, events, backend) = (&self.file, self.events, &self.backend);
         let seconds = self.duration_ns as f64 / 1e9;
-        write!(f, "{file}: {events} events in {seconds:.3} s by {way}, ")?;
+        write!(f, "{file}: {events} events in {seconds:.3} s by {backend}, ")?;
         if self.numa_events > 0 {
             write!(f, "{} more of NUMA balancing, ", self.numa_events)?;
         }
@@ -84,7 +84,10 @@ impl fmt::Display for Summary {
         }
         match self.lost {
             0 => write!(f, "none lost")?,
-            lost => write!(f, "{lost} LOST because buffers were full: try a larger --buffer-kb")?,
+            lost => write!(
+                f,
+                "{lost} LOST because buffers were full: try a larger --kernel-buffer-kib"
+            )?,
         }
         if !self.subject.is_empty() {
             write!(f, "; other threads were recorded too (--only leaves them out)")?;
@@ -92,8 +95,11 @@ impl fmt::Display for Summary {
         if !self.without.is_empty() {
             write!(f, "; without {}", self.without.join(", "))?;
         }
-        if let Some(size) = self.max_size {
-            write!(f, "; STOPPED because more than the {size} bytes of --max-size were needed")?;
+        if let Some(size) = self.max_file_size {
+            write!(
+                f,
+                "; STOPPED because more than the {size} bytes of --max-file-size were needed"
+            )?;
         }
         if let Some(why) = &self.broken {
             write!(f, "; THE RECORDING ENDED EARLY: {why}")?;

@@ -48,13 +48,13 @@ pub(crate) fn run(arguments: &ReplayArguments, json: bool) -> Result<Exit, Failu
         processes: wanted.processes,
         area_bytes: arguments.area_bytes,
         spans_drawn: if report.is_wanted() { tracks::spans(policies.len()) } else { 0 },
-        spaces_kept: PROCESSES.max(arguments.top as usize),
+        spaces_kept: PROCESSES.max(arguments.limit as usize),
         ..Settings::default()
     };
     let replays = replay_all(&trace, &machine, &policies, &settings, &interrupt)?;
     let stopped = replays.iter().any(|replay| !replay.is_whole);
     let (policies, replays) = most_complete(&policies, replays);
-    let top = arguments.top as usize;
+    let top = arguments.limit as usize;
     let about = About::of(&trace, &arguments.file, subject_processes);
     let setting = Setting { about, trace: &trace, arguments, machine: &machine, quality };
     let mut results = Results::new(setting, &policies, replays, stopped);

@@ -40,7 +40,7 @@ impl fmt::Display for Text<'_> {
         let more = all.saturating_sub(self.top as u64);
         if more > 0 {
             let more = counted(more, "more process", "more processes");
-            writeln!(f, "\nand {more} with fewer turns (--top {all}, or --json)")?;
+            writeln!(f, "\nand {more} with fewer turns (--limit {all}, or --json)")?;
         }
         match &self.results.numa_scan {
             Some(scan) => write!(f, "{scan}"),

@@ -52,11 +52,18 @@ pub(crate) fn run(arguments: &TopArguments, json: bool) -> Result<Exit, Failure>
 
 fn options(arguments: &TopArguments) -> Options {
     let target = recorder::target(arguments.pid, &arguments.command);
-    let way = arguments.way.map(recorder::way);
-    let buffer_kb = arguments.buffer_kb as u32;
+    let backend = arguments.backend.map(recorder::backend);
+    let kernel_buffer_kib = arguments.kernel_buffer_kib as u32;
     // System calls must not become slower. The other events show the switches that were not traced.
     let extra = Extra { affinity: false, ..Extra::default() };
-    Options { only: true, way, buffer_kb, extra, output_aside: true, ..Options::new(target) }
+    Options {
+        only: true,
+        backend,
+        kernel_buffer_kib,
+        extra,
+        output_aside: true,
+        ..Options::new(target)
+    }
 }
 
 /// Returns `true` if the target is not the whole system.

@@ -249,7 +249,7 @@ fn time_lines_are_drawn_and_zoomed_into_together() {
     let file = long(&folder("zoom-trace"));
     let policies = "per-cpu,percid-table,linux-6.14";
     let arguments =
-        ["replay", path(&file), "--machine", "epyc-9654", "--policy", policies, "--top", "1"];
+        ["replay", path(&file), "--machine", "epyc-9654", "--policy", policies, "--limit", "1"];
     let Some((_, found)) = shown("zoom", &arguments) else { return };
     let marks: Vec<usize> = found.charts.iter().map(|chart| chart.marks).collect();
     assert_eq!(found.problems(&marks), [] as [String; 0]);

@@ -47,7 +47,7 @@ fn wrong_arguments_and_files_get_one_line_that_says_what_is_expected() {
         (&["replay"], "<FILE>"),
         (&["replay", TRACE, "--policy", "linux-7"], "percid-table"),
         (&["replay", TRACE, "--machine", "nowhere"], "epyc-9654"),
-        (&["replay", TRACE, "--top", "0"], "1 to 1000000"),
+        (&["replay", TRACE, "--limit", "0"], "1 to 1000000"),
         (&["replay", TRACE, "--area-bytes", "0"], "1 to"),
         (&["replay", TRACE, "--process", "nobody"], "--process nobody"),
         (&["replay", "no-such-file"], "no-such-file"),
@@ -64,8 +64,8 @@ fn wrong_arguments_and_files_get_one_line_that_says_what_is_expected() {
         (&["convert", TRACE, "/no/folder/x.parquet"], "folder that exists"),
         (&["convert", TRACE, "x.parquet", "--policy", "per-cpu"], ".pftrace"),
         (&["record", "--pid", "0"], "1 to 4194304"),
-        (&["record", "--max-size", "5"], "sizes from 64K to 1024T"),
-        (&["record", "--ring", "64M", "--max-size", "1G"], "--max-size"),
+        (&["record", "--max-file-size", "5"], "sizes from 64K to 1024T"),
+        (&["record", "--flight-recorder", "64M", "--max-file-size", "1G"], "--max-file-size"),
         (&["record", "--counters", "cyles", "--", "true"], "expected cycles, instructions"),
         (&["record", "--counters", "cycles,cycles", "--", "true"], "twice"),
         (&["record", "--counters", "r1,r2,r3,r4,r5,r6,r7,r8,r9"], "9 counters, expected at most 8"),
@@ -187,7 +187,7 @@ fn a_replay_says_the_same_as_text_and_as_json() {
             assert_eq!(ids.as_u64().map(|ids| ids * 16384), bytes.as_u64());
         }
     }
-    let text = stdout(&run(&[&arguments[..], &["--top", "1000"]].concat()));
+    let text = stdout(&run(&[&arguments[..], &["--limit", "1000"]].concat()));
     for process in processes {
         assert!(text.contains(&format!("({})", process["process"])), "{process}");
         let advice = list(process, "advice")[0].as_str().expect("a sentence");
@@ -320,7 +320,7 @@ fn latencies_are_told_alike_as_text_and_as_json() {
     let sums: Vec<u64> = sums.flatten().collect();
     assert!(sums.len() > 3 && sums.is_sorted_by(|a, b| a >= b), "{sums:?}");
     assert_eq!(document["all"]["run_queue"]["sum_ns"].as_u64(), Some(sums.iter().sum()));
-    let text = stdout(&run(&["latency", TRACE, "--top", "1000"]));
+    let text = stdout(&run(&["latency", TRACE, "--limit", "1000"]));
     for process in processes {
         assert!(text.contains(&format!("({})", process["process"])), "{process}");
         let counts = list(process, "threads").iter().map(|thread| &thread["run_queue"]["count"]);
@@ -543,7 +543,7 @@ fn a_page_shows_tables_advice_and_time_lines() {
         "epyc-9654",
         "--policy",
         "per-cpu,linux-6.4",
-        "--top",
+        "--limit",
         "2",
         "--html",
         path(&page),
@@ -597,7 +597,7 @@ fn a_recording_that_cannot_have_the_numa_scan_says_so() {
     }
     let file = folder.join("trace.parquet");
     let lacks_scan = |more: &[&str]| {
-        let arguments = ["record", "--way", "perf", "-o", path(&file)];
+        let arguments = ["record", "--backend", "perf", "-o", path(&file)];
         let output = run(&[&arguments, more, &["--json", "--", "true"]].concat());
         // Perf events may be forbidden where tracefs is not.
         let document: Value = serde_json::from_slice(&output.stdout).ok()?;

@@ -33,10 +33,10 @@ fn folder(name: &str) -> Option<PathBuf> {
 }
 
 /// The buffers limit how much arrives at once, also when the recorder did not get its CPU.
-const LITTLE_AT_ONCE: [&str; 2] = ["--buffer-kb", "8"];
+const LITTLE_AT_ONCE: [&str; 2] = ["--kernel-buffer-kib", "8"];
 
 /// Room for all that a busy machine does while the recorder waits for its CPU.
-const MUCH_AT_ONCE: [&str; 2] = ["--buffer-kb", "16384"];
+const MUCH_AT_ONCE: [&str; 2] = ["--kernel-buffer-kib", "16384"];
 
 /// Starts programs without end, and writes a line after each for the reader of its output.
 const BUSY: [&str; 3] = ["sh", "-c", "while :; do /bin/true; echo; done"];
@@ -180,7 +180,7 @@ fn a_recording_stops_before_it_is_larger_than_it_may_be() {
     let Some(folder) = folder("max-size") else { return };
     let file = folder.join("t.parquet");
     let most = 256 << 10;
-    let arguments = ["-o", path(&file), "--max-size", "256K"];
+    let arguments = ["-o", path(&file), "--max-file-size", "256K"];
     let recording = Recording::start(&[&arguments[..], &LITTLE_AT_ONCE].concat());
     let (status, said) = recording.end();
     assert_eq!(status, Some(0), "{said}");
@@ -189,7 +189,7 @@ fn a_recording_stops_before_it_is_larger_than_it_may_be() {
     let info = json(&["info", path(&file)]);
     assert!(number(&info, "events") > 1000, "{info}");
     assert!(!info["quality"].to_string().contains("end is missing"), "it is whole");
-    let ample = run(&["record", "-o", path(&file), "--max-size", "1G", "--", "true"]);
+    let ample = run(&["record", "-o", path(&file), "--max-file-size", "1G", "--", "true"]);
     assert!(ample.status.success() && !stderr(&ample).contains("STOPPED"), "the control");
 }
 
@@ -301,7 +301,7 @@ fn a_flight_recorder_keeps_the_end_and_writes_it_when_asked() {
     let (file, dump) = (folder.join("t.parquet"), folder.join("t.1.parquet"));
     let second = folder.join("t.2.parquet");
     fs::write(&second, "not ours").expect("a file");
-    let arguments = ["record", "-o", path(&file), "--ring", "1M", "--only"];
+    let arguments = ["record", "-o", path(&file), "--flight-recorder", "1M", "--only"];
     let script = ["--", "sh", "-c", ON_DEMAND, path(&folder)];
     let mut command = command(&[&arguments[..], &script].concat());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -349,7 +349,7 @@ fn the_newest_events_are_those_that_are_kept() {
         json(&["info", path(&file)])
     };
     let whole = record(&[], "whole.parquet");
-    let ring = record(&["--ring", "256K"], "ring.parquet");
+    let ring = record(&["--flight-recorder", "256K"], "ring.parquet");
     let events = |info: &Value| number(info, "events");
     assert!(events(&ring) < events(&whole) * 3 / 4, "{} {}", events(&ring), events(&whole));
     assert!(events(&ring) > 10_000, "{}", events(&ring));
@@ -453,7 +453,7 @@ fn memory_does_not_grow_with_time() {
     let Some(folder) = folder("memory") else { return };
     let (file, partial) = (folder.join("t.parquet"), folder.join("t.parquet.partial"));
     // No more waits in the kernel than this, however late the recorder comes.
-    let arguments = ["record", "-o", path(&file), "--only", "--buffer-kb", "256", "--"];
+    let arguments = ["record", "-o", path(&file), "--only", "--kernel-buffer-kib", "256", "--"];
     let mut pong = command(&[&arguments[..], &["sh", "-c", "exec cat | cat"]].concat());
     pong.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut recorder = pong.spawn().expect("the program starts");

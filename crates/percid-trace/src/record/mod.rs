@@ -1,6 +1,6 @@
 //! Recording of scheduler events from the running kernel.
 //!
-//! There are two ways ([`Way`]). With tracefs the kernel reports everything that a
+//! There are two ways ([`Backend`]). With tracefs the kernel reports everything that a
 //! [`Trace`](crate::Trace) can hold, but only to users who may access that file system: usually the
 //! superuser. With perf events an ordinary user may record the commands that they start, with less
 //! detail.
@@ -34,7 +34,7 @@ mod whole;
 pub use elsewhere::record_to;
 #[cfg(target_os = "linux")]
 pub use linux::record_to;
-pub use options::{Extra, Options, Target, Way};
+pub use options::{Backend, Extra, Options, Target};
 pub use recorded::{Ended, Progress, Recorded};
 pub use refusal::Refusal;
 pub use sink::{Piece, Sink, UNWRITTEN};

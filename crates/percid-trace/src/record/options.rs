@@ -19,7 +19,7 @@ pub struct Options {
     /// The size of the kernel's buffer for each CPU, in kilobytes. It is emptied when it is half
     /// full, and several times a second. Perf events need a power of two of pages, and take the
     /// next larger one that they are permitted.
-    pub buffer_kb: u32,
+    pub kernel_buffer_kib: u32,
     /// Additional events to record.
     pub extra: Extra,
     /// Counters that are read in each turn of a thread, at most [`MOST`](crate::counters::MOST),
@@ -28,7 +28,7 @@ pub struct Options {
     /// `CAP_PERFMON`).
     pub counters: Vec<Counter>,
     /// The way of recording; `None` for the best that is permitted.
-    pub way: Option<Way>,
+    pub backend: Option<Backend>,
     /// The maximum duration.
     pub limit: Option<Duration>,
     /// `true` if the standard output of a command goes to the standard error, so that the caller
@@ -42,10 +42,10 @@ impl Options {
         Options {
             target,
             only: false,
-            buffer_kb: 2048,
+            kernel_buffer_kib: 2048,
             extra: Extra::default(),
             counters: Vec::new(),
-            way: None,
+            backend: None,
             limit: None,
             output_aside: false,
         }
@@ -95,18 +95,18 @@ impl Default for Extra {
 
 /// The kernel's interface for recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Way {
+pub enum Backend {
     /// Its trace buffers in tracefs.
     Tracefs,
     /// `perf_event_open`.
     PerfEvents,
 }
 
-impl fmt::Display for Way {
+impl fmt::Display for Backend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Way::Tracefs => "tracefs",
-            Way::PerfEvents => "perf events",
+            Backend::Tracefs => "tracefs",
+            Backend::PerfEvents => "perf events",
         })
     }
 }

@@ -3,7 +3,7 @@
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use super::options::Way;
+use super::options::Backend;
 use crate::trace::Trace;
 
 /// Progress of a recording.
@@ -27,7 +27,7 @@ pub struct Recorded {
     /// Exit status of the command: see [`Ended`], as for the following fields.
     pub status: Option<ExitStatus>,
     /// The way by which it was recorded.
-    pub way: Way,
+    pub backend: Backend,
     /// The requested events that are not in the trace.
     pub without: Vec<&'static str>,
     /// The reason why the kernel scans nothing.
@@ -36,14 +36,14 @@ pub struct Recorded {
     pub broken: Option<String>,
 }
 
-/// Way and end of a recording.
+/// Backend and end of a recording.
 #[derive(Debug)]
 pub struct Ended {
     /// Exit status of the command. `None` if there was none, or if it was still running when the
     /// recording ended.
     pub status: Option<ExitStatus>,
     /// The way by which it was recorded.
-    pub way: Way,
+    pub backend: Backend,
     /// The requested events that are not in the trace, because this kernel does not have them.
     pub without: Vec<&'static str>,
     /// The reason why the kernel scans nothing, if NUMA balancing was requested and is off.

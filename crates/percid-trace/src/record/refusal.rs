@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::io;
 
-use super::options::Way;
+use super::options::Backend;
 use crate::event::Tid;
 
 /// The reason why nothing was recorded.
@@ -12,7 +12,7 @@ use crate::event::Tid;
 pub enum Refusal {
     /// This machine permits no way of recording. For each way that was tried: which right or
     /// setting is missing.
-    NotPermitted(Vec<(Way, String)>),
+    NotPermitted(Vec<(Backend, String)>),
     /// The requested counters are not available, for this reason.
     NoCounters(String),
     /// There is no such process.
@@ -22,7 +22,7 @@ pub enum Refusal {
     /// The command cannot be started.
     Unstartable(OsString, io::Error),
     /// Something failed when the recording had begun.
-    Failed(Way, String),
+    Failed(Backend, String),
     /// This system is not Linux.
     NotSupported,
 }
@@ -46,9 +46,11 @@ impl Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Refusal::NotPermitted(ways) => {
+            Refusal::NotPermitted(backends) => {
                 write!(f, "this machine does not permit to record; either way would do:")?;
-                ways.iter().try_for_each(|(way, missing)| write!(f, "\n  {way}: {missing}"))
+                backends
+                    .iter()
+                    .try_for_each(|(backend, missing)| write!(f, "\n  {backend}: {missing}"))
             }
             Refusal::NoCounters(why) => write!(f, "{why}"),
             Refusal::NoProcess(pid) => write!(f, "there is no process {pid}"),
@@ -56,7 +58,7 @@ impl fmt::Display for Refusal {
             Refusal::Unstartable(name, error) => {
                 write!(f, "{}: cannot be started: {error}", name.display())
             }
-            Refusal::Failed(way, error) => write!(f, "{way}: {error}"),
+            Refusal::Failed(backend, error) => write!(f, "{backend}: {error}"),
             Refusal::NotSupported => {
                 f.write_str("recording needs Linux's tracefs or perf events: not supported here")
             }

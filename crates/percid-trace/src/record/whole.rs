@@ -30,8 +30,8 @@ pub fn record(
     let ended = record_to(options, stop, &mut whole, progress)?;
     let mut trace = whole.finish();
     let inferred = gaps::close(&mut trace);
-    let Ended { status, way, without, no_scan, broken } = ended;
-    Ok(Recorded { trace, inferred, status, way, without, no_scan, broken })
+    let Ended { status, backend, without, no_scan, broken } = ended;
+    Ok(Recorded { trace, inferred, status, backend, without, no_scan, broken })
 }
 
 /// All events.

@@ -314,7 +314,7 @@ mod live {
     use std::time::Duration;
 
     use percid_trace::counters::Counter;
-    use percid_trace::record::{Options, Refusal, Target, Way, record};
+    use percid_trace::record::{Backend, Options, Refusal, Target, record};
 
     use super::*;
 
@@ -386,13 +386,13 @@ mod live {
     }
 
     /// Records the program, if that is permitted here.
-    fn recorded(pages: usize, way: Way) -> Option<Trace> {
+    fn recorded(pages: usize, backend: Backend) -> Option<Trace> {
         let this = std::env::current_exe().expect("this program").into_os_string();
         let words = ["env".into(), OsString::from(format!("{PAGES}={pages}")), this];
         let arguments = ["--exact", "counters::live::program", "--quiet"].map(OsString::from);
         let mut options =
             Options::new(Target::Command(words.into_iter().chain(arguments).collect()));
-        options.way = Some(way);
+        options.backend = Some(backend);
         options.limit = Some(Duration::from_secs(600));
         options.counters = counters(&["page-faults", "task-clock", "context-switches"]);
         match record(&options, &AtomicBool::new(false), |_| {}) {
@@ -417,27 +417,27 @@ mod live {
 
     #[test]
     fn page_faults_of_a_turn_are_the_pages_that_it_touched() {
-        for way in [Way::Tracefs, Way::PerfEvents] {
-            let Some(trace) = recorded(61, way) else { continue };
+        for backend in [Backend::Tracefs, Backend::PerfEvents] {
+            let Some(trace) = recorded(61, backend) else { continue };
             assert_eq!(trace.origin.counters, ["page-faults", "task-clock", "context-switches"]);
             let turns = turns_of(&trace);
             let same = turns.iter().filter(|turn| (61..64).contains(&turn.counts[0])).count();
             // A thread that is preempted in the middle touches the rest in its next turn. A turn
             // takes about a hundredth of a time slice. Even if one turn in ten were interrupted,
             // half of them would be so once in 10^9 runs.
-            assert!(same >= ROUNDS / 2, "{same} of {ROUNDS} turns by {way}: {turns:?}");
+            assert!(same >= ROUNDS / 2, "{same} of {ROUNDS} turns by {backend}: {turns:?}");
             // The counts of a turn whose beginning was not recorded are not known.
             let thread = turns[0].thread;
             let ends =
                 |event: &&Event| matches!(event.what, What::Switch { prev, .. } if prev == thread);
             let all = trace.events.iter().filter(ends).count();
             let uncounted = all.saturating_sub(turns.len());
-            assert!(uncounted <= all / 4, "{uncounted} of {all} by {way}");
+            assert!(uncounted <= all / 4, "{uncounted} of {all} by {backend}");
             let sum: u64 = turns.iter().map(|turn| turn.counts[0]).sum();
             let least = 61 * (ROUNDS - uncounted) as u64;
             assert!(
                 (least..61 * ROUNDS as u64 + 400).contains(&sum),
-                "{sum}, {uncounted} by {way}"
+                "{sum}, {uncounted} by {backend}"
             );
             let odd: Vec<_> = turns.iter().filter(|turn| turn.counts[2] != 1).collect();
             assert!(odd.is_empty(), "each ends with a switch: {odd:?}");
@@ -447,19 +447,19 @@ mod live {
                 turns.iter().map(|turn| turn.counts[1] as f64 / turn.ran as f64).collect();
             clocks.sort_by(f64::total_cmp);
             let clock = clocks[clocks.len() / 2];
-            assert!((0.8..1.25).contains(&clock), "{clocks:?} by {way}");
+            assert!((0.8..1.25).contains(&clock), "{clocks:?} by {backend}");
             // About every turn that the schedule has.
             let found = ask(&trace);
             let counted: u64 = found.processes.iter().map(|(_, all)| all.turns).sum();
             assert!(
                 counted.abs_diff(found.switches) * 5 <= counted,
-                "{counted} of {} by {way}",
+                "{counted} of {} by {backend}",
                 found.switches
             );
             // The control: a program that touches none.
-            let none = recorded(0, way).expect("as before");
+            let none = recorded(0, backend).expect("as before");
             let sum: u64 = turns_of(&none).iter().map(|turn| turn.counts[0]).sum();
-            assert!(sum < 61 * ROUNDS as u64 / 2, "{sum} by {way}");
+            assert!(sum < 61 * ROUNDS as u64 / 2, "{sum} by {backend}");
         }
     }
 

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use percid_sim::conformance::generation;
 use percid_trace::event::{Shares, State, Tid, What};
 use percid_trace::kernel_ids::{self, Insufficient};
-use percid_trace::record::{Options, Recorded, Refusal, Target, Way, record};
+use percid_trace::record::{Backend, Options, Recorded, Refusal, Target, record};
 use percid_trace::trace::Trace;
 
 /// Reports what is missing. That is a failure if the environment has `PERCID_TRACE=require`.
@@ -146,10 +146,10 @@ fn read_notes(path: &PathBuf) -> Notes {
     text.lines().map(numbers).collect()
 }
 
-fn options(target: Target, way: Way) -> Options {
+fn options(target: Target, backend: Backend) -> Options {
     let mut options = Options::new(target);
-    options.way = Some(way);
-    options.buffer_kb = 8192;
+    options.backend = Some(backend);
+    options.kernel_buffer_kib = 8192;
     options.limit = Some(Duration::from_secs(600));
     options
 }
@@ -157,8 +157,8 @@ fn options(target: Target, way: Way) -> Options {
 fn recorded(options: &Options) -> Option<Recorded> {
     match record(options, &AtomicBool::new(false), |_| {}) {
         Ok(recorded) => Some(recorded),
-        Err(Refusal::NotPermitted(ways)) => {
-            skip(&Refusal::NotPermitted(ways).to_string());
+        Err(Refusal::NotPermitted(backends)) => {
+            skip(&Refusal::NotPermitted(backends).to_string());
             None
         }
         Err(refusal) => panic!("{refusal}"),
@@ -169,11 +169,11 @@ fn recorded(options: &Options) -> Option<Recorded> {
 const RECORDINGS: u32 = 10;
 
 /// Records the program. `None` if that is not permitted here.
-fn recorded_program(way: Way) -> Option<(Recorded, Notes)> {
+fn recorded_program(backend: Backend) -> Option<(Recorded, Notes)> {
     let mut tries = 0;
     loop {
         let (words, notes) = command();
-        let recorded = recorded(&options(Target::Command(words), way))?;
+        let recorded = recorded(&options(Target::Command(words), backend))?;
         assert!(recorded.status.is_some_and(|status| status.success()), "{:?}", recorded.status);
         assert_eq!(recorded.trace.origin.lost, 0);
         let notes = read_notes(&notes);
@@ -245,7 +245,7 @@ fn check(recorded: &Recorded, notes: &Notes) {
 
 #[test]
 fn a_command_by_tracefs() {
-    let Some((recorded, notes)) = recorded_program(Way::Tracefs) else { return };
+    let Some((recorded, notes)) = recorded_program(Backend::Tracefs) else { return };
     check(&recorded, &notes);
     for &tid in notes.keys() {
         let mut states = recorded.trace.events.iter().rev().filter_map(|event| match event.what {
@@ -272,7 +272,7 @@ fn a_command_by_tracefs() {
 /// The first thread of the program is moved at least once, and others are when they are woken.
 #[test]
 fn migrations_fit_the_turns() {
-    let Some((recorded, notes)) = recorded_program(Way::Tracefs) else { return };
+    let Some((recorded, notes)) = recorded_program(Backend::Tracefs) else { return };
     let mut places: HashMap<Tid, u32> = HashMap::new();
     let (mut migrations, mut moves) = (0, 0);
     for event in &recorded.trace.events {
@@ -295,7 +295,7 @@ fn migrations_fit_the_turns() {
 
 #[test]
 fn a_command_by_perf_events() {
-    let Some((recorded, notes)) = recorded_program(Way::PerfEvents) else { return };
+    let Some((recorded, notes)) = recorded_program(Backend::PerfEvents) else { return };
     check(&recorded, &notes);
     assert!(recorded.without.contains(&"wakeups"));
 }
@@ -313,7 +313,7 @@ fn a_process_that_runs_already() {
         .spawn()
         .expect("a shell");
     let stdin = shell.stdin.take();
-    let options = options(Target::Process(shell.id()), Way::Tracefs);
+    let options = options(Target::Process(shell.id()), Backend::Tracefs);
     let begun = Mutex::new(stdin);
     // The first look at the progress comes after the recording has begun.
     let result = record(&options, &AtomicBool::new(false), |_| {
@@ -323,7 +323,7 @@ fn a_process_that_runs_already() {
     shell.wait().expect("the shell ends");
     match result {
         Ok(recorded) => check(&recorded, &read_notes(&notes)),
-        Err(Refusal::NotPermitted(ways)) => skip(&Refusal::NotPermitted(ways).to_string()),
+        Err(Refusal::NotPermitted(backends)) => skip(&Refusal::NotPermitted(backends).to_string()),
         Err(refusal) => panic!("{refusal}"),
     }
 }
@@ -332,7 +332,7 @@ fn a_process_that_runs_already() {
 fn the_whole_system_until_somebody_says_stop() {
     let (stop, looks) = (AtomicBool::new(false), AtomicU32::new(0));
     let last_cpu = *allowed_cpus().last().expect("a CPU");
-    let options = options(Target::System, Way::Tracefs);
+    let options = options(Target::System, Backend::Tracefs);
     let result = record(&options, &stop, |_| {
         thread::sleep(Duration::from_micros(100));
         match looks.fetch_add(1, Ordering::Relaxed) {
@@ -370,7 +370,7 @@ fn the_whole_system_until_somebody_says_stop() {
 fn threads_of_a_whole_system_end_once_by_perf_events() {
     let (words, notes) = command();
     let (stop, mut child) = (AtomicBool::new(false), None);
-    let options = options(Target::System, Way::PerfEvents);
+    let options = options(Target::System, Backend::PerfEvents);
     // The first look at the progress comes after the recording has begun.
     let result = record(&options, &stop, |_| match &mut child {
         None => child = std::process::Command::new(&words[0]).args(&words[1..]).spawn().ok(),
@@ -396,11 +396,11 @@ fn threads_of_a_whole_system_end_once_by_perf_events() {
 /// A reader that is slower than the kernel writes.
 #[test]
 fn losses_are_counted() {
-    for (way, what) in [(Way::Tracefs, "sub-buffers"), (Way::PerfEvents, "records")] {
+    for (backend, what) in [(Backend::Tracefs, "sub-buffers"), (Backend::PerfEvents, "records")] {
         let (mut words, notes) = command();
         words.insert(1, format!("{ROUNDS}=400").into());
-        let mut options = options(Target::Command(words), way);
-        options.buffer_kb = 4;
+        let mut options = options(Target::Command(words), backend);
+        options.kernel_buffer_kib = 4;
         let slow = |_| thread::sleep(Duration::from_millis(400));
         let recorded = match record(&options, &AtomicBool::new(false), slow) {
             Ok(recorded) => recorded,
@@ -428,7 +428,7 @@ fn process_of(trace: &Trace, mut thread: Tid) -> Tid {
 
 #[test]
 fn the_kernels_ids_are_those_of_its_policy() {
-    let Some((recorded, notes)) = recorded_program(Way::Tracefs) else { return };
+    let Some((recorded, notes)) = recorded_program(Backend::Tracefs) else { return };
     let trace = &recorded.trace;
     let process = process_of(trace, *notes.keys().next().expect("threads"));
     let comparison = match kernel_ids::compare(trace, process) {
@@ -512,8 +512,8 @@ fn refusals_to_an_ordinary_user() {
     if is_root() {
         return;
     }
-    let refused = |way| {
-        let options = Options { way, ..Options::new(Target::System) };
+    let refused = |backend| {
+        let options = Options { backend, ..Options::new(Target::System) };
         record(&options, &AtomicBool::new(false), |_| {}).expect_err("no rights").to_string()
     };
     let paranoid = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
@@ -525,5 +525,5 @@ fn refusals_to_an_ordinary_user() {
     assert!(both.contains("permission denied") || both.contains("not mounted"), "{both}");
     let setting = format!("perf events: perf_event_paranoid is {}", paranoid.trim());
     assert!(both.contains(&setting), "{both}");
-    assert!(!refused(Some(Way::PerfEvents)).contains("tracefs"));
+    assert!(!refused(Some(Backend::PerfEvents)).contains("tracefs"));
 }

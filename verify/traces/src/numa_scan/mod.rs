@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use percid_trace::Trace;
-use percid_trace::record::{Extra, Options, Recorded, Target, Way, record};
+use percid_trace::record::{Backend, Extra, Options, Recorded, Target, record};
 use percid_trace::scan_walk::{self, RULE_SETS, Source, Walk, of_release};
 
 use crate::verdict::Verdict;
@@ -19,7 +19,7 @@ use crate::verdict::Verdict;
 /// Longer than the workload takes on the slowest machine.
 const LIMIT: Duration = Duration::from_secs(120);
 
-const BUFFER_KB: u32 = 2048;
+const KERNEL_BUFFER_KIB: u32 = 2048;
 
 /// Short times, so that many passes and windows of activity come in a few seconds; the smallest
 /// size, so that regions of a few MiB take several passes.
@@ -69,8 +69,8 @@ fn recorded() -> Result<Recorded, String> {
     let target = Target::Command(vec![this.into(), workload::NAME.into()]);
     let extra = Extra { ids: false, ticks: false, wakeups: false, affinity: false, numa: true };
     let options = Options {
-        way: Some(Way::Tracefs),
-        buffer_kb: BUFFER_KB,
+        backend: Some(Backend::Tracefs),
+        kernel_buffer_kib: KERNEL_BUFFER_KIB,
         limit: Some(LIMIT),
         extra,
         ..Options::new(target)

@@ -19,7 +19,7 @@ use super::snapshot::{self, Snapshot};
 use super::stream::{Settled, Stream};
 use super::{cpus, numa_balancing, perf, tracefs};
 use crate::event::Tid;
-use crate::record::options::{Options, Target, Way};
+use crate::record::options::{Backend, Options, Target};
 use crate::record::recorded::{Ended, Progress};
 use crate::record::refusal::Refusal;
 use crate::record::sink::{Piece, Sink};
@@ -51,9 +51,9 @@ pub fn record_to(
 ) -> Result<Ended, Refusal> {
     let counting = Counting::open(options).map_err(Refusal::NoCounters)?;
     let subject = Subject::new(options)?;
-    let ways = match &options.way {
-        Some(way) => std::slice::from_ref(way),
-        None => &[Way::Tracefs, Way::PerfEvents][..],
+    let backends = match &options.backend {
+        Some(backend) => std::slice::from_ref(backend),
+        None => &[Backend::Tracefs, Backend::PerfEvents][..],
     };
     let scopes = match (subject.pid(), options.only) {
         (Some(_), false) => &[Scope::Machine, Scope::Subject][..],
@@ -61,20 +61,26 @@ pub fn record_to(
         (None, _) => &[Scope::Machine][..],
     };
     let mut missing = Vec::new();
-    for (&scope, &way) in scopes.iter().flat_map(|scope| ways.iter().map(move |way| (scope, way))) {
+    for (&scope, &backend) in
+        scopes.iter().flat_map(|scope| backends.iter().map(move |backend| (scope, backend)))
+    {
         let filter = subject.pid().filter(|_| scope == Scope::Subject);
-        let opened: Result<Box<dyn Buffers>, String> = match way {
-            Way::Tracefs => tracefs::open(options, filter).map(|way| Box::new(way) as _),
-            Way::PerfEvents => perf::open(options, filter).map(|way| Box::new(way) as _),
+        let opened: Result<Box<dyn Buffers>, String> = match backend {
+            Backend::Tracefs => {
+                tracefs::open(options, filter).map(|backend| Box::new(backend) as _)
+            }
+            Backend::PerfEvents => {
+                perf::open(options, filter).map(|backend| Box::new(backend) as _)
+            }
         };
         match opened {
             Ok(buffers) => {
-                let mut session = Session::new(way, scope, buffers, sink);
+                let mut session = Session::new(backend, scope, buffers, sink);
                 session.counting = counting;
                 return session.run(options, subject, stop, progress);
             }
             // Report only what is missing for the smallest scope.
-            Err(why) if Some(&scope) == scopes.last() => missing.push((way, why)),
+            Err(why) if Some(&scope) == scopes.last() => missing.push((backend, why)),
             Err(_) => {}
         }
     }
@@ -137,7 +143,7 @@ impl Subject {
 }
 
 struct Session<'a> {
-    way: Way,
+    backend: Backend,
     scope: Scope,
     buffers: Box<dyn Buffers>,
     stream: Stream,
@@ -151,13 +157,13 @@ struct Session<'a> {
 
 impl<'a> Session<'a> {
     fn new(
-        way: Way,
+        backend: Backend,
         scope: Scope,
         buffers: Box<dyn Buffers>,
         sink: &'a mut dyn Sink,
     ) -> Session<'a> {
         let (stream, counting) = (Stream::default(), Counting::default());
-        Session { way, scope, buffers, stream, sink, is_over: false, regions: None, counting }
+        Session { backend, scope, buffers, stream, sink, is_over: false, regions: None, counting }
     }
 
     fn run(
@@ -191,7 +197,7 @@ impl<'a> Session<'a> {
         }
         Ok(Ended {
             status: child.as_mut().and_then(|child| child.try_wait().ok().flatten()),
-            way: self.way,
+            backend: self.backend,
             without: self.buffers.without(),
             no_scan: if options.extra.numa { numa_balancing::missing() } else { None },
             broken,
@@ -229,7 +235,7 @@ impl<'a> Session<'a> {
     }
 
     fn prepare_scan(&mut self, options: &Options, process: Option<Tid>) {
-        if options.extra.numa && self.way == Way::Tracefs {
+        if options.extra.numa && self.backend == Backend::Tracefs {
             let mut regions = Regions::default();
             process.into_iter().for_each(|process| regions.watch(process));
             self.regions = Some(regions);
@@ -237,7 +243,7 @@ impl<'a> Session<'a> {
     }
 
     fn failed(&self, why: String) -> Refusal {
-        Refusal::Failed(self.way, why)
+        Refusal::Failed(self.backend, why)
     }
 
     fn follow(
@@ -399,7 +405,8 @@ mod tests {
     }
 
     fn record_until_failure(events: u64, sink: &mut Few) -> Result<Ended, Refusal> {
-        let session = Session::new(Way::Tracefs, Scope::Machine, Box::new(Failing(events)), sink);
+        let session =
+            Session::new(Backend::Tracefs, Scope::Machine, Box::new(Failing(events)), sink);
         let options = Options::new(Target::System);
         session.run(&options, Subject::System, &AtomicBool::new(false), |_| {})
     }

@@ -58,7 +58,7 @@ impl Counting {
         if wanted > MOST {
             return Err(format!("{wanted} counters, expected at most {MOST}"));
         }
-        let size = options.buffer_kb as usize * 1024;
+        let size = options.kernel_buffer_kib as usize * 1024;
         for cpu in cpus::online() {
             counting.groups.extend(Group::open(cpu, &counting.counters, size)?);
         }

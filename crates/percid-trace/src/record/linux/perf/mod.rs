@@ -26,7 +26,7 @@ use crate::record::options::{Extra, Options};
 /// Prepares a recording of a process, or of everything; the error contains what is missing.
 pub(super) fn open(options: &Options, process: Option<Tid>) -> Result<Perf, String> {
     let threads = process.map(snapshot::threads);
-    let size = options.buffer_kb as usize * 1024;
+    let size = options.kernel_buffer_kib as usize * 1024;
     let mut perf = Perf {
         rings: Vec::new(),
         others: Vec::new(),

@@ -51,7 +51,7 @@ pub(super) fn open(options: &Options, process: Option<Tid>) -> Result<Tracefs, S
 fn new_instance(tracefs: &Path, options: &Options) -> Result<Instance, String> {
     let instance = Instance::new(tracefs)?;
     instance.write("trace_clock", "mono")?;
-    instance.write("buffer_size_kb", &options.buffer_kb.to_string())?;
+    instance.write("buffer_size_kb", &options.kernel_buffer_kib.to_string())?;
     // Kernels before 5.0 wake the reader for every event instead.
     let _ = instance.write("buffer_percent", "50");
     Ok(instance)
@@ -250,7 +250,7 @@ mod tests {
     /// been read.
     fn recorded() -> Result<Tracefs, String> {
         let mut options = Options::new(Target::System);
-        options.buffer_kb = 16 << 10;
+        options.kernel_buffer_kib = 16 << 10;
         let mut recording = open(&options, None)?;
         recording.begin()?;
         let nap = || (0..50).for_each(|_| thread::sleep(Duration::from_micros(100)));
