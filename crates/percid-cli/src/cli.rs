@@ -15,7 +15,7 @@ pub(crate) use intermittent::{CpusChoice, IndexChoice, IntermittentArguments};
 use manual::manual;
 
 pub(crate) use numa::{
-    CostArguments, DemoArguments, NumaArguments, NumaPart, ReportArguments, RulesChoice,
+    CheckKernelArguments, DemoArguments, NumaArguments, NumaPart, ReportArguments, RulesChoice,
     WatchArguments,
 };
 use percid_command::arguments::seconds;
@@ -23,9 +23,9 @@ use percid_command::trace::{self, TracePart};
 use percid_command::version::Version;
 use percid_command::{exit, usage_error};
 pub(crate) use sim::{
-    HashArguments, ImportArguments, MaskArguments, MemoryArguments, PaperArguments, PaperPart,
-    RunArguments, ScanRules, Setting, ShowArguments, Shown, SimArguments, SimPart, SweepArguments,
-    ThreadIds, Wanted,
+    HashArguments, ImportArguments, MaskArguments, MemoryArguments, PublishedArguments,
+    PublishedPart, RunArguments, ScanRules, Setting, ShowArguments, Shown, SimArguments, SimPart,
+    SweepArguments, ThreadIds, Wanted,
 };
 
 const TOP_ABOUT: &str = "\
@@ -96,7 +96,7 @@ Examples:
   percid bench intermittent --delay-ms 10,200 --prefault
   taskset -c 0-3 percid bench        measure as a program confined to four CPUs
   PERCID_SOURCE=table percid info
-  percid sim paper                   published results beside simulated ones
+  percid sim published                   published results beside simulated ones
   percid sim run --workload container --policy per-cpu,percid-table
   percid kernel-ids                  what the running kernel's own IDs do
   percid numa demo                   memory that follows its threads, tried here

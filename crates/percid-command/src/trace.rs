@@ -101,9 +101,9 @@ pub enum TracePart {
     Replay(ReplayArguments),
     /// Compare the IDs that the kernel gave with those of its policy
     #[command(
-        name = "kernel-ids",
+        name = "check-ids",
         long_about = KERNEL_IDS_ABOUT,
-        after_long_help = manual("Examples:\n  percid trace record -o ids.parquet -- ./server --threads 8\n  percid trace kernel-ids ids.parquet"),
+        after_long_help = manual("Examples:\n  percid trace record -o ids.parquet -- ./server --threads 8\n  percid trace check-ids ids.parquet"),
     )]
     KernelIds(KernelIdsArguments),
     /// Tell how long threads wait for a CPU, and what runs instead

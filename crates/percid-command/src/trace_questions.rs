@@ -248,11 +248,11 @@ in the order of their cost, the largest first. Each finding has:
 and `kind`, why a thread that was ready did not run, or what cost more than it had to:
 
   bound           its CPU ran something else while one idled on which it may not run
-  not-moved       its CPU ran something else while one idled on which it may run
-  stopped         it had to stop and its CPU idled, as a CPU quota makes it
+  not-migrated    its CPU ran something else while one idled on which it may run
+  throttled       it had to stop and its CPU idled, as a CPU quota makes it
   slow-wake-up    it was woken and its CPU went on idling, for 50 us or more on average
   other-process   no CPU idled, and its CPU ran other processes (`others`; `by` is the first)
-  own-threads     no CPU idled, and its CPU ran another thread of the process: CPUs were busy for
+  same-process    no CPU idled, and its CPU ran another thread of the process: CPUs were busy for
                   it, so that nothing would have been done sooner; at least 0, and at most the waits
   moves           threads moved between CPUs, and find memory farther away: by the machine's
                   prices for 16 kB after each move

@@ -1,4 +1,4 @@
-//! `percid trace kernel-ids`: the IDs that the kernel gave, and those of its policy.
+//! `percid trace check-ids`: the IDs that the kernel gave, and those of its policy.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;

@@ -27,7 +27,7 @@ const FILTERED: &str = "percid.filtered";
 const LATE_CPUS: &str = "percid.late_cpus";
 const CUT_OFF: &str = "percid.cut_off";
 const INFERRED: &str = "percid.inferred_switches";
-const UNREAD: &str = "percid.unread_lines";
+const UNPARSED: &str = "percid.unparsed_lines";
 const NO_STATES: &str = "percid.no_states";
 const REMARKS: &str = "percid.remarks";
 
@@ -84,7 +84,7 @@ fn pairs_of_coverage(coverage: &Coverage) -> [(&'static str, Option<String>); 10
         (FILTERED, Some(u8::from(filtered).to_string())),
         (CUT_OFF, set(cut_off)),
         (INFERRED, (inferred > 0).then(|| inferred.to_string())),
-        (UNREAD, (unread > 0).then(|| unread.to_string())),
+        (UNPARSED, (unread > 0).then(|| unread.to_string())),
         (NO_STATES, set(no_states)),
     ]
 }
@@ -136,7 +136,7 @@ fn coverage(text: impl Fn(&str) -> Option<String>) -> Result<Coverage, Error> {
         filtered: is_set(FILTERED)?,
         cut_off: is_set(CUT_OFF)?,
         inferred: read(INFERRED)?.unwrap_or(0),
-        unread: read(UNREAD)?.unwrap_or(0),
+        unread: read(UNPARSED)?.unwrap_or(0),
         no_states: is_set(NO_STATES)?,
     })
 }

@@ -106,7 +106,11 @@ const PROGRAMS: &[Program] = &[
         numa::changes,
         "page sizes, permitted nodes, policies, idle threads, children under a balancer",
     ),
-    program("numa-cost", numa::cost, "what percid numa cost says of scenes beside what they show"),
+    program(
+        "numa-cost",
+        numa::cost,
+        "what percid numa check-kernel says of scenes beside what they show",
+    ),
     program(
         "numa-follow",
         numa::follow,

@@ -24,7 +24,7 @@ Examples:
   percid numa                        the nodes here, and the processes that balance
   percid numa report --pid 1234      what the balancers of a process have done and seen
   percid numa watch 1234             the same as it changes, once a second
-  percid numa cost --pid 1234        whether the kernel's balancing is good for a process
+  percid numa check-kernel --pid 1234        whether the kernel's balancing is good for a process
   percid numa demo                   the effect of balancing here, on a workload that needs it";
 
 const REPORT_ABOUT: &str = "\
@@ -193,9 +193,9 @@ own exit status is not passed on, and it goes on if the time is over first.";
 
 const COST_EXAMPLES: &str = "\
 Examples:
-  percid numa cost --pid 1234 --seconds 60
-  percid numa cost -- sleep 1
-  percid numa cost --json -- sleep 1 | jq .verdict";
+  percid numa check-kernel --pid 1234 --seconds 60
+  percid numa check-kernel -- sleep 1
+  percid numa check-kernel --json -- sleep 1 | jq .verdict";
 
 const DEMO_ABOUT: &str = "\
 Runs the workload that the published scan was measured with (NUMA01_THREADLOCAL), scaled
@@ -291,7 +291,7 @@ pub(crate) enum NumaPart {
     Watch(WatchArguments),
     /// Show what the kernel's balancing costs and brings a process, and whether it should be on
     #[command(long_about = COST_ABOUT, after_long_help = manual(COST_EXAMPLES))]
-    Cost(CostArguments),
+    CheckKernel(CheckKernelArguments),
     /// Run the published workload here, without balancing and with it, in pairs
     #[command(long_about = DEMO_ABOUT, after_long_help = manual(DEMO_EXAMPLES))]
     Demo(DemoArguments),
@@ -348,7 +348,7 @@ pub(crate) struct WatchArguments {
 }
 
 #[derive(Clone, Debug, Args)]
-pub(crate) struct CostArguments {
+pub(crate) struct CheckKernelArguments {
     /// Observe this process
     #[arg(long, value_name = "PID", value_parser = process, conflicts_with = "command")]
     pub(crate) pid: Option<u32>,

@@ -3,12 +3,12 @@
 mod import;
 mod mask;
 mod numa;
-mod numa_hash;
-mod paper;
+mod published;
 mod run;
 mod setting;
 mod show;
 mod sweep;
+mod thread_hash;
 
 use clap::{Args, Subcommand};
 
@@ -17,12 +17,12 @@ use super::manual::manual;
 pub(crate) use import::ImportArguments;
 pub(crate) use mask::MaskArguments;
 pub(crate) use numa::{MemoryArguments, ScanRules};
-pub(crate) use numa_hash::{HashArguments, ThreadIds, Wanted};
-pub(crate) use paper::{PaperArguments, PaperPart};
+pub(crate) use published::{PublishedArguments, PublishedPart};
 pub(crate) use run::RunArguments;
 pub(crate) use setting::Setting;
 pub(crate) use show::{ShowArguments, Shown};
 pub(crate) use sweep::SweepArguments;
+pub(crate) use thread_hash::{HashArguments, ThreadIds, Wanted};
 
 pub(super) const ABOUT: &str = "\
 Simulates policies for concurrency IDs, membership masks and NUMA scanning on other
@@ -36,11 +36,11 @@ for bit, on every machine; all CPUs that this program may use take part.";
 pub(super) const EXAMPLES: &str = "\
 Examples:
   percid sim                         machines, workloads and policies that there are
-  percid sim paper                   published results beside simulated ones
+  percid sim published                   published results beside simulated ones
   percid sim run --workload thread-pool --set threads=8,32,128 --html report.html
   percid sim numa --workload phases --seeds 1
   percid sim mask --workload hackbench
-  percid sim numa-hash --threads 65,129,385";
+  percid sim thread-hash --threads 65,129,385";
 
 const LIST_ABOUT: &str = "\
 Shows the machines, workloads and policies that come with the simulator: machines with
@@ -68,14 +68,14 @@ pub(crate) enum SimPart {
     #[command(long_about = mask::ABOUT, after_long_help = manual(mask::EXAMPLES))]
     Mask(MaskArguments),
     /// Show published results beside simulated ones, cell by cell
-    #[command(long_about = paper::ABOUT, after_long_help = manual(paper::EXAMPLES))]
-    Paper(PaperArguments),
+    #[command(long_about = published::ABOUT, after_long_help = manual(published::EXAMPLES))]
+    Published(PublishedArguments),
     /// Simulate the NUMA scan's rules beside each other
     #[command(long_about = numa::ABOUT, after_long_help = manual(numa::EXAMPLES))]
     Numa(MemoryArguments),
     /// Compute how well activity sets of 64 and 128 bits tell threads apart
-    #[command(long_about = numa_hash::ABOUT, after_long_help = manual(numa_hash::EXAMPLES))]
-    NumaHash(HashArguments),
+    #[command(long_about = thread_hash::ABOUT, after_long_help = manual(thread_hash::EXAMPLES))]
+    ThreadHash(HashArguments),
     /// Show machines, workloads with their parameters, and policies
     #[command(
         long_about = LIST_ABOUT,

@@ -1,6 +1,6 @@
 //! `percid numa`: balancing of a program's own memory among nodes: reports and a demonstration.
 
-mod cost;
+mod check_kernel;
 mod demo;
 mod errno;
 mod figures;
@@ -21,7 +21,7 @@ pub(crate) fn run(arguments: &NumaArguments, json: bool) -> Result<Exit, Failure
     match &arguments.part {
         Some(NumaPart::Report(arguments)) => report::run(arguments, json),
         Some(NumaPart::Watch(arguments)) => watch::run(arguments, json),
-        Some(NumaPart::Cost(arguments)) => cost::run(arguments, json),
+        Some(NumaPart::CheckKernel(arguments)) => check_kernel::run(arguments, json),
         Some(NumaPart::Demo(arguments)) => demo::run(arguments, json),
         None => report::run(&ReportArguments::default(), json),
     }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::numbers::{figure, optional};
 use percid_command::table::{Cell, Table};
 
-/// The keys of every part of `sim paper` about its bounds.
+/// The keys of every part of `sim published` about its bounds.
 #[derive(Debug, Serialize)]
 pub(crate) struct Bounds {
     pub(crate) within_bounds: bool,

@@ -9,16 +9,16 @@ mod import;
 mod list;
 mod mask;
 mod numa;
-mod numa_hash;
 mod numbers;
-mod paper;
 mod parquet_support;
+mod published;
 mod run;
 mod show;
 mod span;
 #[cfg(feature = "sweep")]
 mod sweep;
 mod sweeps;
+mod thread_hash;
 
 use crate::cli::{SimArguments, SimPart};
 use percid_command::exit::{Exit, Failure};
@@ -28,9 +28,9 @@ pub(crate) fn run(arguments: &SimArguments, json: bool) -> Result<Exit, Failure>
         Some(SimPart::Run(arguments)) => run::run(arguments, json),
         Some(SimPart::Sweep(arguments)) => sweep(arguments, json),
         Some(SimPart::Mask(arguments)) => mask::run(arguments, json),
-        Some(SimPart::Paper(arguments)) => paper::run(arguments, json),
+        Some(SimPart::Published(arguments)) => published::run(arguments, json),
         Some(SimPart::Numa(arguments)) => numa::run(arguments, json),
-        Some(SimPart::NumaHash(arguments)) => numa_hash::run(arguments, json),
+        Some(SimPart::ThreadHash(arguments)) => thread_hash::run(arguments, json),
         Some(SimPart::Show(arguments)) => show::run(arguments, json),
         Some(SimPart::Import(arguments)) => import::run(arguments, json),
         Some(SimPart::List) | None => list::run(json),

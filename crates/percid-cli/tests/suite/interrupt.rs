@@ -111,7 +111,7 @@ fn simulations_print_the_runs_that_are_over() {
 #[test]
 fn published_tables_that_were_not_finished_are_left_out() {
     until("a table that is not finished", || {
-        let arguments = "sim paper intermittent --json";
+        let arguments = "sim published intermittent --json";
         let document = document(&interrupted_after(arguments, Duration::ZERO));
         assert_eq!(document["interrupted"], true);
         document.get("rows").is_none().then_some(())

@@ -547,7 +547,7 @@ fn a_demonstration_that_is_ended_has_its_finished_pairs() {
 
 #[test]
 fn the_cost_of_the_kernels_balancing_has_a_verdict_or_the_reason_for_none() {
-    let document = json("numa cost --json -- sleep 0.2");
+    let document = json("numa check-kernel --json -- sleep 0.2");
     assert_eq!(document["ended"], true);
     assert!(document["seconds"].as_f64().expect("a number") >= 0.2, "{document}");
     let verdict = &document["verdict"];
@@ -568,7 +568,7 @@ fn the_cost_of_the_kernels_balancing_has_a_verdict_or_the_reason_for_none() {
         });
         until_enough("a share of the machine", |length| {
             let (pid, seconds) = (std::process::id(), length.as_secs_f64());
-            let own = json(&format!("numa cost --json --seconds {seconds} --pid {pid}"));
+            let own = json(&format!("numa check-kernel --json --seconds {seconds} --pid {pid}"));
             assert_eq!((number(&own["pid"]), &own["ended"]), (pid.into(), &false.into()));
             own["share_of_machine"].is_number().then_some(own)
         })
@@ -583,10 +583,10 @@ fn the_cost_of_the_kernels_balancing_has_a_verdict_or_the_reason_for_none() {
 #[test]
 fn the_cost_of_nothing_is_an_error() {
     for (arguments, status, said) in [
-        ("numa cost", 2, "which process? expected --pid PID, or -- and a command"),
-        ("numa cost -- /nowhere/at/all", 1, "cannot run /nowhere/at/all"),
-        ("numa cost --pid 4194304", 1, "there is no process 4194304"),
-        ("numa cost --pid 1 -- sleep 1", 2, "cannot be used with"),
+        ("numa check-kernel", 2, "which process? expected --pid PID, or -- and a command"),
+        ("numa check-kernel -- /nowhere/at/all", 1, "cannot run /nowhere/at/all"),
+        ("numa check-kernel --pid 4194304", 1, "there is no process 4194304"),
+        ("numa check-kernel --pid 1 -- sleep 1", 2, "cannot be used with"),
     ] {
         let output = bounded(&mut command(arguments));
         assert_eq!(output.status.code(), Some(status), "{arguments}");
@@ -597,7 +597,7 @@ fn the_cost_of_nothing_is_an_error() {
 
 #[test]
 fn the_cost_so_far_is_printed_when_it_is_ended() {
-    let child = start("numa cost --json --seconds 3600 --pid 1");
+    let child = start("numa check-kernel --json --seconds 3600 --pid 1");
     wait_until_it_listens(&child);
     let document = document(&interrupted(child));
     assert_eq!(document["interrupted"], true);

@@ -400,7 +400,7 @@ fn unknown_names_are_answered_with_the_known_ones() {
         ("sim run --set threads=8 --set threads=9", "expected once"),
         ("sim run --seeds 1000000 --set threads=1,2", "at most 10000000 runs"),
         ("sim run --html /no/such/folder/page.html", "folder that exists"),
-        ("sim paper --html /no/such/folder/page.html", "folder that exists"),
+        ("sim published --html /no/such/folder/page.html", "folder that exists"),
     ];
     for (arguments, expected) in cases {
         let output = bounded(&mut command(arguments));
@@ -541,7 +541,7 @@ fn parquet_has_what_csv_has() {
 
 #[test]
 fn the_study_of_activity_sets_counts_what_thread_ids_give() {
-    let study = json("sim numa-hash --threads 34,35,65 --json");
+    let study = json("sim thread-hash --threads 34,35,65 --json");
     let tables = list(&study, "tables");
     assert_eq!(tables.len(), 8, "four published runs, each by two methods");
     assert!(tables.iter().all(|table| table["absent"].is_u64()), "all are explained");
@@ -556,7 +556,7 @@ fn the_study_of_activity_sets_counts_what_thread_ids_give() {
     assert!(number(&crowd("hash32", 64, 35), "free") < 1.0);
     assert_eq!(number(&crowd("pid_6bit", 128, 65), "colliding_pairs"), 0.0);
     assert_eq!(study["never_collide"][0]["threads"], 34);
-    let ranges = json("sim numa-hash --threads 8 --range 4350-4357 --range 1-128 --json");
+    let ranges = json("sim thread-hash --threads 8 --range 4350-4357 --range 1-128 --json");
     let tables = list(&ranges, "tables");
     assert_eq!(tables.len(), 2 * 2 * 2);
     for table in tables {
@@ -571,7 +571,7 @@ fn the_study_of_activity_sets_counts_what_thread_ids_give() {
 #[test]
 fn a_main_thread_and_its_workers_are_in_one_table() {
     let table = |range: &str| {
-        let study = json(&format!("sim numa-hash --threads 8 --range {range} --json"));
+        let study = json(&format!("sim thread-hash --threads 8 --range {range} --json"));
         list(&study, "tables")[0].clone()
     };
     let both = table("4280,4350-4357");
@@ -584,13 +584,13 @@ fn a_main_thread_and_its_workers_are_in_one_table() {
 
 #[test]
 fn tables_lead_to_their_threads() {
-    let found = json("sim numa-hash --find iter0/8-thread --json");
+    let found = json("sim thread-hash --find iter0/8-thread --json");
     let is_run = |found: &&Value| {
         (&found["first"], &found["last"], &found["main"])
             == (&4350.into(), &4357.into(), &4280.into())
     };
     assert!(list(&found, "matches").iter().any(|found| is_run(&found)), "{found}");
-    let table = json("sim numa-hash --threads 8 --range 77,1000-1015 --json");
+    let table = json("sim thread-hash --threads 8 --range 77,1000-1015 --json");
     let given = |method: &str| {
         let table = list(&table, "tables").iter().find(|table| {
             (table["method"].as_str(), table["bits"].as_u64()) == (Some(method), Some(64))
@@ -601,12 +601,12 @@ fn tables_lead_to_their_threads() {
         format!("--find {method}={}", counts.join(","))
     };
     let both = format!("{} {}", given("pid_6bit"), given("hash32"));
-    let found = json(&format!("sim numa-hash {both} --json"));
+    let found = json(&format!("sim thread-hash {both} --json"));
     assert_eq!(found["missing"], 0);
     let firsts: Vec<u64> =
         list(&found, "matches").iter().filter_map(|m| m["first"].as_u64()).collect();
     assert!(firsts.contains(&1000), "{found}");
-    let printed = bounded(&mut command(&format!("sim numa-hash {both} --below 900")));
+    let printed = bounded(&mut command(&format!("sim thread-hash {both} --below 900")));
     let printed = String::from_utf8_lossy(&printed.stdout).into_owned();
     assert!(firsts.iter().all(|&first| first > 884), "{firsts:?}");
     assert!(printed.starts_with("No consecutive thread IDs below 900"), "{printed}");
@@ -686,9 +686,9 @@ fn check_bounds(part: &Value) -> bool {
     all
 }
 
-/// Runs `sim paper`. Its exit status depends on the bounds, but the test does not.
+/// Runs `sim published`. Its exit status depends on the bounds, but the test does not.
 fn paper(arguments: &str) -> (Value, Vec<u8>) {
-    let output = bounded(&mut command(&format!("sim paper {arguments} --json")));
+    let output = bounded(&mut command(&format!("sim published {arguments} --json")));
     let document = document(&output);
     let parts = PARTS.map(|part| document.get(part));
     let parts: Vec<&Value> = parts.into_iter().flatten().collect();
@@ -878,7 +878,7 @@ fn published_tables_have_their_keys_and_a_page() {
 fn a_published_table_that_was_finished_is_shown_after_ctrl_c() {
     let folder = folder("table");
     let page = folder.join("table.html");
-    let arguments = format!("sim paper intermittent --json --html {}", page.display());
+    let arguments = format!("sim published intermittent --json --html {}", page.display());
     let figures = until_enough("the table, and not all the rest", |length| {
         let child = start(&arguments);
         wait_until_it_listens(&child);

@@ -163,8 +163,8 @@ impl<'w, W: Write> Page<'w, W> {
             return Ok(());
         }
         let text = "Metrics that are left out: their names and labels are those of others";
-        self.family("percid_metrics_left_out", Kind::Gauge, Some(text), None)?;
-        self.count(("percid_metrics_left_out", ""), "", None, metrics as u64)
+        self.family("percid_metrics_dropped", Kind::Gauge, Some(text), None)?;
+        self.count(("percid_metrics_dropped", ""), "", None, metrics as u64)
     }
 
     /// Writes a classic histogram.
@@ -271,9 +271,9 @@ percid_unrecorded_values_total 3
         }
         #[cfg(feature = "recorder")]
         {
-            let expected = "# HELP percid_metrics_left_out Metrics that are left out: their names and \
-                labels are those of others\n# TYPE percid_metrics_left_out gauge\n\
-                percid_metrics_left_out 2\n";
+            let expected = "# HELP percid_metrics_dropped Metrics that are left out: their names and \
+                labels are those of others\n# TYPE percid_metrics_dropped gauge\n\
+                percid_metrics_dropped 2\n";
             assert_eq!(written(Format::Text, |page| page.left_out(0)), "");
             assert_eq!(written(Format::Text, |page| page.left_out(2)), expected);
         }

@@ -188,7 +188,7 @@ fn names_that_become_the_same_are_added_up_or_left_out() {
     let page = page(&recorder, Format::Text);
     assert_eq!(page.matches("# TYPE").count(), 3);
     assert!(page.contains("a_b 3\n") && page.contains("g_g 1\n"), "{page}");
-    assert!(page.ends_with("\npercid_metrics_left_out 2\n"), "{page}");
+    assert!(page.ends_with("\npercid_metrics_dropped 2\n"), "{page}");
 }
 
 #[test]

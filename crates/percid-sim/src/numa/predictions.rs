@@ -129,7 +129,7 @@ fn times(series: Series, experiment: &Experiment) -> Vec<Prediction> {
     };
     let spread = match series {
         Series::Base => {
-            "does not fit: nothing keeps a worker near its memory, see percid sim paper numa"
+            "does not fit: nothing keeps a worker near its memory, see percid sim published numa"
         }
         Series::Selective => "does not fit: runs converge after nearly the same time",
     };

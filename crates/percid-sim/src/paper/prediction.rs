@@ -61,7 +61,7 @@ pub enum Accepted {
     NoBound(String),
 }
 
-/// A row of `percid sim paper predictions`.
+/// A row of `percid sim published predictions`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Prediction {
     /// Name of the value, without its unit.

@@ -37,11 +37,11 @@ pub(super) struct Place<'a> {
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Kind {
     Bound,
-    NotMoved,
-    Stopped,
+    NotMigrated,
+    Throttled,
     SlowWakeUp,
     OtherProcess,
-    OwnThreads,
+    SameProcess,
     Moves,
     Ids,
 }
@@ -143,22 +143,22 @@ impl Kind {
     fn of(kind: LossKind) -> Kind {
         match kind {
             LossKind::Bound => Kind::Bound,
-            LossKind::NotMoved => Kind::NotMoved,
-            LossKind::Stopped => Kind::Stopped,
+            LossKind::NotMigrated => Kind::NotMigrated,
+            LossKind::Throttled => Kind::Throttled,
             LossKind::SlowWakeUp => Kind::SlowWakeUp,
             LossKind::OtherProcess => Kind::OtherProcess,
-            LossKind::OwnThreads => Kind::OwnThreads,
+            LossKind::SameProcess => Kind::SameProcess,
         }
     }
 
     fn name(self) -> &'static str {
         match self {
             Kind::Bound => "bound",
-            Kind::NotMoved => "not-moved",
-            Kind::Stopped => "stopped",
+            Kind::NotMigrated => "not-migrated",
+            Kind::Throttled => "throttled",
             Kind::SlowWakeUp => "slow-wake-up",
             Kind::OtherProcess => "other-process",
-            Kind::OwnThreads => "own-threads",
+            Kind::SameProcess => "same-process",
             Kind::Moves => "moves",
             Kind::Ids => "ids",
         }
@@ -170,17 +170,17 @@ impl Kind {
             Kind::Bound => {
                 "the threads wait as long with a wider affinity, or other threads take the CPUs that idled."
             }
-            Kind::NotMoved => {
+            Kind::NotMigrated => {
                 "the threads may not run on the CPU that idled (taskset -p), or wait as long when each has its CPU."
             }
-            Kind::Stopped => "nr_throttled in cpu.stat of its cgroups does not grow meanwhile.",
+            Kind::Throttled => "nr_throttled in cpu.stat of its cgroups does not grow meanwhile.",
             Kind::SlowWakeUp => {
                 "the waits stay as long while /dev/cpu_dma_latency is held at 0, and of a guest while its host is idle."
             }
             Kind::OtherProcess => {
                 "the process is not finished sooner when the other one does not run."
             }
-            Kind::OwnThreads => {
+            Kind::SameProcess => {
                 "nobody waits for an answer of a single thread: then nothing is lost."
             }
             Kind::Moves => {
@@ -194,11 +194,11 @@ impl Kind {
 
     fn computed(self) -> &'static str {
         match self {
-            Kind::Bound | Kind::NotMoved => {
+            Kind::Bound | Kind::NotMigrated => {
                 "At each moment one for each thread that waited, and no more than CPUs idled. At least: one thread at \
                  a time. At most: all that waited while one idled."
             }
-            Kind::Stopped => {
+            Kind::Throttled => {
                 "The time that the CPUs in whose queues they were idled. At most: all of these waits."
             }
             Kind::SlowWakeUp => "The time that the CPUs in whose queues they were went on idling.",
@@ -206,7 +206,7 @@ impl Kind {
                 "On each CPU one of the threads that waited while it ran the other process and no CPU idled; what one \
                  of the two gains the other loses. At most: all that waited."
             }
-            Kind::OwnThreads => {
+            Kind::SameProcess => {
                 "Nothing, because CPUs worked for the process meanwhile. At most: all waits for its own threads while \
                  no CPU idled, if what counts is how soon each thread answers."
             }
@@ -384,15 +384,15 @@ impl Finding {
                 "waited, ready to run, for CPUs {allowed}, which ran something else and are all that it may use, while a \
                  CPU beside these idled"
             ),
-            Kind::NotMoved if place.has_affinities => {
+            Kind::NotMigrated if place.has_affinities => {
                 "waited, ready to run, for a CPU that ran something else, while one idled on which it may run".to_owned()
             }
-            Kind::NotMoved => {
+            Kind::NotMigrated => {
                 "waited, ready to run, for a CPU that ran something else, while one idled; whether it may run there is \
                  not in the recording"
                     .to_owned()
             }
-            Kind::Stopped => "had to stop, though able to go on, and the CPU idled then".to_owned(),
+            Kind::Throttled => "had to stop, though able to go on, and the CPU idled then".to_owned(),
             Kind::SlowWakeUp => "had been woken, and the CPU went on idling for a while".to_owned(),
             Kind::OtherProcess => {
                 format!("waited, ready to run, while the CPU ran {}, and no CPU idled", self.other())
@@ -423,15 +423,15 @@ impl Finding {
                 "widen the affinity of {label}, which is CPUs {allowed} (taskset, a cpuset, or the program's own setting), or \
                  bind its threads to different CPUs."
             ),
-            Kind::NotMoved if self.threads == 1 => format!(
+            Kind::NotMigrated if self.threads == 1 => format!(
                 "if it is always the same that runs instead of {label}, bind the two to different CPUs \
                  (sched_setaffinity, taskset): the kernel did not move it in time."
             ),
-            Kind::NotMoved => format!(
+            Kind::NotMigrated => format!(
                 "bind the threads of {label} that are busy at once to different CPUs (sched_setaffinity, taskset): the \
                  kernel did not move them in time."
             ),
-            Kind::Stopped => format!(
+            Kind::Throttled => format!(
                 "look for a CPU quota of {label} (cpu.max; nr_throttled in cpu.stat of its cgroup says whether it is one): \
                  raise it, or use fewer threads, which use it up less early in each period."
             ),
@@ -461,7 +461,7 @@ impl Finding {
     /// Returns the cost that decides whether the finding is left out.
     pub(super) fn weight(&self) -> u64 {
         match self.kind {
-            Kind::OwnThreads => self.at_most_ns.unwrap_or(0),
+            Kind::SameProcess => self.at_most_ns.unwrap_or(0),
             _ => self.lost_ns,
         }
     }

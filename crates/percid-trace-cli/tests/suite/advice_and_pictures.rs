@@ -74,8 +74,10 @@ fn advice_tells_what_was_lost_by_construction_in_its_order_and_where_to_look() {
     });
     let told: Vec<_> = told.collect();
     let exactly = |ms: u64| [Some(1_000_000 * ms); 3];
-    let expected =
-        [(Some("not-moved"), Some(71), exactly(50)), (Some("not-moved"), Some(72), exactly(40))];
+    let expected = [
+        (Some("not-migrated"), Some(71), exactly(50)),
+        (Some("not-migrated"), Some(72), exactly(40)),
+    ];
     assert_eq!(told, expected);
     let sentence = |key: &str| findings[0][key].as_str().unwrap_or_default();
     assert!(sentence("evidence").contains("is not in the recording"), "it has no affinities");
@@ -88,7 +90,7 @@ fn advice_tells_what_was_lost_by_construction_in_its_order_and_where_to_look() {
 
     let said = text(&[&arguments[..], &["--html", path(&page)]].concat());
     assert!(said.starts_with("Quality: good."), "{said}");
-    assert!(said.contains("1. t71 (71), not-moved: 50.000 ms lost, exactly"), "{said}");
+    assert!(said.contains("1. t71 (71), not-migrated: 50.000 ms lost, exactly"), "{said}");
     let html = fs::read_to_string(&page).expect("the page");
     for finding in findings {
         for key in ["change", "evidence", "refuted_by", "computed"] {

@@ -41,9 +41,9 @@ fn wrong_arguments_and_files_get_one_line_that_says_what_is_expected() {
     let cases: [(&[&str], &str); 31] = [
         (
             &[],
-            "a subcommand is expected; allowed are record, top, recover, info, convert, replay, kernel-ids",
+            "a subcommand is expected; allowed are record, top, recover, info, convert, replay, check-ids",
         ),
-        (&["nonsense"], "record, top, recover, info, convert, replay, kernel-ids"),
+        (&["nonsense"], "record, top, recover, info, convert, replay, check-ids"),
         (&["replay"], "<FILE>"),
         (&["replay", TRACE, "--policy", "linux-7"], "percid-table"),
         (&["replay", TRACE, "--machine", "nowhere"], "epyc-9654"),
@@ -156,7 +156,7 @@ fn a_report_never_takes_the_place_of_the_trace() {
 #[test]
 fn help_is_a_manual() {
     let parts =
-        ["", "record", "recover", "info", "convert", "replay", "kernel-ids", "compare", "counters"];
+        ["", "record", "recover", "info", "convert", "replay", "check-ids", "compare", "counters"];
     for part in parts.into_iter().chain(QUESTIONS.map(|(question, _)| question)) {
         let arguments: Vec<&str> = part.split_whitespace().chain(["--help"]).collect();
         let output = run(&arguments);

@@ -41,7 +41,7 @@
 //! ([`Coverage`](crate::Coverage)), the metadata contains `percid.sample_frequency`,
 //! `percid.sample_period`, `percid.switches_away_only`, `percid.not_inherited`,
 //! `percid.some_cpus`, `percid.late_cpus`, `percid.cut_off`, `percid.no_states` and
-//! `percid.inferred_switches`. `percid.subject`, `percid.filtered` and `percid.unread_lines` say whom
+//! `percid.inferred_switches`. `percid.subject`, `percid.filtered` and `percid.unparsed_lines` say whom
 //! the recording is about, if only those were recorded, and how many lines were not read.
 //! `percid.remarks` contains the other remarks made when a file of
 //! another format was read, with the character U+001F between them.

@@ -59,15 +59,15 @@ pub enum LossKind {
     /// Its CPU runs something else, and the only idle CPUs are those on which it may not run.
     Bound,
     /// Its CPU runs something else, and a CPU idles on which it may run.
-    NotMoved,
+    NotMigrated,
     /// It was preempted, and its CPU idles: CPU quotas have this effect.
-    Stopped,
+    Throttled,
     /// It was woken, and its CPU still idles.
     SlowWakeUp,
     /// No CPU idles, and its CPU runs another process.
     OtherProcess,
     /// No CPU idles, and its CPU runs another thread of the same process.
-    OwnThreads,
+    SameProcess,
 }
 
 /// Time that the threads of one process lost for one reason.
@@ -361,7 +361,7 @@ impl<'s> Watch<'s> {
             let all = threads * ns;
             match by == process {
                 // The CPU works for the process: fewer waits would not finish its work sooner.
-                true => self.sum(LossKind::OwnThreads, process, Some(by), ALL).add([0, 0, all]),
+                true => self.sum(LossKind::SameProcess, process, Some(by), ALL).add([0, 0, all]),
                 false => self.sum(LossKind::OtherProcess, process, Some(by), ALL).add([0, ns, all]),
             }
         }
@@ -379,7 +379,7 @@ impl<'s> Watch<'s> {
             let inside = [own[0], own[1], threads * own[0]];
             let outside =
                 [all[0].saturating_sub(own[0]), all[1].saturating_sub(own[1]), threads * others[0]];
-            self.sum(LossKind::NotMoved, process, None, set).add(inside);
+            self.sum(LossKind::NotMigrated, process, None, set).add(inside);
             self.sum(LossKind::Bound, process, None, set).add(outside);
         }
         let threads = if joins { threads + 1 } else { threads.saturating_sub(1) };
@@ -436,7 +436,7 @@ impl<'s> Watch<'s> {
             |lost_ns, idle_cpu| LostMoment { thread, cpu, since, until, lost_ns, idle_cpu };
         if own_idle > 0 {
             let (kind, most) = match waiter.was_preempted {
-                true => (LossKind::Stopped, all),
+                true => (LossKind::Throttled, all),
                 false => (LossKind::SlowWakeUp, own_idle),
             };
             let sum = self.sum(kind, process, None, ALL);
@@ -444,7 +444,7 @@ impl<'s> Watch<'s> {
             sum.note(moment(own_idle, Some(cpu)));
         }
         if let Some(set) = waiter.set {
-            let kinds = [(LossKind::NotMoved, not_moved), (LossKind::Bound, bound)];
+            let kinds = [(LossKind::NotMigrated, not_moved), (LossKind::Bound, bound)];
             for ((kind, ns), idle_cpu) in kinds.into_iter().zip(idle_cpus) {
                 if ns > 0 {
                     self.sum(kind, process, None, set).note(moment(ns, idle_cpu));
@@ -454,7 +454,7 @@ impl<'s> Watch<'s> {
         if contended > 0 {
             for (by, ns) in self.instead(scene, stay) {
                 let kind =
-                    if by == process { LossKind::OwnThreads } else { LossKind::OtherProcess };
+                    if by == process { LossKind::SameProcess } else { LossKind::OtherProcess };
                 self.sum(kind, process, Some(by), ALL).note(moment(ns.min(contended), None));
             }
         }

@@ -91,9 +91,15 @@ fn threads_bound_to_one_cpu_lose_what_the_other_one_idles() {
 
 #[test]
 fn free_threads_lose_the_same_because_they_are_not_moved() {
-    assert_eq!(told(&found(&turns_on_one_cpu(), &[])), [(LossKind::NotMoved, 100, 100, 100, 10)]);
+    assert_eq!(
+        told(&found(&turns_on_one_cpu(), &[])),
+        [(LossKind::NotMigrated, 100, 100, 100, 10)]
+    );
     let all = [(A, "0-1"), (B, "0-1")];
-    assert_eq!(told(&found(&turns_on_one_cpu(), &all)), [(LossKind::NotMoved, 100, 100, 100, 10)]);
+    assert_eq!(
+        told(&found(&turns_on_one_cpu(), &all)),
+        [(LossKind::NotMigrated, 100, 100, 100, 10)]
+    );
 }
 
 /// Others have freed it, of which kernels tell nobody.
@@ -112,8 +118,8 @@ fn a_thread_that_ran_where_it_may_not_is_free_from_then_on() {
     ];
     let expected = [
         (LossKind::Bound, 10, 10, 10, 1),
-        (LossKind::NotMoved, 30, 30, 30, 1),
-        (LossKind::OwnThreads, 0, 0, 10, 1),
+        (LossKind::NotMigrated, 30, 30, 30, 1),
+        (LossKind::SameProcess, 0, 0, 10, 1),
     ];
     assert_eq!(told(&found(&freed, &[(A, "0"), (B, "0")])), expected);
 }
@@ -171,7 +177,7 @@ fn where_no_cpu_idles_others_have_delayed_it() {
     assert_eq!(told(&losses), [(LossKind::OtherProcess, 0, 30, 30, 1)]);
     assert_eq!((losses[0].process, losses[0].by), (A, Some(B)));
     // The waiting thread's own process: the CPU has worked for it all the time.
-    assert_eq!(told(&found(&busy(A), &[])), [(LossKind::OwnThreads, 0, 0, 30, 1)]);
+    assert_eq!(told(&found(&busy(A), &[])), [(LossKind::SameProcess, 0, 0, 30, 1)]);
 }
 
 #[test]
@@ -183,7 +189,7 @@ fn a_thread_that_had_to_stop_while_its_cpu_idles_looks_like_a_quota() {
         (100, 0, switch(IDLE, State::RUNNABLE, A)),
         (110, 0, switch(A, State::SLEEPING, IDLE)),
     ];
-    assert_eq!(told(&found(&stopped, &[])), [(LossKind::Stopped, 80, 80, 80, 1)]);
+    assert_eq!(told(&found(&stopped, &[])), [(LossKind::Throttled, 80, 80, 80, 1)]);
     let mut slept = stopped;
     slept[2].2 = switch(A, State::SLEEPING, IDLE);
     assert_eq!(found(&slept, &[]), [], "it did not want to run");
@@ -201,7 +207,7 @@ fn an_idle_time_of_which_the_end_was_not_recorded_is_no_loss() {
         (100, 1, switch(50, State::SLEEPING, C)),
     ]);
     let losses = found(&unknown, &[(A, "0"), (B, "0")]);
-    assert_eq!(told(&losses), [(LossKind::OwnThreads, 0, 0, 100, 10)]);
+    assert_eq!(told(&losses), [(LossKind::SameProcess, 0, 0, 100, 10)]);
 }
 
 /// A wait counts only if it is known that the thread waited until it ran.

@@ -15,7 +15,7 @@ use rayon::prelude::*;
 pub(super) const PUBLISHED: &str = "epyc-9654";
 
 /// Simulated runs of a cell. The state that threads meet depends on the times of the ticks, so many
-/// runs are needed; `percid sim paper` has as many.
+/// runs are needed; `percid sim published` has as many.
 const RUNS: u64 = 100;
 
 /// Parameters of the measurement except the CPUs, the delay and the index.

@@ -12,7 +12,7 @@ pub(super) const ABOUT: &str = "\
 Simulates the masks that say which CPUs may hold translations of an address space, and
 the cache lines on which they lie: what a CPU does with its bit when it switches, and
 what that costs. Policies stand beside each other: the same machine, workload and seeds
-for each. `percid sim paper mask` compares two of them with what was published.
+for each. `percid sim published mask` compares two of them with what was published.
 
   set-always       sets the bit at every switch; Linux up to 3.11
   test-first       tests it first in switches within an address space, sets it in those

@@ -36,7 +36,7 @@ impl Parsed {
 
     /// Adds the sample with the number of metrics that were left out.
     pub(crate) fn leave_out(&mut self, metrics: u32) {
-        let name = "percid_metrics_left_out";
+        let name = "percid_metrics_dropped";
         let text = "Metrics that are left out: their names and labels are those of others";
         self.samples.insert((name.into(), Labels::new()), metrics.to_string());
         let metadata = [("TYPE", "gauge"), ("HELP", text)];

@@ -1,4 +1,4 @@
-//! The advice of `percid numa cost` about the kernel's balancing, compared with the effect of the
+//! The advice of `percid numa check-kernel` about the kernel's balancing, compared with the effect of the
 //! balancing.
 //!
 //! Each scene is played with the kernel's balancing and without. The balancing was useful if it
@@ -84,7 +84,7 @@ fn placed(figures: &[Figures]) -> Option<f64> {
     (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
 }
 
-/// Plays a scene in a process of its own, which `percid numa cost` may look at.
+/// Plays a scene in a process of its own, which `percid numa check-kernel` may look at.
 fn play(
     options: &Options,
     scene: Scene,

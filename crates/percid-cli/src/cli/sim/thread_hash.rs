@@ -1,4 +1,4 @@
-//! The arguments of `percid sim numa-hash`, and its manual.
+//! The arguments of `percid sim thread-hash`, and its manual.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -37,13 +37,13 @@ each. In JSON:
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  percid sim numa-hash
-  percid sim numa-hash --range 4350-4357 --json | jq .tables
-  percid sim numa-hash --range 4280,4350-4357
-  percid sim numa-hash --find iter0/8-thread
-  percid sim numa-hash --find iter0/64-thread --missing 9
-  percid sim numa-hash --find pid_6bit=62:1,63:1,0:1 --find hash32=35:1,59:1,20:1
-  percid sim numa-hash --threads 65,129,385";
+  percid sim thread-hash
+  percid sim thread-hash --range 4350-4357 --json | jq .tables
+  percid sim thread-hash --range 4280,4350-4357
+  percid sim thread-hash --find iter0/8-thread
+  percid sim thread-hash --find iter0/64-thread --missing 9
+  percid sim thread-hash --find pid_6bit=62:1,63:1,0:1 --find hash32=35:1,59:1,20:1
+  percid sim thread-hash --threads 65,129,385";
 
 /// Thread IDs: `4280,4350-4357`. Ranges ascend, and no ID is in two of them.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -440,7 +440,7 @@ mod tests {
     }
 
     fn page(figures: &IntermittentFigures) -> String {
-        let mut page = html::Page::new("percid sim paper", "");
+        let mut page = html::Page::new("percid sim published", "");
         figures.show_on(&mut page);
         page.render()
     }

@@ -1,4 +1,4 @@
-//! `percid sim numa-hash`: the precision with which activity sets distinguish the threads of a
+//! `percid sim thread-hash`: the precision with which activity sets distinguish the threads of a
 //! process, and a search for the threads of a table.
 
 mod search;
@@ -11,13 +11,13 @@ use percid_sim::numa::hash::{self, Crowd, Method, Study};
 use serde::Serialize;
 
 use super::numbers::{figure, hundredths};
-use super::paper::runs_table;
+use super::published::runs_table;
 use crate::cli::{HashArguments, ThreadIds};
 use percid_command::exit::{Exit, Failure};
 use percid_command::output;
 use percid_command::text_table::{Align, TextTable};
 
-/// The document of `percid sim numa-hash --json`.
+/// The document of `percid sim thread-hash --json`.
 #[derive(Debug, Serialize)]
 struct Document {
     tables: Tables,

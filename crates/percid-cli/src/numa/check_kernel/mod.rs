@@ -1,4 +1,4 @@
-//! `percid numa cost`: the costs and benefits of the kernel's NUMA balancing for a process.
+//! `percid numa check-kernel`: the costs and benefits of the kernel's NUMA balancing for a process.
 
 mod document;
 mod faults;
@@ -10,7 +10,7 @@ use std::process::{Child, Command};
 use std::time::Duration;
 
 use super::process::Process;
-use crate::cli::CostArguments;
+use crate::cli::CheckKernelArguments;
 use percid_command::exit::{Exit, Failure, complain};
 use percid_command::interrupt::Interrupt;
 use percid_command::output;
@@ -21,7 +21,7 @@ use observation::observe;
 /// Default time for which a process is observed.
 const OF_PROCESS: Duration = Duration::from_secs(10);
 
-pub(crate) fn run(arguments: &CostArguments, json: bool) -> Result<Exit, Failure> {
+pub(crate) fn run(arguments: &CheckKernelArguments, json: bool) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen()?;
     let document = match (&arguments.pid, arguments.command.split_first()) {
         (Some(pid), _) => of_process(*pid, arguments.seconds.unwrap_or(OF_PROCESS), &interrupt)?,

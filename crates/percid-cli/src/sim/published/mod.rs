@@ -1,4 +1,4 @@
-//! `percid sim paper`: published results compared to simulated ones.
+//! `percid sim published`: published results compared to simulated ones.
 //!
 //! One file for each part, with its values, its text and its sections of the report.
 
@@ -13,7 +13,7 @@ use std::fmt;
 use percid_report::Page;
 use serde::Serialize;
 
-use crate::cli::{PaperArguments, PaperPart};
+use crate::cli::{PublishedArguments, PublishedPart};
 use percid_command::exit::{Exit, Failure, complain};
 use percid_command::interrupt::Interrupt;
 use percid_command::output;
@@ -27,7 +27,7 @@ use mask::MaskFigures;
 use numa::NumaFigures;
 use predictions::PredictionFigures;
 
-pub(crate) fn run(arguments: &PaperArguments, json: bool) -> Result<Exit, Failure> {
+pub(crate) fn run(arguments: &PublishedArguments, json: bool) -> Result<Exit, Failure> {
     let parts = arguments.part.map_or(ALL.to_vec(), |part| vec![part]);
     if arguments.cross_validate && !parts.contains(&Part::Intermittent) {
         let what = "--cross-validate: expected the part intermittent, or none";
@@ -46,12 +46,12 @@ pub(crate) fn run(arguments: &PaperArguments, json: bool) -> Result<Exit, Failur
     report.write(printed, || document.page(), document.exit())
 }
 
-use PaperPart as Part;
+use PublishedPart as Part;
 
 /// All parts, in the order in which they are shown.
 const ALL: [Part; 5] = [Part::Intermittent, Part::Mask, Part::Numa, Part::Hash, Part::Predictions];
 
-/// The document of `percid sim paper --json`. With one part, its keys take the place of its name.
+/// The document of `percid sim published --json`. With one part, its keys take the place of its name.
 #[derive(Debug, Serialize)]
 struct Document {
     seed: u64,
@@ -84,7 +84,7 @@ struct Alone<'a> {
     predictions: &'a Option<PredictionFigures>,
 }
 
-/// One run of `percid sim paper`. Text is printed part by part, JSON at the end.
+/// One run of `percid sim published`. Text is printed part by part, JSON at the end.
 struct Session {
     json: bool,
     cross_validate: bool,
@@ -108,13 +108,13 @@ impl Session {
             }
             Part::Mask => {
                 let figures =
-                    watched("sim paper mask", None, interrupt, |_| MaskFigures::simulate(seed));
+                    watched("sim published mask", None, interrupt, |_| MaskFigures::simulate(seed));
                 document.mask = Some(figures);
                 self.tell(&document.mask);
             }
             Part::Numa => {
                 let figures =
-                    watched("sim paper numa", None, interrupt, |_| NumaFigures::simulate(seed));
+                    watched("sim published numa", None, interrupt, |_| NumaFigures::simulate(seed));
                 document.numa = Some(figures);
                 self.tell(&document.numa);
             }
@@ -124,7 +124,7 @@ impl Session {
             }
             Part::Predictions => {
                 let total = Some(percid_sim::paper::predictions::runs());
-                let figures = watched("sim paper predictions", total, interrupt, |counters| {
+                let figures = watched("sim published predictions", total, interrupt, |counters| {
                     PredictionFigures::simulate(seed, counters)
                 });
                 document.predictions = Some(figures);
@@ -136,14 +136,14 @@ impl Session {
     /// Simulates the table, and then the fits without its rows if requested.
     fn intermittent(&self, seed: u64) -> Option<IntermittentFigures> {
         let total = Some(percid_sim::paper::intermittent::runs());
-        let figures = watched("sim paper intermittent", total, &self.interrupt, |counters| {
+        let figures = watched("sim published intermittent", total, &self.interrupt, |counters| {
             IntermittentFigures::simulate(seed, counters)
         })?;
         if !self.cross_validate || self.interrupt.pressed() {
             return Some(figures);
         }
         let total = Some(percid_sim::paper::cross_validation::runs());
-        let label = "sim paper intermittent --cross-validate";
+        let label = "sim published intermittent --cross-validate";
         Some(watched(label, total, &self.interrupt, |counters| figures.cross_validate(counters)))
     }
 
@@ -193,7 +193,7 @@ impl Document {
 
     fn page(&self) -> Page {
         let what = format!("Published results beside simulated ones, seed {}.", self.seed);
-        let mut page = Page::new("percid sim paper", lead(&what, self.interrupted));
+        let mut page = Page::new("percid sim published", lead(&what, self.interrupted));
         page.colours(percid_sim::paper::table::POLICIES);
         if let Some(part) = &self.intermittent {
             part.show_on(&mut page);

@@ -1,4 +1,4 @@
-//! `percid sim numa-hash --find`: search for the thread IDs that gave a table.
+//! `percid sim thread-hash --find`: search for the thread IDs that gave a table.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use percid_command::exit::{Exit, Failure};
 use percid_command::output;
 use percid_command::text_table::{Align, TextTable};
 
-/// The document of `percid sim numa-hash --find --json`.
+/// The document of `percid sim thread-hash --find --json`.
 #[derive(Debug, Serialize)]
 struct Document {
     below: u32,

@@ -1,4 +1,4 @@
-//! The arguments of `percid sim paper`, and its manual.
+//! The arguments of `percid sim published`, and its manual.
 
 use std::path::PathBuf;
 
@@ -50,17 +50,17 @@ marked with !.";
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  percid sim paper
-  percid sim paper intermittent --json | jq '.rows[] | [.config, .policy, .error]'
-  percid sim paper intermittent --cross-validate
-  percid sim paper predictions
-  percid sim paper --html paper.html --seed 7";
+  percid sim published
+  percid sim published intermittent --json | jq '.rows[] | [.config, .policy, .error]'
+  percid sim published intermittent --cross-validate
+  percid sim published predictions
+  percid sim published --html paper.html --seed 7";
 
 #[derive(Clone, Debug, Args)]
-pub(crate) struct PaperArguments {
+pub(crate) struct PublishedArguments {
     /// The published results to compare [default: all]
     #[arg(value_enum, value_name = "PART")]
-    pub(crate) part: Option<PaperPart>,
+    pub(crate) part: Option<PublishedPart>,
 
     /// Seed of the simulations
     #[arg(long, value_name = "N", default_value = "1", value_parser = whole::<0, { u64::MAX }>)]
@@ -76,7 +76,7 @@ pub(crate) struct PaperArguments {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PaperPart {
+pub(crate) enum PublishedPart {
     Intermittent,
     Mask,
     Numa,

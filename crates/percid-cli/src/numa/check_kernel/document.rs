@@ -14,7 +14,7 @@ use crate::numa::nodes::{self, KernelBalancing};
 use crate::numa::pages::page_size;
 use crate::numa::process::Process;
 
-/// The document of `percid numa cost --json`.
+/// The document of `percid numa check-kernel --json`.
 #[derive(Debug, Serialize)]
 pub(super) struct CostDocument {
     pid: u32,
