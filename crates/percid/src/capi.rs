@@ -11,7 +11,7 @@ use crate::critical::ring::{Append, DATA, HEAD, LENGTH_BITS, NUMBERS, ONE, TAIL}
 use crate::handle;
 use crate::histogram::Histogram;
 use crate::local::CLOSED;
-pub use crate::local::HeldByCaller;
+pub use crate::local::visit::HeldByCaller;
 use crate::sys::{holder, memory, preserving_errno, race_detector, stderr};
 
 /// The address of the words that critical sections read.

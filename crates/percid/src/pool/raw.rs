@@ -9,122 +9,30 @@
 //! any time, and shows whether it is an object now. A destroyed pool leaves only address space
 //! behind.
 
+mod new_object;
+mod put_error;
+mod reclaim;
+mod slab;
+
 use std::alloc::Layout;
-use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
 
 use super::current::Current;
-use super::cut::Cut;
-use super::left::Left;
-use super::spare::SpareMark;
-use crate::arena::{Block, BlockList};
+use crate::arena::BlockList;
 use crate::id::{Source, SourceError};
 use crate::push_list;
 use crate::stack::Stack;
-use crate::sys::{memory, preserving_errno, race_detector};
-
-/// The header in front of every object: 16 bytes, also if pointers have only four.
-#[repr(C, align(16))]
-struct Header {
-    /// The number of the pool, and [`LENT`] or [`IDLE`].
-    mark: u64,
-    slab: *const Slab,
-}
-
-const HEADER: usize = size_of::<Header>();
-const LENT: u64 = 1 << 32;
-const IDLE: u64 = 2 << 32;
+use crate::sys::{memory, preserving_errno};
+pub use put_error::PutError;
+pub(crate) use slab::all_slabs;
+use slab::{HEADER, IDLE, LENT, SLAB, Slab, header};
 
 /// The maximum size of an object: eight of them are far below the address space, so no size
 /// overflows.
 const MAX_SIZE: usize = if usize::BITS < 64 { 1 << 26 } else { 1 << 40 };
-
-/// The minimum size of a slab in bytes, which is a number of whole pages on every machine. The
-/// size of every slab is a multiple of it.
-const SLAB: usize = 64 * 1024;
-
-/// The description of a slab, which lies in the arena and exists forever.
-#[repr(C)]
-struct Slab {
-    /// The link of the list of spares.
-    link: AtomicU64,
-    start: *mut u8,
-    cut: Cut,
-    spare: SpareMark,
-    left: Left,
-    /// The slab of the same pool that was made before this one.
-    older: *mut Slab,
-    bytes: usize,
-    /// The slab of any pool that was made before this one.
-    older_of_all: *mut Slab,
-}
-
-/// The slabs of all pools, the newest first.
-static ALL_SLABS: AtomicPtr<Slab> = AtomicPtr::new(ptr::null_mut());
-
-/// Returns the address ranges of all slabs.
-pub(crate) fn all_slabs() -> impl Iterator<Item = Range<usize>> {
-    let mut next = push_list::first(&ALL_SLABS).cast_const();
-    std::iter::from_fn(move || {
-        if next.is_null() {
-            return None;
-        }
-        // SAFETY: slabs exist forever, and these members do not change once the slab is on this
-        // list. The others may, so no reference to the whole is made.
-        let (start, bytes, older) = unsafe {
-            (
-                (&raw const (*next).start).read(),
-                (&raw const (*next).bytes).read(),
-                (&raw const (*next).older_of_all).read(),
-            )
-        };
-        next = older;
-        Some(start.addr()..start.addr() + bytes)
-    })
-}
-
-/// The reason why an object was not taken back.
-///
-/// ```
-/// use percid::pool::{PutError, RawPool};
-/// use std::alloc::Layout;
-///
-/// let pool = RawPool::new(Layout::new::<u64>(), 64);
-/// let object = pool.get().expect("memory");
-/// // SAFETY: the object came from this pool and is not used any more.
-/// unsafe {
-///     assert_eq!(pool.put(object), Ok(()));
-///     assert_eq!(pool.put(object), Err(PutError::DoublePut));
-/// }
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum PutError {
-    /// It is in the pool already.
-    DoublePut,
-    /// It belongs to another pool.
-    WrongPool,
-    /// Its memory was returned to the kernel: the pool was destroyed, or the object was idle during
-    /// a drain, or a bounded pool had no room for it.
-    Gone,
-}
-
-impl fmt::Display for PutError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            PutError::DoublePut => "the object is in the pool already: it was put back twice",
-            PutError::WrongPool => "the object belongs to another pool",
-            PutError::Gone => {
-                "the object's memory is gone: its pool was destroyed, or it was put back before a drain"
-            }
-        })
-    }
-}
-
-impl std::error::Error for PutError {}
 
 /// A pool of untyped objects of one layout.
 ///
@@ -173,6 +81,7 @@ pub struct RawPool {
 /// get and put inline.
 #[cfg(all(feature = "capi", target_pointer_width = "64"))]
 const _: () = {
+    use slab::Header;
     use std::mem::offset_of;
 
     assert!(size_of::<RawPool>() == 320);
@@ -305,6 +214,16 @@ impl RawPool {
         Some(object)
     }
 
+    /// Returns a new object, even if there are idle ones.
+    #[cfg(test)]
+    #[allow(dead_code, reason = "for tests of Linux")]
+    pub(crate) fn get_new(&self) -> Option<NonNull<u8>> {
+        let object = preserving_errno(|| self.cut())?;
+        // SAFETY: the object belongs to this thread alone, and has a header.
+        unsafe { (*header(object)).mark = self.lent() };
+        Some(object)
+    }
+
     /// Returns an object to the pool.
     ///
     /// ```
@@ -347,175 +266,6 @@ impl RawPool {
         if self.idle.push(object).is_err() {
             self.leave(slab);
         }
-    }
-
-    /// Leaves an idle object of a slab, for which there is no room, or no memory for a list. The
-    /// last object of a slab frees the slab's memory.
-    #[cold]
-    fn leave(&self, slab: &Slab) {
-        if slab.left.add(1) == self.per_slab() {
-            // SAFETY: `retire` is told that the caller holds no objects of the slab.
-            preserving_errno(|| unsafe { self.retire(slab, 0) });
-        }
-    }
-
-    /// Returns the memory of all slabs without objects in use to the kernel, and returns the number
-    /// of idle objects in them. Idle objects of other slabs stay. For objects that it may miss, see
-    /// [`Stack`]; it also misses slabs whose objects another drain currently holds.
-    ///
-    /// ```
-    /// use percid::pool::RawPool;
-    /// use std::alloc::Layout;
-    ///
-    /// let pool = RawPool::new(Layout::new::<u64>(), 64);
-    /// let object = pool.get().expect("memory");
-    /// // SAFETY: the object came from this pool and is not used any more.
-    /// unsafe { pool.put(object) }?;
-    /// assert_eq!(pool.drain(), 1);
-    /// # Ok::<(), percid::pool::PutError>(())
-    /// ```
-    pub fn drain(&self) -> usize {
-        // Not a hash map: the first one of a thread calls the C library for random bytes, which is
-        // a cancellation point.
-        let mut idle: BTreeMap<*const Slab, Vec<usize>> = BTreeMap::new();
-        self.idle.drain(|address| {
-            let object = ptr::with_exposed_provenance_mut::<u8>(address);
-            // SAFETY: an idle object has a header, which belongs to this thread alone now.
-            let slab = NonNull::new(object).map(|object| unsafe { (*header(object)).slab });
-            idle.entry(slab.unwrap_or(ptr::null())).or_default().push(address);
-        });
-        let mut freed = 0;
-        for slab in self.all_slabs() {
-            let objects = idle.remove(&ptr::from_ref(slab)).unwrap_or_default();
-            // SAFETY: the objects came from the lists.
-            match unsafe { self.retire(slab, objects.len() as u32) } {
-                Some(count) => freed += count as usize,
-                None => objects.into_iter().for_each(|object| self.keep(object, slab)),
-            }
-        }
-        freed
-    }
-
-    /// Frees a slab's memory if these idle objects, and those that were left, are all that were
-    /// ever cut from it. In that case returns their number.
-    ///
-    /// # Safety
-    ///
-    /// The caller holds that many objects of the slab.
-    unsafe fn retire(&self, slab: &Slab, idle: u32) -> Option<u32> {
-        let left = slab.left.take();
-        // SAFETY: the caller holds `idle` objects, and this call has taken those that were left.
-        let retired = idle + left > 0 && unsafe { self.give_back(slab, idle + left) };
-        if !retired && left > 0 {
-            slab.left.add(left);
-        }
-        retired.then_some(idle + left)
-    }
-
-    /// Frees a slab's memory if the caller has all objects that were ever cut from it. Returns
-    /// `true` if it did.
-    ///
-    /// # Safety
-    ///
-    /// The caller holds that many objects of the slab, and at least one.
-    unsafe fn give_back(&self, slab: &Slab, idle: u32) -> bool {
-        // From here on no object is cut from it.
-        let Some(count) = slab.cut.close(idle, self.per_slab()) else { return false };
-        // SAFETY: all objects of the slab belong to the caller.
-        let discarded =
-            unsafe { memory::discard(slab.start.expose_provenance(), self.slab_bytes()) };
-        if discarded {
-            // A thread that cuts objects from it again is ordered after the last users of the
-            // memory.
-            race_detector::release(ptr::from_ref(slab).addr());
-            slab.cut.open(0);
-            self.spare(slab);
-        } else {
-            slab.cut.open(count);
-        }
-        discarded
-    }
-
-    /// Adds a slab that objects can be cut from to the list of spares, unless it is there.
-    fn spare(&self, slab: &Slab) {
-        if slab.spare.set() {
-            self.spares.push(Block(ptr::from_ref(slab).expose_provenance()));
-        }
-    }
-
-    /// Returns a new object, even if there are idle ones.
-    #[cfg(test)]
-    #[allow(dead_code, reason = "for tests of Linux")]
-    pub(crate) fn get_new(&self) -> Option<NonNull<u8>> {
-        let object = preserving_errno(|| self.cut())?;
-        // SAFETY: the object belongs to this thread alone, and has a header.
-        unsafe { (*header(object)).mark = self.lent() };
-        Some(object)
-    }
-
-    /// Cuts a new object.
-    #[cold]
-    fn cut(&self) -> Option<NonNull<u8>> {
-        self.ensure_number();
-        loop {
-            let current = self.current.get();
-            // SAFETY: null, or a slab, which exists forever.
-            if let Some(slab) = unsafe { current.as_ref() } {
-                if let Some(index) = slab.cut.next(self.per_slab()) {
-                    race_detector::acquire(ptr::from_ref(slab).addr());
-                    return NonNull::new(self.object_of(slab, index));
-                }
-            }
-            let slab = self.take_spare().or_else(|| self.new_slab())?;
-            if !self.current.replace(current, slab) {
-                // SAFETY: slabs exist forever.
-                self.spare(unsafe { &*slab });
-            }
-        }
-    }
-
-    /// Returns an object that was just cut, after writing its header.
-    fn object_of(&self, slab: &Slab, index: u32) -> *mut u8 {
-        // SAFETY: `index` is below the number of objects that fit the slab.
-        unsafe {
-            let object = slab.start.add(self.first() + index as usize * self.stride());
-            object.cast::<Header>().sub(1).write(Header { mark: 0, slab });
-            object
-        }
-    }
-
-    fn take_spare(&self) -> Option<*mut Slab> {
-        let slab = ptr::with_exposed_provenance_mut::<Slab>(self.spares.pop()?.0);
-        // SAFETY: slabs exist forever; this one is on no list any more.
-        unsafe { (*slab).spare.clear() };
-        Some(slab)
-    }
-
-    fn new_slab(&self) -> Option<*mut Slab> {
-        let block = Block::claim(size_of::<Slab>())?;
-        let Some(start) = memory::map(self.slab_bytes()) else {
-            // SAFETY: no other thread has access to the block.
-            unsafe { block.release(size_of::<Slab>()) };
-            return None;
-        };
-        let slab = ptr::with_exposed_provenance_mut::<Slab>(block.0);
-        // SAFETY: this is a fresh block in the shared slot, large enough, aligned to a cache line
-        // and zeroed. Zero is the right value of all fields except these and the `older` ones. The
-        // link is not written: a thread that lost a race for the block may still read it.
-        unsafe {
-            (&raw mut (*slab).start).write(start.as_ptr());
-            (&raw mut (*slab).bytes).write(self.slab_bytes());
-        }
-        // For a detector, mapping memory is a write to it.
-        race_detector::release(slab.addr());
-        // SAFETY: before the slab is pushed a second time, only threads that iterate over all slabs
-        // have access to it, and they do not read the other list's link.
-        let link = |older| unsafe { (&raw mut (*slab).older_of_all).write(older) };
-        push_list::push(&ALL_SLABS, slab, link);
-        // SAFETY: no other thread uses the `older` link before the slab is pushed to this list.
-        let link = |older| unsafe { (&raw mut (*slab).older).write(older) };
-        push_list::push(&self.slabs, slab, link);
-        Some(slab)
     }
 
     /// Returns the address ranges of the memory that the pool has taken so far, one range per slab,
@@ -561,17 +311,6 @@ impl RawPool {
         (self.size + HEADER).next_multiple_of(self.first())
     }
 
-    /// Assigns a number to the pool, unless it has one. This happens before the first object is
-    /// cut, so every thread that has an object of the pool reads the number.
-    fn ensure_number(&self) {
-        static POOLS: AtomicU32 = AtomicU32::new(1);
-        if self.number.load(Relaxed) == 0 {
-            let number = u64::from(POOLS.fetch_add(1, Relaxed));
-            // A number that another thread has assigned in the meantime stays.
-            let _ = self.number.compare_exchange(0, number, Relaxed, Relaxed);
-        }
-    }
-
     fn lent(&self) -> u64 {
         LENT | self.number.load(Relaxed)
     }
@@ -588,10 +327,6 @@ impl RawPool {
             _ => PutError::WrongPool,
         }
     }
-}
-
-fn header(object: NonNull<u8>) -> *mut Header {
-    object.as_ptr().cast::<Header>().wrapping_sub(1)
 }
 
 // SAFETY: objects are lent to one thread at a time; slabs are only changed by `cut` and `retire`,
@@ -625,308 +360,4 @@ impl fmt::Debug for RawPool {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::HashSet;
-
-    use super::*;
-    use crate::sys::steps::{self, Step};
-
-    fn pool(size: usize, align: usize) -> RawPool {
-        RawPool::new(Layout::from_size_align(size, align).expect("a layout"), 16)
-    }
-
-    fn get(pool: &RawPool) -> NonNull<u8> {
-        pool.get().expect("memory")
-    }
-
-    #[test]
-    #[cfg_attr(miri, ignore = "its objects take Miri some minutes")]
-    fn objects_are_zeroed_aligned_and_apart() {
-        for (size, align) in [(0, 1), (1, 1), (24, 8), (64, 64), (100, 4096), (200_000, 16)] {
-            let pool = pool(size, align);
-            let mut ranges: Vec<usize> = Vec::new();
-            for _ in 0..50 {
-                let object = get(&pool).as_ptr();
-                assert_eq!(object.addr() % align, 0);
-                // SAFETY: the object has `size` bytes.
-                unsafe {
-                    assert!((0..size).all(|byte| object.add(byte).read() == 0));
-                    object.write_bytes(0xff, size);
-                }
-                ranges.push(object.addr());
-            }
-            ranges.sort_unstable();
-            assert!(ranges.windows(2).all(|pair| pair[0] + size <= pair[1] && pair[0] < pair[1]));
-        }
-    }
-
-    /// Another thread maps a slab while this one does: each object that is cut comes from a slab
-    /// that is full before the next is mapped.
-    #[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
-    #[test]
-    #[cfg_attr(miri, ignore = "it asks the kernel")]
-    fn a_lost_race_for_a_slab_wastes_none() {
-        let pool: &RawPool = Box::leak(Box::new(pool(1000, 8)));
-        let watching = steps::watch(|step| {
-            if step == Step::Map(pool.slab_bytes()) {
-                pool.get_new().expect("memory");
-            }
-            None
-        });
-        let slabs = || pool.slabs().len() as u32;
-        (0..20 * pool.per_slab()).for_each(|_| _ = pool.get_new().expect("memory"));
-        drop(watching);
-        assert!((20..=22).contains(&slabs()), "{} slabs for the objects of 20", slabs());
-    }
-
-    #[test]
-    fn misuse_is_refused_and_changes_nothing() {
-        let other = pool(32, 8);
-        // The thread stays on the same CPU except at the end of a time slice, which comes after
-        // hundreds of attempts. If it were every second attempt, all would fail once in 2^100.
-        let again = (0..100).any(|_| {
-            let one = pool(32, 8);
-            let object = get(&one);
-            // SAFETY: the pointers came from pools, and no thread uses the objects.
-            unsafe {
-                assert_eq!(other.put(object), Err(PutError::WrongPool));
-                assert_eq!(one.put(object), Ok(()));
-                assert_eq!(one.put(object), Err(PutError::DoublePut));
-                assert_eq!(other.put(object), Err(PutError::WrongPool));
-                let (first, second) = (get(&one), get(&one));
-                assert!(first != second, "it was there once only");
-                drop(one);
-                assert_eq!(other.put(object), Err(PutError::Gone));
-                first == object
-            }
-        });
-        assert!(again, "an object that was put back is not lent again");
-    }
-
-    /// Memory that a pool cannot free stays in use: Linux refuses to drop locked memory.
-    #[cfg(all(target_os = "linux", target_pointer_width = "64", not(percid_elsewhere)))]
-    #[test]
-    #[cfg_attr(miri, ignore = "it asks the kernel")]
-    fn a_slab_that_the_kernel_keeps_is_used_again() {
-        let pool = pool(1000, 8);
-        let objects: HashSet<_> = (0..20).map(|_| get(&pool)).collect();
-        let slab = pool.slabs().remove(0);
-        let start = ptr::with_exposed_provenance::<libc::c_void>(slab.start);
-        // SAFETY: memory of the pool.
-        if unsafe { libc::mlock(start, slab.len()) } != 0 {
-            return percid_skips::not_checked("a pool of locked memory", "no memory can be locked");
-        }
-        // SAFETY: the objects came from this pool and no thread uses them.
-        objects.iter().for_each(|&object| unsafe { pool.put(object) }.expect("it was lent"));
-        assert_eq!(pool.drain(), 0);
-        let cut_before = pool.slabs().len();
-        let again: HashSet<_> = (0..20).map(|_| get(&pool)).collect();
-        assert!(!again.is_disjoint(&objects), "they are gone");
-        let all: HashSet<_> = again.union(&objects).collect();
-        let more: HashSet<_> = (0..20).map(|_| get(&pool)).collect();
-        assert!(more.is_disjoint(&again), "lent twice");
-        assert_eq!(pool.slabs().len(), 1, "the rest of the slab is lost");
-        let more: HashSet<_> = (0..100).map(|_| get(&pool)).collect();
-        assert!(more.iter().all(|object| !again.contains(object)), "lent twice");
-        assert!(cut_before == 1 && all.len() < 40);
-        // SAFETY: memory of the pool.
-        unsafe { libc::munlock(start, slab.len()) };
-    }
-
-    fn bounded(shared: usize) -> RawPool {
-        RawPool::bounded(Layout::from_size_align(1000, 8).expect("a layout"), 1, shared)
-    }
-
-    /// Lends as many objects as `slabs` slabs have, and fills them.
-    fn get_slabs(pool: &RawPool, slabs: u32) -> Vec<NonNull<u8>> {
-        let objects: Vec<_> = (0..slabs * pool.per_slab()).map(|_| get(pool)).collect();
-        // SAFETY: the objects have 1000 bytes, and belong to this thread.
-        objects.iter().for_each(|object| unsafe { object.write_bytes(0xff, 1000) });
-        objects
-    }
-
-    fn put(pool: &RawPool, object: NonNull<u8>) {
-        // SAFETY: the objects of these tests came from the pool and no thread uses them.
-        unsafe { pool.put(object) }.expect("it was lent");
-    }
-
-    /// Returns the number of objects whose memory was freed.
-    fn gone(objects: &[NonNull<u8>]) -> usize {
-        // SAFETY: slabs stay mapped.
-        objects.iter().filter(|object| unsafe { object.read() } == 0).count()
-    }
-
-    #[test]
-    #[cfg_attr(miri, ignore = "its objects take Miri some minutes")]
-    fn what_a_bounded_pool_has_no_room_for_goes_back_with_its_slab() {
-        let pool = bounded(0);
-        let objects = get_slabs(&pool, 4);
-        objects.iter().for_each(|&object| put(&pool, object));
-        // Every ID keeps one, and the list about a batch, of the slabs that were put first.
-        let at_once = gone(&objects);
-        assert!(at_once >= 2 * pool.per_slab() as usize, "{at_once}");
-        // SAFETY: the object came from the pool and no thread uses it.
-        let again = unsafe { pool.put(objects[0]) };
-        assert!(matches!(again, Err(PutError::DoublePut | PutError::Gone)), "{again:?}");
-        assert_eq!(pool.drain() + at_once, objects.len());
-        assert_eq!(gone(&objects), objects.len());
-        // The slabs are reused.
-        let again: HashSet<_> = get_slabs(&pool, 4).into_iter().collect();
-        assert_eq!((again.len(), pool.slabs().len()), (objects.len(), 4));
-    }
-
-    #[test]
-    #[cfg_attr(miri, ignore = "its objects take Miri some minutes")]
-    fn a_slab_stays_as_long_as_one_of_its_objects_is_lent() {
-        let pool = bounded(0);
-        let objects = get_slabs(&pool, 3);
-        // One or two objects of each slab; the test does not know the borders of the slabs.
-        let kept: Vec<_> = objects.iter().copied().step_by(pool.per_slab() as usize / 2).collect();
-        let others = objects.iter().filter(|object| !kept.contains(object));
-        others.for_each(|&object| put(&pool, object));
-        pool.drain();
-        assert_eq!((gone(&kept), gone(&objects)), (0, 0));
-        kept.iter().for_each(|&object| put(&pool, object));
-        pool.drain();
-        assert_eq!(gone(&objects), objects.len());
-    }
-
-    /// One thread gets objects and others put them, without end, in a bounded number of slabs.
-    #[test]
-    #[cfg_attr(miri, ignore = "its objects take Miri some minutes")]
-    fn a_bounded_pool_stays_bounded_where_one_gets_and_others_put() {
-        const LENT: u64 = 0x1e27;
-        let pool = bounded(20);
-        let (sender, receiver) = std::sync::mpsc::sync_channel::<usize>(100);
-        let receiver = std::sync::Mutex::new(receiver);
-        let word = |object: usize| {
-            // SAFETY: an object of the pool, larger than this and aligned.
-            unsafe { &*ptr::with_exposed_provenance::<AtomicU64>(object) }
-        };
-        std::thread::scope(|scope| {
-            for _ in 0..2 {
-                scope.spawn(|| {
-                    loop {
-                        let next = receiver.lock().expect("no panic").recv();
-                        let Ok(object) = next else { break };
-                        assert_eq!(word(object).swap(0, Relaxed), LENT);
-                        put(
-                            &pool,
-                            NonNull::new(ptr::with_exposed_provenance_mut(object)).expect("one"),
-                        );
-                    }
-                });
-            }
-            let pool = &pool;
-            scope.spawn(move || {
-                for round in 0..40_000 {
-                    let object = get(pool).as_ptr().expose_provenance();
-                    assert_eq!(word(object).swap(LENT, Relaxed), 0, "lent twice, {round}");
-                    sender.send(object).expect("a receiver");
-                }
-                assert!(pool.slabs().len() < 40, "{} slabs", pool.slabs().len());
-            });
-        });
-    }
-
-    /// No machine has enough memory for eight of these.
-    #[test]
-    #[cfg_attr(miri, ignore = "Miri gives up where there is no memory")]
-    fn errno_is_left_alone_where_there_is_no_memory() {
-        use crate::sys::{errno, set_errno};
-
-        let pool = pool(MAX_SIZE, 8);
-        set_errno(33);
-        let object = pool.get();
-        assert_eq!(errno(), 33);
-        if object.is_some() {
-            percid_skips::not_checked("a pool without memory", "the kernel promises any memory");
-        }
-    }
-
-    /// An object is marked idle before another thread can get it: otherwise that thread's mark
-    /// would be overwritten.
-    #[test]
-    #[cfg_attr(miri, ignore = "its pool stays, which is a leak")]
-    fn an_object_is_marked_before_it_is_pushed() {
-        let pool: &'static RawPool = Box::leak(Box::new(pool(32, 8)));
-        let object = get(pool);
-        let mark = header(object).addr();
-        let seen = std::rc::Rc::new(std::cell::Cell::new(0));
-        let note = std::rc::Rc::clone(&seen);
-        let _watching = steps::watch(move |step| {
-            if let Step::Insert(_) = step {
-                // SAFETY: headers can be read at any time.
-                note.set(unsafe { (*ptr::with_exposed_provenance::<Header>(mark)).mark });
-            }
-            None
-        });
-        // Until the push has activated a shard, for which it needs an ID.
-        while seen.get() == 0 {
-            // SAFETY: the object came from this pool, and no thread uses it.
-            unsafe { pool.put(object) }.expect("it was lent");
-            pool.idle.drain(drop);
-            // SAFETY: the object came from this pool, and no thread uses it.
-            unsafe { (*header(object)).mark = pool.lent() };
-        }
-        assert_eq!(seen.get(), pool.idle_mark());
-    }
-
-    #[test]
-    fn a_drain_gives_back_slabs_that_nobody_uses() {
-        let pool = pool(1000, 8);
-        let objects: Vec<_> = (0..500).map(|_| get(&pool)).collect();
-        let put = |object| {
-            // SAFETY: the objects came from this pool and no thread uses them.
-            unsafe { pool.put(object) }
-        };
-        objects[1..].iter().for_each(|&object| put(object).expect("it was lent"));
-        let freed = pool.drain();
-        assert!((300..500).contains(&freed), "{freed}: all but the slab of the one object");
-        let misuse: HashSet<_> = objects[1..].iter().filter_map(|&it| put(it).err()).collect();
-        assert!(misuse.contains(&PutError::Gone) && !misuse.contains(&PutError::WrongPool));
-        put(objects[0]).expect("it was lent");
-        assert_eq!(freed + pool.drain(), 500);
-        // The same again, in the existing slabs.
-        let slabs = |pool: &RawPool| {
-            let mut slab = pool.slabs.load(Relaxed);
-            // SAFETY: slabs stay forever.
-            std::iter::from_fn(move || unsafe {
-                slab.as_ref().inspect(|it| slab = it.older).map(drop)
-            })
-            .count()
-        };
-        let before = slabs(&pool);
-        assert_eq!((0..500).map(|_| get(&pool)).collect::<HashSet<_>>().len(), 500);
-        assert_eq!(slabs(&pool), before);
-    }
-
-    #[test]
-    fn no_object_is_lent_to_two() {
-        const LOANS: usize = if cfg!(miri) { 100 } else { 20_000 };
-        const DRAINS: usize = if cfg!(miri) { 10 } else { 50 };
-        for source in Source::ALL.into_iter().filter(|source| source.prepare().is_ok()) {
-            let layout = Layout::new::<[AtomicU32; 16]>();
-            let pool = RawPool::with_source(source, layout, 8).expect("an available source");
-            std::thread::scope(|scope| {
-                for _ in 0..4 {
-                    scope.spawn(|| {
-                        for _ in 0..LOANS {
-                            let objects = [get(&pool), get(&pool)];
-                            for object in objects {
-                                // SAFETY: zeroed memory of this layout, or the value that was
-                                // stored below.
-                                let users = unsafe { object.cast::<AtomicU32>().as_ref() };
-                                assert_eq!(users.fetch_add(1, Relaxed), 0, "{source}");
-                                users.store(0, Relaxed);
-                                // SAFETY: it came from this pool and is not used any more.
-                                unsafe { pool.put(object) }.expect("it was lent");
-                            }
-                        }
-                    });
-                }
-                (0..DRAINS).for_each(|_| _ = pool.drain());
-            });
-        }
-    }
-}
+mod tests;

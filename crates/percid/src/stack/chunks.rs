@@ -5,9 +5,9 @@
 //! thread is interrupted between taking and putting, only the items of its chunk are unavailable
 //! during that time.
 
-use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicIsize, Ordering::Relaxed};
 
+use super::item::Item;
 use crate::arena::{Block, BlockList};
 
 /// Number of items in a full chunk.
@@ -15,9 +15,6 @@ pub(crate) const ITEMS: usize = 30;
 
 /// The size of a chunk in bytes: the list's word, the number of items, the items.
 const BYTES: usize = (2 + ITEMS) * 8;
-
-/// A word of an item; part of it may be padding.
-pub(crate) type Item = MaybeUninit<u64>;
 
 #[derive(Debug)]
 pub(crate) struct Chunks {
@@ -139,7 +136,7 @@ mod tests {
     fn items_come_and_go_one_by_one() {
         let mut chunks = Chunks::new();
         for item in 0..100 {
-            chunks.push(MaybeUninit::new(item)).expect("memory");
+            chunks.push(Item::new(item)).expect("memory");
         }
         assert_eq!(chunks.items(), 100);
         // SAFETY: whole words were pushed.

@@ -1,0 +1,41 @@
+//! Values that C programs take and release by separate calls.
+
+use std::ptr::NonNull;
+
+use super::Local;
+use super::lock::READY;
+use super::shard::Shard;
+use crate::sys::race_detector;
+
+impl<T: Send> Local<T> {
+    /// Takes a value, which belongs to the caller until it is [released](Local::release); `None` if
+    /// there is no memory. Until then visits wait.
+    #[doc(hidden)]
+    pub fn acquire(&self) -> Option<NonNull<T>> {
+        let held = std::mem::ManuallyDrop::new(self.hold_shard()?);
+        // SAFETY: shards are not at address zero.
+        Some(unsafe { NonNull::new_unchecked(&raw mut (*held.shard.as_ptr()).value) })
+    }
+
+    /// Releases a value.
+    ///
+    /// # Safety
+    ///
+    /// `value` must be a result of [`acquire`](Local::acquire) that was not released since.
+    #[doc(hidden)]
+    pub unsafe fn release(value: NonNull<T>) {
+        race_detector::release(Self::shard_of(value).addr());
+        // SAFETY: the caller guarantees that the value lies in a shard that it holds.
+        unsafe { (*Self::shard_of(value)).lock.release(READY) };
+    }
+
+    /// Returns the lock of a value that was [acquired](Local::acquire).
+    #[doc(hidden)]
+    pub fn lock_of(value: NonNull<T>) -> *mut i64 {
+        Self::shard_of(value).cast()
+    }
+
+    fn shard_of(value: NonNull<T>) -> *mut Shard<T> {
+        value.as_ptr().wrapping_byte_sub(std::mem::offset_of!(Shard<T>, value)).cast()
+    }
+}
