@@ -3,7 +3,7 @@
 
 use percid_rules::assign;
 use percid_rules::space::{
-    Assignment, Counts, CpuState, Eviction, IdState, Limits, Request, Space,
+    Assignment, CpuState, Eviction, IdState, Limits, Request, Space, SpaceCounters,
 };
 
 use super::impossible::Impossible;
@@ -28,7 +28,7 @@ pub(super) const STRICT: Entry = Entry {
 struct PercidTable {
     /// Maximum number of IDs while steals are frequent.
     most: u32,
-    counts: Counts,
+    counts: SpaceCounters,
     cpus: Vec<CpuState>,
     ids: Vec<IdState>,
     /// The CPU on which each thread last took an ID.
@@ -41,7 +41,7 @@ impl PercidTable {
     fn new(cpus: u32, most: u32) -> PercidTable {
         PercidTable {
             most,
-            counts: Counts::default(),
+            counts: SpaceCounters::default(),
             cpus: vec![CpuState::default(); cpus as usize],
             ids: vec![IdState::default(); cpus as usize],
             previous_cpu: Threads::default(),

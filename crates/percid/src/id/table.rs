@@ -54,7 +54,7 @@ use crate::sys::topology::{self, Place};
 use crate::sys::{MAX_CPUS, affinity, clock, membarrier, memory, rseq, signals, thread};
 use percid_rules::assign::{self, Table as _};
 use percid_rules::space::{
-    Assignment, Counts, CpuState, Distance, Eviction, IdState, Limits, Request, Space,
+    Assignment, CpuState, Distance, Eviction, IdState, Limits, Request, Space, SpaceCounters,
 };
 use std::mem::MaybeUninit;
 use std::num::NonZeroUsize;
@@ -72,7 +72,7 @@ struct Header {
     lock: TryLock,
     /// Nonzero once this process has registered for the fence.
     registered: u32,
-    counts: Counts,
+    counts: SpaceCounters,
     limits: KnownLimits,
     stats: TableStats,
 }
