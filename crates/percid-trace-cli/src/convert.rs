@@ -12,7 +12,7 @@ use percid_command::presets;
 use percid_command::this_machine::Numbering;
 use percid_command::trace::ConvertArguments;
 use percid_command::watch::watched;
-use percid_sim::policies::Entry;
+use percid_sim::policies::PolicySpec;
 use percid_trace::perfetto::{IdSpan, IdTracks, Steal};
 use percid_trace::replay::{Settings, Turn};
 use percid_trace::{Trace, gaps, parquet, perfetto};
@@ -58,7 +58,10 @@ pub(crate) fn run(arguments: &ConvertArguments, json: bool) -> Result<Exit, Fail
 }
 
 /// Returns the policy whose IDs are requested, if any is.
-fn policy(arguments: &ConvertArguments, target: Target) -> Result<Option<&'static Entry>, Failure> {
+fn policy(
+    arguments: &ConvertArguments,
+    target: Target,
+) -> Result<Option<&'static PolicySpec>, Failure> {
     let Some(choice) = arguments.policy else { return Ok(None) };
     if target != Target::Perfetto {
         let expected = "--policy: expected with .pftrace or .perfetto-trace only";
@@ -74,7 +77,7 @@ fn policy(arguments: &ConvertArguments, target: Target) -> Result<Option<&'stati
 fn id_tracks(
     trace: &Trace,
     arguments: &ConvertArguments,
-    policy: &'static Entry,
+    policy: &'static PolicySpec,
     interrupt: &Interrupt,
 ) -> Result<IdTracks, Failure> {
     let machine = presets::machine(&arguments.machine, Numbering::Kernel)?;

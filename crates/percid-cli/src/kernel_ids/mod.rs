@@ -59,7 +59,7 @@ pub(crate) fn observe() -> Observation {
     let rounds: Result<Vec<Recording>, String> =
         (0..ROUNDS).map(|_| record_in_another_process()).collect();
     match rounds {
-        Ok(rounds) => Observation::of(hinted, &Explanation::of(&rounds)),
+        Ok(rounds) => Observation::of(hinted, &Explanation::from_recordings(&rounds)),
         Err(why) => Observation::undecided(hinted, why),
     }
 }

@@ -92,7 +92,7 @@ fn every_generation_is_told_from_every_other() {
             let recording = under(behaviour, ideal(cpus, possible, allowed));
             let text = recording.to_string();
             let read = Recording::read(&text).unwrap_or_else(|error| panic!("{error}:\n{text}"));
-            let explanation = Explanation::of([&read]);
+            let explanation = Explanation::from_recordings([&read]);
             let decided = explanation.decided();
             assert_eq!(decided, Some(behaviour), "{cpus:?} of {possible}: {explanation}\n{text}");
         }
@@ -106,7 +106,8 @@ fn a_shorter_experiment_leaves_it_undecided() {
     let mut recording = ideal(&[3, 2, 1], 4, 4);
     recording.steps.truncate(60);
     let undecided = Behaviour::all().filter(|&behaviour| {
-        Explanation::of([&under(behaviour, recording.clone())]).decided() != Some(behaviour)
+        Explanation::from_recordings([&under(behaviour, recording.clone())]).decided()
+            != Some(behaviour)
     });
     assert!(undecided.count() >= 2);
 }

@@ -98,7 +98,8 @@ impl Catalogue {
             let numa::Workload { about, processes, threads, .. } = numa::Workload::preset(name)?;
             Some(MemoryWorkloadEntry { name, about, processes, threads })
         };
-        let policy = |entry: &policies::Entry| PolicyEntry { name: entry.name, about: entry.about };
+        let policy =
+            |entry: &policies::PolicySpec| PolicyEntry { name: entry.name, about: entry.about };
         Catalogue {
             machines: Machine::presets().filter_map(machine).collect(),
             workloads: Workload::presets().filter_map(workload).collect(),

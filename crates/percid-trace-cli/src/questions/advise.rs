@@ -12,7 +12,7 @@ use percid_command::trace_questions::MigrationsArguments;
 use percid_report::{Axis, Dot, Dots, Page};
 use percid_rules::Generation;
 use percid_sim::machine::Machine;
-use percid_sim::policies::{self, Entry};
+use percid_sim::policies::{self, PolicySpec};
 use percid_trace::event::{Event, KTHREADD, Tid, What};
 use percid_trace::gaps;
 use percid_trace::questions::{
@@ -218,7 +218,7 @@ fn ids(recording: &Recording<'_>, machine: &Machine) -> Result<AllIds, Failure> 
     let mut trace = recording.window.cut(&recording.trace);
     gaps::close(&mut trace);
     let settings = Settings { processes: recording.processes.clone(), ..Settings::default() };
-    let pair: [&'static Entry; 2] = [kernel, table];
+    let pair: [&'static PolicySpec; 2] = [kernel, table];
     let replays = replay_all(&trace, machine, &pair, &settings, &recording.interrupt)?;
     let [by_kernel, by_table] = &replays[..] else {
         return Ok(AllIds { found: Vec::new(), is_whole: false });

@@ -4,7 +4,7 @@ use percid_sim::Ns;
 use percid_sim::cost::{Found, Prices};
 use percid_sim::idle_history::Idleness;
 use percid_sim::machine::Machine;
-use percid_sim::policies::{Entry, Id, Impossible, Policy, Thread};
+use percid_sim::policies::{Id, Impossible, Policy, PolicySpec, Thread};
 use percid_sim::topology::{Cpu, Topology};
 use percid_sim::workload::Memory;
 
@@ -76,7 +76,7 @@ const BASE_BYTES: usize = 512;
 
 /// Replays the address spaces of a schedule, each under a separate policy.
 pub(super) struct Player<'a> {
-    entry: &'a Entry,
+    entry: &'a PolicySpec,
     settings: &'a Settings,
     topology: &'a Topology,
     prices: Prices,
@@ -98,7 +98,7 @@ pub(super) struct Player<'a> {
 impl<'a> Player<'a> {
     pub(super) fn new(
         machine: &'a Machine,
-        entry: &'a Entry,
+        entry: &'a PolicySpec,
         settings: &'a Settings,
     ) -> Player<'a> {
         let topology = &machine.topology;
@@ -243,7 +243,7 @@ impl<'a> Player<'a> {
 }
 
 impl SpaceReplayer {
-    fn new(entry: &Entry, topology: &Topology) -> SpaceReplayer {
+    fn new(entry: &PolicySpec, topology: &Topology) -> SpaceReplayer {
         SpaceReplayer {
             policy: (entry.create)(topology),
             tally: Tally::default(),

@@ -146,7 +146,7 @@ impl<'t> Schedule<'t> {
             processes: HashMap::new(),
             names: HashMap::new(),
             followed: Followed::of(trace),
-            affinities: vec![Rc::new(CpuSet::of(cpus, 0..present(trace, cpus)))],
+            affinities: vec![Rc::new(CpuSet::from_cpus(cpus, 0..present(trace, cpus)))],
             known_affinities: HashMap::new(),
         }
     }
@@ -548,7 +548,8 @@ impl<'t> Schedule<'t> {
         }
         let limit = self.topology.cpus();
         let list = cpu_list::parse(self.trace.texts.get(cpus))?;
-        let set = CpuSet::of(limit, list.into_iter().flatten().take_while(|&cpu| cpu < limit));
+        let set =
+            CpuSet::from_cpus(limit, list.into_iter().flatten().take_while(|&cpu| cpu < limit));
         if set.is_empty() {
             return None;
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use percid_sim::numa::Setup;
-use percid_sim::numa::comparison::{Comparison, RULE_SETS, Row, RuleSet};
+use percid_sim::numa::comparison::{Comparison, RULE_SETS, RuleSet, RuleSetRow};
 
 use crate::cli::{MemoryArguments, ScanRules};
 use percid_command::exit::Failure;
@@ -29,7 +29,7 @@ impl Plan {
     pub(super) fn of(arguments: &MemoryArguments) -> Result<Plan, Failure> {
         let machine = presets::machine(&arguments.machine, Numbering::Dense)?;
         let workload = presets::memory_workload(&arguments.workload)?;
-        let mut setup = Setup::of(&machine, workload);
+        let mut setup = Setup::from_machine(&machine, workload);
         let mut sweeps = Vec::new();
         let mut seen = BTreeSet::new();
         for setting in &arguments.set {
@@ -63,7 +63,7 @@ impl Plan {
     }
 
     /// Returns the rows of all runs that were finished before Ctrl-C.
-    pub(super) fn simulate(&self, interrupt: &Interrupt) -> Result<Vec<Row>, Failure> {
+    pub(super) fn simulate(&self, interrupt: &Interrupt) -> Result<Vec<RuleSetRow>, Failure> {
         let Plan { setup, sweeps, rules, seeds, seed } = self;
         let comparison = Comparison { setup, sweeps, rules, seeds: *seeds, seed: *seed };
         let rows = watched("sim numa", Some(comparison.runs()), interrupt, |control| {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use percid_sim::comparison::{self, Comparison, Row};
 use percid_sim::machine::Machine;
-use percid_sim::policies::Entry;
+use percid_sim::policies::PolicySpec;
 use percid_sim::workload::Workload;
 
 use crate::cli::RunArguments;
@@ -29,7 +29,7 @@ pub(super) struct Plan {
     pub(super) workload: Workload,
     /// The requested name of the workload.
     workload_name: String,
-    policies: Vec<&'static Entry>,
+    policies: Vec<&'static PolicySpec>,
     pub(super) sweeps: Vec<(String, Vec<f64>)>,
     pub(super) seeds: u64,
     pub(super) seed: u64,

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::fs;
 
 use crate::event::{Cpu, Tid};
-use percid_sim::cpu_list::{self, MOST, count};
+use percid_sim::cpu_list::{self, MAX_CPUS, count};
 
 /// The CPUs that are there.
 pub(super) fn online() -> Vec<Cpu> {
@@ -36,7 +36,7 @@ pub(super) fn allowed(thread: Tid) -> Option<String> {
 }
 
 /// Bytes of a mask for many more CPUs than Linux can be built for.
-const LONGEST: usize = MOST as usize / 8;
+const LONGEST: usize = MAX_CPUS as usize / 8;
 
 /// The list of the CPUs in a mask of native longs.
 fn list(mask: &[u8]) -> String {
