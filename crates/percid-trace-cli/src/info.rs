@@ -178,7 +178,7 @@ impl Contents {
         processes.sort_by_key(|summary| std::cmp::Reverse(summary.turns));
         let processes = processes.into_iter().map(Process::from).collect();
         let read_ns = read.as_nanos() as u64;
-        let quality = Quality::of(trace);
+        let quality = Quality::from_trace(trace);
         let about = About::of(trace, file, wanted.of_subject());
         Contents { quality, about, read_ns, kinds, processes }
     }

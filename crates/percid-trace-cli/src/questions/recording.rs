@@ -85,7 +85,7 @@ impl<'a> Recording<'a> {
         let window = window::within(&trace, &arguments.window.time)?;
         let wanted = window::wanted(&trace, &arguments.window)?;
         let (subject_processes, processes) = (wanted.of_subject(), wanted.processes);
-        let quality = Quality::of(&trace);
+        let quality = Quality::from_trace(&trace);
         Ok(Recording {
             arguments,
             report,

@@ -15,7 +15,7 @@ use percid_command::output;
 use percid_command::progress::Progress as Meter;
 use percid_command::trace::RecordArguments;
 use percid_trace::Error;
-use percid_trace::counters::{Counter, MOST};
+use percid_trace::counters::{Counter, MAX_COUNTERS};
 use percid_trace::record::{Ended, Extra, Options, Progress, Refusal, Sink};
 use percid_trace::spool::{Spool, Spooled, Stored};
 
@@ -109,8 +109,8 @@ fn counters(names: &[String]) -> Result<Vec<Counter>, Failure> {
         counters.push(counter);
     }
     match counters.len() {
-        0..=MOST => Ok(counters),
-        more => Err(usage(format!("{more} counters, expected at most {MOST}"))),
+        0..=MAX_COUNTERS => Ok(counters),
+        more => Err(usage(format!("{more} counters, expected at most {MAX_COUNTERS}"))),
     }
 }
 

@@ -165,7 +165,7 @@ impl Figures {
 
 /// Returns the number of switches and wake-ups.
 fn happened(trace: &Trace, window: Window) -> (u64, u64) {
-    let ready = Wakeups::of(trace);
+    let ready = Wakeups::from_trace(trace);
     let begin = trace.events.first().map_or(0, |event| event.time);
     let within = trace.events.iter().filter(|event| window.contains(event.time - begin));
     within.fold((0, 0), |(switches, wakeups), event| match event.what {

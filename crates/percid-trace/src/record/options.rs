@@ -22,8 +22,8 @@ pub struct Options {
     pub buffer_kb: u32,
     /// Additional events to record.
     pub extra: Extra,
-    /// Counters that are read in each turn of a thread, at most [`MOST`](crate::counters::MOST),
-    /// for either way of recording. Counters of all threads on all CPUs are read at every switch,
+    /// Counters that are read in each turn of a thread, at most
+    /// [`MAX_COUNTERS`](crate::counters::MAX_COUNTERS), for either way of recording. Counters of all threads on all CPUs are read at every switch,
     /// which takes the right to watch the whole system (`kernel.perf_event_paranoid` at most 0, or
     /// `CAP_PERFMON`).
     pub counters: Vec<Counter>,

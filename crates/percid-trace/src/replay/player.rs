@@ -9,7 +9,7 @@ use percid_sim::topology::{Cpu, Topology};
 use percid_sim::workload::Memory;
 
 use super::outcome::{PolicyFailure, Replay, SpaceReplay, Turn, Used};
-use super::schedule::{Listener, Moment};
+use super::schedule::{Listener, SpaceMoment};
 use super::space::{SpaceNumber, SpaceSummary};
 use super::tally::{LastUse, Tally};
 use super::top_spaces::TopSpaces;
@@ -137,7 +137,7 @@ impl<'a> Player<'a> {
     }
 
     /// The replay of the space of an event. It begins at the first event of a space that is wanted.
-    fn space(&mut self, at: Moment<'_>) -> Option<&mut SpaceReplayer> {
+    fn space(&mut self, at: SpaceMoment<'_>) -> Option<&mut SpaceReplayer> {
         let index = at.number as usize;
         if index >= self.spaces.len() {
             self.spaces.resize_with(index + 1, || SpaceState::Unseen);
@@ -152,7 +152,7 @@ impl<'a> Player<'a> {
     }
 
     /// Returns a policy's result. A policy that cannot go on receives no further events.
-    fn answer<T>(&mut self, at: Moment<'_>, answer: Result<T, Impossible>) -> Option<T> {
+    fn answer<T>(&mut self, at: SpaceMoment<'_>, answer: Result<T, Impossible>) -> Option<T> {
         let why = match answer {
             Ok(answer) => return Some(answer),
             Err(why) => why,
@@ -180,7 +180,7 @@ impl<'a> Player<'a> {
     }
 
     /// A thread that runs uses its ID.
-    fn acquire(&mut self, at: Moment<'_>, cpu: Cpu, thread: Thread) {
+    fn acquire(&mut self, at: SpaceMoment<'_>, cpu: Cpu, thread: Thread) {
         let topology = self.topology;
         let Some(space) = self.space(at) else { return };
         let answer = space.policy.id(&at.view(), cpu, thread);
@@ -224,7 +224,7 @@ impl<'a> Player<'a> {
     }
 
     /// The turn of a CPU is over, if it was one of this space.
-    fn end_turn(&mut self, at: Moment<'_>, cpu: Cpu) {
+    fn end_turn(&mut self, at: SpaceMoment<'_>, cpu: Cpu) {
         let over = self.current[cpu as usize].take_if(|turn| turn.space == at.number);
         self.keep(over, at.now);
     }
@@ -271,32 +271,38 @@ impl SpaceReplayer {
 }
 
 impl Listener for Player<'_> {
-    fn spawn(&mut self, at: Moment<'_>, thread: Thread) {
+    fn spawn(&mut self, at: SpaceMoment<'_>, thread: Thread) {
         if let Some(space) = self.space(at) {
             space.policy.spawn(&at.view(), thread);
         }
     }
 
-    fn exec(&mut self, at: Moment<'_>, cpu: Cpu, thread: Thread) {
+    fn exec(&mut self, at: SpaceMoment<'_>, cpu: Cpu, thread: Thread) {
         let Some(space) = self.space(at) else { return };
         let answer = space.policy.exec(&at.view(), cpu, thread);
         self.answer(at, answer);
         self.acquire(at, cpu, thread);
     }
 
-    fn affinity(&mut self, at: Moment<'_>, thread: Thread) {
+    fn affinity(&mut self, at: SpaceMoment<'_>, thread: Thread) {
         if let Some(space) = self.space(at) {
             space.policy.affinity(&at.view(), thread);
         }
     }
 
-    fn migrate(&mut self, at: Moment<'_>, thread: Thread, from: Cpu, to: Cpu) {
+    fn migrate(&mut self, at: SpaceMoment<'_>, thread: Thread, from: Cpu, to: Cpu) {
         if let Some(space) = self.space(at) {
             space.policy.migrate(&at.view(), thread, from, to);
         }
     }
 
-    fn switch(&mut self, at: Moment<'_>, cpu: Cpu, prev: Option<Thread>, next: Option<Thread>) {
+    fn switch(
+        &mut self,
+        at: SpaceMoment<'_>,
+        cpu: Cpu,
+        prev: Option<Thread>,
+        next: Option<Thread>,
+    ) {
         let Some(space) = self.space(at) else { return };
         let answer = space.policy.switch(&at.view(), cpu, prev, next);
         self.answer(at, answer);
@@ -306,13 +312,13 @@ impl Listener for Player<'_> {
         }
     }
 
-    fn tick(&mut self, at: Moment<'_>, cpu: Cpu, thread: Thread) {
+    fn tick(&mut self, at: SpaceMoment<'_>, cpu: Cpu, thread: Thread) {
         let Some(space) = self.space(at) else { return };
         space.policy.tick(&at.view(), cpu, thread);
         self.acquire(at, cpu, thread);
     }
 
-    fn exit(&mut self, at: Moment<'_>, cpu: Cpu, thread: Thread) {
+    fn exit(&mut self, at: SpaceMoment<'_>, cpu: Cpu, thread: Thread) {
         let Some(space) = self.space(at) else { return };
         space.policy.exit(&at.view(), thread, cpu);
         self.end_turn(at, cpu);
