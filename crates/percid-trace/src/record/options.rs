@@ -23,9 +23,9 @@ pub struct Options {
     /// Additional events to record.
     pub extra: Extra,
     /// Counters that are read in each turn of a thread, at most
-    /// [`MAX_COUNTERS`](crate::counters::MAX_COUNTERS), for either way of recording. Counters of all threads on all CPUs are read at every switch,
-    /// which takes the right to watch the whole system (`kernel.perf_event_paranoid` at most 0, or
-    /// `CAP_PERFMON`).
+    /// [`MAX_COUNTERS`](crate::counters::MAX_COUNTERS), for either way of recording. Counters of
+    /// all threads on all CPUs are read at every switch, which takes the right to watch the whole
+    /// system (`kernel.perf_event_paranoid` at most 0, or `CAP_PERFMON`).
     pub counters: Vec<Counter>,
     /// The way of recording; `None` for the best that is permitted.
     pub way: Option<Way>,
