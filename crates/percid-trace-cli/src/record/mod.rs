@@ -30,7 +30,7 @@ use crate::recorder;
 pub(crate) fn run(arguments: &RecordArguments, json: bool) -> Result<Exit, Failure> {
     file::check_parquet()?;
     file::check_writable(&arguments.output)?;
-    let recording = Recording {
+    let recording = RecordCommand {
         options: options(arguments, json)?,
         output: &arguments.output,
         interrupt: Interrupt::listen()?,
@@ -114,14 +114,14 @@ fn counters(names: &[String]) -> Result<Vec<Counter>, Failure> {
     }
 }
 
-struct Recording<'a> {
+struct RecordCommand<'a> {
     options: Options,
     output: &'a Path,
     interrupt: Interrupt,
     signals: Signals,
 }
 
-impl Recording<'_> {
+impl RecordCommand<'_> {
     /// Writes everything while it is recorded, and the file of it then.
     fn of_all(&self, max_size: Option<u64>) -> Result<Summary, Unrecorded> {
         let (partial, file) = partial::create(self.output)?;
@@ -140,7 +140,7 @@ impl Recording<'_> {
         let stored = self.store(&partial).map_err(|failure| left(&partial, &ended, failure))?;
         fs::remove_file(&partial)
             .map_err(|cause| Failure::new(format!("cannot remove {}", partial.display()), cause))?;
-        let mut summary = Summary::of(stored, ended, self.output);
+        let mut summary = Summary::new(stored, ended, self.output);
         summary.max_size = max_size.filter(|_| is_full);
         Ok(summary)
     }
@@ -151,7 +151,7 @@ impl Recording<'_> {
         let ended = self.record(&mut flight, || {})?;
         let (last, dumps) = flight.finish();
         let stored = finish(&last, self.output, &self.interrupt)?;
-        let mut summary = Summary::of(stored, ended, self.output);
+        let mut summary = Summary::new(stored, ended, self.output);
         summary.dumps = dumps.iter().map(|path| path.display().to_string()).collect();
         Ok(summary)
     }

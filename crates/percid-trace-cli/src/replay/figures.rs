@@ -218,15 +218,18 @@ fn processes(
             number,
             summary: space.summary.clone(),
             advice: replay::advice(&named, recorded, area_bytes),
-            left_out: stuck.iter().filter_map(|(name, space)| LeftOut::of(name, space)).collect(),
-            policies: named.iter().map(|(name, space)| PolicyFigures::of(name, space)).collect(),
+            left_out: stuck
+                .iter()
+                .filter_map(|(name, space)| LeftOut::from_replay(name, space))
+                .collect(),
+            policies: named.iter().map(|(name, space)| PolicyFigures::new(name, space)).collect(),
         })
     });
     all.collect()
 }
 
 impl LeftOut {
-    fn of(policy: &'static str, space: &SpaceReplay) -> Option<LeftOut> {
+    fn from_replay(policy: &'static str, space: &SpaceReplay) -> Option<LeftOut> {
         let stuck = space.stuck?;
         Some(LeftOut { policy, at_ns: stuck.at, why: stuck.why.0 })
     }
@@ -241,7 +244,7 @@ impl fmt::Display for LeftOut {
 }
 
 impl PolicyFigures {
-    fn of(policy: &'static str, space: &SpaceReplay) -> PolicyFigures {
+    fn new(policy: &'static str, space: &SpaceReplay) -> PolicyFigures {
         let tally = &space.tally;
         let acquisitions = tally.acquisitions.all();
         let [same_cpu, same_core, same_l3, same_node] = tally.acquisitions.shares();

@@ -55,10 +55,10 @@ pub(crate) fn run(arguments: &ReplayArguments, json: bool) -> Result<Exit, Failu
     let stopped = replays.iter().any(|replay| !replay.is_whole);
     let (policies, replays) = most_complete(&policies, replays);
     let top = arguments.top as usize;
-    let about = About::of(&trace, &arguments.file, subject_processes);
+    let about = About::new(&trace, &arguments.file, subject_processes);
     let setting = Setting { about, trace: &trace, arguments, machine: &machine, quality };
     let mut results = Results::new(setting, &policies, replays, stopped);
-    results.numa_scan = ScanFigures::of(&trace, &settings.processes);
+    results.numa_scan = ScanFigures::from_trace(&trace, &settings.processes);
     let printed = if json {
         output::print_json(&results)
     } else {
