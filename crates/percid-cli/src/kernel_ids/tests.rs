@@ -4,19 +4,20 @@
 use percid_sim::conformance::Event;
 use percid_sim::{MS, US};
 
-use super::journal::{Entry, Note, recording};
-use super::script::{Act, FIRST, HOLD_MS, Step, script};
+use super::journal::{JournalEntry, Note, recording};
+use super::script::{Act, FIRST_THREAD, HOLD_MS, ScriptStep, script};
 use super::*;
 
 /// Returns the entries that the threads would write on a machine without delays, with ID 0 for all.
 fn ideal(cpus: &[u32], possible: u32, allowed: u32) -> Recording {
-    let mut entries = vec![Entry { time: 0, thread: FIRST as u32, note: Note::Runs(cpus[0]) }];
+    let mut entries =
+        vec![JournalEntry { time: 0, thread: FIRST_THREAD as u32, note: Note::Runs(cpus[0]) }];
     let mut started = 0;
     // For each thread its CPU, and the time since which it has nothing to do.
     let mut at: Vec<(u32, u64)> = vec![(cpus[0], 0); cpus.len() + 1];
-    for Step { thread, at_ms, act } in script(cpus.len()) {
+    for ScriptStep { thread, at_ms, act } in script(cpus.len()) {
         let mut note = |time: u64, thread: usize, note| {
-            entries.push(Entry { time, thread: thread as u32, note });
+            entries.push(JournalEntry { time, thread: thread as u32, note });
         };
         let (cpu, idle_since) = at[thread];
         let time = idle_since.max(at_ms * MS);

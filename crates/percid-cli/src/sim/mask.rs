@@ -26,7 +26,7 @@ use percid_command::watch::watched;
 const MOST_RUNS: u128 = 10_000_000;
 
 pub(crate) fn run(arguments: &MaskArguments, json: bool) -> Result<Exit, Failure> {
-    let plan = Plan::of(arguments)?;
+    let plan = Plan::from_arguments(arguments)?;
     let report = Report::to(arguments.html.as_deref())?;
     let interrupt = Interrupt::listen()?;
     let rows = plan.simulate(&interrupt)?;
@@ -52,7 +52,7 @@ struct Plan {
 }
 
 impl Plan {
-    fn of(arguments: &MaskArguments) -> Result<Plan, Failure> {
+    fn from_arguments(arguments: &MaskArguments) -> Result<Plan, Failure> {
         let mut machine = presets::machine(&arguments.machine, Numbering::Dense)?;
         let mut workload = presets::mask_workload(&arguments.workload)?;
         let mut sweeps = Vec::new();

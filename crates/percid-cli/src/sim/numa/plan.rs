@@ -26,7 +26,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    pub(super) fn of(arguments: &MemoryArguments) -> Result<Plan, Failure> {
+    pub(super) fn from_arguments(arguments: &MemoryArguments) -> Result<Plan, Failure> {
         let machine = presets::machine(&arguments.machine, Numbering::Dense)?;
         let workload = presets::memory_workload(&arguments.workload)?;
         let mut setup = Setup::from_machine(&machine, workload);

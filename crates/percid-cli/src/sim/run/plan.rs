@@ -36,7 +36,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    pub(super) fn of(arguments: &RunArguments) -> Result<Plan, Failure> {
+    pub(super) fn from_arguments(arguments: &RunArguments) -> Result<Plan, Failure> {
         let mut machine = presets::machine(&arguments.machine, Numbering::Dense)?;
         let mut workload = presets::workload(&arguments.workload)?;
         if let Some(memory) = arguments.memory {
