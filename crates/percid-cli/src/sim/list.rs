@@ -105,7 +105,9 @@ impl Catalogue {
             workloads: Workload::presets().filter_map(workload).collect(),
             memory_workloads: numa::Workload::presets().filter_map(memory_workload).collect(),
             policies: policies::ALL.iter().map(policy).collect(),
-            mask_workloads: mask::Workload::presets().filter_map(MaskWorkloadEntry::of).collect(),
+            mask_workloads: mask::Workload::presets()
+                .filter_map(MaskWorkloadEntry::from_name)
+                .collect(),
             mask_policies: MaskPolicy::ALL
                 .map(|policy| PolicyEntry { name: policy.name(), about: policy.about() })
                 .into(),
@@ -132,7 +134,7 @@ impl ReleaseEntry {
 }
 
 impl MaskWorkloadEntry {
-    fn of(name: &'static str) -> Option<MaskWorkloadEntry> {
+    fn from_name(name: &'static str) -> Option<MaskWorkloadEntry> {
         let workload = mask::Workload::preset(name)?;
         let numbers = workload.numbers().into_iter();
         let parameters = numbers.map(|number| (number.name.to_owned(), number.value)).collect();

@@ -242,7 +242,7 @@ impl<'t> Schedule<'t> {
     fn tick(&mut self, cpu: Cpu, thread: Tid, listener: &mut impl Listener) {
         let summaries = self.threads.get(&thread).is_some_and(|runner| !runner.is_ending);
         if summaries && self.current[cpu as usize] == thread {
-            if let Some((number, at)) = self.at(thread) {
+            if let Some((number, at)) = self.locate(thread) {
                 listener.tick(at, cpu, number);
             }
         }
@@ -386,7 +386,7 @@ impl<'t> Schedule<'t> {
                 return;
             }
             self.widen(thread, to, listener);
-            if let Some((number, at)) = self.at(thread) {
+            if let Some((number, at)) = self.locate(thread) {
                 listener.migrate(at, number, from, to);
             }
         }
@@ -636,7 +636,7 @@ impl<'t> Schedule<'t> {
     }
 
     /// Returns the thread in its space, and the current moment there.
-    fn at(&self, thread: Tid) -> Option<(Thread, SpaceMoment<'_>)> {
+    fn locate(&self, thread: Tid) -> Option<(Thread, SpaceMoment<'_>)> {
         let (number, own) = self.threads.get(&thread)?.place?;
         Some((own, self.moment(number)?))
     }
