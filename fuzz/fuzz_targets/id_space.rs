@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 use percid_rules::space::{
-    Assignment, Counts, CpuState, Distance, EXPIRY_MS, Eviction, FREQUENT_STEALS, IdState, Limits,
-    Request, Space,
+    Assignment, CpuState, Distance, EXPIRY_MS, Eviction, FREQUENT_STEALS, IdState, Limits, Request,
+    Space, SpaceCounters,
 };
 
 #[derive(Arbitrary, Debug)]
@@ -69,7 +69,7 @@ fn distance(a: u32, b: u32) -> Distance {
 fuzz_target!(|input: Input| {
     let cpus = usize::from(input.cpus % 10) + 1;
     let (mut counts, mut cpu_states, mut id_states) =
-        (Counts::default(), vec![CpuState::default(); cpus], vec![IdState::default(); cpus]);
+        (SpaceCounters::default(), vec![CpuState::default(); cpus], vec![IdState::default(); cpus]);
     let space = Space::new(&mut counts, &mut cpu_states, &mut id_states);
     let mut both = Both { space, model: Model::new(cpus as u32), now: 0 };
     for (pause, step) in input.steps {

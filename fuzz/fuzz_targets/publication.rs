@@ -53,7 +53,7 @@ const ANSWERS_AT: u64 = 20;
 fuzz_target!(|input: Input<'_>| {
     let file = publish(&input);
     let me = Process { number: std::process::id() };
-    let found = publication::of(&me).expect("this process's own");
+    let found = publication::list(&me).expect("this process's own");
     std::thread::scope(|scope| {
         if let Some((more, length)) = input.later {
             let (file, text) = (&file, input.text);

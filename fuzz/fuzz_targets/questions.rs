@@ -50,7 +50,7 @@ fuzz_target!(|asked: Asked| {
 
     let settings = UsageSettings { window, processes, slices: u32::from(asked.slices % 300) + 1 };
     check_usage(&trace, &usage(&trace, &settings, &progress));
-    questions::Wakeups::of(&trace);
+    questions::Wakeups::from_trace(&trace);
 });
 
 /// Checks that no CPU does more in a slice than its length, nor threads more than their CPU.

@@ -6,7 +6,7 @@ use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 use percid_trace::formats::ByteOrder;
 use percid_trace::{error, formats};
-use sub_buffers::{Layout, Page, Record};
+use sub_buffers::{Layout, Record, SubBuffer};
 
 /// The common code of the recorder and the reader of trace.dat: it is private there.
 #[path = "../../crates/percid-trace/src/sub_buffers.rs"]
@@ -60,7 +60,7 @@ fn layout(wide: bool, order: ByteOrder) -> Layout {
 
 /// Reads all records: no more than there is room for.
 fn read(bytes: &[u8], layout: &Layout) {
-    let Ok(mut page) = Page::new(bytes, layout) else { return };
+    let Ok(mut page) = SubBuffer::new(bytes, layout) else { return };
     let (mut count, mut size) = (0, 0);
     while let Ok(Some(Record { data, .. })) = page.next() {
         (count, size) = (count + 1, size + data.len());
@@ -110,7 +110,7 @@ impl Writer {
         if let Some(lost) = lost {
             bytes.extend(self.u64(lost.into()));
         }
-        let mut page = Page::new(&bytes, &layout(true, self.0)).expect("a good sub-buffer");
+        let mut page = SubBuffer::new(&bytes, &layout(true, self.0)).expect("a good sub-buffer");
         assert_eq!(page.lost, lost.map_or(0, |lost| u64::from(lost).max(1)));
         for expected in expected {
             let Record { time, data } = page.next().expect("good").expect("as many as written");

@@ -22,11 +22,11 @@ pub fn check(trace: &Trace) {
         return;
     }
     replay::summaries(trace);
-    let judged = Quality::of(trace);
+    let judged = Quality::from_trace(trace);
     let mut whole = trace.clone();
     let added = gaps::close(&mut whole);
     assert_eq!(whole.events.len(), trace.events.len() + added);
-    assert_eq!(Quality::of(&whole), judged, "also with the switches that were missing");
+    assert_eq!(Quality::from_trace(&whole), judged, "also with the switches that were missing");
     let processes: Vec<u32> = trace.events.iter().filter_map(process).take(4).collect();
     kernel_ids::compare_all(trace, &processes, &Default::default());
 }

@@ -103,7 +103,7 @@ impl Campaign {
 
     /// Returns the numbers of found, done, failed and remaining runs.
     fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let sweep::Counts { found, done, failed, left } = self.campaign.counts();
+        let sweep::RunCounts { found, done, failed, left } = self.campaign.counts();
         let counts = PyDict::new(py);
         for (name, value) in [("found", found), ("done", done), ("failed", failed), ("left", left)]
         {

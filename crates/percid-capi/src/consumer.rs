@@ -195,7 +195,7 @@ impl Consumer {
 impl Held {
     fn next(&mut self) -> Option<Event> {
         let round = self.round.get_or_insert_with(|| self.consumer.begin());
-        let next = self.consumer.next(round).map(Event::of);
+        let next = self.consumer.next(round).map(Event::from_percid);
         if next.is_none() {
             self.round = None;
         }

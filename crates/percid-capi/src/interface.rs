@@ -39,7 +39,7 @@ pub const NUMBER: u32 = 1;
 
 /// Number of functions in the first release of this interface. Headers check for a later function
 /// before they call it. (There was no release yet.)
-pub const FIRST: usize = FUNCTIONS.len();
+pub const FIRST_RELEASE_FUNCTIONS: usize = FUNCTIONS.len();
 
 /// Size of the table in every version: a program may have a copy of it, with the size of the
 /// version that it was compiled with.

@@ -209,7 +209,7 @@ pub unsafe extern "C" fn percid_machine_read(machine: *mut Machine, size: usize)
     }
     uncancelled(-libc::EFAULT, || match errno::preserved(headroom::ask) {
         // SAFETY: the caller guarantees memory of this size, or NULL.
-        Ok(()) => unsafe { sized::store(machine, size, &Machine::of(&read())) },
+        Ok(()) => unsafe { sized::store(machine, size, &Machine::from_percid(&read())) },
         Err(error) => error,
     })
 }
@@ -236,7 +236,7 @@ pub unsafe extern "C" fn percid_machine_cpus(
         let found = read().cpus;
         for (index, cpu) in found.iter().take(capacity).enumerate() {
             // SAFETY: the caller guarantees memory for `capacity` structures of `size` bytes.
-            unsafe { sized::store(cpus.byte_add(index * size), size, &Cpu::of(cpu)) };
+            unsafe { sized::store(cpus.byte_add(index * size), size, &Cpu::from_percid(cpu)) };
         }
         found.len()
     })
@@ -267,7 +267,7 @@ pub unsafe extern "C" fn percid_machine_probe(
     }
     uncancelled(-libc::EFAULT, || match known::probe(Duration::from_millis(milliseconds.into())) {
         // SAFETY: the caller guarantees memory of this size, or NULL.
-        Ok(seen) => unsafe { sized::store(probe, size, &ProbeReport::of(seen)) },
+        Ok(seen) => unsafe { sized::store(probe, size, &ProbeReport::from_percid(seen)) },
         Err(why) => errno::of_source_error(why),
     })
 }
@@ -278,10 +278,10 @@ fn read() -> known::Machine {
 }
 
 impl Machine {
-    fn of(machine: &known::Machine) -> Machine {
+    fn from_percid(machine: &known::Machine) -> Machine {
         let known::Machine { kernel_release, cpu_model, arch, rseq, membarrier, .. } = machine;
         let count = |set: &CpuSet| u32::try_from(set.len()).unwrap_or(u32::MAX);
-        let (registration, registration_error) = Registration::of(rseq.registration);
+        let (registration, registration_error) = Registration::from_percid(rseq.registration);
         let generation = percid::id::Generation::hinted_by(kernel_release);
         Machine {
             kernel_release: text::array(kernel_release),
@@ -290,7 +290,7 @@ impl Machine {
             registration: registration as c_int,
             registration_error,
             rseq_registered_size: rseq.registered_size,
-            rseq_mode: RseqMode::of(rseq.mode) as c_int,
+            rseq_mode: RseqMode::from_percid(rseq.mode) as c_int,
             rseq_fields: rseq.fields.iter().map(|name| RseqField::bit(name)).sum(),
             rseq_feature_size: rseq.feature_size,
             rseq_align: rseq.align,
@@ -298,7 +298,7 @@ impl Machine {
             membarrier_commands: membarrier.commands,
             membarrier_rseq: membarrier.rseq.into(),
             membarrier_per_cpu: membarrier.per_cpu.into(),
-            generation: Generation::of(generation) as c_int,
+            generation: Generation::from_percid(generation) as c_int,
             possible_cpus: count(&machine.possible),
             last_possible_cpu: machine.possible.last().unwrap_or(0),
             allowed_cpus: count(&machine.allowed),
@@ -308,7 +308,7 @@ impl Machine {
 
 impl Registration {
     /// Returns the number, and the errno that belongs to it.
-    fn of(registration: known::Registration) -> (Registration, c_int) {
+    fn from_percid(registration: known::Registration) -> (Registration, c_int) {
         match registration {
             known::Registration::Libc => (Registration::Libc, 0),
             known::Registration::Percid => (Registration::Percid, 0),
@@ -322,7 +322,7 @@ impl Registration {
 }
 
 impl RseqMode {
-    fn of(mode: Option<known::RseqMode>) -> RseqMode {
+    fn from_percid(mode: Option<known::RseqMode>) -> RseqMode {
         match mode {
             None => RseqMode::None,
             Some(known::RseqMode::Single) => RseqMode::Single,
@@ -348,7 +348,7 @@ impl RseqField {
 }
 
 impl Generation {
-    fn of(generation: Option<percid::id::Generation>) -> Generation {
+    fn from_percid(generation: Option<percid::id::Generation>) -> Generation {
         use percid::id::Generation as Known;
         match generation {
             None => Generation::None,
@@ -363,7 +363,7 @@ impl Generation {
 }
 
 impl Cpu {
-    fn of(cpu: &known::Cpu) -> Cpu {
+    fn from_percid(cpu: &known::Cpu) -> Cpu {
         let number =
             |known: Option<u32>| known.and_then(|known| known.try_into().ok()).unwrap_or(-1);
         Cpu {
@@ -377,16 +377,16 @@ impl Cpu {
 }
 
 impl ProbeReport {
-    fn of(seen: known::ProbeReport) -> ProbeReport {
+    fn from_percid(seen: known::ProbeReport) -> ProbeReport {
         let verdict = match (seen.confirms_aborts(), seen.detected_ignored()) {
             (true, _) => Verdict::Good,
             (_, true) => Verdict::Bad,
             _ => Verdict::Undecided,
         };
         ProbeReport {
-            fences: ProbeCounts::of(seen.fences),
-            fences_of_one_cpu: ProbeCounts::of(seen.fences_of_one_cpu),
-            preemptions: ProbeCounts::of(seen.preemptions),
+            fences: ProbeCounts::from_percid(seen.fences),
+            fences_of_one_cpu: ProbeCounts::from_percid(seen.fences_of_one_cpu),
+            preemptions: ProbeCounts::from_percid(seen.preemptions),
             verdict: verdict as c_int,
             reserved: 0,
         }
@@ -394,7 +394,7 @@ impl ProbeReport {
 }
 
 impl ProbeCounts {
-    fn of(tries: known::ProbeCounts) -> ProbeCounts {
+    fn from_percid(tries: known::ProbeCounts) -> ProbeCounts {
         let known::ProbeCounts { aborted, ignored, undecided, .. } = tries;
         ProbeCounts { aborted, ignored, undecided }
     }
@@ -410,7 +410,7 @@ mod tests {
         let bits: u32 = fields.iter().map(|name| RseqField::bit(name)).sum();
         assert_eq!(bits.count_ones() as usize, fields.len());
         for (number, generation) in (1..).zip(percid::id::Generation::ALL) {
-            assert_eq!(Generation::of(Some(generation)) as c_int, number);
+            assert_eq!(Generation::from_percid(Some(generation)) as c_int, number);
         }
     }
 
@@ -422,7 +422,7 @@ mod tests {
                 kind.aborted = aborted;
             }
             seen.preemptions.ignored = ignored;
-            ProbeReport::of(seen).verdict
+            ProbeReport::from_percid(seen).verdict
         };
         assert_eq!(verdict(0, 0), Verdict::Undecided as c_int);
         assert_eq!(verdict(100, 0), Verdict::Good as c_int);

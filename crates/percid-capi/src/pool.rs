@@ -215,7 +215,7 @@ pub unsafe extern "C" fn percid_pool_slabs(
 ) -> usize {
     // SAFETY: the caller guarantees a handle.
     let Ok(pool) = (unsafe { Registry::object(pool) }) else { return 0 };
-    let found = || errno::preserved(|| pool.slabs()).into_iter().map(Range::of);
+    let found = || errno::preserved(|| pool.slabs()).into_iter().map(Range::from_range);
     // SAFETY: the caller guarantees memory of this size, or NULL.
     guard(0, || unsafe { list::write(found(), slabs, capacity) })
 }

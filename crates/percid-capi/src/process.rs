@@ -26,7 +26,7 @@ pub enum SelectionReason {
 }
 
 impl SelectionReason {
-    fn of(reason: percid::id::SelectionReason) -> SelectionReason {
+    fn from_percid(reason: percid::id::SelectionReason) -> SelectionReason {
         use percid::id::SelectionReason as Reason;
         match reason {
             Reason::Requested => SelectionReason::Requested,
@@ -66,7 +66,7 @@ pub extern "C" fn percid_version() -> *const c_char {
 /// Async-signal-safe.
 #[unsafe(no_mangle)]
 pub extern "C" fn percid_init() -> Source {
-    guard(Source::Atomic, || Source::of(percid::init().source))
+    guard(Source::Atomic, || Source::from_percid(percid::init().source))
 }
 
 /// Writes one line into `text` that explains why the process uses the source that percid_init()
@@ -92,7 +92,7 @@ pub unsafe extern "C" fn percid_reason(text: *mut c_char, size: usize) -> usize 
 /// Async-signal-safe; costs a call, the first time the cost of percid_init().
 #[unsafe(no_mangle)]
 pub extern "C" fn percid_selection_reason_read() -> SelectionReason {
-    guard(SelectionReason::Other, || SelectionReason::of(percid::init().reason))
+    guard(SelectionReason::Other, || SelectionReason::from_percid(percid::init().reason))
 }
 
 /// Returns the ID of the calling thread, 0 or more, or -EAGAIN if it can have none at the moment.
@@ -148,11 +148,11 @@ mod tests {
     #[test]
     fn the_reason_is_one_that_has_a_number() {
         let reason = percid::init().reason;
-        assert_eq!(percid_selection_reason_read(), SelectionReason::of(reason));
+        assert_eq!(percid_selection_reason_read(), SelectionReason::from_percid(reason));
         assert_ne!(percid_selection_reason_read(), SelectionReason::Other);
         let why = percid::id::SourceError::NoMembarrier;
         assert_eq!(
-            SelectionReason::of(percid::id::SelectionReason::TableUnavailable(why)),
+            SelectionReason::from_percid(percid::id::SelectionReason::TableUnavailable(why)),
             SelectionReason::TableUnavailable
         );
     }

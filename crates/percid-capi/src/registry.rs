@@ -42,7 +42,7 @@ const TYPES: u64 = 16;
 const PLACES: usize = 14;
 const GENERATION: u64 = (1 << TYPE_SHIFT) - 1;
 
-const FIRST: u64 = 1;
+const FIRST_GENERATION: u64 = 1;
 /// A record of this generation is not reused.
 const LAST: u64 = GENERATION;
 
@@ -297,7 +297,7 @@ impl<T: Object> Registry<T> {
             unsafe {
                 let record = records.add(index);
                 (*record).front.copy.store(copies::this(), Relaxed);
-                let tag = T::TYPE << TYPE_SHIFT | FIRST;
+                let tag = T::TYPE << TYPE_SHIFT | FIRST_GENERATION;
                 (*record).good().store((*record).address() | tag << SHIFT, Relaxed);
                 self.give_back(record);
             }

@@ -72,7 +72,7 @@ pub struct Event {
 }
 
 impl Event {
-    pub(crate) fn of(event: percid::ring::Event<'_>) -> Event {
+    pub(crate) fn from_percid(event: percid::ring::Event<'_>) -> Event {
         Event {
             id: event.id.map_or(-1, i64::from),
             number: event.number,
@@ -262,7 +262,7 @@ pub unsafe extern "C-unwind" fn percid_ring_poll(
         while let Some(event) = guard(None, || consumer.next(poll)) {
             polled += 1;
             // SAFETY: the caller guarantees a function for these arguments.
-            unsafe { visit(&Event::of(event), argument) };
+            unsafe { visit(&Event::from_percid(event), argument) };
         }
         count(polled)
     })

@@ -19,7 +19,7 @@ pub enum Source {
 }
 
 impl Source {
-    pub(crate) fn of(source: percid::Source) -> Source {
+    pub(crate) fn from_percid(source: percid::Source) -> Source {
         match source {
             percid::Source::Kernel => Source::Kernel,
             percid::Source::Table => Source::Table,
@@ -68,7 +68,7 @@ pub enum SourceError {
 }
 
 impl SourceError {
-    fn of(why: percid::id::SourceError) -> SourceError {
+    fn from_percid(why: percid::id::SourceError) -> SourceError {
         use percid::id::SourceError as Why;
         match why {
             Why::NoRseq(_) => SourceError::NoRseq,
@@ -87,7 +87,7 @@ impl SourceError {
 
 /// Returns the source with a number from C; `None` if there is none.
 pub(crate) fn source(number: c_int) -> Option<percid::Source> {
-    percid::Source::ALL.into_iter().find(|&source| Source::of(source) as c_int == number)
+    percid::Source::ALL.into_iter().find(|&source| Source::from_percid(source) as c_int == number)
 }
 
 /// Returns the name of a source: "kernel", "table" or "atomic"; NULL if no source has this number.
@@ -95,7 +95,8 @@ pub(crate) fn source(number: c_int) -> Option<percid::Source> {
 /// Async-signal-safe; costs a call.
 #[unsafe(no_mangle)]
 pub extern "C" fn percid_source_name(source: c_int) -> *const c_char {
-    self::source(source).map_or(std::ptr::null(), |source| Source::of(source).name().as_ptr())
+    self::source(source)
+        .map_or(std::ptr::null(), |source| Source::from_percid(source).name().as_ptr())
 }
 
 /// Returns the source with a name: one of enum percid_source; -EINVAL for NULL or another name.
@@ -112,7 +113,7 @@ pub unsafe extern "C" fn percid_source_by_name(name: *const c_char) -> c_int {
     }
     // SAFETY: the caller guarantees a NUL-terminated string, and it is not NULL.
     let name = unsafe { CStr::from_ptr(name) };
-    let sources = percid::Source::ALL.into_iter().map(Source::of);
+    let sources = percid::Source::ALL.into_iter().map(Source::from_percid);
     sources
         .into_iter()
         .find(|source| source.name() == name)
@@ -139,7 +140,7 @@ pub extern "C" fn percid_source_prepare(source: c_int) -> c_int {
 /// percid_source_prepare().
 #[unsafe(no_mangle)]
 pub extern "C" fn percid_source_unavailable(source: c_int) -> c_int {
-    let kind = |why: Option<_>| why.map_or(SourceError::None, SourceError::of) as c_int;
+    let kind = |why: Option<_>| why.map_or(SourceError::None, SourceError::from_percid) as c_int;
     prepare(source).map_or_else(|error| error, kind)
 }
 
@@ -236,7 +237,7 @@ mod tests {
             Why::NoMemory,
         ];
         for (number, why) in (1..).zip(all) {
-            assert_eq!(SourceError::of(why) as c_int, number);
+            assert_eq!(SourceError::from_percid(why) as c_int, number);
             assert!(errno::of_source_error(why) < 0);
         }
     }

@@ -38,7 +38,7 @@ pub struct Range {
 }
 
 impl Range {
-    pub(crate) fn of(range: std::ops::Range<usize>) -> Range {
+    pub(crate) fn from_range(range: std::ops::Range<usize>) -> Range {
         Range { start: std::ptr::without_provenance_mut(range.start), bytes: range.len() }
     }
 }
@@ -89,6 +89,6 @@ pub unsafe extern "C" fn percid_table_stats_read(stats: *mut TableStats, size: u
 pub unsafe extern "C" fn percid_id_memory(id: u32, ranges: *mut Range, capacity: usize) -> usize {
     // SAFETY: the caller guarantees memory of this size, or NULL.
     guard(0, || unsafe {
-        crate::list::write(percid::id::memory_of(id).map(Range::of), ranges, capacity)
+        crate::list::write(percid::id::memory_of(id).map(Range::from_range), ranges, capacity)
     })
 }

@@ -45,7 +45,7 @@ pub(crate) struct CheckReport {
 pub(crate) fn run(length: Duration) -> Result<CheckReport, Failure> {
     let interrupt = Interrupt::listen()?;
     let cpus: Vec<u32> = percid::machine::read().allowed.iter().collect();
-    let aborts = AbortsReport::of(length / 4, &interrupt);
+    let aborts = AbortsReport::measure(length / 4, &interrupt);
     let kernel_ids = kernel_ids::observe();
     let stress = stress::run(&cpus, length / 2, &interrupt)?;
     let wander = wander::measure(&cpus, length / 4, &interrupt)?;

@@ -538,11 +538,11 @@ pub(crate) struct IncrementsArguments {
 
 /// Parses a range of thread counts.
 fn threads(text: &str) -> Result<(usize, usize), String> {
-    const MOST: usize = 4096;
+    const MAX_THREADS: usize = 4096;
     text.split_once('-')
         .and_then(|(first, last)| Some((first.parse().ok()?, last.parse().ok()?)))
-        .filter(|&(first, last)| 1 <= first && first <= last && last <= MOST)
-        .ok_or_else(|| format!("expected FIRST-LAST with 1 <= FIRST <= LAST <= {MOST}"))
+        .filter(|&(first, last)| 1 <= first && first <= last && last <= MAX_THREADS)
+        .ok_or_else(|| format!("expected FIRST-LAST with 1 <= FIRST <= LAST <= {MAX_THREADS}"))
 }
 
 /// Reads the arguments. `Err` is the exit status after help, the version or an error has been

@@ -38,14 +38,14 @@ pub(crate) struct Deadline<C = Instant> {
 impl Deadline {
     /// Creates a deadline that begins now. It is never overdue if a busy machine is to be ignored.
     pub(crate) fn new(asked: Duration, rows: usize) -> Deadline {
-        let deadline = Deadline::by(Instant::now(), asked, rows);
+        let deadline = Deadline::with_clock(Instant::now(), asked, rows);
         let end = if busy::is_ignored() { Duration::MAX } else { deadline.end };
         Deadline { end, ..deadline }
     }
 }
 
 impl<C: Clock> Deadline<C> {
-    pub(crate) fn by(clock: C, asked: Duration, rows: usize) -> Deadline<C> {
+    pub(crate) fn with_clock(clock: C, asked: Duration, rows: usize) -> Deadline<C> {
         let rows = ROW.saturating_mul(u32::try_from(rows).unwrap_or(u32::MAX));
         Deadline { clock, asked, end: asked.saturating_mul(MULTIPLE).saturating_add(rows) }
     }
@@ -96,7 +96,7 @@ pub(crate) mod tests {
     #[test]
     fn rounds_end_with_the_time_and_batches_with_its_multiple() {
         let clock = Moved::default();
-        let deadline = Deadline::by(&clock, Duration::from_secs(2), 8);
+        let deadline = Deadline::with_clock(&clock, Duration::from_secs(2), 8);
         let states = [0, 1999, 2000, 9999, 10_000, 60_000].map(|ms| {
             clock.set(Duration::from_millis(ms));
             (deadline.is_reached(), deadline.is_overdue())
@@ -108,7 +108,7 @@ pub(crate) mod tests {
     #[test]
     fn no_time_still_leaves_a_while_for_each_row() {
         let clock = Moved::default();
-        let deadline = Deadline::by(&clock, Duration::ZERO, 2);
+        let deadline = Deadline::with_clock(&clock, Duration::ZERO, 2);
         assert!(deadline.is_reached() && !deadline.is_overdue());
         clock.set(Duration::from_secs(1));
         assert!(deadline.is_overdue());
@@ -117,7 +117,7 @@ pub(crate) mod tests {
     #[test]
     fn times_without_an_end_never_come() {
         let clock = Moved::default();
-        let deadline = Deadline::by(&clock, Duration::MAX, usize::MAX);
+        let deadline = Deadline::with_clock(&clock, Duration::MAX, usize::MAX);
         clock.set(Duration::from_secs(u64::MAX / 2));
         assert!(!deadline.is_reached() && !deadline.is_overdue());
     }
@@ -125,7 +125,7 @@ pub(crate) mod tests {
     #[test]
     fn progress_is_a_share_of_what_was_asked_for() {
         let clock = Moved::default();
-        let deadline = Deadline::by(&clock, Duration::from_secs(4), 1);
+        let deadline = Deadline::with_clock(&clock, Duration::from_secs(4), 1);
         clock.set(Duration::from_secs(1));
         assert_eq!(deadline.progress(), (0.25, Duration::from_secs(3)));
         clock.set(Duration::from_secs(9));

@@ -15,7 +15,7 @@ pub(crate) fn run(arguments: &HelpArguments) -> Result<Exit, Failure> {
     let command = find(&command, &arguments.command)?;
     match &arguments.man {
         None => output::print_text(&command.clone().render_long_help())?,
-        Some(None) => output::print_text(&man_page::of(command))?,
+        Some(None) => output::print_text(&man_page::text(command))?,
         Some(Some(folder)) => write_all(command, folder)?,
     }
     Ok(Exit::Complete)
@@ -41,7 +41,7 @@ fn find<'a>(command: &'a Command, path: &[String]) -> Result<&'a Command, Failur
 /// Writes a page for the command and for each below it.
 fn write_all(command: &Command, folder: &Path) -> Result<(), Failure> {
     let path = folder.join(man_page::file_name(command));
-    fs::write(&path, man_page::of(command))
+    fs::write(&path, man_page::text(command))
         .map_err(|cause| Failure::new(format!("cannot write {}", path.display()), cause))?;
     command.get_subcommands().try_for_each(|below| write_all(below, folder))
 }

@@ -143,11 +143,11 @@ mod tests {
     #[derive(Debug, Serialize)]
     struct Report {
         lost: u64,
-        rows: Vec<Row>,
+        rows: Vec<PartRow>,
     }
 
     #[derive(Debug, Serialize)]
-    struct Row {
+    struct PartRow {
         ids: u32,
         ns: f64,
     }
@@ -169,7 +169,7 @@ mod tests {
     }
 
     fn judged(noise: Option<Noise>, partial: bool) -> Judged<Report> {
-        let report = Report { lost: 7, rows: vec![Row { ids: 2, ns: 29e6 }] };
+        let report = Report { lost: 7, rows: vec![PartRow { ids: 2, ns: 29e6 }] };
         Judged::new(report, Circumstances { noise, partial })
     }
 

@@ -12,7 +12,7 @@ pub(crate) fn file_name(command: &Command) -> String {
 
 /// Returns the page of a built command. It contains no date, so that the same source yields the
 /// same page.
-pub(crate) fn of(command: &Command) -> String {
+pub(crate) fn text(command: &Command) -> String {
     let mut page = Vec::new();
     render(command, &mut page).expect("memory takes all that is written");
     String::from_utf8(page).expect("manuals are UTF-8")
@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn a_page_has_every_subcommand_option_and_word_of_its_manual() {
         for command in all(&built()) {
-            let page = of(&command);
+            let page = text(&command);
             for below in command.get_subcommands() {
                 let entry = escaped(&format!("{}(1)", name(below)));
                 assert!(page.contains(&entry), "{entry} is missing:\n{page}");
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn every_command_has_a_manual_with_examples_and_exit_status() {
         for command in all(&built()) {
-            let page = of(&command);
+            let page = text(&command);
             for section in [
                 ".SH NAME",
                 ".SH SYNOPSIS",
@@ -207,13 +207,13 @@ mod tests {
                 page,
             )
         };
-        let control = of(&built()).replace(".SH NAME", ".SH NAME\n.nonsense\n\\*[nonsense]");
+        let control = text(&built()).replace(".SH NAME", ".SH NAME\n.nonsense\n\\*[nonsense]");
         match read(&control) {
             None => return percid_skips::not_checked("manual pages by man", "it is not installed"),
             Some(said) => assert!(said.contains("nonsense"), "man does not warn: {said}"),
         }
         for command in all(&built()) {
-            let said = read(&of(&command));
+            let said = read(&text(&command));
             assert_eq!(said.as_deref(), Some(""), "{}", name(&command));
         }
     }

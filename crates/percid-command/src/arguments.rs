@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::ValueEnum;
-use percid_sim::policies::{self, Entry, releases};
+use percid_sim::policies::{self, PolicySpec, releases};
 
 /// One name of `--policy`.
 #[derive(Clone, Copy, Debug)]
@@ -11,7 +11,7 @@ pub enum PolicyChoice {
     /// All policies.
     All,
     /// This one.
-    One(&'static Entry),
+    One(&'static PolicySpec),
 }
 
 /// Parses a policy's name, a kernel release that has one, or `all`.
@@ -27,8 +27,8 @@ pub fn policy(name: &str) -> Result<PolicyChoice, String> {
 }
 
 /// Returns the chosen policies, each once, in their order.
-pub fn chosen(choices: &[PolicyChoice]) -> Vec<&'static Entry> {
-    let mut chosen: Vec<&'static Entry> = Vec::new();
+pub fn chosen(choices: &[PolicyChoice]) -> Vec<&'static PolicySpec> {
+    let mut chosen: Vec<&'static PolicySpec> = Vec::new();
     let all = choices.iter().flat_map(|choice| match choice {
         PolicyChoice::All => policies::ALL.iter().collect(),
         PolicyChoice::One(entry) => vec![*entry],

@@ -22,7 +22,7 @@ const ROUNDS: usize = 101;
 const LIMIT: Duration = Duration::from_millis(300);
 /// Upper bound, in bytes per pause: larger amounts cannot be distinguished, because everything is
 /// displaced.
-const MOST: u64 = 1 << 28;
+const MAX_BYTES: u64 = 1 << 28;
 
 /// Returns the rate of displacing data in MB per second. It is the rate with which the machine's
 /// cost model explains the cost of bursts after pauses in which this CPU was busy without accessing
@@ -39,7 +39,7 @@ fn brought_in(machine: &Machine, ns: f64) -> u64 {
         let brought_in = BroughtIn { core: bytes, l3: bytes };
         prices.burst(&Found { brought_in, ..found }).1 as f64
     };
-    let (mut least, mut most) = (0, MOST);
+    let (mut least, mut most) = (0, MAX_BYTES);
     while most - least > 1 {
         let middle = least + (most - least) / 2;
         if cost(middle) < ns { least = middle } else { most = middle }
@@ -110,6 +110,6 @@ mod tests {
             assert!((by_cost / bytes as f64 - 1.0).abs() < 0.2, "{bytes}: {by_cost}");
         }
         let all = costs.hot_ns.value + 2.0 * costs.refill_memory_ns.value;
-        assert_eq!(brought_in(&machine, all), MOST - 1, "no more can be displaced");
+        assert_eq!(brought_in(&machine, all), MAX_BYTES - 1, "no more can be displaced");
     }
 }

@@ -37,10 +37,10 @@ impl Placing {
     pub fn place(&mut self, cpu: &Described) -> Place {
         let Described { core, l3, socket, node, .. } = *cpu;
         Place {
-            core: self.cores.of((socket, l3, core)),
-            l3: self.l3s.of((socket, l3)),
-            socket: self.sockets.of(socket),
-            node: self.nodes.of(node),
+            core: self.cores.number((socket, l3, core)),
+            l3: self.l3s.number((socket, l3)),
+            socket: self.sockets.number(socket),
+            node: self.nodes.number(node),
         }
     }
 
@@ -78,7 +78,7 @@ impl<T> Default for Numbers<T> {
 }
 
 impl<T: Hash + Eq + Copy> Numbers<T> {
-    fn of(&mut self, thing: T) -> u32 {
+    fn number(&mut self, thing: T) -> u32 {
         let next = self.next;
         let number = *self.met.entry(thing).or_insert(next);
         self.next += u32::from(number == next);
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn things_are_numbered_without_gaps_as_they_are_met() {
         let mut numbers = Numbers::default();
-        assert_eq!([7, 3, 7, 9].map(|thing| numbers.of(thing)), [0, 1, 0, 2]);
+        assert_eq!([7, 3, 7, 9].map(|thing| numbers.number(thing)), [0, 1, 0, 2]);
         assert_eq!(numbers.in_order(), [7, 3, 9]);
     }
 

@@ -40,12 +40,12 @@ children are shown, unless --all is given. The quality is that of the chosen par
 always count.";
 
 /// About thirty years: longer than any clock of a recording.
-const LONGEST: f64 = 1e9;
+const MAX_SECONDS: f64 = 1e9;
 
 /// Parses a time in seconds. Returns nanoseconds.
 fn moment(text: &str) -> Result<u64, String> {
     match text.parse::<f64>() {
-        Ok(seconds) if (0.0..=LONGEST).contains(&seconds) => Ok((seconds * 1e9).round() as u64),
+        Ok(seconds) if (0.0..=MAX_SECONDS).contains(&seconds) => Ok((seconds * 1e9).round() as u64),
         _ => Err("allowed are 0 to 1000000000 seconds".to_owned()),
     }
 }

@@ -34,7 +34,7 @@ impl fmt::Display for NoMemory {
 impl std::error::Error for NoMemory {}
 
 /// A label set and its metric.
-pub(crate) struct Entry<S, M> {
+pub(crate) struct MetricEntry<S, M> {
     pub(crate) hash: u64,
     pub(crate) labels: S,
     pub(crate) metric: M,
@@ -50,7 +50,7 @@ pub(crate) struct Entries<S, M> {
 /// The entries whose places are at least `first` and below the next bucket's `first`.
 struct Bucket<S, M> {
     first: u64,
-    entries: HashTable<Arc<Entry<S, M>>>,
+    entries: HashTable<Arc<MetricEntry<S, M>>>,
 }
 
 /// Returns the place of a hash among buckets.
@@ -70,16 +70,16 @@ impl<S, M> Entries<S, M> {
     pub(crate) fn find(
         &self,
         hash: u64,
-        is_it: impl Fn(&Arc<Entry<S, M>>) -> bool,
-    ) -> Option<&Arc<Entry<S, M>>> {
+        is_it: impl Fn(&Arc<MetricEntry<S, M>>) -> bool,
+    ) -> Option<&Arc<MetricEntry<S, M>>> {
         self.buckets.get(self.bucket_of(hash))?.entries.find(hash, |it| visited(it, &is_it))
     }
 
     pub(crate) fn remove(
         &mut self,
         hash: u64,
-        is_it: impl Fn(&Arc<Entry<S, M>>) -> bool,
-    ) -> Option<Arc<Entry<S, M>>> {
+        is_it: impl Fn(&Arc<MetricEntry<S, M>>) -> bool,
+    ) -> Option<Arc<MetricEntry<S, M>>> {
         let number = self.bucket_of(hash);
         let entries = &mut self.buckets.get_mut(number)?.entries;
         let found = entries.find_entry(hash, |it| visited(it, &is_it)).ok()?;
@@ -104,7 +104,7 @@ impl<S, M> Entries<S, M> {
     }
 
     /// Inserts an entry that is not in the map yet. The caller must have reserved memory for it.
-    pub(crate) fn insert(&mut self, entry: Arc<Entry<S, M>>) {
+    pub(crate) fn insert(&mut self, entry: Arc<MetricEntry<S, M>>) {
         let number = self.bucket_of(entry.hash);
         self.buckets[number].entries.insert_unique(entry.hash, entry, hash_of);
         self.len += 1;
@@ -115,7 +115,7 @@ impl<S, M> Entries<S, M> {
     pub(crate) fn copy_bucket(
         &self,
         place: u64,
-        all: &mut Vec<Arc<Entry<S, M>>>,
+        all: &mut Vec<Arc<MetricEntry<S, M>>>,
     ) -> Result<Option<u64>, NoMemory> {
         let number = self.bucket_at(place);
         let Some(bucket) = self.buckets.get(number) else { return Ok(None) };
@@ -148,7 +148,7 @@ impl<S, M> Entries<S, M> {
         let mut upper = HashTable::new();
         upper.try_reserve(entries.len(), hash_of).map_err(|_| NoMemory)?;
         let is_upper =
-            |entry: &mut Arc<Entry<S, M>>| visited(entry, |_| place(entry.hash) >= middle);
+            |entry: &mut Arc<MetricEntry<S, M>>| visited(entry, |_| place(entry.hash) >= middle);
         for entry in entries.extract_if(is_upper) {
             upper.insert_unique(entry.hash, entry, hash_of);
         }
@@ -158,7 +158,7 @@ impl<S, M> Entries<S, M> {
 }
 
 /// Returns the hash of an entry, for a table that moves it.
-fn hash_of<S, M>(entry: &Arc<Entry<S, M>>) -> u64 {
+fn hash_of<S, M>(entry: &Arc<MetricEntry<S, M>>) -> u64 {
     visited(entry, |entry| entry.hash)
 }
 
@@ -209,7 +209,7 @@ mod tests {
 
     fn insert(all: &mut Entries<u64, ()>, hash: u64, labels: u64) {
         all.reserve(hash).expect("memory");
-        all.insert(Arc::new(Entry { hash, labels, metric: () }));
+        all.insert(Arc::new(MetricEntry { hash, labels, metric: () }));
         assert!(all.buckets.len() <= 65 + all.len() / (FULL / 4), "it splits what is not full");
     }
 
@@ -251,7 +251,7 @@ mod tests {
             let hash = labels.wrapping_mul(0x9e37_79b9_7f4a_7c15);
             refusals +=
                 refuse_each(|| all.reserve(hash), |result| assert_eq!(result, Err(NoMemory)));
-            all.insert(Arc::new(Entry { hash, labels, metric: () }));
+            all.insert(Arc::new(MetricEntry { hash, labels, metric: () }));
             assert_eq!(all.buckets.len() > 1, labels >= FULL as u64);
         }
         // A table that grows to 4096 slots, the list of two tables, and the second of them.

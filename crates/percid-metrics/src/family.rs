@@ -16,7 +16,7 @@ use std::sync::{Arc, LockResult, PoisonError, RwLock, RwLockReadGuard, RwLockWri
 use foldhash::fast::RandomState;
 use percid::Local;
 
-use crate::entries::{Entries, Entry, NoMemory, hold_begins};
+use crate::entries::{Entries, MetricEntry, NoMemory, hold_begins};
 use crate::per_id_cache::PerIdCache;
 
 /// Creates the metric of a new label set.
@@ -81,7 +81,7 @@ struct Shared<S, M, C> {
 
 /// One ID's reference to an entry. Its reference count belongs to that ID, so CPUs that look up the
 /// same entry do not write to the same word.
-pub(crate) struct OfId<S, M>(Arc<Entry<S, M>>);
+pub(crate) struct OfId<S, M>(Arc<MetricEntry<S, M>>);
 
 /// Memory for a reference that has no entry yet.
 type Room<S, M> = Arc<MaybeUninit<OfId<S, M>>>;
@@ -98,7 +98,7 @@ const FORGOTTEN_TOGETHER: usize = 256;
 
 /// Returns `true` if only `entry` itself and the map refer to an entry.
 #[cfg(feature = "recorder")]
-fn is_nobodys<S, M>(entry: &Arc<Entry<S, M>>) -> bool {
+fn is_nobodys<S, M>(entry: &Arc<MetricEntry<S, M>>) -> bool {
     let is_nobodys = Arc::strong_count(entry) == 2;
     // Acquire: makes visible all updates by dropped handles.
     // #[gamma::skip(stmt, reason = "only a model of memory sees it")]
@@ -277,14 +277,14 @@ where
         if found.is_empty() {
             return;
         }
-        let addresses: HashSet<*const Entry<S, M>> = found.iter().map(Arc::as_ptr).collect();
+        let addresses: HashSet<*const MetricEntry<S, M>> = found.iter().map(Arc::as_ptr).collect();
         let is_kept = |cached: &Arc<OfId<S, M>>| !addresses.contains(&Arc::as_ptr(&cached.0));
         self.shared.cache.retain(is_kept);
         // #[gamma::skip(expr, reason = "any number does")]
         let together = found.chunks(FORGOTTEN_TOGETHER);
         for some in together {
             let mut entries = self.shared.write();
-            let is_gone = |entry: &&Arc<Entry<S, M>>| {
+            let is_gone = |entry: &&Arc<MetricEntry<S, M>>| {
                 is_nobodys(entry)
                     && is_idle(state, &entry.labels, &entry.metric)
                     && entries.remove(entry.hash, |there| Arc::ptr_eq(there, entry)).is_some()
@@ -320,7 +320,7 @@ where
     }
 
     /// Returns this ID's own reference to an entry.
-    fn of_id(&self, entry: Arc<Entry<S, M>>) -> Arc<OfId<S, M>> {
+    fn of_id(&self, entry: Arc<MetricEntry<S, M>>) -> Arc<OfId<S, M>> {
         let room = self.shared.rooms.try_with(|rooms| {
             if rooms.is_empty() {
                 rooms.extend(std::iter::repeat_with(Arc::new_uninit).take(TOGETHER));
@@ -345,8 +345,8 @@ where
         hash: u64,
         labels: &S,
         new: &dyn Fn() -> M,
-    ) -> Result<Arc<Entry<S, M>>, NoMemory> {
-        let is_it = |entry: &Arc<Entry<S, M>>| entry.labels == *labels;
+    ) -> Result<Arc<MetricEntry<S, M>>, NoMemory> {
+        let is_it = |entry: &Arc<MetricEntry<S, M>>| entry.labels == *labels;
         let is_refused = {
             let entries = self.shared.read();
             if let Some(entry) = entries.find(hash, is_it) {
@@ -368,13 +368,17 @@ where
             return self.beyond(limit, new);
         }
         entries.reserve(hash)?;
-        let new = Arc::new(Entry { hash, labels: labels.clone(), metric: new() });
+        let new = Arc::new(MetricEntry { hash, labels: labels.clone(), metric: new() });
         entries.insert(Arc::clone(&new));
         Ok(new)
     }
 
     /// Returns the entry for label sets beyond the limit.
-    fn beyond(&self, limit: &Limit<S>, new: &dyn Fn() -> M) -> Result<Arc<Entry<S, M>>, NoMemory> {
+    fn beyond(
+        &self,
+        limit: &Limit<S>,
+        new: &dyn Fn() -> M,
+    ) -> Result<Arc<MetricEntry<S, M>>, NoMemory> {
         limit.refuse();
         self.entry(self.shared.hasher.hash_one(&limit.beyond), &limit.beyond, new)
     }
@@ -431,7 +435,7 @@ impl<S, M, C> Family<S, M, C> {
     /// # Errors
     ///
     /// [`NoMemory`] if there is no memory for the list.
-    pub(crate) fn all(&self) -> Result<Vec<Arc<Entry<S, M>>>, NoMemory> {
+    pub(crate) fn all(&self) -> Result<Vec<Arc<MetricEntry<S, M>>>, NoMemory> {
         let mut all = Vec::new();
         all.try_reserve_exact(self.len()).map_err(|_| NoMemory)?;
         self.copy_buckets(&mut all, |_| ())?;
@@ -442,8 +446,8 @@ impl<S, M, C> Family<S, M, C> {
     /// without a lock.
     fn copy_buckets(
         &self,
-        copied: &mut Vec<Arc<Entry<S, M>>>,
-        mut visit: impl FnMut(&mut Vec<Arc<Entry<S, M>>>),
+        copied: &mut Vec<Arc<MetricEntry<S, M>>>,
+        mut visit: impl FnMut(&mut Vec<Arc<MetricEntry<S, M>>>),
     ) -> Result<(), NoMemory> {
         let mut next = Some(0);
         while let Some(place) = next {
@@ -484,7 +488,7 @@ impl<S, M, C> Family<S, M, C> {
         self.for_each_entry(|entry| visit(&entry.labels, &entry.metric));
     }
 
-    fn for_each_entry(&self, mut visit: impl FnMut(&Arc<Entry<S, M>>)) {
+    fn for_each_entry(&self, mut visit: impl FnMut(&Arc<MetricEntry<S, M>>)) {
         let visit_all = |all: &mut Vec<_>| all.drain(..).for_each(|entry| visit(&entry));
         match self.copy_buckets(&mut Vec::new(), visit_all) {
             Ok(()) => {}
@@ -556,7 +560,7 @@ mod tests {
 
     const MANY: u32 = 20_000;
     /// A full bucket, and the entries that are compared before it is full.
-    const MOST: usize = 4096;
+    const MAX_VISITS: usize = 4096;
 
     /// The bound holds for any number of entries and for all operations on all of them.
     #[test]
@@ -564,11 +568,11 @@ mod tests {
         let family = Family::<u32, Counter>::default();
         let add = || (0..MANY).for_each(|n| family.with(&n, Counter::inc));
 
-        assert!((100..=MOST).contains(&most_visits(add)), "a bucket is split");
+        assert!((100..=MAX_VISITS).contains(&most_visits(add)), "a bucket is split");
         let all = || assert_eq!(family.all().map(|all| all.len()), Ok(MANY as usize));
-        assert!((100..=MOST).contains(&most_visits(all)));
+        assert!((100..=MAX_VISITS).contains(&most_visits(all)));
         let mut seen = 0;
-        assert!((100..=MOST).contains(&most_visits(|| family.for_each(|_, _| seen += 1))));
+        assert!((100..=MAX_VISITS).contains(&most_visits(|| family.for_each(|_, _| seen += 1))));
         assert_eq!(seen, MANY);
         #[cfg(feature = "recorder")]
         {
@@ -582,7 +586,7 @@ mod tests {
                 told.push(together.get());
             };
             let forget = || family.forget(&mut told, is_idle, tell);
-            assert!((100..=MOST).contains(&most_visits(forget)));
+            assert!((100..=MAX_VISITS).contains(&most_visits(forget)));
             assert_eq!((told.len(), family.len()), (MANY as usize / 2, MANY as usize / 2));
             let longest = told.into_iter().max();
             assert_eq!(longest, Some(256), "the others wait for so many that are taken out");

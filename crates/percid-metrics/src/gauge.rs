@@ -63,7 +63,7 @@ struct Base {
 impl Base {
     /// Returns the current value. If nothing changed since the value was set, returns the set value
     /// with its sign.
-    fn with(self, parts: i64, others: f64) -> f64 {
+    fn value(self, parts: i64, others: f64) -> f64 {
         match parts.wrapping_sub(self.parts) {
             0 if others == 0.0 => self.value,
             moved => self.value + moved as f64 / PARTS + others,
@@ -111,7 +111,7 @@ impl Gauge {
         // Changes that are added from now on take effect after this call.
         let others = self.shared.others.take();
         let parts = self.shared.parts.sum();
-        let now = base.with(parts, others);
+        let now = base.value(parts, others);
         // #[gamma::skip(relational.lt_to_le, reason = "what is equal may be set again")]
         if now < value || now.is_nan() {
             *base = Base { value, parts };
@@ -153,10 +153,10 @@ impl Gauge {
     pub fn get(&self) -> f64 {
         let mut base = self.base();
         let (parts, others) = (self.shared.parts.sum(), self.shared.others.get());
-        let value = base.with(parts, others);
+        let value = base.value(parts, others);
         // #[gamma::skip(cond.always_true, cond.negate, relational, reason = "earlier does no harm")]
         if parts.wrapping_sub(base.parts).unsigned_abs() > FAR {
-            *base = Base { value: base.with(parts, 0.0), parts };
+            *base = Base { value: base.value(parts, 0.0), parts };
         }
         value
     }

@@ -3,14 +3,14 @@
 //! A lookup that hits the cache accesses no memory that another CPU writes. Values are found by a
 //! hash and compared by the caller. The lowest bits of its hash select the place of a value in the
 //! table of an ID. The value is there or at one of the next few places. The table doubles when it
-//! is half full, or when these places are all taken, up to [`MOST`] places or until there is no
-//! memory. After that, a newer value replaces an older one.
+//! is half full, or when these places are all taken, up to [`MAX_PLACES`] places or until there is
+//! no memory. After that, a newer value replaces an older one.
 
 use percid::Local;
 
 /// Number of places of the smallest table with a value, and of the largest one: powers of two.
-const FEWEST: usize = 16;
-const MOST: usize = 8192;
+const MIN_PLACES: usize = 16;
+const MAX_PLACES: usize = 8192;
 
 pub(crate) struct PerIdCache<V> {
     tables: Local<Table<V>>,
@@ -88,11 +88,11 @@ impl<V> Table<V> {
     /// any.
     fn insert(&mut self, hash: u64, value: V) -> Option<(u64, V)> {
         // #[gamma::skip(arith, reason = "it ends before, and a bound is a bound")]
-        let most = (MOST / FEWEST).ilog2();
+        let most = (MAX_PLACES / MIN_PLACES).ilog2();
         // #[gamma::skip(range, reason = "it ends before, and a bound is a bound")]
         for _ in 0..most {
             let is_full = self.filled * 2 >= self.places.len() || self.free(hash).is_none();
-            if self.places.len() >= MOST || !is_full || !self.double() {
+            if self.places.len() >= MAX_PLACES || !is_full || !self.double() {
                 break;
             }
         }
@@ -118,7 +118,7 @@ impl<V> Table<V> {
     /// Doubles the table. Drops values that find no place; they are looked up again. Returns
     /// `false` if there is no memory.
     fn double(&mut self) -> bool {
-        let Some(larger) = empty((self.places.len() * 2).max(FEWEST)) else { return false };
+        let Some(larger) = empty((self.places.len() * 2).max(MIN_PLACES)) else { return false };
         let values = std::mem::replace(&mut self.places, larger);
         self.filled = 0;
         for (hash, value) in values.into_iter().flatten() {
@@ -159,21 +159,21 @@ mod tests {
         println!("seed {seed}");
         let mut random = fastrand::Rng::with_seed(seed);
         let mut table = table();
-        let hashes: Vec<u64> = (0..MOST / 4).map(|_| random.u64(..)).collect();
+        let hashes: Vec<u64> = (0..MAX_PLACES / 4).map(|_| random.u64(..)).collect();
         hashes.iter().for_each(|&hash| _ = table.insert(hash, hash));
         let found = hashes.iter().filter(|&&hash| table.find(hash) == Some(&hash)).count();
         assert!(found * 1000 >= hashes.len() * 995, "{found} of {}", hashes.len());
-        assert!(table.places.len() <= MOST);
+        assert!(table.places.len() <= MAX_PLACES);
     }
 
     #[test]
     fn a_full_table_keeps_what_came_last() {
         let mut table = table();
-        for hash in 0..3 * MOST {
-            assert_eq!(table.insert(hash as u64, hash).is_some(), hash >= MOST);
+        for hash in 0..3 * MAX_PLACES {
+            assert_eq!(table.insert(hash as u64, hash).is_some(), hash >= MAX_PLACES);
             assert_eq!(table.find(hash as u64), Some(&hash));
             // It is half full at most, and no larger than that requires.
-            let places = (2 * hash + 1).next_power_of_two().clamp(FEWEST, MOST);
+            let places = (2 * hash + 1).next_power_of_two().clamp(MIN_PLACES, MAX_PLACES);
             assert_eq!(table.places.len(), places, "{hash}");
         }
     }
@@ -185,7 +185,7 @@ mod tests {
         (1..=8).for_each(|hash| _ = table.insert(hash, hash));
         assert_eq!(refuse(0, || table.insert(9, 9)), Some(None));
         assert!((1..=9).all(|hash| table.find(hash) == Some(&hash)));
-        assert_eq!(table.places.len(), FEWEST);
+        assert_eq!(table.places.len(), MIN_PLACES);
     }
 
     #[test]
@@ -200,12 +200,12 @@ mod tests {
     #[test]
     fn hashes_that_want_one_place_find_others() {
         let mut table = table();
-        let hashes = (0..9).map(|number| number * MOST as u64 / 2);
+        let hashes = (0..9).map(|number| number * MAX_PLACES as u64 / 2);
         for (number, hash) in hashes.clone().enumerate() {
-            assert_eq!(table.places.len(), if number == 0 { 0 } else { FEWEST });
+            assert_eq!(table.places.len(), if number == 0 { 0 } else { MIN_PLACES });
             table.insert(hash, hash);
         }
-        assert_eq!(table.places.len(), MOST);
+        assert_eq!(table.places.len(), MAX_PLACES);
         assert!(hashes.clone().all(|hash| table.find(hash) == Some(&hash)));
     }
 

@@ -63,7 +63,8 @@ impl EncodeMetric for Histogram {
             return encoder.encode_histogram::<NoLabelSet>(all.sum, all.count, &all.buckets, None);
         };
         let classic = native.classic().buckets;
-        let (positive, negative) = (Spans::of(&native.positive), Spans::of(&native.negative));
+        let (positive, negative) =
+            (Spans::from_buckets(&native.positive), Spans::from_buckets(&native.negative));
         encoder.encode_histogram_with_native::<NoLabelSet>(
             native.sum,
             native.count,
@@ -97,7 +98,7 @@ struct Spans {
 }
 
 impl Spans {
-    fn of(buckets: &[(i32, u64)]) -> Spans {
+    fn from_buckets(buckets: &[(i32, u64)]) -> Spans {
         let (mut spans, mut deltas) = (Vec::<(i32, u32)>::new(), Vec::new());
         let (mut next, mut before) = (0, 0);
         for &(index, count) in buckets {
@@ -195,9 +196,9 @@ errors_total{code="\"5\\\n"} 1
 
     #[test]
     fn runs_of_buckets_are_written_as_differences() {
-        let spans = Spans::of(&[(-3, 5), (-2, 4), (4, 10), (5, 10)]);
+        let spans = Spans::from_buckets(&[(-3, 5), (-2, 4), (4, 10), (5, 10)]);
         assert_eq!(spans.spans, [(-3, 2), (5, 2)]);
         assert_eq!(spans.deltas, [5, -1, 6, 0]);
-        assert!(Spans::of(&[]).spans.is_empty());
+        assert!(Spans::from_buckets(&[]).spans.is_empty());
     }
 }

@@ -46,7 +46,7 @@ impl Balancer {
     /// assert_eq!(balancer.report().passes, 0);
     /// ```
     pub fn new() -> Balancer {
-        Balancer::with(Settings::default(), Rules::default())
+        Balancer::with_rules(Settings::default(), Rules::default())
     }
 
     /// Makes a balancer with other constants or rules.
@@ -61,7 +61,7 @@ impl Balancer {
         Builder::default()
     }
 
-    fn with(settings: Settings, rules: Rules) -> Balancer {
+    fn with_rules(settings: Settings, rules: Rules) -> Balancer {
         Balancer {
             inner: Arc::new(Inner::new(settings, rules)),
             background: Mutex::new(None),
@@ -432,7 +432,7 @@ impl Builder {
     /// ```
     pub fn build(self) -> Result<Balancer, BadSetting> {
         self.settings.check()?;
-        Ok(Balancer::with(self.settings, self.rules))
+        Ok(Balancer::with_rules(self.settings, self.rules))
     }
 }
 

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use percid_rules::scan::Settings;
 
-use crate::access::entry::Entry;
 use crate::access::pages::{Pages, Work};
+use crate::access::region_record::RegionRecord;
 use crate::call_size::CallSize;
 use crate::done::Batch;
 use crate::kernel::Kernel;
@@ -16,21 +16,21 @@ use crate::tiers::Placement;
 use crate::tiers::tracked::OfRegion;
 
 /// The fewest bytes of a batch: below, most of the time is the fixed cost of a system call.
-const LEAST: u64 = 64 << 10;
+const MIN_BATCH_BYTES: u64 = 64 << 10;
 
 /// The size of the first batch. Kernels before 6.3 interrupt the other CPUs for every page, about 2
 /// us each: a thread on such a CPU may wait for 2 ms.
-pub(crate) const FIRST: CallSize = CallSize::new(4 << 20);
+pub(crate) const FIRST_BATCH_SIZE: CallSize = CallSize::new(4 << 20);
 
 /// Returns the number of bytes that a batch should move.
 pub(crate) fn bytes(settings: &Settings, size: &CallSize) -> u64 {
-    size.bytes(settings.batch_time).max(LEAST).min(settings.batch)
+    size.bytes(settings.batch_time).max(MIN_BATCH_BYTES).min(settings.batch)
 }
 
 /// Moves a batch of a region's pages to the nodes of their last accesses.
 pub(crate) fn move_some(
     kernel: &impl Kernel,
-    entry: &Entry,
+    entry: &RegionRecord,
     settings: &Settings,
     tiers: Option<&Placement>,
     size: &mut CallSize,
@@ -54,7 +54,7 @@ pub(crate) fn move_some(
 /// this second.
 pub(crate) fn demote_some(
     kernel: &impl Kernel,
-    entry: &Entry,
+    entry: &RegionRecord,
     settings: &Settings,
     tiers: &Placement,
     size: &mut CallSize,
@@ -79,7 +79,7 @@ pub(crate) fn demote_some(
 /// does.
 fn move_grains(
     kernel: &impl Kernel,
-    entry: &Entry,
+    entry: &RegionRecord,
     pages: &Pages,
     grains: &[(usize, u32)],
     work: MutexGuard<'_, Work>,
@@ -255,7 +255,7 @@ mod tests {
     }
 
     /// Makes a region at addresses where nothing is mapped: only the pretended kernel uses them.
-    fn region() -> Entry {
+    fn region() -> RegionRecord {
         let page = memory::page_size();
         let layout = Layout {
             start: START,
@@ -268,7 +268,7 @@ mod tests {
             anonymous: true,
         };
         let nodes: Vec<u32> = (0..NODES).collect();
-        Entry::of(Pages::new(layout, &nodes, memory::map).expect("memory"))
+        RegionRecord::from_pages(Pages::new(layout, &nodes, memory::map).expect("memory"))
     }
 
     fn pages_of(pages: &Pages, grain: usize) -> Vec<usize> {
@@ -349,7 +349,7 @@ mod tests {
             let (homes, failed) = expected(&machine, &wanted);
 
             let (work, began) = (pages.go_on_with_work(), Instant::now());
-            let mut size = FIRST;
+            let mut size = FIRST_BATCH_SIZE;
             let batch = move_grains(&machine, &entry, pages, &grains, work, began, &mut size);
 
             assert_eq!(*machine.homes.borrow(), homes, "seed {seed}");
@@ -404,7 +404,7 @@ mod tests {
             &[(3, 1), (5, 2)],
             work,
             began,
-            &mut FIRST.clone(),
+            &mut FIRST_BATCH_SIZE.clone(),
         );
         assert_eq!((batch.moved, batch.failed), (0, 2 * PAGES as u64));
         assert_eq!(entry.tally().failed, BTreeMap::from([(libc::EPERM, 2 * PAGES as u64)]));
@@ -428,16 +428,16 @@ mod tests {
         assert_eq!(entry.pending(), GRAINS as u64);
         let of_two = 2 * pages.layout.grain(0).len() as u64;
         let settings = Settings { batch: of_two, ..Settings::default() };
-        let batch = move_some(&machine, &entry, &settings, None, &mut FIRST.clone());
+        let batch = move_some(&machine, &entry, &settings, None, &mut FIRST_BATCH_SIZE.clone());
         assert_eq!((batch.moved, entry.pending()), (2 * PAGES as u64, GRAINS as u64 - 2));
         assert_eq!(machine.asked.get(), 2 * PAGES, "no page is asked about but these, once");
         pages.go_on_with_work().over = true;
-        let batch = move_some(&machine, &entry, &settings, None, &mut FIRST.clone());
+        let batch = move_some(&machine, &entry, &settings, None, &mut FIRST_BATCH_SIZE.clone());
         assert_eq!((batch.moved, entry.pending()), (0, GRAINS as u64 - 2), "the region is gone");
     }
 
     /// Makes a region on node 0, all of it armed, with node 1 as slow memory; two pages are busy.
-    fn with_tiers(settings: Tiers) -> (Pretended, Entry, Settings, Placement) {
+    fn with_tiers(settings: Tiers) -> (Pretended, RegionRecord, Settings, Placement) {
         let settings =
             Settings { tiers: Some(settings), batch: 8 * 4 * 4096, ..Settings::default() };
         let mut machine = Pretended {
@@ -470,7 +470,8 @@ mod tests {
         let pages = entry.pages.as_ref().expect("memory");
         let tracked = pages.tiers().expect("tracked");
         let of_batch = (settings.batch >> pages.layout.shift) as usize;
-        let demote = || demote_some(&machine, &entry, &settings, &placement, &mut FIRST.clone());
+        let demote =
+            || demote_some(&machine, &entry, &settings, &placement, &mut FIRST_BATCH_SIZE.clone());
         let (batch, limited) = demote();
         let moved = (of_batch * PAGES - 2) as u64;
         assert_eq!((batch.moved, batch.failed, limited), (moved, 2, false));
@@ -499,10 +500,12 @@ mod tests {
             return;
         }
         pages.go_on_with_work().over = true;
-        let gone = demote_some(&machine, &entry, &settings, &placement, &mut FIRST.clone());
+        let gone =
+            demote_some(&machine, &entry, &settings, &placement, &mut FIRST_BATCH_SIZE.clone());
         assert_eq!((gone.0.moved, gone.0.failed, gone.1), (0, 0, false), "the region is gone");
         pages.go_on_with_work().over = false;
-        let batch = demote_some(&machine, &entry, &settings, &placement, &mut FIRST.clone()).0;
+        let batch =
+            demote_some(&machine, &entry, &settings, &placement, &mut FIRST_BATCH_SIZE.clone()).0;
         assert_eq!((batch.moved, batch.failed), (2 * PAGES as u64 - 1, 1));
         let now = clock::since_boot();
         assert!(tracked.age(2, now) < tracked.age(4, now), "it was stamped again");
@@ -524,11 +527,14 @@ mod tests {
             pages.note_use(grain, PageAccess { thread: 7, node: 0 });
         }
         assert_eq!(entry.pending(), 4);
-        let mut size = FIRST;
+        let mut size = FIRST_BATCH_SIZE;
         let batch = move_some(&machine, &entry, &settings, Some(&placement), &mut size);
         let promoted = pages.tiers().expect("tracked").promoted.load(Relaxed);
         assert_eq!((batch.moved, promoted), (2 * PAGES as u64, 2 * PAGES as u64));
-        assert!(size.bytes(Duration::MAX) != FIRST.bytes(Duration::MAX), "its time was learned");
+        assert!(
+            size.bytes(Duration::MAX) != FIRST_BATCH_SIZE.bytes(Duration::MAX),
+            "its time was learned"
+        );
         assert_eq!(
             (entry.pending(), [4, 5, 6].map(|grain| pages.home(grain))),
             (0, [Some(0), Some(0), Some(1)])
@@ -539,13 +545,13 @@ mod tests {
     fn a_batch_has_the_bytes_of_its_time_between_the_least_and_the_most() {
         let settings = Settings::default();
         let took = |time| {
-            let mut size = FIRST;
+            let mut size = FIRST_BATCH_SIZE;
             (0..40).for_each(|_| size.learn(1 << 20, time));
             (0..40).for_each(|_| size.learn(2 << 20, 2 * time));
             bytes(&settings, &size)
         };
-        assert_eq!(bytes(&settings, &FIRST), 4 << 20);
-        assert_eq!(took(Duration::from_secs(9)), LEAST);
+        assert_eq!(bytes(&settings, &FIRST_BATCH_SIZE), 4 << 20);
+        assert_eq!(took(Duration::from_secs(9)), MIN_BATCH_BYTES);
         assert_eq!(took(Duration::from_nanos(9)), settings.batch);
         assert!((3 << 20..5 << 20).contains(&took(Duration::from_micros(2500))));
     }

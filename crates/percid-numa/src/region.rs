@@ -5,8 +5,8 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, MutexGuard};
 
-use crate::access::entry::Entry;
 use crate::access::pages::{Pages, Work};
+use crate::access::region_record::RegionRecord;
 use crate::access::trap;
 use crate::access_method::AccessMethod;
 use crate::balancing::Inner;
@@ -51,7 +51,7 @@ pub struct Region {
     shift: u32,
     /// Number of bytes in front of the region that belong to its first grain.
     lead: usize,
-    entry: Arc<Entry>,
+    entry: Arc<RegionRecord>,
     balancer: Arc<Inner>,
 }
 
@@ -61,7 +61,7 @@ unsafe impl Send for Region {}
 unsafe impl Sync for Region {}
 
 impl Region {
-    pub(crate) fn new(entry: Arc<Entry>, balancer: Arc<Inner>) -> Region {
+    pub(crate) fn new(entry: Arc<RegionRecord>, balancer: Arc<Inner>) -> Region {
         let reported = entry.pages.as_ref().filter(|_| entry.access == AccessMethod::Reported);
         let armed = reported.map_or(std::ptr::null(), |pages| pages.armed().as_ptr());
         let layout = reported.map(|pages| pages.layout);

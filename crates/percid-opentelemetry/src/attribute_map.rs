@@ -10,10 +10,10 @@ use crate::attributes;
 
 pub(crate) struct AttributeMap<V> {
     hasher: RandomState,
-    entries: HashTable<Entry<V>>,
+    entries: HashTable<AttributeEntry<V>>,
 }
 
-struct Entry<V> {
+struct AttributeEntry<V> {
     hash: u64,
     attributes: Arc<[KeyValue]>,
     value: V,
@@ -42,7 +42,8 @@ impl<V> AttributeMap<V> {
     /// Adds a set that is not in the map yet.
     pub(crate) fn add(&mut self, attributes: Arc<[KeyValue]>, value: V) {
         let hash = attributes::hash(&self.hasher, attributes.iter());
-        self.entries.insert_unique(hash, Entry { hash, attributes, value }, |entry| entry.hash);
+        self.entries
+            .insert_unique(hash, AttributeEntry { hash, attributes, value }, |entry| entry.hash);
     }
 
     /// Returns all sets, unordered.
@@ -51,7 +52,7 @@ impl<V> AttributeMap<V> {
     }
 }
 
-impl<V> Entry<V> {
+impl<V> AttributeEntry<V> {
     fn has(&self, set: &[&KeyValue]) -> bool {
         attributes::are_same(self.attributes.iter(), set.iter().copied())
     }

@@ -7,7 +7,7 @@ use crate::data::{Buckets, ExponentialBuckets};
 
 /// Maximum number of buckets of one sign, the specification's default. If more are in use, the
 /// scale is reduced: two neighbours become one.
-const MOST: i64 = 160;
+const MAX_BUCKETS: i64 = 160;
 
 pub(crate) fn buckets(read: &NativeSnapshot) -> Buckets {
     let halvings = halvings(&read.positive).max(halvings(&read.negative));
@@ -24,13 +24,13 @@ fn index(percid: i32, halvings: u32) -> i32 {
     (percid - 1) >> halvings
 }
 
-/// Returns the number of times that neighbours must be merged until at most [`MOST`] remain. The
-/// buckets are in ascending order.
+/// Returns the number of times that neighbours must be merged until at most [`MAX_BUCKETS`] remain.
+/// The buckets are in ascending order.
 fn halvings(buckets: &[(i32, u64)]) -> u32 {
     let (Some((first, _)), Some((last, _))) = (buckets.first(), buckets.last()) else { return 0 };
     let width = |halvings| i64::from(index(*last, halvings) - index(*first, halvings)) + 1;
     // After 31 of them every index is 0 or -1.
-    (0..).find(|&halvings| width(halvings) <= MOST).unwrap_or_default()
+    (0..).find(|&halvings| width(halvings) <= MAX_BUCKETS).unwrap_or_default()
 }
 
 fn in_a_row(buckets: &[(i32, u64)], halvings: u32) -> ExponentialBuckets {

@@ -20,7 +20,7 @@ pub struct Bars {
     categories: Axis,
     values: Axis,
     series: Vec<String>,
-    rows: Vec<Entry>,
+    rows: Vec<BarEntry>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ enum Arrangement {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Entry {
+enum BarEntry {
     Group(String),
     Row(String, Vec<Option<f64>>),
 }
@@ -82,7 +82,7 @@ impl Bars {
 
     /// Adds a heading of the following categories.
     pub fn group(&mut self, heading: impl Into<String>) -> &mut Self {
-        self.rows.push(Entry::Group(heading.into()));
+        self.rows.push(BarEntry::Group(heading.into()));
         self
     }
 
@@ -96,7 +96,7 @@ impl Bars {
         let mut values: Vec<Option<f64>> = values.into_iter().map(Into::into).collect();
         debug_assert!(values.len() <= self.series.len(), "{values:?}: more than series");
         values.resize(self.series.len(), None);
-        self.rows.push(Entry::Row(name.into(), values));
+        self.rows.push(BarEntry::Row(name.into(), values));
         self
     }
 
@@ -105,7 +105,7 @@ impl Bars {
             return self.dots().drawing(colours);
         }
         let looks: Vec<Look> = match self.arrangement {
-            Arrangement::Grouped => self.series.iter().map(|name| colours.of(name)).collect(),
+            Arrangement::Grouped => self.series.iter().map(|name| colours.look(name)).collect(),
             Arrangement::Stacked => Vec::new(),
         };
         let scale = Scale::new(&self.values, self.ends().into_iter(), self.kind_of_ends());
@@ -134,8 +134,8 @@ impl Bars {
         dots = dots.notes(notes);
         for entry in &self.rows {
             match entry {
-                Entry::Group(heading) => dots.group(heading),
-                Entry::Row(name, values) => {
+                BarEntry::Group(heading) => dots.group(heading),
+                BarEntry::Row(name, values) => {
                     let mut dot = Dot::new(values.iter().copied());
                     for note in figures(values).into_iter().filter(|_| with_notes) {
                         dot = dot.note(note);
@@ -149,8 +149,8 @@ impl Bars {
 
     fn categories(&self) -> impl Iterator<Item = (&str, &[Option<f64>])> {
         self.rows.iter().filter_map(|entry| match entry {
-            Entry::Group(_) => None,
-            Entry::Row(name, values) => Some((name.as_str(), values.as_slice())),
+            BarEntry::Group(_) => None,
+            BarEntry::Row(name, values) => Some((name.as_str(), values.as_slice())),
         })
     }
 
@@ -208,10 +208,10 @@ impl Bars {
         (at * (PARTS - 1) / (parts - 1)) % PARTS
     }
 
-    fn line(&self, entry: &Entry, scale: &Scale, looks: &[Look]) -> Line {
+    fn line(&self, entry: &BarEntry, scale: &Scale, looks: &[Look]) -> Line {
         match entry {
-            Entry::Group(heading) => Line::Group(heading.clone()),
-            Entry::Row(name, values) => {
+            BarEntry::Group(heading) => Line::Group(heading.clone()),
+            BarEntry::Row(name, values) => {
                 let svg = match self.arrangement {
                     Arrangement::Grouped => self.side_by_side(name, values, scale, looks),
                     Arrangement::Stacked => self.behind_each_other(name, values, scale),
@@ -322,8 +322,8 @@ impl Bars {
         let mut group = String::new();
         for entry in &self.rows {
             match entry {
-                Entry::Group(heading) => group = format!("{heading}: "),
-                Entry::Row(name, values) => {
+                BarEntry::Group(heading) => group = format!("{heading}: "),
+                BarEntry::Row(name, values) => {
                     let values = values
                         .iter()
                         .map(|value| value.map(|value| value.to_string()).unwrap_or_default());

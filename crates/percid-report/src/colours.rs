@@ -37,7 +37,7 @@ const DASHES: [&str; 4] = ["", "7 3", "2 3", "9 3 2 3"];
 
 impl Colours {
     /// Returns the look of this name.
-    pub(crate) fn of(&mut self, name: &str) -> Look {
+    pub(crate) fn look(&mut self, name: &str) -> Look {
         let known = self.names.iter().position(|known| known == name);
         let at = known.unwrap_or_else(|| {
             self.names.push(name.to_owned());
@@ -226,9 +226,9 @@ mod tests {
     #[test]
     fn names_keep_their_looks() {
         let mut colours = Colours::default();
-        let first = colours.of("one");
-        let others: Vec<Look> = (0..29).map(|at| colours.of(&at.to_string())).collect();
-        assert_eq!(colours.of("one"), first);
+        let first = colours.look("one");
+        let others: Vec<Look> = (0..29).map(|at| colours.look(&at.to_string())).collect();
+        assert_eq!(colours.look("one"), first);
         let all: std::collections::BTreeSet<_> =
             others.iter().chain([&first]).map(|look| (look.class(), look.shape())).collect();
         assert_eq!(all.len(), 30, "colours and shapes together tell 30 names apart");

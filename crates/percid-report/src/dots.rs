@@ -22,11 +22,11 @@ pub struct Dots {
     has_reference: bool,
     panels: Vec<String>,
     notes: Vec<String>,
-    lines: Vec<Entry>,
+    lines: Vec<DotEntry>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Entry {
+enum DotEntry {
     Group(String),
     Row { name: String, dots: Vec<Dot> },
 }
@@ -97,7 +97,7 @@ impl Dots {
 
     /// Adds a heading of the following rows.
     pub fn group(&mut self, heading: impl Into<String>) -> &mut Dots {
-        self.lines.push(Entry::Group(heading.into()));
+        self.lines.push(DotEntry::Group(heading.into()));
         self
     }
 
@@ -114,7 +114,7 @@ impl Dots {
             debug_assert!(dot.values.len() <= self.series.len(), "{dot:?}: more than series");
             dot.values.resize(self.series.len(), None);
         }
-        self.lines.push(Entry::Row { name: name.into(), dots });
+        self.lines.push(DotEntry::Row { name: name.into(), dots });
         self
     }
 
@@ -161,8 +161,8 @@ impl Dots {
 
     fn dots(&self) -> impl Iterator<Item = &Dot> {
         self.lines.iter().flat_map(|entry| match entry {
-            Entry::Group(_) => &[][..],
-            Entry::Row { dots, .. } => dots,
+            DotEntry::Group(_) => &[][..],
+            DotEntry::Row { dots, .. } => dots,
         })
     }
 
@@ -178,12 +178,12 @@ impl Dots {
     /// reference has none.
     fn looks(&self, colours: &mut Colours) -> Vec<Look> {
         if self.has_panels() {
-            return self.panels.iter().map(|name| colours.of(name)).collect();
+            return self.panels.iter().map(|name| colours.look(name)).collect();
         }
         let first = usize::from(self.has_reference);
         let mut looks = vec![Look::numbered(0); first];
         looks.extend(
-            self.series[first.min(self.series.len())..].iter().map(|name| colours.of(name)),
+            self.series[first.min(self.series.len())..].iter().map(|name| colours.look(name)),
         );
         looks
     }
@@ -203,10 +203,10 @@ impl Dots {
         legend::html(entries.map(|(at, name)| (self.sign(at, looks), name.as_str())))
     }
 
-    fn line(&self, entry: &Entry, scale: &Scale, looks: &[Look]) -> Line {
+    fn line(&self, entry: &DotEntry, scale: &Scale, looks: &[Look]) -> Line {
         match entry {
-            Entry::Group(name) => Line::Group(name.clone()),
-            Entry::Row { name, dots } => {
+            DotEntry::Group(name) => Line::Group(name.clone()),
+            DotEntry::Row { name, dots } => {
                 let cell = |(panel, dot): (usize, &Dot)| Drawn {
                     svg: self.svg(name, panel, dot, scale, looks),
                     notes: dot.notes.clone(),
@@ -278,8 +278,8 @@ impl Dots {
 
     fn description(&self) -> String {
         let rows = self.lines.iter().filter_map(|entry| match entry {
-            Entry::Group(_) => None,
-            Entry::Row { name, .. } => Some(name.as_str()),
+            DotEntry::Group(_) => None,
+            DotEntry::Row { name, .. } => Some(name.as_str()),
         });
         let rows: Vec<&str> = rows.collect();
         let panels = if self.has_panels() {
@@ -320,8 +320,8 @@ impl Dots {
         let mut group = String::new();
         for entry in &self.lines {
             match entry {
-                Entry::Group(heading) => group = format!("{heading}: "),
-                Entry::Row { name, dots } => {
+                DotEntry::Group(heading) => group = format!("{heading}: "),
+                DotEntry::Row { name, dots } => {
                     for (panel, dot) in self.panels.iter().zip(dots) {
                         table.row(self.table_row(format!("{group}{name}"), panel, dot));
                     }

@@ -48,7 +48,8 @@ impl Lines {
     }
 
     pub(crate) fn drawing(&self, colours: &mut Colours) -> Drawing {
-        let looks: Vec<Look> = self.series.iter().map(|series| colours.of(&series.name)).collect();
+        let looks: Vec<Look> =
+            self.series.iter().map(|series| colours.look(&series.name)).collect();
         let (x, y) = self.scales();
         let drawn = self.series.iter().zip(&looks);
         let signs = self

@@ -106,7 +106,7 @@ impl Page {
     /// chart that contains them.
     pub fn colours<S: AsRef<str>>(&mut self, names: impl IntoIterator<Item = S>) -> &mut Self {
         for name in names {
-            self.colours.of(name.as_ref());
+            self.colours.look(name.as_ref());
         }
         self
     }

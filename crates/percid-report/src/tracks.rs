@@ -68,7 +68,7 @@ const PARTS: u64 = 10_000;
 const FINEST: u64 = 1 << 20;
 /// Number of columns of the overview, and the minimum if there are many rows.
 const COLUMNS: u64 = 1000;
-const FEWEST: u64 = 30;
+const MIN_COLUMNS: u64 = 30;
 /// Nanoseconds in a millisecond, the unit of the axis.
 const MS: f64 = 1e6;
 
@@ -194,7 +194,7 @@ impl Tracks {
         let mut columns = COLUMNS;
         loop {
             let paths = self.paths(columns);
-            if paths.len() <= self.bytes / 3 || columns <= FEWEST {
+            if paths.len() <= self.bytes / 3 || columns <= MIN_COLUMNS {
                 return (columns, paths);
             }
             columns /= 2;

@@ -49,7 +49,7 @@ pub struct Obtained {
 /// /// A table without CPUs, so nothing is fenced.
 /// #[derive(Default)]
 /// struct Modelled {
-///     counts: Counts,
+///     counts: SpaceCounters,
 ///     cpus: [CpuState; 2],
 ///     ids: [IdState; 2],
 /// }

@@ -49,11 +49,11 @@
 //! # Example
 //!
 //! ```
-//! use percid_rules::space::{Counts, CpuState, Distance, Assignment, IdState, Limits, Request, Space};
+//! use percid_rules::space::{SpaceCounters, CpuState, Distance, Assignment, IdState, Limits, Request, Space};
 //!
 //! // A machine with four CPUs; two threads run on it.
 //! let (mut counts, mut cpus, mut ids) =
-//!     (Counts::default(), [CpuState::default(); 4], [IdState::default(); 4]);
+//!     (SpaceCounters::default(), [CpuState::default(); 4], [IdState::default(); 4]);
 //! let mut space = Space::new(&mut counts, &mut cpus, &mut ids);
 //! let limits = Limits { allowed: 4, threads: 2, most: 0 };
 //! for (cpu, thread) in [(3, 7), (1, 8)] {
@@ -142,7 +142,7 @@ const IN_TRANSIT: u32 = u32::MAX;
 /// The counts of the space. All zero is an empty space.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
-pub struct Counts {
+pub struct SpaceCounters {
     /// The number of IDs assigned so far (a number, not the largest ID), lowered when the bound
     /// shrinks.
     max_nr_cid: u32,
@@ -209,7 +209,7 @@ pub enum Eviction {
 /// CPUs and IDs are numbers below the length of their slices; the methods panic at others.
 #[derive(Debug)]
 pub struct Space<'a> {
-    counts: &'a mut Counts,
+    counts: &'a mut SpaceCounters,
     cpus: &'a mut [CpuState],
     ids: &'a mut [IdState],
 }
@@ -221,7 +221,7 @@ impl<'a> Space<'a> {
     ///
     /// If there are fewer IDs than CPUs.
     pub fn new(
-        counts: &'a mut Counts,
+        counts: &'a mut SpaceCounters,
         cpus: &'a mut [CpuState],
         ids: &'a mut [IdState],
     ) -> Space<'a> {
@@ -488,7 +488,7 @@ mod tests {
     }
 
     struct Storage {
-        counts: Counts,
+        counts: SpaceCounters,
         cpus: [CpuState; 8],
         ids: [IdState; 8],
     }
@@ -496,7 +496,7 @@ mod tests {
     impl Storage {
         fn new() -> Storage {
             Storage {
-                counts: Counts::default(),
+                counts: SpaceCounters::default(),
                 cpus: [CpuState::default(); 8],
                 ids: [IdState::default(); 8],
             }

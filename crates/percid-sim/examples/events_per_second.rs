@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 
 use percid_sim::engine::Simulation;
 use percid_sim::machine::Machine;
-use percid_sim::policies::{self, Entry};
+use percid_sim::policies::{self, PolicySpec};
 use percid_sim::workload::{Program, Workload};
 
 /// Workloads, with the parameters to set. The thread pool suits the CPUs of a large machine.
@@ -54,7 +54,7 @@ fn chosen<T>(wanted: &[String], mut all: Vec<T>, name: impl Fn(&T) -> &'static s
     all
 }
 
-fn line(machine: &str, workload: &str, set: &[(&str, f64)], policies: &[&'static Entry]) {
+fn line(machine: &str, workload: &str, set: &[(&str, f64)], policies: &[&'static PolicySpec]) {
     let settings: String = set.iter().map(|(name, value)| format!(" {name}={value}")).collect();
     print!("{:44}", format!("{machine} {workload}{settings}"));
     let machine = Machine::preset(machine).expect("a preset");
@@ -71,7 +71,7 @@ fn line(machine: &str, workload: &str, set: &[(&str, f64)], policies: &[&'static
 
 /// Returns the scheduler events per second of the fastest run. Other programs on the machine take
 /// cache space and clock frequency and never add any, so the fastest run is the least disturbed.
-fn rate(machine: &Machine, program: &Program, policy: &'static Entry) -> f64 {
+fn rate(machine: &Machine, program: &Program, policy: &'static PolicySpec) -> f64 {
     let (mut best, mut seed, mut seconds) = (0.0f64, 0, 0.0);
     while seconds < LEAST_SECONDS || seed < LEAST_RUNS {
         seed += 1;

@@ -8,7 +8,7 @@
 //! Starts at the workload's file and tries neighbours in ever smaller steps, always with the same
 //! seeds. Prints the fitted numbers, and the figures that are not fitted: the latencies.
 
-use percid_sim::mask::{Figures, Parameters, figures};
+use percid_sim::mask::{PaperFigures, Parameters, figures};
 use percid_sim::published;
 
 /// Seeds whose errors are added up, so that the fit does not follow one seed.
@@ -66,7 +66,7 @@ impl Target {
     /// Returns the sum of the squared relative errors over all seeds.
     fn error(&self, parameters: &Parameters) -> f64 {
         let square = |figure: f64, target: f64| (figure / target - 1.0).powi(2);
-        let of = |Figures { share_before, share_after, gain, .. }: Figures| {
+        let of = |PaperFigures { share_before, share_after, gain, .. }: PaperFigures| {
             square(share_before, self.share_before)
                 + square(share_after, self.share_after)
                 + square(gain, self.gain)

@@ -39,7 +39,7 @@ pub struct Capacities {
 
 impl Capacities {
     /// Returns the capacities of a machine.
-    pub fn of(machine: &Machine) -> Capacities {
+    pub fn from_machine(machine: &Machine) -> Capacities {
         let bytes = |kb: f64| kb * 1024.0;
         let costs = &machine.costs;
         Capacities { core: bytes(costs.core_cache_kb.value), l3: bytes(costs.l3_cache_kb.value) }
@@ -76,7 +76,7 @@ impl Caches {
     pub fn new(machine: &Machine) -> Caches {
         let background = machine.costs.background_mb_s.value * 1e6 / SECOND as f64;
         Caches {
-            capacities: Capacities::of(machine),
+            capacities: Capacities::from_machine(machine),
             background,
             cores: vec![0; machine.topology.cores() as usize],
             l3s: vec![0; machine.topology.l3s() as usize],
@@ -150,7 +150,7 @@ mod tests {
         caches.go_through(topology, 0, None, 1024 * KB, 0);
         let since = caches.since(topology, 0, Some(data), 0);
         assert_eq!(since, BroughtIn { core: 1024 * KB, l3: 1024 * KB });
-        let capacities = Capacities::of(&machine);
+        let capacities = Capacities::from_machine(&machine);
         assert!((capacities.lost_by_core(&since) - 0.632).abs() < 0.001);
         assert!((capacities.lost_by_l3(&since) - 0.031).abs() < 0.001);
     }
@@ -166,8 +166,12 @@ mod tests {
             for _ in 0..30 {
                 data = caches.go_through(topology, 0, Some(data), bytes, 0);
             }
-            let lost =
-                Capacities::of(&machine).lost_by_core(&caches.since(topology, 0, Some(data), 0));
+            let lost = Capacities::from_machine(&machine).lost_by_core(&caches.since(
+                topology,
+                0,
+                Some(data),
+                0,
+            ));
             assert!((lost - expected).abs() < 0.001, "{bytes}: {lost}");
         }
     }
@@ -182,7 +186,7 @@ mod tests {
         assert_eq!(near, BroughtIn { core: u64::MAX, l3: 16 * KB });
         let far = caches.since(topology, 8, Some(data), 0);
         assert_eq!(far, BroughtIn { core: u64::MAX, l3: u64::MAX });
-        assert_eq!(Capacities::of(&machine).lost_by_l3(&far), 1.0);
+        assert_eq!(Capacities::from_machine(&machine).lost_by_l3(&far), 1.0);
     }
 
     #[test]

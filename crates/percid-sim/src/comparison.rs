@@ -12,7 +12,7 @@ use crate::engine::{
 };
 use crate::file::Error;
 use crate::machine::Machine;
-use crate::policies::{Entry, Work};
+use crate::policies::{PolicySpec, Work};
 use crate::run_control::RunControl;
 use crate::workload::{Program, Workload};
 
@@ -35,7 +35,7 @@ pub struct Comparison<'a> {
     /// combination is simulated.
     pub sweeps: &'a [(String, Vec<f64>)],
     /// The policies.
-    pub policies: &'a [&'static Entry],
+    pub policies: &'a [&'static PolicySpec],
     /// Number of runs of each policy and combination, with consecutive seeds.
     pub seeds: u64,
     /// The first seed.
@@ -149,7 +149,7 @@ pub struct Level {
 }
 
 impl InUse {
-    fn of(usage: &Usage) -> Option<InUse> {
+    fn from_usage(usage: &Usage) -> Option<InUse> {
         let level = |gauge: Gauge| Level {
             mean: gauge.sum as f64 / usage.samples as f64,
             most: gauge.most,
@@ -184,7 +184,7 @@ pub fn set(
 /// One run of one combination with one policy.
 struct SingleRun<'a> {
     combination: &'a Combination,
-    policy: &'static Entry,
+    policy: &'static PolicySpec,
     run: u64,
 }
 
@@ -226,7 +226,7 @@ impl Comparison<'_> {
     pub fn simulate(&self, progress: &RunControl) -> Result<Vec<Row>, Error> {
         let combinations = self.combinations()?;
         let policies = self.policies;
-        let cases: Vec<(&Combination, &'static Entry)> = combinations
+        let cases: Vec<(&Combination, &'static PolicySpec)> = combinations
             .iter()
             .flat_map(|one| policies.iter().map(move |&policy| (one, policy)))
             .collect();
@@ -300,7 +300,12 @@ impl Comparison<'_> {
         all.into_iter().map(combination).collect()
     }
 
-    fn row(&self, combination: &Combination, policy: &'static Entry, progress: &RunControl) -> Row {
+    fn row(
+        &self,
+        combination: &Combination,
+        policy: &'static PolicySpec,
+        progress: &RunControl,
+    ) -> Row {
         let runs: Vec<Outcome> = (0..self.seeds)
             .into_par_iter()
             .filter_map(|run| self.outcome(combination, policy, run, progress))
@@ -313,7 +318,7 @@ impl Comparison<'_> {
     fn outcome(
         &self,
         combination: &Combination,
-        policy: &'static Entry,
+        policy: &'static PolicySpec,
         run: u64,
         progress: &RunControl,
     ) -> Option<Outcome> {
@@ -362,7 +367,7 @@ fn summary(combination: &Combination, policy: &'static str, mut runs: Vec<Outcom
         expense: all.expense,
         throttling: all.throttling,
         policy_share: some(all.expense.share()),
-        in_use: InUse::of(&all.usage),
+        in_use: InUse::from_usage(&all.usage),
         quiet: all.quiet,
         elapsed_ns: all.elapsed,
         spans: runs.first_mut().map(|run| std::mem::take(&mut run.spans)).unwrap_or_default(),

@@ -40,7 +40,7 @@ use std::fmt;
 
 use percid_rules::Generation;
 
-use crate::policies::{Entry, Id, Impossible, Policy, Process, Thread, of_generation};
+use crate::policies::{Id, Impossible, Policy, PolicySpec, Process, Thread, of_generation};
 use crate::time::{MS, Ns, US};
 use crate::topology::{Cpu, Place, Topology};
 
@@ -63,7 +63,7 @@ const LATEST: Ns = i64::MAX as Ns;
 
 /// Returns the policy for the generation that a kernel release such as `6.18.44-amd64` hints at.
 /// Returns `None` if that release has no IDs, or if the text gives no hint.
-pub fn generation(release: &str) -> Option<&'static Entry> {
+pub fn generation(release: &str) -> Option<&'static PolicySpec> {
     Generation::hinted_by(release).map(of_generation)
 }
 
@@ -220,7 +220,7 @@ impl Recording {
         };
         let mut recording =
             Recording::begin(head).map_err(|expected| Malformed { line, expected })?;
-        let mut state = State::new(&recording);
+        let mut state = ReplayState::new(&recording);
         for (line, text) in lines {
             if text.trim_end() == "end" {
                 return Ok(recording);
@@ -257,7 +257,7 @@ impl Recording {
         {
             return Err((0, format!("1 to {MOST_CPUS} possible CPUs and no more allowed ones")));
         }
-        let mut state = State::new(self);
+        let mut state = ReplayState::new(self);
         self.steps
             .iter()
             .try_for_each(|&step| state.advance(step).map_err(|what| (step.time, what)))
@@ -265,7 +265,7 @@ impl Recording {
 
     /// Replays the recording against a policy. If the recording was not read from text, the caller
     /// must [`check`](Recording::check) it before.
-    pub fn compare(&self, entry: &Entry) -> Conformance {
+    pub fn compare(&self, entry: &PolicySpec) -> Conformance {
         self.compare_with(entry, std::iter::empty())
     }
 
@@ -275,7 +275,7 @@ impl Recording {
     /// replayed only if there is a difference.
     pub fn compare_with(
         &self,
-        entry: &Entry,
+        entry: &PolicySpec,
         others: impl IntoIterator<Item = Recording>,
     ) -> Conformance {
         let [exact, scaled @ ..] = PERCENT.map(|percent| self.replay(entry, percent));
@@ -302,11 +302,11 @@ impl Recording {
     }
 
     /// Replays the recording with all durations scaled to `percent`, until the policy cannot go on.
-    fn replay(&self, entry: &Entry, percent: u64) -> PolicyRun {
+    fn replay(&self, entry: &PolicySpec, percent: u64) -> PolicyRun {
         let place = |core| Place { core, l3: 0, socket: 0, node: 0 };
         let topology = Topology::new((0..self.possible).map(place).collect());
         let mut policy = (entry.create)(&topology);
-        let mut state = State::new(self);
+        let mut state = ReplayState::new(self);
         let mut ids = Vec::new();
         for &Step { time, event } in &self.steps {
             // `read` or `check` has verified that every step can follow.
@@ -353,7 +353,7 @@ fn tell(policy: &mut dyn Policy, process: &Process<'_>, event: Event) -> Result<
 const MOST_CPUS: u32 = 8192;
 
 /// The state of the process at one moment.
-struct State {
+struct ReplayState {
     allowed: u32,
     time: Ns,
     users: u32,
@@ -361,9 +361,9 @@ struct State {
     running: Vec<Option<Thread>>,
 }
 
-impl State {
-    fn new(recording: &Recording) -> State {
-        State {
+impl ReplayState {
+    fn new(recording: &Recording) -> ReplayState {
+        ReplayState {
             allowed: recording.allowed,
             time: 0,
             users: 0,

@@ -128,7 +128,11 @@ pub struct Prices {
 impl Prices {
     /// Creates the prices of bursts on this kind of memory.
     pub fn new(machine: &Machine, memory: Memory) -> Prices {
-        Prices { costs: machine.costs.clone(), capacities: Capacities::of(machine), memory }
+        Prices {
+            costs: machine.costs.clone(),
+            capacities: Capacities::from_machine(machine),
+            memory,
+        }
     }
 
     /// Returns the class and the cost of a burst.

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use crate::topology::Cpu;
 
 /// Exclusive upper bound of CPU numbers, beyond any Linux configuration.
-pub const MOST: Cpu = 1 << 17;
+pub const MAX_CPUS: Cpu = 1 << 17;
 
 /// Returns the ranges of a list, or `None` if the text is not a list. An empty text is an empty
 /// list.
@@ -28,7 +28,7 @@ pub fn count(list: &str) -> Option<u32> {
 fn range(text: &str) -> Option<RangeInclusive<Cpu>> {
     let (first, last) = text.split_once('-').unwrap_or((text, text));
     let (first, last) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
-    (first <= last && last < MOST).then_some(first..=last)
+    (first <= last && last < MAX_CPUS).then_some(first..=last)
 }
 
 /// Returns the list of these CPUs, which must be in ascending order.

@@ -15,7 +15,7 @@ impl CpuSet {
     }
 
     /// Creates a set of these CPUs for a machine that has `cpus` CPUs.
-    pub fn of(cpus: u32, members: impl IntoIterator<Item = Cpu>) -> CpuSet {
+    pub fn from_cpus(cpus: u32, members: impl IntoIterator<Item = Cpu>) -> CpuSet {
         let mut set = CpuSet::empty(cpus);
         members.into_iter().for_each(|cpu| set.insert(cpu));
         set
@@ -85,7 +85,7 @@ pub struct Part {
 
 impl Part {
     /// Creates a part with the members of a set.
-    pub fn of(set: &CpuSet) -> Part {
+    pub fn from_set(set: &CpuSet) -> Part {
         let words = (0..).zip(&set.words).filter(|(_, word)| **word != 0);
         Part { words: words.map(|(at, &word)| (at, word)).collect() }
     }
@@ -129,9 +129,9 @@ mod tests {
 
     #[test]
     fn the_first_common_cpu_may_be_in_any_word() {
-        let a = CpuSet::of(200, [3, 64, 199]);
-        let b = CpuSet::of(200, [4, 64, 199]);
-        let c = CpuSet::of(200, [3, 4, 199]);
+        let a = CpuSet::from_cpus(200, [3, 64, 199]);
+        let b = CpuSet::from_cpus(200, [4, 64, 199]);
+        let c = CpuSet::from_cpus(200, [3, 4, 199]);
         assert_eq!(a.first_in_both(&b), Some(64));
         assert_eq!(a.first_in_all(&b, &c), Some(199));
         assert_eq!(a.first_in_both(&CpuSet::empty(200)), None);
@@ -141,16 +141,16 @@ mod tests {
 
     #[test]
     fn a_part_answers_as_the_set_that_it_was_made_of() {
-        let set = CpuSet::of(1000, [70, 71, 600, 999]);
-        let part = Part::of(&set);
+        let set = CpuSet::from_cpus(1000, [70, 71, 600, 999]);
+        let part = Part::from_set(&set);
         assert_eq!(part.words.len(), 3);
-        for other in [CpuSet::of(1000, [3, 71, 600]), CpuSet::of(1000, 72..600)] {
+        for other in [CpuSet::from_cpus(1000, [3, 71, 600]), CpuSet::from_cpus(1000, 72..600)] {
             assert_eq!(part.first_in(&other), set.first_in_both(&other));
             assert_eq!(
                 part.common(&other).collect::<Vec<_>>(),
                 set.common(&other).collect::<Vec<_>>()
             );
-            let both = CpuSet::of(1000, 100..700);
+            let both = CpuSet::from_cpus(1000, 100..700);
             assert_eq!(part.first_in_both(&other, &both), set.first_in_all(&other, &both));
         }
     }

@@ -40,8 +40,8 @@ impl Distances {
                 let expected = format!("expected a distance to each of the {nodes} nodes");
                 return Some((Some(at), format!("{expected}, found {found}")));
             }
-            if row.iter().any(|distance| !(1..=MOST).contains(distance)) {
-                return Some((Some(at), format!("expected numbers from 1 to {MOST}")));
+            if row.iter().any(|distance| !(1..=MAX_DISTANCE).contains(distance)) {
+                return Some((Some(at), format!("expected numbers from 1 to {MAX_DISTANCE}")));
             }
             if row.iter().any(|&distance| distance < row[at]) {
                 let expected = format!("expected nothing nearer to node {at} than itself");
@@ -80,7 +80,7 @@ impl Distances {
 }
 
 /// The largest distance: a millisecond, if the unit is nanoseconds.
-const MOST: u32 = 1_000_000;
+const MAX_DISTANCE: u32 = 1_000_000;
 
 /// Returns, for each pair of nodes, `true` if both have CPUs in one socket.
 fn sharing(places: &[Place], nodes: usize) -> Vec<bool> {

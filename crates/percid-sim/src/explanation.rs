@@ -11,7 +11,7 @@ use std::fmt;
 use percid_rules::Generation;
 
 use crate::conformance::Recording;
-use crate::policies::{Entry, find, of_generation};
+use crate::policies::{PolicySpec, find, of_generation};
 
 /// A source of IDs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +29,7 @@ impl Behaviour {
     }
 
     /// Returns the policy that behaves like this.
-    pub fn policy(self) -> &'static Entry {
+    pub fn policy(self) -> &'static PolicySpec {
         match self {
             Behaviour::Of(generation) => of_generation(generation),
             Behaviour::CpuNumbers => find("per-cpu").expect("a policy of that name"),
@@ -59,7 +59,7 @@ pub struct Evidence {
 }
 
 /// Minimum number of compared IDs for an explanation.
-const FEWEST: usize = 10;
+const MIN_COMPARED_IDS: usize = 10;
 
 /// Reciprocal of the share of IDs that may differ: a trace may sometimes show the order of two CPUs
 /// wrongly.
@@ -86,7 +86,7 @@ impl Default for Explanation {
 impl Explanation {
     /// Creates the explanation of all of some recordings. Recordings that were not read from text
     /// must have been checked.
-    pub fn of<'a>(recordings: impl IntoIterator<Item = &'a Recording>) -> Explanation {
+    pub fn from_recordings<'a>(recordings: impl IntoIterator<Item = &'a Recording>) -> Explanation {
         let mut explanation = Explanation::default();
         for recording in recordings {
             explanation.add(|behaviour| {
@@ -113,7 +113,7 @@ impl Explanation {
     pub fn candidates(&self) -> Vec<Behaviour> {
         let most = self.evidence.iter().map(|evidence| evidence.compared).max().unwrap_or(0);
         let is_possible = |evidence: &&Evidence| {
-            evidence.compared >= FEWEST.max(most / 2)
+            evidence.compared >= MIN_COMPARED_IDS.max(most / 2)
                 && evidence.different * EXPLAINED_OF <= evidence.compared
         };
         let possible: Vec<&Evidence> = self.evidence.iter().filter(is_possible).collect();

@@ -18,7 +18,7 @@ pub struct Shard {
 
 /// Progress of a campaign.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct RunCounts {
     /// Number of runs that already existed.
     pub found: u64,
     /// Number of runs that were computed.
@@ -40,7 +40,7 @@ pub struct Campaign {
     /// This shard's units that are not completed, by name.
     units: HashMap<String, Unit>,
     ready: VecDeque<Unit>,
-    counts: Counts,
+    counts: RunCounts,
     /// Results by cell, if seeds continue until means are known.
     cells: HashMap<usize, Known>,
     has_begun: bool,
@@ -72,7 +72,7 @@ impl Campaign {
             is_own(if is_adaptive { unit.cell as u64 } else { *place as u64 })
         });
         let units: HashMap<String, Unit> = own.map(|(_, unit)| (plan.name(unit), unit)).collect();
-        let mut counts = Counts::default();
+        let mut counts = RunCounts::default();
         units.values().for_each(|unit| counts.left += plan.seeds(unit.chunk).1);
         Campaign {
             plan,
@@ -165,7 +165,7 @@ impl Campaign {
     }
 
     /// Returns the progress.
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> RunCounts {
         self.counts
     }
 

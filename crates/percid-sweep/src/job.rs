@@ -3,7 +3,7 @@
 use percid_sim::columns::{Column, Values, columns};
 use percid_sim::comparison::{self, Comparison, Row};
 use percid_sim::machine::Machine;
-use percid_sim::policies::{Entry, releases};
+use percid_sim::policies::{PolicySpec, releases};
 use percid_sim::run_control::RunControl;
 use percid_sim::workload::{Memory, Workload};
 use serde::{Deserialize, Serialize};
@@ -112,7 +112,7 @@ impl Job {
     ) -> Result<T, Error> {
         let machine = machine(&self.machine)?;
         let workload = workload(&self.workload, self.memory.as_deref())?;
-        let policy: &'static Entry = releases::named(&self.policy).map_err(Error::Space)?;
+        let policy: &'static PolicySpec = releases::named(&self.policy).map_err(Error::Space)?;
         let sweeps: Vec<(String, Vec<f64>)> =
             self.parameters.iter().map(|(name, value)| (name.clone(), vec![*value])).collect();
         Ok(with(&Comparison {

@@ -33,7 +33,7 @@ mod tests;
 
 /// The library that defines the tables.
 pub use arrow_array;
-pub use campaign::{Campaign, Counts, Shard};
+pub use campaign::{Campaign, RunCounts, Shard};
 pub use error::Error;
 pub use job::{Job, VERSION};
 pub use plan::{CellSummary, DESCRIPTION, FAILURES, Merged, Plan, RUNS, TABLE, Unit};

@@ -12,7 +12,7 @@ use percid_command::presets;
 use percid_command::this_machine::Numbering;
 use percid_command::trace::ConvertArguments;
 use percid_command::watch::watched;
-use percid_sim::policies::Entry;
+use percid_sim::policies::PolicySpec;
 use percid_trace::perfetto::{IdSpan, IdTracks, Steal};
 use percid_trace::replay::{Settings, Turn};
 use percid_trace::{Trace, gaps, parquet, perfetto};
@@ -23,7 +23,7 @@ use crate::replay::replay_all;
 use crate::window;
 
 pub(crate) fn run(arguments: &ConvertArguments, json: bool) -> Result<Exit, Failure> {
-    let target = Target::of(&arguments.to)?;
+    let target = Target::from_path(&arguments.to)?;
     if target == Target::Parquet {
         file::check_parquet()?;
     }
@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: &ConvertArguments, json: bool) -> Result<Exit, Fail
             Target::Perfetto => perfetto::write(&trace, &tracks, to),
         })
     })?;
-    let written = Written::of(&trace, &tracks, target, &arguments.to);
+    let written = Written::new(&trace, &tracks, target, &arguments.to);
     if json {
         output::print_json(&written)?
     } else {
@@ -58,7 +58,10 @@ pub(crate) fn run(arguments: &ConvertArguments, json: bool) -> Result<Exit, Fail
 }
 
 /// Returns the policy whose IDs are requested, if any is.
-fn policy(arguments: &ConvertArguments, target: Target) -> Result<Option<&'static Entry>, Failure> {
+fn policy(
+    arguments: &ConvertArguments,
+    target: Target,
+) -> Result<Option<&'static PolicySpec>, Failure> {
     let Some(choice) = arguments.policy else { return Ok(None) };
     if target != Target::Perfetto {
         let expected = "--policy: expected with .pftrace or .perfetto-trace only";
@@ -74,7 +77,7 @@ fn policy(arguments: &ConvertArguments, target: Target) -> Result<Option<&'stati
 fn id_tracks(
     trace: &Trace,
     arguments: &ConvertArguments,
-    policy: &'static Entry,
+    policy: &'static PolicySpec,
     interrupt: &Interrupt,
 ) -> Result<IdTracks, Failure> {
     let machine = presets::machine(&arguments.machine, Numbering::Kernel)?;
@@ -121,7 +124,7 @@ struct LeftOut {
 }
 
 impl LeftOut {
-    fn of(trace: &Trace, target: Target) -> LeftOut {
+    fn new(trace: &Trace, target: Target) -> LeftOut {
         match target {
             Target::Parquet => LeftOut::default(),
             Target::Perfetto => LeftOut {
@@ -151,7 +154,7 @@ impl fmt::Display for LeftOut {
 }
 
 impl Written {
-    fn of(trace: &Trace, tracks: &[IdTracks], target: Target, path: &Path) -> Written {
+    fn new(trace: &Trace, tracks: &[IdTracks], target: Target, path: &Path) -> Written {
         Written {
             file: path.display().to_string(),
             bytes: fs::metadata(path).map_or(0, |file| file.len()),
@@ -159,7 +162,7 @@ impl Written {
             lost: trace.origin.lost,
             turns: tracks.iter().map(|tracks| tracks.spans.len()).sum(),
             steals: tracks.iter().map(|tracks| tracks.steals.len()).sum(),
-            left_out: LeftOut::of(trace, target),
+            left_out: LeftOut::new(trace, target),
         }
     }
 }
@@ -184,7 +187,7 @@ enum Target {
 }
 
 impl Target {
-    fn of(path: &Path) -> Result<Target, Failure> {
+    fn from_path(path: &Path) -> Result<Target, Failure> {
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("parquet") => Ok(Target::Parquet),
             Some("pftrace" | "perfetto-trace") => Ok(Target::Perfetto),

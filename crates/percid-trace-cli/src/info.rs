@@ -27,7 +27,7 @@ pub(crate) fn run(arguments: &InfoArguments, json: bool) -> Result<Exit, Failure
     let trace = window::load(&arguments.file, &arguments.window.time, &interrupt)?;
     let read = began.elapsed();
     let wanted = window::wanted(&trace, &arguments.window)?;
-    let contents = Contents::of(&trace, &arguments.file, read, &wanted);
+    let contents = Contents::new(&trace, &arguments.file, read, &wanted);
     if json {
         output::print_json(&contents)?
     } else {
@@ -54,7 +54,7 @@ pub(crate) struct About {
 }
 
 impl About {
-    pub(crate) fn of(trace: &Trace, file: &Path, subject_processes: Option<usize>) -> About {
+    pub(crate) fn new(trace: &Trace, file: &Path, subject_processes: Option<usize>) -> About {
         let Origin { release, clock, command, lost, .. } = trace.origin.clone();
         let ends = trace.events.first().zip(trace.events.last());
         About {
@@ -160,7 +160,7 @@ struct Kind {
 }
 
 impl Contents {
-    fn of(trace: &Trace, file: &Path, read: Duration, wanted: &Wanted) -> Contents {
+    fn new(trace: &Trace, file: &Path, read: Duration, wanted: &Wanted) -> Contents {
         let mut kinds: Vec<Kind> = Vec::new();
         let schedule = trace.events.iter().map(|event| event.what.name());
         let numa = trace.numa.iter().map(|event| event.what.name());
@@ -178,8 +178,8 @@ impl Contents {
         processes.sort_by_key(|summary| std::cmp::Reverse(summary.turns));
         let processes = processes.into_iter().map(Process::from).collect();
         let read_ns = read.as_nanos() as u64;
-        let quality = Quality::of(trace);
-        let about = About::of(trace, file, wanted.of_subject());
+        let quality = Quality::from_trace(trace);
+        let about = About::new(trace, file, wanted.of_subject());
         Contents { quality, about, read_ns, kinds, processes }
     }
 }

@@ -25,7 +25,7 @@ pub(crate) fn run(arguments: &KernelIdsArguments, json: bool) -> Result<Exit, Fa
     let interrupt = Interrupt::listen()?;
     let (trace, quality) =
         window::load_closed(&arguments.file, &TimeArguments::default(), &interrupt)?;
-    let answer = Answer::of(&trace, quality, arguments.process, &interrupt);
+    let answer = Answer::new(&trace, quality, arguments.process, &interrupt);
     if json {
         output::print_json(&answer)?
     } else {
@@ -83,7 +83,7 @@ struct Process {
 const NAMED: usize = 5;
 
 impl Answer {
-    fn of(trace: &Trace, quality: Quality, only: Option<Tid>, interrupt: &Interrupt) -> Answer {
+    fn new(trace: &Trace, quality: Quality, only: Option<Tid>, interrupt: &Interrupt) -> Answer {
         let candidates = candidates(trace, only);
         let numbers: Vec<Tid> = candidates.iter().map(|(process, _)| *process).collect();
         let found = watched("compare", Some(trace.events.len() as u64), interrupt, |progress| {
@@ -92,13 +92,13 @@ impl Answer {
         let interrupted = found.processes.len() < candidates.len();
         let compared = candidates.into_iter().zip(found.processes);
         let processes: Vec<Process> =
-            compared.map(|((process, name), found)| Process::of(process, name, found)).collect();
+            compared.map(|((process, name), found)| Process::new(process, name, found)).collect();
         let release = trace.origin.release.clone();
         Answer {
             quality,
             policy: found.behaviour.map(|behaviour| behaviour.policy().name),
             hinted: release.as_deref().and_then(generation).map(|entry| entry.name),
-            evidence: found.explanation.evidence.iter().map(Evidence::of).collect(),
+            evidence: found.explanation.evidence.iter().map(Evidence::from_counts).collect(),
             release,
             compared: processes.iter().map(|process| process.compared).sum(),
             different: processes.iter().map(|process| process.different).sum(),
@@ -127,14 +127,14 @@ fn candidates(trace: &Trace, only: Option<Tid>) -> Vec<(Tid, String)> {
 }
 
 impl Evidence {
-    fn of(evidence: &explanation::Evidence) -> Evidence {
+    fn from_counts(evidence: &explanation::Evidence) -> Evidence {
         let explanation::Evidence { behaviour, compared, different } = *evidence;
         Evidence { policy: behaviour.policy().name, compared, different }
     }
 }
 
 impl Process {
-    fn of(process: Tid, name: String, found: Result<Conformance, Insufficient>) -> Process {
+    fn new(process: Tid, name: String, found: Result<Conformance, Insufficient>) -> Process {
         let (comparison, insufficient) = match found {
             Ok(comparison) => (comparison, None),
             Err(insufficient) => (Conformance::default(), Some(insufficient.to_string())),

@@ -29,7 +29,7 @@ pub(crate) fn run(arguments: &RecoverArguments, json: bool) -> Result<Exit, Fail
     removed.map_err(|cause| {
         Failure::new(format!("cannot remove {}", arguments.file.display()), cause)
     })?;
-    let recovered = Recovered::of(stored, &output);
+    let recovered = Recovered::new(stored, &output);
     if json {
         output::print_json(&recovered)?
     } else {
@@ -72,7 +72,7 @@ struct Recovered {
 }
 
 impl Recovered {
-    fn of(stored: Stored, output: &Path) -> Recovered {
+    fn new(stored: Stored, output: &Path) -> Recovered {
         let Stored { events, numa_events, counted_turns, duration_ns, origin, quality, .. } =
             stored;
         Recovered {

@@ -34,7 +34,7 @@ pub(crate) fn load_closed(
 ) -> Result<(Trace, Quality), Failure> {
     let mut trace = load(path, time, interrupt)?;
     gaps::close(&mut trace);
-    let quality = Quality::of(&trace);
+    let quality = Quality::from_trace(&trace);
     Ok((trace, quality))
 }
 

@@ -20,7 +20,7 @@ pub(crate) struct Followed {
 
 impl Followed {
     /// Returns the threads that a trace follows.
-    pub(crate) fn of(trace: &Trace) -> Followed {
+    pub(crate) fn from_trace(trace: &Trace) -> Followed {
         let is_filtered = trace.origin.coverage.filtered;
         Followed { threads: is_filtered.then(|| followed(&trace.events)) }
     }
@@ -173,7 +173,7 @@ mod tests {
         let events = events(&[member, switch(7, 20), wakeup, switch(IDLE, 7), switch(20, 30)]);
         let mut trace = Trace { events, ..Trace::default() };
         let seen = |trace: &Trace| -> Vec<What> {
-            let followed = Followed::of(trace);
+            let followed = Followed::from_trace(trace);
             let seen = trace.events.iter().filter_map(|event| followed.seen(event));
             seen.map(|event| event.what).collect()
         };

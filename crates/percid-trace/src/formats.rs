@@ -374,15 +374,15 @@ enum Numa {
     },
     Moved {
         pid: Number,
-        place: Place,
+        place: MoveFields,
     },
     PolicyFailure {
         pid: Number,
-        place: Place,
+        place: MoveFields,
     },
     Swapped {
         pid: Number,
-        place: Place,
+        place: MoveFields,
         other: Number,
     },
     MigrateStart {
@@ -421,7 +421,7 @@ struct Wakeup {
 
 /// From where to where a thread goes.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct MoveFields {
     src_cpu: Number,
     src_nid: Number,
     dst_cpu: Number,
@@ -635,8 +635,8 @@ impl<'a> Fields<'a> {
         words
     }
 
-    fn place(&self) -> Result<Place, String> {
-        Ok(Place {
+    fn place(&self) -> Result<MoveFields, String> {
+        Ok(MoveFields {
             src_cpu: self.number("src_cpu")?,
             src_nid: self.number("src_nid")?,
             dst_cpu: self.number("dst_cpu")?,
@@ -840,10 +840,10 @@ fn meaning<T: Copy>(number: u64, words: &Words<T>) -> Option<T> {
     usize::try_from(number).ok().and_then(|number| *words.get(number)?)
 }
 
-impl Place {
-    fn decode(self, record: Record<'_>) -> Result<numa::Place, Missing> {
+impl MoveFields {
+    fn decode(self, record: Record<'_>) -> Result<numa::ThreadMove, Missing> {
         let number = |place| record.number(place).map(|number| number as u32);
-        Ok(numa::Place {
+        Ok(numa::ThreadMove {
             from_cpu: number(self.src_cpu)?,
             from_node: number(self.src_nid)?,
             to_cpu: number(self.dst_cpu)?,

@@ -33,7 +33,7 @@ pub(crate) fn note(trace: &mut Trace) {
     let coverage = &trace.origin.coverage;
     if !coverage.filtered && !coverage.away_only && coverage.sampling.is_none() {
         let has_lost = trace.origin.lost > 0;
-        trace.origin.late_cpus = Beginnings::of(&trace.events).late(has_lost);
+        trace.origin.late_cpus = Beginnings::from_events(&trace.events).late(has_lost);
     }
 }
 
@@ -58,7 +58,7 @@ struct Beginning {
 }
 
 impl Beginnings {
-    fn of(events: &[Event]) -> Beginnings {
+    fn from_events(events: &[Event]) -> Beginnings {
         let mut all = Beginnings::default();
         events.iter().filter(|event| event.was_recorded()).for_each(|event| all.take(event));
         all

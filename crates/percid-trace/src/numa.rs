@@ -83,11 +83,11 @@ pub enum What {
         traits: Traits,
     },
     /// The thread goes to a node whose memory it uses (`sched:sched_move_numa`).
-    Move(Place),
+    Move(ThreadMove),
     /// It could not go there (`sched:sched_stick_numa`).
-    Stick(Place),
+    Stick(ThreadMove),
     /// It changes places with another thread (`sched:sched_swap_numa`).
-    Swap(Place, Tid),
+    Swap(ThreadMove, Tid),
     /// Pages are about to be moved (`migrate:mm_migrate_pages_start`).
     MigrateStart {
         /// The reason.
@@ -106,7 +106,7 @@ pub enum What {
 
 /// A move of a thread, from one place to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct ThreadMove {
     /// From this CPU,
     pub from_cpu: Cpu,
     /// of this node,
@@ -272,11 +272,11 @@ pub enum Tracepoint {
     /// `sched:sched_skip_vma_numa`
     SkipVma { offset: u64, start: u64, end: u64, reason: Option<SkipReason> },
     /// `sched:sched_move_numa`
-    MoveNuma { pid: Tid, place: Place },
+    MoveNuma { pid: Tid, place: ThreadMove },
     /// `sched:sched_stick_numa`
-    StickNuma { pid: Tid, place: Place },
+    StickNuma { pid: Tid, place: ThreadMove },
     /// `sched:sched_swap_numa`
-    SwapNuma { pid: Tid, place: Place, other: Tid },
+    SwapNuma { pid: Tid, place: ThreadMove, other: Tid },
     /// `migrate:mm_migrate_pages_start`
     MigrateStart { reason: MigrateReason },
     /// `migrate:mm_migrate_pages`

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use crate::counters::MOST;
+use crate::counters::MAX_COUNTERS;
 use crate::error::Error;
 use crate::numa::ScanSettings;
 use crate::trace::{Coverage, Origin, Sampling};
@@ -93,7 +93,7 @@ fn pairs_of_coverage(coverage: &Coverage) -> [(&'static str, Option<String>); 10
 ///
 /// # Errors
 ///
-/// If the text of a number is not a number, or if there are more than [`MOST`] counters.
+/// If the text of a number is not a number, or if there are more than [`MAX_COUNTERS`] counters.
 pub(crate) fn from_pairs(text: impl Fn(&str) -> Option<String>) -> Result<Origin, Error> {
     Ok(Origin {
         release: text(RELEASE),
@@ -184,9 +184,9 @@ fn split(text: &str) -> Vec<String> {
 fn counters(text: Option<String>) -> Result<Vec<String>, Error> {
     let names = text.as_deref().map(split).unwrap_or_default();
     match names.len() {
-        0..=MOST => Ok(names),
+        0..=MAX_COUNTERS => Ok(names),
         more => Err(Error::in_file(format!(
-            "the metadata `{COUNTERS}` has {more} names, expected at most {MOST}"
+            "the metadata `{COUNTERS}` has {more} names, expected at most {MAX_COUNTERS}"
         ))),
     }
 }

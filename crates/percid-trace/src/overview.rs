@@ -12,7 +12,7 @@ pub struct Overview<K> {
     spans: usize,
     /// The width of a column, in nanoseconds.
     width: u64,
-    rows: Vec<Row<K>>,
+    rows: Vec<OverviewRow<K>>,
 }
 
 /// An interval in which a row held one thing.
@@ -31,7 +31,7 @@ pub struct Span<K> {
 }
 
 #[derive(Debug, Clone)]
-struct Row<K> {
+struct OverviewRow<K> {
     number: Cpu,
     done: Vec<Span<K>>,
     /// The column that may still get more: its number, and what was in it for how long.
@@ -58,7 +58,8 @@ impl<K: Copy + PartialEq> Overview<K> {
         let at = row as usize;
         if at >= self.rows.len() {
             let rows = self.rows.len() as Cpu..=row;
-            let empty = |number| Row { number, done: Vec::new(), column: 0, held: Vec::new() };
+            let empty =
+                |number| OverviewRow { number, done: Vec::new(), column: 0, held: Vec::new() };
             self.rows.extend(rows.map(empty));
         }
         let span = Span { row, what, from, to, ns: to - from };
@@ -90,7 +91,7 @@ impl<K: Copy + PartialEq> Overview<K> {
     }
 }
 
-impl<K: Copy + PartialEq> Row<K> {
+impl<K: Copy + PartialEq> OverviewRow<K> {
     /// Adds a span to the row. Returns the number of spans that this created.
     fn take(&mut self, span: Span<K>, width: u64) -> usize {
         let from = span.from.max(self.column * width);
@@ -164,7 +165,7 @@ impl<K: Copy + PartialEq> Row<K> {
 mod tests {
     use super::*;
 
-    fn of(room: usize, turns: &[(Cpu, char, u64, u64)]) -> Overview<char> {
+    fn overview(room: usize, turns: &[(Cpu, char, u64, u64)]) -> Overview<char> {
         let mut overview = Overview::new(room);
         turns.iter().for_each(|&(row, what, from, to)| overview.note(row, what, from, to));
         overview
@@ -179,8 +180,8 @@ mod tests {
     fn what_there_is_room_for_is_as_it_was() {
         let turns = [(1, 'a', 5, 10), (0, 'b', 3, 12), (1, 'c', 10, 11), (1, 'c', 11, 20)];
         let expected = [(0, 'b', 3, 12, 9), (1, 'a', 5, 10, 5), (1, 'c', 10, 20, 10)];
-        assert_eq!(told(of(100, &turns)), expected);
-        assert_eq!(told(of(0, &turns)), [], "no picture is wanted");
+        assert_eq!(told(overview(100, &turns)), expected);
+        assert_eq!(told(overview(0, &turns)), [], "no picture is wanted");
     }
 
     #[test]
@@ -189,7 +190,7 @@ mod tests {
         let turns: Vec<_> = (0..1000)
             .flat_map(|n| [(0, 'a', 10 * n, 10 * n + 9), (0, 'b', 10 * n + 9, 10 * n + 10)])
             .collect();
-        let overview = of(50, &turns);
+        let overview = overview(50, &turns);
         assert!(overview.width() > 1, "{}", overview.width());
         let spans = told(overview);
         assert_eq!(spans.len(), 1, "{spans:?}");

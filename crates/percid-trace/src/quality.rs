@@ -113,7 +113,7 @@ const TOO_MANY_OF: u64 = 10;
 
 impl Quality {
     /// Returns the level of a trace as it was read, or of one with its gaps closed.
-    pub fn of(trace: &Trace) -> Quality {
+    pub fn from_trace(trace: &Trace) -> Quality {
         let known = gaps::known(&trace.events);
         let mut finder = gaps::Finder::new(&known);
         let (mut judge, mut missing) = (Judge::default(), 0);
@@ -452,12 +452,12 @@ mod tests {
     }
 
     fn judged(events: Vec<Event>) -> Quality {
-        Quality::of(&Trace { events, ..Trace::default() })
+        Quality::from_trace(&Trace { events, ..Trace::default() })
     }
 
-    fn with(coverage: Coverage) -> Quality {
+    fn quality_with(coverage: Coverage) -> Quality {
         let origin = Origin { coverage, ..Origin::default() };
-        Quality::of(&Trace { origin, events: whole(), ..Trace::default() })
+        Quality::from_trace(&Trace { origin, events: whole(), ..Trace::default() })
     }
 
     /// Returns switches of two threads that alternate with the idle thread and with each other, on
@@ -528,13 +528,13 @@ mod tests {
 
     #[test]
     fn what_the_format_says_of_the_recording_counts() {
-        let level = |coverage| with(coverage).level;
+        let level = |coverage| quality_with(coverage).level;
         let all = Coverage::default;
         assert_eq!(level(all()), QualityLevel::Good);
         let sampling = Some(Sampling::Frequency(100));
         assert_eq!(level(Coverage { sampling, ..all() }), QualityLevel::Insufficient);
         let sampling = Some(Sampling::Period(7));
-        let judged = with(Coverage { sampling, ..all() });
+        let judged = quality_with(Coverage { sampling, ..all() });
         assert!(judged.to_string().contains("every 7th"), "{judged}");
         assert_eq!(level(Coverage { away_only: true, ..all() }), QualityLevel::Insufficient);
         assert_eq!(level(Coverage { not_inherited: true, ..all() }), QualityLevel::Insufficient);
@@ -542,15 +542,15 @@ mod tests {
         assert_eq!(level(Coverage { filtered: true, ..all() }), QualityLevel::Limited);
         assert_eq!(level(Coverage { unread: 1, ..all() }), QualityLevel::Limited);
         assert_eq!(level(Coverage { unread: 100, ..all() }), QualityLevel::Insufficient);
-        let judged = with(Coverage { unread: 2, ..all() });
+        let judged = quality_with(Coverage { unread: 2, ..all() });
         assert!(
             judged.to_string().contains("2 lines or records tell of an event and could not be"),
             "{judged}"
         );
-        let judged = with(Coverage { no_states: true, ..all() });
+        let judged = quality_with(Coverage { no_states: true, ..all() });
         assert_eq!(judged.level, QualityLevel::Limited);
         assert!(judged.to_string().contains("states are not known"), "{judged}");
-        let judged = with(Coverage { cut_off: true, ..all() });
+        let judged = quality_with(Coverage { cut_off: true, ..all() });
         assert_eq!(judged.level, QualityLevel::Good);
         assert!(judged.to_string().contains("its end is missing"), "{judged}");
         assert_eq!(level(Coverage { inferred: 100, ..all() }), QualityLevel::Limited);
@@ -578,7 +578,7 @@ mod tests {
     fn cpus_without_events_are_counted_beside_the_others() {
         let origin = Origin { online_cpus: Some(8), ..Origin::default() };
         let of_more = Trace { origin, events: whole(), ..Trace::default() };
-        let said = Quality::of(&of_more).to_string();
+        let said = Quality::from_trace(&of_more).to_string();
         assert!(said.contains("on CPUs 0-1 of 8,"), "{said}");
         assert!(judged(whole()).to_string().contains("on CPUs 0-1,"));
     }
@@ -587,7 +587,7 @@ mod tests {
     fn lost_events_limit_and_many_forbid() {
         let level = |lost| {
             let origin = Origin { lost, ..Origin::default() };
-            Quality::of(&Trace { origin, events: whole(), ..Trace::default() }).level
+            Quality::from_trace(&Trace { origin, events: whole(), ..Trace::default() }).level
         };
         assert_eq!(
             [level(0), level(1), level(100), level(u64::MAX)],

@@ -24,7 +24,7 @@ pub(crate) struct Layout {
 }
 
 /// More than any kernel offers, so that a wrong description cannot exhaust the memory.
-const LARGEST: usize = 16 << 20;
+const MAX_SUB_BUFFER_BYTES: usize = 16 << 20;
 
 impl Layout {
     /// Reads the description of the kernel of a machine with this order of bytes. A line is `field: TYPE NAME; offset:N; size:N; signed:N;`.
@@ -41,7 +41,7 @@ impl Layout {
                 let number: Option<usize> =
                     parts.find_map(|part| part.strip_prefix(key)?.trim().parse().ok());
                 number
-                    .filter(|&number| number <= LARGEST)
+                    .filter(|&number| number <= MAX_SUB_BUFFER_BYTES)
                     .ok_or_else(|| Error::at_line(nr, format!("no {key} in the field {name}")))
             };
             Ok((number("offset:")?, number("size:")?))
@@ -58,7 +58,7 @@ impl Layout {
     /// Returns the layout for sub-buffers of another size; `None` if that is not a valid size.
     #[cfg(feature = "files")]
     pub(crate) fn with_size(self, size: usize) -> Option<Layout> {
-        (size > self.data && size <= LARGEST).then_some(Layout { size, ..self })
+        (size > self.data && size <= MAX_SUB_BUFFER_BYTES).then_some(Layout { size, ..self })
     }
 
     /// A number of as many bytes as that of the bytes in use.
@@ -82,7 +82,7 @@ pub(crate) struct Record<'a> {
 
 /// The records of a sub-buffer, in their order.
 #[derive(Debug, Clone)]
-pub(crate) struct Page<'a> {
+pub(crate) struct SubBuffer<'a> {
     order: ByteOrder,
     /// The records and nothing else.
     records: &'a [u8],
@@ -107,9 +107,9 @@ const DELTA_BITS: u32 = 27;
 /// The bits of a time that an absolute time stamp has no room for.
 const ABSOLUTE_MISSES: u64 = 0xf8 << 56;
 
-impl<'a> Page<'a> {
+impl<'a> SubBuffer<'a> {
     /// Takes what one read returned.
-    pub(crate) fn new(bytes: &'a [u8], layout: &Layout) -> Result<Page<'a>, Error> {
+    pub(crate) fn new(bytes: &'a [u8], layout: &Layout) -> Result<SubBuffer<'a>, Error> {
         let (Some(time), Some(commit)) =
             (word64(bytes, 0, layout.order), layout.word(bytes, layout.commit))
         else {
@@ -125,7 +125,7 @@ impl<'a> Page<'a> {
             (true, count) => count.unwrap_or(1).max(1),
             (false, _) => 0,
         };
-        Ok(Page { order: layout.order, records, from: layout.data, at: 0, time, lost })
+        Ok(SubBuffer { order: layout.order, records, from: layout.data, at: 0, time, lost })
     }
 
     /// The next record; `None` after the last one.
@@ -262,7 +262,7 @@ mod tests {
     type Read = (u64, Vec<(u64, Vec<u8>)>);
 
     fn read(bytes: &[u8]) -> Result<Read, Error> {
-        let mut page = Page::new(bytes, &layout())?;
+        let mut page = SubBuffer::new(bytes, &layout())?;
         let mut found = Vec::new();
         while let Some(Record { time, data }) = page.next()? {
             found.push((time, data.to_vec()));
@@ -304,7 +304,7 @@ mod tests {
     fn records_of_either_byte_order_are_the_same() {
         let read = |order, bytes: &[u8]| {
             let layout = Layout::read(HEADER_PAGE, order).expect("the kernel's description");
-            let mut page = Page::new(bytes, &layout).ok()?;
+            let mut page = SubBuffer::new(bytes, &layout).ok()?;
             page.next().ok()?.map(|record| (record.time, record.data.to_vec()))
         };
         let (time, delta) = (1u64 << 40 | 7, 5);

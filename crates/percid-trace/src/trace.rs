@@ -48,7 +48,8 @@ pub struct Origin {
     pub scan: Option<ScanSettings>,
     /// The node of each CPU; empty if that is not known.
     pub nodes: Vec<u32>,
-    /// Names of the counters of turns of threads, at most [`MOST`](crate::counters::MOST).
+    /// Names of the counters of turns of threads, at most
+    /// [`MAX_COUNTERS`](crate::counters::MAX_COUNTERS).
     pub counters: Vec<String>,
     /// The part of the schedule that was recorded.
     pub coverage: Coverage,

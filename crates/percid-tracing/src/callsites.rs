@@ -13,7 +13,7 @@ use tracing_core::Metadata;
 type Slot = OnceLock<&'static Metadata<'static>>;
 
 /// Number of slots of the first segment.
-const FIRST: usize = 1024;
+const FIRST_SEGMENT_SLOTS: usize = 1024;
 /// Number of segments: four million slots in all.
 const SEGMENTS: usize = 12;
 /// Number of slots of a segment that are probed.
@@ -51,7 +51,7 @@ impl Callsites {
     /// Returns the callsite with this number.
     pub(crate) fn get(&self, number: u32) -> Option<&'static Metadata<'static>> {
         let number = number as usize;
-        let index = (number / FIRST + 1).ilog2() as usize;
+        let index = (number / FIRST_SEGMENT_SLOTS + 1).ilog2() as usize;
         let segment = self.segments.get(index)?.get()?;
         segment[number - base(index)].get().copied()
     }
@@ -59,14 +59,14 @@ impl Callsites {
     fn segment(&self, index: usize) -> &[Slot] {
         self.segments[index].get_or_init(|| {
             let slots = std::iter::repeat_with(OnceLock::new);
-            slots.take(FIRST << index).collect()
+            slots.take(FIRST_SEGMENT_SLOTS << index).collect()
         })
     }
 }
 
 /// Returns the number of the first slot of a segment.
 fn base(segment: usize) -> usize {
-    FIRST * ((1 << segment) - 1)
+    FIRST_SEGMENT_SLOTS * ((1 << segment) - 1)
 }
 
 /// Returns the callsite's slot in a segment, or `None` if other callsites have all probed slots.
@@ -117,15 +117,18 @@ mod tests {
     #[test]
     fn a_callsite_keeps_its_number_also_when_segments_are_full() {
         let callsites = Callsites::new();
-        let all: Vec<_> = (0..3 * FIRST).map(|_| leaked()).collect();
+        let all: Vec<_> = (0..3 * FIRST_SEGMENT_SLOTS).map(|_| leaked()).collect();
         let numbers: Vec<_> = all.iter().map(|metadata| callsites.number(metadata)).collect();
         for (metadata, number) in all.iter().zip(&numbers) {
             assert_eq!(callsites.number(metadata), *number);
             let found = callsites.get(*number).expect("a number that was given");
             assert!(std::ptr::eq(*metadata, found));
         }
-        assert!(numbers.iter().any(|&number| number as usize >= FIRST), "one segment was enough");
-        assert!((numbers[0] as usize) < FIRST, "the first segment is used");
+        assert!(
+            numbers.iter().any(|&number| number as usize >= FIRST_SEGMENT_SLOTS),
+            "one segment was enough"
+        );
+        assert!((numbers[0] as usize) < FIRST_SEGMENT_SLOTS, "the first segment is used");
     }
 
     #[test]
@@ -158,7 +161,7 @@ mod tests {
         let callsites = Callsites::new();
         assert!(callsites.segments[0].get().is_some(), "the first callsite allocates nothing");
         let number = callsites.number(leaked());
-        let others = (0..3 * FIRST as u32).filter(|other| *other != number);
+        let others = (0..3 * FIRST_SEGMENT_SLOTS as u32).filter(|other| *other != number);
         assert!(others.chain([NONE, NONE - 1]).all(|other| callsites.get(other).is_none()));
     }
 

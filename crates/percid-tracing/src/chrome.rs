@@ -13,10 +13,10 @@ use serde_json::{Map, Value as Json, json};
 use crate::decode::Record;
 use crate::json;
 use crate::layout::Kind;
-use crate::snapshot::Snapshot;
+use crate::snapshot::RecorderSnapshot;
 use crate::thread;
 
-pub(crate) fn write(snapshot: &Snapshot<'_>, out: &mut impl Write) -> io::Result<()> {
+pub(crate) fn write(snapshot: &RecorderSnapshot<'_>, out: &mut impl Write) -> io::Result<()> {
     out.write_all(b"{\"traceEvents\":[\n")?;
     let mut slices = Slices::new(snapshot.process);
     for (id, record) in snapshot.records() {

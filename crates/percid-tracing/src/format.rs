@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::snapshot::Snapshot;
+use crate::snapshot::RecorderSnapshot;
 use crate::{chrome, json_lines, text};
 
 /// The format of a dump.
@@ -57,7 +57,7 @@ pub enum Format {
 /// Writes a snapshot in a format.
 pub(crate) fn write(
     format: Format,
-    snapshot: &Snapshot<'_>,
+    snapshot: &RecorderSnapshot<'_>,
     out: &mut impl Write,
 ) -> io::Result<()> {
     match format {

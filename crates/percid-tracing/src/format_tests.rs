@@ -10,7 +10,7 @@ use tracing_subscriber::{Layer, Registry};
 use crate::callsites::NONE;
 use crate::encode::{Encoder, Head};
 use crate::layout::Kind::{self, *};
-use crate::snapshot::Snapshot;
+use crate::snapshot::RecorderSnapshot;
 use crate::{Dumped, FlightRecorder, Format, format, thread};
 
 struct Nowhere;
@@ -337,7 +337,7 @@ impl io::Write for Fails {
 #[test]
 fn wherever_a_writer_fails_its_error_is_returned() {
     let recorder = recorded(&all(Threads::new()));
-    let snapshot = Snapshot::take(recorder.recording());
+    let snapshot = RecorderSnapshot::take(recorder.recording());
     for format in [Format::Text, Format::JsonLines, Format::Chrome] {
         let write = |writes| format::write(format, &snapshot, &mut Fails(writes));
         let failing = (0..).map_while(|writes| write(writes).err());

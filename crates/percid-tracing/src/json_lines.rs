@@ -7,10 +7,10 @@ use serde_json::{Map, Value as Json, json};
 use crate::decode::Record;
 use crate::json;
 use crate::layout::Kind;
-use crate::snapshot::Snapshot;
+use crate::snapshot::RecorderSnapshot;
 use crate::thread;
 
-pub(crate) fn write(snapshot: &Snapshot<'_>, out: &mut impl Write) -> io::Result<()> {
+pub(crate) fn write(snapshot: &RecorderSnapshot<'_>, out: &mut impl Write) -> io::Result<()> {
     for (id, record) in snapshot.records() {
         write_line(&Json::Object(line(id, &record)), out)?;
     }

@@ -31,11 +31,11 @@ pub struct Dumped {
 }
 
 #[derive(Debug)]
-pub(crate) struct Snapshot<'r> {
+pub(crate) struct RecorderSnapshot<'r> {
     callsites: &'r Callsites,
     bytes: Vec<u8>,
     /// Ordered by time.
-    entries: Vec<Entry>,
+    entries: Vec<RecordEntry>,
     pub(crate) summary: Dumped,
     /// Time from 1970 until the recorder was built.
     pub(crate) started_at: Duration,
@@ -44,14 +44,14 @@ pub(crate) struct Snapshot<'r> {
 }
 
 #[derive(Debug)]
-struct Entry {
+struct RecordEntry {
     time: u64,
     id: Option<u32>,
     range: Range<usize>,
 }
 
-impl<'r> Snapshot<'r> {
-    pub(crate) fn take(recording: &'r Recording) -> Snapshot<'r> {
+impl<'r> RecorderSnapshot<'r> {
+    pub(crate) fn take(recording: &'r Recording) -> RecorderSnapshot<'r> {
         let (bytes, mut entries, lost) = recording.look(|held, lost| {
             let mut bytes = Vec::new();
             let mut entries = Vec::new();
@@ -59,7 +59,7 @@ impl<'r> Snapshot<'r> {
                 let start = bytes.len();
                 bytes.extend_from_slice(record);
                 // #[gamma::skip(literal, reason = "the time is set below")]
-                entries.push(Entry { time: 0, id, range: start..bytes.len() });
+                entries.push(RecordEntry { time: 0, id, range: start..bytes.len() });
             }
             (bytes, entries, lost)
         });
@@ -74,7 +74,7 @@ impl<'r> Snapshot<'r> {
         let (records, damaged) = (entries.len() as u64, (all - entries.len()) as u64);
         let started_at = recording.clock.started_at;
         let summary = Dumped { records, lost, damaged };
-        Snapshot { callsites, bytes, entries, summary, started_at, process: process() }
+        RecorderSnapshot { callsites, bytes, entries, summary, started_at, process: process() }
     }
 
     /// Returns the records, each with the ID of its ring.

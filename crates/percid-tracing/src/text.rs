@@ -6,10 +6,10 @@ use std::io::{self, Write};
 use crate::decode::{Record, Text, Value};
 use crate::json;
 use crate::layout::Kind;
-use crate::snapshot::Snapshot;
+use crate::snapshot::RecorderSnapshot;
 use crate::thread;
 
-pub(crate) fn write(snapshot: &Snapshot<'_>, out: &mut impl Write) -> io::Result<()> {
+pub(crate) fn write(snapshot: &RecorderSnapshot<'_>, out: &mut impl Write) -> io::Result<()> {
     let summary = snapshot.summary;
     writeln!(
         out,

@@ -2,7 +2,7 @@
 
 use percid_sim::conformance::generation;
 use percid_sim::machine::Machine;
-use percid_sim::policies::{Entry, find};
+use percid_sim::policies::{PolicySpec, find};
 use percid_sim::run_control::RunControl;
 use percid_sim::topology::{Place, Topology};
 use percid_trace::replay::{Settings, SpaceReplay, replay};
@@ -40,7 +40,11 @@ pub(crate) fn check(recording: &Recording) -> Result<String, String> {
     Ok(figures)
 }
 
-fn under(recording: &Recording, machine: &Machine, policy: &Entry) -> Result<SpaceReplay, String> {
+fn under(
+    recording: &Recording,
+    machine: &Machine,
+    policy: &PolicySpec,
+) -> Result<SpaceReplay, String> {
     let processes = vec![recording.notes.process];
     let settings = Settings { processes, ..Settings::default() };
     let trace = &recording.recorded.trace;

@@ -116,7 +116,7 @@ pub unsafe extern "C" fn percid_family_float_counter(
         _ => None,
     };
     // SAFETY: the caller guarantees a handle, and pointers that are NULL or valid.
-    unsafe { look_up(family, labelled, values, count, counter, FloatCounter::of) }
+    unsafe { look_up(family, labelled, values, count, counter, FloatCounter::from_metric) }
 }
 
 /// Does the same as percid_family_counter(), for a family of gauges.
@@ -136,7 +136,7 @@ pub unsafe extern "C" fn percid_family_gauge(
         _ => None,
     };
     // SAFETY: the caller guarantees a handle, and pointers that are NULL or valid.
-    unsafe { look_up(family, labelled, values, count, gauge, Gauge::of) }
+    unsafe { look_up(family, labelled, values, count, gauge, Gauge::from_metric) }
 }
 
 /// Does the same as percid_family_counter(), for a family of histograms.
@@ -156,7 +156,7 @@ pub unsafe extern "C" fn percid_family_buckets(
         _ => None,
     };
     // SAFETY: the caller guarantees a handle, and pointers that are NULL or valid.
-    unsafe { look_up(family, labelled, values, count, buckets, Buckets::of) }
+    unsafe { look_up(family, labelled, values, count, buckets, Buckets::from_metric) }
 }
 
 /// # Safety

@@ -25,7 +25,7 @@ pub enum Format {
 }
 
 impl Format {
-    fn of(number: c_int) -> Option<percid_metrics::Format> {
+    fn from_number(number: c_int) -> Option<percid_metrics::Format> {
         let all = [
             (Format::Text, percid_metrics::Format::Text),
             (Format::OpenMetrics, percid_metrics::Format::OpenMetrics),
@@ -138,7 +138,7 @@ pub unsafe extern "C-unwind" fn percid_registry_write(
 unsafe fn parts(registry: *const Registry, format: c_int) -> Result<Parts, c_int> {
     // SAFETY: the caller guarantees a handle.
     let registry = unsafe { Handles::object(registry) }?;
-    let format = Format::of(format).ok_or(-libc::EINVAL)?;
+    let format = Format::from_number(format).ok_or(-libc::EINVAL)?;
     headroom::ask()?;
     registry.metrics().parts(format).map_err(|NoMemory| -libc::ENOMEM)
 }
@@ -192,7 +192,7 @@ impl Whole {
 pub extern "C" fn percid_format_content_type(format: c_int) -> *const c_char {
     const TEXT: &CStr = c"text/plain; version=0.0.4; charset=utf-8";
     const OPEN_METRICS: &CStr = c"application/openmetrics-text; version=1.0.0; charset=utf-8";
-    match Format::of(format) {
+    match Format::from_number(format) {
         Some(percid_metrics::Format::Text) => TEXT.as_ptr(),
         Some(percid_metrics::Format::OpenMetrics) => OPEN_METRICS.as_ptr(),
         None => ptr::null(),
@@ -225,7 +225,7 @@ mod tests {
         for (format, number) in
             [(percid_metrics::Format::Text, 1), (percid_metrics::Format::OpenMetrics, 2)]
         {
-            assert_eq!(Format::of(number), Some(format));
+            assert_eq!(Format::from_number(number), Some(format));
             // SAFETY: the pointer refers to a NUL-terminated text.
             let name = unsafe { CStr::from_ptr(percid_format_content_type(number)) };
             assert_eq!(name.to_str(), Ok(format.content_type()));

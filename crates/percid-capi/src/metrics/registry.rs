@@ -215,7 +215,7 @@ impl FamilySettings {
     /// the counts.
     unsafe fn description(&self) -> Result<(Kind, Description), Refusal> {
         let wrong = |why: String| Refusal::new(-libc::EINVAL, why);
-        let kind = Kind::of(self.kind)
+        let kind = Kind::from_number(self.kind)
             .ok_or_else(|| wrong(format!("kind is {}: one of enum percid_metric", self.kind)))?;
         // SAFETY: the caller guarantees that the members are NULL or texts.
         let (name, help, unit, labels, constants, overflow) = unsafe {

@@ -45,20 +45,20 @@ pub struct Gauge(percid_metrics::Gauge);
 pub struct Buckets(Histogram);
 
 impl FloatCounter {
-    pub(super) fn of(counter: &percid_metrics::FloatCounter) -> *mut FloatCounter {
+    pub(super) fn from_metric(counter: &percid_metrics::FloatCounter) -> *mut FloatCounter {
         let counter: &percid::FloatCounter = counter.as_ref();
         std::ptr::from_ref(counter).cast_mut().cast()
     }
 }
 
 impl Gauge {
-    pub(super) fn of(gauge: &percid_metrics::Gauge) -> *mut Gauge {
+    pub(super) fn from_metric(gauge: &percid_metrics::Gauge) -> *mut Gauge {
         std::ptr::from_ref(gauge).cast_mut().cast()
     }
 }
 
 impl Buckets {
-    pub(super) fn of(histogram: &Histogram) -> *mut Buckets {
+    pub(super) fn from_metric(histogram: &Histogram) -> *mut Buckets {
         std::ptr::from_ref(histogram).cast_mut().cast()
     }
 }
@@ -215,7 +215,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub(super) fn of(number: c_int) -> Option<Kind> {
+    pub(super) fn from_number(number: c_int) -> Option<Kind> {
         let all = [Kind::Counter, Kind::FloatCounter, Kind::Gauge, Kind::Buckets];
         all.into_iter().find(|&kind| kind as c_int == number)
     }

@@ -99,7 +99,10 @@ impl Drop for Balancer {
 /// # Safety
 ///
 /// The contract of [`Registry::object`] holds.
-pub(super) unsafe fn of(handle: *const Balancer, body: impl FnOnce(&Balancer) -> c_int) -> c_int {
+pub(super) unsafe fn with_balancer(
+    handle: *const Balancer,
+    body: impl FnOnce(&Balancer) -> c_int,
+) -> c_int {
     // SAFETY: the caller guarantees a handle, whose object is not destroyed during the call.
     match unsafe { Registry::object(handle) } {
         Ok(balancer) => preserved(|| uncancelled(-libc::EFAULT, || body(balancer))),
@@ -115,7 +118,9 @@ pub(super) unsafe fn of(handle: *const Balancer, body: impl FnOnce(&Balancer) ->
 unsafe fn with_memory(handle: *const Balancer, body: impl FnOnce(&Balancer) -> c_int) -> c_int {
     // SAFETY: the caller guarantees a handle, whose object is not destroyed during the call.
     unsafe {
-        of(handle, |balancer| headroom::ask().map_or_else(|error| error, |()| body(balancer)))
+        with_balancer(handle, |balancer| {
+            headroom::ask().map_or_else(|error| error, |()| body(balancer))
+        })
     }
 }
 
@@ -160,7 +165,7 @@ pub unsafe extern "C" fn percid_balancer_create(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_balancer_has_nodes(balancer: *const Balancer) -> c_int {
     // SAFETY: the caller guarantees a handle.
-    unsafe { of(balancer, |balancer| c_int::from(balancer.balancer.has_nodes())) }
+    unsafe { with_balancer(balancer, |balancer| c_int::from(balancer.balancer.has_nodes())) }
 }
 
 /// Starts a thread that makes passes and moves pages, unless it runs already or there is nothing to
@@ -196,7 +201,7 @@ pub unsafe extern "C" fn percid_balancer_start(balancer: *mut Balancer) -> c_int
 pub unsafe extern "C" fn percid_balancer_stop(balancer: *mut Balancer) -> c_int {
     // SAFETY: the caller guarantees a handle.
     unsafe {
-        of(balancer, |balancer| {
+        with_balancer(balancer, |balancer| {
             balancer.balancer.stop();
             0
         })

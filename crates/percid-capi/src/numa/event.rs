@@ -64,7 +64,7 @@ pub struct Decision {
 
 impl Decision {
     /// Converts an event; `None` if this interface has no kind for it.
-    fn of(event: Event) -> Option<Decision> {
+    fn from_event(event: Event) -> Option<Decision> {
         let none = Decision::default();
         Some(match event {
             Event::Pass { thread, sequence } => {
@@ -153,7 +153,7 @@ fn take(balancer: &Balancer, capacity: usize, mut write: impl FnMut(usize, Decis
     let mut taken = 0;
     while taken < capacity {
         let Some(event) = waiting.pop_front() else { break };
-        if let Some(decision) = Decision::of(event) {
+        if let Some(decision) = Decision::from_event(event) {
             write(taken, decision);
             taken += 1;
         }
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn every_event_has_its_kind_and_members() {
-        let decision = |event| Decision::of(event).expect("a kind");
+        let decision = |event| Decision::from_event(event).expect("a kind");
         let none = Decision::default();
         let pass = Event::Pass { thread: 7, sequence: -1 };
         assert_eq!(decision(pass), Decision { kind: 1, thread: 7, sequence: -1, ..none });

@@ -115,7 +115,7 @@ pub unsafe extern "C" fn percid_id_regions_of_id(
 ) -> usize {
     // SAFETY: the caller guarantees a handle.
     let Ok(regions) = (unsafe { Registry::object(regions) }) else { return 0 };
-    let found = regions.0.of_id(id).iter().map(|region| Range::of(region.range()));
+    let found = regions.0.of_id(id).iter().map(|region| Range::from_range(region.range()));
     // SAFETY: the caller guarantees memory of this size, or NULL.
     guard(0, || unsafe { list::write(found, ranges, capacity) })
 }
@@ -194,7 +194,7 @@ pub unsafe extern "C" fn percid_pool_regions_ranges(
 ) -> usize {
     // SAFETY: the caller guarantees a handle.
     let Ok(regions) = (unsafe { Registry::object(regions) }) else { return 0 };
-    let found = regions.0.iter().map(|region| Range::of(region.range()));
+    let found = regions.0.iter().map(|region| Range::from_range(region.range()));
     // SAFETY: the caller guarantees memory of this size, or NULL.
     guard(0, || unsafe { list::write(found, ranges, capacity) })
 }

@@ -29,7 +29,7 @@ pub enum Access {
 }
 
 impl Access {
-    pub(super) fn of(access: percid_numa::AccessMethod) -> Access {
+    pub(super) fn from_method(access: percid_numa::AccessMethod) -> Access {
         match access {
             percid_numa::AccessMethod::Reported => Access::Reported,
             percid_numa::AccessMethod::Trapped => Access::Trapped,
@@ -376,7 +376,7 @@ pub unsafe extern "C" fn percid_region_bytes(region: *const Region) -> usize {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn percid_region_access(region: *const Region) -> c_int {
     // SAFETY: the caller guarantees a handle.
-    unsafe { of(region, |region| Access::of(region.region.access()) as c_int) }
+    unsafe { with_region(region, |region| Access::from_method(region.region.access()) as c_int) }
 }
 
 /// Keeps a part of a trapped region, `bytes` bytes from `offset` on, accessible until
@@ -400,7 +400,7 @@ pub unsafe extern "C" fn percid_region_exclude_begin(
 ) -> c_int {
     // SAFETY: the caller guarantees a handle.
     unsafe {
-        of(region, |region| match part(region, offset, bytes) {
+        with_region(region, |region| match part(region, offset, bytes) {
             Some(_) if region.is_forked() => 0,
             Some(part) => match headroom::ask() {
                 Ok(()) => {
@@ -431,7 +431,7 @@ pub unsafe extern "C" fn percid_region_exclude_end(
 ) -> c_int {
     // SAFETY: the caller guarantees a handle.
     unsafe {
-        of(region, |region| match part(region, offset, bytes) {
+        with_region(region, |region| match part(region, offset, bytes) {
             Some(_) if region.is_forked() => 0,
             Some(part) if region.include(part.clone()) => 0,
             Some(_) => -libc::ENOENT,
@@ -452,7 +452,7 @@ fn part(region: &Region, offset: usize, bytes: usize) -> Option<Range<usize>> {
 /// # Safety
 ///
 /// The contract of [`Registry::object`] holds.
-unsafe fn of(handle: *const Region, body: impl FnOnce(&Region) -> c_int) -> c_int {
+unsafe fn with_region(handle: *const Region, body: impl FnOnce(&Region) -> c_int) -> c_int {
     // SAFETY: the caller guarantees a handle, whose object is not destroyed during the call.
     match unsafe { Registry::object(handle) } {
         Ok(region) => preserved(|| uncancelled(-libc::EFAULT, || body(region))),

@@ -305,7 +305,7 @@ pub unsafe extern "C" fn percid_report_region(
     let found = Figures {
         start: ptr::with_exposed_provenance_mut(region.range.start),
         bytes: region.range.len(),
-        access: Access::of(region.access) as c_int,
+        access: Access::from_method(region.access) as c_int,
         gone: c_int::from(region.gone),
         absent: region.absent,
         local_uses: region.local,

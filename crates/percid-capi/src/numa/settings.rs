@@ -147,10 +147,10 @@ impl Settings {
             hot_threshold_ns: nanoseconds(hot_threshold),
             tiers_rate: rate,
         }
-        .with(Rules::default())
+        .with_rules(Rules::default())
     }
 
-    fn with(self, rules: Rules) -> Settings {
+    fn with_rules(self, rules: Rules) -> Settings {
         let order = VisitOrder::ALL.iter().find(|(_, order)| *order == rules.order);
         Settings {
             width: rules.width.bits() as c_int,
@@ -288,7 +288,7 @@ pub unsafe extern "C" fn percid_balancer_settings_set_rules(
     // SAFETY: the caller guarantees as many bytes as the structure's size, which is at least this
     // version's.
     let settings = unsafe { &mut *settings };
-    *settings = Settings { width: settings.width, ..settings.with(rules) };
+    *settings = Settings { width: settings.width, ..settings.with_rules(rules) };
     0
 }
 
@@ -345,7 +345,7 @@ mod tests {
         ];
         for (settings, rules) in single {
             assert_eq!(settings.rules(), Some(rules));
-            assert_eq!(Settings { width: 64, ..settings }.with(rules), settings);
+            assert_eq!(Settings { width: 64, ..settings }.with_rules(rules), settings);
         }
     }
 

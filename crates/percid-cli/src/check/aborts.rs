@@ -41,7 +41,7 @@ struct Kind {
 }
 
 impl AbortsReport {
-    pub(super) fn of(length: Duration, interrupt: &Interrupt) -> AbortsReport {
+    pub(super) fn measure(length: Duration, interrupt: &Interrupt) -> AbortsReport {
         let progress = Progress::new("aborts of critical sections", length);
         let mut report = AbortsReport {
             not_tried: None,
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn kinds_that_are_never_tried_do_not_keep_it_going() {
         let clock = Moved::default();
-        let deadline = Deadline::by(&clock, Duration::from_secs(1), 3);
+        let deadline = Deadline::with_clock(&clock, Duration::from_secs(1), 3);
         let mut report = nothing_yet();
         report.kinds[0].aborted = 7;
         // Undecided rounds count as not tested.
@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn what_was_tried_ends_with_the_time() {
         let clock = Moved::default();
-        let deadline = Deadline::by(&clock, Duration::from_secs(1), 3);
+        let deadline = Deadline::with_clock(&clock, Duration::from_secs(1), 3);
         let mut report = nothing_yet();
         report.kinds.iter_mut().for_each(|kind| kind.aborted = 1);
         assert!(report.goes_on(&deadline));

@@ -220,7 +220,7 @@ mod tests {
     #[test]
     fn a_source_that_never_counts_does_not_keep_it_going() {
         let clock = Moved::default();
-        let deadline = Deadline::by(&clock, Duration::from_secs(1), 2);
+        let deadline = Deadline::with_clock(&clock, Duration::from_secs(1), 2);
         let subject = |added| {
             let subject = Subject::new(Source::Atomic, Counter::new());
             Subject { added, ..subject }

@@ -219,12 +219,12 @@ fn cpus(text: &str) -> Result<CpusChoice, String> {
 /// Parses CPUs in the kernel's list format; `None` if it is no such list.
 fn list(text: &str) -> Option<Vec<u32>> {
     /// Larger than any CPU number of a kernel.
-    const MOST: u32 = 65_536;
+    const MAX_CPU: u32 = 65_536;
     let mut cpus = Vec::new();
     for part in text.split(',') {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
-        if first > last || last >= MOST {
+        if first > last || last >= MAX_CPU {
             return None;
         }
         cpus.extend(first..=last);

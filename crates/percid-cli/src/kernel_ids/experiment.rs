@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use percid::Source;
 use percid_sim::conformance::Recording;
 
-use super::journal::{Entry, Note, recording};
-use super::script::{Act, FIRST, HOLD_MS, MOST_CPUS, Step, script};
+use super::journal::{JournalEntry, Note, recording};
+use super::script::{Act, FIRST_THREAD, HOLD_MS, MOST_CPUS, ScriptStep, script};
 
 /// Time between an action of a thread and reading its ID: longer than the kernel takes to react.
 const APART: Duration = Duration::from_micros(50);
@@ -34,7 +34,7 @@ pub(super) fn record() -> Result<Recording, String> {
     let first = stage.cpus[0];
     // CPU numbers may have gaps.
     let possible = (machine.possible.len() as u32).max(first + 1);
-    let entries = play(&Arc::new(stage), FIRST)?;
+    let entries = play(&Arc::new(stage), FIRST_THREAD)?;
     Ok(recording(machine.kernel_release.clone(), (possible, allowed), first, entries))
 }
 
@@ -52,12 +52,12 @@ fn allowed(machine: &percid::machine::Machine) -> u32 {
 
 /// State shared by all threads of the experiment.
 struct Stage {
-    script: Vec<Step>,
+    script: Vec<ScriptStep>,
     cpus: Vec<u32>,
     began: Instant,
 }
 
-type Played = Result<Vec<Entry>, String>;
+type Played = Result<Vec<JournalEntry>, String>;
 
 /// Executes the steps of a thread. Returns its entries and those of the threads that it started.
 fn play(stage: &Arc<Stage>, thread: usize) -> Played {
@@ -84,13 +84,13 @@ fn play(stage: &Arc<Stage>, thread: usize) -> Played {
 struct Actor<'a> {
     stage: &'a Arc<Stage>,
     thread: usize,
-    entries: Vec<Entry>,
+    entries: Vec<JournalEntry>,
 }
 
 impl Actor<'_> {
     fn note(&mut self, note: Note) {
         let time = self.stage.began.elapsed().as_nanos() as u64;
-        self.entries.push(Entry { time, thread: self.thread as u32, note });
+        self.entries.push(JournalEntry { time, thread: self.thread as u32, note });
     }
 
     fn runs(&mut self) {

@@ -11,7 +11,7 @@ use percid_sim::{Ns, US};
 
 /// An entry of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct JournalEntry {
     /// Time since the beginning.
     pub(super) time: Ns,
     pub(super) thread: u32,
@@ -41,7 +41,7 @@ pub(super) fn recording(
     release: String,
     (possible, allowed): (u32, u32),
     cpu: u32,
-    mut entries: Vec<Entry>,
+    mut entries: Vec<JournalEntry>,
 ) -> Recording {
     entries.sort_by_key(|entry| entry.time);
     let mut steps = Steps {
@@ -62,7 +62,7 @@ struct Steps {
 }
 
 impl Steps {
-    fn take(&mut self, Entry { time, thread, note }: Entry) {
+    fn take(&mut self, JournalEntry { time, thread, note }: JournalEntry) {
         // The text has microseconds: a recording that is read back must equal the written one.
         let time = time / US * US;
         if let Note::Runs(cpu) = note {

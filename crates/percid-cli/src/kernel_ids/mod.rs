@@ -59,7 +59,7 @@ pub(crate) fn observe() -> Observation {
     let rounds: Result<Vec<Recording>, String> =
         (0..ROUNDS).map(|_| record_in_another_process()).collect();
     match rounds {
-        Ok(rounds) => Observation::of(hinted, &Explanation::of(&rounds)),
+        Ok(rounds) => Observation::new(hinted, &Explanation::from_recordings(&rounds)),
         Err(why) => Observation::undecided(hinted, why),
     }
 }
@@ -124,7 +124,7 @@ fn printed_by(child: &mut Child) -> Option<String> {
 }
 
 impl Observation {
-    fn of(hinted: Option<Generation>, explanation: &Explanation) -> Observation {
+    fn new(hinted: Option<Generation>, explanation: &Explanation) -> Observation {
         let decided = explanation.decided();
         let names = |behaviours: Vec<Behaviour>| -> String {
             let names: Vec<String> = behaviours.iter().map(ToString::to_string).collect();

@@ -8,7 +8,7 @@
 //! shrinks.
 
 /// The initial thread.
-pub(super) const FIRST: usize = 0;
+pub(super) const FIRST_THREAD: usize = 0;
 
 /// An action of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub(super) enum Act {
 
 /// An action, and its time in milliseconds since the beginning of the experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Step {
+pub(super) struct ScriptStep {
     pub(super) thread: usize,
     pub(super) at_ms: u64,
     pub(super) act: Act,
@@ -51,11 +51,11 @@ const END_MS: u64 = 60;
 const MOMENT_MS: u64 = 4;
 
 /// Returns the script for this many CPUs, at least two, ordered by time.
-pub(super) fn script(cpus: usize) -> Vec<Step> {
+pub(super) fn script(cpus: usize) -> Vec<ScriptStep> {
     let mut script = Writer { steps: Vec::new(), now_ms: 1 };
-    (0..cpus).for_each(|cpu| script.act(FIRST, Act::Go(cpu)));
-    script.act(FIRST, Act::Go(0));
-    (0..cpus).for_each(|_| script.act(FIRST, Act::Start));
+    (0..cpus).for_each(|cpu| script.act(FIRST_THREAD, Act::Go(cpu)));
+    script.act(FIRST_THREAD, Act::Go(0));
+    (0..cpus).for_each(|_| script.act(FIRST_THREAD, Act::Start));
     let meeting_ms = MOMENT_MS * cpus as u64;
     for cpu in 0..cpus {
         script.act(1 + cpu, Act::Go(cpu));
@@ -75,19 +75,19 @@ pub(super) fn script(cpus: usize) -> Vec<Step> {
         script.now_ms += MOMENT_MS;
     }
     script.now_ms += END_MS;
-    script.act(FIRST, Act::Stay(0));
-    (0..cpus).rev().for_each(|cpu| script.act(FIRST, Act::Go(cpu)));
+    script.act(FIRST_THREAD, Act::Stay(0));
+    (0..cpus).rev().for_each(|cpu| script.act(FIRST_THREAD, Act::Go(cpu)));
     script.steps
 }
 
 struct Writer {
-    steps: Vec<Step>,
+    steps: Vec<ScriptStep>,
     now_ms: u64,
 }
 
 impl Writer {
     fn push(&mut self, thread: usize, act: Act) {
-        self.steps.push(Step { thread, at_ms: self.now_ms, act });
+        self.steps.push(ScriptStep { thread, at_ms: self.now_ms, act });
     }
 
     /// Adds an action that takes a moment.

@@ -4,19 +4,20 @@
 use percid_sim::conformance::Event;
 use percid_sim::{MS, US};
 
-use super::journal::{Entry, Note, recording};
-use super::script::{Act, FIRST, HOLD_MS, Step, script};
+use super::journal::{JournalEntry, Note, recording};
+use super::script::{Act, FIRST_THREAD, HOLD_MS, ScriptStep, script};
 use super::*;
 
 /// Returns the entries that the threads would write on a machine without delays, with ID 0 for all.
 fn ideal(cpus: &[u32], possible: u32, allowed: u32) -> Recording {
-    let mut entries = vec![Entry { time: 0, thread: FIRST as u32, note: Note::Runs(cpus[0]) }];
+    let mut entries =
+        vec![JournalEntry { time: 0, thread: FIRST_THREAD as u32, note: Note::Runs(cpus[0]) }];
     let mut started = 0;
     // For each thread its CPU, and the time since which it has nothing to do.
     let mut at: Vec<(u32, u64)> = vec![(cpus[0], 0); cpus.len() + 1];
-    for Step { thread, at_ms, act } in script(cpus.len()) {
+    for ScriptStep { thread, at_ms, act } in script(cpus.len()) {
         let mut note = |time: u64, thread: usize, note| {
-            entries.push(Entry { time, thread: thread as u32, note });
+            entries.push(JournalEntry { time, thread: thread as u32, note });
         };
         let (cpu, idle_since) = at[thread];
         let time = idle_since.max(at_ms * MS);
@@ -92,7 +93,7 @@ fn every_generation_is_told_from_every_other() {
             let recording = under(behaviour, ideal(cpus, possible, allowed));
             let text = recording.to_string();
             let read = Recording::read(&text).unwrap_or_else(|error| panic!("{error}:\n{text}"));
-            let explanation = Explanation::of([&read]);
+            let explanation = Explanation::from_recordings([&read]);
             let decided = explanation.decided();
             assert_eq!(decided, Some(behaviour), "{cpus:?} of {possible}: {explanation}\n{text}");
         }
@@ -106,7 +107,8 @@ fn a_shorter_experiment_leaves_it_undecided() {
     let mut recording = ideal(&[3, 2, 1], 4, 4);
     recording.steps.truncate(60);
     let undecided = Behaviour::all().filter(|&behaviour| {
-        Explanation::of([&under(behaviour, recording.clone())]).decided() != Some(behaviour)
+        Explanation::from_recordings([&under(behaviour, recording.clone())]).decided()
+            != Some(behaviour)
     });
     assert!(undecided.count() >= 2);
 }

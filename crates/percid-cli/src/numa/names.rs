@@ -35,13 +35,18 @@ pub(super) mod skipped {
 
     use super::*;
 
-    type Counts = BTreeMap<SkipReason, u64>;
+    type ReasonCounts = BTreeMap<SkipReason, u64>;
 
-    pub(crate) fn serialize<S: Serializer>(counts: &Counts, to: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(
+        counts: &ReasonCounts,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
         to.collect_map(counts.iter().map(|(reason, count)| (reason.name(), count)))
     }
 
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Counts, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<ReasonCounts, D::Error> {
         let counts = BTreeMap::<String, u64>::deserialize(from)?.into_iter();
         counts.map(|(name, count)| Ok((named(SkipReason::ALL, &name)?, count))).collect()
     }

@@ -3,7 +3,7 @@
 //!
 //! Data of another process is never trusted. Only a memfd is opened, not another file with the same
 //! name, so opening and reading never wait for another process. It cannot shrink under the mapping
-//! of its header, and a report has at most [`LARGEST`] bytes.
+//! of its header, and a report has at most [`MAX_REPORT_BYTES`] bytes.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -27,7 +27,7 @@ const VERSION: u32 = 1;
 const REPORT_AT: u64 = 64;
 
 /// The largest report that is read: one of about 30 000 regions.
-const LARGEST: u64 = 16 << 20;
+const MAX_REPORT_BYTES: u64 = 16 << 20;
 
 /// Interval at which a reader checks for its answer.
 const LOOK: Duration = Duration::from_millis(2);
@@ -74,7 +74,7 @@ pub(crate) struct Publication {
 /// # Errors
 ///
 /// Fails if there is no such process, or this user may not read it.
-pub(crate) fn of(process: &Process) -> io::Result<Vec<Publication>> {
+pub(crate) fn list(process: &Process) -> io::Result<Vec<Publication>> {
     let mut descriptors = Vec::new();
     for entry in fs::read_dir(process.path("fd"))? {
         // Skip a descriptor that was closed since the directory was read.
@@ -220,8 +220,12 @@ impl Publication {
     fn read(&self, length: u64) -> Result<Vec<u8>, String> {
         match length {
             0 => return Err("it could not write its report".to_owned()),
-            1..=LARGEST => {}
-            _ => return Err(format!("its report has {length} bytes: expected {LARGEST} at most")),
+            1..=MAX_REPORT_BYTES => {}
+            _ => {
+                return Err(format!(
+                    "its report has {length} bytes: expected {MAX_REPORT_BYTES} at most"
+                ));
+            }
         }
         let mut text = vec![0; length as usize];
         let done = self.file.read_exact_at(&mut text, REPORT_AT);

@@ -98,13 +98,16 @@ impl Catalogue {
             let numa::Workload { about, processes, threads, .. } = numa::Workload::preset(name)?;
             Some(MemoryWorkloadEntry { name, about, processes, threads })
         };
-        let policy = |entry: &policies::Entry| PolicyEntry { name: entry.name, about: entry.about };
+        let policy =
+            |entry: &policies::PolicySpec| PolicyEntry { name: entry.name, about: entry.about };
         Catalogue {
             machines: Machine::presets().filter_map(machine).collect(),
             workloads: Workload::presets().filter_map(workload).collect(),
             memory_workloads: numa::Workload::presets().filter_map(memory_workload).collect(),
             policies: policies::ALL.iter().map(policy).collect(),
-            mask_workloads: mask::Workload::presets().filter_map(MaskWorkloadEntry::of).collect(),
+            mask_workloads: mask::Workload::presets()
+                .filter_map(MaskWorkloadEntry::from_name)
+                .collect(),
             mask_policies: MaskPolicy::ALL
                 .map(|policy| PolicyEntry { name: policy.name(), about: policy.about() })
                 .into(),
@@ -131,7 +134,7 @@ impl ReleaseEntry {
 }
 
 impl MaskWorkloadEntry {
-    fn of(name: &'static str) -> Option<MaskWorkloadEntry> {
+    fn from_name(name: &'static str) -> Option<MaskWorkloadEntry> {
         let workload = mask::Workload::preset(name)?;
         let numbers = workload.numbers().into_iter();
         let parameters = numbers.map(|number| (number.name.to_owned(), number.value)).collect();

@@ -4,7 +4,7 @@ use std::fmt;
 
 use percid_report::{Axis, Bars, Lines, Page};
 use percid_sim::machine::{Machine, Parameter};
-use percid_sim::mask::comparison::{Comparison, Row};
+use percid_sim::mask::comparison::{Comparison, MaskPolicyRow};
 use percid_sim::mask::{self, MaskPolicy, Workload};
 use serde::Serialize;
 
@@ -23,7 +23,7 @@ use percid_command::this_machine::Numbering;
 use percid_command::watch::watched;
 
 pub(crate) fn run(arguments: &MaskArguments, json: bool) -> Result<Exit, Failure> {
-    let plan = Plan::of(arguments)?;
+    let plan = Plan::from_arguments(arguments)?;
     let report = Report::to(arguments.html.as_deref())?;
     let interrupt = Interrupt::listen()?;
     let rows = plan.simulate(&interrupt)?;
@@ -49,7 +49,7 @@ struct Plan {
 }
 
 impl Plan {
-    fn of(arguments: &MaskArguments) -> Result<Plan, Failure> {
+    fn from_arguments(arguments: &MaskArguments) -> Result<Plan, Failure> {
         let mut machine = presets::machine(&arguments.machine, Numbering::Dense)?;
         let mut workload = presets::mask_workload(&arguments.workload)?;
         let sweeps = sweeps(&arguments.set, |name, value| {
@@ -71,7 +71,7 @@ impl Plan {
     }
 
     /// Returns the rows of all runs that were finished before Ctrl-C.
-    fn simulate(&self, interrupt: &Interrupt) -> Result<Vec<Row>, Failure> {
+    fn simulate(&self, interrupt: &Interrupt) -> Result<Vec<MaskPolicyRow>, Failure> {
         let comparison = Comparison {
             machine: &self.machine,
             workload: &self.workload,
@@ -98,7 +98,7 @@ struct Results {
     seeds: u64,
     interrupted: bool,
     /// Rows with at least one finished run.
-    rows: Vec<Row>,
+    rows: Vec<MaskPolicyRow>,
     /// The swept parameters, in the requested order.
     #[serde(skip)]
     sweeps: Sweeps,
@@ -117,7 +117,7 @@ struct WorkloadName {
 }
 
 impl Results {
-    fn new(plan: &Plan, rows: Vec<Row>, interrupted: bool) -> Results {
+    fn new(plan: &Plan, rows: Vec<MaskPolicyRow>, interrupted: bool) -> Results {
         let mut numbers = mask::numbers(&plan.machine, &plan.workload);
         numbers.retain(|number| !plan.sweeps.iter().any(|(swept, _)| swept == number.name));
         let Workload { name, about, .. } = plan.workload.clone();
@@ -159,7 +159,7 @@ impl Results {
         page.section("Access to the mask", format!("{told}\n\n{about}"));
         let latency = Axis::new("latency").unit("cycles").logarithmic();
         self.plot("Latency", &latency, &mut page, |row| row.latency);
-        let share = |row: &Row| Some(100.0 * row.scheduler_share);
+        let share = |row: &MaskPolicyRow| Some(100.0 * row.scheduler_share);
         page.section("Scheduler's share of the CPU time", self.told("Share", " %", share));
         self.plot("Share", &Axis::new("share").unit("%"), &mut page, share);
         let told = self.told("Transfers of the mask's line", " a second", |row| {
@@ -188,8 +188,8 @@ impl Results {
     }
 
     /// Returns the smallest and the largest value, and their policies.
-    fn told(&self, what: &str, unit: &str, of: fn(&Row) -> Option<f64>) -> String {
-        let name = |row: &Row| match settings(&row.parameters) {
+    fn told(&self, what: &str, unit: &str, of: fn(&MaskPolicyRow) -> Option<f64>) -> String {
+        let name = |row: &MaskPolicyRow| match settings(&row.parameters) {
             settings if settings.is_empty() => row.policy.name().to_owned(),
             settings => format!("{}, {settings}", row.policy.name()),
         };
@@ -198,7 +198,13 @@ impl Results {
     }
 
     /// Adds a plot: a line for each policy if one number is swept, otherwise bars.
-    fn plot(&self, name: &str, axis: &Axis, page: &mut Page, of: fn(&Row) -> Option<f64>) {
+    fn plot(
+        &self,
+        name: &str,
+        axis: &Axis,
+        page: &mut Page,
+        of: fn(&MaskPolicyRow) -> Option<f64>,
+    ) {
         let policies = self.policies();
         if let [(swept, _)] = &self.sweeps[..] {
             let mut lines = Lines::new(Axis::new(swept), axis.clone());
@@ -252,7 +258,7 @@ const COLUMNS: [&str; 15] = [
     "needless of interrupts",
 ];
 
-fn cells(row: &Row) -> Vec<String> {
+fn cells(row: &MaskPolicyRow) -> Vec<String> {
     let mut cells = [row.throughput, row.throughput_min, row.throughput_max].map(figure).to_vec();
     cells.push(row.gain.map_or("-".to_owned(), |gain| format!("{:+.1}", 100.0 * gain)));
     cells.extend([row.scheduler_share, row.away_share].map(hundredths));

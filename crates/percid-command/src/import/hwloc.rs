@@ -42,7 +42,7 @@ pub(super) fn read(text: &str) -> Result<Imported, Fault> {
                 cpus: cpu_set(&object)?,
             });
         }
-        let Some(part) = Part::of(&object) else { continue };
+        let Some(part) = Part::from_object(&object) else { continue };
         for cpu in cpu_set(&object)? {
             // CPUs that the kernel does not let this program use have no PU.
             if let Some(described) = cpus.get_mut(&cpu) {
@@ -167,7 +167,7 @@ enum Part {
 }
 
 impl Part {
-    fn of(object: &Node<'_, '_>) -> Option<Part> {
+    fn from_object(object: &Node<'_, '_>) -> Option<Part> {
         match object.attribute("type")? {
             "Core" => Some(Part::Core),
             "L3Cache" => Some(Part::L3),

@@ -49,14 +49,14 @@ impl Kind {
 }
 
 /// A page that is being written.
-pub(crate) struct Page<'w, W> {
+pub(crate) struct PageWriter<'w, W> {
     out: &'w mut W,
     format: Format,
 }
 
-impl<'w, W: Write> Page<'w, W> {
-    pub(crate) fn new(out: &'w mut W, format: Format) -> Page<'w, W> {
-        Page { out, format }
+impl<'w, W: Write> PageWriter<'w, W> {
+    pub(crate) fn new(out: &'w mut W, format: Format) -> PageWriter<'w, W> {
+        PageWriter { out, format }
     }
 
     /// Begins a family of metrics. `unit` is the last part of its name.
@@ -228,10 +228,13 @@ mod tests {
     use super::*;
 
     /// Returns the output of `write`. Checks the errors when the writer fails at one of its writes.
-    fn written(format: Format, write: impl Fn(&mut Page<'_, Limited>) -> io::Result<()>) -> String {
+    fn written(
+        format: Format,
+        write: impl Fn(&mut PageWriter<'_, Limited>) -> io::Result<()>,
+    ) -> String {
         let with = |left| {
             let mut out = Limited { left, text: Vec::new() };
-            write(&mut Page::new(&mut out, format)).map(|()| out.text)
+            write(&mut PageWriter::new(&mut out, format)).map(|()| out.text)
         };
         let failing = (0..1000).map_while(|left| with(left).err());
         assert!(failing.map(|error| error.kind()).all(|it| it == io::ErrorKind::StorageFull));

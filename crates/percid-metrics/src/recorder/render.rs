@@ -19,7 +19,7 @@ use metrics_util::MetricKind;
 use super::descriptions::{Description, Descriptions};
 use super::store::Store;
 use crate::Histogram;
-use crate::page::{Format, Kind, Page, label_name, label_value, metric_name, without_total};
+use crate::page::{Format, Kind, PageWriter, label_name, label_value, metric_name, without_total};
 
 /// The value of a metric on the page.
 #[derive(Debug, Clone)]
@@ -51,8 +51,8 @@ impl OfName {
 }
 
 pub(super) fn render(store: &Store, format: Format, out: &mut impl Write) -> io::Result<()> {
-    let mut collected = Collected::of(store);
-    let mut page = Page::new(out, format);
+    let mut collected = Collected::from_store(store);
+    let mut page = PageWriter::new(out, format);
     let (mut unrecorded, mut names) = (0, Names { format, taken: HashSet::new() });
     while let Some((name, of_name)) = collected.families.pop_first() {
         match of_name.metrics.values().next().and_then(|first| names.take(&name, first.kind())) {
@@ -118,7 +118,7 @@ struct Collected<'s> {
 }
 
 impl Collected<'_> {
-    fn of(store: &Store) -> Collected<'_> {
+    fn from_store(store: &Store) -> Collected<'_> {
         let mut all = Collected { store, families: Families::new(), left_out: 0 };
         let idle = store.idle.lock().unwrap_or_else(PoisonError::into_inner);
         store.counters.for_each(|key, counter| {
@@ -207,7 +207,7 @@ fn unit_name(unit: Unit) -> Option<&'static str> {
 /// Writes a family, and returns the number of values that it could not record.
 fn family<W: Write>(
     store: &Store,
-    page: &mut Page<'_, W>,
+    page: &mut PageWriter<'_, W>,
     (name, kind): (&str, Kind),
     of_name: OfName,
 ) -> io::Result<u64> {
@@ -234,7 +234,7 @@ fn family<W: Write>(
 
 fn summary<W: Write>(
     store: &Store,
-    page: &mut Page<'_, W>,
+    page: &mut PageWriter<'_, W>,
     name: &str,
     labels: &str,
     histogram: &Histogram,

@@ -72,7 +72,7 @@ impl Shapes {
         self.by_name.sort_by_key(|(matcher, _)| matcher.rank());
     }
 
-    fn of(&self, name: &str) -> &Shape {
+    fn get(&self, name: &str) -> &Shape {
         let name = page::metric_name(name);
         let found = self.by_name.iter().find(|(matcher, _)| matcher.matches(&name));
         found.map_or(&self.others, |(_, shape)| shape)
@@ -80,7 +80,7 @@ impl Shapes {
 
     /// Creates a histogram for a metric of this name.
     pub(super) fn histogram(&self, name: &str) -> Histogram {
-        match self.of(name) {
+        match self.get(name) {
             Shape::Limits(limits) => Histogram::with_limits(limits),
             Shape::Summary => match Histogram::native(DEFAULT_SCHEMA) {
                 Ok(histogram) => histogram,
@@ -101,10 +101,10 @@ mod tests {
         shapes.add(Matcher::Suffix("seconds".to_owned()), limits(1.0));
         shapes.add(Matcher::Prefix("http.".to_owned()), limits(2.0));
         shapes.add(Matcher::Full("http_seconds".to_owned()), limits(3.0));
-        assert_eq!(*shapes.of("http.seconds"), limits(3.0));
-        assert_eq!(*shapes.of("http_other_seconds"), limits(2.0));
-        assert_eq!(*shapes.of("seconds"), limits(1.0));
-        assert_eq!(*shapes.of("bytes"), Shape::Summary);
+        assert_eq!(*shapes.get("http.seconds"), limits(3.0));
+        assert_eq!(*shapes.get("http_other_seconds"), limits(2.0));
+        assert_eq!(*shapes.get("seconds"), limits(1.0));
+        assert_eq!(*shapes.get("bytes"), Shape::Summary);
     }
 
     #[test]

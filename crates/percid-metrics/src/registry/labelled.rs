@@ -102,7 +102,7 @@ impl<M: Metric> Labelled<M> {
 
 #[inline(always)]
 fn typed<M: Metric>(any: &Any) -> &M {
-    match M::of(any) {
+    match M::downcast(any) {
         Some(metric) => metric,
         None => unreachable!("all series of a description are of its type"),
     }

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::description::Described;
-use crate::page::{Kind, Page};
+use crate::page::{Kind, PageWriter};
 use crate::{Counter, FloatCounter, Gauge, Histogram};
 
 /// A type of metrics that can be registered: [`Counter`], [`FloatCounter`], [`Gauge`] and
@@ -33,7 +33,7 @@ pub trait Typed: Sized + 'static {
     fn make(described: &Described) -> Any;
 
     /// Returns the metric, if it is of this type.
-    fn of(any: &Any) -> Option<&Self>;
+    fn downcast(any: &Any) -> Option<&Self>;
 }
 
 macro_rules! typed {
@@ -46,7 +46,7 @@ macro_rules! typed {
             }
 
             #[inline(always)]
-            fn of(any: &Any) -> Option<&$type> {
+            fn downcast(any: &Any) -> Option<&$type> {
                 match any {
                     Any::$type(metric) => Some(metric),
                     _ => None,
@@ -65,7 +65,7 @@ impl Any {
     /// Writes its samples, and returns the number of values that it could not record.
     pub(super) fn write(
         &self,
-        page: &mut Page<'_, impl Write>,
+        page: &mut PageWriter<'_, impl Write>,
         name: &str,
         labels: &str,
     ) -> io::Result<u64> {

@@ -9,16 +9,16 @@ use super::description::Described;
 use super::metric::Any;
 use super::series::Series;
 use super::values::LabelValues;
-use crate::entries::{Entry, NoMemory};
-use crate::page::{Format, Page, label_value};
+use crate::entries::{MetricEntry, NoMemory};
+use crate::page::{Format, PageWriter, label_value};
 
 /// Number of bytes from which a part is returned.
-const ENOUGH: usize = 4096;
+const MIN_PART_BYTES: usize = 4096;
 
 /// The metric that is being written, and its series that are left.
 struct Turn {
     series: Series,
-    left: vec::IntoIter<Arc<Entry<LabelValues, Any>>>,
+    left: vec::IntoIter<Arc<MetricEntry<LabelValues, Any>>>,
 }
 
 /// Writes labels in the format's syntax.
@@ -77,7 +77,7 @@ impl Parts {
     pub fn next(&mut self) -> Result<Option<&[u8]>, NoMemory> {
         self.buffer.0.clear();
         // #[gamma::skip(relational.lt_to_le, reason = "a byte more is a part, too")]
-        while !self.is_over && self.buffer.0.len() < ENOUGH {
+        while !self.is_over && self.buffer.0.len() < MIN_PART_BYTES {
             // Lack of memory is the only possible error.
             self.step().map_err(|_| NoMemory)?;
         }
@@ -86,7 +86,7 @@ impl Parts {
 
     /// Writes one series, the header of a metric, or the end.
     fn step(&mut self) -> io::Result<()> {
-        let mut page = Page::new(&mut self.buffer, self.format);
+        let mut page = PageWriter::new(&mut self.buffer, self.format);
         if let Some(Turn { series, left }) = &mut self.turn {
             let described = series.described();
             match left.next() {

@@ -6,7 +6,7 @@ use super::description::Described;
 use super::error::LabelError;
 use super::metric::Any;
 use super::values::{LabelValues, Sought};
-use crate::entries::{Entry, NoMemory};
+use crate::entries::{MetricEntry, NoMemory};
 use crate::family::{Family, NewMetric};
 
 /// Series by the values of their labels. Clones are the same.
@@ -80,7 +80,7 @@ impl Series {
     }
 
     /// Returns all series, sorted by their values.
-    pub(super) fn sorted(&self) -> Result<Vec<Arc<Entry<LabelValues, Any>>>, NoMemory> {
+    pub(super) fn sorted(&self) -> Result<Vec<Arc<MetricEntry<LabelValues, Any>>>, NoMemory> {
         let mut all = self.family.all()?;
         all.sort_unstable_by(|one, other| one.labels.cmp(&other.labels));
         Ok(all)

@@ -20,12 +20,12 @@ use crate::tiers::tracked::OfRegion;
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Maximum number of regions.
-const MOST: usize = 256;
+const MAX_REGIONS: usize = 256;
 
 /// Regions by their addresses.
 #[derive(Debug)]
 pub(crate) struct Directory {
-    regions: [AtomicPtr<Shared>; MOST],
+    regions: [AtomicPtr<Shared>; MAX_REGIONS],
     /// End of the entries in use: no region is at this index or above.
     used: AtomicUsize,
     looking: Lookers,
@@ -34,7 +34,7 @@ pub(crate) struct Directory {
 impl Directory {
     pub(crate) const fn new() -> Directory {
         Directory {
-            regions: [const { AtomicPtr::new(ptr::null_mut()) }; MOST],
+            regions: [const { AtomicPtr::new(ptr::null_mut()) }; MAX_REGIONS],
             used: AtomicUsize::new(0),
             looking: Lookers { word: AtomicU64::new(0) },
         }
@@ -46,7 +46,7 @@ impl Directory {
             let region = &self.regions[*place];
             region.compare_exchange(ptr::null_mut(), pages.as_ptr(), Release, Relaxed).is_ok()
         };
-        let place = (0..MOST).find(free);
+        let place = (0..MAX_REGIONS).find(free);
         if let Some(place) = place {
             self.used.fetch_max(place + 1, Release);
         }
@@ -194,9 +194,9 @@ mod tests {
     #[test]
     fn a_full_directory_says_so_and_places_are_used_again() {
         let directory = Directory::new();
-        let all: Vec<Pages> = (0..MOST + 1).map(|place| pages(place << 20)).collect();
-        assert_eq!(all.iter().filter(|pages| directory.insert(pages)).count(), MOST);
+        let all: Vec<Pages> = (0..MAX_REGIONS + 1).map(|place| pages(place << 20)).collect();
+        assert_eq!(all.iter().filter(|pages| directory.insert(pages)).count(), MAX_REGIONS);
         directory.remove(&all[7]);
-        assert!(directory.insert(&all[MOST]) && !directory.insert(&all[7]));
+        assert!(directory.insert(&all[MAX_REGIONS]) && !directory.insert(&all[7]));
     }
 }

@@ -16,23 +16,23 @@ const SHARE: i64 = 4;
 const USUAL: i64 = 65530;
 
 static ADDED: AtomicI64 = AtomicI64::new(0);
-static MOST: AtomicI64 = AtomicI64::new(USUAL / SHARE);
+static MAX_ADDED: AtomicI64 = AtomicI64::new(USUAL / SHARE);
 
 /// Reads the maximum number of mappings of a process. Allocates: not async-signal-safe.
 pub(crate) fn measure() {
     let limit = std::fs::read_to_string("/proc/sys/vm/max_map_count").ok();
     let limit = limit.and_then(|text| text.trim().parse::<i64>().ok()).unwrap_or(USUAL);
-    MOST.store(limit / SHARE, Relaxed);
+    MAX_ADDED.store(limit / SHARE, Relaxed);
 }
 
 /// Returns `true` if `more` mappings may be added; a negative number always fits.
 pub(crate) fn fits(more: i64) -> bool {
-    more <= 0 || ADDED.load(Relaxed) + more <= MOST.load(Relaxed)
+    more <= 0 || ADDED.load(Relaxed) + more <= MAX_ADDED.load(Relaxed)
 }
 
 /// Returns `true` if half of the budget is used: the rights must be restored before all of it is.
 pub(crate) fn is_short() -> bool {
-    ADDED.load(Relaxed) > MOST.load(Relaxed) / 2
+    ADDED.load(Relaxed) > MAX_ADDED.load(Relaxed) / 2
 }
 
 /// Adds `more` mappings to a region's count.
@@ -49,7 +49,7 @@ pub(crate) fn set(shared: &Shared, now: i64) {
 
 /// Returns the addresses of the counts; the fault handler needs them.
 pub(crate) fn places() -> [usize; 2] {
-    [&raw const ADDED as usize, &raw const MOST as usize]
+    [&raw const ADDED as usize, &raw const MAX_ADDED as usize]
 }
 
 #[cfg(test)]
@@ -74,7 +74,7 @@ mod tests {
             anonymous: true,
         };
         let pages = Pages::new(layout, &[0], memory::map).expect("memory");
-        let most = MOST.load(Relaxed);
+        let most = MAX_ADDED.load(Relaxed);
         assert!(fits(most / 2) && !fits(2 * most));
         add(&pages, 2 * most);
         assert!(!fits(1) && fits(0) && is_short());

@@ -24,11 +24,11 @@ pub(crate) fn notify() {
 
 /// A value of the counter: a notification after it is not missed.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Moment(u32);
+pub(crate) struct WakeupCount(u32);
 
-impl Moment {
-    pub(crate) fn now() -> Moment {
-        Moment(NOTIFIED.load(SeqCst))
+impl WakeupCount {
+    pub(crate) fn now() -> WakeupCount {
+        WakeupCount(NOTIFIED.load(SeqCst))
     }
 
     /// Sleeps for `time`, or until there was a notification since this moment. Returns `true` if
@@ -52,12 +52,12 @@ mod tests {
 
     #[test]
     fn a_notification_is_not_missed_and_without_one_the_time_passes() {
-        let moment = Moment::now();
+        let moment = WakeupCount::now();
         notify();
         assert!(moment.sleep(Duration::from_secs(60)), "a missed notification would be none");
         // Other tests may notify.
         let end = Instant::now() + Duration::from_secs(600);
-        while Moment::now().sleep(Duration::from_millis(2)) {
+        while WakeupCount::now().sleep(Duration::from_millis(2)) {
             assert!(Instant::now() < end);
         }
     }

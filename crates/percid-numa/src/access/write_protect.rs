@@ -50,13 +50,13 @@ const STACK: usize = 1 << 20;
 /// Number of messages that are read at once.
 const AT_ONCE: usize = 16;
 
-/// Value in [`State::nodes`] for a CPU that was not looked up yet, or whose node the kernel does
-/// not report.
+/// Value in [`MonitorState::nodes`] for a CPU that was not looked up yet, or whose node the kernel
+/// does not report.
 const UNKNOWN: u16 = u16::MAX;
 
 /// The monitor's data, in a mapping of its own.
 #[derive(Debug)]
-struct State {
+struct MonitorState {
     faults: Userfaultfd,
     /// Readable once the monitor must end.
     end: OwnedFd,
@@ -71,7 +71,7 @@ struct State {
 #[derive(Debug)]
 pub(crate) struct Monitor {
     /// Placed above the stack, in the same mapping.
-    state: NonNull<State>,
+    state: NonNull<MonitorState>,
     mapping: NonNull<u8>,
     thread: Option<Thread>,
     /// The process that the thread belongs to.
@@ -101,11 +101,11 @@ impl Monitor {
         let mapping = memory::map_under_a_name(Monitor::mapped()).ok_or(RegisterError::NoMemory)?;
         let nodes = [const { AtomicU16::new(UNKNOWN) }; MAX_CPUS];
         // SAFETY: inside the mapping, which is aligned to a page, as the stack's size is.
-        let state = unsafe { mapping.add(STACK).cast::<State>() };
+        let state = unsafe { mapping.add(STACK).cast::<MonitorState>() };
         // SAFETY: the address is that of new memory that is large enough.
         unsafe {
             let (regions, thread) = (Directory::new(), AtomicU32::new(0));
-            state.write(State { faults, end, regions, nodes, thread });
+            state.write(MonitorState { faults, end, regions, nodes, thread });
         }
         let mut monitor = Monitor { state, mapping, thread: None, process: process::generation() };
         // SAFETY: the lower part of the mapping is used by the stack alone; state and stack stay
@@ -117,10 +117,10 @@ impl Monitor {
 
     /// Returns the bytes of the mapping.
     fn mapped() -> usize {
-        STACK + size_of::<State>().next_multiple_of(memory::page_size())
+        STACK + size_of::<MonitorState>().next_multiple_of(memory::page_size())
     }
 
-    fn state(&self) -> &State {
+    fn state(&self) -> &MonitorState {
         // SAFETY: the state was written in `start`, and stays until this value is dropped.
         unsafe { self.state.as_ref() }
     }
@@ -132,7 +132,7 @@ impl Monitor {
 
     /// Inserts a region: from now on its memory can be protected.
     pub(crate) fn insert(&self, pages: &Pages) -> Result<(), RegisterError> {
-        let State { faults, regions, .. } = self.state();
+        let MonitorState { faults, regions, .. } = self.state();
         faults.register(&range(pages)).map_err(|errno| match errno {
             libc::EINVAL => RegisterError::NotPrivate { address: pages.layout.start },
             libc::EBUSY => RegisterError::OtherMonitor,
@@ -150,7 +150,7 @@ impl Monitor {
     /// still answered. Returns `true` if the monitor does not use the region any more. If it still
     /// does after a second, the memory of `pages` must stay.
     pub(crate) fn remove(&self, pages: &Pages) -> bool {
-        let State { faults, regions, .. } = self.state();
+        let MonitorState { faults, regions, .. } = self.state();
         let all = range(pages);
         if faults.unregister(&all).is_err() {
             // Part of the region is not mapped any more, or is a file now.
@@ -202,7 +202,7 @@ impl Drop for Monitor {
 /// Runs the monitor's thread.
 extern "C" fn run(state: *mut libc::c_void) -> *mut libc::c_void {
     // SAFETY: the state stays until this thread was joined.
-    let state = unsafe { &*state.cast::<State>() };
+    let state = unsafe { &*state.cast::<MonitorState>() };
     state.thread.store(process::thread_id(), Relaxed);
     // SAFETY: the name is a terminated string of less than 16 bytes.
     unsafe { libc::prctl(libc::PR_SET_NAME, c"percid-monitor".as_ptr()) };
@@ -214,7 +214,7 @@ extern "C" fn run(state: *mut libc::c_void) -> *mut libc::c_void {
     std::ptr::null_mut()
 }
 
-impl State {
+impl MonitorState {
     /// Waits for messages. Returns `false` if the monitor must end.
     fn wait(&self) -> bool {
         let wanted = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
@@ -338,7 +338,7 @@ mod tests {
     }
 
     /// Makes the state of a monitor without its thread: the test calls its steps itself.
-    fn state() -> Option<State> {
+    fn state() -> Option<MonitorState> {
         let faults = match Userfaultfd::open() {
             Ok(faults) => faults,
             Err(refusal) => {
@@ -349,12 +349,18 @@ mod tests {
         // SAFETY: the call takes a number and flags; what it opens is this test's own.
         let end = unsafe { OwnedFd::from_raw_fd(libc::eventfd(0, libc::EFD_CLOEXEC)) };
         let nodes = [const { AtomicU16::new(UNKNOWN) }; MAX_CPUS];
-        Some(State { faults, end, regions: Directory::new(), nodes, thread: AtomicU32::new(0) })
+        Some(MonitorState {
+            faults,
+            end,
+            regions: Directory::new(),
+            nodes,
+            thread: AtomicU32::new(0),
+        })
     }
 
     /// Runs `answer` while a thread waits to write to protected memory, and checks that the thread
     /// continues.
-    fn while_a_writer_waits(state: &State, pages: &Pages, answer: impl FnOnce()) {
+    fn while_a_writer_waits(state: &MonitorState, pages: &Pages, answer: impl FnOnce()) {
         let all = range(pages);
         let start = all.start;
         assert_eq!((state.faults.register(&all), state.faults.protect(&all)), (Ok(()), Ok(())));

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use percid_rules::scan::{Effects, SkipReason};
 
-use crate::access::entry::{Entry, Tally};
 use crate::access::mapping_budget;
 use crate::access::pages::{Layout, Pace, Pages, Work};
+use crate::access::region_record::{RegionRecord, Tally};
 use crate::access::trap;
 use crate::access::write_protect::Monitor;
 use crate::access_method::AccessMethod;
@@ -26,14 +26,14 @@ const DISARM_AT_ONCE: usize = 512;
 /// Sizes of the pieces that are armed at once: the first and smallest, and the largest. While a
 /// piece is armed, threads of the program may have to wait for a fault or a mapping, for about
 /// `PIECE_TIME`.
-pub(crate) const FIRST: CallSize = CallSize::new(LEAST);
-const LEAST: u64 = 2 << 20;
-const MOST: u64 = 64 << 20;
+pub(crate) const FIRST_PIECE_SIZE: CallSize = CallSize::new(MIN_PIECE_BYTES);
+const MIN_PIECE_BYTES: u64 = 2 << 20;
+const MAX_PIECE_BYTES: u64 = 64 << 20;
 const PIECE_TIME: Duration = Duration::from_micros(500);
 
 /// The effects of a pass, and its counts.
 pub(crate) struct PassEffects<'a> {
-    pub(crate) entries: &'a BTreeMap<usize, Arc<Entry>>,
+    pub(crate) entries: &'a BTreeMap<usize, Arc<RegionRecord>>,
     pub(crate) log: &'a mut Log,
     /// Bytes that the scan requested to arm: those with memory that were not armed yet are armed
     /// now.
@@ -49,7 +49,7 @@ pub(crate) struct PassEffects<'a> {
 
 impl<'a> PassEffects<'a> {
     pub(crate) fn new(
-        entries: &'a BTreeMap<usize, Arc<Entry>>,
+        entries: &'a BTreeMap<usize, Arc<RegionRecord>>,
         log: &'a mut Log,
         size: CallSize,
     ) -> PassEffects<'a> {
@@ -106,7 +106,7 @@ enum Leave {
     Refused(i32),
 }
 
-fn leave(entry: &Entry) -> Leave {
+fn leave(entry: &RegionRecord) -> Leave {
     match entry.access {
         AccessMethod::Trapped if !trap::is_prepared() => Leave::HandlerReplaced,
         // The error that the kernel might return when the rights must be restored.
@@ -118,7 +118,7 @@ fn leave(entry: &Entry) -> Leave {
 /// Arms the grains of a part of a region, piece by piece. Returns the number of its pages that were
 /// not armed before.
 fn arm(
-    entry: &Entry,
+    entry: &RegionRecord,
     pages: &Pages,
     part: Range<usize>,
     tally: &mut Tally,
@@ -129,7 +129,7 @@ fn arm(
     let end = layout.grain_at(part.end - 1) + 1;
     let mut armed = 0;
     while next < end {
-        let bytes = size.bytes(PIECE_TIME).clamp(LEAST, MOST);
+        let bytes = size.bytes(PIECE_TIME).clamp(MIN_PIECE_BYTES, MAX_PIECE_BYTES);
         let piece = next..end.min(next + (bytes >> layout.shift).max(1) as usize);
         next = piece.end;
         let began = Instant::now();
@@ -159,7 +159,7 @@ fn arm(
 /// Arms the grains of a piece that have memory. Returns the number of pages that were not armed
 /// before.
 fn arm_found(
-    entry: &Entry,
+    entry: &RegionRecord,
     pages: &Pages,
     piece: Range<usize>,
     found: &[Resident],
@@ -179,7 +179,7 @@ fn arm_found(
 
 /// Arms again the grains that were requested at this pace. Their nodes are known, because they were
 /// armed before. Returns the number of pages that were not armed before.
-pub(crate) fn arm_again(entry: &Entry, pages: &Pages, pace: Pace) -> u64 {
+pub(crate) fn arm_again(entry: &RegionRecord, pages: &Pages, pace: Pace) -> u64 {
     let began = Instant::now();
     let mut tally = entry.tally();
     if !matches!(leave(entry), Leave::Given) || entry.gone.load(Relaxed) {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use percid_rules::scan::Scanner;
 
 use crate::access::pages::Pace;
-use crate::access::wakeup::{self, Moment};
+use crate::access::wakeup::{self, WakeupCount};
 use crate::balancing::budget::REST;
 use crate::balancing::shared::Inner;
 use crate::sys::{clock, memory, nodes, process, signals};
@@ -51,7 +51,7 @@ impl Stop {
 
     /// Waits for `time`, or until there was a notification since a moment. Returns `true` if there
     /// was one.
-    fn listen(&self, since: Moment, time: Duration) -> bool {
+    fn listen(&self, since: WakeupCount, time: Duration) -> bool {
         self.goes_on() && since.sleep(time)
     }
 
@@ -63,7 +63,7 @@ impl Stop {
             if rest.is_zero() || !self.goes_on() {
                 return self.goes_on();
             }
-            self.listen(Moment::now(), rest);
+            self.listen(WakeupCount::now(), rest);
         }
     }
 }
@@ -102,7 +102,7 @@ fn run(inner: &Inner, stop: &Stop) {
     let mut samples = Samples::new(inner.settings.period_min);
     // During activity, looks and moves follow each other quickly.
     let mut busy_until = Instant::now();
-    let mut moment = Moment::now();
+    let mut moment = WakeupCount::now();
     loop {
         let now = Instant::now();
         let tick = if now < busy_until { QUICK.min(shortest) } else { shortest };
@@ -112,7 +112,7 @@ fn run(inner: &Inner, stop: &Stop) {
         if !stop.pause(if is_busy { GATHER } else { Duration::ZERO }) {
             return;
         }
-        moment = Moment::now();
+        moment = WakeupCount::now();
         if inner.follow_change() {
             next_look = next_look.min(last_pass + inner.least_period());
         }

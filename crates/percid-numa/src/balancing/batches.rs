@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::access::entry::Entry;
+use crate::access::region_record::RegionRecord;
 use crate::balancing::shared::Inner;
 use crate::done::Batch;
 use crate::kernel::Linux;
@@ -21,7 +21,8 @@ impl Inner {
     /// Returns the number of bytes with a pending move.
     pub(super) fn pending_bytes(&self) -> u64 {
         let state = lock(&self.state);
-        let of = |entry: &Arc<Entry>| entry.pages.as_ref().map_or(0, |pages| pages.layout.shift);
+        let of =
+            |entry: &Arc<RegionRecord>| entry.pages.as_ref().map_or(0, |pages| pages.layout.shift);
         state.entries.values().map(|entry| entry.pending() << of(entry)).sum()
     }
 

@@ -52,7 +52,7 @@ impl Inner {
     /// Returns the periods of some threads, in their order.
     pub(super) fn periods_of(&self, threads: &[u32]) -> Vec<Duration> {
         let state = lock(&self.state);
-        threads.iter().map(|&thread| state.periods.of(thread)).collect()
+        threads.iter().map(|&thread| state.periods.get(thread)).collect()
     }
 
     /// Returns the number of the monitor's thread, which is not the program's; 0 if there is none.

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::access::entry::Entry;
+use crate::access::region_record::RegionRecord;
 use crate::balancing::shared::Inner;
-use crate::balancing::state::State;
+use crate::balancing::state::BalancerState;
 use crate::done::Batch;
 use crate::kernel::Linux;
 use crate::lock::lock;
@@ -39,6 +39,6 @@ impl Inner {
 }
 
 /// Returns a region in which the search for cold grains is not complete.
-fn searched(state: &State) -> Option<Arc<Entry>> {
+fn searched(state: &BalancerState) -> Option<Arc<RegionRecord>> {
     state.entries.values().find(|entry| tiers::is_searched(entry)).cloned()
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use percid_rules::scan::{AccessCounts, SkipReason};
 
-use crate::access::entry::Entry;
+use crate::access::region_record::RegionRecord;
 use crate::report::RegionReport;
 use crate::sys::{memory, nodes};
 use crate::tiers::tracked::OfRegion;
@@ -15,7 +15,7 @@ use crate::tiers::tracked::OfRegion;
 const LOOK_UP: usize = 4096;
 
 /// Describes a region, and looks up the nodes of its pages.
-pub(crate) fn describe(entry: &Entry) -> RegionReport {
+pub(crate) fn describe(entry: &RegionRecord) -> RegionReport {
     let tally = entry.tally().clone();
     let seen = entry.pages.as_ref().map_or(AccessCounts::default(), |pages| pages.seen());
     let mut uses = Vec::new();

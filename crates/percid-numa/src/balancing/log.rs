@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::report::event::Event;
 
 /// Number of events that are kept for [`Balancer::take_events`](crate::Balancer::take_events).
-const KEPT: usize = 4096;
+const MAX_EVENTS: usize = 4096;
 
 /// The events that were not taken yet, and the number of lost ones.
 #[derive(Debug, Default)]
@@ -17,7 +17,7 @@ pub(crate) struct Log {
 impl Log {
     /// Appends an event; the oldest is lost if there are too many.
     pub(crate) fn push(&mut self, event: Event) {
-        if self.events.len() == KEPT {
+        if self.events.len() == MAX_EVENTS {
             self.events.pop_front();
             self.lost += 1;
         }
@@ -47,9 +47,9 @@ mod tests {
     #[test]
     fn the_oldest_events_are_lost_and_counted() {
         let mut log = Log::default();
-        (0..KEPT + 3).for_each(|region| log.push(Event::Gone { region }));
+        (0..MAX_EVENTS + 3).for_each(|region| log.push(Event::Gone { region }));
         let events = log.take();
-        assert_eq!((events.len(), log.lost()), (KEPT, 3));
+        assert_eq!((events.len(), log.lost()), (MAX_EVENTS, 3));
         assert_eq!(events[0], Event::Gone { region: 3 });
         assert_eq!(log.take(), []);
     }

@@ -29,7 +29,7 @@ impl Periods {
     }
 
     /// Returns a thread's period.
-    pub(crate) fn of(&self, thread: u32) -> Duration {
+    pub(crate) fn get(&self, thread: u32) -> Duration {
         self.by_bit[Width::Bits128.bit(thread) as usize]
     }
 
@@ -96,14 +96,14 @@ mod tests {
         seen[bit(7)] = [8, 0, 8, 0];
         seen[bit(8)] = [4, 6, 1, 9];
         periods.adapt(&seen, 0, &settings, 1 << 20);
-        assert_eq!(periods.of(7), Duration::from_millis(1300), "private");
-        assert_eq!(periods.of(8), SECOND, "shared and remote: shorter, but not below the least");
-        assert_eq!(periods.of(9), SECOND, "not seen");
+        assert_eq!(periods.get(7), Duration::from_millis(1300), "private");
+        assert_eq!(periods.get(8), SECOND, "shared and remote: shorter, but not below the least");
+        assert_eq!(periods.get(9), SECOND, "not seen");
         assert_eq!(periods.shortest(), SECOND);
         seen[bit(7)] = [16, 0, 16, 0];
         periods.adapt(&seen, 0, &settings, 1 << 20);
-        assert_eq!((periods.of(7), periods.of(8)), (Duration::from_millis(1690), SECOND));
-        assert_eq!(periods.shortest(), periods.of(7), "only that one was seen");
+        assert_eq!((periods.get(7), periods.get(8)), (Duration::from_millis(1690), SECOND));
+        assert_eq!(periods.shortest(), periods.get(7), "only that one was seen");
     }
 
     #[test]
@@ -113,7 +113,7 @@ mod tests {
         let mut seen = [Seen::default(); BITS];
         seen[bit(7)] = [8, 0, 8, 0];
         periods.adapt(&seen, 1, &settings, 1 << 20);
-        assert_eq!(periods.of(7), 2 * SECOND);
+        assert_eq!(periods.get(7), 2 * SECOND);
     }
 
     #[test]
@@ -137,15 +137,15 @@ mod tests {
             seen[bit(7)][1] += 1;
             periods.adapt(&seen, 0, &settings, 3 << 30);
         }
-        assert_eq!(periods.of(7), 5 * SECOND);
+        assert_eq!(periods.get(7), 5 * SECOND);
         periods.begin_again(&settings, 3 << 30);
-        assert_eq!(periods.of(7), SECOND / 10);
+        assert_eq!(periods.get(7), SECOND / 10);
         // Half of the accesses are private and none is local: fewer than seven tenths.
         seen[bit(7)] = [0, 10, 10, 10];
         periods.begin_again(&settings, 0);
         periods.before = [Seen::default(); BITS];
         periods.adapt(&seen, 0, &settings, 3 << 30);
-        assert_eq!(periods.of(7), SECOND * 8 / 10);
+        assert_eq!(periods.get(7), SECOND * 8 / 10);
     }
 
     #[test]
@@ -157,8 +157,8 @@ mod tests {
             seen[bit(7)][1] += 1;
             periods.adapt(&seen, 0, &settings, 1 << 20);
         }
-        assert_eq!(periods.of(7), 60 * SECOND, "nothing local, nothing shared");
+        assert_eq!(periods.get(7), 60 * SECOND, "nothing local, nothing shared");
         periods.begin_again(&settings, 1 << 20);
-        assert_eq!(periods.of(7), SECOND);
+        assert_eq!(periods.get(7), SECOND);
     }
 }

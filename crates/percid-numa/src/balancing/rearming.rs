@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::access::entry::Entry;
 use crate::access::pages::Pace;
+use crate::access::region_record::RegionRecord;
 use crate::balancing::arming;
 use crate::balancing::shared::Inner;
 use crate::lock::lock;
@@ -22,16 +22,16 @@ impl Inner {
     /// Arms again, at a pace, the grains for which further accesses decide, and samples. Returns the
     /// number of pages.
     pub(super) fn rearm(&self, pace: Pace) -> u64 {
-        let unsettled = |entry: &&Arc<Entry>| {
+        let unsettled = |entry: &&Arc<RegionRecord>| {
             entry.pages.as_ref().is_some_and(|pages| pages.unsettled(pace) > 0)
         };
-        let entries: Vec<Arc<Entry>> =
+        let entries: Vec<Arc<RegionRecord>> =
             lock(&self.state).entries.values().filter(unsettled).cloned().collect();
         if entries.is_empty() {
             return 0;
         }
         let began = clock::own_run_time();
-        let again = |entry: &Arc<Entry>| {
+        let again = |entry: &Arc<RegionRecord>| {
             entry.pages.as_ref().map_or(0, |pages| arming::arm_again(entry, pages, pace))
         };
         let armed = entries.iter().map(again).sum();

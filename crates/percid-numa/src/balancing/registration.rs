@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
-use crate::access::entry::Entry;
 use crate::access::pages::{Layout, Pages};
+use crate::access::region_record::RegionRecord;
 use crate::access::trap;
 use crate::access::wakeup;
 use crate::access::write_protect::Monitor;
@@ -30,7 +30,7 @@ impl Inner {
         start: *const u8,
         bytes: usize,
         access: AccessMethod,
-    ) -> Result<Arc<Entry>, RegisterError> {
+    ) -> Result<Arc<RegionRecord>, RegisterError> {
         if self.is_forked() {
             return Err(RegisterError::Forked);
         }
@@ -64,7 +64,7 @@ impl Inner {
         let is_kept_from_kernel = pages.as_ref().is_some_and(|pages| pages.layout.anonymous)
             && nodes::kernel_balances()
             && nodes::keep_from_kernel(&range);
-        let entry = Arc::new(Entry {
+        let entry = Arc::new(RegionRecord {
             range: range.clone(),
             access,
             pages,
@@ -130,7 +130,7 @@ impl Inner {
     }
 
     /// Unregisters a region.
-    pub(crate) fn forget(&self, entry: &Entry) {
+    pub(crate) fn forget(&self, entry: &RegionRecord) {
         if self.is_forked() {
             return;
         }

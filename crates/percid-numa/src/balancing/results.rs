@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::access::entry::Entry;
+use crate::access::region_record::RegionRecord;
 use crate::balancing::describe;
 use crate::balancing::shared::Inner;
 use crate::lock::lock;
@@ -40,7 +40,7 @@ impl Inner {
             return report;
         }
         report.slow_nodes = self.tiers.as_ref().map_or(Vec::new(), Placement::slow_nodes);
-        let entries: Vec<Arc<Entry>> = {
+        let entries: Vec<Arc<RegionRecord>> = {
             let state = lock(&self.state);
             report.sequence = state.sequence;
             (report.passes, report.unreadable_passes) = (state.passes, state.unreadable_passes);

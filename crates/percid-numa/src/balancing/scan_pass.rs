@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use percid_rules::scan::{Scan, Scanner, Settings};
 
-use crate::access::entry::Entry;
+use crate::access::region_record::RegionRecord;
 use crate::access_method::AccessMethod;
 use crate::balancing::arming::{self, PassEffects};
 use crate::balancing::log::Log;
@@ -75,7 +75,7 @@ impl Inner {
     /// Passes changes of the regions to the scan, and the usable nodes to the regions. Returns the
     /// regions of this pass; a region that is unregistered later stays in it, and is skipped.
     /// Returns `None` if only one node is usable.
-    fn begin_pass(&self, scan: &mut Scan) -> Option<BTreeMap<usize, Arc<Entry>>> {
+    fn begin_pass(&self, scan: &mut Scan) -> Option<BTreeMap<usize, Arc<RegionRecord>>> {
         let (changes, entries) = {
             let mut state = lock(&self.state);
             (std::mem::take(&mut state.changes), state.entries.clone())
@@ -105,7 +105,7 @@ impl Inner {
 /// that used them.
 fn refresh(
     scan: &mut Scan,
-    entries: &BTreeMap<usize, Arc<Entry>>,
+    entries: &BTreeMap<usize, Arc<RegionRecord>>,
     log: &mut Log,
     mappings: &[Mapping],
 ) {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use percid_rules::scan::{Rules, Scan, Settings};
 
 use crate::balancing::fork_check::ForkCheck;
-use crate::balancing::state::State;
+use crate::balancing::state::BalancerState;
 use crate::kernel::Linux;
 use crate::sys::{clock, nodes};
 use crate::tiers::Placement;
@@ -29,7 +29,7 @@ pub(crate) struct Inner {
     /// Locked for the whole of a pass, and before `state` if both are locked.
     pub(super) scan: Mutex<Scan>,
     /// Locked only briefly, since threads of the program wait for it.
-    pub(super) state: Mutex<State>,
+    pub(super) state: Mutex<BalancerState>,
 }
 
 impl Inner {
@@ -43,7 +43,7 @@ impl Inner {
             began: Instant::now(),
             ran_before: clock::process_run_time(),
             scan: Mutex::new(Scan::new()),
-            state: Mutex::new(State::new(&settings)),
+            state: Mutex::new(BalancerState::new(&settings)),
         }
     }
 

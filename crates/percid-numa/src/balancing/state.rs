@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use percid_rules::scan::{HUGE_PAGE, Settings, Traits};
 
-use crate::access::entry::Entry;
 use crate::access::pages::{BITS, Pages};
+use crate::access::region_record::RegionRecord;
 use crate::access::write_protect::Monitor;
 use crate::balancing::arming;
 use crate::balancing::log::Log;
 use crate::balancing::periods::{Periods, Seen};
-use crate::balancing::timeline::{Counts, Timeline};
+use crate::balancing::timeline::{EventCounts, Timeline};
 use crate::call_size::CallSize;
 use crate::error::RegisterError;
 use crate::migrate;
@@ -41,8 +41,8 @@ pub(crate) enum Change {
 
 /// The state that threads of the program change and read.
 #[derive(Debug)]
-pub(crate) struct State {
-    pub(crate) entries: BTreeMap<usize, Arc<Entry>>,
+pub(crate) struct BalancerState {
+    pub(crate) entries: BTreeMap<usize, Arc<RegionRecord>>,
     /// The changes since the last pass, in order.
     pub(crate) changes: Vec<Change>,
     pub(crate) log: Log,
@@ -76,9 +76,9 @@ pub(crate) struct State {
     pub(crate) monitor: Weak<Monitor>,
 }
 
-impl State {
-    pub(crate) fn new(settings: &Settings) -> State {
-        State {
+impl BalancerState {
+    pub(crate) fn new(settings: &Settings) -> BalancerState {
+        BalancerState {
             entries: BTreeMap::new(),
             changes: Vec::new(),
             log: Log::default(),
@@ -93,8 +93,8 @@ impl State {
             move_time: Duration::ZERO,
             periods: Periods::new(settings),
             pass_size: CallSize::new(HUGE_PAGE),
-            batch_size: migrate::FIRST,
-            piece_size: arming::FIRST,
+            batch_size: migrate::FIRST_BATCH_SIZE,
+            piece_size: arming::FIRST_PIECE_SIZE,
             failed: 0,
             begins_again: false,
             asked_before: (0, 0),
@@ -125,9 +125,9 @@ impl State {
     }
 
     /// Returns the counts that the timeline needs.
-    pub(crate) fn counts(&self) -> Counts {
+    pub(crate) fn counts(&self) -> EventCounts {
         let sum = |of: fn(&Pages) -> u64| self.pages().map(of).sum();
-        Counts {
+        EventCounts {
             armed: self.armed,
             seen: sum(|pages| pages.seen().local + pages.seen().remote),
             pending: sum(|pages| pages.pending()),
@@ -187,7 +187,7 @@ mod tests {
     /// Returns the bytes that a balancer may arm if the process has run for `ran` and passes took
     /// `spent` of that.
     fn affordable(ran: Duration, spent: Duration) -> Option<u64> {
-        let mut state = State::new(&Settings::default());
+        let mut state = BalancerState::new(&Settings::default());
         state.scan_time = spent;
         state.affordable(&Settings::default(), ran)
     }
@@ -199,7 +199,7 @@ mod tests {
         assert_eq!(affordable(Duration::ZERO, Duration::ZERO), None, "nothing yet");
         assert_eq!(affordable(36 * second, second / 2), Some(all));
         // The time of the next choice of a thread counts too.
-        let mut state = State::new(&Settings::default());
+        let mut state = BalancerState::new(&Settings::default());
         state.choice = second;
         assert_eq!(state.affordable(&Settings::default(), 36 * second), None);
         assert_eq!(state.affordable(&Settings::default(), 72 * second), Some(all));

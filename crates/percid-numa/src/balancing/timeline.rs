@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use crate::report::placement_timeline::PlacementTimeline;
 
-/// Number of episodes that are kept.
-const KEPT: usize = 16;
+/// Maximum number of episodes that are kept.
+const MAX_TIMELINES: usize = 16;
 
 /// An episode ends this long after its last move: a later change begins another one.
 const SETTLED: Duration = Duration::from_millis(500);
 
 /// Counts of events so far, over all regions.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Counts {
+pub(crate) struct EventCounts {
     /// Pages that were armed.
     pub(crate) armed: u64,
     /// Accesses to armed grains.
@@ -29,16 +29,16 @@ pub(crate) struct Counts {
 pub(crate) struct Timeline {
     episodes: VecDeque<PlacementTimeline>,
     /// The counts at the beginning of the last episode.
-    before: Counts,
+    before: EventCounts,
 }
 
 impl Timeline {
     /// Begins another episode, if the last one is over.
-    pub(crate) fn begin(&mut self, now: Duration, counts: Counts) {
+    pub(crate) fn begin(&mut self, now: Duration, counts: EventCounts) {
         let is_over =
             |last: &PlacementTimeline| last.moved.is_some_and(|moved| now >= moved + SETTLED);
         if self.episodes.back().is_none_or(is_over) {
-            if self.episodes.len() == KEPT {
+            if self.episodes.len() == MAX_TIMELINES {
                 self.episodes.pop_front();
             }
             self.episodes
@@ -48,7 +48,7 @@ impl Timeline {
     }
 
     /// Records the stages that the counts show as reached.
-    pub(crate) fn note(&mut self, now: Duration, counts: Counts) {
+    pub(crate) fn note(&mut self, now: Duration, counts: EventCounts) {
         let (Some(last), before) = (self.episodes.back_mut(), &self.before) else { return };
         let reach = |place: &mut Option<Duration>, is_reached: bool| {
             *place = place.or(is_reached.then_some(now));
@@ -85,8 +85,8 @@ mod tests {
     #[test]
     fn the_stages_are_noted_when_they_are_reached_first() {
         let mut timeline = Timeline::default();
-        timeline.note(ms(1), Counts { armed: 9, ..Counts::default() });
-        let mut counts = Counts { armed: 7, ..Counts::default() };
+        timeline.note(ms(1), EventCounts { armed: 9, ..EventCounts::default() });
+        let mut counts = EventCounts { armed: 7, ..EventCounts::default() };
         timeline.begin(ms(10), counts);
         timeline.note(ms(20), counts);
         counts.armed = 9;
@@ -116,20 +116,20 @@ mod tests {
     #[test]
     fn an_episode_is_over_when_nothing_has_moved_for_a_while() {
         let mut timeline = Timeline::default();
-        timeline.begin(ms(0), Counts::default());
-        timeline.begin(ms(900), Counts::default());
+        timeline.begin(ms(0), EventCounts::default());
+        timeline.begin(ms(900), EventCounts::default());
         timeline.moved(ms(1000), 1);
-        timeline.begin(ms(1400), Counts::default());
+        timeline.begin(ms(1400), EventCounts::default());
         assert_eq!(timeline.episodes().len(), 1);
-        timeline.begin(ms(1500), Counts::default());
+        timeline.begin(ms(1500), EventCounts::default());
         assert_eq!(
             timeline.episodes()[1],
             PlacementTimeline { began: ms(1500), ..PlacementTimeline::default() }
         );
         for turn in 0..40 {
             timeline.moved(ms(2000 + turn * 1000), 1);
-            timeline.begin(ms(2600 + turn * 1000), Counts::default());
+            timeline.begin(ms(2600 + turn * 1000), EventCounts::default());
         }
-        assert_eq!(timeline.episodes().len(), KEPT);
+        assert_eq!(timeline.episodes().len(), MAX_TIMELINES);
     }
 }

@@ -71,7 +71,7 @@ const _: () = assert!(offset_of!(Header, exchange) == 16 && size_of::<Header>() 
 
 /// The file that other processes read, with its mapped header.
 #[derive(Debug)]
-struct Page {
+struct PublishedFile {
     file: File,
     header: NonNull<Header>,
     mapped: usize,
@@ -80,17 +80,17 @@ struct Page {
 }
 
 // SAFETY: the header is mapped until this value is dropped, and all that changes there is atomic.
-unsafe impl Send for Page {}
-// SAFETY: `&Page` gives access to atomics and a file only, which any thread may use.
-unsafe impl Sync for Page {}
+unsafe impl Send for PublishedFile {}
+// SAFETY: `&PublishedFile` gives access to atomics and a file only, which any thread may use.
+unsafe impl Sync for PublishedFile {}
 
-impl Page {
-    fn new() -> io::Result<Page> {
+impl PublishedFile {
+    fn new() -> io::Result<PublishedFile> {
         let file = memfd::create(NAME)?;
         let mapped = memory::page_size();
         file.set_len(mapped as u64)?;
         let header = memfd::map(&file, mapped)?.cast::<Header>();
-        let page = Page { file, header, mapped, over: AtomicU32::new(0) };
+        let page = PublishedFile { file, header, mapped, over: AtomicU32::new(0) };
         let first = Header {
             magic: MAGIC,
             version: VERSION,
@@ -152,7 +152,7 @@ impl Page {
     }
 }
 
-impl Drop for Page {
+impl Drop for PublishedFile {
     fn drop(&mut self) {
         // SAFETY: this value owns the mapping.
         unsafe { memory::unmap(self.header.cast(), self.mapped) };
@@ -162,13 +162,13 @@ impl Drop for Page {
 /// A published report and the thread that answers, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Publication {
-    page: Arc<Page>,
+    page: Arc<PublishedFile>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Publication {
     pub(crate) fn begin(make: impl Fn() -> Report + Send + 'static) -> io::Result<Publication> {
-        let page = Arc::new(Page::new()?);
+        let page = Arc::new(PublishedFile::new()?);
         let of_thread = Arc::clone(&page);
         let body = move || {
             of_thread.serve(make);
@@ -213,7 +213,7 @@ mod tests {
     }
 
     /// Requests a report as another process would. Returns the count to wait for.
-    fn ask(page: &Page) -> u32 {
+    fn ask(page: &PublishedFile) -> u32 {
         let before = page.exchange().answers.load(SeqCst);
         page.exchange().requests.fetch_add(1, SeqCst);
         futex::wake(&page.exchange().requests);
@@ -221,7 +221,7 @@ mod tests {
     }
 
     /// Waits for this count, longer than an answer takes on any machine.
-    fn has_answered(page: &Page, count: u32) -> bool {
+    fn has_answered(page: &PublishedFile, count: u32) -> bool {
         let end = Instant::now() + Duration::from_secs(600);
         while page.exchange().answers.load(SeqCst) != count && Instant::now() < end {
             std::thread::sleep(Duration::from_millis(1));
@@ -229,7 +229,7 @@ mod tests {
         page.exchange().answers.load(SeqCst) == count
     }
 
-    fn text(page: &Page) -> String {
+    fn text(page: &PublishedFile) -> String {
         let mut bytes = vec![0; page.exchange().length.load(SeqCst) as usize];
         page.file.read_exact_at(&mut bytes, REPORT_AT).expect("as long as the header says");
         String::from_utf8(bytes).expect("UTF-8")
@@ -262,7 +262,7 @@ mod tests {
     #[test]
     fn a_request_during_a_report_gets_one_of_its_own() {
         let _alone = alone();
-        let page = Arc::new(Page::new().expect("a memfd"));
+        let page = Arc::new(PublishedFile::new().expect("a memfd"));
         let inner = Inner::new(Settings::default(), Rules::default());
         let counts = Arc::new(Mutex::new(Vec::new()));
         let (of_thread, made) = (Arc::clone(&page), Arc::clone(&counts));
@@ -286,7 +286,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_is_about_to_sleep_sees_the_end() {
-        let page = Page::new().expect("a memfd");
+        let page = PublishedFile::new().expect("a memfd");
         page.end();
         assert_eq!(page.exchange().requests.load(SeqCst), 1, "it will not sleep at 0");
         page.serve(|| panic!("no report is wanted any more"));

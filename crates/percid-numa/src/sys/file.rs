@@ -5,7 +5,7 @@ use std::fmt;
 use std::io::Write;
 
 /// Maximum length of a path, with the terminating zero.
-const LONGEST: usize = 96;
+const MAX_PATH_BYTES: usize = 96;
 
 /// Reads the start of a file, by one call; `None` if it cannot be opened or read.
 pub(super) fn read_start<'b>(path: fmt::Arguments<'_>, buffer: &'b mut [u8]) -> Option<&'b [u8]> {
@@ -30,8 +30,8 @@ pub(super) fn exists(path: fmt::Arguments<'_>) -> bool {
 
 /// Passes a path as a C string to `body`; returns `None` if it is too long.
 fn with_path<T>(path: fmt::Arguments<'_>, body: impl FnOnce(&CStr) -> T) -> Option<T> {
-    let mut bytes = [0; LONGEST];
+    let mut bytes = [0; MAX_PATH_BYTES];
     // The last byte stays zero: it terminates the string.
-    (&mut bytes[..LONGEST - 1]).write_fmt(path).ok()?;
+    (&mut bytes[..MAX_PATH_BYTES - 1]).write_fmt(path).ok()?;
     CStr::from_bytes_until_nul(&bytes).ok().map(body)
 }

@@ -123,11 +123,11 @@ impl Userfaultfd {
     ///
     /// The first call in a process tests whether writes are detected at all.
     pub(crate) fn open() -> Result<Userfaultfd, Refusal> {
-        let opened = Userfaultfd::with(FEATURES)?;
+        let opened = Userfaultfd::with_features(FEATURES)?;
         if writes_are_seen()? { Ok(opened) } else { Err(Refusal::NotSupported) }
     }
 
-    fn with(features: u64) -> Result<Userfaultfd, Refusal> {
+    fn with_features(features: u64) -> Result<Userfaultfd, Refusal> {
         let opened = Userfaultfd(descriptor()?);
         let mut handshake = Handshake { api: API, features, calls: 0 };
         match opened.control(HANDSHAKE, &mut handshake) {
@@ -240,7 +240,7 @@ fn writes_are_seen() -> Result<bool, Refusal> {
 
 /// Returns `true` if a write to a page is detected after `UFFDIO_WRITEPROTECT` with this mode.
 fn is_seen(mode: u64) -> Result<bool, Refusal> {
-    let descriptor = Userfaultfd::with(FEATURES | FAIL)?;
+    let descriptor = Userfaultfd::with_features(FEATURES | FAIL)?;
     let bytes = memory::page_size();
     let page = memory::map(bytes).ok_or(Refusal::Other(libc::ENOMEM))?;
     // Only a page that has memory can be protected.

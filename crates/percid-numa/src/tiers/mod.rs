@@ -19,8 +19,8 @@ use std::time::Duration;
 use percid_rules::scan::tiers::{HotThreshold, RateLimit};
 use percid_rules::scan::{Settings, Tiers};
 
-use crate::access::entry::Entry;
 use crate::access::pages::Pages;
+use crate::access::region_record::RegionRecord;
 use crate::access_method::AccessMethod;
 use crate::kernel::Kernel;
 use crate::lock::lock;
@@ -38,11 +38,11 @@ pub(crate) struct Placement {
     /// The interval over which the threshold is adapted.
     interval: Duration,
     /// Locked only briefly, and after all other locks.
-    state: Mutex<State>,
+    state: Mutex<TierState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct TierState {
     nodes: SlowNodes,
     threshold: HotThreshold,
     promotion: RateLimit,
@@ -66,7 +66,7 @@ impl Placement {
         usable: &[u32],
     ) -> Option<Placement> {
         let tiers = settings.tiers?;
-        let state = State {
+        let state = TierState {
             nodes: SlowNodes::read(kernel, usable),
             threshold: HotThreshold::new(&tiers, clock::since_boot()),
             promotion: RateLimit::new(tiers.rate),
@@ -104,7 +104,7 @@ impl Placement {
     pub(crate) fn begin_pass(
         &self,
         kernel: &impl Kernel,
-        entries: &BTreeMap<usize, Arc<Entry>>,
+        entries: &BTreeMap<usize, Arc<RegionRecord>>,
         usable: &[u32],
     ) {
         let mut state = lock(&self.state);
@@ -161,7 +161,7 @@ impl Placement {
 }
 
 /// Returns `true` if the search for cold grains of a region is not complete.
-pub(crate) fn is_searched(entry: &Entry) -> bool {
+pub(crate) fn is_searched(entry: &RegionRecord) -> bool {
     let Some(pages) = &entry.pages else { return false };
     let tracked = pages.tiers().filter(|tracked| tracked.is_demoted && !entry.gone.load(Relaxed));
     tracked.is_some_and(|tracked| tracked.next_cold.load(Relaxed) < pages.layout.grains())
@@ -278,7 +278,7 @@ mod tests {
             (placement.slow_nodes(), placement.take_cold(&pages, 8).grains.len()),
             (vec![1], 8)
         );
-        let entries = BTreeMap::from([(0, Arc::new(Entry::of(pages)))]);
+        let entries = BTreeMap::from([(0, Arc::new(RegionRecord::from_pages(pages)))]);
         let entry = &entries[&0];
         let pages = entry.pages.as_ref().expect("pages");
         assert!(!is_searched(entry), "the search is over");
@@ -310,7 +310,7 @@ mod tests {
             let (placement, mut pages) = placed(AT_ONCE_COLD, 8);
             assert!(placement.track(&mut pages, access, memory::map));
             assert_eq!(pages.tiers().expect("tracked").is_demoted, is_demoted);
-            let entries = BTreeMap::from([(0, Arc::new(Entry::of(pages)))]);
+            let entries = BTreeMap::from([(0, Arc::new(RegionRecord::from_pages(pages)))]);
             placement.begin_pass(&machine(), &entries, &[0, 1]);
             assert_eq!(is_searched(&entries[&0]), is_demoted);
         }

@@ -61,7 +61,7 @@ impl OfRegion {
     }
 
     pub(crate) fn stamp_at(&self, grain: usize, now: Duration) {
-        self.stamps()[grain].store(Stamp::at(now).word(), Relaxed);
+        self.stamps()[grain].store(Stamp::from_time(now).word(), Relaxed);
     }
 
     /// Returns the time since a grain was armed last.
@@ -215,7 +215,7 @@ mod tests {
     #[test]
     fn what_is_used_late_is_not_hot() {
         let tracked = tracked();
-        let long_ago = Stamp::at(clock::since_boot()).word().wrapping_sub(200);
+        let long_ago = Stamp::from_time(clock::since_boot()).word().wrapping_sub(200);
         tracked.stamps()[3].store(long_ago, Relaxed);
         assert!(!tracked.judge(decision(true), 3, 4096, 70, true).moves);
         assert_eq!(tracked.hot.load(Relaxed), 0);

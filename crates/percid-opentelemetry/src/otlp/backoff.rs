@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 /// The mean wait before the second attempt.
-const FIRST: Duration = Duration::from_secs(1);
-const LONGEST: Duration = Duration::from_secs(30);
+const FIRST_WAIT: Duration = Duration::from_secs(1);
+const MAX_WAIT: Duration = Duration::from_secs(30);
 
 /// Waits that grow: 1, 2, 4, ... seconds, each multiplied by a random number from 0.5 to 1.5. So
 /// programs that failed together do not retry together.
@@ -14,13 +14,13 @@ pub(crate) struct Backoff {
 
 impl Backoff {
     pub(crate) fn new() -> Backoff {
-        Backoff { next: FIRST }
+        Backoff { next: FIRST_WAIT }
     }
 
     /// Returns the next wait, at least as long as the receiver has requested.
     pub(crate) fn wait(&mut self, asked_for: Option<Duration>) -> Duration {
         let wait = self.next.mul_f64(0.5 + fastrand::f64());
-        self.next = (self.next * 2).min(LONGEST);
+        self.next = (self.next * 2).min(MAX_WAIT);
         wait.max(asked_for.unwrap_or_default())
     }
 }

@@ -16,8 +16,8 @@ const INTERVAL: Duration = Duration::from_secs(60);
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The range of all times: never zero, and never so long that an addition overflows.
-const SHORTEST: Duration = Duration::from_millis(1);
-const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+const MIN_TIME: Duration = Duration::from_millis(1);
+const MAX_TIME: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// A builder of an [`OtlpExporter`].
 ///
@@ -71,13 +71,13 @@ impl OtlpBuilder {
 
     /// Sets the time between two exports, from 1 ms to a year.
     pub fn with_interval(mut self, interval: Duration) -> OtlpBuilder {
-        self.interval = interval.clamp(SHORTEST, LONGEST);
+        self.interval = interval.clamp(MIN_TIME, MAX_TIME);
         self
     }
 
     /// Sets the time for all attempts to send a collection, from 1 ms to a year.
     pub fn with_timeout(mut self, timeout: Duration) -> OtlpBuilder {
-        self.timeout = timeout.clamp(SHORTEST, LONGEST);
+        self.timeout = timeout.clamp(MIN_TIME, MAX_TIME);
         self
     }
 

@@ -167,12 +167,12 @@ mod tests {
 
     use super::*;
 
-    fn at(nanoseconds: u64) -> SystemTime {
+    fn system_time(nanoseconds: u64) -> SystemTime {
         UNIX_EPOCH + Duration::from_nanos(nanoseconds)
     }
 
     fn point<T>(key: &'static str, value: T) -> Point<T> {
-        Point { attributes: Arc::new([KeyValue::new(key, 1)]), start: at(3), value }
+        Point { attributes: Arc::new([KeyValue::new(key, 1)]), start: system_time(3), value }
     }
 
     fn sent(key: &str) -> Vec<Attribute> {
@@ -228,7 +228,7 @@ mod tests {
         let builder = opentelemetry::InstrumentationScope::builder("scope").with_version("1");
         let scope = builder.with_schema_url("schema").build();
         let collection = Collection {
-            time: at(2_000_000_005),
+            time: system_time(2_000_000_005),
             resource: Arc::new([KeyValue::new("r", 1)]),
             scopes: vec![ScopeMetrics { scope, metrics }],
         };

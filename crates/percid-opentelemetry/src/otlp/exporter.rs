@@ -45,12 +45,12 @@ struct Shared {
     receiver: Receiver,
     timeout: Duration,
     clock: Arc<dyn Clock>,
-    state: Mutex<State>,
+    state: Mutex<ExporterState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct ExporterState {
     /// Number of requested exports, and number of those that are complete.
     asked: u64,
     answered: u64,
@@ -59,7 +59,7 @@ struct State {
     has_stopped: bool,
 }
 
-impl State {
+impl ExporterState {
     fn is_asked(&self) -> bool {
         self.asked > self.answered || self.is_stopping
     }
@@ -220,19 +220,19 @@ impl Shared {
             return false;
         }
         self.clock.pauses(wait);
-        let may_go_on = |state: &State| is_last || !state.is_stopping;
+        let may_go_on = |state: &ExporterState| is_last || !state.is_stopping;
         let state = self.wait(self.state(), now + wait, may_go_on);
         may_go_on(&state)
     }
 
     /// Requests an export, and waits until it is complete.
-    fn ask(&self, mut state: MutexGuard<'_, State>) -> Result<(), Error> {
+    fn ask(&self, mut state: MutexGuard<'_, ExporterState>) -> Result<(), Error> {
         state.asked += 1;
         let asked = state.asked;
         self.changed.notify_all();
         // #[gamma::skip(literal, arith, reason = "only a clock can see how long it waits")]
         let end = self.clock.now() + (self.timeout + COLLECTING) * 2;
-        let is_waiting = |state: &State| state.answered < asked && !state.has_stopped;
+        let is_waiting = |state: &ExporterState| state.answered < asked && !state.has_stopped;
         let state = self.wait(state, end, is_waiting);
         if state.answered < asked {
             return Err(Error::Stopped);
@@ -240,17 +240,17 @@ impl Shared {
         state.answer.clone().map_or(Ok(()), Err)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ExporterState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits on `state` while `is_to_wait` returns `true`, until `end` at most.
     fn wait<'a>(
         &self,
-        mut state: MutexGuard<'a, State>,
+        mut state: MutexGuard<'a, ExporterState>,
         end: Instant,
-        is_to_wait: impl Fn(&State) -> bool,
-    ) -> MutexGuard<'a, State> {
+        is_to_wait: impl Fn(&ExporterState) -> bool,
+    ) -> MutexGuard<'a, ExporterState> {
         loop {
             let left = end.saturating_duration_since(self.clock.now());
             if left.is_zero() || !is_to_wait(&state) {

@@ -22,7 +22,7 @@ const EVIDENCE: [u32; 4] = [2, 2, 8, 20];
 /// Consecutive accesses from the page's own node after which one earlier move is forgotten, by the
 /// number of those moves. Each is more than the number needed to move the page again: otherwise the
 /// moves of memory that is shared by chance would be forgotten as fast as they happen.
-const STAYED: [u32; 4] = [LONGEST, 8, 20, LONGEST];
+const STAYED: [u32; 4] = [MAX_STREAK, 8, 20, MAX_STREAK];
 
 /// Minimum streak in memory whose streaks often end with the second access: two accesses in a row
 /// carry little information there.
@@ -33,7 +33,7 @@ const DOUBTFUL_EVIDENCE: u32 = 12;
 const RESTLESS: u32 = 2;
 
 /// Length of the longest streak that is recorded.
-const LONGEST: u32 = 31;
+const MAX_STREAK: u32 = 31;
 
 /// Thread numbers are stored modulo 2^14.
 const THREAD_MASK: u32 = (1 << 14) - 1;
@@ -75,7 +75,7 @@ impl PageHistory {
     }
 
     fn streak(self) -> u32 {
-        self.0 >> 24 & LONGEST
+        self.0 >> 24 & MAX_STREAK
     }
 
     fn moves(self) -> u32 {
@@ -95,13 +95,13 @@ impl PageHistory {
     fn stayed(self) -> PageHistory {
         match self.moves() {
             0 => self,
-            moves => PageHistory(self.0 & !(LONGEST << 24) | 1 << 24).with_moves(moves - 1),
+            moves => PageHistory(self.0 & !(MAX_STREAK << 24) | 1 << 24).with_moves(moves - 1),
         }
     }
 
     fn after(self, access: PageAccess) -> PageHistory {
         let again = self.node() == Some(access.node);
-        let streak = if again { (self.streak() + 1).min(LONGEST) } else { 1 };
+        let streak = if again { (self.streak() + 1).min(MAX_STREAK) } else { 1 };
         let (node, thread) = (access.node & NODE_MASK, access.thread & THREAD_MASK);
         let word = PageHistory::SEEN | streak << 24 | thread << 10 | node;
         PageHistory(word).with_moves(self.moves())
@@ -226,7 +226,7 @@ mod tests {
         doubtful: false,
     };
 
-    fn by(thread: u32, node: u32) -> PageAccess {
+    fn access_by(thread: u32, node: u32) -> PageAccess {
         PageAccess { thread, node }
     }
 
@@ -244,33 +244,37 @@ mod tests {
     #[test]
     fn a_private_page_moves_at_once_when_early_and_at_the_second_look_later() {
         let early = Context { sequence: 4, ..LATE };
-        assert_eq!(moves(&[by(7, 1)], early), [true]);
-        assert_eq!(moves(&[by(7, 1), by(7, 1)], LATE), [false, true]);
+        assert_eq!(moves(&[access_by(7, 1)], early), [true]);
+        assert_eq!(moves(&[access_by(7, 1), access_by(7, 1)], LATE), [false, true]);
     }
 
     #[test]
     fn an_early_page_moves_at_once_unless_it_is_shared_or_was_moved() {
         let early = Context { sequence: 4, ..LATE };
-        let first = decide(PageHistory::default(), by(7, 1), &early);
+        let first = decide(PageHistory::default(), access_by(7, 1), &early);
         assert_eq!((first.moves, first.look_again), (true, LookAgain::WithPass));
-        let used = PageHistory::default().after(by(7, 0));
+        let used = PageHistory::default().after(access_by(7, 0));
         for (before, thread, moves) in [(used, 7, true), (used, 8, false), (used.moved(), 7, false)]
         {
-            assert_eq!(decide(before, by(thread, 1), &early).moves, moves, "{before:?} {thread}");
+            assert_eq!(
+                decide(before, access_by(thread, 1), &early).moves,
+                moves,
+                "{before:?} {thread}"
+            );
         }
         let unmoved = Context { backoff: false, ..early };
-        assert!(decide(used.moved(), by(7, 1), &unmoved).moves);
+        assert!(decide(used.moved(), access_by(7, 1), &unmoved).moves);
     }
 
     #[test]
     fn a_local_access_speaks_for_no_change() {
-        assert!(!decide(PageHistory::default(), by(7, 0), &LATE).change);
-        assert!(decide(PageHistory::default(), by(7, 1), &LATE).change);
+        assert!(!decide(PageHistory::default(), access_by(7, 0), &LATE).change);
+        assert!(decide(PageHistory::default(), access_by(7, 1), &LATE).change);
     }
 
     #[test]
     fn a_streak_is_counted_up_to_31() {
-        let long = (0..40).fold(PageHistory::default(), |record, _| record.after(by(7, 3)));
+        let long = (0..40).fold(PageHistory::default(), |record, _| record.after(access_by(7, 3)));
         assert_eq!((long.streak(), long.moves()), (31, 0));
         let stayed = long.moved().moved().stayed();
         assert_eq!((stayed.streak(), stayed.moves(), stayed.node()), (1, 1, Some(3)));
@@ -278,14 +282,14 @@ mod tests {
 
     #[test]
     fn the_filter_wants_one_node_twice() {
-        let nodes = [by(7, 1), by(8, 2), by(7, 1), by(8, 2)];
+        let nodes = [access_by(7, 1), access_by(8, 2), access_by(7, 1), access_by(8, 2)];
         assert_eq!(moves(&nodes, LATE), [false; 4]);
-        assert_eq!(moves(&[by(7, 0), by(7, 0)], LATE), [false; 2], "local");
+        assert_eq!(moves(&[access_by(7, 0), access_by(7, 0)], LATE), [false; 2], "local");
     }
 
     #[test]
     fn a_shared_page_moves_only_to_who_uses_the_region_clearly_more() {
-        let shared = [by(7, 1), by(8, 1)];
+        let shared = [access_by(7, 1), access_by(8, 1)];
         assert_eq!(moves(&shared, Context { use_there: 4, use_here: 3, ..LATE }), [false; 2]);
         let more = Context { use_there: 5, use_here: 3, ..LATE };
         assert_eq!(moves(&shared, more), [false, true]);
@@ -294,18 +298,18 @@ mod tests {
     #[test]
     fn a_node_without_memory_gets_no_page() {
         let none = Context { has_memory: false, sequence: 0, ..LATE };
-        assert_eq!(moves(&[by(7, 1); 20], none), [false; 20]);
+        assert_eq!(moves(&[access_by(7, 1); 20], none), [false; 20]);
     }
 
     #[test]
     fn a_page_that_was_moved_needs_more_evidence_until_it_has_stayed() {
         let stay = |record: PageHistory, count: usize| {
             let home = Context { home: 1, ..LATE };
-            (0..count).fold(record, |record, _| decide(record, by(7, 1), &home).history)
+            (0..count).fold(record, |record, _| decide(record, access_by(7, 1), &home).history)
         };
         let needed = |mut record: PageHistory, at: Context| {
             let look = |_: &u32| {
-                let decision = decide(record, by(9, 0), &at);
+                let decision = decide(record, access_by(9, 0), &at);
                 record = decision.history;
                 decision.moves
             };
@@ -338,7 +342,7 @@ mod tests {
                 lots ^= lots << 17;
                 let node = (lots >> 20) as u32 & 1;
                 let at = Context { home, backoff, ..LATE };
-                let decision = decide(record, by(node, node), &at);
+                let decision = decide(record, access_by(node, node), &at);
                 record = decision.history;
                 if decision.moves {
                     (home, record, moves) = (node, record.moved(), moves + 1);
@@ -355,22 +359,23 @@ mod tests {
     fn private_is_whom_nobody_was_before() {
         for home in [0, 1] {
             let at = Context { home, ..LATE };
-            let first = decide(PageHistory::default(), by(7, 0), &at);
+            let first = decide(PageHistory::default(), access_by(7, 0), &at);
             assert_eq!((first.local, first.private), (home == 0, true), "the first");
-            assert!(decide(first.history, by(7, 1), &at).private, "the same");
-            assert!(!decide(first.history, by(8, 0), &at).private, "another one");
+            assert!(decide(first.history, access_by(7, 1), &at).private, "the same");
+            assert!(!decide(first.history, access_by(8, 0), &at).private, "another one");
         }
     }
 
     #[test]
     fn nobody_is_not_thread_0() {
         assert!(!PageHistory::default().is_by(0));
-        assert!(PageHistory::default().after(by(0, 0)).is_by(0));
+        assert!(PageHistory::default().after(access_by(0, 0)).is_by(0));
     }
 
     #[test]
     fn a_page_that_has_stayed_is_counted_again_from_one() {
-        let record = PageHistory::default().after(by(7, 3)).after(by(7, 3)).moved().moved();
+        let record =
+            PageHistory::default().after(access_by(7, 3)).after(access_by(7, 3)).moved().moved();
         assert_eq!((record.streak(), record.moves()), (2, 2));
         let stayed = record.stayed();
         assert_eq!((stayed.streak(), stayed.moves(), stayed.node()), (1, 1, Some(3)));
@@ -380,7 +385,7 @@ mod tests {
 
     #[test]
     fn moves_are_counted_up_to_three() {
-        let record = PageHistory::default().after(by(7, 3)).moved().moved().moved();
+        let record = PageHistory::default().after(access_by(7, 3)).moved().moved().moved();
         assert_eq!((record.moves(), record.moved().moves()), (3, 3));
     }
 
@@ -395,16 +400,20 @@ mod tests {
             accesses.iter().fold(start, next).1
         };
         let (soon, with_pass) = (LookAgain::Soon, LookAgain::WithPass);
-        assert_eq!(look(&[by(7, 1)]), Some((false, soon)));
-        assert_eq!(look(&[by(7, 1), by(7, 1)]), Some((true, with_pass)), "decided");
-        assert_eq!(look(&[by(7, 1), by(7, 0)]), Some((false, with_pass)), "local");
-        assert_eq!(look(&[by(7, 1), by(8, 1)]), Some((false, with_pass)), "of several threads");
+        assert_eq!(look(&[access_by(7, 1)]), Some((false, soon)));
+        assert_eq!(look(&[access_by(7, 1), access_by(7, 1)]), Some((true, with_pass)), "decided");
+        assert_eq!(look(&[access_by(7, 1), access_by(7, 0)]), Some((false, with_pass)), "local");
+        assert_eq!(
+            look(&[access_by(7, 1), access_by(8, 1)]),
+            Some((false, with_pass)),
+            "of several threads"
+        );
         let doubtful = Context { doubtful: true, ..LATE };
-        let first = decide(PageHistory::default(), by(7, 1), &doubtful);
-        let second = decide(first.history, by(7, 1), &doubtful);
+        let first = decide(PageHistory::default(), access_by(7, 1), &doubtful);
+        let second = decide(first.history, access_by(7, 1), &doubtful);
         assert_eq!((first.look_again, second.look_again), (soon, LookAgain::Later));
         let none = Context { has_memory: false, ..LATE };
-        let decision = decide(PageHistory::default(), by(7, 1), &none);
+        let decision = decide(PageHistory::default(), access_by(7, 1), &none);
         assert!(decision.look_again == with_pass && !decision.change);
     }
 
@@ -419,26 +428,39 @@ mod tests {
             });
             each.collect::<Vec<_>>()
         };
-        assert_eq!(confirmed(&[by(7, 1), by(7, 1), by(7, 1)]), [None, Some(true), None]);
-        assert_eq!(confirmed(&[by(7, 1), by(8, 0), by(8, 0)]), [None, Some(false), None], "local");
-        assert_eq!(confirmed(&[by(7, 1), by(8, 2), by(8, 2)]), [None, Some(false), Some(true)]);
+        assert_eq!(
+            confirmed(&[access_by(7, 1), access_by(7, 1), access_by(7, 1)]),
+            [None, Some(true), None]
+        );
+        assert_eq!(
+            confirmed(&[access_by(7, 1), access_by(8, 0), access_by(8, 0)]),
+            [None, Some(false), None],
+            "local"
+        );
+        assert_eq!(
+            confirmed(&[access_by(7, 1), access_by(8, 2), access_by(8, 2)]),
+            [None, Some(false), Some(true)]
+        );
         let doubtful = Context { doubtful: true, ..LATE };
-        let first = moves(&[by(7, 1); 20], doubtful).iter().position(|moves| *moves);
+        let first = moves(&[access_by(7, 1); 20], doubtful).iter().position(|moves| *moves);
         assert_eq!(first, Some(11), "the twelfth");
-        assert_eq!(moves(&[by(7, 1); 2], Context { backoff: false, ..doubtful }), [false, true]);
+        assert_eq!(
+            moves(&[access_by(7, 1); 2], Context { backoff: false, ..doubtful }),
+            [false, true]
+        );
     }
 
     #[test]
     fn a_page_that_moves_often_says_nothing_about_change() {
-        let mut record = PageHistory::default().after(by(7, 0));
+        let mut record = PageHistory::default().after(access_by(7, 0));
         for moves in 0..4 {
-            let decision = decide(record, by(8, 1), &LATE);
+            let decision = decide(record, access_by(8, 1), &LATE);
             assert_eq!(decision.change, moves < 2, "{moves} moves");
             record = record.moved();
         }
         // A user that stays indicates a change nevertheless.
         let at_last = (0..20).fold(None, |_, _| {
-            let decision = decide(record, by(8, 1), &LATE);
+            let decision = decide(record, access_by(8, 1), &LATE);
             record = decision.history;
             Some((decision.moves, decision.change))
         });
@@ -447,13 +469,13 @@ mod tests {
 
     #[test]
     fn a_history_shows_its_parts() {
-        let record = PageHistory::default().after(by(7, 3)).moved();
+        let record = PageHistory::default().after(access_by(7, 3)).moved();
         assert_eq!(format!("{record:?}"), "PageHistory(Some(3), 1 in a row, moved 1 times)");
     }
 
     #[test]
     fn the_word_keeps_its_parts_apart() {
-        let record = PageHistory::default().after(by(u32::MAX, 1023)).moved().moved();
+        let record = PageHistory::default().after(access_by(u32::MAX, 1023)).moved().moved();
         assert_eq!((record.node(), record.streak(), record.moves()), (Some(1023), 1, 2));
         assert!(record.is_by(u32::MAX) && !record.is_by(1));
         assert_eq!(PageHistory::from_word(record.word()), record);

@@ -5,7 +5,7 @@ use core::time::Duration;
 use super::settings::Settings;
 
 /// The share in tenths from which on memory counts as well placed.
-const ENOUGH: u64 = 7;
+const MIN_WELL_PLACED_TENTHS: u64 = 7;
 const TENTHS: u64 = 10;
 
 /// Accesses to armed pages since the last adaptation of the period.
@@ -39,12 +39,12 @@ pub fn adapted_period(
     let private = share(seen.private, seen.shared);
     let slots = |tenths: u64| slot * tenths as u32;
     // Tested first: memory that few threads share cannot be placed any better, local or not.
-    let next = if private >= ENOUGH {
-        period + slots((private - ENOUGH).max(1))
-    } else if local >= ENOUGH {
-        period + slots((local - ENOUGH).max(1))
+    let next = if private >= MIN_WELL_PLACED_TENTHS {
+        period + slots((private - MIN_WELL_PLACED_TENTHS).max(1))
+    } else if local >= MIN_WELL_PLACED_TENTHS {
+        period + slots((local - MIN_WELL_PLACED_TENTHS).max(1))
     } else {
-        period.saturating_sub(slots(ENOUGH - local.max(private)))
+        period.saturating_sub(slots(MIN_WELL_PLACED_TENTHS - local.max(private)))
     };
     next.clamp(shortest, longest)
 }

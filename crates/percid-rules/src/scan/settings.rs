@@ -10,7 +10,7 @@ const MIB: u64 = 1 << 20;
 /// Memory that a pass may inspect, in multiples of the memory that it may arm.
 const LOOK: u64 = 8;
 /// The longest time: sums and multiples of times stay far below the maximum of the type.
-const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
+const MAX_TIME: Duration = Duration::from_secs(365 * 24 * 3600);
 /// The length of an activity window, in multiples of the scan delay.
 const WINDOW: u32 = 4;
 
@@ -119,7 +119,7 @@ impl Settings {
             ("cold_after", self.tiers.map_or(Duration::ZERO, |tiers| tiers.cold_after)),
             ("hot_threshold", self.tiers.map_or(Duration::ZERO, |tiers| tiers.hot_threshold)),
         ];
-        if let Some((name, _)) = times.into_iter().find(|(_, time)| *time > LONGEST) {
+        if let Some((name, _)) = times.into_iter().find(|(_, time)| *time > MAX_TIME) {
             return Err(BadSetting::TooLong(name));
         }
         if self.scan_size > largest_scan() {

@@ -40,7 +40,7 @@ impl Scan {
     /// the region does so.
     pub fn visit(&mut self, start: u64, now: Duration, settings: &Settings) {
         let sequence = self.sequence;
-        if let Some(region) = self.at(start) {
+        if let Some(region) = self.tracked_mut(start) {
             region.memory.get_or_insert_with(|| Memory::new(now, sequence, settings));
         }
     }
@@ -66,7 +66,7 @@ impl Scan {
             let start = range.start;
             let known = before.binary_search_by_key(&start, |old| old.range.start);
             self.add(range, traits);
-            if let Some(region) = self.at(start) {
+            if let Some(region) = self.tracked_mut(start) {
                 region.memory = known.ok().and_then(|place| before[place].memory.clone());
             }
         }
@@ -74,7 +74,7 @@ impl Scan {
 
     /// Changes the traits of a region.
     pub fn set_traits(&mut self, start: u64, traits: Traits) {
-        if let Some(region) = self.at(start) {
+        if let Some(region) = self.tracked_mut(start) {
             region.traits = traits;
         }
     }
@@ -82,7 +82,7 @@ impl Scan {
     /// Records that threads, given by their bits (see [`Width::bit`](super::Width::bit)), used a
     /// region. Has no effect before the first pass over the region.
     pub fn used_by(&mut self, start: u64, threads: u128) {
-        if let Some(memory) = self.at(start).and_then(|region| region.memory.as_mut()) {
+        if let Some(memory) = self.tracked_mut(start).and_then(|region| region.memory.as_mut()) {
             memory.activity.add(threads);
         }
     }
@@ -110,7 +110,7 @@ impl Scan {
         self.regions.iter().map(|region| region.range.end - region.range.start).sum()
     }
 
-    fn at(&mut self, start: u64) -> Option<&mut Tracked> {
+    fn tracked_mut(&mut self, start: u64) -> Option<&mut Tracked> {
         let place = self.regions.binary_search_by_key(&start, |region| region.range.start).ok()?;
         self.regions.get_mut(place)
     }

@@ -24,7 +24,7 @@
 //! use percid_rules::scan::{Stamp, Tiers};
 //!
 //! let tiers = Tiers::default();
-//! let armed = Stamp::at(Duration::from_secs(7));
+//! let armed = Stamp::from_time(Duration::from_secs(7));
 //! let age = |seconds| armed.age(Duration::from_secs_f64(seconds));
 //! assert!(tiers.is_cold(age(127.0)), "armed for two minutes, and still not used");
 //! assert!(age(7.5) < tiers.hot_threshold, "used half a second after it was armed");
@@ -83,7 +83,7 @@ impl Stamp {
     const TICK_MS: u128 = 10;
 
     /// Returns the stamp of a time since some fixed time, which is the same for all stamps.
-    pub fn at(now: Duration) -> Stamp {
+    pub fn from_time(now: Duration) -> Stamp {
         Stamp((now.as_millis() / Stamp::TICK_MS) as u32)
     }
 
@@ -99,7 +99,7 @@ impl Stamp {
 
     /// Returns the time between the stamp and `now`.
     pub fn age(self, now: Duration) -> Duration {
-        let ticks = Stamp::at(now).0.wrapping_sub(self.0);
+        let ticks = Stamp::from_time(now).0.wrapping_sub(self.0);
         Duration::from_millis(u64::from(ticks) * Stamp::TICK_MS as u64)
     }
 }
@@ -382,14 +382,14 @@ mod tests {
 
     #[test]
     fn a_stamp_is_in_hundredths_of_a_second() {
-        assert_eq!(Stamp::at(Duration::from_millis(1019)).word(), 101);
+        assert_eq!(Stamp::from_time(Duration::from_millis(1019)).word(), 101);
     }
 
     #[test]
     fn stamps_say_how_long_ago_it_was_for_a_year() {
         let year = seconds(365 * 24 * 3600);
         for began in [Duration::ZERO, seconds(5), year, 2 * year] {
-            let stamp = Stamp::from_word(Stamp::at(began).word());
+            let stamp = Stamp::from_word(Stamp::from_time(began).word());
             for age in [Duration::ZERO, Duration::from_millis(990), 120 * SECOND, year] {
                 assert_eq!(stamp.age(began + age), age, "{began:?}");
             }

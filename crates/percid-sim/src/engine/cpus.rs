@@ -59,17 +59,17 @@ impl Cpus {
         let parts = |count: u32, of: &dyn Fn(Cpu) -> u32| -> Vec<Part> {
             let mut sets = vec![CpuSet::empty(cpus); count as usize];
             (0..cpus).for_each(|cpu| sets[of(cpu) as usize].insert(cpu));
-            sets.iter().map(Part::of).collect()
+            sets.iter().map(Part::from_set).collect()
         };
         let mut all = Cpus {
             states: (0..cpus).map(|_| CpuState::default()).collect(),
-            idle: CpuSet::of(cpus, 0..cpus),
-            idle_cores: CpuSet::of(cpus, 0..cpus),
+            idle: CpuSet::from_cpus(cpus, 0..cpus),
+            idle_cores: CpuSet::from_cpus(cpus, 0..cpus),
             idle_count: cpus,
             waiting: Waiting::new(cpus),
             l3s: parts(topology.l3s(), &|cpu| topology.place(cpu).l3),
             sockets: parts(topology.sockets(), &|cpu| topology.place(cpu).socket),
-            machine: Part::of(&CpuSet::of(cpus, 0..cpus)),
+            machine: Part::from_set(&CpuSet::from_cpus(cpus, 0..cpus)),
             cores: vec![Vec::new(); topology.cores() as usize],
             idleness: Idleness::new(&topology),
             topology,
@@ -200,7 +200,7 @@ impl Cpus {
     }
 
     pub(super) fn has_waiting(&self, cpu: Cpu) -> bool {
-        !self.waiting.of(cpu).is_empty()
+        !self.waiting.queue(cpu).is_empty()
     }
 
     /// Returns the first thread that waits for a CPU and may run on an idle one.
@@ -217,7 +217,7 @@ impl Cpus {
 
     /// Returns the threads that wait for a CPU, in queue order.
     pub(super) fn all_waiting(&self, cpu: Cpu) -> impl Iterator<Item = ThreadIndex> + '_ {
-        self.waiting.of(cpu).iter().copied()
+        self.waiting.queue(cpu).iter().copied()
     }
 
     /// Returns the first thread that waits for a CPU and fits.
@@ -226,7 +226,7 @@ impl Cpus {
         cpu: Cpu,
         fits: impl Fn(ThreadIndex) -> bool,
     ) -> Option<ThreadIndex> {
-        self.waiting.of(cpu).iter().copied().find(|&thread| fits(thread))
+        self.waiting.queue(cpu).iter().copied().find(|&thread| fits(thread))
     }
 
     /// Returns the first thread that waits for a CPU. If there is none, returns one that waits for
@@ -239,7 +239,7 @@ impl Cpus {
         if !self.waiting.any() {
             return None;
         }
-        if let Some(&thread) = self.waiting.of(cpu).front() {
+        if let Some(&thread) = self.waiting.queue(cpu).front() {
             return Some(thread);
         }
         let near = [self.l3(cpu), self.socket(cpu), &self.machine];
@@ -256,7 +256,7 @@ impl Cpus {
             () if tick.is_multiple_of(4) => self.socket(cpu),
             () => self.l3(cpu),
         };
-        self.waiting.longest(near, self.waiting.of(cpu).len() + 2)
+        self.waiting.longest(near, self.waiting.queue(cpu).len() + 2)
     }
 }
 

@@ -5,22 +5,22 @@ use std::ops::{Index, IndexMut};
 
 /// The index of an item in the simulation. The index of an ended item is reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place<Of>(u32, PhantomData<Of>);
+pub(super) struct ItemIndex<Of>(u32, PhantomData<Of>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OfThread {}
-pub(super) type ThreadIndex = Place<OfThread>;
+pub(super) type ThreadIndex = ItemIndex<OfThread>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OfProcess {}
-pub(super) type ProcessIndex = Place<OfProcess>;
+pub(super) type ProcessIndex = ItemIndex<OfProcess>;
 
 /// The first process.
-pub(super) const FIRST_PROCESS: ProcessIndex = Place(0, PhantomData);
+pub(super) const FIRST_PROCESS: ProcessIndex = ItemIndex(0, PhantomData);
 
-impl<Of> Place<Of> {
-    pub(super) fn new(number: u32) -> Place<Of> {
-        Place(number, PhantomData)
+impl<Of> ItemIndex<Of> {
+    pub(super) fn new(number: u32) -> ItemIndex<Of> {
+        ItemIndex(number, PhantomData)
     }
 
     pub(super) fn number(self) -> u32 {
@@ -32,7 +32,7 @@ impl<Of> Place<Of> {
 #[derive(Debug)]
 pub(super) struct Slab<Of, T> {
     items: Vec<T>,
-    free: Vec<Place<Of>>,
+    free: Vec<ItemIndex<Of>>,
 }
 
 impl<Of: Copy, T> Slab<Of, T> {
@@ -41,16 +41,16 @@ impl<Of: Copy, T> Slab<Of, T> {
     }
 
     /// Stores an item at the index that was released last, or at a new one.
-    pub(super) fn insert(&mut self, item: T) -> Place<Of> {
+    pub(super) fn insert(&mut self, item: T) -> ItemIndex<Of> {
         if let Some(place) = self.free.pop() {
             self[place] = item;
             return place;
         }
         self.items.push(item);
-        Place::new(self.items.len() as u32 - 1)
+        ItemIndex::new(self.items.len() as u32 - 1)
     }
 
-    pub(super) fn release(&mut self, place: Place<Of>) {
+    pub(super) fn release(&mut self, place: ItemIndex<Of>) {
         self.free.push(place);
     }
 
@@ -60,21 +60,21 @@ impl<Of: Copy, T> Slab<Of, T> {
     }
 
     /// Returns the indices of all items, including the released ones.
-    pub(super) fn places(&self) -> impl Iterator<Item = Place<Of>> + use<Of, T> {
-        (0..self.items.len() as u32).map(Place::new)
+    pub(super) fn places(&self) -> impl Iterator<Item = ItemIndex<Of>> + use<Of, T> {
+        (0..self.items.len() as u32).map(ItemIndex::new)
     }
 }
 
-impl<Of, T> Index<Place<Of>> for Slab<Of, T> {
+impl<Of, T> Index<ItemIndex<Of>> for Slab<Of, T> {
     type Output = T;
 
-    fn index(&self, place: Place<Of>) -> &T {
+    fn index(&self, place: ItemIndex<Of>) -> &T {
         &self.items[place.0 as usize]
     }
 }
 
-impl<Of, T> IndexMut<Place<Of>> for Slab<Of, T> {
-    fn index_mut(&mut self, place: Place<Of>) -> &mut T {
+impl<Of, T> IndexMut<ItemIndex<Of>> for Slab<Of, T> {
+    fn index_mut(&mut self, place: ItemIndex<Of>) -> &mut T {
         &mut self.items[place.0 as usize]
     }
 }

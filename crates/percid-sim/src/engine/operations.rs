@@ -7,7 +7,7 @@ use super::outcome::Span;
 use super::process::{POSSIBLE, ProcessState, Together, Touch};
 use super::queue::MAX_WHO;
 use super::simulation::{AREA_BYTES, Simulation};
-use super::thread::{State, ThreadState, Turn};
+use super::thread::{RunState, ThreadState, Turn};
 use crate::cost::Found;
 use crate::cpu_set::CpuSet;
 use crate::time::Ns;
@@ -83,7 +83,7 @@ impl<'a> Simulation<'a> {
                     return self.occupy(cpu, time.max(1));
                 }
                 Then::Blocks => {
-                    self.threads[thread].state = State::Blocked;
+                    self.threads[thread].state = RunState::Blocked;
                     return self.leave(cpu);
                 }
                 Then::Ends => return self.end_running(cpu, thread),
@@ -341,7 +341,7 @@ impl<'a> Simulation<'a> {
         let (process, group) = (self.threads[thread].process, self.threads[thread].group);
         let is_member = |&other: &ThreadIndex| {
             let other = &self.threads[other];
-            other.process == process && other.group == group && other.state != State::Ended
+            other.process == process && other.group == group && other.state != RunState::Ended
         };
         self.threads.places().filter(is_member).collect()
     }
@@ -350,7 +350,7 @@ impl<'a> Simulation<'a> {
         let index = self.threads[thread].process;
         for other in self.threads.places() {
             let state = &self.threads[other];
-            if other != thread && state.process == index && state.state != State::Ended {
+            if other != thread && state.process == index && state.state != RunState::Ended {
                 self.end_other(other);
             }
         }
@@ -365,7 +365,7 @@ impl<'a> Simulation<'a> {
     /// replacement, not of each thread.
     fn end_other(&mut self, thread: ThreadIndex) {
         let state = &self.threads[thread];
-        let (cpu, runs) = (state.cpu, state.state == State::Running);
+        let (cpu, runs) = (state.cpu, state.state == RunState::Running);
         self.end(thread);
         if runs {
             self.leave(cpu);

@@ -242,7 +242,7 @@ impl Outcome {
     }
 
     /// Creates an empty outcome of this many programs.
-    pub(super) fn of(parts: usize) -> Outcome {
+    pub(super) fn with_parts(parts: usize) -> Outcome {
         Outcome { parts: vec![PartOutcome::default(); parts], ..Outcome::default() }
     }
 

@@ -2,7 +2,7 @@
 
 use super::index::ThreadIndex;
 use super::quota::BandwidthIndex;
-use super::wheel::{Entry, Wheel};
+use super::wheel::{Wheel, WheelEntry};
 use crate::time::Ns;
 use crate::topology::Cpu;
 
@@ -58,14 +58,14 @@ impl Queue {
         let ticket = self.next;
         self.next += 1;
         let what = ticket << (KIND_BITS + WHO_BITS) | u64::from(who) << KIND_BITS | kind;
-        self.wheel.put(Entry { at, what });
+        self.wheel.put(WheelEntry { at, what });
         ticket
     }
 
     /// Removes and returns the next event.
     #[inline]
     pub(super) fn take(&mut self) -> Option<(Ns, Ticket, Event)> {
-        let Entry { at, what } = self.wheel.take()?;
+        let WheelEntry { at, what } = self.wheel.take()?;
         let who = (what >> KIND_BITS) as u32 & MAX_WHO;
         let event = match what & ((1 << KIND_BITS) - 1) {
             0 => Event::Cpu(who),

@@ -6,7 +6,7 @@ use super::index::{ProcessIndex, ThreadIndex};
 use super::process::POSSIBLE;
 use super::queue::Event;
 use super::simulation::Simulation;
-use super::thread::State;
+use super::thread::RunState;
 use crate::cpu_set::CpuSet;
 use crate::policies::Thread;
 use crate::time::Ns;
@@ -29,7 +29,7 @@ impl Simulation<'_> {
 
     /// Makes a blocked thread runnable.
     pub(super) fn wake(&mut self, thread: ThreadIndex) {
-        if self.threads[thread].state != State::Blocked {
+        if self.threads[thread].state != RunState::Blocked {
             return;
         }
         self.outcome.scheduling.wakes += 1;
@@ -66,7 +66,7 @@ impl Simulation<'_> {
     /// Runs a thread on a CPU if that is idle, otherwise queues it.
     fn enqueue(&mut self, thread: ThreadIndex, cpu: Cpu) {
         self.move_to(thread, cpu);
-        self.threads[thread].state = State::Queued;
+        self.threads[thread].state = RunState::Queued;
         if self.is_throttled(thread, cpu) {
             self.park(thread, cpu);
         } else if self.cpus.is_idle(cpu) {
@@ -132,7 +132,7 @@ impl Simulation<'_> {
         self.tell_policies(cpu, prev, next);
         if let Some(thread) = next {
             let state = &mut self.threads[thread];
-            state.state = State::Running;
+            state.state = RunState::Running;
             let left = std::mem::take(&mut state.left);
             if left > 0 {
                 self.go_through_data(thread);
@@ -265,7 +265,7 @@ impl Simulation<'_> {
     /// Puts the running thread of a CPU at the end of its queue.
     fn preempt(&mut self, cpu: Cpu) {
         if let Some(thread) = self.interrupt(cpu) {
-            self.threads[thread].state = State::Queued;
+            self.threads[thread].state = RunState::Queued;
             self.cpus.push_waiting(cpu, thread);
         }
         self.leave(cpu);
@@ -299,7 +299,7 @@ impl Simulation<'_> {
     /// Sets the affinity of a thread, and moves the thread if its CPU is no longer allowed.
     pub(super) fn set_affinity(&mut self, thread: ThreadIndex, affinity: Rc<CpuSet>) {
         let state = &mut self.threads[thread];
-        if state.state == State::Ended {
+        if state.state == RunState::Ended {
             return;
         }
         let (cpu, was, is_inside) = (state.cpu, state.state, affinity.contains(state.cpu));
@@ -309,15 +309,15 @@ impl Simulation<'_> {
         let (policy, view) = process.parts(self.now, &self.cpus.topology);
         policy.affinity(&view, state.number);
         match was {
-            State::Queued if is_inside => return self.move_to_idle(thread),
-            State::Queued => self.dequeue(thread),
-            State::Parked if is_inside => return,
-            State::Parked => self.unpark(thread),
-            State::Running if !is_inside => {
+            RunState::Queued if is_inside => return self.move_to_idle(thread),
+            RunState::Queued => self.dequeue(thread),
+            RunState::Parked if is_inside => return,
+            RunState::Parked => self.unpark(thread),
+            RunState::Running if !is_inside => {
                 self.interrupt(cpu);
                 self.leave(cpu);
             }
-            State::Running | State::Blocked | State::Ended => return,
+            RunState::Running | RunState::Blocked | RunState::Ended => return,
         }
         let to = self.place(thread);
         self.enqueue(thread, to);
@@ -327,10 +327,10 @@ impl Simulation<'_> {
     pub(super) fn forget(&mut self, thread: ThreadIndex) {
         self.cancel_alarm(thread);
         match self.threads[thread].state {
-            State::Queued => self.dequeue(thread),
-            State::Parked => self.unpark(thread),
-            State::Blocked | State::Running | State::Ended => {}
+            RunState::Queued => self.dequeue(thread),
+            RunState::Parked => self.unpark(thread),
+            RunState::Blocked | RunState::Running | RunState::Ended => {}
         }
-        self.threads[thread].state = State::Ended;
+        self.threads[thread].state = RunState::Ended;
     }
 }

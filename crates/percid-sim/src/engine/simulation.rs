@@ -16,7 +16,7 @@ use crate::caches::Caches;
 use crate::cost::Prices;
 use crate::cpu_set::CpuSet;
 use crate::machine::Machine;
-use crate::policies::Entry;
+use crate::policies::PolicySpec;
 use crate::random::Random;
 use crate::run_control::RunControl;
 use crate::time::{MS, Ns};
@@ -29,7 +29,7 @@ pub const AREA_BYTES: u64 = 16384;
 /// A simulation of one or several programs on one machine with one policy.
 pub struct Simulation<'a> {
     pub(super) program: &'a Program,
-    pub(super) policy: &'static Entry,
+    pub(super) policy: &'static PolicySpec,
     /// Prices of each program.
     pub(super) prices: Vec<Prices>,
     /// Time between two ticks.
@@ -65,7 +65,7 @@ impl<'a> Simulation<'a> {
     pub fn new(
         machine: &Machine,
         program: &'a Program,
-        policy: &'static Entry,
+        policy: &'static PolicySpec,
         seed: u64,
     ) -> Simulation<'a> {
         let topology = machine.topology.clone();
@@ -83,13 +83,13 @@ impl<'a> Simulation<'a> {
             expected: 0,
             bandwidths: Vec::new(),
             expected_events: program.expected_events(machine),
-            usable: Rc::new(CpuSet::of(topology.cpus(), program.cpus.iter().copied())),
+            usable: Rc::new(CpuSet::from_cpus(topology.cpus(), program.cpus.iter().copied())),
             cpus: Cpus::new(topology),
             caches: Caches::new(machine),
             spans_wanted: 0,
             notes_found: false,
             sampler: Sampler::new(program.wakes.map(|wakes| wakes.until)),
-            outcome: Outcome::of(program.parts.len()),
+            outcome: Outcome::with_parts(program.parts.len()),
         };
         simulation.begin();
         simulation
@@ -203,7 +203,7 @@ impl<'a> Simulation<'a> {
     }
 
     fn affinity_of(&self, cpus: impl IntoIterator<Item = Cpu>) -> Rc<CpuSet> {
-        Rc::new(CpuSet::of(self.cpus.topology.cpus(), cpus))
+        Rc::new(CpuSet::from_cpus(self.cpus.topology.cpus(), cpus))
     }
 
     fn happen(&mut self, ticket: Ticket, event: Event) {

@@ -13,7 +13,7 @@ use crate::workload::{GroupIndex, MAX_DEPTH};
 
 /// The state of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum RunState {
     /// It sleeps, or waits for other threads.
     Blocked,
     /// It waits for its CPU.
@@ -53,7 +53,7 @@ pub(super) struct ThreadState {
     pub(super) loops: [u32; MAX_DEPTH],
     /// The CPU that runs the thread, or ran it last.
     pub(super) cpu: Cpu,
-    pub(super) state: State,
+    pub(super) state: RunState,
     /// Remaining time of an interrupted operation.
     pub(super) left: Ns,
     /// Bytes of its own data that the current operation goes through.
@@ -80,7 +80,7 @@ impl ThreadState {
             process,
             number,
             group,
-            state: State::Blocked,
+            state: RunState::Blocked,
             cpu,
             affinity,
             op: 0,

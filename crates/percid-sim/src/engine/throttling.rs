@@ -8,13 +8,13 @@ use super::index::ThreadIndex;
 use super::queue::Event;
 use super::quota::{Bandwidth, BandwidthIndex, SLICE};
 use super::simulation::Simulation;
-use super::thread::State;
+use super::thread::RunState;
 use crate::time::{MS, Ns};
 use crate::topology::Cpu;
 use crate::workload::Quota;
 
 /// Time that a CPU without further threads of the group keeps: `min_cfs_rq_runtime`.
-const KEPT: Ns = MS;
+const MIN_KEPT_QUOTA: Ns = MS;
 /// Delay until throttled CPUs get the time that was given back: `cfs_bandwidth_slack_period`.
 const SLACK: Ns = 5 * MS;
 /// Remaining time of a period, besides [`SLACK`], in which nothing is redistributed:
@@ -84,11 +84,11 @@ impl Simulation<'_> {
         let now = self.now;
         let group = &mut self.bandwidths[index as usize];
         let share = group.share(cpu);
-        let given = share.left - KEPT as i64;
+        let given = share.left - MIN_KEPT_QUOTA as i64;
         if given <= 0 {
             return;
         }
-        share.left = KEPT as i64;
+        share.left = MIN_KEPT_QUOTA as i64;
         group.pool += given as u64;
         let is_worth_it = group.ends.is_some_and(|ends| ends > now + SLACK + NEAR_END);
         let is_wanted = group.pool > SLICE && !group.throttled.is_empty();
@@ -131,7 +131,7 @@ impl Simulation<'_> {
     }
 
     fn parked(&mut self, thread: ThreadIndex, cpu: Cpu) -> Option<&mut VecDeque<ThreadIndex>> {
-        self.threads[thread].state = State::Parked;
+        self.threads[thread].state = RunState::Parked;
         let index = self.bandwidth_of(thread)?;
         Some(&mut self.bandwidths[index as usize].share(cpu).parked)
     }
@@ -217,7 +217,7 @@ impl Simulation<'_> {
     fn release(&mut self, index: BandwidthIndex, cpu: Cpu) {
         let parked = std::mem::take(&mut self.bandwidths[index as usize].share(cpu).parked);
         for thread in parked {
-            self.threads[thread].state = State::Queued;
+            self.threads[thread].state = RunState::Queued;
             self.cpus.push_waiting(cpu, thread);
         }
         if self.cpus.is_idle(cpu) {

@@ -33,7 +33,7 @@ impl Waiting {
         Waiting {
             queues: (0..cpus).map(|_| VecDeque::new()).collect(),
             crowded: CpuSet::empty(cpus),
-            of_length: vec![CpuSet::of(cpus, 0..cpus)],
+            of_length: vec![CpuSet::from_cpus(cpus, 0..cpus)],
             counts: vec![cpus],
             longest: 0,
             threads: 0,
@@ -46,7 +46,7 @@ impl Waiting {
     }
 
     /// Returns the threads that wait for a CPU, in queue order.
-    pub(super) fn of(&self, cpu: Cpu) -> &VecDeque<ThreadIndex> {
+    pub(super) fn queue(&self, cpu: Cpu) -> &VecDeque<ThreadIndex> {
         &self.queues[cpu as usize]
     }
 
@@ -103,13 +103,13 @@ impl Waiting {
     pub(super) fn shortest(&self, among: &CpuSet) -> Option<Cpu> {
         let short = self.of_length.iter().take(LONG);
         let found = short.filter_map(|cpus| cpus.first_in_both(among)).next();
-        found.or_else(|| among.iter().min_by_key(|&cpu| self.of(cpu).len()))
+        found.or_else(|| among.iter().min_by_key(|&cpu| self.queue(cpu).len()))
     }
 
     /// Returns the first of these CPUs with the longest queue, if that has at least `least`
     /// threads.
     pub(super) fn longest(&self, among: &Part, least: usize) -> Option<Cpu> {
-        let length = |cpu: Cpu| self.of(cpu).len();
+        let length = |cpu: Cpu| self.queue(cpu).len();
         if self.longest == LONG {
             let long = among.common(&self.of_length[LONG]);
             let most = long.max_by_key(|&cpu| (length(cpu), Reverse(cpu)));
@@ -129,14 +129,14 @@ mod tests {
 
     /// Returns the same as `Waiting::longest`, by checking each CPU.
     fn naive_longest(waiting: &Waiting, among: &CpuSet, least: usize) -> Option<Cpu> {
-        let length = |cpu: Cpu| waiting.of(cpu).len();
+        let length = |cpu: Cpu| waiting.queue(cpu).len();
         let crowded = among.iter().filter(|&cpu| length(cpu) > 0);
         let most = crowded.max_by_key(|&cpu| (length(cpu), Reverse(cpu)));
         most.filter(|&cpu| length(cpu) >= least)
     }
 
     fn naive_shortest(waiting: &Waiting, among: &CpuSet) -> Option<Cpu> {
-        among.iter().min_by_key(|&cpu| waiting.of(cpu).len())
+        among.iter().min_by_key(|&cpu| waiting.queue(cpu).len())
     }
 
     #[test]
@@ -153,15 +153,15 @@ mod tests {
                 if random.below(5) < 3 {
                     waiting.push(cpu, ThreadIndex::new(next));
                     next += 1;
-                } else if let Some(&thread) = waiting.of(cpu).back() {
+                } else if let Some(&thread) = waiting.queue(cpu).back() {
                     waiting.remove(cpu, thread);
                 }
                 let first = random.below(u64::from(cpus)) as Cpu;
-                let among = CpuSet::of(cpus, first..(first + 40).min(cpus));
+                let among = CpuSet::from_cpus(cpus, first..(first + 40).min(cpus));
                 let least = 1 + random.below(2 * LONG as u64) as usize;
-                let longest = waiting.longest(&Part::of(&among), least);
+                let longest = waiting.longest(&Part::from_set(&among), least);
                 assert_eq!(longest, naive_longest(&waiting, &among, least), "{seed} {step}");
-                found_long += u32::from(longest.is_some_and(|cpu| waiting.of(cpu).len() > LONG));
+                found_long += u32::from(longest.is_some_and(|cpu| waiting.queue(cpu).len() > LONG));
                 assert_eq!(waiting.shortest(&among), naive_shortest(&waiting, &among));
                 assert_eq!(waiting.any(), waiting.queues.iter().any(|queue| !queue.is_empty()));
             }

@@ -14,7 +14,7 @@ use crate::time::Ns;
 
 /// A value and its time. Entries with the same time are ordered by `what`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Entry {
+pub(super) struct WheelEntry {
     pub(super) at: Ns,
     pub(super) what: u64,
 }
@@ -29,7 +29,7 @@ const NONE: u32 = u32::MAX;
 /// A node: an entry in the list of its slot, or an element of the free list.
 #[derive(Debug, Clone, Copy)]
 struct Node {
-    entry: Entry,
+    entry: WheelEntry,
     next: u32,
 }
 
@@ -37,9 +37,9 @@ struct Node {
 #[derive(Debug)]
 pub(super) struct Wheel {
     /// Entries of the current slot, the earliest one last.
-    due: Vec<Entry>,
+    due: Vec<WheelEntry>,
     /// Entries of the current slot, or of an earlier one, that were inserted after it was sorted.
-    late: BinaryHeap<Reverse<Entry>>,
+    late: BinaryHeap<Reverse<WheelEntry>>,
     /// The current slot, counted from time 0.
     slot: u64,
     /// The first node of each slot.
@@ -48,7 +48,7 @@ pub(super) struct Wheel {
     nodes: Vec<Node>,
     free: u32,
     /// Entries beyond the wheel.
-    far: BinaryHeap<Reverse<Entry>>,
+    far: BinaryHeap<Reverse<WheelEntry>>,
 }
 
 impl Default for Wheel {
@@ -69,7 +69,7 @@ impl Default for Wheel {
 impl Wheel {
     /// Inserts an entry.
     #[inline]
-    pub(super) fn put(&mut self, entry: Entry) {
+    pub(super) fn put(&mut self, entry: WheelEntry) {
         let slot = entry.at >> SLOT_BITS;
         if slot <= self.slot {
             self.late.push(Reverse(entry));
@@ -82,7 +82,7 @@ impl Wheel {
 
     /// Removes and returns the earliest entry.
     #[inline]
-    pub(super) fn take(&mut self) -> Option<Entry> {
+    pub(super) fn take(&mut self) -> Option<WheelEntry> {
         if let Some(&Reverse(late)) = self.late.peek() {
             if self.due.last().is_none_or(|due| late < *due) {
                 self.late.pop();
@@ -97,7 +97,7 @@ impl Wheel {
 
     /// Adds an entry to the list of its slot, which must be within the wheel.
     #[inline]
-    fn link(&mut self, slot: u64, entry: Entry) {
+    fn link(&mut self, slot: u64, entry: WheelEntry) {
         let place = slot as usize % SLOTS;
         let node = Node { entry, next: self.first[place] };
         if node.next == NONE {
@@ -215,7 +215,7 @@ mod tests {
         for what in 0..20_000 {
             // The number of entries grows at first, then goes up and down; now and then it is 0.
             if what < 300 || random.below(2) == 0 {
-                let entry = Entry { at: now + pause(&mut random), what };
+                let entry = WheelEntry { at: now + pause(&mut random), what };
                 wheel.put(entry);
                 heap.push(Reverse(entry));
             } else {
@@ -254,7 +254,7 @@ mod tests {
     fn the_last_moments_of_time_come_last() {
         let mut wheel = Wheel::default();
         for (what, at) in [(0, Ns::MAX), (1, 0), (2, Ns::MAX - 1), (3, 1 << 40)] {
-            wheel.put(Entry { at, what });
+            wheel.put(WheelEntry { at, what });
         }
         let order: Vec<u64> = std::iter::from_fn(|| wheel.take()).map(|e| e.what).collect();
         assert_eq!(order, [1, 3, 2, 0]);

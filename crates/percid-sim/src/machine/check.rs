@@ -56,7 +56,7 @@ pub(super) fn fault_of_number(field: &str, value: f64) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn with(from: &str, to: &str) -> String {
+    fn preset_with(from: &str, to: &str) -> String {
         let text = include_str!("../../machines/epyc-9654.toml");
         assert!(text.contains(from), "the preset says {from:?}");
         text.replacen(from, to, 1)
@@ -71,28 +71,29 @@ mod tests {
         let lines = include_str!("../../machines/epyc-9654.toml").lines();
         let before = lines.take_while(|line| !line.starts_with("sockets")).count();
         let line = format!("line {}", before + 1);
-        let unknown = error(&with("sockets = 2", "sokets = 2"));
+        let unknown = error(&preset_with("sockets = 2", "sokets = 2"));
         assert!(unknown.contains(&line) && unknown.contains("sokets"), "{unknown}");
-        let word = error(&with("sockets = 2", "sockets = \"two\""));
+        let word = error(&preset_with("sockets = 2", "sockets = \"two\""));
         assert!(word.contains(&line) && word.contains("expected u32"), "{word}");
         assert_eq!(
-            error(&with("sockets = 2", "sockets = 0")),
+            error(&preset_with("sockets = 2", "sockets = 0")),
             format!("{line}: topology.sockets: expected at least 1")
         );
-        let many = error(&with("cores_per_l3 = 8", "cores_per_l3 = 4000000000"));
+        let many = error(&preset_with("cores_per_l3 = 8", "cores_per_l3 = 4000000000"));
         assert!(many.contains("at most 8192 CPUs"), "{many}");
-        let uneven = error(&with("nodes_per_socket = 1", "nodes_per_socket = 5"));
+        let uneven = error(&preset_with("nodes_per_socket = 1", "nodes_per_socket = 5"));
         assert!(uneven.contains("nodes_per_socket: expected a divisor"), "{uneven}");
     }
 
     #[test]
     fn numbers_that_cannot_be_are_refused() {
-        let text = error(&with("[costs.hot_ns]\nvalue = 300", "[costs.hot_ns]\nvalue = nan"));
+        let text =
+            error(&preset_with("[costs.hot_ns]\nvalue = 300", "[costs.hot_ns]\nvalue = nan"));
         assert!(text.contains("costs.hot_ns: expected"), "{text}");
-        let text = error(&with("[kernel.hz]\nvalue = 250", "[kernel.hz]\nvalue = 0"));
+        let text = error(&preset_with("[kernel.hz]\nvalue = 250", "[kernel.hz]\nvalue = 0"));
         assert!(text.contains("kernel.hz: expected"), "{text}");
         for value in ["1e300", "1e-300", "-1"] {
-            let text = error(&with(
+            let text = error(&preset_with(
                 "[costs.overlap]\nvalue = 24",
                 &format!("[costs.overlap]\nvalue = {value}"),
             ));

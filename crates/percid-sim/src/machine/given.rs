@@ -60,7 +60,7 @@ struct TopologyGiven {
 impl Machine {
     /// Returns the machine as the text of a file, including all inherited parts.
     pub fn to_toml(&self) -> String {
-        Given::of(self).to_toml()
+        Given::from_machine(self).to_toml()
     }
 
     /// Returns the file of a machine with these CPU places. Everything else comes from a base,
@@ -102,11 +102,11 @@ impl Given {
     }
 
     /// Returns a complete description of the machine, without a base.
-    fn of(machine: &Machine) -> Given {
+    fn from_machine(machine: &Machine) -> Given {
         Given {
             base: None,
             name: machine.name.clone(),
-            topology: Some(TopologyGiven::of(&machine.topology)),
+            topology: Some(TopologyGiven::from_topology(&machine.topology)),
             distances: machine.topology.distances().cloned(),
             kernel: KernelGiven::from(&machine.kernel),
             costs: CostsGiven::from(&machine.costs),
@@ -119,7 +119,7 @@ impl Given {
         Given {
             base: Some(base.to_owned()),
             name: name.to_owned(),
-            topology: Some(TopologyGiven::of(topology)),
+            topology: Some(TopologyGiven::from_topology(topology)),
             distances: topology.distances().cloned(),
             kernel: KernelGiven::default(),
             costs: CostsGiven::default(),
@@ -174,7 +174,8 @@ fn with_cpus(given: &TopologyGiven, base: Option<&Machine>, text: &str) -> Resul
             Error::of_field(text, &path, expected)
         }),
         None => {
-            let shape = given.shape(base.and_then(|base| Shape::of(&base.topology)), text)?;
+            let shape =
+                given.shape(base.and_then(|base| Shape::from_topology(&base.topology)), text)?;
             match shape.fault(MAX_CPUS) {
                 Some((field, expected)) => {
                     Err(Error::of_field(text, &["topology", field], expected))
@@ -210,10 +211,10 @@ fn distant(
 }
 
 impl TopologyGiven {
-    fn of(topology: &Topology) -> TopologyGiven {
+    fn from_topology(topology: &Topology) -> TopologyGiven {
         let memory_only = topology.memory_only();
         let memory_only_nodes = (memory_only > 0).then_some(memory_only);
-        if let Some(shape) = Shape::of(topology) {
+        if let Some(shape) = Shape::from_topology(topology) {
             return TopologyGiven {
                 sockets: Some(shape.sockets),
                 nodes_per_socket: Some(shape.nodes_per_socket),
@@ -225,7 +226,7 @@ impl TopologyGiven {
                 ..TopologyGiven::default()
             };
         }
-        let [cores, l3s, nodes, sockets] = lists::of(topology).map(Some);
+        let [cores, l3s, nodes, sockets] = lists::from_topology(topology).map(Some);
         TopologyGiven {
             cpus_of_cores: cores,
             cpus_of_l3s: l3s,

@@ -89,7 +89,7 @@ fn nested(field: &'static str, small: &[u32], within: &str, large: &[u32]) -> Re
 }
 
 /// Returns the lists of a topology.
-pub(super) fn of(topology: &Topology) -> Lists {
+pub(super) fn from_topology(topology: &Topology) -> Lists {
     let numbers: [fn(&Place) -> u32; 4] =
         [|place| place.core, |place| place.l3, |place| place.node, |place| place.socket];
     numbers.map(|number| {
@@ -119,7 +119,7 @@ mod tests {
         let topology = topology(&irregular, 8192).expect("a topology");
         assert_eq!((topology.cpus(), topology.cores(), topology.l3s()), (6, 4, 2));
         assert_eq!(topology.place(5), topology.place(1));
-        assert_eq!(of(&topology), irregular);
+        assert_eq!(from_topology(&topology), irregular);
     }
 
     #[test]

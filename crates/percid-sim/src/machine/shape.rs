@@ -74,7 +74,7 @@ impl Shape {
     }
 
     /// Returns the shape of a topology, if the topology and its numbering are regular.
-    pub(super) fn of(topology: &Topology) -> Option<Shape> {
+    pub(super) fn from_topology(topology: &Topology) -> Option<Shape> {
         let share = |many: u32, few: u32| {
             (few > 0 && many > 0 && many.is_multiple_of(few)).then(|| many / few)
         };
@@ -114,14 +114,14 @@ mod tests {
                 numbering,
             };
             let topology = shape.topology();
-            assert_eq!(Shape::of(&topology), Some(shape));
+            assert_eq!(Shape::from_topology(&topology), Some(shape));
             let mut places = topology.places().to_vec();
             places.pop();
-            assert_eq!(Shape::of(&Topology::new(places)), None);
+            assert_eq!(Shape::from_topology(&Topology::new(places)), None);
             let mut places = topology.places().to_vec();
             places.swap(0, 5);
-            assert_eq!(Shape::of(&Topology::new(places)), None, "numbered like none");
+            assert_eq!(Shape::from_topology(&Topology::new(places)), None, "numbered like none");
         }
-        assert_eq!(Shape::of(&Topology::new(Vec::new())), None);
+        assert_eq!(Shape::from_topology(&Topology::new(Vec::new())), None);
     }
 }

@@ -35,7 +35,7 @@ pub struct Comparison<'a> {
 /// The results of one policy with one combination of numbers: means over the runs, unless a field
 /// states otherwise.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Row {
+pub struct MaskPolicyRow {
     /// The swept numbers.
     pub parameters: BTreeMap<String, f64>,
     /// The policy.
@@ -103,7 +103,7 @@ impl Comparison<'_> {
     /// # Errors
     ///
     /// Returns an error if a number is not allowed in one of the combinations.
-    pub fn simulate(&self, progress: &RunControl) -> Result<Vec<Row>, Error> {
+    pub fn simulate(&self, progress: &RunControl) -> Result<Vec<MaskPolicyRow>, Error> {
         let combinations = self.combinations()?;
         let cases: Vec<(&Combination, MaskPolicy)> = combinations
             .iter()
@@ -113,7 +113,7 @@ impl Comparison<'_> {
             let runs = self.outcomes(&combination.1, policy, progress);
             summary(combination.0.clone(), policy, &runs)
         });
-        let mut rows: Vec<Row> = rows.collect::<Vec<_>>().into_iter().flatten().collect();
+        let mut rows: Vec<MaskPolicyRow> = rows.collect::<Vec<_>>().into_iter().flatten().collect();
         compare(&mut rows, self.policies.first().copied());
         Ok(rows)
     }
@@ -132,8 +132,9 @@ impl Comparison<'_> {
                 all.iter().flat_map(|one| values.iter().map(move |&value| with(one, value)));
             all = combined.collect::<Result<_, Error>>()?;
         }
-        let combination =
-            |(given, machine, workload): Choice| Ok((given, Parameters::of(&machine, &workload)?));
+        let combination = |(given, machine, workload): Choice| {
+            Ok((given, Parameters::from_machine(&machine, &workload)?))
+        };
         all.into_iter().map(combination).collect()
     }
 
@@ -154,7 +155,7 @@ impl Comparison<'_> {
 }
 
 /// Sets the gains over the first policy.
-fn compare(rows: &mut [Row], first: Option<MaskPolicy>) {
+fn compare(rows: &mut [MaskPolicyRow], first: Option<MaskPolicy>) {
     for rows in rows.chunk_by_mut(|one, other| one.parameters == other.parameters) {
         let Some((base, others)) = rows.split_first_mut() else { continue };
         if Some(base.policy) == first && base.throughput > 0.0 {
@@ -165,7 +166,11 @@ fn compare(rows: &mut [Row], first: Option<MaskPolicy>) {
     }
 }
 
-fn summary(parameters: BTreeMap<String, f64>, policy: MaskPolicy, runs: &[Outcome]) -> Option<Row> {
+fn summary(
+    parameters: BTreeMap<String, f64>,
+    policy: MaskPolicy,
+    runs: &[Outcome],
+) -> Option<MaskPolicyRow> {
     let mean =
         |figure: fn(&Outcome) -> f64| runs.iter().map(figure).sum::<f64>() / runs.len() as f64;
     // Averages over the runs that have the value: a run without such an access has no latency.
@@ -175,7 +180,7 @@ fn summary(parameters: BTreeMap<String, f64>, policy: MaskPolicy, runs: &[Outcom
     };
     let sum = |count: fn(&Outcome) -> u64| runs.iter().map(count).sum();
     let throughput = || runs.iter().map(|run| run.throughput);
-    Some(Row {
+    Some(MaskPolicyRow {
         parameters,
         policy,
         runs: runs.len() as u64,
@@ -207,7 +212,7 @@ fn summary(parameters: BTreeMap<String, f64>, policy: MaskPolicy, runs: &[Outcom
 mod tests {
     use super::*;
 
-    fn compare_on(threads: usize, stop: bool) -> Vec<Row> {
+    fn compare_on(threads: usize, stop: bool) -> Vec<MaskPolicyRow> {
         let machine = Machine::preset("cascade-lake").expect("a preset");
         let mut workload = Workload::preset("flushing-server").expect("a preset");
         workload.set("turns_per_cpu", 20.0).expect("a number");

@@ -100,7 +100,7 @@ struct Latencies {
 }
 
 impl Latencies {
-    fn of(&self, source: Source) -> Cycles {
+    fn get(&self, source: Source) -> Cycles {
         match source {
             Source::Core => self.core,
             Source::Cache | Source::ModifiedInCache => self.cache,
@@ -233,7 +233,7 @@ impl Line {
 
     fn load(&mut self, now: Cycles, cpu: Cpu, source: Source) -> Grant {
         let place = self.topology.place(cpu);
-        let arrives = now + self.latencies.of(source);
+        let arrives = now + self.latencies.get(source);
         if source == Source::Core {
             return Grant { cpu, source, done: arrives, occupied: 0 };
         }
@@ -249,7 +249,7 @@ impl Line {
 
     fn modify(&mut self, now: Cycles, cpu: Cpu, source: Source) -> Grant {
         let place = self.topology.place(cpu);
-        let moved = if source == Source::Core { 0 } else { self.latencies.of(source) };
+        let moved = if source == Source::Core { 0 } else { self.latencies.get(source) };
         let occupied = moved + self.latencies.locked;
         let done = now + occupied;
         // The invalidation takes one half of the time, and its acknowledgement the other half.

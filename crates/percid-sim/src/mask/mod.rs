@@ -57,7 +57,7 @@ mod workload;
 
 pub use line::Source;
 pub use outcome::Outcome;
-pub use paper::{Assumption, Figures, Paper, Row, figures, paper, sweep};
+pub use paper::{Assumption, Paper, PaperFigures, PublishedRow, figures, paper, sweep};
 pub use parameters::{
     Arbitration, PUBLISHED_MACHINE, PUBLISHED_WORKLOAD, Parameters, numbers, set,
 };

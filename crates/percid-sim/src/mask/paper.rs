@@ -23,7 +23,7 @@ const TURNS_OF_OTHERS: u32 = 300;
 
 /// A published value and the simulated one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Row {
+pub struct PublishedRow {
     /// Name and unit of the value.
     pub metric: &'static str,
     /// `before`, `after`, or `gain` from one to the other.
@@ -45,7 +45,7 @@ pub struct Row {
 
 /// The values that an assumption may change.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Figures {
+pub struct PaperFigures {
     /// Latency before, in cycles; `None` if no access missed.
     pub latency_before: Option<f64>,
     /// Latency after, in cycles; `None` if no access missed.
@@ -66,9 +66,9 @@ pub struct Assumption {
     /// The assumption that replaced it.
     pub what_if: &'static str,
     /// The values with the replacement. Nothing is fitted again.
-    pub figures: Figures,
+    pub figures: PaperFigures,
     /// Their difference from the values of the model.
-    pub change: Figures,
+    pub change: PaperFigures,
 }
 
 /// The complete comparison.
@@ -77,7 +77,7 @@ pub struct Paper {
     /// The seed of the simulations.
     pub seed: u64,
     /// The published values beside the simulated ones.
-    pub rows: Vec<Row>,
+    pub rows: Vec<PublishedRow>,
     /// The gain in throughput by testing first, in percent.
     pub gain_percent: f64,
     /// Outcomes of all policies on the published run.
@@ -119,12 +119,12 @@ fn all_ways(parameters: &Parameters, seed: u64) -> Vec<Outcome> {
 
 /// Simulates the program on different numbers of CPUs, for a plot.
 pub fn sweep(parameters: &Parameters, policy: MaskPolicy, cpus: &[u32], seed: u64) -> Vec<Outcome> {
-    cpus.iter().map(|&cpus| run(&parameters.on(cpus), policy, seed)).collect()
+    cpus.iter().map(|&cpus| run(&parameters.with_cpus(cpus), policy, seed)).collect()
 }
 
 /// Returns the values of the published run with these numbers, before and after the published
 /// change. A fit compares them with the published values.
-pub fn figures(parameters: &Parameters, seed: u64) -> Figures {
+pub fn figures(parameters: &Parameters, seed: u64) -> PaperFigures {
     Runs::simulate(parameters, MaskPolicy::TestFirst, RUNS, seed).figures(MISSES)
 }
 
@@ -151,11 +151,11 @@ impl Runs {
         Runs { before: runs(MaskPolicy::SetAlways), after: runs(after) }
     }
 
-    fn figures(&self, latency: Latency) -> Figures {
+    fn figures(&self, latency: Latency) -> PaperFigures {
         let [before, after] = [&self.before, &self.after];
         let throughput = |runs: &[Outcome]| mean(runs, |run| run.throughput);
         let percent = |runs: &[Outcome]| 100.0 * mean(runs, |run| run.scheduler_share);
-        Figures {
+        PaperFigures {
             latency_before: mean_latency(before, latency),
             latency_after: mean_latency(after, latency),
             share_before: percent(before),
@@ -183,10 +183,10 @@ fn mean_latency(runs: &[Outcome], latency: Latency) -> Option<f64> {
     Some(sum? / runs.len() as f64)
 }
 
-impl Figures {
-    fn minus(&self, other: &Figures) -> Figures {
+impl PaperFigures {
+    fn minus(&self, other: &PaperFigures) -> PaperFigures {
         let difference = |a: Option<f64>, b: Option<f64>| Some(a? - b?);
-        Figures {
+        PaperFigures {
             latency_before: difference(self.latency_before, other.latency_before),
             latency_after: difference(self.latency_after, other.latency_after),
             share_before: self.share_before - other.share_before,
@@ -200,7 +200,7 @@ fn gain_percent(before: f64, after: f64) -> f64 {
     100.0 * (after / before - 1.0)
 }
 
-fn rows(runs: &Runs) -> Vec<Row> {
+fn rows(runs: &Runs) -> Vec<PublishedRow> {
     let figures = runs.figures(MISSES);
     let published = published::mask();
     let find = |metric: &str| {
@@ -214,15 +214,17 @@ fn rows(runs: &Runs) -> Vec<Row> {
         let row = find(metric);
         [gain_percent(row.before, row.after); 2]
     };
-    let latency =
-        |when, model, range| Row::new("latency of the mask's access, cycles", when, model, range);
+    let latency = |when, model, range| {
+        PublishedRow::new("latency of the mask's access, cycles", when, model, range)
+    };
     let scheduler = |when, model, value| {
-        let row = Row::new("share of the scheduler, percent", when, Some(model), [value; 2]);
+        let row =
+            PublishedRow::new("share of the scheduler, percent", when, Some(model), [value; 2]);
         row.accept([0.8 * value, 1.2 * value]).note("fitted")
     };
-    let throughput = |metric, model, range| Row::new(metric, "gain", Some(model), range);
+    let throughput = |metric, model, range| PublishedRow::new(metric, "gain", Some(model), range);
     let hotness = |when, value| {
-        Row::new("rank among contended lines", when, None, [value; 2])
+        PublishedRow::new("rank among contended lines", when, None, [value; 2])
             .note("the model has one line")
     };
     let before = [low.before, high.before];
@@ -246,18 +248,18 @@ fn rows(runs: &Runs) -> Vec<Row> {
 const PEAK_IS_NOT_REACHED: &str = "the best run over the best run. Not reached: the model's runs are \
     nearly alike. Tried: more runs; other work, see the assumptions, which misses the mean";
 
-impl Row {
+impl PublishedRow {
     fn new(
         metric: &'static str,
         when: &'static str,
         model: Option<f64>,
         published: [f64; 2],
-    ) -> Row {
+    ) -> PublishedRow {
         let error = |model: f64| {
             let nearest = model.clamp(published[0], published[1]);
             100.0 * (model / nearest - 1.0)
         };
-        Row {
+        PublishedRow {
             metric,
             when,
             model,
@@ -269,18 +271,18 @@ impl Row {
         }
     }
 
-    fn accept(self, accepted: [f64; 2]) -> Row {
+    fn accept(self, accepted: [f64; 2]) -> PublishedRow {
         let within = self.model.is_some_and(|model| (accepted[0]..=accepted[1]).contains(&model));
-        Row { accepted: Some(accepted), within: Some(within), ..self }
+        PublishedRow { accepted: Some(accepted), within: Some(within), ..self }
     }
 
-    fn note(self, note: &'static str) -> Row {
-        Row { note, ..self }
+    fn note(self, note: &'static str) -> PublishedRow {
+        PublishedRow { note, ..self }
     }
 }
 
 /// Returns the latency by other definitions, from the same simulations.
-fn what_is_sampled(runs: &Runs, base: &Figures) -> Vec<Assumption> {
+fn what_is_sampled(runs: &Runs, base: &PaperFigures) -> Vec<Assumption> {
     let by = |what_if, latency| {
         let name = "the published latency is that of accesses which missed the socket's caches";
         let figures = runs.figures(latency);
@@ -306,7 +308,7 @@ const fn what_if(name: &'static str, what_if: &'static str, change: fn(&mut Para
 }
 
 impl WhatIf {
-    fn simulate(&self, parameters: &Parameters, seed: u64, base: &Figures) -> Assumption {
+    fn simulate(&self, parameters: &Parameters, seed: u64, base: &PaperFigures) -> Assumption {
         let mut changed = parameters.clone();
         (self.change)(&mut changed);
         let figures = Runs::simulate(&changed, self.after, 1, seed).figures(MISSES);
@@ -487,7 +489,7 @@ mod tests {
 
     #[test]
     fn errors_count_from_the_nearest_published_figure() {
-        let row = |model| Row::new("", "", Some(model), [100.0, 200.0]).error_percent;
+        let row = |model| PublishedRow::new("", "", Some(model), [100.0, 200.0]).error_percent;
         assert_eq!(row(150.0), Some(0.0));
         assert_eq!(row(300.0), Some(50.0));
         assert_eq!(row(50.0), Some(-50.0));

@@ -99,7 +99,7 @@ pub(super) fn published() -> (Machine, Workload) {
 impl Default for Parameters {
     fn default() -> Parameters {
         let (machine, workload) = published();
-        Parameters::of(&machine, &workload).expect("the tests simulate it")
+        Parameters::from_machine(&machine, &workload).expect("the tests simulate it")
     }
 }
 
@@ -143,7 +143,7 @@ impl Parameters {
     ///
     /// Returns an error if the workload uses more CPUs than the machine has, or has too many
     /// threads.
-    pub fn of(machine: &Machine, workload: &Workload) -> Result<Parameters, Error> {
+    pub fn from_machine(machine: &Machine, workload: &Workload) -> Result<Parameters, Error> {
         let all = machine.topology.cpus();
         let number = |name| workload.get(name).unwrap_or(0.0);
         let cpus = workload.get("cpus").map_or(all, |cpus| cpus as u32);
@@ -186,7 +186,7 @@ impl Parameters {
 
     /// Returns the parameters for the first `cpus` of the CPUs, or for all of them if there are
     /// fewer.
-    pub fn on(&self, cpus: u32) -> Parameters {
+    pub fn with_cpus(&self, cpus: u32) -> Parameters {
         let cpus = cpus.min(self.topology.cpus());
         Parameters { topology: cores_first(&self.topology, cpus), ..self.clone() }
     }
@@ -220,7 +220,7 @@ mod tests {
         assert_eq!((topology.place(14).socket, topology.place(15).socket), (0, 1));
         assert_eq!(topology.place(59).core, 59);
         assert_eq!(topology.place(60), topology.place(0));
-        let some = Parameters::default().on(61).topology;
+        let some = Parameters::default().with_cpus(61).topology;
         assert_eq!((some.cpus(), some.cores(), some.threads_per_core()), (61, 60, 2));
         let adjacent: Vec<_> = [0, 60, 1, 61].map(|cpu| topology.place(cpu)).into();
         let mixed = cores_first(&Topology::new(adjacent), 3);
@@ -241,14 +241,17 @@ mod tests {
         let (mut machine, mut workload) = published();
         set(&mut machine, &mut workload, "other_socket_ns", 300.0).expect("a latency");
         set(&mut machine, &mut workload, "reload_ns", 1.0).expect("a number");
-        let parameters = Parameters::of(&machine, &workload).expect("the machine has the CPUs");
+        let parameters =
+            Parameters::from_machine(&machine, &workload).expect("the machine has the CPUs");
         assert_eq!((parameters.other_socket_ns, parameters.reload_ns), (300.0, 1.0));
         let unknown = set(&mut machine, &mut workload, "hot_ns", 1.0).expect_err("not used here");
         assert!(unknown.to_string().contains("other_socket_ns"), "{unknown}");
         let fault = set(&mut machine, &mut workload, "threads", 0.5).expect_err("no number");
         assert!(!fault.to_string().contains("latency"), "{fault}");
         workload.set("cpus", 121.0).expect("another machine may have as many");
-        let fault = Parameters::of(&machine, &workload).expect_err("this one has not").to_string();
+        let fault = Parameters::from_machine(&machine, &workload)
+            .expect_err("this one has not")
+            .to_string();
         assert!(fault.contains("program.cpus: expected at most 120"), "{fault}");
     }
 }

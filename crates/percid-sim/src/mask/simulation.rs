@@ -330,14 +330,14 @@ impl<'a> Simulation<'a> {
         if self.random.unit() < self.parameters.sleep_share {
             let mean = self.parameters.cycles_of_us(self.parameters.sleep_us);
             let wake = self.now + self.random.exponential(mean) as Cycles;
-            self.at(wake, Event::Woken { thread });
+            self.push_event(wake, Event::Woken { thread });
         } else {
             self.ready.push(self.space_of(thread), thread);
         }
         if self.random.unit() < self.parameters.kernel_share {
             let mean = self.parameters.cycles_of_us(self.parameters.kernel_us);
             let back = self.now + self.random.exponential(mean) as Cycles;
-            self.at(back, Event::Returned { cpu });
+            self.push_event(back, Event::Returned { cpu });
             self.rest(cpu, Activity::Kernel);
         } else {
             self.choose(cpu, Some(thread));
@@ -547,7 +547,7 @@ impl<'a> Simulation<'a> {
         if state.activity.is_switch() {
             self.counters.sample(&grant, state.requested, state.loaded != state.accessed);
         }
-        self.at(grant.done, Event::Granted { cpu: grant.cpu });
+        self.push_event(grant.done, Event::Granted { cpu: grant.cpu });
     }
 
     /// Starts another activity of `cpu`. This may change the speed of its siblings.
@@ -580,7 +580,7 @@ impl<'a> Simulation<'a> {
         if state.activity.is_timed() {
             let end = now + (state.remaining / speed).ceil() as Cycles;
             let event = Event::Executed { cpu, execution: state.execution };
-            self.at(end, event);
+            self.push_event(end, event);
         }
     }
 
@@ -606,7 +606,7 @@ impl<'a> Simulation<'a> {
         (0..self.parameters.topology.cpus()).for_each(|cpu| self.settle(cpu));
     }
 
-    fn at(&mut self, time: Cycles, event: Event) {
+    fn push_event(&mut self, time: Cycles, event: Event) {
         self.scheduled += 1;
         self.events.push(Reverse((time, self.scheduled, event)));
     }
@@ -646,10 +646,10 @@ mod tests {
 
     #[test]
     fn one_cpu_owns_the_line_forever() {
-        let alone = run(MaskPolicy::SetAlways, |it| *it = it.on(1));
+        let alone = run(MaskPolicy::SetAlways, |it| *it = it.with_cpus(1));
         assert_eq!(alone.transfers_per_second, 0.0);
         assert_eq!(alone.latency, Some(13.0), "the locked instruction");
-        let two = run(MaskPolicy::SetAlways, |it| *it = it.on(2));
+        let two = run(MaskPolicy::SetAlways, |it| *it = it.with_cpus(2));
         assert!(two.transfers_per_second > 0.0);
     }
 
@@ -687,7 +687,7 @@ mod tests {
         for cpus in [15, 60, 90, 120] {
             let mut thinking = 0.0;
             let outcome = run(MaskPolicy::SetAlways, |it| {
-                *it = it.on(cpus);
+                *it = it.with_cpus(cpus);
                 it.alone_speed = 1.0;
                 it.kernel_share = 0.0;
                 it.work_us = 10.0;
@@ -731,7 +731,8 @@ mod tests {
 
     #[test]
     fn a_waiting_thread_leaves_its_core_to_the_sibling() {
-        let throughput = |cpus| run(MaskPolicy::TestFirst, |it| *it = it.on(cpus)).throughput;
+        let throughput =
+            |cpus| run(MaskPolicy::TestFirst, |it| *it = it.with_cpus(cpus)).throughput;
         let (lone, shared) = (throughput(60), throughput(120));
         assert_near("one thread for each core", lone / shared, 1.9 / 2.0, 0.01);
     }
@@ -884,7 +885,7 @@ mod tests {
     fn sockets_may_have_several_caches() {
         let machine = crate::machine::Machine::preset("epyc-9654").expect("a preset");
         let (_, workload) = super::super::parameters::published();
-        let parameters = Parameters::of(&machine, &workload).expect("as many CPUs");
+        let parameters = Parameters::from_machine(&machine, &workload).expect("as many CPUs");
         let parameters = Parameters { turns_per_cpu: 20, ..parameters };
         let outcome = simulate(&parameters, MaskPolicy::SetAlways, 1, &AtomicBool::new(false));
         let sources = outcome.expect("nobody stops it").sources;

@@ -90,7 +90,7 @@ pub struct Comparison<'a> {
 /// The results of one rule set with one combination of numbers. Counts are means over the runs, and
 /// include all processes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Row {
+pub struct RuleSetRow {
     /// The swept numbers.
     pub parameters: BTreeMap<String, f64>,
     /// The name of the rule set.
@@ -153,7 +153,7 @@ impl Comparison<'_> {
     /// # Errors
     ///
     /// Returns an error if the numbers of one combination are inconsistent.
-    pub fn simulate(&self, control: &RunControl) -> Result<Vec<Row>, Error> {
+    pub fn simulate(&self, control: &RunControl) -> Result<Vec<RuleSetRow>, Error> {
         let combinations = self.combinations()?;
         let cases: Vec<_> = combinations
             .iter()
@@ -191,7 +191,7 @@ impl Comparison<'_> {
         setup: &Setup,
         rules: &RuleSet,
         control: &RunControl,
-    ) -> Option<Row> {
+    ) -> Option<RuleSetRow> {
         let run = |number: u64| {
             let processes = self.once(setup, rules, number, control)?;
             control.done.fetch_add(1, Relaxed);
@@ -224,7 +224,7 @@ fn summary(
     setup: &Setup,
     rules: &'static str,
     runs: &[Vec<Outcome>],
-) -> Row {
+) -> RuleSetRow {
     let mut counts = Counts::default();
     runs.iter().flatten().for_each(|process| counts.add(&process.counts));
     let last = |run: &Vec<Outcome>| run.iter().map(Outcome::elapsed_s).fold(0.0, f64::max);
@@ -233,7 +233,7 @@ fn summary(
     let faults = counts.hint_faults;
     let covered = runs.iter().flatten().filter_map(|process| process.covered_after(0.9));
     let covered: Vec<f64> = covered.map(|seconds| seconds as f64).collect();
-    Row {
+    RuleSetRow {
         parameters,
         rules,
         runs: runs.len() as u64,
@@ -276,12 +276,12 @@ mod tests {
 
     fn setup(preset: &str) -> Setup {
         let machine = Machine::preset("cascade-lake").expect("a preset");
-        let mut setup = Setup::of(&machine, Workload::preset(preset).expect("a preset"));
+        let mut setup = Setup::from_machine(&machine, Workload::preset(preset).expect("a preset"));
         setup.set("threads", 32.0).expect("a number");
         setup
     }
 
-    fn rows(setup: &Setup, sweeps: &[(String, Vec<f64>)]) -> Vec<Row> {
+    fn rows(setup: &Setup, sweeps: &[(String, Vec<f64>)]) -> Vec<RuleSetRow> {
         let rules: Vec<&RuleSet> = RULE_SETS.iter().collect();
         let comparison = Comparison { setup, sweeps, rules: &rules, seeds: 2, seed: 1 };
         let control = RunControl::default();

@@ -13,7 +13,7 @@ pub(super) type Node = u16;
 
 /// The memory that a page table entry maps: a page or, if the alignment allows it, a huge page.
 #[derive(Debug, Clone)]
-pub(super) struct Page {
+pub(super) struct MappedPage {
     pub(super) start: u64,
     /// Size in pages.
     pub(super) pages: u64,
@@ -30,7 +30,7 @@ pub(super) struct Page {
 /// The memory of a process, region by region.
 #[derive(Debug)]
 pub(super) struct Pages {
-    pub(super) regions: Vec<Vec<Page>>,
+    pub(super) regions: Vec<Vec<MappedPage>>,
     /// The pages that the last pass armed: region and index.
     pub(super) armed: Vec<(usize, usize)>,
     /// Number of pages that were armed at least once.
@@ -49,7 +49,7 @@ impl Pages {
 
 /// Returns the pages of a region: huge pages if the workload's memory covers them, single pages
 /// otherwise. Stacks grow from their upper end.
-fn map(part: &Part, place: impl Fn(&Part, u64) -> Node) -> Vec<Page> {
+fn map(part: &Part, place: impl Fn(&Part, u64) -> Node) -> Vec<MappedPage> {
     let Range { start, end } = part.range.clone();
     let is_memory = matches!(part.used, Used::Memory(_));
     let mut at = if is_memory { start } else { end - part.resident * PAGE };
@@ -60,7 +60,7 @@ fn map(part: &Part, place: impl Fn(&Part, u64) -> Node) -> Vec<Page> {
         let node = place(part, at);
         let (pages_of_it, last) = (size / PAGE, None);
         let (armed, armed_at, seen) = (false, 0, false);
-        pages.push(Page { start: at, pages: pages_of_it, node, armed, armed_at, last, seen });
+        pages.push(MappedPage { start: at, pages: pages_of_it, node, armed, armed_at, last, seen });
         at += size;
     }
     pages

@@ -33,7 +33,7 @@ pub struct Cell {
 
 /// The count of a reason.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Row {
+pub struct SkipReasonRow {
     /// The kernel: the base, or the one with the series.
     pub series: Series,
     /// The reason.
@@ -53,7 +53,7 @@ fn serialize_name<S: serde::Serializer>(
 
 /// Another counter.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Counter {
+pub struct PublishedCounter {
     /// The kernel: the base, or the one with the series.
     pub series: Series,
     /// Name in the published table.
@@ -131,11 +131,11 @@ pub struct Paper {
     /// All parameters of the model.
     pub parameters: Vec<Parameter>,
     /// The counts by reason.
-    pub rows: Vec<Row>,
+    pub rows: Vec<SkipReasonRow>,
     /// Elapsed time.
     pub elapsed: Elapsed,
     /// Updates, faults and migrations.
-    pub counters: Vec<Counter>,
+    pub counters: Vec<PublishedCounter>,
     /// Coverage over time.
     pub courses: Vec<Course>,
     /// The contribution of each assumption: the experiment without it.
@@ -248,7 +248,7 @@ impl Experiment {
     }
 }
 
-fn rows(series: Series, experiment: &Experiment) -> Vec<Row> {
+fn rows(series: Series, experiment: &Experiment) -> Vec<SkipReasonRow> {
     let published = published::numa_reasons();
     let figure = |reason: SkipReason| {
         let row = published.iter().find(|row| row.reason == reason.name());
@@ -256,7 +256,7 @@ fn rows(series: Series, experiment: &Experiment) -> Vec<Row> {
     };
     let row = |reason: SkipReason| {
         let values = experiment.values(|counts| counts.reasons[reason as usize] as f64);
-        Row { series, reason, cell: cell(&values, figure(reason)) }
+        SkipReasonRow { series, reason, cell: cell(&values, figure(reason)) }
     };
     REASONS.map(row).to_vec()
 }
@@ -276,13 +276,13 @@ fn elapsed(experiments: &[Experiment; 2]) -> Elapsed {
     }
 }
 
-fn counters(series: Series, experiment: &Experiment) -> Vec<Counter> {
+fn counters(series: Series, experiment: &Experiment) -> Vec<PublishedCounter> {
     let published = published::numa_metrics();
     let mut counters = Vec::new();
     for row in &published {
         if let Some(value) = counter(&row.reason) {
             let cell = cell(&experiment.values(value), series.published(row));
-            counters.push(Counter { series, metric: row.reason.clone(), cell });
+            counters.push(PublishedCounter { series, metric: row.reason.clone(), cell });
         }
     }
     counters

@@ -180,9 +180,9 @@ fn processor_times(setup: &Setup, series: Series, experiment: &Experiment) -> Ve
 }
 
 /// A counter: name of the published row, description, and value in the model.
-type Counter = (&'static str, &'static str, fn(&Counts) -> f64);
+type CounterSpec = (&'static str, &'static str, fn(&Counts) -> f64);
 
-const COUNTERS: [Counter; 6] = [
+const COUNTERS: [CounterSpec; 6] = [
     ("pte_updates", "PTE updates", |c| c.pte_updates as f64),
     ("pmd_updates", "PMD updates", |c| c.pmd_updates as f64),
     ("hint_faults", "hint faults", |c| c.hint_faults as f64),
@@ -194,7 +194,7 @@ const COUNTERS: [Counter; 6] = [
 ];
 
 fn counters(series: Series, experiment: &Experiment) -> Vec<Prediction> {
-    let counter = |&(metric, what, value): &Counter| {
+    let counter = |&(metric, what, value): &CounterSpec| {
         let published = published_metric(metric, series);
         let model = experiment.mean(value);
         let bound = counter_bound(series, metric, published);

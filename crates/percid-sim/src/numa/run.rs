@@ -537,7 +537,7 @@ mod tests {
         let machine = crate::machine::Machine::parse(
             "base = \"cascade-lake\"\nname = \"slow\"\n[topology]\nmemory_only_nodes = 1\n",
         );
-        let mut setup = Setup::of(&machine.expect("a machine"), workload);
+        let mut setup = Setup::from_machine(&machine.expect("a machine"), workload);
         setup.set("cold_after_s", 20.0).expect("a number");
         setup.set("tiers_mib_s", 512.0).expect("a number");
         setup

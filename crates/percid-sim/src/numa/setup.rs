@@ -59,8 +59,8 @@ impl Setup {
 
     /// Returns the setup of a workload on a machine of the simulator. The machine's file has no
     /// speed of its memory, so that of the published machine is assumed until it is set.
-    pub fn of(machine: &Machine, workload: Workload) -> Setup {
-        let mut system = System::of(machine, SPEED, REMOTE_COST);
+    pub fn from_machine(machine: &Machine, workload: Workload) -> Setup {
+        let mut system = System::from_machine(machine, SPEED, REMOTE_COST);
         system.slow_cost = SLOW_COST;
         let tick = machine.kernel.tick_ns();
         let parameters = Parameters { tick, ..Parameters::default() };

@@ -48,7 +48,7 @@ impl System {
     /// Creates the system of a machine of the simulator. Its file has no numbers for the memory, so
     /// the caller provides them. The distances between nodes are those of the file. Without them,
     /// nodes of the same socket are nearer than others, according to the latencies.
-    pub fn of(machine: &Machine, speed: f64, remote_cost: f64) -> System {
+    pub fn from_machine(machine: &Machine, speed: f64, remote_cost: f64) -> System {
         let with_cpus = machine.topology.nodes() as usize;
         let rows = machine.topology.distances().map(|given| &given.nodes[..with_cpus]);
         let ways: Vec<Vec<u32>> = rows.map_or(Vec::new(), <[_]>::to_vec);
@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn nodes_of_a_socket_are_nearer_than_others() {
         let machine = Machine::preset("epyc-9654").expect("a preset");
-        let system = System::of(&machine, 1e9, 2.0);
+        let system = System::from_machine(&machine, 1e9, 2.0);
         assert_eq!(system.nodes(), machine.topology.nodes() as usize);
         assert_eq!(system.cost(0, 0), 1.0);
         assert_eq!(system.cost(0, system.nodes() - 1), 2.0);
@@ -152,7 +152,7 @@ mod tests {
                     nodes = [[10, 21, 17, 28], [21, 10, 28, 17], [17, 28, 10, 28], [28, 17, 28, 10]]\n\
                     origin = \"a test\"\n";
         let machine = Machine::parse(text).expect("a machine");
-        let system = System::of(&machine, 1e9, 2.0);
+        let system = System::from_machine(&machine, 1e9, 2.0);
         assert_eq!((system.nodes(), system.all_nodes()), (2, 4));
         assert_eq!([2, 3].map(|to| system.way(0, to)), [17, 28]);
         assert_eq!((system.cost(0, 1), system.cost(0, 3)), (2.0, 2.0));

@@ -99,7 +99,7 @@ fn error(name: &str, error: f64, most: f64) -> Bound {
 
 /// Returns the bounds of the mask's values; each row defines its own.
 pub fn mask(paper: &mask::Paper) -> Vec<Bound> {
-    let bound = |row: &mask::Row| {
+    let bound = |row: &mask::PublishedRow| {
         let [least, most] = row.accepted?;
         let name = format!("{}, {}", row.metric, row.when);
         Some(Bound::new(name, row.model.unwrap_or(f64::NAN), Some(least), Some(most)))
@@ -128,7 +128,7 @@ pub fn numa_elapsed(series: numa::experiment::Series, cell: &numa::paper::Cell) 
 }
 
 /// Returns the bounds of one count of the NUMA scan. If the published count is 0, it must be 0.
-pub fn numa_count(row: &numa::paper::Row) -> Bound {
+pub fn numa_count(row: &numa::paper::SkipReasonRow) -> Bound {
     let (least, most) = match SMALL_COUNTS.contains(&row.reason) {
         true => (1.0 / SMALL_COUNT_FACTOR, SMALL_COUNT_FACTOR),
         false => (1.0 - COUNT_ERROR, 1.0 + COUNT_ERROR),

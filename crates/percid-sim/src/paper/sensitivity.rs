@@ -51,7 +51,8 @@ pub fn numbers(setting: &Setting, seed: u64, progress: &RunControl) -> Vec<Numbe
     let number = |parameter: Parameter| {
         let findings = findings.as_ref();
         let name = parameter.name;
-        let sensitivity = findings.and_then(|base| of(name, setting, base, seed, progress));
+        let sensitivity =
+            findings.and_then(|base| sensitivity(name, setting, base, seed, progress));
         Number { parameter, sensitivity }
     };
     setting.parameters().into_iter().map(number).collect()
@@ -62,7 +63,7 @@ fn is_price(setting: &Setting, name: &str) -> bool {
     setting.machine.costs.all().iter().any(|(known, _)| *known == name)
 }
 
-fn of(
+fn sensitivity(
     name: &str,
     setting: &Setting,
     base: &Findings,
@@ -113,7 +114,7 @@ mod tests {
         let setting = Setting::published();
         let progress = RunControl::default();
         let base = Findings::simulate(&setting, 1, &progress).expect("nobody stops it");
-        let of = |name| of(name, &setting, &base, 1, &progress).expect("nobody stops it");
+        let of = |name| sensitivity(name, &setting, &base, 1, &progress).expect("nobody stops it");
         let [fence, share, l3, overlap] =
             ["fence_running_ns", "zero_page_share", "same_l3_ns", "overlap"].map(of);
         assert!(fence.unused && share.unused, "{fence:?} {share:?}");

@@ -2,10 +2,10 @@
 //! remembers its ID (R1), and new IDs are assigned up to the bound before any is shared (R3 to R5).
 
 use super::impossible::Impossible;
-use super::policy::{Entry, Id, Process, Thread};
+use super::policy::{Id, PolicySpec, Process, Thread};
 use super::slots::{CpuSlot, Generation, Ids, Slot, Slots};
 
-pub(super) const ENTRY: Entry = Entry {
+pub(super) const SPEC: PolicySpec = PolicySpec {
     name: "linux-6.13",
     about: "Linux 6.13: a CPU comes back to the ID that it had",
     create: |topology| Box::new(Slots::<Linux613>::new(topology.cpus())),
@@ -59,12 +59,12 @@ pub(super) fn is_full(process: &Process<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::scenario::Scenario;
-    use super::super::{Entry, linux_6_4, linux_6_14};
+    use super::super::{PolicySpec, linux_6_4, linux_6_14};
     use super::*;
 
     /// Returns the IDs of four CPUs whose pinned threads run one after the other for 20 ms each.
     /// There is a pause of 60 ms for all threads between two rounds.
-    fn rounds(entry: &Entry) -> Vec<Vec<Id>> {
+    fn rounds(entry: &PolicySpec) -> Vec<Vec<Id>> {
         let mut s = Scenario::new(entry, 4);
         s.spawn(3);
         let mut rounds = vec![(0..4).map(|cpu| s.run(cpu, cpu)).collect()];
@@ -85,17 +85,17 @@ mod tests {
 
     #[test]
     fn r1_r7_a_cpu_whose_slot_expired_gets_its_id_back() {
-        for entry in [&ENTRY, &linux_6_14::ENTRY] {
+        for entry in [&SPEC, &linux_6_14::SPEC] {
             let rounds = rounds(entry);
             assert!(rounds.iter().all(|round| *round == [0, 1, 2, 3]), "{rounds:?}");
         }
-        let wandering = rounds(&linux_6_4::ENTRY);
+        let wandering = rounds(&linux_6_4::SPEC);
         assert_ne!(wandering[3], wandering[0], "the control: 6.4 has no recent ID");
     }
 
     #[test]
     fn r4_expansion_comes_before_reuse() {
-        let mut s = Scenario::new(&ENTRY, 4);
+        let mut s = Scenario::new(&SPEC, 4);
         s.spawn(2);
         assert_eq!(s.run(0, 0), 0);
         s.exit(0);
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn r3_r5_the_allowed_cpus_bound_too() {
-        let mut s = Scenario::new(&ENTRY, 8);
+        let mut s = Scenario::new(&SPEC, 8);
         s.allow(2);
         s.spawn(5);
         assert_eq!((s.run(6, 0), s.run(7, 1)), (0, 1));
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn r6_a_cpu_that_remembers_an_id_counts_as_settled() {
-        let mut s = Scenario::new(&ENTRY, 3);
+        let mut s = Scenario::new(&SPEC, 3);
         s.spawn(2);
         assert_eq!((s.run(0, 0), s.run(1, 1)), (0, 1));
         s.exit(1);
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn r8_a_slot_above_the_ids_in_use_is_cleared() {
-        let mut s = Scenario::new(&ENTRY, 4);
+        let mut s = Scenario::new(&SPEC, 4);
         s.spawn(2);
         assert_eq!((s.run(0, 0), s.run(1, 1), s.run(2, 2)), (0, 1, 2));
         s.exit(0);

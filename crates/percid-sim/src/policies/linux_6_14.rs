@@ -3,10 +3,10 @@
 
 use super::impossible::Impossible;
 use super::linux_6_13::{expand_or_first_free, is_full, is_settled};
-use super::policy::{Entry, Id, Process, Thread};
+use super::policy::{Id, PolicySpec, Process, Thread};
 use super::slots::{CpuSlot, Generation, Ids, Slots};
 
-pub(super) const ENTRY: Entry = Entry {
+pub(super) const SPEC: PolicySpec = PolicySpec {
     name: "linux-6.14",
     about: "Linux 6.14 to 6.18: as 6.13, and dense again after threads have ended",
     create: |topology| Box::new(Slots::<Linux614>::new(topology.cpus())),
@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn r9_fewer_threads_make_the_ids_dense_again() {
-        let mut s = Scenario::new(&ENTRY, 4);
+        let mut s = Scenario::new(&SPEC, 4);
         s.spawn(2);
         assert_eq!((s.run(0, 0), s.run(1, 1), s.run(2, 2)), (0, 1, 2));
         s.exit(0);

@@ -9,11 +9,11 @@
 
 use super::bitmap::Bitmap;
 use super::impossible::Impossible;
-use super::policy::{Entry, Id, Policy, Process, Thread, Work};
+use super::policy::{Id, Policy, PolicySpec, Process, Thread, Work};
 use super::threads::Threads;
 use crate::topology::Cpu;
 
-pub(super) const ENTRY: Entry = Entry {
+pub(super) const SPEC: PolicySpec = PolicySpec {
     name: "linux-6.19",
     about: "Linux 6.19 and later: an ID per thread, or per CPU if there are many threads",
     create: |topology| Box::new(Linux619::new(topology.cpus())),
@@ -98,7 +98,7 @@ impl Linux619 {
     fn give_to_cpus(&mut self, process: &Process<'_>, opt: u32) {
         self.mode = Mode::PerCpu { threshold: self.threshold(opt) };
         for thread in process.running.iter().flatten() {
-            let note = self.threads.of(*thread);
+            let note = self.threads.get_mut(*thread);
             if let Holding::Own(id) = note.holding {
                 note.holding = Holding::Transit(id);
             }
@@ -115,7 +115,7 @@ impl Linux619 {
         self.mode = Mode::PerTask;
         for (slot, running) in self.slots.iter_mut().zip(process.running) {
             let Some(id) = slot.take() else { continue };
-            match running.map(|thread| self.threads.of(thread)) {
+            match running.map(|thread| self.threads.get_mut(thread)) {
                 Some(note) if !note.exited && note.holding == Holding::None => {
                     note.holding = Holding::Transit(id);
                 }
@@ -127,7 +127,7 @@ impl Linux619 {
     /// Gives an ID in transit to its owner in the new mode, or frees it if it is not below the
     /// bound.
     fn schedule_out(&mut self, cpu: usize, thread: Thread) {
-        let note = self.threads.of(thread);
+        let note = self.threads.get_mut(thread);
         let Holding::Transit(id) = note.holding else { return };
         note.holding = Holding::None;
         match self.mode {
@@ -150,12 +150,12 @@ impl Linux619 {
         }
         match self.mode {
             Mode::PerTask => {
-                let own = match self.threads.of(thread).holding {
+                let own = match self.threads.get_mut(thread).holding {
                     Holding::Own(id) | Holding::Transit(id) => Some(id),
                     Holding::None => None,
                 };
                 let id = self.obtain_or_converge(own)?;
-                self.threads.of(thread).holding = Holding::Own(id);
+                self.threads.get_mut(thread).holding = Holding::Own(id);
                 Ok(id)
             }
             Mode::PerCpu { .. } => {
@@ -203,7 +203,7 @@ impl Policy for Linux619 {
         }
         // An ended thread that was preempted in its last steps is switched to again, and takes no
         // ID.
-        if let Some(next) = next.filter(|&next| !self.threads.of(next).exited) {
+        if let Some(next) = next.filter(|&next| !self.threads.get_mut(next).exited) {
             self.schedule_in(process, cpu as usize, next)?;
         }
         Ok(())
@@ -214,7 +214,7 @@ impl Policy for Linux619 {
     }
 
     fn exit(&mut self, process: &Process<'_>, thread: Thread, _: Cpu) {
-        let note = self.threads.of(thread);
+        let note = self.threads.get_mut(thread);
         note.exited = true;
         if let Holding::Own(id) | Holding::Transit(id) = std::mem::take(&mut note.holding) {
             self.taken.free(id);
@@ -241,7 +241,7 @@ impl Policy for Linux619 {
     }
 
     fn id(&mut self, process: &Process<'_>, cpu: Cpu, thread: Thread) -> Result<Id, Impossible> {
-        match (self.threads.of(thread).holding, self.slots[cpu as usize]) {
+        match (self.threads.get_mut(thread).holding, self.slots[cpu as usize]) {
             (Holding::Own(id) | Holding::Transit(id), _) | (Holding::None, Some(id)) => Ok(id),
             (Holding::None, None) => self.schedule_in(process, cpu as usize, thread),
         }
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn in_the_mode_of_threads_the_id_travels() {
-        let mut s = Scenario::new(&ENTRY, 8);
+        let mut s = Scenario::new(&SPEC, 8);
         s.spawn(2);
         assert_eq!((s.run(0, 0), s.run(1, 1)), (0, 1));
         s.idle(1);
@@ -269,7 +269,7 @@ mod tests {
 
     #[test]
     fn many_threads_make_the_ids_belong_to_the_cpus_and_few_give_them_back() {
-        let mut s = Scenario::new(&ENTRY, 4);
+        let mut s = Scenario::new(&SPEC, 4);
         s.spawn(3);
         assert_eq!((s.run(2, 0), s.run(1, 3)), (0, 1));
         // opt = 4, max_cids = min(4 + 1, 4): with a fifth thread, the mode changes.
@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn ids_may_be_a_quarter_above_the_bound_and_converge_afterwards() {
-        let mut s = Scenario::new(&ENTRY, 16);
+        let mut s = Scenario::new(&SPEC, 16);
         s.spawn(7);
         for thread in 0..8 {
             assert_eq!(s.run(thread, thread), thread);

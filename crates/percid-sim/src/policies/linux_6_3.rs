@@ -2,11 +2,11 @@
 
 use super::bitmap::Bitmap;
 use super::impossible::Impossible;
-use super::policy::{Entry, Id, Policy, Process, Thread, Work};
+use super::policy::{Id, Policy, PolicySpec, Process, Thread, Work};
 use super::threads::Threads;
 use crate::topology::Cpu;
 
-pub(super) const ENTRY: Entry = Entry {
+pub(super) const SPEC: PolicySpec = PolicySpec {
     name: "linux-6.3",
     about: "Linux 6.3: the first free ID at every switch between processes",
     create: |topology| Box::new(Linux63::new(topology.cpus())),
@@ -53,8 +53,8 @@ impl Policy for Linux63 {
         prev: Option<Thread>,
         next: Option<Thread>,
     ) -> Result<(), Impossible> {
-        let released = prev.and_then(|prev| self.threads.of(prev).held.take());
-        let next = next.filter(|&next| !self.threads.of(next).exited);
+        let released = prev.and_then(|prev| self.threads.get_mut(prev).held.take());
+        let next = next.filter(|&next| !self.threads.get_mut(next).exited);
         let id = match (released, next) {
             // A switch between two threads of the process passes the ID on, without the lock.
             (Some(id), Some(_)) => Some(id),
@@ -66,14 +66,14 @@ impl Policy for Linux63 {
             (None, None) => None,
         };
         if let Some(next) = next {
-            self.threads.of(next).held = id;
+            self.threads.get_mut(next).held = id;
         }
         Ok(())
     }
 
     fn exit(&mut self, _: &Process<'_>, thread: Thread, _: Cpu) {
         let note = ThreadNote { held: None, exited: true };
-        if let Some(id) = std::mem::replace(self.threads.of(thread), note).held {
+        if let Some(id) = std::mem::replace(self.threads.get_mut(thread), note).held {
             self.taken.free(id);
         }
     }
@@ -81,16 +81,16 @@ impl Policy for Linux63 {
     fn exec(&mut self, _: &Process<'_>, _: Cpu, thread: Thread) -> Result<(), Impossible> {
         self.taken.clear();
         self.threads.clear();
-        self.threads.of(thread).held = Some(self.obtain()?);
+        self.threads.get_mut(thread).held = Some(self.obtain()?);
         Ok(())
     }
 
     fn id(&mut self, _: &Process<'_>, _: Cpu, thread: Thread) -> Result<Id, Impossible> {
-        if let Some(id) = self.threads.of(thread).held {
+        if let Some(id) = self.threads.get_mut(thread).held {
             return Ok(id);
         }
         let id = self.obtain()?;
-        self.threads.of(thread).held = Some(id);
+        self.threads.get_mut(thread).held = Some(id);
         Ok(id)
     }
 
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_switch_inside_the_process_hands_the_id_over() {
-        let mut s = Scenario::new(&ENTRY, 4);
+        let mut s = Scenario::new(&SPEC, 4);
         s.spawn(2);
         assert_eq!((s.run(0, 0), s.run(3, 1)), (0, 1));
         let before = s.work().slow_paths;
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn r1_is_missing_so_a_cpu_that_comes_back_gets_whatever_is_free() {
-        let mut s = Scenario::new(&ENTRY, 4);
+        let mut s = Scenario::new(&SPEC, 4);
         s.spawn(1);
         assert_eq!((s.run(0, 0), s.run(1, 1)), (0, 1));
         s.idle(0);
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn r10_exit_gives_the_id_back_and_exec_begins_at_zero() {
-        let mut s = Scenario::new(&ENTRY, 4);
+        let mut s = Scenario::new(&SPEC, 4);
         s.spawn(1);
         assert_eq!((s.run(0, 0), s.run(1, 1)), (0, 1));
         s.exit(0);

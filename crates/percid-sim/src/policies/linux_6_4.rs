@@ -2,10 +2,10 @@
 //! A CPU whose slot was cleared gets any free ID, so its memory may be another CPU's.
 
 use super::impossible::Impossible;
-use super::policy::{Entry, Id, Process, Thread};
+use super::policy::{Id, PolicySpec, Process, Thread};
 use super::slots::{CpuSlot, Generation, Ids, Slot, Slots};
 
-pub(super) const ENTRY: Entry = Entry {
+pub(super) const SPEC: PolicySpec = PolicySpec {
     name: "linux-6.4",
     about: "Linux 6.4 to 6.12: an ID per CPU for as long as it is used, then the first free one",
     create: |topology| Box::new(Slots::<Linux64>::new(topology.cpus())),
@@ -37,7 +37,7 @@ mod tests {
 
     #[test]
     fn a_slot_stays_while_it_is_used_and_wanders_after_a_scan() {
-        let mut s = Scenario::new(&ENTRY, 4);
+        let mut s = Scenario::new(&SPEC, 4);
         s.spawn(1);
         assert_eq!((s.run(0, 0), s.run(3, 1)), (0, 1));
         s.idle(0);
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn the_scan_needs_a_tick_of_a_running_thread_100_ms_after_the_start() {
-        let mut s = Scenario::new(&ENTRY, 2);
+        let mut s = Scenario::new(&SPEC, 2);
         s.spawn(1);
         s.run(0, 0);
         s.advance_ms(99);
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn the_weight_scan_marks_the_slot_of_a_running_thread_which_gives_it_back_itself() {
-        let mut s = Scenario::new(&ENTRY, 4);
+        let mut s = Scenario::new(&SPEC, 4);
         s.spawn(2);
         assert_eq!((s.run(0, 0), s.run(1, 1), s.run(2, 2)), (0, 1, 2));
         s.idle(0);
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn r6_looks_at_the_thread_s_own_affinity() {
         for (allowed, steals) in [(4, 1), (2, 0)] {
-            let mut s = Scenario::new(&ENTRY, 4);
+            let mut s = Scenario::new(&SPEC, 4);
             s.spawn(1);
             s.restrict(1, allowed);
             s.run(0, 0);
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_move_to_an_empty_cpu_takes_the_id_along() {
-        let mut s = Scenario::new(&ENTRY, 4);
+        let mut s = Scenario::new(&SPEC, 4);
         s.spawn(1);
         assert_eq!((s.run(0, 0), s.run(1, 1)), (0, 1));
         s.idle(1);
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_cpu_that_runs_the_process_keeps_its_id_from_a_thread_that_left() {
-        let mut s = Scenario::new(&ENTRY, 4);
+        let mut s = Scenario::new(&SPEC, 4);
         s.spawn(1);
         assert_eq!(s.run(0, 0), 0);
         assert_eq!(s.run(0, 1), 0);
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn r10_the_end_of_a_thread_gives_its_cpu_s_id_back() {
-        let mut s = Scenario::new(&ENTRY, 4);
+        let mut s = Scenario::new(&SPEC, 4);
         s.spawn(2);
         assert_eq!((s.run(0, 0), s.run(1, 1)), (0, 1));
         s.exit(0);

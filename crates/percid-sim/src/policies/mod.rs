@@ -27,37 +27,37 @@ mod threads;
 use percid_rules::Generation;
 
 pub use impossible::Impossible;
-pub use policy::{Entry, Id, Overhead, Policy, Process, Thread, Work};
+pub use policy::{Id, Overhead, Policy, PolicySpec, Process, Thread, Work};
 
 /// All policies.
-pub const ALL: &[Entry] = &[
-    linux_6_3::ENTRY,
-    linux_6_4::ENTRY,
-    linux_6_13::ENTRY,
-    linux_6_14::ENTRY,
-    linux_6_19::ENTRY,
-    percid_table::ENTRY,
+pub const ALL: &[PolicySpec] = &[
+    linux_6_3::SPEC,
+    linux_6_4::SPEC,
+    linux_6_13::SPEC,
+    linux_6_14::SPEC,
+    linux_6_19::SPEC,
+    percid_table::SPEC,
     percid_table::STRICT,
-    per_cpu::ENTRY,
-    per_thread::ENTRY,
+    per_cpu::SPEC,
+    per_thread::SPEC,
 ];
 
 /// Returns the policy with this name.
-pub fn find(name: &str) -> Option<&'static Entry> {
+pub fn find(name: &str) -> Option<&'static PolicySpec> {
     ALL.iter().find(|entry| entry.name == name)
 }
 
 /// The policy of each generation of the kernel's IDs.
-const OF_GENERATIONS: [(Generation, Entry); Generation::ALL.len()] = [
-    (Generation::FirstFree, linux_6_3::ENTRY),
-    (Generation::CacheCold, linux_6_4::ENTRY),
-    (Generation::NotCompacting, linux_6_13::ENTRY),
-    (Generation::CacheLocal, linux_6_14::ENTRY),
-    (Generation::Owned, linux_6_19::ENTRY),
+const OF_GENERATIONS: [(Generation, PolicySpec); Generation::ALL.len()] = [
+    (Generation::FirstFree, linux_6_3::SPEC),
+    (Generation::CacheCold, linux_6_4::SPEC),
+    (Generation::NotCompacting, linux_6_13::SPEC),
+    (Generation::CacheLocal, linux_6_14::SPEC),
+    (Generation::Owned, linux_6_19::SPEC),
 ];
 
 /// Returns the policy of a generation of the kernel's IDs.
-pub fn of_generation(generation: Generation) -> &'static Entry {
+pub fn of_generation(generation: Generation) -> &'static PolicySpec {
     let entry = OF_GENERATIONS.iter().find(|(of, _)| *of == generation);
     entry.map(|(_, entry)| entry).expect("as many policies as generations, and no two for one")
 }

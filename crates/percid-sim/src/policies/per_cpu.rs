@@ -1,10 +1,10 @@
 //! CPU numbers as IDs, as programs without concurrency IDs use them: always local, never dense.
 
 use super::impossible::Impossible;
-use super::policy::{Entry, Id, Policy, Process, Thread, Work};
+use super::policy::{Id, Policy, PolicySpec, Process, Thread, Work};
 use crate::topology::Cpu;
 
-pub(super) const ENTRY: Entry = Entry {
+pub(super) const SPEC: PolicySpec = PolicySpec {
     name: "per-cpu",
     about: "the number of the CPU: local, and as many as the machine has",
     create: |_| Box::new(PerCpu),

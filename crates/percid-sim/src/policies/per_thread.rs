@@ -2,10 +2,10 @@
 //! assign them. An ID moves between CPUs with its thread.
 
 use super::impossible::Impossible;
-use super::policy::{Entry, Id, Policy, Process, Thread, Work};
+use super::policy::{Id, Policy, PolicySpec, Process, Thread, Work};
 use crate::topology::{Cpu, Topology};
 
-pub(super) const ENTRY: Entry = Entry {
+pub(super) const SPEC: PolicySpec = PolicySpec {
     name: "per-thread",
     about: "a number for each living thread: it moves with the thread",
     create: |_: &Topology| Box::new(PerThread::default()),

@@ -3,23 +3,23 @@
 
 use percid_rules::assign;
 use percid_rules::space::{
-    Assignment, Counts, CpuState, Eviction, IdState, Limits, Request, Space,
+    Assignment, CpuState, Eviction, IdState, Limits, Request, Space, SpaceCounters,
 };
 
 use super::impossible::Impossible;
-use super::policy::{Entry, Id, Overhead, Policy, Process, Thread, Work};
+use super::policy::{Id, Overhead, Policy, PolicySpec, Process, Thread, Work};
 use super::threads::Threads;
 use crate::time::MS;
 use crate::topology::{Cpu, Topology};
 
-pub(super) const ENTRY: Entry = Entry {
+pub(super) const SPEC: PolicySpec = PolicySpec {
     name: "percid-table",
     about: "percid's table from CPU to ID, in user space; extra IDs while steals are frequent",
     create: |topology| Box::new(PercidTable::new(topology.cpus(), u32::MAX)),
 };
 
 /// The table with strict density.
-pub(super) const STRICT: Entry = Entry {
+pub(super) const STRICT: PolicySpec = PolicySpec {
     name: "percid-table-strict",
     about: "the same without extra IDs: never more than min(allowed CPUs, threads)",
     create: |topology| Box::new(PercidTable::new(topology.cpus(), 0)),
@@ -28,7 +28,7 @@ pub(super) const STRICT: Entry = Entry {
 struct PercidTable {
     /// Maximum number of IDs while steals are frequent.
     most: u32,
-    counts: Counts,
+    counts: SpaceCounters,
     cpus: Vec<CpuState>,
     ids: Vec<IdState>,
     /// The CPU on which each thread last took an ID.
@@ -41,7 +41,7 @@ impl PercidTable {
     fn new(cpus: u32, most: u32) -> PercidTable {
         PercidTable {
             most,
-            counts: Counts::default(),
+            counts: SpaceCounters::default(),
             cpus: vec![CpuState::default(); cpus as usize],
             ids: vec![IdState::default(); cpus as usize],
             previous_cpu: Threads::default(),
@@ -61,8 +61,11 @@ impl PercidTable {
         let limits =
             Limits { allowed: process.nr_cpus_allowed, threads: process.users, most: self.most };
         let now_ms = process.now / MS;
-        let request =
-            Request { cpu, thread: u64::from(thread), previous_cpu: *self.previous_cpu.of(thread) };
+        let request = Request {
+            cpu,
+            thread: u64::from(thread),
+            previous_cpu: *self.previous_cpu.get_mut(thread),
+        };
         let table = &mut OnMachine { table: self, topology: process.topology };
         let obtained = assign::obtain(table, request, limits, now_ms);
         if let Some(expired) = obtained.expired {
@@ -72,7 +75,7 @@ impl PercidTable {
         // No ID stays in transit here, so each is free or held by a CPU that can be stolen from.
         let id = obtained.id.ok_or(Impossible("no ID is free or held"))?;
         self.space().assign(cpu, id, u64::from(thread), now_ms);
-        *self.previous_cpu.of(thread) = Some(cpu);
+        *self.previous_cpu.get_mut(thread) = Some(cpu);
         Ok(id)
     }
 }
@@ -149,7 +152,7 @@ mod tests {
 
     #[test]
     fn r1_r4_a_cpu_keeps_its_id_and_new_ones_come_first() {
-        let mut s = Scenario::new(&ENTRY, 4);
+        let mut s = Scenario::new(&SPEC, 4);
         s.spawn(2);
         assert_eq!((s.run(3, 0), s.run(1, 1)), (0, 1));
         s.idle(3);
@@ -159,7 +162,7 @@ mod tests {
 
     #[test]
     fn r6_a_thread_that_moves_takes_its_id_along() {
-        let mut s = Scenario::new(&ENTRY, 4);
+        let mut s = Scenario::new(&SPEC, 4);
         s.spawn(1);
         assert_eq!((s.run(0, 0), s.run(1, 1)), (0, 1));
         s.idle(1);
@@ -169,7 +172,7 @@ mod tests {
 
     #[test]
     fn r7_before_a_theft_what_was_not_renewed_is_given_back() {
-        let mut s = Scenario::new(&ENTRY, 4);
+        let mut s = Scenario::new(&SPEC, 4);
         s.spawn(1);
         assert_eq!((s.run(0, 0), s.run(1, 1)), (0, 1));
         s.advance_ms(200);
@@ -184,7 +187,7 @@ mod tests {
 
     #[test]
     fn r8_r9_the_bound_follows_the_threads() {
-        let mut s = Scenario::new(&ENTRY, 5);
+        let mut s = Scenario::new(&SPEC, 5);
         s.spawn(3);
         for cpu in 0..4 {
             assert_eq!(s.run(cpu, cpu), cpu);

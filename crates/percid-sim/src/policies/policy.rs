@@ -119,7 +119,7 @@ pub trait Policy: Send {
 
 /// A policy with its name.
 #[derive(Debug, Clone, Copy)]
-pub struct Entry {
+pub struct PolicySpec {
     /// The name, as on the command line and in tables.
     pub name: &'static str,
     /// A short description.

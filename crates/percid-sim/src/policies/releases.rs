@@ -2,7 +2,7 @@
 
 use percid_rules::Generation;
 
-use super::{ALL, Entry, find, of_generation};
+use super::{ALL, PolicySpec, find, of_generation};
 
 /// Prefix of release names.
 const PREFIX: &str = "linux-";
@@ -70,11 +70,11 @@ pub const RELEASES: [Releases; 7] = [
 /// # Errors
 ///
 /// Returns the possible names if there is no such policy.
-pub fn named(name: &str) -> Result<&'static Entry, String> {
+pub fn named(name: &str) -> Result<&'static PolicySpec, String> {
     find(name).map_or_else(|| of_release(name), Ok)
 }
 
-fn of_release(name: &str) -> Result<&'static Entry, String> {
+fn of_release(name: &str) -> Result<&'static PolicySpec, String> {
     let Some(release) = name.strip_prefix(PREFIX) else { return Err(allowed()) };
     let (release, is_backport) = match release.strip_suffix(BACKPORT) {
         Some(release) => (release, true),

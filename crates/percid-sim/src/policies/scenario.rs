@@ -1,7 +1,7 @@
 //! A process in a test, which reports the test's actions to the policy as a scheduler would.
 
 use super::impossible::Impossible;
-use super::policy::{Entry, Id, Policy, Process, Thread, Work};
+use super::policy::{Id, Policy, PolicySpec, Process, Thread, Work};
 use crate::time::{MS, Ns};
 use crate::topology::{Cpu, Place, Topology};
 
@@ -38,7 +38,7 @@ macro_rules! tell {
 }
 
 impl Scenario {
-    pub(super) fn new(entry: &Entry, cpus: u32) -> Scenario {
+    pub(super) fn new(entry: &PolicySpec, cpus: u32) -> Scenario {
         Scenario::with_policy(cpus, entry.create)
     }
 

@@ -120,7 +120,7 @@ impl<G: Generation> Slots<G> {
     }
 
     fn switch_out(&mut self, now: Ns, cpu: usize, thread: Thread) {
-        self.threads.of(thread).id = None;
+        self.threads.get_mut(thread).id = None;
         let ours = &mut self.cpus[cpu];
         ours.time = now;
         if let Slot::Lazy(id) = ours.slot {
@@ -136,7 +136,7 @@ impl<G: Generation> Slots<G> {
         thread: Thread,
     ) -> Result<Id, Impossible> {
         let id = self.get(process, cpu)?;
-        let note = self.threads.of(thread);
+        let note = self.threads.get_mut(thread);
         (note.id, note.last) = (Some(id), Some(id));
         Ok(id)
     }
@@ -160,12 +160,12 @@ impl<G: Generation> Slots<G> {
     /// Returns the ID that `thread` used last on `from`, if that CPU still has it and does not need
     /// it.
     fn left_behind(&mut self, process: &Process<'_>, thread: Thread, from: usize) -> Option<Id> {
-        let last = self.threads.of(thread).last?;
+        let last = self.threads.get_mut(thread).last?;
         if self.cpus[from].slot != Slot::Valid(last) {
             return None;
         }
         if self.runs(process, from) {
-            self.threads.of(thread).last = None;
+            self.threads.get_mut(thread).last = None;
             return None;
         }
         Some(last)
@@ -250,7 +250,7 @@ impl<G: Generation> Policy for Slots<G> {
     }
 
     fn exit(&mut self, _: &Process<'_>, thread: Thread, cpu: Cpu) {
-        *self.threads.of(thread) = ThreadNote { exited: true, ..ThreadNote::default() };
+        *self.threads.get_mut(thread) = ThreadNote { exited: true, ..ThreadNote::default() };
         let ours = &mut self.cpus[cpu as usize];
         if let Some(id) = std::mem::take(&mut ours.slot).id() {
             self.ids.taken.free(id);

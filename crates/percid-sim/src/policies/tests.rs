@@ -1,7 +1,7 @@
 //! Properties of every policy, for random schedules.
 
 use super::scenario::Scenario;
-use super::{ALL, Entry, Id, Impossible, Policy, Process, Thread, Work};
+use super::{ALL, Id, Impossible, Policy, PolicySpec, Process, Thread, Work};
 use crate::random::Random;
 use crate::topology::{Cpu, Topology};
 
@@ -18,7 +18,7 @@ struct Promise {
     bound: fn(u32, u32, u32) -> u32,
 }
 
-fn promise(entry: &Entry) -> Promise {
+fn promise(entry: &PolicySpec) -> Promise {
     let bound: fn(u32, u32, u32) -> u32 = match entry.name {
         "linux-6.3" | "linux-6.4" | "linux-6.19" | "per-cpu" => |possible, _, _| possible,
         "linux-6.13" | "linux-6.14" | "percid-table" | "percid-table-strict" => {

@@ -8,7 +8,7 @@ pub(super) struct Threads<T>(Vec<T>);
 
 impl<T: Default> Threads<T> {
     /// Returns the note about `thread`. Allocates only at the first access to a thread.
-    pub(super) fn of(&mut self, thread: Thread) -> &mut T {
+    pub(super) fn get_mut(&mut self, thread: Thread) -> &mut T {
         let index = thread as usize;
         if index >= self.0.len() {
             self.0.resize_with(index + 1, T::default);

@@ -143,13 +143,13 @@ pub(super) struct Threads {
     pub(super) pinned: bool,
     /// Creation time, in milliseconds from the start of the process.
     pub(super) start_ms: Option<Amount>,
-    pub(super) script: Vec<Step>,
+    pub(super) script: Vec<ScriptStep>,
 }
 
 /// A step of a thread's script.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub(super) enum Step {
+pub(super) enum ScriptStep {
     /// Waits until all threads of the group have reached this step.
     Barrier,
     /// Waits for this thread's turn. Turns rotate in an order that is shuffled once.
@@ -177,7 +177,7 @@ pub(super) enum Step {
         spread: SpreadKind,
     },
     /// Repeats other steps several times, or until the end.
-    Repeat { times: Option<Amount>, steps: Vec<Step> },
+    Repeat { times: Option<Amount>, steps: Vec<ScriptStep> },
     /// Ends, and starts a new thread of the same group.
     Respawn,
     /// Copies the process, with one thread that executes the script of another group.

@@ -4,7 +4,8 @@
 use std::ops::Range;
 
 use super::description::{
-    Affinity, Amount, CpuMax, Memory, Selection, SpreadKind, Step, StrayWakes, Threads, Workload,
+    Affinity, Amount, CpuMax, Memory, ScriptStep, Selection, SpreadKind, StrayWakes, Threads,
+    Workload,
 };
 use super::part::Described;
 use crate::file::Error;
@@ -483,7 +484,7 @@ impl<'a> Compiler<'a> {
     fn script(
         &self,
         ops: &mut Vec<Op>,
-        steps: &[Step],
+        steps: &[ScriptStep],
         path: &[&str],
         depth: u32,
     ) -> Result<(), Error> {
@@ -491,10 +492,10 @@ impl<'a> Compiler<'a> {
             let at = at.to_string();
             let path = [path, &[at.as_str()]].concat();
             match step {
-                Step::Repeat { times, steps } => {
+                ScriptStep::Repeat { times, steps } => {
                     self.repeat(ops, times.as_ref(), steps, &path, depth)?
                 }
-                Step::Respawn if !lets_time_pass(ops, 0) => {
+                ScriptStep::Respawn if !lets_time_pass(ops, 0) => {
                     let expected =
                         "expected a step that takes time before, else threads never end to begin";
                     return Err(self.fault(&path, expected));
@@ -509,7 +510,7 @@ impl<'a> Compiler<'a> {
         &self,
         ops: &mut Vec<Op>,
         times: Option<&Amount>,
-        steps: &[Step],
+        steps: &[ScriptStep],
         path: &[&str],
         depth: u32,
     ) -> Result<(), Error> {
@@ -532,29 +533,29 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    fn step(&self, step: &Step, path: &[&str]) -> Result<Op, Error> {
+    fn step(&self, step: &ScriptStep, path: &[&str]) -> Result<Op, Error> {
         Ok(match step {
-            Step::Barrier => Op::Barrier,
-            Step::Turn { after_ms, jitter_us } => {
+            ScriptStep::Barrier => Op::Barrier,
+            ScriptStep::Turn { after_ms, jitter_us } => {
                 let jitter = jitter_us.as_ref().map_or(Ok(0), |amount| self.time(amount, path, US));
                 Op::Turn { after: self.time(after_ms, path, MS)?, jitter: jitter? }
             }
-            Step::EndTurn => Op::EndTurn,
-            Step::Run { us, spread, kb } => {
+            ScriptStep::EndTurn => Op::EndTurn,
+            ScriptStep::Run { us, spread, kb } => {
                 let kb = kb.as_ref().map_or(Ok(0), |kb| self.count(kb, path, 0.0, MAX_KB));
                 Op::Run { time: self.spread(us, *spread, path)?, bytes: u64::from(kb?) << 10 }
             }
-            Step::Sleep { us, spread } => Op::Sleep(self.spread(us, *spread, path)?),
-            Step::Burst { times, timed } => {
+            ScriptStep::Sleep { us, spread } => Op::Sleep(self.spread(us, *spread, path)?),
+            ScriptStep::Burst { times, timed } => {
                 let most = f64::from(u32::MAX);
                 let times =
                     times.as_ref().map_or(Ok(1), |amount| self.count(amount, path, 1.0, most));
                 Op::Burst { times: times?, timed: *timed }
             }
-            Step::Respawn => Op::Respawn,
-            Step::Fork { group } => Op::Fork { group: self.group_named(group, path)? },
-            Step::Exec => Op::Exec,
-            Step::Wait | Step::Repeat { .. } => Op::Wait,
+            ScriptStep::Respawn => Op::Respawn,
+            ScriptStep::Fork { group } => Op::Fork { group: self.group_named(group, path)? },
+            ScriptStep::Exec => Op::Exec,
+            ScriptStep::Wait | ScriptStep::Repeat { .. } => Op::Wait,
         })
     }
 

@@ -107,7 +107,7 @@ fn a_recording_is_explained_by_the_generation_of_its_kernel() {
     for (policy, text) in RECORDINGS {
         let mut recording = Recording::read(text).expect("as above");
         recording.release = "6.6.30-backported".to_owned();
-        let explanation = Explanation::of([&recording]);
+        let explanation = Explanation::from_recordings([&recording]);
         println!("{policy}: {explanation}");
         let decided = explanation.decided().map(|behaviour| behaviour.policy().name);
         assert_eq!(decided, Some(policy), "{explanation}");
@@ -119,11 +119,12 @@ fn a_recording_is_explained_by_the_generation_of_its_kernel() {
 fn what_every_generation_explains_is_undecided() {
     let ids: String = (1..40).map(|time| format!("{time} id 0 0\n")).collect();
     let text = format!("percid-steps 6.18.0 2 2\n0 exec 0 0\n{ids}end\n");
-    let explanation = Explanation::of([&Recording::read(&text).expect("a recording")]);
+    let explanation = Explanation::from_recordings([&Recording::read(&text).expect("a recording")]);
     assert_eq!(explanation.decided(), None);
     assert_eq!(explanation.candidates().len(), explanation.evidence.len(), "{explanation}");
     let wrong = text.replace("id 0 0", "id 0 1");
-    let explanation = Explanation::of([&Recording::read(&wrong).expect("a recording")]);
+    let explanation =
+        Explanation::from_recordings([&Recording::read(&wrong).expect("a recording")]);
     assert!(explanation.candidates().is_empty(), "{explanation}");
     assert_eq!(Explanation::default().decided(), None);
 }

@@ -93,7 +93,7 @@ fn outcome(
     machine: &str,
     workload: &str,
     set: &[(&str, f64)],
-    policy: &policies::Entry,
+    policy: &policies::PolicySpec,
     seed: u64,
 ) -> Outcome {
     let machine = Machine::preset(machine).expect("a preset");

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use percid_sim::cost::Class;
 use percid_sim::engine::{Outcome, Simulation};
 use percid_sim::machine::Machine;
-use percid_sim::policies::{self, Entry, Id, Impossible, Policy, Process, Thread, Work};
+use percid_sim::policies::{self, Id, Impossible, Policy, PolicySpec, Process, Thread, Work};
 use percid_sim::topology::Cpu;
 use percid_sim::workload::Workload;
 use percid_sim::{MS, Ns, SECOND};
@@ -78,8 +78,11 @@ impl Policy for Scribe {
     }
 }
 
-static SCRIBE: Entry =
-    Entry { name: "scribe", about: "writes down what it is told", create: |_| Box::new(Scribe) };
+static SCRIBE: PolicySpec = PolicySpec {
+    name: "scribe",
+    about: "writes down what it is told",
+    create: |_| Box::new(Scribe),
+};
 
 /// Returns a machine with one socket, one cache and this number of cores, each with this number of
 /// hardware threads.
@@ -93,7 +96,7 @@ fn machine(cores: u32, threads: u32) -> Machine {
     Machine::parse(&text).expect("a machine")
 }
 
-fn simulate(machine: &Machine, workload: &str, policy: &'static Entry, seed: u64) -> Outcome {
+fn simulate(machine: &Machine, workload: &str, policy: &'static PolicySpec, seed: u64) -> Outcome {
     let text = format!("name = \"test\"\nabout = \"test\"\n{workload}");
     let workload = Workload::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let program = workload.program(machine).unwrap_or_else(|error| panic!("{error}\n{text}"));

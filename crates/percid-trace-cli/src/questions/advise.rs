@@ -12,7 +12,7 @@ use percid_command::trace_questions::MigrationsArguments;
 use percid_report::{Axis, Dot, Dots, Page};
 use percid_rules::Generation;
 use percid_sim::machine::Machine;
-use percid_sim::policies::{self, Entry};
+use percid_sim::policies::{self, PolicySpec};
 use percid_trace::event::{Event, KTHREADD, Tid, What};
 use percid_trace::gaps;
 use percid_trace::questions::{
@@ -21,20 +21,20 @@ use percid_trace::questions::{
 use percid_trace::replay::{Recorded, Replay, Settings};
 use serde::Serialize;
 
-use super::finding::{Finding, Ids, Place, SLOW_NS};
+use super::finding::{Circumstances, Finding, Ids, SLOW_NS};
 use super::names::Names;
 use super::programs::Programs;
-use super::recording::{Figures, Recording};
+use super::recording::{AnalysisFigures, LoadedRecording};
 use crate::replay::{misfit, replay_all};
 use crate::times::ms;
 
 pub(crate) fn run(arguments: &MigrationsArguments, json: bool) -> Result<Exit, Failure> {
     let machine = presets::machine(&arguments.machine, Numbering::Kernel)?;
-    let recording = Recording::load(&arguments.question)?;
+    let recording = LoadedRecording::load(&arguments.question)?;
     if !recording.permits_figures() {
         return recording.tell(TITLE, Advice::default(), true, json);
     }
-    let (advice, is_whole) = Advice::of(&recording, &machine)?;
+    let (advice, is_whole) = Advice::new(&recording, &machine)?;
     recording.tell(TITLE, advice, is_whole, json)
 }
 
@@ -63,8 +63,8 @@ struct Advice {
 }
 
 impl Advice {
-    fn of(recording: &Recording<'_>, machine: &Machine) -> Result<(Advice, bool), Failure> {
-        let programs = Programs::of(&recording.trace);
+    fn new(recording: &LoadedRecording<'_>, machine: &Machine) -> Result<(Advice, bool), Failure> {
+        let programs = Programs::from_trace(&recording.trace);
         let losses = lost(recording, &programs);
         let migrations = moved(recording, machine)?;
         let ids = ids(recording, machine)?;
@@ -77,7 +77,7 @@ impl Advice {
         };
         let events = &recording.trace.events;
         let of_kernel = kernel_threads(events);
-        let place = Place {
+        let place = Circumstances {
             on: recorded.on(),
             cpus: recorded.cpus,
             has_affinities: events.iter().any(|event| matches!(event.what, What::Affinity { .. })),
@@ -169,7 +169,7 @@ fn kernel_threads(events: &[Event]) -> impl Fn(Tid) -> bool {
     move |process| has_members && !users.contains(&process)
 }
 
-fn lost(recording: &Recording<'_>, programs: &Programs) -> Losses {
+fn lost(recording: &LoadedRecording<'_>, programs: &Programs) -> Losses {
     let (window, processes) = (recording.window, recording.processes.clone());
     let settings = LossesSettings { window, processes, programs: programs.first.clone() };
     recording.ask_repeatedly("losses", 2, |control| {
@@ -183,7 +183,7 @@ fn is_slow(loss: &questions::Loss) -> bool {
     loss.kind != LossKind::SlowWakeUp || loss.lost_ns / loss.stays.max(1) >= SLOW_NS
 }
 
-fn moved(recording: &Recording<'_>, machine: &Machine) -> Result<Migrations, Failure> {
+fn moved(recording: &LoadedRecording<'_>, machine: &Machine) -> Result<Migrations, Failure> {
     let (window, processes) = (recording.window, recording.processes.clone());
     let settings = MigrationsSettings { window, processes };
     let found = recording.ask("migrations", |control| {
@@ -209,7 +209,7 @@ struct AllIds {
 }
 
 /// Compares the kernel's policy with percid's table. Finds nothing if the kernel is not known.
-fn ids(recording: &Recording<'_>, machine: &Machine) -> Result<AllIds, Failure> {
+fn ids(recording: &LoadedRecording<'_>, machine: &Machine) -> Result<AllIds, Failure> {
     let release = recording.trace.origin.release.as_deref();
     let kernel = release.and_then(Generation::hinted_by).map(policies::of_generation);
     let (Some(kernel), Some(table)) = (kernel, policies::find("percid-table")) else {
@@ -218,7 +218,7 @@ fn ids(recording: &Recording<'_>, machine: &Machine) -> Result<AllIds, Failure> 
     let mut trace = recording.window.cut(&recording.trace);
     gaps::close(&mut trace);
     let settings = Settings { processes: recording.processes.clone(), ..Settings::default() };
-    let pair: [&'static Entry; 2] = [kernel, table];
+    let pair: [&'static PolicySpec; 2] = [kernel, table];
     let replays = replay_all(&trace, machine, &pair, &settings, &recording.interrupt)?;
     let [by_kernel, by_table] = &replays[..] else {
         return Ok(AllIds { found: Vec::new(), is_whole: false });
@@ -262,7 +262,7 @@ fn dearer(policy: &'static str, by_kernel: &Replay, by_table: &Replay) -> Vec<Id
 
 const EACH: &str = "Each finding is by itself: they do not add up.";
 
-impl Figures for Advice {
+impl AnalysisFigures for Advice {
     fn text(&self, top: usize, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let findings = self.findings.iter().flatten();
         if findings.clone().next().is_none() {

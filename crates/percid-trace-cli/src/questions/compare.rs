@@ -16,7 +16,7 @@ use percid_trace::window::Window;
 use serde::Serialize;
 
 use super::names::Names;
-use super::recording::{Head, Recording};
+use super::recording::{Head, LoadedRecording};
 use crate::file;
 use crate::printable::printable;
 use crate::times::{ms, ms_if};
@@ -28,10 +28,10 @@ pub(crate) fn run(arguments: &CompareArguments, json: bool) -> Result<Exit, Fail
     second.html = None;
     let report = Report::to(first.html.as_deref())?;
     file::spare(first.html.as_deref(), &second.file)?;
-    let a = Side::of(first, interrupt.clone())?;
-    let b = Side::of(&second, interrupt)?;
+    let a = Side::load(first, interrupt.clone())?;
+    let b = Side::load(&second, interrupt)?;
     let is_whole = !a.head.is_interrupted() && !b.head.is_interrupted();
-    let comparison = Comparison::of(a, b, &first.window.process)?;
+    let comparison = Comparison::new(a, b, &first.window.process)?;
     let top = first.limit as usize;
     let printed = match json {
         true => output::print_json(&comparison),
@@ -102,12 +102,12 @@ struct Waits {
 
 impl Side {
     /// The trace is given up before the next one is read.
-    fn of(arguments: &QuestionArguments, interrupt: Interrupt) -> Result<Side, Failure> {
+    fn load(arguments: &QuestionArguments, interrupt: Interrupt) -> Result<Side, Failure> {
         // Not every recording has the requested processes.
         let mut all = arguments.clone();
         all.window.all |= !all.window.process.is_empty();
         all.window.process.clear();
-        let recording = Recording::load_unless(&all, interrupt)?;
+        let recording = LoadedRecording::load_unless(&all, interrupt)?;
         if !recording.permits_figures() {
             let head = recording.into_head(true).0;
             return Ok(Side { head, span_ns: 0, names: None });
@@ -118,7 +118,7 @@ impl Side {
     }
 }
 
-fn sums(recording: &Recording<'_>) -> (BTreeMap<String, Sums>, u64, bool) {
+fn sums(recording: &LoadedRecording<'_>) -> (BTreeMap<String, Sums>, u64, bool) {
     let trace = &recording.trace;
     let window: Window = recording.window;
     let processes = recording.processes.clone();
@@ -141,7 +141,7 @@ fn sums(recording: &Recording<'_>) -> (BTreeMap<String, Sums>, u64, bool) {
 }
 
 impl Comparison {
-    fn of(a: Side, b: Side, wanted: &[String]) -> Result<Comparison, Failure> {
+    fn new(a: Side, b: Side, wanted: &[String]) -> Result<Comparison, Failure> {
         let names = a.names.zip(b.names).map(|(a, b)| pairs(&a, &b, wanted));
         if let (Some([]), [first, ..]) = (names.as_deref(), wanted) {
             let none = "no process of either trace has this name";
@@ -204,8 +204,8 @@ fn pairs(a: &BTreeMap<String, Sums>, b: &BTreeMap<String, Sums>, wanted: &[Strin
     let is_wanted = |name: &&&String| wanted.is_empty() || wanted.contains(name);
     let pair = |name: &String| Pair {
         name: name.clone(),
-        a: a.get(name).map(Waits::of),
-        b: b.get(name).map(Waits::of),
+        a: a.get(name).map(Waits::from_sums),
+        b: b.get(name).map(Waits::from_sums),
     };
     let mut pairs: Vec<Pair> = names.iter().filter(is_wanted).map(|name| pair(name)).collect();
     let run_ns = |waits: &Option<Waits>| waits.as_ref().map_or(0, |waits| waits.run_ns);
@@ -214,7 +214,7 @@ fn pairs(a: &BTreeMap<String, Sums>, b: &BTreeMap<String, Sums>, wanted: &[Strin
 }
 
 impl Waits {
-    fn of(sums: &Sums) -> Waits {
+    fn from_sums(sums: &Sums) -> Waits {
         let times = &sums.waits.run_queue;
         Waits {
             run_ns: sums.run_ns,
@@ -298,7 +298,7 @@ impl Quotient {
 
     /// Compares rates of events, with bounds by the standard deviation of the logarithm.
     fn of_counts((a, a_rate): (u64, f64), (b, b_rate): (u64, f64)) -> Quotient {
-        if a.min(b) < FEWEST {
+        if a.min(b) < MIN_RANDOM_EVENTS {
             return if a.max(b) == 0 { Quotient::None } else { Quotient::TooFew };
         }
         let quotient = b_rate / a_rate;
@@ -324,7 +324,7 @@ impl Quotient {
 }
 
 /// Smallest number of random events from which a rate can be estimated.
-const FEWEST: u64 = 10;
+const MIN_RANDOM_EVENTS: u64 = 10;
 
 fn quotients((a, a_span): (&Waits, u64), (b, b_span): (&Waits, u64)) -> Vec<Quotient> {
     let ([a_run, a_waits, a_stops], [b_run, b_waits, b_stops]) = (a.rates(a_span), b.rates(b_span));

@@ -17,14 +17,14 @@ use percid_trace::questions::{
 use serde::Serialize;
 
 use super::names::{Named, Names};
-use super::recording::{Figures, Recording};
+use super::recording::{AnalysisFigures, LoadedRecording};
 use crate::printable::{labelled, printable};
 use crate::replay::misfit;
 use crate::times::ms;
 
 pub(crate) fn run(arguments: &CountersArguments, json: bool) -> Result<Exit, Failure> {
     let machine = presets::machine(&arguments.machine, Numbering::Kernel)?;
-    let recording = Recording::load(&arguments.question)?;
+    let recording = LoadedRecording::load(&arguments.question)?;
     if recording.trace.origin.counters.is_empty() {
         return Err(Failure::Usage(nothing(&recording)));
     }
@@ -38,7 +38,7 @@ pub(crate) fn run(arguments: &CountersArguments, json: bool) -> Result<Exit, Fai
     });
     let found = found.map_err(misfit)?;
     let lines = recording.lines();
-    let mut figures = CounterFigures::of(&recording.trace, &found, lines, arguments.threads);
+    let mut figures = CounterFigures::new(&recording.trace, &found, lines, arguments.threads);
     figures.machine = Some(machine.name.clone());
     recording.tell(TITLE, figures, found.is_whole, json)
 }
@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &CountersArguments, json: bool) -> Result<Exit, Fai
 const TITLE: &str = "percid trace counters";
 
 /// Returns the message for a recording without counters, which explains how to make one.
-fn nothing(recording: &Recording<'_>) -> String {
+fn nothing(recording: &LoadedRecording<'_>) -> String {
     let file = recording.arguments.file.display();
     format!(
         "{file}: nothing was counted in this recording; `percid trace record --counters \
@@ -80,7 +80,7 @@ struct ProcessCounts {
     process: Tid,
     name: String,
     #[serde(flatten)]
-    counts: Counts,
+    counts: CountedTurns,
 }
 
 #[derive(Debug, Serialize)]
@@ -88,7 +88,7 @@ struct ThreadCounts {
     #[serde(flatten)]
     who: Named,
     #[serde(flatten)]
-    counts: Counts,
+    counts: CountedTurns,
 }
 
 #[derive(Debug, Serialize)]
@@ -99,14 +99,14 @@ struct DistanceCounts {
     warm_ns: Option<f64>,
     cold_ns: Option<f64>,
     #[serde(flatten)]
-    counts: Counts,
+    counts: CountedTurns,
     /// The place in words, for people.
     #[serde(skip)]
     place: [String; 2],
 }
 
 #[derive(Debug, Serialize)]
-struct Counts {
+struct CountedTurns {
     turns: u64,
     run_ns: u64,
     counted: Vec<Count>,
@@ -124,7 +124,7 @@ struct Count {
 }
 
 impl CounterFigures {
-    fn of(trace: &Trace, found: &Counters, lines: usize, of_threads: bool) -> CounterFigures {
+    fn new(trace: &Trace, found: &Counters, lines: usize, of_threads: bool) -> CounterFigures {
         let names = Names::new(trace, &found.known);
         let counters = &trace.origin.counters;
         let mut processes: Vec<&(Tid, TurnCounts)> = found.processes.iter().collect();
@@ -132,13 +132,13 @@ impl CounterFigures {
         let process = |&&(process, ref counts): &&(Tid, TurnCounts)| ProcessCounts {
             process,
             name: names.process(process),
-            counts: Counts::of(counts, counters),
+            counts: CountedTurns::new(counts, counters),
         };
         let mut threads: Vec<_> = found.threads.iter().filter(|_| of_threads).collect();
         threads.sort_by_key(|(thread, counts)| (Reverse(counts.run_ns), *thread));
         let thread = |&&(thread, ref counts): &&(_, TurnCounts)| ThreadCounts {
             who: names.thread(thread),
-            counts: Counts::of(counts, counters),
+            counts: CountedTurns::new(counts, counters),
         };
         CounterFigures {
             machine: None,
@@ -151,7 +151,7 @@ impl CounterFigures {
             threads_left_out: threads.len().saturating_sub(lines),
             threads: of_threads.then(|| threads.iter().take(lines).map(thread).collect()),
             distances: Some(
-                found.distances.iter().map(|found| DistanceCounts::of(found, counters)).collect(),
+                found.distances.iter().map(|found| DistanceCounts::new(found, counters)).collect(),
             ),
         }
     }
@@ -228,8 +228,8 @@ impl CounterFigures {
     }
 }
 
-impl Counts {
-    fn of(counts: &TurnCounts, counters: &[String]) -> Counts {
+impl CountedTurns {
+    fn new(counts: &TurnCounts, counters: &[String]) -> CountedTurns {
         let TurnCounts { turns, run_ns, sums, medians } = counts;
         let all = counters.iter().zip(sums.iter().zip(medians));
         let counted = all.map(|(counter, (&sum, &median))| Count {
@@ -239,7 +239,7 @@ impl Counts {
             median,
             per_us: 1000.0 * sum as f64 / (*run_ns).max(1) as f64,
         });
-        Counts { turns: *turns, run_ns: *run_ns, counted: counted.collect() }
+        CountedTurns { turns: *turns, run_ns: *run_ns, counted: counted.collect() }
     }
 
     /// Returns the average per turn.
@@ -264,8 +264,8 @@ impl Counts {
 }
 
 impl DistanceCounts {
-    fn of(found: &Distance, counters: &[String]) -> DistanceCounts {
-        let counts = Counts::of(&found.counts, counters);
+    fn new(found: &Distance, counters: &[String]) -> DistanceCounts {
+        let counts = CountedTurns::new(&found.counts, counters);
         let (before, place) = match found.before {
             Before::Here => ("here", "here"),
             Before::HereBeforeOthers => ("after_others", "after others"),
@@ -314,7 +314,7 @@ const OF_DISTANCES: &str = "By the place where the thread ran before";
 const MODELLED: &str =
     "warm and cold us are what a model says that touching 16 kB costs more than at once again";
 
-impl Figures for CounterFigures {
+impl AnalysisFigures for CounterFigures {
     fn text(&self, top: usize, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (processes, threads) = self.more(top);
         writeln!(f, "{}\n\n{OF_PROCESSES}:\n{}", self.summary(), self.processes(top))?;

@@ -18,7 +18,7 @@ use crate::times::{ms, percent, seconds};
 pub(super) const SLOW_NS: u64 = 50_000;
 
 /// The circumstances of the recording, with which its moments can be found again.
-pub(super) struct Place<'a> {
+pub(super) struct Circumstances<'a> {
     /// The beginning of sentences.
     pub(super) on: String,
     pub(super) cpus: &'a str,
@@ -76,7 +76,7 @@ pub(super) struct Finding {
     change: String,
     /// An observation that would show that the finding is wrong.
     refuted_by: &'static str,
-    moments: Vec<Moment>,
+    moments: Vec<LossFigures>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -91,7 +91,7 @@ struct Other {
 const NAMED: usize = 3;
 
 #[derive(Debug, Serialize)]
-struct Moment {
+struct LossFigures {
     #[serde(flatten)]
     who: Named,
     /// The CPU in whose queue it was.
@@ -140,7 +140,7 @@ impl Ids {
 }
 
 impl Kind {
-    fn of(kind: LossKind) -> Kind {
+    fn from_loss(kind: LossKind) -> Kind {
         match kind {
             LossKind::Bound => Kind::Bound,
             LossKind::NotMigrated => Kind::NotMigrated,
@@ -223,7 +223,7 @@ impl Kind {
 }
 
 impl Finding {
-    pub(super) fn of_loss(loss: &Loss, names: &Names<'_>, place: &Place<'_>) -> Finding {
+    pub(super) fn of_loss(loss: &Loss, names: &Names<'_>, place: &Circumstances<'_>) -> Finding {
         let by = loss.by.map(|by| Other {
             process: by,
             name: names.process(by),
@@ -238,8 +238,12 @@ impl Finding {
             stays: loss.stays,
             threads: loss.threads,
             allowed_cpus: loss.allowed.clone(),
-            moments: loss.moments.iter().map(|moment| Moment::of(moment, names, place)).collect(),
-            ..Finding::new(Kind::of(loss.kind), loss.process, loss.lost_ns, names, place)
+            moments: loss
+                .moments
+                .iter()
+                .map(|moment| LossFigures::new(moment, names, place))
+                .collect(),
+            ..Finding::new(Kind::from_loss(loss.kind), loss.process, loss.lost_ns, names, place)
         };
         let (evidence, change) = (finding.seen(place), finding.advised(place));
         Finding { evidence, change, ..finding }
@@ -249,7 +253,7 @@ impl Finding {
         process: Tid,
         moves: &ThreadMigrations,
         names: &Names<'_>,
-        place: &Place<'_>,
+        place: &Circumstances<'_>,
         machine: &str,
     ) -> Finding {
         let mut far = moves.at_wake_up;
@@ -277,7 +281,7 @@ impl Finding {
     pub(super) fn of_ids(
         ids: &Ids,
         names: &Names<'_>,
-        place: &Place<'_>,
+        place: &Circumstances<'_>,
         machine: &str,
     ) -> Finding {
         let finding = Finding::new(Kind::Ids, ids.process, ids.lost_ns, names, place);
@@ -306,7 +310,7 @@ impl Finding {
         process: Tid,
         lost_ns: u64,
         names: &Names<'_>,
-        place: &Place<'_>,
+        place: &Circumstances<'_>,
     ) -> Finding {
         Finding {
             kind,
@@ -337,7 +341,7 @@ impl Finding {
 
     /// Returns one finding for each process that others delayed. On an overloaded machine, every
     /// pair of processes would be one. `findings` are in descending order of cost.
-    pub(super) fn joined(findings: Vec<Finding>, place: &Place<'_>) -> Vec<Finding> {
+    pub(super) fn joined(findings: Vec<Finding>, place: &Circumstances<'_>) -> Vec<Finding> {
         let mut joined: Vec<Finding> = Vec::new();
         for finding in findings {
             let same = |other: &&mut Finding| {
@@ -353,7 +357,7 @@ impl Finding {
 
     /// Adds the delays by another process. The times of the two do not overlap, because a CPU runs
     /// one thread.
-    fn add(&mut self, other: Finding, place: &Place<'_>) {
+    fn add(&mut self, other: Finding, place: &Circumstances<'_>) {
         let sum = |one: Option<u64>, more: Option<u64>| Some(one? + more?);
         self.lost_ns += other.lost_ns;
         self.at_least_ns = sum(self.at_least_ns, other.at_least_ns);
@@ -376,7 +380,7 @@ impl Finding {
     }
 
     /// Returns the evidence for a wait, as a sentence.
-    fn seen(&self, place: &Place<'_>) -> String {
+    fn seen(&self, place: &Circumstances<'_>) -> String {
         let (on, label) = (&place.on, self.label());
         let allowed = self.allowed_cpus.as_deref().unwrap_or(place.cpus);
         let what = match self.kind {
@@ -415,7 +419,7 @@ impl Finding {
     }
 
     /// Returns the change that could avoid a wait, as a sentence.
-    fn advised(&self, place: &Place<'_>) -> String {
+    fn advised(&self, place: &Circumstances<'_>) -> String {
         let (label, on) = (self.label(), &place.on);
         let allowed = self.allowed_cpus.as_deref().unwrap_or(place.cpus);
         let what = match self.kind {
@@ -538,8 +542,8 @@ impl fmt::Display for Finding {
     }
 }
 
-impl Moment {
-    fn of(moment: &LostMoment, names: &Names<'_>, place: &Place<'_>) -> Moment {
+impl LossFigures {
+    fn new(moment: &LostMoment, names: &Names<'_>, place: &Circumstances<'_>) -> LossFigures {
         let LostMoment { thread, cpu, since, until, lost_ns, idle_cpu } = *moment;
         // The file includes events just before and after the moment.
         let around = (until - since).max(1_000_000) / 2;
@@ -550,7 +554,7 @@ impl Moment {
             from as f64 / 1e9,
             to as f64 / 1e9
         );
-        Moment {
+        LossFigures {
             who: names.thread(thread),
             queue_cpu: cpu,
             idle_cpu,
@@ -602,7 +606,7 @@ fn quoted(word: &str) -> String {
     }
 }
 
-impl fmt::Display for Moment {
+impl fmt::Display for LossFigures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,

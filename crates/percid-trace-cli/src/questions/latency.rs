@@ -16,12 +16,12 @@ use percid_trace::questions::{
 use serde::Serialize;
 
 use super::names::{Named, Names};
-use super::recording::{Figures, Recording};
+use super::recording::{AnalysisFigures, LoadedRecording};
 use crate::printable::labelled;
 use crate::times::{ms, ms_if, seconds};
 
 pub(crate) fn run(arguments: &LatencyArguments, json: bool) -> Result<Exit, Failure> {
-    let recording = Recording::load(&arguments.question)?;
+    let recording = LoadedRecording::load(&arguments.question)?;
     if !recording.permits_figures() {
         return recording.tell(TITLE, LatencyFigures::default(), true, json);
     }
@@ -32,7 +32,7 @@ pub(crate) fn run(arguments: &LatencyArguments, json: bool) -> Result<Exit, Fail
     };
     let found = recording
         .ask("latency", |control| questions::latency(&recording.trace, &settings, control));
-    let figures = LatencyFigures::of(&recording.trace, &found, recording.lines());
+    let figures = LatencyFigures::new(&recording.trace, &found, recording.lines());
     recording.tell(TITLE, figures, found.is_whole, json)
 }
 
@@ -50,7 +50,7 @@ struct LatencyFigures {
     /// Processes, and threads of those that are there, which are not in the document.
     processes_left_out: usize,
     threads_left_out: usize,
-    worst: Option<Vec<Moment>>,
+    worst: Option<Vec<WaitFigures>>,
 }
 
 #[derive(Debug, Serialize)]
@@ -93,7 +93,7 @@ struct Times {
 
 /// One long wait.
 #[derive(Debug, Serialize)]
-struct Moment {
+struct WaitFigures {
     #[serde(flatten)]
     who: Named,
     since_ns: u64,
@@ -124,7 +124,7 @@ const NO_WAKING: &str = "The recording has sched_wakeup and no sched_waking: wak
 thread is ready, so they are some microseconds too short.";
 
 impl LatencyFigures {
-    fn of(trace: &Trace, found: &Latency, lines: usize) -> LatencyFigures {
+    fn new(trace: &Trace, found: &Latency, lines: usize) -> LatencyFigures {
         let names = Names::new(trace, &found.known);
         let has_wakeups = found.wakeups.waking || found.wakeups.woken;
         let note = match (found.wakeups.waking, found.wakeups.woken) {
@@ -156,23 +156,23 @@ impl LatencyFigures {
             let thread = |place: usize| {
                 let (thread, waits) = &found.threads[place];
                 let Named { thread, name, .. } = names.thread(*thread);
-                ThreadWaits { thread, name, waits: Waits::of(waits, has_wakeups) }
+                ThreadWaits { thread, name, waits: Waits::from_latency(waits, has_wakeups) }
             };
             ProcessWaits {
                 process,
                 name: names.process(process),
-                waits: Waits::of(&sum, has_wakeups),
+                waits: Waits::from_latency(&sum, has_wakeups),
                 threads: threads.into_iter().map(thread).collect(),
             }
         });
         let told: Vec<ProcessWaits> = told.collect();
         LatencyFigures {
             note,
-            all: Some(Waits::of(&all, has_wakeups)),
+            all: Some(Waits::from_latency(&all, has_wakeups)),
             processes: Some(told),
             processes_left_out,
             threads_left_out,
-            worst: Some(found.worst.iter().map(|wait| Moment::of(wait, &names)).collect()),
+            worst: Some(found.worst.iter().map(|wait| WaitFigures::new(wait, &names)).collect()),
         }
     }
 
@@ -237,18 +237,18 @@ fn row(name: String, waits: &Waits) -> [String; 12] {
 }
 
 impl Waits {
-    fn of(waits: &ThreadLatency, has_wakeups: bool) -> Waits {
+    fn from_latency(waits: &ThreadLatency, has_wakeups: bool) -> Waits {
         Waits {
-            run_queue: Times::of(&waits.run_queue),
+            run_queue: Times::from_histogram(&waits.run_queue),
             preempted: waits.preempted,
             preempted_ns: waits.preempted_ns,
-            wake_up: has_wakeups.then(|| Times::of(&waits.wake_up)),
+            wake_up: has_wakeups.then(|| Times::from_histogram(&waits.wake_up)),
         }
     }
 }
 
 impl Times {
-    fn of(times: &Histogram) -> Times {
+    fn from_histogram(times: &Histogram) -> Times {
         Times {
             count: times.count,
             sum_ns: times.sum_ns,
@@ -261,8 +261,8 @@ impl Times {
     }
 }
 
-impl Moment {
-    fn of(wait: &LongWait, names: &Names<'_>) -> Moment {
+impl WaitFigures {
+    fn new(wait: &LongWait, names: &Names<'_>) -> WaitFigures {
         let instead = |&(who, ns): &(Who, u64)| Instead {
             kind: match who {
                 Who::Thread(_) => "thread",
@@ -276,7 +276,7 @@ impl Moment {
             ns,
             label: names.who(who),
         };
-        Moment {
+        WaitFigures {
             who: names.thread(wait.thread),
             since_ns: wait.since,
             ns: wait.ns,
@@ -291,9 +291,9 @@ impl Moment {
 /// Number of threads that a line names as running during a wait.
 const INSTEAD: usize = 4;
 
-impl fmt::Display for Moment {
+impl fmt::Display for WaitFigures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Moment { who, since_ns, ns, queue_cpu, cpu, .. } = self;
+        let WaitFigures { who, since_ns, ns, queue_cpu, cpu, .. } = self;
         let why = if self.preempted { "preempted" } else { "woken" };
         write!(f, "{} ms: {}, {why}", ms(*ns), who.label())?;
         write!(f, " at {} s, waited for CPU {queue_cpu}", seconds(*since_ns))?;
@@ -332,7 +332,7 @@ impl fmt::Display for Bins<'_> {
 
 const NOBODY: &str = "No thread waited and then ran.";
 
-impl Figures for LatencyFigures {
+impl AnalysisFigures for LatencyFigures {
     fn text(&self, top: usize, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(note) = self.note {
             writeln!(f, "{note}")?;
@@ -368,7 +368,7 @@ impl Figures for LatencyFigures {
         page.chart("Run-queue times of all", "", bars);
         let shown = "Dots from the median over the 99th percentile to the longest.";
         page.chart("Run-queue times of processes", shown, self.dots(top));
-        let worst: Vec<String> = self.worst.iter().flatten().map(Moment::to_string).collect();
+        let worst: Vec<String> = self.worst.iter().flatten().map(WaitFigures::to_string).collect();
         page.section("The longest waits", worst.join("\n\n"));
     }
 }

@@ -15,13 +15,13 @@ use percid_trace::replay::Moves;
 use serde::Serialize;
 
 use super::names::{Named, Names};
-use super::recording::{Figures, Recording};
+use super::recording::{AnalysisFigures, LoadedRecording};
 use crate::replay::misfit;
 use crate::times::{ms, percent};
 
 pub(crate) fn run(arguments: &MigrationsArguments, json: bool) -> Result<Exit, Failure> {
     let machine = presets::machine(&arguments.machine, Numbering::Kernel)?;
-    let recording = Recording::load(&arguments.question)?;
+    let recording = LoadedRecording::load(&arguments.question)?;
     if !recording.permits_figures() {
         return recording.tell(TITLE, MigrationFigures::default(), true, json);
     }
@@ -32,7 +32,7 @@ pub(crate) fn run(arguments: &MigrationsArguments, json: bool) -> Result<Exit, F
     });
     let found = found.map_err(misfit)?;
     let machine = machine.name.clone();
-    let figures = MigrationFigures::of(&recording.trace, &found, recording.lines(), machine);
+    let figures = MigrationFigures::new(&recording.trace, &found, recording.lines(), machine);
     recording.tell(TITLE, figures, found.is_whole, json)
 }
 
@@ -67,7 +67,7 @@ struct Travels {
 }
 
 impl MigrationFigures {
-    fn of(trace: &Trace, found: &Migrations, lines: usize, machine: String) -> MigrationFigures {
+    fn new(trace: &Trace, found: &Migrations, lines: usize, machine: String) -> MigrationFigures {
         let names = Names::new(trace, &found.known);
         let mut all = ThreadMigrations::default();
         found.threads.iter().for_each(|(_, travels)| all.add(travels));
@@ -76,11 +76,11 @@ impl MigrationFigures {
         let threads_left_out = threads.len().saturating_sub(lines);
         let told = threads.into_iter().take(lines).map(|(thread, travels)| ThreadTravels {
             who: names.thread(*thread),
-            travels: Travels::of(travels),
+            travels: Travels::from_migrations(travels),
         });
         MigrationFigures {
             machine: Some(machine),
-            all: Some(Travels::of(&all)),
+            all: Some(Travels::from_migrations(&all)),
             threads: Some(told.collect()),
             threads_left_out,
         }
@@ -116,7 +116,7 @@ impl MigrationFigures {
 }
 
 impl Travels {
-    fn of(travels: &ThreadMigrations) -> Travels {
+    fn from_migrations(travels: &ThreadMigrations) -> Travels {
         let ThreadMigrations { turns, at_wake_up, while_waiting, cost_ns } = *travels;
         Travels { turns, moves: travels.moves(), at_wake_up, while_waiting, cost_ns }
     }
@@ -139,7 +139,7 @@ impl Travels {
     }
 }
 
-impl Figures for MigrationFigures {
+impl AnalysisFigures for MigrationFigures {
     fn text(&self, top: usize, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}\n\n{}", self.summary(), self.table(top))?;
         let more = self.threads_left_out + self.threads.iter().flatten().skip(top).count();

@@ -14,12 +14,12 @@ use percid_trace::questions::{self, Delay, Preemptions, PreemptionsSettings, Who
 use serde::Serialize;
 
 use super::names::{Named, Names};
-use super::recording::{Figures, Recording};
+use super::recording::{AnalysisFigures, LoadedRecording};
 use crate::printable::labelled;
 use crate::times::{ms, percent};
 
 pub(crate) fn run(arguments: &QuestionArguments, json: bool) -> Result<Exit, Failure> {
-    let recording = Recording::load(arguments)?;
+    let recording = LoadedRecording::load(arguments)?;
     if !recording.permits_figures() {
         return recording.tell(TITLE, PreemptionFigures::default(), true, json);
     }
@@ -27,7 +27,7 @@ pub(crate) fn run(arguments: &QuestionArguments, json: bool) -> Result<Exit, Fai
     let settings = PreemptionsSettings { window: recording.window, processes };
     let found = recording
         .ask("preemptions", |control| questions::preemptions(&recording.trace, &settings, control));
-    let figures = PreemptionFigures::of(&recording.trace, &found, recording.lines());
+    let figures = PreemptionFigures::new(&recording.trace, &found, recording.lines());
     recording.tell(TITLE, figures, found.is_whole, json)
 }
 
@@ -59,7 +59,7 @@ struct Pair {
 }
 
 impl PreemptionFigures {
-    fn of(trace: &Trace, found: &Preemptions, lines: usize) -> PreemptionFigures {
+    fn new(trace: &Trace, found: &Preemptions, lines: usize) -> PreemptionFigures {
         let names = Names::new(trace, &found.known);
         let (threads, threads_left_out) = longest(found.delays.clone(), lines);
         let thread = |delay: Delay| {
@@ -67,7 +67,7 @@ impl PreemptionFigures {
                 Who::Thread(by) => Some(names.thread(by)),
                 Who::Idle | Who::Unknown => None,
             };
-            Pair::of(names.thread(delay.victim), by, delay)
+            Pair::new(names.thread(delay.victim), by, delay)
         };
         let by_process = by_process(found);
         let sums: Vec<Delay> = by_process.values().copied().collect();
@@ -82,7 +82,7 @@ impl PreemptionFigures {
                 Who::Thread(by) => Some(process(of_thread(by))),
                 Who::Idle | Who::Unknown => None,
             };
-            Pair::of(process(of_thread(delay.victim)), by, delay)
+            Pair::new(process(of_thread(delay.victim)), by, delay)
         };
         PreemptionFigures {
             waited_ns: Some(found.waited_ns),
@@ -123,7 +123,7 @@ fn longest(mut delays: Vec<Delay>, lines: usize) -> (Vec<Delay>, usize) {
 }
 
 impl Pair {
-    fn of(victim: Named, by: Option<Named>, delay: Delay) -> Pair {
+    fn new(victim: Named, by: Option<Named>, delay: Delay) -> Pair {
         let Delay { ns, waits, longest_ns, preempted, .. } = delay;
         Pair { victim, by, ns, waits, longest_ns, preempted }
     }
@@ -166,7 +166,7 @@ impl PreemptionFigures {
     }
 }
 
-impl Figures for PreemptionFigures {
+impl AnalysisFigures for PreemptionFigures {
     fn text(&self, top: usize, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.summary())?;
         for (title, pairs, left_out) in self.parts() {

@@ -19,7 +19,7 @@ pub(super) struct Programs {
 impl Programs {
     /// Returns the groups of which two processes ended during the recording, with all others of
     /// their names that began or ended then.
-    pub(super) fn of(trace: &Trace) -> Programs {
+    pub(super) fn from_trace(trace: &Trace) -> Programs {
         let mut ended: HashMap<Text, Vec<Tid>> = HashMap::new();
         let mut threads = Threads::there_before(&trace.events);
         for event in &trace.events {
@@ -94,7 +94,7 @@ mod tests {
         ];
         let event = |(time, what)| Event { time, cpu: 0, what };
         trace.events = (0..).zip(all).map(event).collect();
-        let programs = Programs::of(&trace);
+        let programs = Programs::from_trace(&trace);
         assert_eq!([8, 9, 10].map(|process| programs.first_of(process)), [8; 3]);
         assert_eq!(
             (programs.size(8), programs.first_of(7)),

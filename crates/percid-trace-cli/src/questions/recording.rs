@@ -29,7 +29,7 @@ use crate::{file, window};
 const LINES: usize = 10_000;
 
 /// A recording, and the part of it that is analysed.
-pub(super) struct Recording<'a> {
+pub(super) struct LoadedRecording<'a> {
     pub(super) arguments: &'a QuestionArguments,
     report: Report,
     pub(super) interrupt: Interrupt,
@@ -62,31 +62,31 @@ pub(super) struct Answer<F> {
 }
 
 /// Operations on the figures of an analysis.
-pub(super) trait Figures: Serialize {
+pub(super) trait AnalysisFigures: Serialize {
     /// Writes the figures as text: the first `top` lines of each table.
     fn text(&self, top: usize, to: &mut fmt::Formatter<'_>) -> fmt::Result;
     /// Shows the figures on a page.
     fn show(&self, top: usize, page: &mut Page);
 }
 
-impl<'a> Recording<'a> {
-    pub(super) fn load(arguments: &'a QuestionArguments) -> Result<Recording<'a>, Failure> {
-        Recording::load_unless(arguments, Interrupt::listen()?)
+impl<'a> LoadedRecording<'a> {
+    pub(super) fn load(arguments: &'a QuestionArguments) -> Result<LoadedRecording<'a>, Failure> {
+        LoadedRecording::load_unless(arguments, Interrupt::listen()?)
     }
 
-    /// Like [`Recording::load`], for a caller that already listens for Ctrl-C.
+    /// Like [`LoadedRecording::load`], for a caller that already listens for Ctrl-C.
     pub(super) fn load_unless(
         arguments: &'a QuestionArguments,
         interrupt: Interrupt,
-    ) -> Result<Recording<'a>, Failure> {
+    ) -> Result<LoadedRecording<'a>, Failure> {
         let report = Report::to(arguments.html.as_deref())?;
         file::spare(arguments.html.as_deref(), &arguments.file)?;
         let trace = file::load(&arguments.file, &interrupt)?;
         let window = window::within(&trace, &arguments.window.time)?;
         let wanted = window::wanted(&trace, &arguments.window)?;
         let (subject_processes, processes) = (wanted.of_subject(), wanted.processes);
-        let quality = Quality::of(&trace);
-        Ok(Recording {
+        let quality = Quality::from_trace(&trace);
+        Ok(LoadedRecording {
             arguments,
             report,
             interrupt,
@@ -117,7 +117,7 @@ impl<'a> Recording<'a> {
         self.ask_repeatedly(label, 1, answer)
     }
 
-    /// Like [`Recording::ask`], for an analysis that reads the events this number of times.
+    /// Like [`LoadedRecording::ask`], for an analysis that reads the events this number of times.
     pub(super) fn ask_repeatedly<A: Send>(
         &self,
         label: &str,
@@ -130,9 +130,9 @@ impl<'a> Recording<'a> {
 
     /// Returns the beginning of an answer, and the destination of the page. Frees the trace.
     pub(super) fn into_head(self, is_whole: bool) -> (Head, Report) {
-        let Recording { arguments, report, trace, window, subject_processes, .. } = self;
+        let LoadedRecording { arguments, report, trace, window, subject_processes, .. } = self;
         let head = Head {
-            trace: About::of(&trace, &arguments.file, subject_processes),
+            trace: About::new(&trace, &arguments.file, subject_processes),
             quality: self.quality,
             from_ns: window.from,
             to_ns: (window.to < u64::MAX).then_some(window.to),
@@ -166,7 +166,7 @@ impl<'a> Recording<'a> {
     }
 
     /// Prints the answer, and writes its page. `is_whole` is `false` if Ctrl-C came first.
-    pub(super) fn tell<F: Figures>(
+    pub(super) fn tell<F: AnalysisFigures>(
         self,
         title: &str,
         figures: F,
@@ -206,7 +206,7 @@ struct Text<'a, F> {
     top: usize,
 }
 
-impl<F: Figures> fmt::Display for Text<'_, F> {
+impl<F: AnalysisFigures> fmt::Display for Text<'_, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.answer.head)?;
         match self.answer.head.quality.permits_advice() {

@@ -16,11 +16,11 @@ use percid_trace::threads::ThreadNumber;
 use serde::Serialize;
 
 use super::names::{Named, Names};
-use super::recording::{Figures, Recording};
+use super::recording::{AnalysisFigures, LoadedRecording};
 use crate::times::{ms, percent, seconds};
 
 pub(crate) fn run(arguments: &UsageArguments, json: bool) -> Result<Exit, Failure> {
-    let recording = Recording::load(&arguments.question)?;
+    let recording = LoadedRecording::load(&arguments.question)?;
     if !recording.permits_figures() {
         return recording.tell(TITLE, UsageFigures::default(), true, json);
     }
@@ -32,7 +32,7 @@ pub(crate) fn run(arguments: &UsageArguments, json: bool) -> Result<Exit, Failur
     let found =
         recording.ask("usage", |control| questions::usage(&recording.trace, &settings, control));
     let reasons = unseen(&recording.trace, &recording.quality);
-    let figures = UsageFigures::of(&recording.trace, &found, recording.lines(), reasons);
+    let figures = UsageFigures::new(&recording.trace, &found, recording.lines(), reasons);
     recording.tell(TITLE, figures, found.is_whole, json)
 }
 
@@ -123,7 +123,7 @@ struct CellFigures {
 }
 
 impl UsageFigures {
-    fn of(trace: &Trace, found: &Usage, lines: usize, reasons: Vec<String>) -> UsageFigures {
+    fn new(trace: &Trace, found: &Usage, lines: usize, reasons: Vec<String>) -> UsageFigures {
         let names = Names::new(trace, &found.known);
         let by_thread = found.cells.chunk_by(|a, b| a.thread == b.thread);
         let mut threads: Vec<(u64, &[questions::Cell])> =
@@ -142,7 +142,7 @@ impl UsageFigures {
                 .collect(),
         });
         let span = found.to.saturating_sub(found.from);
-        let cpus = found.cpus.iter().enumerate().map(|cpu| CpuFigures::of(cpu, span));
+        let cpus = found.cpus.iter().enumerate().map(|cpu| CpuFigures::new(cpu, span));
         let cpus: Vec<CpuFigures> = cpus.collect();
         let has_unseen = cpus.iter().any(|cpu| cpu.is_shown() && cpu.not_seen_ns > 0);
         UsageFigures {
@@ -256,7 +256,7 @@ impl CpuFigures {
         self.busy_ns + self.idle_ns > 0
     }
 
-    fn of((cpu, usage): (usize, &CpuUsage), span: u64) -> CpuFigures {
+    fn new((cpu, usage): (usize, &CpuUsage), span: u64) -> CpuFigures {
         let sum = |part: fn(&SliceUsage) -> u64| usage.slices.iter().map(part).sum::<u64>();
         CpuFigures {
             cpu,
@@ -266,19 +266,19 @@ impl CpuFigures {
                 .saturating_sub(sum(|slice| slice.busy_ns) + sum(|slice| slice.idle_ns)),
             idle_while_waiting_ns: sum(|slice| slice.idle_while_waiting_ns),
             worst: usage.worst.map(|(since_ns, lost_ns)| Worst { since_ns, lost_ns }),
-            slices: usage.slices.iter().map(Part::of).collect(),
+            slices: usage.slices.iter().map(Part::from_slice).collect(),
         }
     }
 }
 
 impl Part {
-    fn of(slice: &SliceUsage) -> Part {
+    fn from_slice(slice: &SliceUsage) -> Part {
         let SliceUsage { busy_ns, idle_ns, idle_while_waiting_ns } = *slice;
         Part { busy_ns, idle_ns, idle_while_waiting_ns }
     }
 }
 
-impl Figures for UsageFigures {
+impl AnalysisFigures for UsageFigures {
     fn text(&self, top: usize, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.cpus())?;
         if let Some(reasons) = self.reasons() {

@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 
 use percid_command::exit::{Failure, complain};
 use percid_trace::record::{Piece, Sink};
-use percid_trace::spool::{Ring, Snapshot, Stored, store};
+use percid_trace::spool::{Ring, RingSnapshot, Stored, store};
 use percid_trace::trace::Origin;
 
 use super::signals::Signals;
@@ -40,7 +40,7 @@ impl Flight<'_> {
 
     /// Waits for the current dump. Returns the final content of the ring, and the dumps written
     /// before.
-    pub(super) fn finish(mut self) -> (Snapshot, Vec<PathBuf>) {
+    pub(super) fn finish(mut self) -> (RingSnapshot, Vec<PathBuf>) {
         self.end_dump();
         (self.ring.snapshot(), self.dumps)
     }

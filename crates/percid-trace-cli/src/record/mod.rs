@@ -15,7 +15,7 @@ use percid_command::output;
 use percid_command::progress::Progress as Meter;
 use percid_command::trace::RecordArguments;
 use percid_trace::Error;
-use percid_trace::counters::{Counter, MOST};
+use percid_trace::counters::{Counter, MAX_COUNTERS};
 use percid_trace::record::{Ended, Extra, Options, Progress, Refusal, Sink};
 use percid_trace::spool::{Spool, Spooled, Stored};
 
@@ -30,7 +30,7 @@ use crate::recorder;
 pub(crate) fn run(arguments: &RecordArguments, json: bool) -> Result<Exit, Failure> {
     file::check_parquet()?;
     file::check_writable(&arguments.output)?;
-    let recording = Recording {
+    let recording = RecordCommand {
         options: options(arguments, json)?,
         output: &arguments.output,
         interrupt: Interrupt::listen()?,
@@ -109,19 +109,19 @@ fn counters(names: &[String]) -> Result<Vec<Counter>, Failure> {
         counters.push(counter);
     }
     match counters.len() {
-        0..=MOST => Ok(counters),
-        more => Err(usage(format!("{more} counters, expected at most {MOST}"))),
+        0..=MAX_COUNTERS => Ok(counters),
+        more => Err(usage(format!("{more} counters, expected at most {MAX_COUNTERS}"))),
     }
 }
 
-struct Recording<'a> {
+struct RecordCommand<'a> {
     options: Options,
     output: &'a Path,
     interrupt: Interrupt,
     signals: Signals,
 }
 
-impl Recording<'_> {
+impl RecordCommand<'_> {
     /// Writes everything while it is recorded, and the file of it then.
     fn of_all(&self, max_file_size: Option<u64>) -> Result<Summary, Unrecorded> {
         let (partial, file) = partial::create(self.output)?;
@@ -142,7 +142,7 @@ impl Recording<'_> {
         let stored = self.store(&partial).map_err(|failure| left(&partial, &ended, failure))?;
         fs::remove_file(&partial)
             .map_err(|cause| Failure::new(format!("cannot remove {}", partial.display()), cause))?;
-        let mut summary = Summary::of(stored, ended, self.output);
+        let mut summary = Summary::new(stored, ended, self.output);
         summary.max_file_size = max_file_size.filter(|_| is_full);
         Ok(summary)
     }
@@ -153,7 +153,7 @@ impl Recording<'_> {
         let ended = self.record(&mut flight, || {})?;
         let (last, dumps) = flight.finish();
         let stored = finish(&last, self.output, &self.interrupt)?;
-        let mut summary = Summary::of(stored, ended, self.output);
+        let mut summary = Summary::new(stored, ended, self.output);
         summary.dumps = dumps.iter().map(|path| path.display().to_string()).collect();
         Ok(summary)
     }

@@ -44,7 +44,7 @@ pub(super) struct Summary {
 }
 
 impl Summary {
-    pub(super) fn of(stored: Stored, ended: Ended, output: &Path) -> Summary {
+    pub(super) fn new(stored: Stored, ended: Ended, output: &Path) -> Summary {
         let Ended { status, backend, without, no_scan, broken } = ended;
         Summary {
             quality: stored.quality,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 
 use percid_sim::machine::Machine;
-use percid_sim::policies::Entry;
+use percid_sim::policies::PolicySpec;
 use percid_trace::Trace;
 use percid_trace::event::{Event, Tid, What};
 use percid_trace::overview::Span;
@@ -120,7 +120,7 @@ pub(super) struct Setting<'a> {
 impl Results {
     pub(super) fn new(
         setting: Setting<'_>,
-        policies: &[&'static Entry],
+        policies: &[&'static PolicySpec],
         replays: Vec<Replay>,
         interrupted: bool,
     ) -> Results {
@@ -195,7 +195,7 @@ fn thread_names(trace: &Trace) -> HashMap<Tid, String> {
 
 /// The processes that are in all replays: an interrupted one has fewer.
 fn processes(
-    policies: &[&'static Entry],
+    policies: &[&'static PolicySpec],
     replays: &[Replay],
     recorded: Recorded<'_>,
     area_bytes: u64,
@@ -218,15 +218,18 @@ fn processes(
             number,
             summary: space.summary.clone(),
             advice: replay::advice(&named, recorded, area_bytes),
-            left_out: stuck.iter().filter_map(|(name, space)| LeftOut::of(name, space)).collect(),
-            policies: named.iter().map(|(name, space)| PolicyFigures::of(name, space)).collect(),
+            left_out: stuck
+                .iter()
+                .filter_map(|(name, space)| LeftOut::from_replay(name, space))
+                .collect(),
+            policies: named.iter().map(|(name, space)| PolicyFigures::new(name, space)).collect(),
         })
     });
     all.collect()
 }
 
 impl LeftOut {
-    fn of(policy: &'static str, space: &SpaceReplay) -> Option<LeftOut> {
+    fn from_replay(policy: &'static str, space: &SpaceReplay) -> Option<LeftOut> {
         let stuck = space.stuck?;
         Some(LeftOut { policy, at_ns: stuck.at, why: stuck.why.0 })
     }
@@ -241,7 +244,7 @@ impl fmt::Display for LeftOut {
 }
 
 impl PolicyFigures {
-    fn of(policy: &'static str, space: &SpaceReplay) -> PolicyFigures {
+    fn new(policy: &'static str, space: &SpaceReplay) -> PolicyFigures {
         let tally = &space.tally;
         let acquisitions = tally.acquisitions.all();
         let [same_cpu, same_core, same_l3, same_node] = tally.acquisitions.shares();
@@ -277,7 +280,7 @@ mod tests {
     #[test]
     fn a_policy_that_could_not_go_on_is_left_out_and_the_others_are_not() {
         let recorded = Recorded { cpus: "0-1", online: 2, machine: 2 };
-        let policies: Vec<&'static Entry> = ALL.iter().take(2).collect();
+        let policies: Vec<&'static PolicySpec> = ALL.iter().take(2).collect();
         let space = |stuck| SpaceReplay { stuck, ..SpaceReplay::default() };
         let replay = |stuck| Replay { spaces: vec![space(stuck)], ..Replay::default() };
         let stuck = PolicyFailure {

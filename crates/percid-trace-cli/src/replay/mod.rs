@@ -19,7 +19,7 @@ use percid_command::this_machine::Numbering;
 use percid_command::trace::ReplayArguments;
 use percid_command::watch::watched;
 use percid_sim::machine::Machine;
-use percid_sim::policies::Entry;
+use percid_sim::policies::PolicySpec;
 use percid_sim::run_control::RunControl;
 use percid_trace::Trace;
 use percid_trace::replay::{self, Replay, Settings, TopologyMismatch};
@@ -55,10 +55,10 @@ pub(crate) fn run(arguments: &ReplayArguments, json: bool) -> Result<Exit, Failu
     let stopped = replays.iter().any(|replay| !replay.is_whole);
     let (policies, replays) = most_complete(&policies, replays);
     let top = arguments.limit as usize;
-    let about = About::of(&trace, &arguments.file, subject_processes);
+    let about = About::new(&trace, &arguments.file, subject_processes);
     let setting = Setting { about, trace: &trace, arguments, machine: &machine, quality };
     let mut results = Results::new(setting, &policies, replays, stopped);
-    results.numa_scan = ScanFigures::of(&trace, &settings.processes);
+    results.numa_scan = ScanFigures::from_trace(&trace, &settings.processes);
     let printed = if json {
         output::print_json(&results)
     } else {
@@ -73,9 +73,9 @@ pub(crate) fn run(arguments: &ReplayArguments, json: bool) -> Result<Exit, Failu
 
 /// The policies that lived through the whole trace. If none did, those that saw most of it.
 fn most_complete(
-    policies: &[&'static Entry],
+    policies: &[&'static PolicySpec],
     replays: Vec<Replay>,
-) -> (Vec<&'static Entry>, Vec<Replay>) {
+) -> (Vec<&'static PolicySpec>, Vec<Replay>) {
     let any_whole = replays.iter().any(|replay| replay.is_whole);
     let is_begun = |replay: &Replay| replay.duration_ns > 0;
     let any_begun = replays.iter().any(is_begun);
@@ -89,12 +89,12 @@ fn most_complete(
 pub(crate) fn replay_all(
     trace: &Trace,
     machine: &Machine,
-    policies: &[&'static Entry],
+    policies: &[&'static PolicySpec],
     settings: &Settings,
     interrupt: &Interrupt,
 ) -> Result<Vec<Replay>, Failure> {
     let total = trace.events.len() as u64 * policies.len() as u64;
-    let one = |entry: &Entry, progress: &RunControl| {
+    let one = |entry: &PolicySpec, progress: &RunControl| {
         replay::replay(trace, machine, entry, settings, progress)
     };
     let replays = watched("replay", Some(total), interrupt, |progress| {
@@ -114,7 +114,7 @@ pub(crate) fn replay_all(
 }
 
 /// Reports which policies could not go on with a process.
-fn tell_stuck(policies: &[&'static Entry], replays: &[Replay]) {
+fn tell_stuck(policies: &[&'static PolicySpec], replays: &[Replay]) {
     for (policy, replay) in policies.iter().zip(replays) {
         if replay.spaces_stuck > 0 {
             complain(format_args!(
@@ -158,7 +158,7 @@ mod tests {
     fn kept(seen: [(u64, bool); 3]) -> Vec<u64> {
         let replay =
             |(duration_ns, is_whole)| Replay { duration_ns, is_whole, ..Replay::default() };
-        let policies: Vec<&'static Entry> = ALL.iter().take(3).collect();
+        let policies: Vec<&'static PolicySpec> = ALL.iter().take(3).collect();
         let (left, replays) = most_complete(&policies, seen.map(replay).into());
         assert_eq!(left.len(), replays.len());
         replays.iter().map(|replay| replay.duration_ns).collect()

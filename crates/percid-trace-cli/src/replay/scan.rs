@@ -131,7 +131,7 @@ struct DifferenceFigures {
 impl ScanFigures {
     /// Returns `None` if the trace has no scan of these processes; an empty list selects all
     /// processes.
-    pub(super) fn of(trace: &Trace, wanted: &[Tid]) -> Option<ScanFigures> {
+    pub(super) fn from_trace(trace: &Trace, wanted: &[Tid]) -> Option<ScanFigures> {
         let release = trace.origin.release.as_deref().unwrap_or_default();
         let own = of_release(release);
         let walks = scan_walk::walks(trace);
@@ -140,14 +140,14 @@ impl ScanFigures {
         walks.sort_by_key(|walk| std::cmp::Reverse(walk.steps.len()));
         (!walks.is_empty()).then(|| ScanFigures {
             kernel_rules: own.map(|set| set.name),
-            migrations: Migrations::of(trace),
-            processes: walks.into_iter().map(|walk| ProcessFigures::of(walk, own)).collect(),
+            migrations: Migrations::from_trace(trace),
+            processes: walks.into_iter().map(|walk| ProcessFigures::from_walk(walk, own)).collect(),
         })
     }
 }
 
 impl Migrations {
-    fn of(trace: &Trace) -> Migrations {
+    fn from_trace(trace: &Trace) -> Migrations {
         let mut all = Migrations::default();
         for event in &trace.numa {
             match event.what {
@@ -168,10 +168,10 @@ impl Migrations {
 }
 
 impl ProcessFigures {
-    fn of(walk: &Walk, own: Option<&RuleSet>) -> ProcessFigures {
+    fn from_walk(walk: &Walk, own: Option<&RuleSet>) -> ProcessFigures {
         let Inferred { regions, traits, bound_passes, late_looks } = walk.inferred;
         let of = |set: &'static RuleSet| {
-            RulesFigures::of(set, scan_walk::replay(walk, &set.rules), own == Some(set))
+            RulesFigures::new(set, scan_walk::replay(walk, &set.rules), own == Some(set))
         };
         ProcessFigures {
             process: walk.process,
@@ -181,8 +181,8 @@ impl ProcessFigures {
             scan_size_mib: walk.settings.scan_size >> 20,
             settings_known: walk.settings_known,
             inferred: InferredFigures { regions, traits, bound_passes, late_looks },
-            costs: CostFigures::of(&walk.costs),
-            kernel: WalkFigures::of(&scan_walk::kernel(walk)),
+            costs: CostFigures::from_costs(&walk.costs),
+            kernel: WalkFigures::from_tally(&scan_walk::kernel(walk)),
             rules: RULE_SETS.iter().map(of).collect(),
         }
     }
@@ -307,7 +307,7 @@ fn listed(lines: &[String]) -> String {
 
 impl CostFigures {
     /// `None` if the trace has no times.
-    fn of(costs: &Costs) -> Option<CostFigures> {
+    fn from_costs(costs: &Costs) -> Option<CostFigures> {
         let Costs { passes, hint_faults, .. } = costs;
         let ms = |nanoseconds: u64| nanoseconds as f64 / 1e6;
         (passes.count + hint_faults.count > 0).then(|| CostFigures {
@@ -373,7 +373,7 @@ impl fmt::Display for CostFigures {
 }
 
 impl WalkFigures {
-    fn of(tally: &Tally) -> WalkFigures {
+    fn from_tally(tally: &Tally) -> WalkFigures {
         WalkFigures {
             passes: tally.passes,
             skipped: tally.noted.iter().map(|(reason, count)| (reason.name(), *count)).collect(),
@@ -397,13 +397,13 @@ impl WalkFigures {
 }
 
 impl RulesFigures {
-    fn of(set: &'static RuleSet, replayed: Replayed, is_kernels: bool) -> RulesFigures {
+    fn new(set: &'static RuleSet, replayed: Replayed, is_kernels: bool) -> RulesFigures {
         let agreement = &replayed.agreement;
         RulesFigures {
             rules: set.name,
             about: set.about,
             is_kernels,
-            walk: WalkFigures::of(&replayed.tally),
+            walk: WalkFigures::from_tally(&replayed.tally),
             sequences: replayed.sequences,
             guessed_pieces: replayed.guessed,
             same_passes: agreement.passes,
@@ -411,7 +411,7 @@ impl RulesFigures {
             kernel_only: agreement.kernel_only,
             rules_only: agreement.rules_only,
             same: agreement.share(),
-            first_difference: agreement.first.as_ref().map(DifferenceFigures::of),
+            first_difference: agreement.first.as_ref().map(DifferenceFigures::from_difference),
         }
     }
 
@@ -422,7 +422,7 @@ impl RulesFigures {
 }
 
 impl DifferenceFigures {
-    fn of(difference: &Difference) -> DifferenceFigures {
+    fn from_difference(difference: &Difference) -> DifferenceFigures {
         DifferenceFigures {
             time_ns: difference.time,
             thread: difference.thread,
@@ -501,7 +501,7 @@ mod tests {
         let told = "Passes took 7.25 ms, 4.00 the longest; 10 hint faults with their moves 1.50 ms, 0.50 the \
                     longest. 8 pages were seen, 2 of them used by several threads; 5 moves, 1 of pages that \
                     had moved before.";
-        let figures = CostFigures::of(&plain).expect("times");
+        let figures = CostFigures::from_costs(&plain).expect("times");
         assert_eq!(figures.to_string(), told);
         assert_eq!((figures.local, figures.percid_moves), (None, None));
 
@@ -510,8 +510,8 @@ mod tests {
         let nodes = Costs { by_node, percid: placed(8, 7), percid_moves: 4, ..plain };
         let more = " Of these accesses 75.0 % were local (100.0 % on node 0, 0.0 % on node 1); by the rules of \
                     percid's balancer 87.5 % would have been, with 4 moves.";
-        let figures = CostFigures::of(&nodes).expect("times");
+        let figures = CostFigures::from_costs(&nodes).expect("times");
         assert_eq!(figures.to_string(), format!("{told}{more}"));
-        assert!(CostFigures::of(&Costs::default()).is_none(), "no times");
+        assert!(CostFigures::from_costs(&Costs::default()).is_none(), "no times");
     }
 }

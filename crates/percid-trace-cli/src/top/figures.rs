@@ -22,7 +22,7 @@ use crate::questions::names::Names;
 
 /// The figures of a screen, and of the JSON document.
 #[derive(Debug, Serialize)]
-pub(super) struct Figures {
+pub(super) struct TopFigures {
     pub(super) since_ns: u64,
     pub(super) until_ns: u64,
     /// The part of that time which the figures cover.
@@ -94,7 +94,7 @@ pub(super) struct By {
 
 /// Figures of a thread before it has a name.
 #[derive(Debug, Default, Clone)]
-struct Counts {
+struct ThreadTally {
     line: Line,
     /// Number of preemptions, by what ran then.
     by: HashMap<Who, u64>,
@@ -103,15 +103,15 @@ struct Counts {
 /// Names of what took the CPU, and how often, by number.
 type Takers = HashMap<Tid, (String, u64)>;
 
-impl Figures {
+impl TopFigures {
     /// Asks an interval. `skipped` were over before it and are not shown; `own` is what this program took
     /// of CPUs in a time.
-    pub(super) fn of(
+    pub(super) fn new(
         interval: &Interval,
         wanted: Wanted,
         skipped: u64,
         own: (Option<u64>, u64),
-    ) -> Figures {
+    ) -> TopFigures {
         let Interval { trace, window, since, until, left_out } = interval;
         let (switches, wakeups) = happened(trace, *window);
         let Wanted { sort, by_process, of_processes } = wanted;
@@ -120,8 +120,9 @@ impl Figures {
             // The processes of other threads are not recorded.
             let is_stranger = |thread: &ThreadNumber| known.get(*thread).process.is_none();
             let strangers = (0..known.len() as ThreadNumber).filter(is_stranger);
-            strangers
-                .for_each(|thread| at(&mut counts, thread, |counts| *counts = Counts::default()));
+            strangers.for_each(|thread| {
+                update(&mut counts, thread, |counts| *counts = ThreadTally::default())
+            });
         }
         let names = Names::new(trace, &known);
         let mut lines = if by_process {
@@ -130,10 +131,10 @@ impl Figures {
             threads(counts, &known, &names)
         };
         lines.retain(Line::has_any);
-        lines.sort_by_cached_key(|line| (Reverse(line.by(sort)), line.process, line.thread));
+        lines.sort_by_cached_key(|line| (Reverse(line.sort_key(sort)), line.process, line.thread));
         let (threads, processes) =
             if by_process { (None, Some(lines)) } else { (Some(lines), None) };
-        Figures {
+        TopFigures {
             since_ns: *since,
             until_ns: *until,
             covered_ns: window.to.saturating_sub(window.from),
@@ -165,7 +166,7 @@ impl Figures {
 
 /// Returns the number of switches and wake-ups.
 fn happened(trace: &Trace, window: Window) -> (u64, u64) {
-    let ready = Wakeups::of(trace);
+    let ready = Wakeups::from_trace(trace);
     let begin = trace.events.first().map_or(0, |event| event.time);
     let within = trace.events.iter().filter(|event| window.contains(event.time - begin));
     within.fold((0, 0), |(switches, wakeups), event| match event.what {
@@ -177,16 +178,20 @@ fn happened(trace: &Trace, window: Window) -> (u64, u64) {
 }
 
 /// Runs the four analyses.
-fn counted(trace: &Trace, window: Window, of_processes: bool) -> (Threads, Vec<Counts>, Vec<Cpu>) {
+fn counted(
+    trace: &Trace,
+    window: Window,
+    of_processes: bool,
+) -> (Threads, Vec<ThreadTally>, Vec<Cpu>) {
     let control = RunControl::default();
     let used = usage(trace, &UsageSettings { window, slices: 1, ..Default::default() }, &control);
-    let mut counts = vec![Counts::default(); used.known.len()];
+    let mut counts = vec![ThreadTally::default(); used.known.len()];
     for cell in &used.cells {
-        at(&mut counts, cell.thread, |counts| counts.line.run_ns += cell.ns);
+        update(&mut counts, cell.thread, |counts| counts.line.run_ns += cell.ns);
     }
     let settings = LatencySettings { window, ..LatencySettings::default() };
     for (thread, waits) in &latency(trace, &settings, &control).threads {
-        at(&mut counts, *thread, |Counts { line, .. }| {
+        update(&mut counts, *thread, |ThreadTally { line, .. }| {
             line.waits = waits.run_queue.count;
             line.waited_ns = waits.run_queue.sum_ns;
             line.longest_wait_ns = waits.run_queue.max_ns;
@@ -195,14 +200,14 @@ fn counted(trace: &Trace, window: Window, of_processes: bool) -> (Threads, Vec<C
     let settings = MigrationsSettings { window, ..MigrationsSettings::default() };
     let travels = migrations(trace, &flat(trace), &settings, &control);
     for (thread, travels) in travels.iter().flat_map(|found| &found.threads) {
-        at(&mut counts, *thread, |Counts { line, .. }| {
+        update(&mut counts, *thread, |ThreadTally { line, .. }| {
             (line.switches, line.migrations) = (travels.turns, travels.moves());
         });
     }
     let settings = PreemptionsSettings { window, ..PreemptionsSettings::default() };
     for delay in preemptions(trace, &settings, &control).delays {
         if delay.preempted > 0 {
-            at(&mut counts, delay.victim, |counts| {
+            update(&mut counts, delay.victim, |counts| {
                 counts.line.preempted += delay.preempted;
                 *counts.by.entry(delay.by).or_default() += delay.preempted;
             });
@@ -221,7 +226,7 @@ fn counted(trace: &Trace, window: Window, of_processes: bool) -> (Threads, Vec<C
 }
 
 /// Each question numbers the threads of a trace in the same order.
-fn at(counts: &mut [Counts], thread: ThreadNumber, change: impl FnOnce(&mut Counts)) {
+fn update(counts: &mut [ThreadTally], thread: ThreadNumber, change: impl FnOnce(&mut ThreadTally)) {
     if let Some(counts) = counts.get_mut(thread as usize) {
         change(counts);
     }
@@ -235,8 +240,8 @@ fn flat(trace: &Trace) -> Machine {
     Machine { topology: Topology::new((0..cpus).map(place).collect()), ..any }
 }
 
-fn threads(counts: Vec<Counts>, known: &Threads, names: &Names) -> Vec<Line> {
-    let line = |(thread, counts): (ThreadNumber, Counts)| {
+fn threads(counts: Vec<ThreadTally>, known: &Threads, names: &Names) -> Vec<Line> {
+    let line = |(thread, counts): (ThreadNumber, ThreadTally)| {
         let named = names.thread(thread);
         let mut by: Takers = HashMap::new();
         for (who, times) in &counts.by {
@@ -251,7 +256,7 @@ fn threads(counts: Vec<Counts>, known: &Threads, names: &Names) -> Vec<Line> {
     (0..).zip(counts).map(line).collect()
 }
 
-fn processes(counts: Vec<Counts>, known: &Threads, names: &Names) -> Vec<Line> {
+fn processes(counts: Vec<ThreadTally>, known: &Threads, names: &Names) -> Vec<Line> {
     let process = |thread| known.get(thread).process_or_self();
     let mut lines: HashMap<Tid, (Line, Takers)> = HashMap::new();
     for (thread, counts) in (0..).zip(counts) {
@@ -292,7 +297,7 @@ impl Line {
     }
 
     /// Returns the sort key: the figure to sort by, and then the run time.
-    fn by(&self, sort: Sort) -> (u64, u64) {
+    fn sort_key(&self, sort: Sort) -> (u64, u64) {
         let figure = match sort {
             Sort::Wait => self.waited_ns,
             Sort::Run => self.run_ns,

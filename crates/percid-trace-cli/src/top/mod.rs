@@ -16,7 +16,7 @@ use percid_command::trace_top::TopArguments;
 use percid_trace::record::{Ended, Extra, Options, Refusal};
 use percid_trace::spool::Intervals;
 
-use self::figures::{Figures, Wanted};
+use self::figures::{TopFigures, Wanted};
 use self::own_cost::OwnCost;
 use self::queue::{Next, Queue};
 use self::terminal::Terminal;
@@ -108,7 +108,7 @@ fn show(
             by_process: arguments.processes,
             of_processes: is_of_processes(arguments),
         };
-        let mut figures = Figures::of(&interval, wanted, skipped, cost.since_last());
+        let mut figures = TopFigures::new(&interval, wanted, skipped, cost.since_last());
         drop(interval);
         let rows = arguments.rows.map(|rows| usize::try_from(rows).unwrap_or(usize::MAX));
         if json {

@@ -24,10 +24,10 @@ const CLEAR_BELOW: &str = "\x1b[J";
 
 /// State of the second page. It is global: there is one terminal, and a panic hook has no access to
 /// values.
-static PAGE: Mutex<Page> = Mutex::new(Page::NotYet);
+static PAGE: Mutex<ScreenState> = Mutex::new(ScreenState::NotYet);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Page {
+enum ScreenState {
     NotYet,
     Shown,
     /// It is over: nothing is drawn any more.
@@ -51,8 +51,8 @@ impl Terminal {
         }));
         let mut page = lock();
         // Ctrl-C may have come already.
-        if *page == Page::NotYet {
-            *page = Page::Shown;
+        if *page == ScreenState::NotYet {
+            *page = ScreenState::Shown;
             let _ = put(ENTER);
         }
         Some(Terminal(()))
@@ -75,7 +75,7 @@ impl Terminal {
         }
         text.push_str(CLEAR_BELOW);
         let page = lock();
-        if *page == Page::Shown { put(&text) } else { Ok(()) }
+        if *page == ScreenState::Shown { put(&text) } else { Ok(()) }
     }
 }
 
@@ -88,13 +88,13 @@ impl Drop for Terminal {
 /// Shows again what stood there before; from any thread, and as often as one likes.
 pub(super) fn leave() {
     let mut page = lock();
-    if *page == Page::Shown {
+    if *page == ScreenState::Shown {
         let _ = put(LEAVE);
     }
-    *page = Page::Left;
+    *page = ScreenState::Left;
 }
 
-fn lock() -> std::sync::MutexGuard<'static, Page> {
+fn lock() -> std::sync::MutexGuard<'static, ScreenState> {
     PAGE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 

@@ -5,14 +5,14 @@ use std::fmt;
 use percid_command::table::Table;
 use percid_command::trace_top::Sort;
 
-use super::figures::{Cpu, Figures, Line};
+use super::figures::{Cpu, Line, TopFigures};
 use crate::printable::labelled;
 use crate::printable::printable;
 use crate::times::{ms, percent};
 
 /// A screen.
 pub(super) struct Screen<'a> {
-    pub(super) figures: &'a Figures,
+    pub(super) figures: &'a TopFigures,
     pub(super) sort: Sort,
     /// Number of lines of the table; `None` for as many as fit.
     pub(super) rows: Option<usize>,

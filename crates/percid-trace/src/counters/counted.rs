@@ -3,7 +3,7 @@
 use crate::event::{Cpu, Tid};
 
 /// The most counters of a recording: processors have four to eight that count at once.
-pub const MOST: usize = 8;
+pub const MAX_COUNTERS: usize = 8;
 
 /// A turn of a thread on a CPU, with its counter values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -23,7 +23,7 @@ pub struct Counted {
     pub uncounted: u64,
     /// Counter values, in the order of [`Origin::counters`](crate::Origin::counters). The elements
     /// after these are 0.
-    pub counts: [u64; MOST],
+    pub counts: [u64; MAX_COUNTERS],
 }
 
 impl Counted {

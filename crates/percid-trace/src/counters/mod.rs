@@ -8,6 +8,6 @@ mod counted;
 mod counter;
 mod readings;
 
-pub use counted::{Counted, MOST};
+pub use counted::{Counted, MAX_COUNTERS};
 pub use counter::Counter;
 pub use readings::{Reading, Readings};

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::counted::{Counted, MOST};
+use super::counted::{Counted, MAX_COUNTERS};
 use crate::event::{Cpu, IDLE, Tid, UNKNOWN};
 
 /// Counter readings of a CPU when it switches from one thread to another.
@@ -26,7 +26,7 @@ pub struct Reading {
     /// See `asked`.
     pub running: u64,
     /// The readings; 0 after the last counter.
-    pub shown: [u64; MOST],
+    pub shown: [u64; MAX_COUNTERS],
 }
 
 /// The last reading of each CPU.
@@ -52,7 +52,7 @@ impl Readings {
         let ran = time.checked_sub(before.time)?;
         let asked = reading.asked.checked_sub(before.asked)?;
         let uncounted = asked.checked_sub(reading.running.checked_sub(before.running)?)?;
-        let mut counts = [0; MOST];
+        let mut counts = [0; MAX_COUNTERS];
         for (count, (now, then)) in counts.iter_mut().zip(reading.shown.iter().zip(before.shown)) {
             *count = now.checked_sub(then)?;
         }
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     fn reading(time: u64, prev: Tid, shown: u64) -> Reading {
-        let mut all = [0; MOST];
+        let mut all = [0; MAX_COUNTERS];
         all[0] = shown;
         Reading {
             time,

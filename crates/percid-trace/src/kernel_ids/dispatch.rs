@@ -29,7 +29,7 @@ pub(super) fn translate_all(
     progress: &RunControl,
 ) -> Vec<Result<Translated, Insufficient>> {
     let wanted: HashSet<Tid> = processes.iter().copied().collect();
-    let Some(mut dispatcher) = Dispatcher::of(trace, &wanted, progress) else { return Vec::new() };
+    let Some(mut dispatcher) = Dispatcher::new(trace, &wanted, progress) else { return Vec::new() };
     let possible = possible_cpus(trace);
     let taken = |&process| dispatcher.end(process, possible);
     processes.iter().map(taken).collect()
@@ -44,16 +44,16 @@ fn possible_cpus(trace: &Trace) -> u32 {
 const AT_ONCE: usize = 4096;
 
 /// The place of a process among those that have begun.
-type Place = usize;
+type BegunIndex = usize;
 
 struct Dispatcher<'a> {
     trace: &'a Trace,
     begun: Vec<Begun<'a>>,
-    of_process: HashMap<Tid, Place>,
+    of_process: HashMap<Tid, BegunIndex>,
     /// Whose threads have had this number.
-    of_thread: HashMap<Tid, Vec<Place>>,
+    of_thread: HashMap<Tid, Vec<BegunIndex>>,
     /// Whose threads run on the CPU.
-    on_cpu: HashMap<Cpu, Vec<Place>>,
+    on_cpu: HashMap<Cpu, Vec<BegunIndex>>,
     allowed: Allowed,
     tells_changes_only: bool,
 }
@@ -68,7 +68,7 @@ struct Begun<'a> {
 
 impl<'a> Dispatcher<'a> {
     /// Nothing if it was stopped.
-    fn of(
+    fn new(
         trace: &'a Trace,
         wanted: &HashSet<Tid>,
         progress: &RunControl,
@@ -105,7 +105,7 @@ impl<'a> Dispatcher<'a> {
         let place = self.begun.len();
         self.begun.push(Begun {
             start,
-            allowed: self.allowed.of(process),
+            allowed: self.allowed.get(process),
             translation: Translation::new(self.trace, start, process, self.tells_changes_only),
             failed: None,
         });
@@ -115,7 +115,7 @@ impl<'a> Dispatcher<'a> {
     }
 
     /// `concerned` is memory to work in.
-    fn tell(&mut self, event: &Event, is_guest: bool, concerned: &mut Vec<Place>) {
+    fn tell(&mut self, event: &Event, is_guest: bool, concerned: &mut Vec<BegunIndex>) {
         concerned.clear();
         for thread in threads(event.what).into_iter().flatten() {
             concerned.extend(self.of_thread.get(&thread).into_iter().flatten());
@@ -126,7 +126,7 @@ impl<'a> Dispatcher<'a> {
         concerned.iter().for_each(|&place| self.tell_one(place, event, is_guest));
     }
 
-    fn tell_one(&mut self, place: Place, event: &Event, is_guest: bool) {
+    fn tell_one(&mut self, place: BegunIndex, event: &Event, is_guest: bool) {
         let Begun { translation, failed, .. } = &mut self.begun[place];
         if failed.is_some() {
             return;
@@ -166,7 +166,7 @@ impl<'a> Dispatcher<'a> {
     }
 }
 
-fn note(places: &mut Vec<Place>, place: Place) {
+fn note(places: &mut Vec<BegunIndex>, place: BegunIndex) {
     if !places.contains(&place) {
         places.push(place);
     }
@@ -231,7 +231,7 @@ impl Allowed {
             What::Affinity { thread, cpus } => {
                 self.0.extend(cpu_list::count(trace.texts.get(cpus)).map(|count| (thread, count)));
             }
-            What::Fork { parent, child, .. } => match self.of(parent) {
+            What::Fork { parent, child, .. } => match self.get(parent) {
                 Some(count) => drop(self.0.insert(child, count)),
                 None => drop(self.0.remove(&child)),
             },
@@ -239,7 +239,7 @@ impl Allowed {
         }
     }
 
-    fn of(&self, thread: Tid) -> Option<u32> {
+    fn get(&self, thread: Tid) -> Option<u32> {
         self.0.get(&thread).copied()
     }
 }
@@ -296,7 +296,7 @@ mod tests {
             let events = (0..60).map(event).collect();
             let trace = Trace { events, origin: Origin::default(), ..Trace::default() };
             let wanted = PROCESSES.into_iter().collect();
-            let dispatcher = Dispatcher::of(&trace, &wanted, &RunControl::default());
+            let dispatcher = Dispatcher::new(&trace, &wanted, &RunControl::default());
             let mut dispatcher = dispatcher.expect("not stopped");
             for process in PROCESSES {
                 let place = dispatcher.of_process.get(&process).copied();

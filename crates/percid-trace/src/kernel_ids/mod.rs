@@ -46,7 +46,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use percid_rules::Generation;
 use percid_sim::conformance::{self, Conformance, Recording};
 use percid_sim::explanation::{Behaviour, Explanation};
-use percid_sim::policies::Entry;
+use percid_sim::policies::PolicySpec;
 use percid_sim::run_control::RunControl;
 
 use crate::event::Tid;
@@ -76,7 +76,7 @@ pub fn compare(trace: &Trace, process: Tid) -> Result<Conformance, Insufficient>
 pub fn compare_under(
     trace: &Trace,
     process: Tid,
-    policy: &Entry,
+    policy: &PolicySpec,
 ) -> Result<Conformance, Insufficient> {
     let (recording, slacks) = translated(trace, process)?;
     Ok(recording.compare_with(policy, reorderings::others(&recording, &slacks)))

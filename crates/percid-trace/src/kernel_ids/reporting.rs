@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use crate::event::{Event, Tid, What};
 
 /// IDs without which it cannot be said: then silence means nothing.
-const FEWEST: usize = 20;
+const MIN_IDS: usize = 20;
 
 /// If only changes are reported, one in this number may be the same as before: the first ID of a
 /// new program.
@@ -30,7 +30,7 @@ pub(super) fn tells_changes_only(events: &[Event]) -> bool {
             _ => {}
         }
     }
-    told >= FEWEST && same * SAME_OF <= told
+    told >= MIN_IDS && same * SAME_OF <= told
 }
 
 #[cfg(test)]

@@ -6,14 +6,14 @@ use percid_rules::scan::{SkipReason, Traits};
 
 use super::columns::{Numbers, Words, numbers};
 use super::schema::{Column, Kind, SHARES};
-use crate::counters::{Counted, MOST};
+use crate::counters::{Counted, MAX_COUNTERS};
 use crate::error::Error;
 use crate::event::{Event, Shares, State, UNKNOWN, What};
 use crate::interner::{Interner, Text};
-use crate::numa::{self, MigrateReason, Place};
+use crate::numa::{self, MigrateReason, ThreadMove};
 
 /// The longest text, in bytes. The list of every other one of 8192 CPUs has half of it.
-const LONGEST: usize = 1 << 16;
+const MAX_TEXT_BYTES: usize = 1 << 16;
 
 /// The most that all different texts of a file may have together, in bytes.
 const MOST_TEXT: usize = 64 << 20;
@@ -63,7 +63,7 @@ pub(super) struct Rows {
 }
 
 /// The content of a row.
-pub(super) enum Entry {
+pub(super) enum DecodedRow {
     /// An event of the schedule.
     Schedule(Event),
     /// An event of NUMA balancing.
@@ -154,7 +154,7 @@ impl Rows {
         row: usize,
         texts: &mut Interner,
         counters: &mut Vec<String>,
-    ) -> Result<Entry, Error> {
+    ) -> Result<DecodedRow, Error> {
         let time = self.need(self.time.get(row), Column::Time, row)?;
         let time = u64::try_from(time).map_err(|_| self.wrong(row, "`time_ns` is negative"))?;
         let cpu = self.need(self.cpu.get(row), Column::Cpu, row)?;
@@ -198,18 +198,18 @@ impl Rows {
             }
             Kind::Numa(kind) => {
                 let what = self.numa(kind, row)?;
-                return Ok(Entry::Numa(numa::Event { time, cpu, thread, what }));
+                return Ok(DecodedRow::Numa(numa::Event { time, cpu, thread, what }));
             }
             Kind::Count => {
                 let place = self.counter(row, counters)?;
                 let large = |column: &Numbers<u64>, which| self.need(column.get(row), which, row);
                 let ran = large(&self.ran, Column::Ran)?;
                 let uncounted = large(&self.uncounted, Column::Uncounted)?;
-                let turn = Counted { time, cpu, thread, ran, uncounted, counts: [0; MOST] };
-                return Ok(Entry::Count(turn, place, large(&self.count, Column::Count)?));
+                let turn = Counted { time, cpu, thread, ran, uncounted, counts: [0; MAX_COUNTERS] };
+                return Ok(DecodedRow::Count(turn, place, large(&self.count, Column::Count)?));
             }
         };
-        Ok(Entry::Schedule(Event { time, cpu, what }))
+        Ok(DecodedRow::Schedule(Event { time, cpu, what }))
     }
 
     fn numa(&self, kind: usize, row: usize) -> Result<numa::What, Error> {
@@ -266,16 +266,18 @@ impl Rows {
         if let Some(place) = counters.iter().position(|known| known == name) {
             return Ok(place);
         }
-        if counters.len() == MOST || name.len() > LONGEST {
-            return Err(self.wrong(row, format!("expected at most {MOST} different counters")));
+        if counters.len() == MAX_COUNTERS || name.len() > MAX_TEXT_BYTES {
+            return Err(
+                self.wrong(row, format!("expected at most {MAX_COUNTERS} different counters"))
+            );
         }
         counters.push(name.to_owned());
         Ok(counters.len() - 1)
     }
 
-    fn place(&self, row: usize) -> Result<Place, Error> {
+    fn place(&self, row: usize) -> Result<ThreadMove, Error> {
         let number = |column: &Numbers<u32>, which| self.need(column.get(row), which, row);
-        Ok(Place {
+        Ok(ThreadMove {
             from_cpu: number(&self.from_cpu, Column::FromCpu)?,
             from_node: number(&self.from_node, Column::FromNode)?,
             to_cpu: number(&self.to_cpu, Column::ToCpu)?,
@@ -322,9 +324,9 @@ impl Rows {
         texts: &mut Interner,
     ) -> Result<Text, Error> {
         let text = self.need(words.get(row), column, row)?;
-        if text.len() > LONGEST {
+        if text.len() > MAX_TEXT_BYTES {
             let name = column.name();
-            return Err(self.wrong(row, format!("`{name}` is longer than {LONGEST} bytes")));
+            return Err(self.wrong(row, format!("`{name}` is longer than {MAX_TEXT_BYTES} bytes")));
         }
         if texts.bytes() > MOST_TEXT {
             return Err(self.wrong(row, "all texts together are too long"));

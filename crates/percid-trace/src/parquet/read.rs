@@ -16,7 +16,7 @@ use arrow_schema::{DataType, Field, Schema};
 
 use super::byte_order::supported;
 use super::columns::{expected, readable};
-use super::events::{Entry, Rows};
+use super::events::{DecodedRow, Rows};
 use super::plausible::{check_description, check_pages, most_rows};
 use super::schema::{Column, SCHEMA, VERSION, words};
 use crate::counters::Counted;
@@ -199,12 +199,12 @@ impl Reading {
         let mut last = self.events.last().map_or((0, 0), order);
         for row in 0..rows.len() {
             let event = match rows.entry(row, &mut self.texts, &mut self.origin.counters)? {
-                Entry::Schedule(event) => event,
-                Entry::Numa(event) => {
+                DecodedRow::Schedule(event) => event,
+                DecodedRow::Numa(event) => {
                     self.numa.push(event);
                     continue;
                 }
-                Entry::Count(turn, place, count) => {
+                DecodedRow::Count(turn, place, count) => {
                     self.count(turn, place, count);
                     continue;
                 }

@@ -271,7 +271,7 @@ pub(super) const KINDS: [(Kind, &str); 13] = [
 ];
 
 impl Kind {
-    pub(super) fn of(what: &What) -> Kind {
+    pub(super) fn from_what(what: &What) -> Kind {
         match what {
             What::Switch { .. } => Kind::Switch,
             What::Wakeup { stage, .. } => Kind::Wakeup(*stage),

@@ -22,7 +22,7 @@ use crate::counters::Counted;
 use crate::error::Error;
 use crate::event::{Cpu, Event, Tid, UNKNOWN, What};
 use crate::interner::{Interner, Text};
-use crate::numa::{self, MIGRATE_REASONS, Place, words_of_traits};
+use crate::numa::{self, MIGRATE_REASONS, ThreadMove, words_of_traits};
 use crate::origin_pairs::pairs;
 use crate::trace::{Origin, Trace};
 
@@ -49,7 +49,7 @@ pub fn write(trace: &Trace, to: impl Write + Send) -> Result<(), Error> {
 /// A time beyond 2^63 - 1 ns.
 pub fn batches(trace: &Trace) -> Result<(SchemaRef, Vec<RecordBatch>), Error> {
     let parts = parts(trace);
-    let mut entries = Entries::of(&happened(trace));
+    let mut entries = Entries::new(&happened(trace));
     let (mut batches, mut rows) = (Vec::new(), 0);
     while let Some(some) = entries.some() {
         batches.push(batch(&trace.texts, &some, rows, parts)?);
@@ -99,7 +99,7 @@ impl<W: Write + Send> Writer<W> {
 
     /// Writes the next events.
     pub(crate) fn write(&mut self, happened: &Happened<'_>) -> Result<(), Error> {
-        let mut entries = Entries::of(happened);
+        let mut entries = Entries::new(happened);
         while let Some(some) = entries.some() {
             let batch = batch(happened.texts, &some, self.rows, self.parts)?;
             self.writer.write(&batch).map_err(refused)?;
@@ -121,19 +121,19 @@ impl<W: Write + Send> Writer<W> {
 }
 
 /// The content of a row.
-enum Entry<'a> {
+enum RowSource<'a> {
     Schedule(&'a Event),
     Numa(&'a numa::Event),
     /// The place of the counter, and its name.
     Count(&'a Counted, usize, &'a str),
 }
 
-impl Entry<'_> {
+impl RowSource<'_> {
     fn time(&self) -> u64 {
         match self {
-            Entry::Schedule(event) => event.time,
-            Entry::Numa(event) => event.time,
-            Entry::Count(turn, ..) => turn.time,
+            RowSource::Schedule(event) => event.time,
+            RowSource::Numa(event) => event.time,
+            RowSource::Count(turn, ..) => turn.time,
         }
     }
 }
@@ -149,40 +149,40 @@ struct Entries<'a> {
 }
 
 impl<'a> Entries<'a> {
-    fn of(happened: &Happened<'a>) -> Entries<'a> {
+    fn new(happened: &Happened<'a>) -> Entries<'a> {
         let &Happened { events, numa, counted, counters, .. } = happened;
         Entries { events, numa, counted, counters, counter: 0 }
     }
 
     /// Returns the entries of the next batch, if there are any.
-    fn some(&mut self) -> Option<Vec<Entry<'a>>> {
-        let some: Vec<Entry<'a>> = self.by_ref().take(BATCH).collect();
+    fn some(&mut self) -> Option<Vec<RowSource<'a>>> {
+        let some: Vec<RowSource<'a>> = self.by_ref().take(BATCH).collect();
         (!some.is_empty()).then_some(some)
     }
 
     /// The next counter of the turn that ended first.
-    fn count(&mut self) -> Option<Entry<'a>> {
+    fn count(&mut self) -> Option<RowSource<'a>> {
         let (turn, rest) = self.counted.split_first()?;
         let (place, name) = (self.counter, self.counters.get(self.counter)?);
         self.counter += 1;
         if self.counter == self.counters.len() {
             (self.counted, self.counter) = (rest, 0);
         }
-        Some(Entry::Count(turn, place, name))
+        Some(RowSource::Count(turn, place, name))
     }
 }
 
 impl<'a> Iterator for Entries<'a> {
-    type Item = Entry<'a>;
+    type Item = RowSource<'a>;
 
-    fn next(&mut self) -> Option<Entry<'a>> {
+    fn next(&mut self) -> Option<RowSource<'a>> {
         let next = self.events.first().map(|event| event.time);
         let comes_first = |time: u64| next.is_none_or(|next| time < next);
         if let Some((event, rest)) =
             self.numa.split_first().filter(|(event, _)| comes_first(event.time))
         {
             self.numa = rest;
-            return Some(Entry::Numa(event));
+            return Some(RowSource::Numa(event));
         }
         let is_counted = self.counted.first().is_some_and(|turn| comes_first(turn.time));
         if let Some(entry) = is_counted.then(|| self.count()).flatten() {
@@ -190,7 +190,7 @@ impl<'a> Iterator for Entries<'a> {
         }
         let (event, rest) = self.events.split_first()?;
         self.events = rest;
-        Some(Entry::Schedule(event))
+        Some(RowSource::Schedule(event))
     }
 }
 
@@ -221,7 +221,7 @@ fn properties() -> WriterProperties {
 /// The columns of some events, the first of which is in the row `first`.
 fn batch(
     texts: &Interner,
-    entries: &[Entry<'_>],
+    entries: &[RowSource<'_>],
     first: u64,
     parts: Parts,
 ) -> Result<RecordBatch, Error> {
@@ -231,15 +231,15 @@ fn batch(
         let too_late = |_| Error::at_row(row, "the time is beyond 2^63 - 1 ns");
         times.push(i64::try_from(entry.time()).map_err(too_late)?);
         match entry {
-            Entry::Schedule(event) => {
+            RowSource::Schedule(event) => {
                 let (thread, row) = row_of(&event.what);
-                rows.push(event.cpu, Kind::of(&event.what), thread, row, texts);
+                rows.push(event.cpu, Kind::from_what(&event.what), thread, row, texts);
             }
-            Entry::Numa(event) => {
+            RowSource::Numa(event) => {
                 let (kind, row) = (Kind::Numa(event.what.kind()), row_of_numa(&event.what));
                 rows.push(event.cpu, kind, event.thread, row, texts);
             }
-            &Entry::Count(turn, place, name) => {
+            &RowSource::Count(turn, place, name) => {
                 rows.push(
                     turn.cpu,
                     Kind::Count,
@@ -291,7 +291,7 @@ struct Rows {
 
 /// The values of one event in the columns that not every event has.
 #[derive(Default)]
-struct Row<'a> {
+struct RareColumns<'a> {
     prev_thread: Option<Tid>,
     prev_state: Option<u32>,
     parent: Option<Tid>,
@@ -322,7 +322,7 @@ struct Row<'a> {
 }
 
 impl Rows {
-    fn push(&mut self, cpu: Cpu, kind: Kind, thread: Tid, row: Row<'_>, texts: &Interner) {
+    fn push(&mut self, cpu: Cpu, kind: Kind, thread: Tid, row: RareColumns<'_>, texts: &Interner) {
         self.cpu.append_value(cpu);
         self.event.push(Some(kind.place() as u32), || kind.word().to_string());
         self.thread.append_value(thread);
@@ -347,7 +347,7 @@ impl Rows {
         self.push_numa(row);
     }
 
-    fn push_numa(&mut self, row: Row<'_>) {
+    fn push_numa(&mut self, row: RareColumns<'_>) {
         self.start.append_option(row.start);
         self.end.append_option(row.end);
         self.offset.append_option(row.offset);
@@ -412,38 +412,44 @@ impl Rows {
 }
 
 /// The thread of an event, and its other values.
-fn row_of(what: &What) -> (Tid, Row<'static>) {
+fn row_of(what: &What) -> (Tid, RareColumns<'static>) {
     let known = |thread: Tid| Some(thread).filter(|&thread| thread != UNKNOWN);
-    let none = Row::default();
+    let none = RareColumns::default();
     match *what {
         What::Switch { prev, state, next } => {
-            (next, Row { prev_thread: known(prev), prev_state: Some(state.0), ..none })
+            (next, RareColumns { prev_thread: known(prev), prev_state: Some(state.0), ..none })
         }
-        What::Wakeup { thread, target, .. } => (thread, Row { to_cpu: Some(target), ..none }),
+        What::Wakeup { thread, target, .. } => {
+            (thread, RareColumns { to_cpu: Some(target), ..none })
+        }
         What::Migrate { thread, from, to } => {
-            (thread, Row { from_cpu: Some(from), to_cpu: Some(to), ..none })
+            (thread, RareColumns { from_cpu: Some(from), to_cpu: Some(to), ..none })
         }
         What::Fork { parent, child, shares } => {
             let shares = SHARES.iter().position(|&(known, _)| known == shares);
             let shares = shares.map(|place| place as u32);
-            (child, Row { parent: known(parent), shares, ..none })
+            (child, RareColumns { parent: known(parent), shares, ..none })
         }
-        What::Exec { thread, old } => (thread, Row { prev_thread: known(old), ..none }),
+        What::Exec { thread, old } => (thread, RareColumns { prev_thread: known(old), ..none }),
         What::Exit { thread } | What::Tick { thread } => (thread, none),
-        What::Affinity { thread, cpus } => (thread, Row { cpus: Some(cpus), ..none }),
-        What::Id { thread, node, id } => (thread, Row { node: Some(node), id: Some(id), ..none }),
-        What::Member { thread, process } => (thread, Row { process: known(process), ..none }),
-        What::Name { thread, name } => (thread, Row { name: Some(name), ..none }),
+        What::Affinity { thread, cpus } => (thread, RareColumns { cpus: Some(cpus), ..none }),
+        What::Id { thread, node, id } => {
+            (thread, RareColumns { node: Some(node), id: Some(id), ..none })
+        }
+        What::Member { thread, process } => {
+            (thread, RareColumns { process: known(process), ..none })
+        }
+        What::Name { thread, name } => (thread, RareColumns { name: Some(name), ..none }),
     }
 }
 
 /// The values of an event of NUMA balancing.
-fn row_of_numa(what: &numa::What) -> Row<'static> {
-    let none = Row::default();
+fn row_of_numa(what: &numa::What) -> RareColumns<'static> {
+    let none = RareColumns::default();
     let known = |thread: Tid| Some(thread).filter(|&thread| thread != UNKNOWN);
     match *what {
-        numa::What::Pass { ticks, took } => Row { ticks: Some(ticks), took, ..none },
-        numa::What::Skip { offset, start, end, reason } => Row {
+        numa::What::Pass { ticks, took } => RareColumns { ticks: Some(ticks), took, ..none },
+        numa::What::Skip { offset, start, end, reason } => RareColumns {
             offset: Some(offset),
             start: Some(start),
             end: Some(end),
@@ -451,15 +457,15 @@ fn row_of_numa(what: &numa::What) -> Row<'static> {
             ..none
         },
         numa::What::Arm { start, end, changed } => {
-            Row { start: Some(start), end: Some(end), pages: changed, ..none }
+            RareColumns { start: Some(start), end: Some(end), pages: changed, ..none }
         }
         numa::What::Hint { address, took, node } => {
-            Row { start: Some(address), took, to_node: node, ..none }
+            RareColumns { start: Some(address), took, to_node: node, ..none }
         }
         numa::What::Process { process, threads } => {
-            Row { process: known(process), threads: Some(threads), ..none }
+            RareColumns { process: known(process), threads: Some(threads), ..none }
         }
-        numa::What::Region { process, start, end, traits } => Row {
+        numa::What::Region { process, start, end, traits } => RareColumns {
             process: known(process),
             start: Some(start),
             end: Some(end),
@@ -467,32 +473,37 @@ fn row_of_numa(what: &numa::What) -> Row<'static> {
             ..none
         },
         numa::What::Move(place) | numa::What::Stick(place) => row_of_place(place),
-        numa::What::Swap(place, other) => Row { prev_thread: known(other), ..row_of_place(place) },
-        numa::What::MigrateStart { reason } => Row { reason: Some(reason.word()), ..none },
-        numa::What::Migrated { moved, failed, reason } => {
-            Row { pages: Some(moved), failed: Some(failed), reason: Some(reason.word()), ..none }
+        numa::What::Swap(place, other) => {
+            RareColumns { prev_thread: known(other), ..row_of_place(place) }
         }
+        numa::What::MigrateStart { reason } => RareColumns { reason: Some(reason.word()), ..none },
+        numa::What::Migrated { moved, failed, reason } => RareColumns {
+            pages: Some(moved),
+            failed: Some(failed),
+            reason: Some(reason.word()),
+            ..none
+        },
     }
 }
 
 /// The values of one counter in a turn.
-fn row_of_count<'a>(turn: &Counted, place: usize, name: &'a str) -> Row<'a> {
-    Row {
+fn row_of_count<'a>(turn: &Counted, place: usize, name: &'a str) -> RareColumns<'a> {
+    RareColumns {
         counter: Some((place, name)),
         count: turn.counts.get(place).copied(),
         ran: Some(turn.ran),
         uncounted: Some(turn.uncounted),
-        ..Row::default()
+        ..RareColumns::default()
     }
 }
 
-fn row_of_place(place: Place) -> Row<'static> {
-    Row {
+fn row_of_place(place: ThreadMove) -> RareColumns<'static> {
+    RareColumns {
         from_cpu: Some(place.from_cpu),
         from_node: Some(place.from_node),
         to_cpu: Some(place.to_cpu),
         to_node: Some(place.to_node),
-        ..Row::default()
+        ..RareColumns::default()
     }
 }
 

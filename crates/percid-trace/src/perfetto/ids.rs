@@ -61,7 +61,7 @@ pub(super) struct ProcessNames {
 
 impl ProcessNames {
     /// Returns the names in a trace and in the tracks beside it: the last name of each process.
-    pub(super) fn of(trace: &Trace, tracks: &[IdTracks]) -> ProcessNames {
+    pub(super) fn from_trace(trace: &Trace, tracks: &[IdTracks]) -> ProcessNames {
         let mut names = HashMap::new();
         let mut processes: BTreeMap<Tid, u64> = BTreeMap::new();
         for event in &trace.events {

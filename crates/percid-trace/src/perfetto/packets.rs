@@ -8,7 +8,7 @@ use super::messages::TracePacket;
 use crate::error::Error;
 
 /// The largest packet, in bytes. Perfetto's own buffers hand out far smaller ones.
-const LARGEST: u64 = 16 << 20;
+const MAX_PACKET_BYTES: u64 = 16 << 20;
 
 /// Tag before every packet: field 1, followed by its length.
 pub(super) const PACKET: u8 = 0x0a;
@@ -48,8 +48,8 @@ impl<R: Read> Packets<R> {
             return Err(Error::at_byte(start, what));
         }
         let length = self.length()?;
-        if length > LARGEST {
-            let what = format!("a packet of {length} bytes; at most {LARGEST} expected");
+        if length > MAX_PACKET_BYTES {
+            let what = format!("a packet of {length} bytes; at most {MAX_PACKET_BYTES} expected");
             return Err(Error::at_byte(start, what));
         }
         let mut packet = Vec::new();

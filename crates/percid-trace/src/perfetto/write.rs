@@ -25,7 +25,7 @@ pub fn write(trace: &Trace, tracks: &[IdTracks], to: impl Write) -> Result<(), E
     let mut out = Out { to };
     out.packet(&TracePacket { system_info: Some(system(&trace.origin)), ..packet() })?;
     out.packet(&provenance(trace))?;
-    let names = ids::ProcessNames::of(trace, tracks);
+    let names = ids::ProcessNames::from_trace(trace, tracks);
     for process in names.processes() {
         out.packet(&process)?;
     }

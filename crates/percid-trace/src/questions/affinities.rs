@@ -31,7 +31,7 @@ pub(super) struct Affinities {
 
 impl Affinities {
     /// Reads the affinities in a trace. Times are nanoseconds since its first event.
-    pub(super) fn of(trace: &Trace) -> Affinities {
+    pub(super) fn from_trace(trace: &Trace) -> Affinities {
         let cpus = trace.largest_cpu().map_or(0, |cpu| cpu as usize + 1);
         let begin = trace.events.first().map_or(0, |event| event.time);
         let mut affinities = Affinities {

@@ -253,7 +253,7 @@ impl Sorting<'_> {
     fn finish(self, is_whole: bool) -> Counters {
         let Sorting { trace, known, groups, switches, .. } = self;
         let Groups { processes, threads, distances, lent } = groups;
-        let counts = |places: &[usize]| TurnCounts::of(trace, places);
+        let counts = |places: &[usize]| TurnCounts::from_trace(trace, places);
         let distance =
             |((before, class), (places, modelled)): ((Before, usize), (Vec<usize>, _))| {
                 let is_known = before != Before::Unknown;
@@ -280,7 +280,7 @@ impl Sorting<'_> {
 }
 
 impl TurnCounts {
-    fn of(trace: &Trace, places: &[usize]) -> TurnCounts {
+    fn from_trace(trace: &Trace, places: &[usize]) -> TurnCounts {
         let turns = || places.iter().map(|&place| &trace.counted[place]);
         let counters = trace.origin.counters.len();
         let median = |counter: usize| {

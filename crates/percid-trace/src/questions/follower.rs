@@ -99,9 +99,9 @@ impl<'t> Follower<'t> {
             now: 0,
             scene: Scene { threads, recent: RecentTurns::default() },
             doing: Vec::new(),
-            tells_queued: Wakeups::of(trace).woken,
+            tells_queued: Wakeups::from_trace(trace).woken,
             has_inferred: trace.origin.coverage.inferred > 0,
-            followed: Followed::of(trace),
+            followed: Followed::from_trace(trace),
             late: trace.origin.late_cpus.clone(),
             end: (events < trace.events.len()).then_some(window.to),
         }

@@ -151,7 +151,7 @@ mod tests {
     use super::*;
     use percid_sim::random::Random;
 
-    fn of(times: &[u64]) -> Histogram {
+    fn histogram(times: &[u64]) -> Histogram {
         let mut histogram = Histogram::default();
         times.iter().for_each(|&ns| histogram.note(ns));
         histogram
@@ -173,7 +173,7 @@ mod tests {
         let mut random = Random::new(5);
         let mut times: Vec<u64> =
             (0..10_000).map(|_| random.exponential(50_000.0) as u64).collect();
-        let histogram = of(&times);
+        let histogram = histogram(&times);
         times.sort_unstable();
         for share in [0.01, 0.5, 0.9, 0.99, 0.999] {
             let exact = times[(share * times.len() as f64).ceil() as usize - 1];
@@ -185,13 +185,13 @@ mod tests {
 
     #[test]
     fn sums_and_extremes_are_exact_and_parts_add_up() {
-        let mut first = of(&[10, 3_000_000]);
-        first.add(&of(&[77, 5]));
-        assert_eq!(first, of(&[10, 3_000_000, 77, 5]));
+        let mut first = histogram(&[10, 3_000_000]);
+        first.add(&histogram(&[77, 5]));
+        assert_eq!(first, histogram(&[10, 3_000_000, 77, 5]));
         assert_eq!((first.count, first.sum_ns, first.max_ns), (4, 3_000_092, 3_000_000));
-        assert_eq!((first.mean_ns(), of(&[]).mean_ns()), (Some(750_023), None));
-        assert_eq!(of(&[]).quantile_ns(0.5), None);
-        assert_ne!(first, of(&[10, 3_000_000, 77]), "the control");
+        assert_eq!((first.mean_ns(), histogram(&[]).mean_ns()), (Some(750_023), None));
+        assert_eq!(histogram(&[]).quantile_ns(0.5), None);
+        assert_ne!(first, histogram(&[10, 3_000_000, 77]), "the control");
     }
 
     #[test]
@@ -228,9 +228,9 @@ mod tests {
 
     #[test]
     fn bins_are_powers_of_two_microseconds() {
-        let bins = of(&[999, 1000, 1999, 2000, 9000]).bins();
+        let bins = histogram(&[999, 1000, 1999, 2000, 9000]).bins();
         let expected = [(1000, 1), (2000, 2), (4000, 1), (8000, 0), (16000, 1)];
         assert_eq!(bins, expected.map(|(below_ns, count)| Bin { below_ns, count }));
-        assert_eq!(of(&[]).bins(), []);
+        assert_eq!(histogram(&[]).bins(), []);
     }
 }

@@ -7,14 +7,14 @@ use crate::event::Cpu;
 /// Clock of the idle time of CPUs. A result is the difference of two readings.
 #[derive(Debug)]
 pub(super) struct IdleClock {
-    counters: Vec<Counter>,
+    counters: Vec<SetClock>,
     /// Time since which each CPU idles, and its idle time before.
     cpus: Vec<(Option<u64>, u64)>,
 }
 
 /// The clock of one set.
 #[derive(Debug)]
-struct Counter {
+struct SetClock {
     set: Vec<bool>,
     /// Number of CPUs that idle, the time since then, and the readings at that time.
     idle: u64,
@@ -25,14 +25,14 @@ struct Counter {
 }
 
 /// CPUs that are counted at once: of more, no more are taken to be of use.
-pub(super) const MOST: usize = 16;
-const READINGS: usize = MOST + 1;
+pub(super) const MAX_COUNTED_CPUS: usize = 16;
+const READINGS: usize = MAX_COUNTED_CPUS + 1;
 
 impl IdleClock {
     /// Makes a clock on which no CPU idles.
     pub(super) fn new(sets: impl IntoIterator<Item = Vec<bool>>, cpus: usize) -> IdleClock {
         let counter =
-            |set| Counter { set, idle: 0, since: 0, counted: [0; READINGS], found: Cell::new(0) };
+            |set| SetClock { set, idle: 0, since: 0, counted: [0; READINGS], found: Cell::new(0) };
         let counters = sets.into_iter().map(counter).collect();
         IdleClock { counters, cpus: vec![(None, 0); cpus] }
     }
@@ -45,7 +45,7 @@ impl IdleClock {
         }
         *ns += since.map_or(0, |since| now.saturating_sub(since));
         *since = idles.then_some(now);
-        let with_it = |counter: &&mut Counter| counter.set.get(cpu as usize) == Some(&true);
+        let with_it = |counter: &&mut SetClock| counter.set.get(cpu as usize) == Some(&true);
         for counter in self.counters.iter_mut().filter(with_it) {
             for at_once in 1..READINGS {
                 counter.counted[at_once] = counter.reading(at_once, now);
@@ -57,7 +57,7 @@ impl IdleClock {
 
     /// The time that CPUs of a set have idled, of which at each moment at most `at_once` count.
     pub(super) fn reading(&self, set: usize, at_once: usize, now: u64) -> u64 {
-        self.counters[set].reading(at_once.min(MOST), now)
+        self.counters[set].reading(at_once.min(MAX_COUNTED_CPUS), now)
     }
 
     /// The time that one CPU has idled.
@@ -68,7 +68,7 @@ impl IdleClock {
 
     /// Returns a CPU of a set that idles now. Most are requested many times in one idle time.
     pub(super) fn one_of(&self, set: usize) -> Option<Cpu> {
-        let Counter { set, idle, found, .. } = &self.counters[set];
+        let SetClock { set, idle, found, .. } = &self.counters[set];
         let idles = |cpu: Cpu| {
             let since = self.cpus.get(cpu as usize).and_then(|&(since, _)| since);
             since.is_some() && set.get(cpu as usize) == Some(&true)
@@ -84,7 +84,7 @@ impl IdleClock {
     }
 }
 
-impl Counter {
+impl SetClock {
     fn reading(&self, at_once: usize, now: u64) -> u64 {
         let idle = self.idle.min(at_once as u64);
         self.counted[at_once] + idle * now.saturating_sub(self.since)

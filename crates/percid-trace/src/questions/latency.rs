@@ -107,7 +107,7 @@ pub fn latency(trace: &Trace, settings: &LatencySettings, progress: &RunControl)
     Latency {
         threads: seen.collect(),
         worst: worst.into_iter().map(|kept| kept.wait).collect(),
-        wakeups: Wakeups::of(trace),
+        wakeups: Wakeups::from_trace(trace),
         known: follower.into_threads(),
         is_whole,
     }

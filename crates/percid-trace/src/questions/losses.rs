@@ -277,7 +277,7 @@ impl<'s> Watch<'s> {
         let ends = trace.events.first().zip(trace.events.last());
         let length = ends.map_or(0, |(first, last)| last.time.saturating_sub(first.time));
         let cpus = trace.largest_cpu().map_or(0, |cpu| cpu as usize + 1);
-        let affinities = Affinities::of(trace);
+        let affinities = Affinities::from_trace(trace);
         let others = |set: &Vec<bool>| set.iter().map(|has| !has).collect();
         let sets = affinities.sets().iter().flat_map(|set| [set.clone(), others(set)]);
         let idle_clock = IdleClock::new(sets, cpus);

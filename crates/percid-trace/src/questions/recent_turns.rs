@@ -11,7 +11,7 @@ pub(super) struct RecentTurns {
 }
 
 /// Number of turns that are kept for each CPU.
-pub(super) const KEPT: usize = 64;
+pub(super) const MAX_TURNS: usize = 64;
 
 /// The current turn of a CPU.
 #[derive(Debug, Clone, Copy)]
@@ -50,11 +50,11 @@ impl RecentTurns {
         let ring = &mut self.rings[place];
         ring.current = Some(current);
         let Some(turn) = before else { return };
-        if ring.turns.len() < KEPT {
+        if ring.turns.len() < MAX_TURNS {
             ring.turns.push(turn);
         } else {
             ring.turns[ring.next] = turn;
-            ring.next = (ring.next + 1) % KEPT;
+            ring.next = (ring.next + 1) % MAX_TURNS;
         }
     }
 
@@ -102,7 +102,7 @@ mod tests {
         let expected = [(199, 5), (198, 10), (197, 7)].map(|(n, ns)| (Who::Thread(n), ns));
         assert_eq!(found, expected);
         assert_eq!(recent.during(3, 0, 2000).count(), 0, "another CPU");
-        assert_eq!(recent.during(2, 0, 2000).count(), KEPT, "the older ones are forgotten");
+        assert_eq!(recent.during(2, 0, 2000).count(), MAX_TURNS, "the older ones are forgotten");
         let five: Vec<(Who, u64)> = turns(5).during(2, 25, 2000).collect();
         let expected = [(Who::Idle, 1950), (Who::Thread(4), 10), (Who::Thread(3), 10)];
         assert_eq!(five[..3], expected, "what runs now goes on");

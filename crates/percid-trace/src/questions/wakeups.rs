@@ -14,7 +14,7 @@ pub struct Wakeups {
 
 impl Wakeups {
     /// Returns the kinds in a trace.
-    pub fn of(trace: &Trace) -> Wakeups {
+    pub fn from_trace(trace: &Trace) -> Wakeups {
         let mut seen = Wakeups::default();
         for event in &trace.events {
             match event.what {

@@ -18,7 +18,7 @@ impl<'a> Bytes<'a> {
         Bytes { rest: bytes, at, order }
     }
 
-    pub(super) fn at(&self) -> u64 {
+    pub(super) fn position(&self) -> u64 {
         self.at
     }
 

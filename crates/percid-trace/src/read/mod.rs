@@ -147,7 +147,7 @@ pub fn read_bytes(bytes: &[u8]) -> Result<Trace, Error> {
     if Format::detect(bytes) != Format::Compressed {
         return read_plain(bytes);
     }
-    let plain = unpacked::unpack(bytes, stream::MOST)?;
+    let plain = unpacked::unpack(bytes, stream::MAX_READ_BYTES)?;
     match Format::detect(&plain) {
         Format::Compressed => Err(Error::in_file("it is compressed twice: decompress it first")),
         _ => read_plain(&plain),

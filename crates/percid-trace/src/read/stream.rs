@@ -9,7 +9,7 @@ use crate::error::Error;
 const TRIED: u64 = 1 << 20;
 
 /// The most that is read. Longer recordings are stored before they are looked at.
-pub(super) const MOST: u64 = 4 << 30;
+pub(super) const MAX_READ_BYTES: u64 = 4 << 30;
 
 /// Reads all, if `may_be_trace` finds that of its beginning.
 ///
@@ -17,7 +17,7 @@ pub(super) const MOST: u64 = 4 << 30;
 ///
 /// The system refuses to read, the data does not look like a trace, or it is too long.
 pub(super) fn read(from: impl Read, may_be_trace: fn(&[u8]) -> bool) -> Result<Vec<u8>, Error> {
-    read_at_most(from, may_be_trace, MOST)
+    read_at_most(from, may_be_trace, MAX_READ_BYTES)
 }
 
 fn read_at_most(

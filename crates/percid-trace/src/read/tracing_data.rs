@@ -27,7 +27,7 @@ impl<'a> Beginning<'a> {
             0 => ByteOrder::Little,
             _ => ByteOrder::Big,
         };
-        let mut rest = Bytes::new(data.rest(), data.at(), order);
+        let mut rest = Bytes::new(data.rest(), data.position(), order);
         let long_is_64_bits = rest.u8("the size of long")? != 4;
         rest.u32("the size of a page")?;
         Ok(Beginning { version, order, long_is_64_bits, rest })

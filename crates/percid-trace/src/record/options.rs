@@ -22,10 +22,10 @@ pub struct Options {
     pub kernel_buffer_kib: u32,
     /// Additional events to record.
     pub extra: Extra,
-    /// Counters that are read in each turn of a thread, at most [`MOST`](crate::counters::MOST),
-    /// for either way of recording. Counters of all threads on all CPUs are read at every switch,
-    /// which takes the right to watch the whole system (`kernel.perf_event_paranoid` at most 0, or
-    /// `CAP_PERFMON`).
+    /// Counters that are read in each turn of a thread, at most
+    /// [`MAX_COUNTERS`](crate::counters::MAX_COUNTERS), for either way of recording. Counters of
+    /// all threads on all CPUs are read at every switch, which takes the right to watch the whole
+    /// system (`kernel.perf_event_paranoid` at most 0, or `CAP_PERFMON`).
     pub counters: Vec<Counter>,
     /// The way of recording; `None` for the best that is permitted.
     pub backend: Option<Backend>,

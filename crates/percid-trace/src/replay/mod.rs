@@ -16,7 +16,7 @@ mod top_spaces;
 use std::fmt;
 
 use percid_sim::machine::Machine;
-use percid_sim::policies::Entry;
+use percid_sim::policies::PolicySpec;
 use percid_sim::run_control::RunControl;
 use percid_sim::topology::{Cpu, Place, Topology};
 
@@ -78,7 +78,7 @@ impl std::error::Error for TopologyMismatch {}
 pub fn replay(
     trace: &Trace,
     machine: &Machine,
-    policy: &Entry,
+    policy: &PolicySpec,
     settings: &Settings,
     progress: &RunControl,
 ) -> Result<Replay, TopologyMismatch> {

@@ -4,12 +4,12 @@ use percid_sim::Ns;
 use percid_sim::cost::{Found, Prices};
 use percid_sim::idle_history::Idleness;
 use percid_sim::machine::Machine;
-use percid_sim::policies::{Entry, Id, Impossible, Policy, Thread};
+use percid_sim::policies::{Id, Impossible, Policy, PolicySpec, Thread};
 use percid_sim::topology::{Cpu, Topology};
 use percid_sim::workload::Memory;
 
 use super::outcome::{PolicyFailure, Replay, SpaceReplay, Turn, Used};
-use super::schedule::{Listener, Moment};
+use super::schedule::{Listener, SpaceMoment};
 use super::space::{SpaceNumber, SpaceSummary};
 use super::tally::{LastUse, Tally};
 use super::top_spaces::TopSpaces;
@@ -76,7 +76,7 @@ const BASE_BYTES: usize = 512;
 
 /// Replays the address spaces of a schedule, each under a separate policy.
 pub(super) struct Player<'a> {
-    entry: &'a Entry,
+    entry: &'a PolicySpec,
     settings: &'a Settings,
     topology: &'a Topology,
     prices: Prices,
@@ -98,7 +98,7 @@ pub(super) struct Player<'a> {
 impl<'a> Player<'a> {
     pub(super) fn new(
         machine: &'a Machine,
-        entry: &'a Entry,
+        entry: &'a PolicySpec,
         settings: &'a Settings,
     ) -> Player<'a> {
         let topology = &machine.topology;
@@ -137,7 +137,7 @@ impl<'a> Player<'a> {
     }
 
     /// The replay of the space of an event. It begins at the first event of a space that is wanted.
-    fn space(&mut self, at: Moment<'_>) -> Option<&mut SpaceReplayer> {
+    fn space(&mut self, at: SpaceMoment<'_>) -> Option<&mut SpaceReplayer> {
         let index = at.number as usize;
         if index >= self.spaces.len() {
             self.spaces.resize_with(index + 1, || SpaceState::Unseen);
@@ -152,7 +152,7 @@ impl<'a> Player<'a> {
     }
 
     /// Returns a policy's result. A policy that cannot go on receives no further events.
-    fn answer<T>(&mut self, at: Moment<'_>, answer: Result<T, Impossible>) -> Option<T> {
+    fn answer<T>(&mut self, at: SpaceMoment<'_>, answer: Result<T, Impossible>) -> Option<T> {
         let why = match answer {
             Ok(answer) => return Some(answer),
             Err(why) => why,
@@ -180,7 +180,7 @@ impl<'a> Player<'a> {
     }
 
     /// A thread that runs uses its ID.
-    fn acquire(&mut self, at: Moment<'_>, cpu: Cpu, thread: Thread) {
+    fn acquire(&mut self, at: SpaceMoment<'_>, cpu: Cpu, thread: Thread) {
         let topology = self.topology;
         let Some(space) = self.space(at) else { return };
         let answer = space.policy.id(&at.view(), cpu, thread);
@@ -224,7 +224,7 @@ impl<'a> Player<'a> {
     }
 
     /// The turn of a CPU is over, if it was one of this space.
-    fn end_turn(&mut self, at: Moment<'_>, cpu: Cpu) {
+    fn end_turn(&mut self, at: SpaceMoment<'_>, cpu: Cpu) {
         let over = self.current[cpu as usize].take_if(|turn| turn.space == at.number);
         self.keep(over, at.now);
     }
@@ -243,7 +243,7 @@ impl<'a> Player<'a> {
 }
 
 impl SpaceReplayer {
-    fn new(entry: &Entry, topology: &Topology) -> SpaceReplayer {
+    fn new(entry: &PolicySpec, topology: &Topology) -> SpaceReplayer {
         SpaceReplayer {
             policy: (entry.create)(topology),
             tally: Tally::default(),
@@ -271,32 +271,38 @@ impl SpaceReplayer {
 }
 
 impl Listener for Player<'_> {
-    fn spawn(&mut self, at: Moment<'_>, thread: Thread) {
+    fn spawn(&mut self, at: SpaceMoment<'_>, thread: Thread) {
         if let Some(space) = self.space(at) {
             space.policy.spawn(&at.view(), thread);
         }
     }
 
-    fn exec(&mut self, at: Moment<'_>, cpu: Cpu, thread: Thread) {
+    fn exec(&mut self, at: SpaceMoment<'_>, cpu: Cpu, thread: Thread) {
         let Some(space) = self.space(at) else { return };
         let answer = space.policy.exec(&at.view(), cpu, thread);
         self.answer(at, answer);
         self.acquire(at, cpu, thread);
     }
 
-    fn affinity(&mut self, at: Moment<'_>, thread: Thread) {
+    fn affinity(&mut self, at: SpaceMoment<'_>, thread: Thread) {
         if let Some(space) = self.space(at) {
             space.policy.affinity(&at.view(), thread);
         }
     }
 
-    fn migrate(&mut self, at: Moment<'_>, thread: Thread, from: Cpu, to: Cpu) {
+    fn migrate(&mut self, at: SpaceMoment<'_>, thread: Thread, from: Cpu, to: Cpu) {
         if let Some(space) = self.space(at) {
             space.policy.migrate(&at.view(), thread, from, to);
         }
     }
 
-    fn switch(&mut self, at: Moment<'_>, cpu: Cpu, prev: Option<Thread>, next: Option<Thread>) {
+    fn switch(
+        &mut self,
+        at: SpaceMoment<'_>,
+        cpu: Cpu,
+        prev: Option<Thread>,
+        next: Option<Thread>,
+    ) {
         let Some(space) = self.space(at) else { return };
         let answer = space.policy.switch(&at.view(), cpu, prev, next);
         self.answer(at, answer);
@@ -306,13 +312,13 @@ impl Listener for Player<'_> {
         }
     }
 
-    fn tick(&mut self, at: Moment<'_>, cpu: Cpu, thread: Thread) {
+    fn tick(&mut self, at: SpaceMoment<'_>, cpu: Cpu, thread: Thread) {
         let Some(space) = self.space(at) else { return };
         space.policy.tick(&at.view(), cpu, thread);
         self.acquire(at, cpu, thread);
     }
 
-    fn exit(&mut self, at: Moment<'_>, cpu: Cpu, thread: Thread) {
+    fn exit(&mut self, at: SpaceMoment<'_>, cpu: Cpu, thread: Thread) {
         let Some(space) = self.space(at) else { return };
         space.policy.exit(&at.view(), thread, cpu);
         self.end_turn(at, cpu);

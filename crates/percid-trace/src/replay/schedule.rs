@@ -31,20 +31,26 @@ use percid_sim::cpu_list;
 /// space is as it is after the change.
 pub(super) trait Listener {
     /// A thread was created.
-    fn spawn(&mut self, _at: Moment<'_>, _thread: Thread) {}
+    fn spawn(&mut self, _at: SpaceMoment<'_>, _thread: Thread) {}
     /// A thread replaced the program; it is alone in this new address space, and runs.
-    fn exec(&mut self, _at: Moment<'_>, _cpu: Cpu, _thread: Thread) {}
+    fn exec(&mut self, _at: SpaceMoment<'_>, _cpu: Cpu, _thread: Thread) {}
     /// A thread may use other CPUs than before.
-    fn affinity(&mut self, _at: Moment<'_>, _thread: Thread) {}
+    fn affinity(&mut self, _at: SpaceMoment<'_>, _thread: Thread) {}
     /// A thread that ran on `from` is queued on `to`.
-    fn migrate(&mut self, _at: Moment<'_>, _thread: Thread, _from: Cpu, _to: Cpu) {}
+    fn migrate(&mut self, _at: SpaceMoment<'_>, _thread: Thread, _from: Cpu, _to: Cpu) {}
     /// A CPU switches within the space, into it or out of it.
-    fn switch(&mut self, _at: Moment<'_>, _cpu: Cpu, _prev: Option<Thread>, _next: Option<Thread>) {
+    fn switch(
+        &mut self,
+        _at: SpaceMoment<'_>,
+        _cpu: Cpu,
+        _prev: Option<Thread>,
+        _next: Option<Thread>,
+    ) {
     }
     /// The timer tick found a thread running.
-    fn tick(&mut self, _at: Moment<'_>, _cpu: Cpu, _thread: Thread) {}
+    fn tick(&mut self, _at: SpaceMoment<'_>, _cpu: Cpu, _thread: Thread) {}
     /// A running thread begins to end.
-    fn exit(&mut self, _at: Moment<'_>, _cpu: Cpu, _thread: Thread) {}
+    fn exit(&mut self, _at: SpaceMoment<'_>, _cpu: Cpu, _thread: Thread) {}
     /// No thread uses the space any more.
     fn end(&mut self, number: SpaceNumber, summary: SpaceSummary);
     /// A CPU begins to run something, or to idle.
@@ -53,7 +59,7 @@ pub(super) trait Listener {
 
 /// A moment in an address space.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Moment<'a> {
+pub(super) struct SpaceMoment<'a> {
     pub(super) now: Ns,
     pub(super) number: SpaceNumber,
     pub(super) space: &'a Space,
@@ -61,7 +67,7 @@ pub(super) struct Moment<'a> {
     idle_row: &'a [Option<Thread>],
 }
 
-impl<'a> Moment<'a> {
+impl<'a> SpaceMoment<'a> {
     /// Returns the view of the process that a policy gets.
     pub(super) fn view(&self) -> Process<'a> {
         self.space.view(self.now, self.topology, self.idle_row)
@@ -145,8 +151,8 @@ impl<'t> Schedule<'t> {
             rows: RunningRows::new(cpus),
             processes: HashMap::new(),
             names: HashMap::new(),
-            followed: Followed::of(trace),
-            affinities: vec![Rc::new(CpuSet::of(cpus, 0..present(trace, cpus)))],
+            followed: Followed::from_trace(trace),
+            affinities: vec![Rc::new(CpuSet::from_cpus(cpus, 0..present(trace, cpus)))],
             known_affinities: HashMap::new(),
         }
     }
@@ -236,7 +242,7 @@ impl<'t> Schedule<'t> {
     fn tick(&mut self, cpu: Cpu, thread: Tid, listener: &mut impl Listener) {
         let summaries = self.threads.get(&thread).is_some_and(|runner| !runner.is_ending);
         if summaries && self.current[cpu as usize] == thread {
-            if let Some((number, at)) = self.at(thread) {
+            if let Some((number, at)) = self.locate(thread) {
                 listener.tick(at, cpu, number);
             }
         }
@@ -316,7 +322,7 @@ impl<'t> Schedule<'t> {
         let Some(space) = &mut self.spaces[number as usize] else { return };
         space.runs(cpu, next, &mut self.rows);
         listener.switch(
-            Moment {
+            SpaceMoment {
                 now: self.now,
                 number,
                 space,
@@ -380,7 +386,7 @@ impl<'t> Schedule<'t> {
                 return;
             }
             self.widen(thread, to, listener);
-            if let Some((number, at)) = self.at(thread) {
+            if let Some((number, at)) = self.locate(thread) {
                 listener.migrate(at, number, from, to);
             }
         }
@@ -479,7 +485,7 @@ impl<'t> Schedule<'t> {
         let Some(space) = &mut self.spaces[number as usize] else { return };
         space.loses(cpu);
         listener.exit(
-            Moment {
+            SpaceMoment {
                 now: self.now,
                 number,
                 space,
@@ -530,7 +536,7 @@ impl<'t> Schedule<'t> {
         let Some(space) = &mut self.spaces[number as usize] else { return };
         space.confine(own, &self.affinities[affinity]);
         listener.affinity(
-            Moment {
+            SpaceMoment {
                 now: self.now,
                 number,
                 space,
@@ -548,7 +554,8 @@ impl<'t> Schedule<'t> {
         }
         let limit = self.topology.cpus();
         let list = cpu_list::parse(self.trace.texts.get(cpus))?;
-        let set = CpuSet::of(limit, list.into_iter().flatten().take_while(|&cpu| cpu < limit));
+        let set =
+            CpuSet::from_cpus(limit, list.into_iter().flatten().take_while(|&cpu| cpu < limit));
         if set.is_empty() {
             return None;
         }
@@ -629,16 +636,16 @@ impl<'t> Schedule<'t> {
     }
 
     /// Returns the thread in its space, and the current moment there.
-    fn at(&self, thread: Tid) -> Option<(Thread, Moment<'_>)> {
+    fn locate(&self, thread: Tid) -> Option<(Thread, SpaceMoment<'_>)> {
         let (number, own) = self.threads.get(&thread)?.place?;
         Some((own, self.moment(number)?))
     }
 
     /// This moment in an address space.
-    fn moment(&self, number: SpaceNumber) -> Option<Moment<'_>> {
+    fn moment(&self, number: SpaceNumber) -> Option<SpaceMoment<'_>> {
         let space = self.spaces[number as usize].as_deref()?;
         let idle_row = &self.rows.idle_row;
-        Some(Moment { now: self.now, number, space, topology: self.topology, idle_row })
+        Some(SpaceMoment { now: self.now, number, space, topology: self.topology, idle_row })
     }
 
     /// The trace is over: running threads run until now, and all spaces end.

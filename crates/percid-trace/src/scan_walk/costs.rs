@@ -71,7 +71,7 @@ impl Times {
 }
 
 /// The recorded accesses of a page.
-struct Page {
+struct PageRecord {
     user: Tid,
     has_several: bool,
     was_moved: bool,
@@ -97,7 +97,7 @@ struct Access {
 /// CPU.
 pub(super) fn costs(events: &[&Event], nodes: &[u32]) -> Costs {
     let mut costs = Costs::default();
-    let mut pages: BTreeMap<u64, Page> = BTreeMap::new();
+    let mut pages: BTreeMap<u64, PageRecord> = BTreeMap::new();
     let mut uses: HashMap<u32, u64> = HashMap::new();
     // Pages moved for each thread, and the time. The hint, which comes last in a fault, names the
     // page. A fault that went to another CPU has no hint.
@@ -115,7 +115,7 @@ pub(super) fn costs(events: &[&Event], nodes: &[u32]) -> Costs {
                 let is_of_this = |&(at, _): &(u64, u64)| began.is_none_or(|began| at >= began);
                 let moved = moving.remove(&event.thread).filter(is_of_this);
                 let moved = moved.map_or(0, |(_, moved)| moved);
-                let page = pages.entry(address / PAGE).or_insert(Page::new(event.thread));
+                let page = pages.entry(address / PAGE).or_insert(PageRecord::new(event.thread));
                 page.has_several |= page.user != event.thread;
                 if moved > 0 {
                     costs.moves_again += if page.was_moved { moved } else { 0 };
@@ -134,10 +134,10 @@ pub(super) fn costs(events: &[&Event], nodes: &[u32]) -> Costs {
     costs
 }
 
-impl Page {
-    fn new(user: Tid) -> Page {
+impl PageRecord {
+    fn new(user: Tid) -> PageRecord {
         let (accesses, history, home) = (0, PageHistory::default(), ELSEWHERE);
-        Page { user, has_several: false, was_moved: false, accesses, history, home }
+        PageRecord { user, has_several: false, was_moved: false, accesses, history, home }
     }
 }
 
@@ -151,7 +151,7 @@ impl Costs {
     /// An access under both: the kernel's moves are in the trace, percid's follow from its rules. Both
     /// begin where the kernel had the page at its first access. A page is armed once in a sequence
     /// or so, so its accesses count the sequences; a node's use is that of the whole process.
-    fn note(&mut self, page: &mut Page, access: Access, uses: &mut HashMap<u32, u64>) {
+    fn note(&mut self, page: &mut PageRecord, access: Access, uses: &mut HashMap<u32, u64>) {
         let node = access.by.node;
         self.by_node.entry(node).or_default().add(access.before == node);
         if page.accesses == 0 {
@@ -182,11 +182,11 @@ impl Costs {
 mod tests {
     use super::*;
 
-    fn of(what: &[(Tid, What)]) -> Costs {
-        on(&[], &what.iter().map(|&(thread, what)| (0, thread, what)).collect::<Vec<_>>())
+    fn costs_of(what: &[(Tid, What)]) -> Costs {
+        costs_on(&[], &what.iter().map(|&(thread, what)| (0, thread, what)).collect::<Vec<_>>())
     }
 
-    fn on(nodes: &[u32], what: &[(u32, Tid, What)]) -> Costs {
+    fn costs_on(nodes: &[u32], what: &[(u32, Tid, What)]) -> Costs {
         let event = |(time, &(cpu, thread, what))| Event { time, cpu, thread, what };
         let events: Vec<Event> = (0..).zip(what).map(event).collect();
         costs(&events.iter().collect::<Vec<_>>(), nodes)
@@ -209,7 +209,7 @@ mod tests {
             (1, hint(0, Some(3))),
             (1, hint(0, None)),
         ];
-        let Costs { passes, hint_faults, .. } = of(&seen);
+        let Costs { passes, hint_faults, .. } = costs_of(&seen);
         assert_eq!(passes, Times { count: 2, total: 14, longest: 9 });
         assert_eq!(hint_faults, Times { count: 1, total: 3, longest: 3 });
     }
@@ -227,7 +227,7 @@ mod tests {
             (2, hint(8193, None)),
             (2, hint(1 << 40, None)),
         ];
-        let Costs { pages, pages_of_several_threads, moves, moves_again, .. } = of(&seen);
+        let Costs { pages, pages_of_several_threads, moves, moves_again, .. } = costs_of(&seen);
         assert_eq!((pages, pages_of_several_threads), (3, 1));
         assert_eq!((moves, moves_again), (3, 1));
     }
@@ -237,7 +237,7 @@ mod tests {
     fn a_move_whose_page_is_not_known_is_nobodys() {
         let of_move = |took| {
             let what = [(1, MOVED), (1, hint(0, Some(took))), (1, MOVED), (1, hint(0, Some(1)))];
-            of(&what)
+            costs_of(&what)
         };
         assert_eq!((of_move(0).moves, of_move(0).moves_again), (2, 0));
         assert_eq!((of_move(1).moves, of_move(1).moves_again), (2, 1), "the control");
@@ -246,7 +246,7 @@ mod tests {
     #[test]
     fn moves_for_other_reasons_are_not_balancings() {
         let other = What::Migrated { moved: 1, failed: 0, reason: MigrateReason::OTHER };
-        assert_eq!(of(&[(1, other), (1, hint(0, None))]).moves, 0);
+        assert_eq!(costs_of(&[(1, other), (1, hint(0, None))]).moves, 0);
     }
 
     /// Thread 1 runs on node 0 and thread 2 on node 1. The kernel moves a page at the second access
@@ -259,7 +259,7 @@ mod tests {
         let own: Vec<_> = (0..5).map(|_| (0, 1, at(0))).collect();
         let taken = [(1, 2, at(0)), (1, 2, MOVED), (1, 2, at(1)), (1, 2, at(1))];
         let all = [own, taken.to_vec()].concat();
-        let costs = on(&nodes, &all);
+        let costs = costs_on(&nodes, &all);
         assert_eq!(costs.kernel(), Placed { accesses: 8, local: 6 });
         assert_eq!((costs.percid, costs.percid_moves, costs.moves), (costs.kernel(), 1, 1));
         let of_node = |node| costs.by_node[&node];
@@ -267,12 +267,12 @@ mod tests {
         assert_eq!(of_node(1), Placed { accesses: 3, local: 1 });
 
         let turns = |turn: u32| [(turn % 2, turn % 2, MOVED), (turn % 2, turn % 2, at(turn % 2))];
-        let shared = on(&nodes, &(0..40).flat_map(turns).collect::<Vec<_>>());
+        let shared = costs_on(&nodes, &(0..40).flat_map(turns).collect::<Vec<_>>());
         assert_eq!((shared.moves, shared.moves_again), (40, 39));
         assert_eq!(shared.kernel(), Placed { accesses: 40, local: 0 });
         assert!(shared.percid_moves < 5 && shared.percid.local >= 18, "{shared:?}");
         // The control: a trace that does not tell nodes says nothing of either.
-        let blind = on(&[], &all);
+        let blind = costs_on(&[], &all);
         assert_eq!((blind.kernel(), blind.percid_moves), (Placed::default(), 0));
         assert!(blind.by_node.is_empty());
     }

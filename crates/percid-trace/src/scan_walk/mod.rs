@@ -20,5 +20,5 @@ mod walks;
 pub use costs::{Costs, Placed, Times};
 pub use replay::{Agreement, Difference, Replayed, Tally, kernel, replay};
 pub use rule_sets::{RULE_SETS, RuleSet, of_release};
-pub use walk::{Inferred, Line, Pass, Region, Source, Step, Walk};
+pub use walk::{Inferred, Line, Pass, Region, Source, Walk, WalkStep};
 pub use walks::walks;

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use percid_rules::scan::{Effects, Rules, Scan, Scanner, SkipReason};
 
-use super::walk::{Line, Pass, Region, Source, Step, Walk, region_at};
+use super::walk::{Line, Pass, Region, Source, Walk, WalkStep, region_at};
 use crate::event::Tid;
 
 /// Bytes of a page, for what a pass does not know better.
@@ -81,12 +81,12 @@ pub struct Replayed {
 
 /// Returns the sums of what the kernel did.
 pub fn kernel(walk: &Walk) -> Tally {
-    let mut counts = Counts::default();
+    let mut counts = TallyBuilder::default();
     for step in &walk.steps {
         match step {
-            Step::Regions(regions, _) => counts.regions.clone_from(regions),
-            Step::Hint(..) | Step::Restart | Step::Replaced => {}
-            Step::Pass(pass) => {
+            WalkStep::Regions(regions, _) => counts.regions.clone_from(regions),
+            WalkStep::Hint(..) | WalkStep::Restart | WalkStep::Replaced => {}
+            WalkStep::Pass(pass) => {
                 counts.pass(&pass.lines);
                 let inferred = pass.scanned.iter().chain(&pass.forced);
                 inferred.for_each(|range| counts.armed(range.start, range.end));
@@ -104,7 +104,7 @@ pub fn replay(walk: &Walk, rules: &Rules) -> Replayed {
         scan: Scan::new(),
         threads: 1,
         tells_skips: walk.steps.iter().any(tells_skips),
-        counts: Counts::default(),
+        counts: TallyBuilder::default(),
         changing: HashMap::new(),
         replayed: Replayed::default(),
     };
@@ -115,20 +115,20 @@ pub fn replay(walk: &Walk, rules: &Rules) -> Replayed {
     replayed
 }
 
-fn tells_skips(step: &Step) -> bool {
-    let Step::Pass(pass) = step else { return false };
+fn tells_skips(step: &WalkStep) -> bool {
+    let WalkStep::Pass(pass) = step else { return false };
     pass.lines.iter().any(|line| matches!(line, Line::Noted(..)))
 }
 
 /// A tally in the making.
 #[derive(Debug, Default)]
-struct Counts {
+struct TallyBuilder {
     tally: Tally,
     regions: Vec<Region>,
     scanned: BTreeMap<u64, ()>,
 }
 
-impl Counts {
+impl TallyBuilder {
     fn pass(&mut self, lines: &[Line]) {
         self.tally.passes += 1;
         for line in lines {
@@ -159,7 +159,7 @@ struct Replay<'a> {
     threads: u32,
     /// `true` if the trace has the regions that the kernel leaves out.
     tells_skips: bool,
-    counts: Counts,
+    counts: TallyBuilder,
     /// For each region start, `true` if the last piece of the region that the kernel armed had
     /// pages that were not armed before.
     changing: HashMap<u64, bool>,
@@ -167,17 +167,17 @@ struct Replay<'a> {
 }
 
 impl Replay<'_> {
-    fn step(&mut self, step: &Step) {
+    fn step(&mut self, step: &WalkStep) {
         match step {
-            Step::Regions(regions, threads) => {
+            WalkStep::Regions(regions, threads) => {
                 self.scan.remap(regions.iter().cloned());
                 self.counts.regions.clone_from(regions);
                 self.threads = *threads;
             }
-            &Step::Hint(thread, address) => self.used(thread, address),
-            Step::Pass(pass) => self.pass(pass),
-            Step::Restart => self.scan.restart_sequences(),
-            Step::Replaced => self.scan = Scan::new(),
+            &WalkStep::Hint(thread, address) => self.used(thread, address),
+            WalkStep::Pass(pass) => self.pass(pass),
+            WalkStep::Restart => self.scan.restart_sequences(),
+            WalkStep::Replaced => self.scan = Scan::new(),
         }
     }
 

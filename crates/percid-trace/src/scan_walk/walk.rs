@@ -26,7 +26,7 @@ pub struct Walk {
     /// not known.
     pub was_there: bool,
     /// The events in order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<WalkStep>,
     /// The inferred facts.
     pub inferred: Inferred,
     /// Costs of balancing and moves of pages; only from probes.
@@ -54,7 +54,7 @@ impl Source {
 
 /// Something that happened.
 #[derive(Debug, Clone)]
-pub enum Step {
+pub enum WalkStep {
     /// The regions and the number of threads since this step.
     Regions(Vec<Region>, u32),
     /// A thread used an armed page at this address.

@@ -8,7 +8,7 @@ use percid_rules::scan::{Policy, Settings, SkipReason, Traits};
 
 use super::costs::costs;
 use super::rule_sets::of_release;
-use super::walk::{Inferred, Line, Pass, Region, Source, Step, Walk, region_at};
+use super::walk::{Inferred, Line, Pass, Region, Source, Walk, WalkStep, region_at};
 use crate::event::{Shares, Tid, What};
 use crate::numa;
 use crate::trace::Trace;
@@ -19,13 +19,13 @@ const PAUSE: u64 = 50_000_000;
 
 /// The walks over all processes that a trace shows being scanned.
 pub fn walks(trace: &Trace) -> Vec<Walk> {
-    let threads = Threads::of(trace);
+    let threads = Threads::from_trace(trace);
     let mut by_process: BTreeMap<Tid, Vec<&numa::Event>> = BTreeMap::new();
     for event in &trace.numa {
         by_process.entry(threads.process(event)).or_default().push(event);
     }
     let settings = settings(trace);
-    let clock = Clock::of(&trace.numa);
+    let clock = Clock::from_events(&trace.numa);
     let walk = |(process, events): (Tid, Vec<&numa::Event>)| {
         let turns = threads.turns.get(&process).map_or(&[][..], Vec::as_slice);
         let (source, happened) = happened(&events, turns, clock)?;
@@ -80,7 +80,7 @@ enum Turn {
 }
 
 impl Threads {
-    fn of(trace: &Trace) -> Threads {
+    fn from_trace(trace: &Trace) -> Threads {
         let mut threads = Threads {
             process: HashMap::new(),
             born: BTreeSet::new(),
@@ -159,7 +159,7 @@ const LONG_ENOUGH: u64 = 200_000_000;
 const HZ: [u64; 4] = [100, 250, 300, 1000];
 
 impl Clock {
-    fn of(events: &[numa::Event]) -> Clock {
+    fn from_events(events: &[numa::Event]) -> Clock {
         let mut ticks = events.iter().filter_map(|event| match event.what {
             numa::What::Pass { ticks, .. } => Some((event.time, ticks)),
             _ => None,
@@ -175,7 +175,7 @@ impl Clock {
     }
 
     /// A time on it.
-    fn at(self, time: u64, ticks: Option<u64>) -> Duration {
+    fn convert(self, time: u64, ticks: Option<u64>) -> Duration {
         match (self.hz, ticks) {
             (Some(hz), Some(ticks)) => {
                 let nanoseconds = u128::from(ticks) * 1_000_000_000 / u128::from(hz);
@@ -297,7 +297,7 @@ fn happened(
         let numa::Event { time, thread, .. } = **event;
         let raw = |ticks| Raw {
             time,
-            at: clock.at(time, ticks),
+            at: clock.convert(time, ticks),
             thread,
             last: time,
             offset: None,
@@ -372,12 +372,12 @@ impl<'a> Steps<'a> {
         for (happened, next_offset) in happened.into_iter().zip(next_offsets) {
             match happened {
                 Happened::Hint(thread, address) => {
-                    self.walk.steps.push(Step::Hint(thread, address));
+                    self.walk.steps.push(WalkStep::Hint(thread, address));
                 }
                 Happened::Pass(raw) => self.pass(raw, next_offset),
-                Happened::Turn(Turn::Fork) => self.walk.steps.push(Step::Restart),
+                Happened::Turn(Turn::Fork) => self.walk.steps.push(WalkStep::Restart),
                 Happened::Turn(Turn::Exec) => {
-                    self.walk.steps.push(Step::Replaced);
+                    self.walk.steps.push(WalkStep::Replaced);
                     self.begun = false;
                 }
             }
@@ -392,7 +392,7 @@ impl<'a> Steps<'a> {
         if changed || !self.begun {
             self.begun = true;
             let threads = self.looks.get(self.look).map_or(1, |look| look.threads);
-            self.walk.steps.push(Step::Regions(self.regions.clone(), threads));
+            self.walk.steps.push(WalkStep::Regions(self.regions.clone(), threads));
         }
         self.walk.inferred.bound_passes += u64::from(!balances);
         let next = next_offset.filter(|_| self.walk.source == Source::Tracepoints);
@@ -402,7 +402,7 @@ impl<'a> Steps<'a> {
             Said::Armed { start, end, changed } => Some((start..end, changed?)),
             Said::Noted { .. } => None,
         };
-        self.walk.steps.push(Step::Pass(Pass {
+        self.walk.steps.push(WalkStep::Pass(Pass {
             time: raw.time,
             at: raw.at,
             thread: raw.thread,

@@ -2,11 +2,11 @@
 
 use super::layout::*;
 use super::numbers::{signed, take};
-use crate::counters::{Counted, MOST as MOST_COUNTERS};
+use crate::counters::{Counted, MAX_COUNTERS};
 use crate::event::{Event, State, What};
 use crate::interner::{Interner, Text};
 use crate::limits::{LAST_TIME, MOST_CPUS};
-use crate::numa::{self, MigrateReason, Place, traits_from_words};
+use crate::numa::{self, MigrateReason, ThreadMove, traits_from_words};
 use crate::trace::Trace;
 
 /// Adds the events of a frame to those of a trace, and takes over the frame's number of lost
@@ -107,7 +107,7 @@ impl Reader<'_> {
     fn counted(&mut self, counters: usize) -> Option<Counted> {
         let (time, cpu) = self.place_in_time()?;
         let (thread, ran, uncounted) = (self.short()?, self.number()?, self.number()?);
-        let mut counts = [0; MOST_COUNTERS];
+        let mut counts = [0; MAX_COUNTERS];
         for count in counts.get_mut(..counters)? {
             *count = self.number()?;
         }
@@ -156,8 +156,8 @@ impl Reader<'_> {
         Some(numa::Event { time, cpu, thread, what })
     }
 
-    fn place(&mut self) -> Option<Place> {
-        Some(Place {
+    fn place(&mut self) -> Option<ThreadMove> {
+        Some(ThreadMove {
             from_cpu: self.short()?,
             from_node: self.short()?,
             to_cpu: self.short()?,
@@ -211,7 +211,7 @@ mod tests {
 
     /// One event of each kind of NUMA balancing; the fixtures have those of the schedule.
     fn every_kind() -> Trace {
-        let place = Place { from_cpu: 1, from_node: u32::MAX, to_cpu: 300, to_node: 0 };
+        let place = ThreadMove { from_cpu: 1, from_node: u32::MAX, to_cpu: 300, to_node: 0 };
         let reason = MigrateReason::NUMA_MISPLACED;
         let all = [
             numa::What::Pass { ticks: u64::MAX, took: None },
@@ -281,26 +281,20 @@ mod tests {
 
     #[test]
     fn turns_with_more_counters_than_any_are_refused() {
-        let turn = Counted {
-            time: 1,
-            cpu: 0,
-            thread: 7,
-            ran: 1,
-            uncounted: 0,
-            counts: [3; MOST_COUNTERS],
-        };
+        let turn =
+            Counted { time: 1, cpu: 0, thread: 7, ran: 1, uncounted: 0, counts: [3; MAX_COUNTERS] };
         let with = |counters: usize| {
             let mut content = Content::default();
-            content.push_counted(&turn, MOST_COUNTERS);
+            content.push_counted(&turn, MAX_COUNTERS);
             let mut bytes = content.take(0);
             // Behind what was lost, no events of either sort, and one turn.
-            assert_eq!(bytes[3..5], [1, MOST_COUNTERS as u8]);
+            assert_eq!(bytes[3..5], [1, MAX_COUNTERS as u8]);
             bytes[4] = counters as u8;
-            let more = counters.saturating_sub(MOST_COUNTERS);
+            let more = counters.saturating_sub(MAX_COUNTERS);
             bytes.extend(vec![3; more]);
             decode(&bytes, &mut Trace::default()).is_some()
         };
-        assert!(with(MOST_COUNTERS) && !with(MOST_COUNTERS + 1) && !with(0));
+        assert!(with(MAX_COUNTERS) && !with(MAX_COUNTERS + 1) && !with(0));
     }
 
     #[test]

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use super::layout::*;
 use super::numbers::{put, unsigned};
-use crate::counters::{Counted, MOST as MOST_COUNTERS};
+use crate::counters::{Counted, MAX_COUNTERS};
 use crate::event::{Event, What};
 use crate::interner::Interner;
-use crate::numa::{self, Place, words_of_traits};
+use crate::numa::{self, ThreadMove, words_of_traits};
 
 /// The content of one frame.
 #[derive(Debug, Default)]
@@ -112,7 +112,7 @@ impl Content {
     pub(super) fn push_counted(&mut self, turn: &Counted, counters: usize) {
         let Content { counted: to, counters: of_all, .. } = self;
         let Counted { time, cpu, thread, ran, uncounted, counts } = *turn;
-        *of_all = counters.min(MOST_COUNTERS);
+        *of_all = counters.min(MAX_COUNTERS);
         to.next(time, cpu, &[thread.into(), ran, uncounted]);
         counts.iter().take(*of_all).for_each(|&count| put(&mut to.bytes, count));
     }
@@ -182,7 +182,7 @@ fn maybe(number: Option<u64>) -> u64 {
     number.map_or(0, |number| number.saturating_add(1))
 }
 
-fn of_place(place: Place) -> [u64; 4] {
+fn of_place(place: ThreadMove) -> [u64; 4] {
     [place.from_cpu, place.from_node, place.to_cpu, place.to_node].map(u64::from)
 }
 

@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind, Read};
 use flate2::Crc;
 use zstd::bulk::{Compressor, Decompressor};
 
-use super::layout::{MOST, TIMES};
+use super::layout::{MAX_FRAME_BYTES, TIMES};
 
 /// Magic bytes at the beginning of a spool.
 pub const MAGIC: [u8; 8] = *b"PERCIDSP";
@@ -87,7 +87,7 @@ fn checksum(kind: u8, content: &[u8]) -> u32 {
 
 /// The longest content that so many compressed bytes may have.
 fn most_from(compressed: usize) -> usize {
-    compressed.saturating_mul(TIMES).min(MOST)
+    compressed.saturating_mul(TIMES).min(MAX_FRAME_BYTES)
 }
 
 /// Reads frames until one is not whole.
@@ -115,7 +115,7 @@ impl<R: Read> Frames<R> {
         }
         let [l0, l1, l2, l3, c0, c1, c2, c3, kind] = head;
         let length = u32::from_le_bytes([l0, l1, l2, l3]) as usize;
-        if length > MOST {
+        if length > MAX_FRAME_BYTES {
             return Ok(None);
         }
         self.frame.resize(length, 0);
@@ -204,8 +204,9 @@ mod tests {
 
     #[test]
     fn a_bomb_is_no_frame() {
-        let bomb = zstd::bulk::compress(&vec![0; MOST], 19).expect("zeros are compressed");
-        assert!(bomb.len() < MOST / TIMES);
+        let bomb =
+            zstd::bulk::compress(&vec![0; MAX_FRAME_BYTES], 19).expect("zeros are compressed");
+        assert!(bomb.len() < MAX_FRAME_BYTES / TIMES);
         let mut bytes = Vec::new();
         put(&mut bytes, COMPRESSED, &bomb);
         assert_eq!(whole(&bytes).0, 0);

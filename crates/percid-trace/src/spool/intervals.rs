@@ -78,7 +78,7 @@ pub struct Intervals<F> {
     /// Number of events lost before this interval.
     lost: u64,
     begin: Option<u64>,
-    state: State,
+    state: CurrentState,
     /// The interval that has begun and has not ended.
     open: Open,
     is_over: bool,
@@ -89,7 +89,7 @@ const STRANGERS: usize = 4096;
 
 /// The state at the current time.
 #[derive(Debug, Default)]
-struct State {
+struct CurrentState {
     population: Population,
     situation: Situation,
     course: Course,
@@ -125,7 +125,7 @@ impl<F: FnMut(Interval) -> ControlFlow<()>> Intervals<F> {
             origin: Origin::default(),
             lost: 0,
             begin: None,
-            state: State::default(),
+            state: CurrentState::default(),
             open: Open::default(),
             is_over: false,
         }
@@ -188,7 +188,7 @@ impl<F: FnMut(Interval) -> ControlFlow<()>> Intervals<F> {
     }
 }
 
-impl State {
+impl CurrentState {
     /// Returns a switch to the thread that a CPU is first switched away from. If only some
     /// processes are recorded, the CPU need not have run that thread all the time.
     fn first_stranger(&self, event: &Event) -> Option<Event> {
@@ -203,7 +203,7 @@ impl State {
     /// not be recorded. If an event shows that a CPU runs such a thread, returns a switch to
     /// `UNKNOWN`.
     fn lose_strangers(&mut self, event: &Event) -> Option<Event> {
-        let State { known, situation, population, .. } = self;
+        let CurrentState { known, situation, population, .. } = self;
         let is_stranger = |tid: &Tid| !known.contains(tid);
         let mut unseen = None;
         match event.what {

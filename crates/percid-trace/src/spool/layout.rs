@@ -22,10 +22,10 @@ pub(super) const SHARES: [Shares; 4] =
     [Shares::Unknown, Shares::Nothing, Shares::Memory, Shares::Process];
 
 /// No frame gets further events when its content is as long as this, before it is compressed.
-pub(super) const ENOUGH: usize = 1 << 20;
+pub(super) const MIN_FULL_FRAME_BYTES: usize = 1 << 20;
 
 /// The longest content, before it is compressed: the last event may have a long text.
-pub(super) const MOST: usize = 2 << 20;
+pub(super) const MAX_FRAME_BYTES: usize = 2 << 20;
 
 /// Largest ratio of content to compressed bytes. So a short file cannot claim to have more events
 /// than fit in memory.

@@ -42,7 +42,7 @@ mod write;
 pub use frame::MAGIC;
 pub use intervals::{Interval, Intervals};
 pub use read::{Spooled, read_bytes};
-pub use ring::{Ring, Snapshot};
+pub use ring::{Ring, RingSnapshot};
 pub use source::{Source, Tail};
 pub use store::{Stored, store};
 pub use write::Spool;

@@ -21,12 +21,12 @@ pub struct Ring {
     frames: write::Frames,
     most: usize,
     kept: usize,
-    state: Snapshot,
+    state: RingSnapshot,
 }
 
 /// The content of a ring at one time.
 #[derive(Debug, Clone, Default)]
-pub struct Snapshot {
+pub struct RingSnapshot {
     origin: Origin,
     frames: VecDeque<Arc<[u8]>>,
     /// The threads that live when those begin, and the processes that the recording is about then.
@@ -42,12 +42,12 @@ impl Ring {
     ///
     /// The system refuses.
     pub fn new(most: usize) -> io::Result<Ring> {
-        Ok(Ring { frames: write::Frames::new()?, most, kept: 0, state: Snapshot::default() })
+        Ok(Ring { frames: write::Frames::new()?, most, kept: 0, state: RingSnapshot::default() })
     }
 
     /// Returns the current content. Later events do not change it. The shared frames are not
     /// copied.
-    pub fn snapshot(&self) -> Snapshot {
+    pub fn snapshot(&self) -> RingSnapshot {
         let mut state = self.state.clone();
         if !state.origin.subject.is_empty() {
             state.origin.subject = state.subject.still_living(&state.population.processes());
@@ -79,7 +79,7 @@ impl Sink for Ring {
     }
 }
 
-impl Snapshot {
+impl RingSnapshot {
     /// Drops the oldest frame, and updates the living threads and the subject by its events.
     /// Returns its length.
     fn forget_first(&mut self) -> io::Result<usize> {
@@ -94,7 +94,7 @@ impl Snapshot {
     }
 }
 
-impl Source for Snapshot {
+impl Source for RingSnapshot {
     fn origin(&self) -> &Origin {
         &self.origin
     }

@@ -32,7 +32,7 @@ pub struct Tail {
 pub(super) struct Part(pub(super) Trace);
 
 /// Events of a part.
-const ENOUGH: usize = 1 << 15;
+const MIN_PART_EVENTS: usize = 1 << 15;
 
 impl Part {
     /// Hands it out if it has enough events, or at the end if it has any.
@@ -42,7 +42,7 @@ impl Part {
         take: &mut dyn FnMut(&Trace) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let count = self.0.events.len() + self.0.numa.len() + self.0.counted.len();
-        if count < ENOUGH && !(is_end && count > 0) {
+        if count < MIN_PART_EVENTS && !(is_end && count > 0) {
             return Ok(());
         }
         take(&self.0)?;

@@ -44,7 +44,7 @@ pub fn store(
     to: impl Write + Send,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Stored, Error> {
-    let survey = Survey::of(source)?;
+    let survey = Survey::from_source(source)?;
     let mut storing = Storing {
         finder: Finder::new(&survey.known),
         writer: Writer::new(to, Parts { numa: survey.numa, counted: survey.counted })?,
@@ -119,7 +119,7 @@ struct Survey {
 }
 
 impl Survey {
-    fn of(source: &dyn Source) -> Result<Survey, Error> {
+    fn from_source(source: &dyn Source) -> Result<Survey, Error> {
         let (mut known, mut order) = (HashSet::new(), Order::default());
         let (mut numa, mut counted) = (false, false);
         let tail = source.each(&mut |part| {

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use super::encode::Content;
 use super::frame::{Frame, Framer, MAGIC};
-use super::layout::ENOUGH;
+use super::layout::MIN_FULL_FRAME_BYTES;
 use super::lock::lock;
 use crate::origin_pairs::pairs;
 use crate::record::{Piece, Sink};
@@ -89,7 +89,7 @@ impl Sink for Spool {
         if piece.is_empty() && piece.lost == self.lost {
             return Ok(ControlFlow::Continue(()));
         }
-        let bytes = self.frames.of(piece);
+        let bytes = self.frames.encode(piece);
         let end = self.written + (bytes.len() + self.frames.end().len()) as u64;
         if self.most.is_some_and(|most| end > most) {
             self.is_full = true;
@@ -114,7 +114,7 @@ impl Frames {
     }
 
     /// The frames of a piece.
-    fn of(&mut self, piece: &Piece<'_>) -> Vec<u8> {
+    fn encode(&mut self, piece: &Piece<'_>) -> Vec<u8> {
         let mut bytes = Vec::new();
         self.each(piece, |frame| bytes.extend_from_slice(frame));
         bytes
@@ -130,19 +130,19 @@ impl Frames {
         };
         for event in piece.events {
             self.content.push(event, piece.texts);
-            if self.content.len() >= ENOUGH {
+            if self.content.len() >= MIN_FULL_FRAME_BYTES {
                 pass_on(&mut self.content);
             }
         }
         for event in piece.numa {
             self.content.push_numa(event);
-            if self.content.len() >= ENOUGH {
+            if self.content.len() >= MIN_FULL_FRAME_BYTES {
                 pass_on(&mut self.content);
             }
         }
         for turn in piece.counted {
             self.content.push_counted(turn, piece.counters);
-            if self.content.len() >= ENOUGH {
+            if self.content.len() >= MIN_FULL_FRAME_BYTES {
                 pass_on(&mut self.content);
             }
         }

@@ -10,7 +10,7 @@ use percid_sim::cost::{Found, Idle, Prices};
 use percid_sim::machine::Machine;
 use percid_sim::run_control::RunControl;
 use percid_sim::workload::Memory;
-use percid_trace::counters::{Counted, MOST};
+use percid_trace::counters::{Counted, MAX_COUNTERS};
 use percid_trace::event::{Cpu, Event, IDLE, Shares, State, Tid, What};
 use percid_trace::questions::{self, Before, Counters, CountersSettings, Distance};
 use percid_trace::trace::{Origin, Trace};
@@ -83,7 +83,7 @@ fn counts_of_perf_data_are_those_of_perf_script() {
         assert!(turn.thread == *prev || *prev == Tid::MAX, "{turn:?}");
         let of = |name: &str| by_perf.get(name).copied().unwrap_or(0);
         assert_eq!(turn.counts[..2], [of("page-faults"), of("task-clock")], "{turn:?}");
-        assert_eq!((turn.uncounted, &turn.counts[2..]), (0, &[0; MOST - 2][..]));
+        assert_eq!((turn.uncounted, &turn.counts[2..]), (0, &[0; MAX_COUNTERS - 2][..]));
         faults += turn.counts[0];
     }
     assert_eq!(counted.next(), None, "every turn is in the text");
@@ -132,7 +132,7 @@ fn made(turns: &[Made]) -> Trace {
             let what = What::Switch { prev: thread, state: State::SLEEPING, next: IDLE };
             events.push(event(until, cpu, what));
         }
-        let mut counts = [0; MOST];
+        let mut counts = [0; MAX_COUNTERS];
         counts[..2].copy_from_slice(&[count, 2 * count]);
         let (time, ran) = (begin + until * US + 300, (until - since) * US);
         counted.push(Counted { time, cpu, thread, ran, uncounted: 0, counts });

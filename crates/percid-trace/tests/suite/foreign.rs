@@ -33,7 +33,7 @@ fn switches(trace: &Trace) -> usize {
 }
 
 fn reasons(trace: &Trace) -> Vec<Reason> {
-    Quality::of(trace).limitations.iter().map(|found| found.reason).collect()
+    Quality::from_trace(trace).limitations.iter().map(|found| found.reason).collect()
 }
 
 /// A file of trace-cmd in which the description of `sched_wakeup_new` is another one of the same
@@ -101,7 +101,7 @@ fn an_event_that_is_described_otherwise_is_left_out_and_told() {
     let needed = left_out("sched_wakeup_new", 373);
     assert!(needed.origin.coverage.unread > 0, "{:?}", needed.origin);
     assert!(needed.origin.remarks[0].contains("has no field comm"), "{:?}", needed.origin);
-    let judged = Quality::of(&needed);
+    let judged = Quality::from_trace(&needed);
     assert!(
         judged.level < QualityLevel::Good
             && judged.to_string().contains("sched_wakeup_new were left out")
@@ -417,7 +417,7 @@ fn timehist_without_states_says_that_they_were_not_asked_for() {
     let (with, without) = (from_text(&with), from_text(&without));
     assert_eq!(switches(&with), switches(&without));
     assert!(!with.origin.coverage.no_states && without.origin.coverage.no_states);
-    let judged = Quality::of(&without).to_string();
+    let judged = Quality::from_trace(&without).to_string();
     assert!(judged.contains("perf sched timehist --state"), "{judged}");
     assert!(without_names(with).events.len() > 10);
 }

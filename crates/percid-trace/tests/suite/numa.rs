@@ -6,7 +6,7 @@ use fixture::{error, from_text};
 use percid_rules::scan::{Policy, SkipReason, Traits};
 use percid_trace::collector::Tracepoint;
 use percid_trace::formats::Formats;
-use percid_trace::numa::{self, Event, MigrateReason, Place, ScanSettings, What};
+use percid_trace::numa::{self, Event, MigrateReason, ScanSettings, ThreadMove, What};
 
 const HEAD: &str = "          worker-71      [003] d..2.     5.000001: ";
 
@@ -23,7 +23,7 @@ fn what(text: &str) -> What {
     trace.numa[0].what
 }
 
-const PLACE: Place = Place { from_cpu: 1, from_node: 0, to_cpu: 6, to_node: 1 };
+const PLACE: ThreadMove = ThreadMove { from_cpu: 1, from_node: 0, to_cpu: 6, to_node: 1 };
 
 #[test]
 fn lines_of_the_kernel_are_understood() {

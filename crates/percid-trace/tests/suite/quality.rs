@@ -13,7 +13,7 @@ fn trace(file: &[u8]) -> Trace {
 }
 
 fn reasons(trace: &Trace) -> Vec<Reason> {
-    let found = Quality::of(trace).limitations;
+    let found = Quality::from_trace(trace).limitations;
     found.into_iter().map(|limitation| limitation.reason).collect()
 }
 
@@ -83,7 +83,7 @@ fn a_sampled_recording_permits_no_advice_and_a_whole_one_does() {
         ("nginx.parquet", QualityLevel::Limited),
         ("trace-cmd.txt", QualityLevel::Good),
     ] {
-        let judged = Quality::of(&trace(&bytes(file)));
+        let judged = Quality::from_trace(&trace(&bytes(file)));
         assert_eq!(judged.level, level, "{file}: {judged}");
         assert_eq!(judged.permits_advice(), level > QualityLevel::Insufficient);
     }
@@ -93,9 +93,9 @@ fn a_sampled_recording_permits_no_advice_and_a_whole_one_does() {
 fn closing_its_gaps_does_not_make_a_recording_better() {
     for file in ["forks.data", "sched.data", "pipe.data", "wakes.parquet", "tracefs.txt"] {
         let mut trace = trace(&bytes(file));
-        let before = Quality::of(&trace);
+        let before = Quality::from_trace(&trace);
         gaps::close(&mut trace);
-        assert_eq!(Quality::of(&trace), before, "{file}");
+        assert_eq!(Quality::from_trace(&trace), before, "{file}");
     }
 }
 

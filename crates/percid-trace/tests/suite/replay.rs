@@ -4,7 +4,7 @@
 use percid_sim::conformance::{Event as Step, Recording};
 use percid_sim::cost::{Found, Idle, Prices};
 use percid_sim::machine::Machine;
-use percid_sim::policies::{ALL, Entry, Impossible, Policy, Process, Work, find};
+use percid_sim::policies::{ALL, Impossible, Policy, PolicySpec, Process, Work, find};
 use percid_sim::random::Random;
 use percid_sim::run_control::RunControl;
 use percid_sim::topology::{Place, Topology};
@@ -123,7 +123,8 @@ impl Policy for OneTurn {
 
 #[test]
 fn a_policy_that_cannot_go_on_with_one_process_goes_on_with_the_others() {
-    let entry = Entry { name: "one-turn", about: "", create: |_| Box::new(OneTurn::default()) };
+    let entry =
+        PolicySpec { name: "one-turn", about: "", create: |_| Box::new(OneTurn::default()) };
     let mut script = Script::default();
     script.process([30], 30).process([40], 40).at(1).switch(0, IDLE, 30).switch(1, IDLE, 40);
     script.at(2).switch(0, 30, IDLE).at(3).switch(0, IDLE, 30).at(4).switch(1, 40, IDLE);

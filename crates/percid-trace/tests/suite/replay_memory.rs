@@ -3,7 +3,7 @@
 use crate::allocator;
 
 use percid_sim::machine::Machine;
-use percid_sim::policies::{ALL, Entry};
+use percid_sim::policies::{ALL, PolicySpec};
 use percid_sim::run_control::RunControl;
 use percid_trace::event::{Event, IDLE, State, What};
 use percid_trace::replay::{Replay, Settings, replay};
@@ -31,7 +31,12 @@ fn crowd(cpus: u32) -> Trace {
 }
 
 /// A replay, and the most bytes that it had allocated at once.
-fn measured(trace: &Trace, machine: &Machine, policy: &Entry, bytes: usize) -> (Replay, usize) {
+fn measured(
+    trace: &Trace,
+    machine: &Machine,
+    policy: &PolicySpec,
+    bytes: usize,
+) -> (Replay, usize) {
     let settings = Settings { policy_bytes: bytes, spaces_kept: 0, ..Settings::default() };
     allocator::measured(|| {
         replay(trace, machine, policy, &settings, &RunControl::default()).expect("it fits")

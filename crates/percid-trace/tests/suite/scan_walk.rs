@@ -10,7 +10,7 @@ use fixture::trace;
 use percid_rules::scan::{Rules, SkipReason};
 use percid_trace::numa::What;
 use percid_trace::scan_walk::{
-    RULE_SETS, Replayed, Source, Step, Walk, kernel, of_release, replay, walks,
+    RULE_SETS, Replayed, Source, Walk, WalkStep, kernel, of_release, replay, walks,
 };
 use percid_trace::{Trace, read};
 
@@ -111,7 +111,7 @@ fn a_first_thread_that_creates_another_begins_the_sequences_again() {
     assert_eq!(agreement.first, None);
     assert_eq!((agreement.passes, agreement.lines), (19, 101));
     let mut forgotten = walk.clone();
-    forgotten.steps.retain(|step| !matches!(step, Step::Restart));
+    forgotten.steps.retain(|step| !matches!(step, WalkStep::Restart));
     let without = replayed(&forgotten, "linux-6.12").agreement;
     assert_eq!((without.passes, without.lines), (11, 65));
 }
@@ -137,7 +137,7 @@ fn tracepoints_alone_show_what_was_scanned() {
         .collect();
     let mut parts = 0;
     for step in &walk.steps {
-        let Step::Pass(pass) = step else { continue };
+        let WalkStep::Pass(pass) = step else { continue };
         for part in pass.scanned.iter().chain(&pass.forced) {
             let was = armed.iter().any(|&(start, end)| start < part.end && part.start < end);
             assert!(was, "{:x?} at {}", part, pass.time);

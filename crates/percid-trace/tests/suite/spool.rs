@@ -109,7 +109,7 @@ fn a_finished_spool_is_the_file_of_the_trace_in_memory() {
         let stored = store(&source, &mut file, &mut |_| {}).expect("memory");
         fs::remove_file(path).expect("ours");
         gaps::close(&mut trace);
-        assert_eq!(stored.quality, Quality::of(&trace), "{name}");
+        assert_eq!(stored.quality, Quality::from_trace(&trace), "{name}");
         assert_eq!(stored.events, trace.events.len() as u64);
         assert_eq!(stored.counted_turns, trace.counted.len() as u64);
         let mut expected = Vec::new();
@@ -238,7 +238,7 @@ fn a_ring_keeps_the_newest_and_who_lives_by_then() {
     assert_eq!(end[1..], whole[whole.len() - end.len() + 1..], "the first may be an inferred one");
     assert!(last.events.iter().any(told));
     // Every thread that runs has its process.
-    let space = |trace: &Trace| Quality::of(trace).unbegun;
+    let space = |trace: &Trace| Quality::from_trace(trace).unbegun;
     assert!(space(&last) <= space(&all) + 4);
 }
 

@@ -401,7 +401,7 @@ fn a_line_that_cannot_be_read_is_counted_and_many_are_refused() {
 fn lines_that_could_not_be_read_lower_what_may_be_concluded() {
     use percid_trace::quality::{Quality, QualityLevel, Reason};
     let reasons = |text: &str| -> Vec<(QualityLevel, Reason)> {
-        let judged = Quality::of(&from_text(text));
+        let judged = Quality::from_trace(&from_text(text));
         judged.limitations.iter().map(|found| (found.at_most, found.reason)).collect()
     };
     assert!(reasons(&with_unread(200, 1)).contains(&(QualityLevel::Limited, Reason::Unread(1))));
@@ -534,7 +534,7 @@ fn lines_of_bpftrace_are_read() {
         assert!(count(kind) > 0, "no {kind}");
     }
     assert_eq!((trace.origin.coverage.unread, trace.origin.lost), (0, 0));
-    let judged = percid_trace::quality::Quality::of(&trace);
+    let judged = percid_trace::quality::Quality::from_trace(&trace);
     assert!(judged.permits_advice(), "{judged}");
     let line = switch_between("a", "b");
     assert_eq!(from_text(&format!("{line}Lost 12 events\n{line}Lost 3 events\n")).origin.lost, 15);

@@ -46,7 +46,7 @@ fn assert_same(name: &str, trace: &Trace) {
     let twice: Vec<_> = all.iter().flat_map(|(_, once)| converted(once)).collect();
     all.extend(twice);
     for (format, back) in all {
-        let judged = [&back, trace].map(Quality::of);
+        let judged = [&back, trace].map(Quality::from_trace);
         assert_eq!(judged[0], judged[1], "{name} in {format}");
         assert_eq!(back.origin.coverage, trace.origin.coverage, "{name} in {format}");
         let found = waits(&back);
@@ -92,7 +92,7 @@ fn a_conversion_keeps_the_grade_the_doubts_and_the_answers() {
 fn inferred_switches_are_inferred_for_perfetto_too() {
     let trace = fixture("pool_inferred.parquet");
     let [(_, back), _] = converted(&trace);
-    let judged = Quality::of(&back);
+    let judged = Quality::from_trace(&back);
     assert_eq!((judged.level, judged.inferred), (QualityLevel::Limited, 380), "{judged}");
     let counts = [&trace, &back].map(|trace| {
         let found = waits(trace);
@@ -105,7 +105,7 @@ fn inferred_switches_are_inferred_for_perfetto_too() {
 fn a_recording_of_a_command_tells_of_its_threads_only() {
     let trace = fixture("command_foreign.parquet");
     assert!(trace.origin.coverage.filtered, "it shows, though older recorders did not note it");
-    let judged = Quality::of(&trace);
+    let judged = Quality::from_trace(&trace);
     assert_eq!(judged.level, QualityLevel::Limited, "{judged}");
     assert!(judged.to_string().contains("was not seen"), "{judged}");
 
@@ -180,7 +180,7 @@ fn a_cpu_whose_events_begin_late_was_not_seen_until_then() {
     let text = kept.join("\n").replace("entries-written: 396/396", &said);
     let late = read_bytes(text.as_bytes()).expect("a text");
     assert_eq!(late.origin.late_cpus, [0]);
-    let judged = Quality::of(&late);
+    let judged = Quality::from_trace(&late);
     assert!(judged.level < QualityLevel::Good);
     assert!(judged.to_string().contains("CPU 0: the events begin late"), "{judged}");
     assert_same("a late text", &late);

@@ -14,14 +14,14 @@ pub(crate) struct Way<'o> {
 
 /// Times of one execution, in nanoseconds.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Figures {
+pub(crate) struct RoundTimes {
     pub(crate) min: f64,
     pub(crate) median: f64,
 }
 
 /// Measures all ways. Each has a turn in every round, and another way begins each round, so that
 /// disturbances of the machine affect all of them.
-pub(crate) fn compare(ways: &[Way<'_>], rounds: usize) -> Vec<Figures> {
+pub(crate) fn compare(ways: &[Way<'_>], rounds: usize) -> Vec<RoundTimes> {
     let times: Vec<u64> = ways.iter().map(calibrate).collect();
     let mut samples = vec![Vec::new(); ways.len()];
     for round in 0..rounds {
@@ -32,7 +32,7 @@ pub(crate) fn compare(ways: &[Way<'_>], rounds: usize) -> Vec<Figures> {
             samples[way].push(start.elapsed().as_nanos() as f64 / times[way] as f64);
         }
     }
-    samples.into_iter().map(Figures::of).collect()
+    samples.into_iter().map(RoundTimes::from_samples).collect()
 }
 
 /// Returns the number of executions of a way in a turn.
@@ -50,10 +50,10 @@ fn calibrate(way: &Way<'_>) -> u64 {
     }
 }
 
-impl Figures {
-    fn of(mut samples: Vec<f64>) -> Figures {
+impl RoundTimes {
+    fn from_samples(mut samples: Vec<f64>) -> RoundTimes {
         samples.sort_by(f64::total_cmp);
         let at = |index: usize| samples.get(index).copied().unwrap_or(f64::NAN);
-        Figures { min: at(0), median: at(samples.len() / 2) }
+        RoundTimes { min: at(0), median: at(samples.len() / 2) }
     }
 }

@@ -4,7 +4,7 @@
 use percid::Source;
 
 use crate::operations::{Comparison, INLINE, MIMALLOC, POOL, RUST};
-use crate::rounds::Figures;
+use crate::rounds::RoundTimes;
 
 /// Maximum ratio of the inline operations of C and C++ to Rust.
 const OF_RUST: f64 = 1.15;
@@ -35,7 +35,7 @@ impl Table {
     }
 
     /// Prints the measurements, in the order of the ways.
-    pub(crate) fn add(&mut self, comparison: &Comparison, figures: &[Figures]) {
+    pub(crate) fn add(&mut self, comparison: &Comparison, figures: &[RoundTimes]) {
         let Comparison { operation, ways } = comparison;
         let rust = figures[0];
         for (way, figures) in ways.iter().zip(figures) {

@@ -26,7 +26,7 @@ pub(crate) struct Directories {
 }
 
 impl Directories {
-    pub(crate) fn of(options: &Options) -> Result<Directories, Failure> {
+    pub(crate) fn from_options(options: &Options) -> Result<Directories, Failure> {
         // The prefix must be absolute: percid.pc is read from any working directory.
         let prefix = absolute(&options.prefix)
             .map_err(|error| format!("--prefix {}: {error}", options.prefix.display()))?;
@@ -89,7 +89,7 @@ mod tests {
             includedir: Some("/opt/include".into()),
             ..Options::default()
         };
-        let found = Directories::of(&options).expect("good paths");
+        let found = Directories::from_options(&options).expect("good paths");
         assert_eq!(found.bin, Path::new("/usr/libexec"));
         assert_eq!(found.lib, Path::new("/usr/lib64"));
         assert_eq!(found.include, Path::new("/opt/include"));
@@ -100,7 +100,7 @@ mod tests {
             cmakedir: Some("share/percid".into()),
             ..options
         };
-        let found = Directories::of(&elsewhere).expect("good paths");
+        let found = Directories::from_options(&elsewhere).expect("good paths");
         assert_eq!(found.pkg_config, Path::new("/usr/share/pkgconfig"));
         assert_eq!(found.cmake, Path::new("/usr/share/percid"));
     }
@@ -109,7 +109,7 @@ mod tests {
     fn a_relative_prefix_begins_here() {
         let options = Options { prefix: "stage".into(), ..Options::default() };
         let here = std::env::current_dir().expect("a current directory");
-        let found = Directories::of(&options).expect("good paths");
+        let found = Directories::from_options(&options).expect("good paths");
         assert_eq!(found.include, here.join("stage/include"));
     }
 
@@ -117,9 +117,9 @@ mod tests {
     fn paths_that_other_files_cannot_hold_are_refused() {
         for prefix in ["/a\nb", "/a\"b", "/a$b"] {
             let options = Options { prefix: prefix.into(), ..Options::default() };
-            assert!(Directories::of(&options).is_err(), "{prefix}");
+            assert!(Directories::from_options(&options).is_err(), "{prefix}");
         }
         let options = Options { prefix: "/a b".into(), ..Options::default() };
-        assert!(Directories::of(&options).is_ok());
+        assert!(Directories::from_options(&options).is_ok());
     }
 }

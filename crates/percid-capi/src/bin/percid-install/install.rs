@@ -9,7 +9,7 @@ use crate::files::{Content, FILES, File};
 use crate::fingerprint::fingerprint;
 use crate::loader;
 use crate::lock::{Lock, Mode};
-use crate::manifest::{Installed, Manifest, State, What};
+use crate::manifest::{FileState, Installed, Manifest, What};
 use crate::options::Options;
 use crate::output::{say, tell};
 use crate::parts::{LibraryType, Parts};
@@ -18,7 +18,7 @@ use crate::setting::Setting;
 
 /// Installs the build products.
 pub(crate) fn install(products: &Products, options: &Options) -> Result<(), Failure> {
-    let directories = Directories::of(options)?;
+    let directories = Directories::from_options(options)?;
     let parts = products.chosen(&options.library_types)?;
     let setting = Setting {
         directories: &directories,
@@ -45,7 +45,7 @@ pub(crate) fn pretend(options: &Options) -> Result<(), Failure> {
 
 /// Prints the files that would be installed of these parts.
 pub(crate) fn pretend_these(parts: &Parts, options: &Options) -> Result<(), Failure> {
-    let directories = Directories::of(options)?;
+    let directories = Directories::from_options(options)?;
     let destination = Destination { root: options.destdir.as_deref() };
     for file in wanted(parts) {
         say(options, &destination.real(&file.place(&directories)));
@@ -109,7 +109,7 @@ fn remove_stale(
     now: &Manifest,
 ) -> Result<(), Failure> {
     for file in earlier.files.iter().filter(|file| !now.lists(&file.path)) {
-        if file.state(destination)? == State::Unchanged {
+        if file.state(destination)? == FileState::Unchanged {
             let path = destination.real(&file.path);
             remove(&path).map_err(|error| format!("cannot remove {}: {error}", path.display()))?;
         }

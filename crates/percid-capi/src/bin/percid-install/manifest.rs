@@ -34,7 +34,7 @@ pub(crate) enum What {
 
 /// The state of an installed file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum FileState {
     Unchanged,
     Changed,
     Missing,
@@ -118,7 +118,7 @@ impl Manifest {
 }
 
 impl Installed {
-    pub(crate) fn state(&self, destination: Destination<'_>) -> Result<State, Failure> {
+    pub(crate) fn state(&self, destination: Destination<'_>) -> Result<FileState, Failure> {
         let path = destination.real(&self.path);
         let unchanged = match &self.what {
             What::Link(target) => fs::read_link(&path).map(|found| found == Path::new(target)),
@@ -127,11 +127,11 @@ impl Installed {
             What::File(installed) => fs::read(&path).map(|found| fingerprint(&found) == *installed),
         };
         match unchanged {
-            Ok(true) => Ok(State::Unchanged),
-            Ok(false) => Ok(State::Changed),
+            Ok(true) => Ok(FileState::Unchanged),
+            Ok(false) => Ok(FileState::Changed),
             Err(error) => match error.kind() {
-                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Ok(State::Missing),
-                io::ErrorKind::InvalidInput | io::ErrorKind::IsADirectory => Ok(State::Changed),
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Ok(FileState::Missing),
+                io::ErrorKind::InvalidInput | io::ErrorKind::IsADirectory => Ok(FileState::Changed),
                 _ => Err(format!("cannot read {}: {error}", path.display())),
             },
         }

@@ -55,7 +55,7 @@ mod tests {
             ..Options::default()
         };
         file(&Setting {
-            directories: &Directories::of(&options).expect("good paths"),
+            directories: &Directories::from_options(&options).expect("good paths"),
             parts: &Parts { libraries: types.to_vec(), benchmark: false },
             native_libraries: &["-lrt".to_owned(), "-lm".to_owned()],
         })

@@ -8,14 +8,14 @@ use crate::destination::{Destination, remove};
 use crate::directories::Directories;
 use crate::failure::Failure;
 use crate::lock::{Lock, Mode};
-use crate::manifest::{Manifest, State};
+use crate::manifest::{FileState, Manifest};
 use crate::options::Options;
 use crate::output::{say, tell};
 
 /// Removes every unchanged file of the list, then the list, then the folders that were created for
 /// them, unless they contain other files.
 pub(crate) fn uninstall(options: &Options) -> Result<(), Failure> {
-    let directories = Directories::of(options)?;
+    let directories = Directories::from_options(options)?;
     let destination = Destination { root: options.destdir.as_deref() };
     let list = destination.real(&directories.manifest());
     // Another installer may be running; without the folder there is nothing to do.
@@ -35,15 +35,15 @@ pub(crate) fn uninstall(options: &Options) -> Result<(), Failure> {
     for file in &manifest.files {
         let path = destination.real(&file.path);
         match file.state(destination)? {
-            State::Missing => {}
-            State::Changed if !options.force => {
+            FileState::Missing => {}
+            FileState::Changed if !options.force => {
                 eprintln!(
                     "percid-install: left alone: {}: changed after it was installed",
                     path.display()
                 );
                 kept += 1;
             }
-            State::Unchanged | State::Changed => remove_file(&path, options)?,
+            FileState::Unchanged | FileState::Changed => remove_file(&path, options)?,
         }
     }
     if kept > 0 {

@@ -6,7 +6,7 @@ use percid_command::exit::Failure;
 use percid_command::this_machine::{self, Numbering};
 use percid_sim::engine::{Outcome, Simulation};
 use percid_sim::machine::{Machine, Sourced};
-use percid_sim::policies::Entry;
+use percid_sim::policies::PolicySpec;
 use percid_sim::run_control::RunControl;
 use percid_sim::workload::{Memory, Workload};
 use rayon::prelude::*;
@@ -32,7 +32,7 @@ pub(super) struct Conditions {
 pub(super) struct Question {
     pub(super) cpus: Vec<u32>,
     pub(super) delay_ms: u64,
-    pub(super) policy: &'static Entry,
+    pub(super) policy: &'static PolicySpec,
 }
 
 /// Forecasts in nanoseconds per burst.

@@ -1,7 +1,7 @@
 //! Indices of the areas, with their forecasts and published columns.
 
 use percid_rules::Generation;
-use percid_sim::policies::{self, Entry};
+use percid_sim::policies::{self, PolicySpec};
 
 use super::column::Column;
 
@@ -11,7 +11,7 @@ pub(super) struct PublishedIndex {
     /// The value of `--index`.
     pub(super) name: &'static str,
     /// The simulated policy that forecasts it.
-    pub(super) policy: &'static Entry,
+    pub(super) policy: &'static PolicySpec,
     /// The corresponding column of the published table; `None` for IDs that were not published.
     pub(super) column: Option<Column>,
 }

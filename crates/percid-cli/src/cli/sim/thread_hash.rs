@@ -103,13 +103,13 @@ pub(crate) struct HashArguments {
 }
 
 /// The largest thread ID on Linux, whatever its settings are.
-const LARGEST: u32 = 1 << 22;
+const MAX_THREAD_ID: u32 = 1 << 22;
 
 fn range(text: &str) -> Result<ThreadIds, String> {
     let expected = || {
         format!(
-            "expected FIRST-LAST with 1 <= FIRST <= LAST <= {LARGEST}, or several in ascending \
-             order, such as 4280,4350-4357"
+            "expected FIRST-LAST with 1 <= FIRST <= LAST <= {MAX_THREAD_ID}, or several in \
+             ascending order, such as 4280,4350-4357"
         )
     };
     let part = |part: &str| {
@@ -118,7 +118,7 @@ fn range(text: &str) -> Result<ThreadIds, String> {
             None => (part, part),
         };
         let ends = (first.trim().parse().ok()?, last.trim().parse().ok()?);
-        (1 <= ends.0 && ends.0 <= ends.1 && ends.1 <= LARGEST).then_some(ends)
+        (1 <= ends.0 && ends.0 <= ends.1 && ends.1 <= MAX_THREAD_ID).then_some(ends)
     };
     let parts: Option<Vec<(u32, u32)>> = text.split(',').map(part).collect();
     // A single ID is not a range to count.

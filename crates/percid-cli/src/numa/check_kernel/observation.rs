@@ -19,7 +19,7 @@ const THREADS_LOOK: Duration = LOOK;
 const REST: u32 = 50;
 
 /// Maximum number of samples kept: those of half an hour; of days, fewer and fewer.
-const MOST: usize = 20_000;
+const MAX_SAMPLES: usize = 20_000;
 
 /// Number of accesses that give the local share to within 7 % (three standard deviations).
 const WINDOW: u64 = 500;
@@ -45,7 +45,7 @@ impl RunTime {
 
     /// Reads the run time of a process from its `stat`: the fields after its name, which is in
     /// parentheses.
-    fn of(process: Process) -> Option<RunTime> {
+    fn read(process: Process) -> Option<RunTime> {
         RunTime::of_process(&String::from_utf8_lossy(&fs::read(process.path("stat")).ok()?))
     }
 
@@ -72,7 +72,7 @@ impl RunTime {
 
 /// One sample of the process and of the machine.
 #[derive(Clone, Debug)]
-struct Moment {
+struct Sample {
     at: Instant,
     counters: KernelCounters,
     memory: Option<BTreeMap<u32, u64>>,
@@ -80,13 +80,13 @@ struct Moment {
     machine: Option<RunTime>,
 }
 
-impl Moment {
-    fn now(process: Process, memory_looks: &mut Looks) -> Moment {
-        Moment {
+impl Sample {
+    fn now(process: Process, memory_looks: &mut Looks) -> Sample {
+        Sample {
             at: Instant::now(),
             counters: KernelCounters::read(),
             memory: memory_looks.take(MEMORY_LOOK, || memory(process)).flatten(),
-            process: RunTime::of(process),
+            process: RunTime::read(process),
             machine: RunTime::of_machine(),
         }
     }
@@ -151,7 +151,7 @@ pub(super) fn observe(
     let (mut memory, mut rests, mut threads) =
         (Looks::default(), Looks::default(), Threads::default());
     threads.look(process);
-    let mut moments = vec![Moment::now(process, &mut memory)];
+    let mut moments = vec![Sample::now(process, &mut memory)];
     let began = moments[0].at;
     let (mut ended, mut interrupted) = (false, false);
     while !ended && !interrupted && began.elapsed() < limit {
@@ -159,14 +159,14 @@ pub(super) fn observe(
         interrupted = interrupt.pressed();
         ended = !goes_on();
         rests.take(THREADS_LOOK, || threads.look(process));
-        moments.push(Moment::now(process, &mut memory));
-        if moments.len() >= MOST {
+        moments.push(Sample::now(process, &mut memory));
+        if moments.len() >= MAX_SAMPLES {
             thin_out(&mut moments);
         }
     }
     // The last sample is always taken, even if it takes long.
     threads.look(process);
-    moments.push(Moment::now(process, &mut Looks::default()));
+    moments.push(Sample::now(process, &mut Looks::default()));
     let (faults, spread) = (threads.all(), threads.spread());
     let by_node = threads.by_node();
     Observation { faults, by_node, spread, ended, interrupted, ..summary(&moments) }
@@ -194,7 +194,7 @@ fn first_and_last(looks: &[KernelCounters]) -> (KernelCounters, KernelCounters) 
     (first.unwrap_or_default(), last.unwrap_or_default())
 }
 
-fn summary(moments: &[Moment]) -> Observation {
+fn summary(moments: &[Sample]) -> Observation {
     let (begin, end) = (&moments[0], &moments[moments.len() - 1]);
     let counters: Vec<KernelCounters> = moments.iter().map(|moment| moment.counters).collect();
     let (first, last) = first_and_last(&counters);

@@ -65,12 +65,16 @@ pub(super) struct Comparison {
 impl Comparison {
     pub(super) fn new(pairs: &[Ends], has_nodes: bool, kernel_balances: bool) -> Comparison {
         let ratios: Vec<Option<f64>> = pairs.iter().map(Ends::ratio).collect();
-        let estimate = Estimate::of(&ratios.iter().copied().flatten().collect::<Vec<f64>>());
+        let estimate =
+            Estimate::from_ratios(&ratios.iter().copied().flatten().collect::<Vec<f64>>());
         let placed_without = mean(pairs.iter().map(|pair| pair.placed_without));
         let placed_with = mean(pairs.iter().map(|pair| pair.placed_with));
-        let placement = placed_without.zip(placed_with).map(Placement::of);
-        let verdict =
-            if has_nodes { Verdict::of(estimate.as_ref()) } else { Verdict::NothingToGain };
+        let placement = placed_without.zip(placed_with).map(Placement::from_shares);
+        let verdict = if has_nodes {
+            Verdict::from_estimate(estimate.as_ref())
+        } else {
+            Verdict::NothingToGain
+        };
         let is_gain = verdict == Verdict::Faster && placement == Some(Placement::Better);
         Comparison {
             verdict,
@@ -96,7 +100,7 @@ impl Ends {
 }
 
 impl Verdict {
-    fn of(estimate: Option<&Estimate>) -> Verdict {
+    fn from_estimate(estimate: Option<&Estimate>) -> Verdict {
         match estimate {
             None => Verdict::TooFewPairs,
             Some(of) if of.low > 1.0 => Verdict::Faster,
@@ -107,7 +111,7 @@ impl Verdict {
 }
 
 impl Placement {
-    fn of((without, with): (f64, f64)) -> Placement {
+    fn from_shares((without, with): (f64, f64)) -> Placement {
         match with - without {
             more if more > ALIKE => Placement::Better,
             more if more < -ALIKE => Placement::Worse,
@@ -207,7 +211,7 @@ mod tests {
         ratios.iter().map(pair).collect()
     }
 
-    fn of(pairs: &[Ends]) -> (Comparison, String) {
+    fn compared(pairs: &[Ends]) -> (Comparison, String) {
         let comparison = Comparison::new(pairs, true, false);
         let text = comparison.to_string();
         (comparison, text)
@@ -219,7 +223,7 @@ mod tests {
 
     #[test]
     fn runs_that_end_alike_have_no_gain_and_no_figure_for_it() {
-        let (comparison, text) = of(&pairs(&NOISE, 0.5, 0.5));
+        let (comparison, text) = compared(&pairs(&NOISE, 0.5, 0.5));
         assert_eq!(comparison.verdict, Verdict::NoDifferenceShown);
         assert_eq!(comparison.placement, Some(Placement::Alike));
         assert!(comparison.gain.is_none());
@@ -232,7 +236,7 @@ mod tests {
     #[test]
     fn runs_whose_pages_end_alike_have_no_gain_even_if_they_are_faster() {
         for placed in [0.5, 0.97] {
-            let (comparison, text) = of(&pairs(&GAIN, placed, placed + 0.03));
+            let (comparison, text) = compared(&pairs(&GAIN, placed, placed + 0.03));
             assert_eq!(comparison.verdict, Verdict::Faster);
             assert!(comparison.gain.is_none());
             assert!(text.contains("but not by placement"), "{text}");
@@ -243,7 +247,7 @@ mod tests {
 
     #[test]
     fn a_real_difference_is_a_gain_with_its_bounds() {
-        let (comparison, text) = of(&pairs(&GAIN, 0.5, 1.0));
+        let (comparison, text) = compared(&pairs(&GAIN, 0.5, 1.0));
         assert_eq!(comparison.verdict, Verdict::Faster);
         assert_eq!(comparison.gain, comparison.estimate);
         let gain = comparison.gain.expect("a gain");
@@ -255,10 +259,10 @@ mod tests {
 
     #[test]
     fn what_is_slower_is_called_so() {
-        let (comparison, text) = of(&pairs(&LOSS, 0.5, 0.5));
+        let (comparison, text) = compared(&pairs(&LOSS, 0.5, 0.5));
         assert_eq!((comparison.verdict, comparison.gain), (Verdict::Slower, None));
         assert!(text.starts_with("slower: 0.9"), "{text}");
-        let (comparison, text) = of(&pairs(&LOSS, 0.5, 0.3));
+        let (comparison, text) = compared(&pairs(&LOSS, 0.5, 0.3));
         assert_eq!(comparison.placement, Some(Placement::Worse));
         assert!(text.contains("with it: worse."), "{text}");
     }
@@ -266,17 +270,17 @@ mod tests {
     /// Better placement is no gain either if no run is faster.
     #[test]
     fn placement_alone_is_no_gain() {
-        let (comparison, text) = of(&pairs(&NOISE, 0.5, 1.0));
+        let (comparison, text) = compared(&pairs(&NOISE, 0.5, 1.0));
         assert_eq!((comparison.verdict, comparison.gain), (Verdict::NoDifferenceShown, None));
         assert!(!text.contains("gain"), "{text}");
     }
 
     #[test]
     fn one_pair_has_no_verdict_and_no_figure() {
-        let (comparison, text) = of(&pairs(&[2.30], 0.5, 1.0));
+        let (comparison, text) = compared(&pairs(&[2.30], 0.5, 1.0));
         assert_eq!((comparison.verdict, comparison.gain), (Verdict::TooFewPairs, None));
         assert!(text.contains("needs two finished pairs") && !text.contains("2.3"), "{text}");
-        assert_eq!(of(&[]).0.verdict, Verdict::TooFewPairs);
+        assert_eq!(compared(&[]).0.verdict, Verdict::TooFewPairs);
     }
 
     #[test]
@@ -285,7 +289,7 @@ mod tests {
         some[0].throughput_with = None;
         some[1].throughput_without = Some(0.0);
         some[2].throughput_with = Some(0.0);
-        let (comparison, _) = of(&some);
+        let (comparison, _) = compared(&some);
         assert_eq!(comparison.estimate.map(|of| of.pairs), Some(3));
         assert_eq!(comparison.ratios.iter().filter(|ratio| ratio.is_none()).count(), 3);
     }
@@ -294,7 +298,7 @@ mod tests {
     fn where_the_kernel_hides_pages_nothing_is_said_of_a_gain() {
         let mut hidden = pairs(&GAIN, 0.5, 1.0);
         hidden.iter_mut().for_each(|pair| (pair.placed_with, pair.placed_without) = (None, None));
-        let (comparison, text) = of(&hidden);
+        let (comparison, text) = compared(&hidden);
         assert_eq!((comparison.placement, comparison.gain), (None, None));
         assert!(text.contains("not known") && !text.contains("by placement"), "{text}");
     }

@@ -25,7 +25,7 @@ pub(super) struct Estimate {
 impl Estimate {
     /// Computes the estimate from positive, finite ratios; `None` for fewer than two, whose error
     /// is unknown.
-    pub(super) fn of(ratios: &[f64]) -> Option<Estimate> {
+    pub(super) fn from_ratios(ratios: &[f64]) -> Option<Estimate> {
         let width = standard_errors_of_95_percent(ratios.len().checked_sub(1)?)?;
         let count = ratios.len() as f64;
         let logarithms = || ratios.iter().map(|ratio| ratio.ln());
@@ -51,16 +51,16 @@ mod tests {
 
     #[test]
     fn one_pair_has_no_error_bound() {
-        assert_eq!(Estimate::of(&[]), None);
-        assert_eq!(Estimate::of(&[2.3]), None);
-        assert!(Estimate::of(&[2.3, 2.4]).is_some());
+        assert_eq!(Estimate::from_ratios(&[]), None);
+        assert_eq!(Estimate::from_ratios(&[2.3]), None);
+        assert!(Estimate::from_ratios(&[2.3, 2.4]).is_some());
     }
 
     /// Logarithms to the base of 2 are 0, 1, 1, 2: mean 1, standard deviation sqrt(2/3), standard
     /// error sqrt(1/6), and 3.182 of these to either side.
     #[test]
     fn an_interval_calculated_by_hand() {
-        let of = Estimate::of(&[1.0, 2.0, 2.0, 4.0]).expect("four pairs");
+        let of = Estimate::from_ratios(&[1.0, 2.0, 2.0, 4.0]).expect("four pairs");
         let half = 3.182 * (1.0f64 / 6.0).sqrt();
         assert_eq!(of.pairs, 4);
         assert!(close(of.ratio, 2.0), "{of:?}");
@@ -71,8 +71,8 @@ mod tests {
     #[test]
     fn it_makes_no_difference_which_run_is_divided_by_the_other() {
         let ratios = [1.3, 0.9, 1.1, 1.25];
-        let of = Estimate::of(&ratios).expect("four pairs");
-        let inverse = Estimate::of(&ratios.map(f64::recip)).expect("four pairs");
+        let of = Estimate::from_ratios(&ratios).expect("four pairs");
+        let inverse = Estimate::from_ratios(&ratios.map(f64::recip)).expect("four pairs");
         assert!(close(of.ratio * inverse.ratio, 1.0));
         assert!(close(of.low * inverse.high, 1.0) && close(of.high * inverse.low, 1.0));
     }
@@ -109,7 +109,7 @@ mod tests {
     fn the_interval_covers_the_truth_as_often_as_it_says() {
         for (truth, deviation) in [(1.0, 0.01), (1.0, 0.3), (1.8, 0.05)] {
             let covered = percent_of_trials(|noise| {
-                let of = Estimate::of(&noise.pairs(truth, deviation)).expect("six pairs");
+                let of = Estimate::from_ratios(&noise.pairs(truth, deviation)).expect("six pairs");
                 of.low <= truth && truth <= of.high
             });
             assert!((93.5..96.5).contains(&covered), "{truth}, {deviation}: {covered} %");
@@ -122,7 +122,7 @@ mod tests {
         let beyond_a_tenth = |ratio: f64| !(0.9..=1.1).contains(&ratio);
         let one_pair = percent_of_trials(|noise| beyond_a_tenth(noise.pairs(1.0, 0.2)[0]));
         let six = percent_of_trials(|noise| {
-            let of = Estimate::of(&noise.pairs(1.0, 0.2)).expect("six pairs");
+            let of = Estimate::from_ratios(&noise.pairs(1.0, 0.2)).expect("six pairs");
             of.low > 1.0 || of.high < 1.0
         });
         assert!(one_pair > 50.0, "{one_pair} %");
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn a_real_difference_is_found() {
         let found = percent_of_trials(|noise| {
-            Estimate::of(&noise.pairs(1.3, 0.1)).is_some_and(|of| of.low > 1.0)
+            Estimate::from_ratios(&noise.pairs(1.3, 0.1)).is_some_and(|of| of.low > 1.0)
         });
         assert!(found > 99.0, "{found} %");
     }

@@ -13,7 +13,7 @@ use percid_command::exit::Failure;
 /// Default of `--memory` if the free memory of the machine is unknown, and the maximum that is used
 /// by default.
 const MODEST: u64 = 64 << 20;
-const MOST: u64 = 1 << 30;
+const MAX_DEFAULT_MEMORY: u64 = 1 << 30;
 
 /// The default of `--pairs`: an even number, so that each kind of run comes first equally often.
 /// For six pairs the interval is 1.05 standard deviations of a pair to either side; for four 1.6,
@@ -24,7 +24,7 @@ const PAIRS_OF_ONE_NODE: usize = 1;
 
 /// The node and the CPUs of a thread.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct ThreadPlace {
     pub(super) node: u32,
     pub(super) cpus: Vec<u32>,
 }
@@ -33,7 +33,7 @@ pub(super) struct Place {
 #[derive(Debug)]
 pub(super) struct Plan {
     /// The place of each thread.
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<ThreadPlace>,
     /// Bytes of each thread's slice: whole pages.
     pub(super) slice: usize,
     /// The nodes that have memory.
@@ -104,18 +104,18 @@ fn memory(asked: Option<u64>, free: Option<u64>) -> Result<u64, Failure> {
             mebibytes(most)
         ))),
         Some(asked) => Ok(asked),
-        None => Ok(free.map_or(MODEST, |free| (free / 8).clamp(1 << 20, MOST))),
+        None => Ok(free.map_or(MODEST, |free| (free / 8).clamp(1 << 20, MAX_DEFAULT_MEMORY))),
     }
 }
 
 /// Assigns the threads to the nodes in round-robin order.
-fn places(threads: Option<u64>) -> Vec<Place> {
-    let mut nodes: Vec<Place> = Vec::new();
+fn places(threads: Option<u64>) -> Vec<ThreadPlace> {
+    let mut nodes: Vec<ThreadPlace> = Vec::new();
     for cpu in percid::machine::read().cpus.iter().filter(|cpu| cpu.allowed) {
         let node = cpu.node.unwrap_or(0);
         match nodes.iter_mut().find(|place| place.node == node) {
             Some(place) => place.cpus.push(cpu.number),
-            None => nodes.push(Place { node, cpus: vec![cpu.number] }),
+            None => nodes.push(ThreadPlace { node, cpus: vec![cpu.number] }),
         }
     }
     nodes.sort_by_key(|place| place.node);

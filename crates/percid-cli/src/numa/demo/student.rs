@@ -2,7 +2,7 @@
 
 /// The 0.975 quantile for 1 to 30 degrees of freedom, to three decimals: *NIST/SEMATECH e-Handbook
 /// of Statistical Methods*, 1.3.6.7.2, "Critical Values of the Student's t Distribution".
-const FIRST: [f64; 30] = [
+const FIRST_QUANTILES: [f64; 30] = [
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
     2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
     2.052, 2.048, 2.045, 2.042,
@@ -17,7 +17,7 @@ const FURTHER: [(usize, f64); 4] = [(40, 2.021), (60, 2.000), (80, 1.990), (100,
 /// has no error bound.
 pub(super) fn standard_errors_of_95_percent(degrees: usize) -> Option<f64> {
     let further = FURTHER.iter().rev().find(|(from, _)| *from <= degrees);
-    let first = || FIRST.get(degrees.min(FIRST.len()).checked_sub(1)?).copied();
+    let first = || FIRST_QUANTILES.get(degrees.min(FIRST_QUANTILES.len()).checked_sub(1)?).copied();
     further.map(|(_, quantile)| *quantile).or_else(first)
 }
 
@@ -49,7 +49,8 @@ mod tests {
 
     #[test]
     fn the_table_is_that_of_the_distribution() {
-        let first = FIRST.iter().copied().zip(1..).map(|(quantile, degrees)| (degrees, quantile));
+        let first =
+            FIRST_QUANTILES.iter().copied().zip(1..).map(|(quantile, degrees)| (degrees, quantile));
         for (degrees, quantile) in first.chain(FURTHER) {
             let share = share_below(quantile, degrees);
             assert!((share - 0.975).abs() < 4e-5, "{degrees}: {share}");

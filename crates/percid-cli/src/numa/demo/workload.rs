@@ -15,7 +15,7 @@ use percid_numa::{AccessMethod, Balancer, Region, Report};
 
 use super::area::Area;
 use super::place;
-use super::plan::{Place, Plan};
+use super::plan::{Plan, ThreadPlace};
 use crate::busy::{Noise, Watch};
 use crate::deadline::Deadline;
 use crate::numa::pages::{self, page_size};
@@ -216,7 +216,7 @@ impl Shared<'_> {
     }
 
     /// Runs a thread of the workload.
-    fn work(&self, number: usize, place: &Place) {
+    fn work(&self, number: usize, place: &ThreadPlace) {
         if let Err(error) = self.begin(place) {
             self.stop.store(true, Relaxed);
             *self.error.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(error);
@@ -244,7 +244,7 @@ impl Shared<'_> {
     }
 
     /// Executes the first part: writes all of the memory, on one node.
-    fn begin(&self, place: &Place) -> io::Result<()> {
+    fn begin(&self, place: &ThreadPlace) -> io::Result<()> {
         place::confine(&place.cpus)?;
         if self.plan.has_nodes() {
             place::bind(Some(self.plan.first_node))?;

@@ -110,7 +110,7 @@ fn publishers() -> Result<(Vec<Publisher>, u64), Failure> {
     let all = Process::all().map_err(|cause| Failure::new("cannot read /proc", cause))?;
     let (mut publishers, mut hidden) = (Vec::new(), 0);
     for process in all {
-        match publication::of(&process) {
+        match publication::list(&process) {
             Ok(found) if !found.is_empty() => publishers.push(Publisher {
                 pid: process.number,
                 name: process.name(),

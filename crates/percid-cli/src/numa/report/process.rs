@@ -88,7 +88,7 @@ impl ProcessDocument {
             document.balancers.push(Balancer::new(number, answer));
         }
         let reports = document.balancers.iter().filter_map(|balancer| balancer.report.as_ref());
-        document.balancer_counters = BalancerCounters::of(reports);
+        document.balancer_counters = BalancerCounters::from_reports(reports);
         Ok(document)
     }
 
@@ -121,7 +121,7 @@ impl ProcessDocument {
 }
 
 impl BalancerCounters {
-    fn of<'a>(reports: impl Iterator<Item = &'a PublishedReport>) -> BalancerCounters {
+    fn from_reports<'a>(reports: impl Iterator<Item = &'a PublishedReport>) -> BalancerCounters {
         let mut all = BalancerCounters::default();
         for region in reports.flat_map(|report| &report.regions) {
             let add = |count: &mut u64, more: u64| *count = count.saturating_add(more);
@@ -158,7 +158,7 @@ fn counters_table(kernel: &KernelCounters, balancers: &BalancerCounters) -> Text
 ///
 /// Fails if the process does not exist, or this user may not read it.
 pub(crate) fn publications(process: Process) -> Result<Vec<Publication>, Failure> {
-    publication::of(&process).map_err(|cause| match cause.kind() {
+    publication::list(&process).map_err(|cause| match cause.kind() {
         io::ErrorKind::NotFound => {
             Failure::new(format!("there is no process {}", process.number), cause)
         }

@@ -24,7 +24,7 @@ pub(super) struct Change {
     scan_ns: u64,
     move_ns: u64,
     #[serde(flatten)]
-    pub(super) total: Counts,
+    pub(super) total: IntervalCounts,
     regions: Vec<RegionChange>,
 }
 
@@ -37,11 +37,11 @@ struct RegionChange {
     access: AccessMethod,
     gone: bool,
     #[serde(flatten)]
-    counts: Counts,
+    counts: IntervalCounts,
 }
 
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Counts {
+pub(super) struct IntervalCounts {
     pub(super) scanned: u64,
     pub(super) moved: u64,
     /// Current value.
@@ -72,7 +72,7 @@ impl Change {
                 RegionChange::between(before.regions.iter().find(same), region)
             })
             .collect();
-        let mut total = Counts::default();
+        let mut total = IntervalCounts::default();
         regions.iter().for_each(|region| total.add(&region.counts));
         Change {
             number,
@@ -102,7 +102,7 @@ fn since(now: u64, before: u64) -> u64 {
 impl RegionChange {
     fn between(before: Option<&Region>, now: &Region) -> RegionChange {
         let of = |count: fn(&Region) -> u64| since(count(now), before.map_or(0, count));
-        let counts = Counts {
+        let counts = IntervalCounts {
             scanned: of(|region| region.scanned),
             moved: of(|region| region.moved),
             pending: now.pending,
@@ -127,8 +127,8 @@ fn each_since<K: Ord + Copy>(
     now.iter().map(|(key, count)| (*key, since(*count, earlier(key)))).collect()
 }
 
-impl Counts {
-    fn add(&mut self, other: &Counts) {
+impl IntervalCounts {
+    fn add(&mut self, other: &IntervalCounts) {
         let pairs = [
             (&mut self.scanned, other.scanned),
             (&mut self.moved, other.moved),

@@ -19,7 +19,7 @@ pub(super) struct Lines {
 
 impl Lines {
     /// Returns one line for each balancer.
-    pub(super) fn of(&mut self, interval: &Interval) -> String {
+    pub(super) fn render(&mut self, interval: &Interval) -> String {
         let mut text = String::new();
         for change in &interval.balancers {
             if self.since_heading.is_multiple_of(HEADING_EVERY) || !self.has_columns_for(change) {

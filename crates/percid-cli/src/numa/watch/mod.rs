@@ -106,7 +106,7 @@ impl Watch<'_> {
             let interval = Interval { seconds, kernel_counters, balancers };
             match json {
                 true => output::print_json_line(&interval)?,
-                false => output::print_text(&lines.of(&interval))?,
+                false => output::print_text(&lines.render(&interval))?,
             }
         }
         Ok(End::Count)
@@ -132,7 +132,7 @@ impl Watch<'_> {
 
     /// Reads all balancers' reports. Returns the changes since the last ones.
     fn changes(&mut self) -> Result<Vec<Change>, End> {
-        let publications = publication::of(&self.process).unwrap_or_default();
+        let publications = publication::list(&self.process).unwrap_or_default();
         if publications.is_empty() {
             return Err(if self.process.exists() { End::Publication } else { End::Process });
         }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use percid_sim::numa::comparison::Row;
+use percid_sim::numa::comparison::RuleSetRow;
 use percid_sim::numa::outcome::REASONS;
 use percid_sim::numa::setup::Parameter;
 use serde::Serialize;
@@ -22,7 +22,7 @@ pub(super) struct Results {
     seeds: u64,
     pub(super) interrupted: bool,
     /// Rows with at least one finished run.
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<RuleSetRow>,
     /// The names of the swept parameters.
     #[serde(skip)]
     pub(super) sweeps: Vec<String>,
@@ -47,7 +47,7 @@ pub(super) struct WorkloadFigures {
 }
 
 impl Results {
-    pub(super) fn new(plan: &Plan, rows: Vec<Row>, interrupted: bool) -> Results {
+    pub(super) fn new(plan: &Plan, rows: Vec<RuleSetRow>, interrupted: bool) -> Results {
         let (system, workload) = (&plan.setup.system, &plan.setup.workload);
         Results {
             machine: MachineFigures {
@@ -140,7 +140,7 @@ impl Results {
     fn table<'a>(
         &self,
         columns: impl IntoIterator<Item = &'a str>,
-        cells: impl Fn(&Row) -> Vec<String>,
+        cells: impl Fn(&RuleSetRow) -> Vec<String>,
     ) -> Table {
         let mut table = Table::new(columns, 1);
         for row in &self.rows {
@@ -150,7 +150,7 @@ impl Results {
     }
 
     /// Returns the rules of a row, with the swept parameters.
-    pub(super) fn name(&self, row: &Row) -> String {
+    pub(super) fn name(&self, row: &RuleSetRow) -> String {
         if self.sweeps.is_empty() {
             row.rules.to_owned()
         } else {

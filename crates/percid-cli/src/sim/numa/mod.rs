@@ -14,7 +14,7 @@ use figures::Results;
 use plan::Plan;
 
 pub(crate) fn run(arguments: &MemoryArguments, json: bool) -> Result<Exit, Failure> {
-    let plan = Plan::of(arguments)?;
+    let plan = Plan::from_arguments(arguments)?;
     let report = Report::to(arguments.html.as_deref())?;
     let interrupt = Interrupt::listen()?;
     let rows = plan.simulate(&interrupt)?;

@@ -1,7 +1,7 @@
 //! The comparison of scan rules as a report.
 
 use percid_report::{Axis, Bars, Lines, Page};
-use percid_sim::numa::comparison::Row;
+use percid_sim::numa::comparison::RuleSetRow;
 
 use super::figures::Results;
 use crate::sim::span;
@@ -34,7 +34,7 @@ pub(super) fn page(results: &Results) -> Page {
 }
 
 /// Returns the smallest and the largest value, and their rows.
-fn told(results: &Results, what: &str, unit: &str, of: fn(&Row) -> Option<f64>) -> String {
+fn told(results: &Results, what: &str, unit: &str, of: fn(&RuleSetRow) -> Option<f64>) -> String {
     let rows = results.rows.iter();
     let figures = rows.filter_map(|row| Some((results.name(row), of(row)?)));
     span::sentence(what, unit, figures).unwrap_or_default()
@@ -52,7 +52,7 @@ fn times(results: &Results) -> Bars {
 }
 
 /// Returns the mean of the picture's values, in percent.
-fn mean_local(row: &Row) -> Option<f64> {
+fn mean_local(row: &RuleSetRow) -> Option<f64> {
     let seconds = row.course.len();
     (seconds > 0).then(|| 100.0 * row.course.iter().sum::<f64>() / seconds as f64)
 }

@@ -1,7 +1,7 @@
 //! The simulations of `percid sim numa`.
 
 use percid_sim::numa::Setup;
-use percid_sim::numa::comparison::{Comparison, RULE_SETS, Row, RuleSet};
+use percid_sim::numa::comparison::{Comparison, RULE_SETS, RuleSet, RuleSetRow};
 
 use crate::cli::{MemoryArguments, ScanRules};
 use crate::sim::sweeps::{Sweeps, check_runs, sweeps};
@@ -22,10 +22,10 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    pub(super) fn of(arguments: &MemoryArguments) -> Result<Plan, Failure> {
+    pub(super) fn from_arguments(arguments: &MemoryArguments) -> Result<Plan, Failure> {
         let machine = presets::machine(&arguments.machine, Numbering::Dense)?;
         let workload = presets::memory_workload(&arguments.workload)?;
-        let mut setup = Setup::of(&machine, workload);
+        let mut setup = Setup::from_machine(&machine, workload);
         let sweeps = sweeps(&arguments.set, |name, value| setup.set(name, value))?;
         let rules = chosen(&arguments.rules);
         let (seeds, seed) = (arguments.seeds, arguments.seed);
@@ -34,7 +34,7 @@ impl Plan {
     }
 
     /// Returns the rows of all runs that were finished before Ctrl-C.
-    pub(super) fn simulate(&self, interrupt: &Interrupt) -> Result<Vec<Row>, Failure> {
+    pub(super) fn simulate(&self, interrupt: &Interrupt) -> Result<Vec<RuleSetRow>, Failure> {
         let Plan { setup, sweeps, rules, seeds, seed } = self;
         let comparison = Comparison { setup, sweeps, rules, seeds: *seeds, seed: *seed };
         let rows = watched("sim numa", Some(comparison.runs()), interrupt, |control| {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use percid_report as html;
-use percid_sim::mask::{self, Figures, MaskPolicy, Outcome, Paper, Parameters};
+use percid_sim::mask::{self, MaskPolicy, Outcome, Paper, PaperFigures, Parameters};
 use percid_sim::paper::bounds;
 use serde::Serialize;
 
@@ -75,7 +75,7 @@ fn ways_table(ways: &[Outcome]) -> Table {
 }
 
 /// Returns each value without the assumption, and in parentheses the difference.
-fn figure_cells(figures: &Figures, change: &Figures) -> [String; 5] {
+fn figure_cells(figures: &PaperFigures, change: &PaperFigures) -> [String; 5] {
     let both = |value: Option<f64>, change: Option<f64>| match (value, change) {
         (Some(value), Some(change)) => format!("{} ({change:+.1})", figure(value)),
         (value, _) => optional(value),
@@ -237,7 +237,7 @@ impl MaskFigures {
     }
 }
 
-fn figure_row(row: &mask::Row) -> [Cell; 5] {
+fn figure_row(row: &mask::PublishedRow) -> [Cell; 5] {
     [
         Cell::from(row.metric),
         Cell::from(row.when),
@@ -254,7 +254,7 @@ fn throughputs(ways: &[Outcome]) -> String {
 }
 
 /// Returns the name without the unit, which the axis contains.
-fn row_name(row: &mask::Row) -> String {
+fn row_name(row: &mask::PublishedRow) -> String {
     let metric = row.metric.split_once(", ").map_or(row.metric, |(metric, _)| metric);
     format!("{metric}, {}", row.when)
 }

@@ -17,14 +17,14 @@ use percid_command::table::{Cell, Table};
 /// The keys of this part in the JSON document.
 #[derive(Debug, Serialize)]
 pub(super) struct PredictionFigures {
-    rows: Vec<Row>,
+    rows: Vec<PredictionRow>,
     #[serde(flatten)]
     pub(super) bounds: Bounds,
 }
 
 /// A prediction with its error against the published value.
 #[derive(Debug, Serialize)]
-struct Row {
+struct PredictionRow {
     #[serde(flatten)]
     prediction: Prediction,
     /// The error as a share; `None` if nothing was published.
@@ -37,7 +37,7 @@ impl PredictionFigures {
     pub(super) fn simulate(seed: u64, progress: &RunControl) -> PredictionFigures {
         let predictions = predictions::predictions(seed, progress);
         let bounds = Bounds::new(bounds::predictions(&predictions));
-        let row = |prediction: Prediction| Row { error: prediction.error(), prediction };
+        let row = |prediction: Prediction| PredictionRow { error: prediction.error(), prediction };
         PredictionFigures { rows: predictions.into_iter().map(row).collect(), bounds }
     }
 
@@ -45,7 +45,7 @@ impl PredictionFigures {
         let columns =
             ["what", "kind", "unit", "simulated", "published", "error", "accepted", "source"];
         let mut table = Table::new(columns, 3).ending_in_texts(2);
-        for Row { prediction, error } in &self.rows {
+        for PredictionRow { prediction, error } in &self.rows {
             let judged = bounds::prediction(prediction);
             table.row([
                 Cell::from(prediction.what.as_str()),
@@ -78,11 +78,12 @@ impl PredictionFigures {
     /// Returns the values whose ratio to a published one can be drawn, whatever their units. Values
     /// that differ by more than a factor of ten are returned separately, because they would hide
     /// the differences of the others.
-    fn ratios(&self) -> (Vec<&Row>, Vec<&Row>) {
+    fn ratios(&self) -> (Vec<&PredictionRow>, Vec<&PredictionRow>) {
         let has_ratio =
-            |row: &&Row| row.error.is_some_and(|error| error > -1.0) && row.is_positive();
-        let is_near =
-            |row: &&Row| row.error.is_some_and(|error| (0.1..=10.0).contains(&(1.0 + error)));
+            |row: &&PredictionRow| row.error.is_some_and(|error| error > -1.0) && row.is_positive();
+        let is_near = |row: &&PredictionRow| {
+            row.error.is_some_and(|error| (0.1..=10.0).contains(&(1.0 + error)))
+        };
         self.rows.iter().filter(has_ratio).partition(is_near)
     }
 
@@ -96,7 +97,7 @@ impl PredictionFigures {
     }
 }
 
-impl Row {
+impl PredictionRow {
     fn is_positive(&self) -> bool {
         let least = self.prediction.published.map(|published| match published {
             Published::Exactly(least) | Published::Between(least, _) => least,
@@ -110,7 +111,7 @@ impl Row {
     }
 }
 
-fn dots(rows: &[&Row]) -> html::Dots {
+fn dots(rows: &[&PredictionRow]) -> html::Dots {
     let ratio = html::Axis::new("simulated").unit("times published").logarithmic();
     let dots = html::Dots::new(html::Axis::new("prediction"), ratio, ["published", "simulated"]);
     let mut dots = dots.reference().notes(["published", "simulated", "error"]);

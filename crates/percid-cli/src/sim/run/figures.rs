@@ -56,7 +56,7 @@ impl Results {
         let mut parameters = plan.workload.parameters.clone();
         let is_swept = |name: &str| plan.sweeps.iter().any(|(swept, _)| swept == name);
         parameters.retain(|name, _| !is_swept(name));
-        let mut machine = MachineFigures::of(&plan.machine);
+        let mut machine = MachineFigures::from_machine(&plan.machine);
         machine.numbers.retain(|number| !is_swept(number.name));
         Results {
             machine,
@@ -120,7 +120,7 @@ fn memory_of(workload: &Workload) -> String {
 }
 
 impl MachineFigures {
-    fn of(machine: &Machine) -> MachineFigures {
+    fn from_machine(machine: &Machine) -> MachineFigures {
         let topology = &machine.topology;
         let numbers = machine.costs.all().into_iter().chain(machine.kernel.all());
         MachineFigures {

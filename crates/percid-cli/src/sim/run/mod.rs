@@ -18,7 +18,7 @@ use plan::Plan;
 
 pub(crate) fn run(arguments: &RunArguments, json: bool) -> Result<Exit, Failure> {
     expect_tables(arguments, json)?;
-    let plan = Plan::of(arguments)?;
+    let plan = Plan::from_arguments(arguments)?;
     let report = Report::to(arguments.html.as_deref())?;
     let interrupt = Interrupt::listen()?;
     let rows = plan.simulate(report.is_wanted(), &interrupt)?;

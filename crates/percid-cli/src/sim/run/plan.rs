@@ -2,7 +2,7 @@
 
 use percid_sim::comparison::{self, Comparison, Row};
 use percid_sim::machine::Machine;
-use percid_sim::policies::Entry;
+use percid_sim::policies::PolicySpec;
 use percid_sim::workload::Workload;
 
 use crate::cli::RunArguments;
@@ -25,14 +25,14 @@ pub(super) struct Plan {
     pub(super) workload: Workload,
     /// The requested name of the workload.
     workload_name: String,
-    policies: Vec<&'static Entry>,
+    policies: Vec<&'static PolicySpec>,
     pub(super) sweeps: Sweeps,
     pub(super) seeds: u64,
     pub(super) seed: u64,
 }
 
 impl Plan {
-    pub(super) fn of(arguments: &RunArguments) -> Result<Plan, Failure> {
+    pub(super) fn from_arguments(arguments: &RunArguments) -> Result<Plan, Failure> {
         let mut machine = presets::machine(&arguments.machine, Numbering::Dense)?;
         let mut workload = presets::workload(&arguments.workload)?;
         if let Some(memory) = arguments.memory {

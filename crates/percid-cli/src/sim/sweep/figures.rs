@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 
 use percid_command::table::{Cell, Table};
-use percid_sweep::{CellSummary, Counts, Plan};
+use percid_sweep::{CellSummary, Plan, RunCounts};
 use serde::Serialize;
 
 use crate::sim::numbers::{optional, settings};
@@ -48,8 +48,8 @@ pub(super) struct FailedUnit {
 }
 
 impl Results {
-    pub(super) fn new(store: &Path, plan: &Plan, counts: Counts) -> Results {
-        let Counts { found, done, failed, left } = counts;
+    pub(super) fn new(store: &Path, plan: &Plan, counts: RunCounts) -> Results {
+        let RunCounts { found, done, failed, left } = counts;
         let runs = Some(Runs { found, computed: done, failed, left });
         Results { runs, ..Results::of_store(store, plan) }
     }

@@ -66,7 +66,7 @@ mod musl {
     const NUMBER: usize = if cfg!(target_arch = "x86_64") { 6 } else { 4 };
 
     /// More threads than Linux supports.
-    const MOST: usize = 1 << 22;
+    const MAX_THREADS: usize = 1 << 22;
 
     /// Returns the calling thread's anchor.
     pub(in super::super) fn own() -> Option<usize> {
@@ -90,7 +90,7 @@ mod musl {
         let first = thread();
         let (mut place, mut words) = (first, record(first)?);
         let mut found = Vec::new();
-        while found.len() < MOST {
+        while found.len() < MAX_THREADS {
             found.push((place, words[NUMBER] as u32));
             let next = words[BEFORE + 1];
             let those = record(next)?;

@@ -27,13 +27,13 @@ pub(super) struct Shape {
 impl Shape {
     /// Starts a thread that measures itself. If none can be started, all of a mapping counts.
     pub(super) fn measure() -> Shape {
-        let look = || Some(Shape::of(anchors::own()?, own_stack()?, &thread_local_blocks()));
+        let look = || Some(Shape::new(anchors::own()?, own_stack()?, &thread_local_blocks()));
         let start = || std::thread::Builder::new().stack_size(STACK).spawn(look).ok();
         let seen = signals::without_the_programs(start).and_then(|thread| thread.join().ok()?);
         seen.unwrap_or(Shape { before: usize::MAX, behind: usize::MAX })
     }
 
-    fn of(anchor: usize, stack: Range<usize>, blocks: &[Range<usize>]) -> Shape {
+    fn new(anchor: usize, stack: Range<usize>, blocks: &[Range<usize>]) -> Shape {
         // A library that was loaded late has its variables elsewhere.
         let near = |block: &&Range<usize>| (stack.start..end_of(&stack)).contains(&block.start);
         let blocks = || blocks.iter().filter(near);

@@ -12,7 +12,7 @@ const MOST_MIB: u64 = 1 << 20;
 /// Maximum number of rounds of a phase.
 const MOST_ROUNDS: u32 = 1_000_000;
 /// Maximum length of the preparation in seconds.
-const LONGEST: f64 = 3600.0;
+const MAX_PREPARATION_S: f64 = 3600.0;
 
 impl Workload {
     /// Sets a number that all workloads have: `processes`, `threads`, `mib` (of every memory),
@@ -46,8 +46,9 @@ impl Workload {
         };
         number(&["processes"], self.processes.into(), 1, MOST_PROCESSES.into())?;
         number(&["threads"], self.threads.into(), 1, MOST_THREADS.into())?;
-        if !(0.0..=LONGEST).contains(&self.preparation.seconds) {
-            let expected = format!("expected 0 to {LONGEST}, found {}", self.preparation.seconds);
+        if !(0.0..=MAX_PREPARATION_S).contains(&self.preparation.seconds) {
+            let expected =
+                format!("expected 0 to {MAX_PREPARATION_S}, found {}", self.preparation.seconds);
             return Err(fault(&["preparation", "seconds"], expected));
         }
         if self.memory.is_empty() {

@@ -87,7 +87,7 @@ impl<'a> Head<'a> {
             let mut words = Words(&line[start..]);
             let cpu = in_brackets(words.next())?;
             let time = words.next();
-            Head::at(UNKNOWN, None, cpu, time, words)
+            Head::from_fields(UNKNOWN, None, cpu, time, words)
         })
     }
 
@@ -107,7 +107,7 @@ impl<'a> Head<'a> {
         if !time.ends_with(b":") {
             time = words.next();
         }
-        Head::at(thread, process, cpu, time, words)
+        Head::from_fields(thread, process, cpu, time, words)
     }
 
     /// Returns the rest after `bash `: `9471 [001] 1413.242796041: sched:sched_switch: …`
@@ -119,11 +119,11 @@ impl<'a> Head<'a> {
         let thread = id(&thread[slash.map_or(0, |slash| slash + 1)..])?;
         let cpu = in_brackets(words.next())?;
         let time = words.next();
-        Head::at(thread, process, cpu, time, words)
+        Head::from_fields(thread, process, cpu, time, words)
     }
 
     /// Returns the rest after the time: `sched:sched_switch: …`
-    fn at(
+    fn from_fields(
         thread: Tid,
         process: Option<Tid>,
         cpu: Cpu,

@@ -45,7 +45,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Trace, Error> {
         width,
         repeats: Repeats::new(),
     };
-    let mut page = page::is_page(bytes).then(page::Page::default);
+    let mut page = page::is_page(bytes).then(page::PageFilter::default);
     for (mut line, number) in bytes.split(|&byte| byte == b'\n').zip(1..) {
         if let Some(page) = &mut page {
             let Some(part) = page.line(line) else { continue };

@@ -22,11 +22,11 @@ pub(super) fn is_page(text: &[u8]) -> bool {
 
 /// Finds the lines of the trace among those of a page.
 #[derive(Debug, Default)]
-pub(super) struct Page {
+pub(super) struct PageFilter {
     is_inside: bool,
 }
 
-impl Page {
+impl PageFilter {
     /// Returns the part of the page's next line that belongs to the trace.
     pub(super) fn line<'a>(&mut self, line: &'a [u8]) -> Option<&'a [u8]> {
         if self.is_inside {

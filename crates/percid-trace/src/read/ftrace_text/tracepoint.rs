@@ -294,13 +294,13 @@ fn stick_numa(body: Body<'_>) -> Option<Tracepoint<'_>> {
 }
 
 /// A thread, and from where to where it should go.
-fn numa_place(mut body: Body<'_>) -> Option<(Tid, numa::Place)> {
+fn numa_place(mut body: Body<'_>) -> Option<(Tid, numa::ThreadMove)> {
     let (to_node, to_cpu) = (body.id(b" dst_nid=")?, body.id(b" dst_cpu=")?);
     let (from_node, from_cpu) = (body.id(b" src_nid=")?, body.id(b" src_cpu=")?);
     body.id(b" ngid=")?;
     body.id(b" tgid=")?;
     let pid = super::fields::id(body.first(b"pid=")?)?;
-    Some((pid, numa::Place { from_cpu, from_node, to_cpu, to_node }))
+    Some((pid, numa::ThreadMove { from_cpu, from_node, to_cpu, to_node }))
 }
 
 /// Two threads, which change places or do not.
@@ -313,7 +313,7 @@ fn swap_numa(mut body: Body<'_>, done: bool) -> Option<Tracepoint<'_>> {
     body.id(b" src_ngid=")?;
     body.id(b" src_tgid=")?;
     let pid = super::fields::id(body.first(b"src_pid=")?)?;
-    let place = numa::Place { from_cpu, from_node, to_cpu, to_node };
+    let place = numa::ThreadMove { from_cpu, from_node, to_cpu, to_node };
     Some(Tracepoint::Numa(match done {
         true => numa::Tracepoint::SwapNuma { pid, place, other },
         false => numa::Tracepoint::StickNuma { pid, place },

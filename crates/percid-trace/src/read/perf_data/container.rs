@@ -95,7 +95,7 @@ impl<'a> Container<'a> {
         }
         section(&file, &mut header, "the types of events")?;
         let mut table = file;
-        table.take(data.at() + data.rest().len() as u64, "the table of sections")?;
+        table.take(data.position() + data.rest().len() as u64, "the table of sections")?;
         let mut features = Vec::new();
         for word in 0..4 {
             let bits = header.u64("the list of sections")?;
@@ -104,7 +104,7 @@ impl<'a> Container<'a> {
             }
         }
         let events = events(&file, attrs, attr_size)?;
-        let records = Records { bytes: data.rest().into(), at: data.at() };
+        let records = Records { bytes: data.rest().into(), at: data.position() };
         let records = records.decompressed(file.order())?;
         Ok(Container { order: file.order(), events, features, records, text: 0 })
     }
@@ -113,16 +113,16 @@ impl<'a> Container<'a> {
         let order = stream.order();
         let (mut events, mut features) = (Vec::new(), Vec::new());
         let (mut rest, mut text, mut without_text) = (stream, 0, Vec::new());
-        let mut copied = stream.at();
+        let mut copied = stream.position();
         while !rest.is_empty() {
             let words = words_of_others(rest.rest());
             if words > 0 {
-                let before = (rest.at() - copied) as usize;
-                let from = (copied - stream.at()) as usize;
+                let before = (rest.position() - copied) as usize;
+                let from = (copied - stream.position()) as usize;
                 without_text.extend_from_slice(&stream.rest()[from..from + before]);
                 rest.take(words, "text")?;
                 text += words;
-                copied = rest.at();
+                copied = rest.position();
                 continue;
             }
             let Record { kind, mut body, appendix, .. } = Record::take(&mut rest)?;
@@ -137,9 +137,9 @@ impl<'a> Container<'a> {
             }
         }
         let records = match text {
-            0 => Records { bytes: stream.rest().into(), at: stream.at() },
+            0 => Records { bytes: stream.rest().into(), at: stream.position() },
             _ => {
-                let from = (copied - stream.at()) as usize;
+                let from = (copied - stream.position()) as usize;
                 without_text.extend_from_slice(&stream.rest()[from..]);
                 Records { bytes: without_text.into(), at: 0 }
             }
@@ -169,7 +169,7 @@ fn words_of_others(bytes: &[u8]) -> u64 {
 
 /// Takes the offset and size of a section from a header and looks it up.
 fn section<'a>(file: &Bytes<'a>, header: &mut Bytes<'a>, what: &str) -> Result<Bytes<'a>, Error> {
-    let at = header.at();
+    let at = header.position();
     let offset = header.u64(what)?;
     let size = header.u64(what)?;
     let mut file = *file;
@@ -190,7 +190,7 @@ fn events(file: &Bytes<'_>, mut attrs: Bytes<'_>, size: u64) -> Result<Vec<Event
     // The lists of numbers do not overlap, so that all of them together fit into the file.
     let mut room = file.rest().len();
     while !attrs.is_empty() {
-        let at = attrs.at();
+        let at = attrs.position();
         let mut entry = attrs.part(size, "an event")?;
         let attributes = Attributes::read(entry.part(size - SECTION, "an event")?)?;
         let ids = section(file, &mut entry, "the numbers of an event")?;
@@ -283,7 +283,7 @@ impl<'a> Record<'a> {
     #[inline]
     pub(super) fn take(records: &mut Bytes<'a>) -> Result<Record<'a>, Error> {
         const HEADER: u64 = 8;
-        let at = records.at();
+        let at = records.position();
         let kind = Type(records.u32("the type of a record")?);
         let misc = records.u16("a record")?;
         let size = records.u16("the size of a record")?;

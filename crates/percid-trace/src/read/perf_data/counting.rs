@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::container::{Container, feature};
 use super::sample::Group;
-use crate::counters::{Counted, Counter, MOST, Reading, Readings};
+use crate::counters::{Counted, Counter, MAX_COUNTERS, Reading, Readings};
 use crate::error::Error;
 use crate::event::{Cpu, Tid};
 use crate::formats::Formats;
@@ -65,11 +65,11 @@ impl Counting {
         (prev, next): (Tid, Tid),
         group: &Group<'_>,
     ) {
-        let (mut shown, mut switches) = ([0; MOST], None);
+        let (mut shown, mut switches) = ([0; MAX_COUNTERS], None);
         for (id, value) in group.values() {
             let Some(&event) = self.events.get(&id) else { continue };
             let place = event.and_then(|event| {
-                if self.places[event].is_none() && self.counters.len() < MOST {
+                if self.places[event].is_none() && self.counters.len() < MAX_COUNTERS {
                     self.places[event] = Some(self.counters.len());
                     self.counters.push(event);
                 }

@@ -7,14 +7,14 @@ use super::layouts::Layouts;
 use crate::error::Error;
 
 /// A record that a trace may need.
-pub(super) struct Entry {
+pub(super) struct IndexEntry {
     pub(super) time: u64,
     pub(super) at: u64,
 }
 
 /// The records that a trace may need, by time.
 pub(super) struct Index {
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<IndexEntry>,
     pub(super) lost: u64,
 }
 
@@ -25,7 +25,7 @@ impl Index {
         let (mut lost, mut lost_samples) = (0u64, 0u64);
         let mut rest = container.records.all(order);
         while !rest.is_empty() {
-            let at = rest.at();
+            let at = rest.position();
             let Record { kind, mut body, .. } = Record::take(&mut rest)?;
             let time = match kind {
                 Type::Sample => {
@@ -48,7 +48,7 @@ impl Index {
                 }
                 _ => continue,
             };
-            entries.push(Entry { time, at });
+            entries.push(IndexEntry { time, at });
         }
         entries.sort_by_key(|entry| entry.time);
         // Both report the same losses: the first when there was room again, the second at the end

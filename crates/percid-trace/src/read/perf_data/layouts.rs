@@ -44,17 +44,17 @@ impl Layouts {
 
     #[inline]
     pub(super) fn of_sample(&self, body: Bytes<'_>) -> &Layout {
-        self.of(|first| first.sample_id(body.rest(), self.order))
+        self.get(|first| first.sample_id(body.rest(), self.order))
     }
 
     pub(super) fn of_other(&self, body: Bytes<'_>) -> &Layout {
-        self.of(|first| first.tail_id(body.rest(), self.order))
+        self.get(|first| first.tail_id(body.rest(), self.order))
     }
 
     /// Returns the layout of the event with this number. Records that perf synthesized at the
     /// beginning of the recording have the number 0.
     #[inline]
-    fn of(&self, id: impl Fn(&Layout) -> Option<u64>) -> &Layout {
+    fn get(&self, id: impl Fn(&Layout) -> Option<u64>) -> &Layout {
         if self.by_id.is_empty() {
             return &self.first;
         }

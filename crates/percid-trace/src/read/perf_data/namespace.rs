@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 
 use super::container::{Container, Record};
-use super::index::Entry;
+use super::index::IndexEntry;
 use super::layouts::Layouts;
 use crate::error::Error;
 use crate::event::{IDLE, Tid, UNKNOWN};
@@ -28,11 +28,11 @@ pub(super) struct Namespace {
 const TRIED: usize = 1000;
 
 impl Namespace {
-    pub(super) fn of(
+    pub(super) fn detect(
         container: &Container<'_>,
         layouts: &Layouts,
         formats: &Formats,
-        entries: &[Entry],
+        entries: &[IndexEntry],
     ) -> Result<Namespace, Error> {
         let order = container.order;
         let (mut numbers, mut seen, mut same) = (HashMap::new(), 0, 0);

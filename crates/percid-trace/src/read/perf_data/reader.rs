@@ -10,7 +10,7 @@ use super::index::Index;
 use super::layouts::Layouts;
 use super::namespace::Namespace;
 use super::origin::{coverage, origin};
-use super::sample::Place;
+use super::sample::RecordOrigin;
 use crate::collector::{Collector, Tracepoint};
 use crate::error::Error;
 use crate::event::{Cpu, KTHREADD, Shares, State, Tid, UNKNOWN};
@@ -27,7 +27,7 @@ pub(super) fn trace(container: Container<'_>) -> Result<Trace, Error> {
     };
     let layouts = Layouts::new(&container)?;
     let Index { entries, lost } = Index::new(&container, &layouts)?;
-    let namespace = Namespace::of(&container, &layouts, &formats, &entries)?;
+    let namespace = Namespace::detect(&container, &layouts, &formats, &entries)?;
     let mut reader = Reader {
         order: container.order,
         uses: Uses::new(&formats),
@@ -273,7 +273,7 @@ impl Reader<'_> {
     }
 
     /// Returns where a record that is no sample was made, if that is recorded.
-    fn place(&self, body: Bytes<'_>) -> Option<Place> {
+    fn place(&self, body: Bytes<'_>) -> Option<RecordOrigin> {
         self.layouts.of_other(body).tail_place(body.rest(), self.order)
     }
 }

@@ -169,7 +169,7 @@ impl Group<'_> {
 
 /// The thread and CPU of a record that is no sample.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct RecordOrigin {
     pub(super) tid: Tid,
     pub(super) cpu: Cpu,
 }
@@ -235,11 +235,11 @@ impl Layout {
     }
 
     /// Returns where a record that is no sample was made.
-    pub(super) fn tail_place(&self, body: &[u8], order: ByteOrder) -> Option<Place> {
+    pub(super) fn tail_place(&self, body: &[u8], order: ByteOrder) -> Option<RecordOrigin> {
         let tail = self.tail?;
         let from_end = |offset: usize| u32_at(body, body.len().checked_sub(offset)?, order);
         // The thread is the second number of its part, after its process.
-        Some(Place { tid: from_end(tail.tid? - 4)?, cpu: from_end(tail.cpu?)? })
+        Some(RecordOrigin { tid: from_end(tail.tid? - 4)?, cpu: from_end(tail.cpu?)? })
     }
 
     /// Reads a sample, if it is as long as it should be.

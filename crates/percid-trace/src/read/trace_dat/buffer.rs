@@ -11,7 +11,7 @@ use crate::read::bytes::Bytes;
 use crate::sub_buffers::Layout;
 
 /// All that was recorded.
-pub(super) struct Recording<'a> {
+pub(super) struct DatContent<'a> {
     pub(super) formats: Formats,
     pub(super) options: Options,
     /// The buffer of the whole system, and those of instances.
@@ -32,7 +32,7 @@ pub(super) struct Buffer<'a> {
 pub(super) struct Room(u64);
 
 impl Room {
-    pub(super) fn of(file: &[u8]) -> Room {
+    pub(super) fn from_file(file: &[u8]) -> Room {
         Room(file.len() as u64)
     }
 
@@ -45,7 +45,7 @@ impl Room {
         prefix: u64,
     ) -> Result<Bytes<'a>, Error> {
         const WHAT: &str = "the data of a CPU";
-        let at = table.at();
+        let at = table.position();
         let (offset, size) = (table.u64(WHAT)?, table.u64(WHAT)?);
         let size = if size == 0 { 0 } else { size.saturating_add(prefix) };
         let found = part(file, offset, size).filter(|_| size <= self.0);

@@ -6,21 +6,21 @@
 use std::collections::BTreeMap;
 use std::slice::Chunks;
 
-use super::buffer::{Buffer, Recording};
+use super::buffer::{Buffer, DatContent};
 use crate::collector::Collector;
 use crate::error::Error;
 use crate::event::Cpu;
 use crate::formats::Formats;
 use crate::read::repeats::Repeats;
-use crate::sub_buffers::{Page, Record};
+use crate::sub_buffers::{Record, SubBuffer};
 use crate::trace::{Origin, Trace};
 
 /// The bytes of a short record; a hint for how many there are.
 const SHORT_RECORD: usize = 64;
 
 /// The trace that a file holds.
-pub(super) fn trace(recording: Recording<'_>) -> Result<Trace, Error> {
-    let Recording { formats, options, buffers } = &recording;
+pub(super) fn trace(recording: DatContent<'_>) -> Result<Trace, Error> {
+    let DatContent { formats, options, buffers } = &recording;
     let clock = buffers.first().map(|first| first.clock);
     if let Some(other) = buffers.iter().find(|buffer| Some(buffer.clock) != clock) {
         let what = format!(
@@ -88,7 +88,7 @@ struct Stream<'a> {
     pages: Chunks<'a, u8>,
     /// The number of sub-buffers that were begun.
     begun: u64,
-    page: Option<Page<'a>>,
+    page: Option<SubBuffer<'a>>,
     /// The record that is due, with its time and not the stamp.
     next: Option<Record<'a>>,
     lost: u64,
@@ -115,7 +115,7 @@ impl<'a> Stream<'a> {
                 return Ok(());
             };
             self.begun += 1;
-            let page = Page::new(bytes, &self.buffer.layout);
+            let page = SubBuffer::new(bytes, &self.buffer.layout);
             let page = page.map_err(|error| self.damaged(error))?;
             self.lost = self.lost.saturating_add(page.lost);
             self.page = Some(page);

@@ -1,6 +1,6 @@
 //! Version 6: everything in a fixed order, and at the end a table of the data of CPUs.
 
-use super::buffer::{Buffer, Recording, Room, layout, part};
+use super::buffer::{Buffer, DatContent, Room, layout, part};
 use super::clock;
 use super::options::{self, Options, number};
 use crate::error::Error;
@@ -11,7 +11,7 @@ use crate::sub_buffers::Layout;
 
 /// The content of such a file.
 pub(super) enum Content<'a> {
-    Recording(Box<Recording<'a>>),
+    Recording(Box<DatContent<'a>>),
     /// Text of the kernel's file `trace`.
     Text(&'a [u8]),
 }
@@ -36,7 +36,7 @@ pub(super) fn read<'a>(bytes: &'a [u8], beginning: Beginning<'a>) -> Result<Cont
         all: Bytes::new(bytes, 0, beginning.order),
         layout,
         cpus,
-        room: Room::of(bytes),
+        room: Room::from_file(bytes),
         options: Options::default(),
     };
     let mut instances = Vec::new();
@@ -60,7 +60,7 @@ pub(super) fn read<'a>(bytes: &'a [u8], beginning: Beginning<'a>) -> Result<Cont
         }
         buffers.push(file.buffer(name, data)?);
     }
-    let recording = Recording { formats, options: file.options, buffers };
+    let recording = DatContent { formats, options: file.options, buffers };
     Ok(Content::Recording(Box::new(recording)))
 }
 

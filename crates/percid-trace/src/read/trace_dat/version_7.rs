@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::buffer::{Buffer, Recording, Room, layout, part};
+use super::buffer::{Buffer, DatContent, Room, layout, part};
 use super::compression::Compression;
 use super::options::{self, Options, number};
 use crate::error::Error;
@@ -18,7 +18,7 @@ const IS_COMPRESSED: u16 = 1;
 /// damaged file without end.
 const MOST_LISTS: usize = 1024;
 
-pub(super) fn read<'a>(bytes: &'a [u8], beginning: Beginning<'a>) -> Result<Recording<'a>, Error> {
+pub(super) fn read<'a>(bytes: &'a [u8], beginning: Beginning<'a>) -> Result<DatContent<'a>, Error> {
     let mut formats = beginning.formats();
     let mut head = beginning.rest;
     let compression = Compression::take(&mut head)?;
@@ -44,11 +44,11 @@ pub(super) fn read<'a>(bytes: &'a [u8], beginning: Beginning<'a>) -> Result<Reco
         };
         return Err(Error::in_file(what));
     };
-    let mut room = Room::of(bytes);
+    let mut room = Room::from_file(bytes);
     let buffers = lists.buffers.iter();
     let buffers = buffers.map(|buffer| file.buffer(*buffer, layout, &lists.options, &mut room));
     let buffers = buffers.collect::<Result<_, _>>()?;
-    Ok(Recording { formats, options: lists.options, buffers })
+    Ok(DatContent { formats, options: lists.options, buffers })
 }
 
 /// The content of the lists of options.

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::fs;
 
 use crate::event::{Cpu, Tid};
-use percid_sim::cpu_list::{self, MOST, count};
+use percid_sim::cpu_list::{self, MAX_CPUS, count};
 
 /// The CPUs that are there.
 pub(super) fn online() -> Vec<Cpu> {
@@ -29,14 +29,14 @@ pub(super) fn allowed(thread: Tid) -> Option<String> {
         match usize::try_from(bytes) {
             Ok(bytes) => return Some(list(&mask[..bytes.min(mask.len())])),
             // Too short for this kernel, or no such thread.
-            Err(_) if mask.len() >= LONGEST => return None,
+            Err(_) if mask.len() >= MAX_MASK_BYTES => return None,
             Err(_) => mask.resize(2 * mask.len(), 0),
         }
     }
 }
 
 /// Bytes of a mask for many more CPUs than Linux can be built for.
-const LONGEST: usize = MOST as usize / 8;
+const MAX_MASK_BYTES: usize = MAX_CPUS as usize / 8;
 
 /// The list of the CPUs in a mask of native longs.
 fn list(mask: &[u8]) -> String {

@@ -15,7 +15,7 @@ use super::clock::now;
 use super::command::PausedCommand;
 use super::perf::Counting;
 use super::regions::Regions;
-use super::snapshot::{self, Snapshot};
+use super::snapshot::{self, ThreadSnapshot};
 use super::stream::{Settled, Stream};
 use super::{cpus, numa_balancing, perf, tracefs};
 use crate::event::Tid;
@@ -173,7 +173,7 @@ impl<'a> Session<'a> {
         stop: &AtomicBool,
         progress: impl FnMut(Progress),
     ) -> Result<Ended, Refusal> {
-        let end = subject.pid().map(End::of);
+        let end = subject.pid().map(End::open);
         self.prepare_scan(options, subject.pid());
         self.sink.begin(&self.origin(options, subject.pid())).map_err(|why| self.failed(why))?;
         let began = now();
@@ -184,7 +184,7 @@ impl<'a> Session<'a> {
             let own = threads.iter().filter(|found| found.process == process);
             self.stream.keep_counted_of(own.map(|found| found.thread));
         }
-        self.stream.begin(Snapshot { began, taken: now(), threads });
+        self.stream.begin(ThreadSnapshot { began, taken: now(), threads });
         let mut child = subject.begin()?;
         let followed = self.follow(end, options.limit, stop, progress);
         let counted = self.counting.end(&mut self.stream);
@@ -291,7 +291,7 @@ struct End {
 }
 
 impl End {
-    fn of(pid: Tid) -> End {
+    fn open(pid: Tid) -> End {
         // SAFETY: the call takes no pointers, and what it returns has no other owner.
         let pidfd = unsafe {
             let fd = libc::syscall(libc::SYS_pidfd_open, pid, 0) as RawFd;

@@ -8,7 +8,7 @@ use crate::event::Tid;
 
 /// The threads that are there.
 #[derive(Debug, Default)]
-pub(super) struct Snapshot {
+pub(super) struct ThreadSnapshot {
     /// A time before the first look, on the trace's clock.
     pub(super) began: u64,
     /// A time after the last one.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::snapshot::Snapshot;
+use super::snapshot::ThreadSnapshot;
 use crate::collector::{Collector, Tracepoint};
 use crate::counters::Counted;
 use crate::event::{Cpu, Event, IDLE, Shares, State, Tid, What};
@@ -17,7 +17,7 @@ pub(super) struct Stream {
     /// Time of the last event of each CPU.
     last: HashMap<Cpu, u64>,
     /// The threads that existed when the recording began, until they are added.
-    snapshot: Option<Snapshot>,
+    snapshot: Option<ThreadSnapshot>,
     /// Creation time of each thread that was created while the snapshot was taken.
     born: HashMap<Tid, u64>,
     /// The living threads of the target, where migrations of others come too.
@@ -56,7 +56,7 @@ impl Stream {
     }
 
     /// The threads that were there when the recording began: their names and processes come first.
-    pub(super) fn begin(&mut self, snapshot: Snapshot) {
+    pub(super) fn begin(&mut self, snapshot: ThreadSnapshot) {
         self.snapshot = Some(snapshot);
     }
 
@@ -184,8 +184,8 @@ impl Stream {
         self.collector.forget();
     }
 
-    fn tell(&mut self, snapshot: Snapshot) {
-        let Snapshot { began, taken, threads } = snapshot;
+    fn tell(&mut self, snapshot: ThreadSnapshot) {
+        let ThreadSnapshot { began, taken, threads } = snapshot;
         let born = std::mem::take(&mut self.born);
         let was_there = |thread: &Tid| born.get(thread).is_none_or(|&born| born > taken);
         for found in threads.into_iter().filter(|found| was_there(&found.thread)) {
@@ -228,7 +228,7 @@ fn not_back(settled: &mut HashMap<Cpu, u64>, cpu: Cpu, time: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counters::MOST;
+    use crate::counters::MAX_COUNTERS;
     use crate::record::linux::snapshot::Thread;
 
     fn found(thread: Tid) -> Thread {
@@ -251,7 +251,7 @@ mod tests {
     fn who_was_there_is_told_first_and_when_it_is_known_who_was_not() {
         let mut stream = Stream::default();
         let threads = vec![found(7), found(8)];
-        stream.begin(Snapshot { began: 10, taken: 30, threads });
+        stream.begin(ThreadSnapshot { began: 10, taken: 30, threads });
         stream.fork(20, 1, 7, 8, Shares::Process);
         stream.tracepoint(40, 0, 7, exit(7));
         assert!(stream.settle(30).events.is_empty(), "thread 8 may yet turn out to be new");
@@ -287,7 +287,7 @@ mod tests {
             thread,
             ran: 1,
             uncounted: 0,
-            counts: [0; MOST],
+            counts: [0; MAX_COUNTERS],
         };
         let dead = Tracepoint::SchedSwitch {
             prev_comm: &[],

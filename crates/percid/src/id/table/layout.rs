@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::ptr::NonNull;
 
-use percid_rules::space::{Counts, CpuState, IdState};
+use percid_rules::space::{SpaceCounters, CpuState, IdState};
 
 use super::places::KnownPlace;
 use crate::id::entry::Entry;
@@ -25,7 +25,7 @@ pub(super) struct Header {
     pub(super) lock: TryLock,
     /// Nonzero once this process has registered for the fence.
     pub(super) registered: u32,
-    pub(super) counts: Counts,
+    pub(super) counts: SpaceCounters,
     pub(super) limits: KnownLimits,
     pub(super) stats: TableStats,
 }

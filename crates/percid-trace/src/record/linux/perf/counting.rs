@@ -22,7 +22,7 @@ use perf_event_open_sys::{ioctls, perf_event_open};
 
 use super::event;
 use super::ring::{HEADER, Ring};
-use crate::counters::{Counter, MOST, Reading, Readings};
+use crate::counters::{Counter, MAX_COUNTERS, Reading, Readings};
 use crate::event::{Cpu, Tid, UNKNOWN};
 use crate::record::linux::clock::now;
 use crate::record::linux::cpus;
@@ -55,8 +55,8 @@ impl Counting {
         if wanted == 0 {
             return Ok(counting);
         }
-        if wanted > MOST {
-            return Err(format!("{wanted} counters, expected at most {MOST}"));
+        if wanted > MAX_COUNTERS {
+            return Err(format!("{wanted} counters, expected at most {MAX_COUNTERS}"));
         }
         let size = options.kernel_buffer_kib as usize * 1024;
         for cpu in cpus::online() {
@@ -297,7 +297,7 @@ fn told(record: &[u8], cpu: Cpu, counters: usize) -> Result<Told, String> {
     if events != counters as u64 + 1 {
         return Err(format!("a record of {events} counters where {counters} are"));
     }
-    let mut shown = [0; MOST];
+    let mut shown = [0; MAX_COUNTERS];
     for (place, shown) in shown.iter_mut().take(counters).enumerate() {
         *shown = number(GROUP + 8 * (4 + place))?;
     }

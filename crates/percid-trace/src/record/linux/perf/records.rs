@@ -94,7 +94,7 @@ impl System {
 
 /// Time and CPU of a record, and the thread that ran there.
 #[derive(Debug, Clone, Copy)]
-struct Moment {
+struct RecordMoment {
     time: u64,
     cpu: Cpu,
     current: Tid,
@@ -156,7 +156,7 @@ impl Records {
             if let Some(system) = &mut self.system {
                 current = system.running(cpu, current);
             }
-            Moment { time, cpu, current }.tell(&event, self.system.as_mut(), stream);
+            RecordMoment { time, cpu, current }.tell(&event, self.system.as_mut(), stream);
         }
         Ok(())
     }
@@ -200,7 +200,7 @@ fn number(tid: Option<i32>) -> Tid {
     tid.map_or(UNKNOWN, |tid| tid as Tid)
 }
 
-impl Moment {
+impl RecordMoment {
     fn tell(self, record: &EventRecord<'_>, system: Option<&mut System>, stream: &mut Stream) {
         match record {
             EventRecord::ContextSwitch(switch) => self.switch(*switch, system, stream),

@@ -57,7 +57,7 @@ impl Instance {
     pub(super) fn read(&self, file: &str) -> Result<String, String> {
         let path = self.0.join(file);
         // The kernel hands out some of its files to the first call only.
-        let mut text = vec![0; LONGEST];
+        let mut text = vec![0; MAX_FILE_BYTES];
         let read = File::open(&path).and_then(|mut file| fill(&mut file, &mut text));
         text.truncate(read.map_err(|error| place::missing(&path, &error))?);
         String::from_utf8(text).map_err(|_| format!("{}: no text", path.display()))
@@ -95,7 +95,7 @@ impl Instance {
 }
 
 /// More bytes than a file has that is read whole.
-const LONGEST: usize = 1 << 17;
+const MAX_FILE_BYTES: usize = 1 << 17;
 
 fn fill(file: &mut File, bytes: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;

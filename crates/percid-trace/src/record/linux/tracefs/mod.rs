@@ -28,7 +28,7 @@ use crate::collector::Tracepoint;
 use crate::event::{Cpu, Tid};
 use crate::formats::ByteOrder;
 use crate::record::options::Options;
-use crate::sub_buffers::{Layout, Page};
+use crate::sub_buffers::{Layout, SubBuffer};
 
 /// Prepares a recording of a process, or of everything; the error contains what is missing.
 pub(super) fn open(options: &Options, process: Option<Tid>) -> Result<Tracefs, String> {
@@ -205,7 +205,7 @@ impl Buffer {
                 let Some(length) = read(pipe, &mut self.page)? else { break };
                 let damaged = |error| format!("CPU {cpu}, a sub-buffer: {error}");
                 let page = self.page.get(..length).unwrap_or_default();
-                let mut page = Page::new(page, &self.layout).map_err(damaged)?;
+                let mut page = SubBuffer::new(page, &self.layout).map_err(damaged)?;
                 drained.lost += page.lost;
                 while let Some(record) = page.next().map_err(damaged)? {
                     take(&self.events, record.time, *cpu, record.data)?;

@@ -35,7 +35,7 @@ impl Tally {
 
 /// A registered region, as the balancer stores it.
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub(crate) struct RegionRecord {
     pub(crate) range: Range<usize>,
     pub(crate) access: AccessMethod,
     /// `None` if nothing is ever armed: a machine with one node.
@@ -53,12 +53,12 @@ pub(crate) struct Entry {
     pub(crate) vanished: AtomicBool,
 }
 
-impl Entry {
+impl RegionRecord {
     /// A region of these pages, of which nothing else is known.
     #[cfg(test)]
-    pub(crate) fn of(pages: Pages) -> Entry {
+    pub(crate) fn from_pages(pages: Pages) -> RegionRecord {
         let start = pages.layout.start;
-        Entry {
+        RegionRecord {
             range: start..start + pages.layout.bytes,
             access: AccessMethod::Reported,
             pages: Some(pages),
