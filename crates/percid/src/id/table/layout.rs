@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::ptr::NonNull;
 
-use percid_rules::space::{SpaceCounters, CpuState, IdState};
+use percid_rules::space::{CpuState, IdState, SpaceCounters};
 
 use super::places::KnownPlace;
 use crate::id::entry::Entry;
