@@ -18,7 +18,8 @@ use crate::sys::{memory, preserving_errno};
 /// # Contract
 ///
 /// * **Threads**: all methods may be called by any number of threads.
-/// * **Signals**: [`touch`](Region::touch) is async-signal-safe and leaves `errno` alone.
+/// * **Signals**: [`touch`](Region::touch) and [`touch_all`](Region::touch_all) are
+///   async-signal-safe and leave `errno` alone.
 /// * **Fork**: in the child nothing is armed anew. A page that was armed at the fork is disarmed when
 ///   it is touched, and all of them when a part is excluded or the value is dropped there.
 /// * **Memory**: 6.6 bytes a grain, which is a page if accesses are reported and 64 KiB if they are

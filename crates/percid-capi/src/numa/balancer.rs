@@ -24,8 +24,9 @@ use crate::registry::{Object, Registry};
 /// Threads: any number of threads may use it at once. Pages are moved by the balancer's own thread,
 /// which percid_balancer_start() starts, or by the caller of percid_balancer_move_batch(). A thread
 /// of the program that faults or maps memory during that time waits for at most one batch.
-/// Signals: only percid_region_touch(), and access to registered memory, are async-signal-safe. The
-/// balancer's own thread blocks all signals.
+/// Signals: percid_region_touch(), percid_region_touch_all(), percid_id_regions_touch(),
+/// percid_pool_regions_touch() and access to registered memory are async-signal-safe; the rest is
+/// not. The balancer's own thread blocks all signals.
 /// Fork: a child has all of the memory. Its balancer does nothing, faults at pages that were armed
 /// are caught, and its regions may be unregistered. To balance the child, create another balancer.
 /// Cost: with one node nothing is armed, mapped, started or caught. With several nodes about 0.2 us

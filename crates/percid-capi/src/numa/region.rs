@@ -41,7 +41,8 @@ impl Access {
 /// Memory that a balancer manages, from percid_region_register() to percid_region_unregister().
 ///
 /// Threads: any number of threads may use it at once.
-/// Signals: percid_region_touch() is async-signal-safe and leaves errno alone; the rest is not.
+/// Signals: percid_region_touch() and percid_region_touch_all() are async-signal-safe and leave errno
+/// alone; the rest is not.
 /// Fork: in the child no page is armed anew. One that was armed is disarmed when it is touched.
 /// Memory: 6.6 bytes per page, or per 64 KiB of trapped memory, and 4 KiB; none with one node.
 #[derive(Debug)]
