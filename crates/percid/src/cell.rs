@@ -87,8 +87,7 @@ struct Addition {
 }
 
 impl Update for Addition {
-    /// Out of line, so that the slow path does not repeat the sections.
-    #[inline(never)]
+    #[inline(always)]
     unsafe fn by_section(self, word: usize) -> bool {
         // SAFETY: the caller passes a block of the structure with the mark of a prepared source,
         // and the offset is the offset of a word of the structure.

@@ -48,12 +48,18 @@ fn by_source(block: Block, source: Option<Source>, update: impl Update) {
         Some(Source::Atomic) => at_hint(block, update),
         Some(source) => {
             let word = handle::marked(block, source);
-            // SAFETY: the block was allocated for the source whose mark the word has.
-            let section = || unsafe { update.by_section(word) }.then_some(());
+            let section = || try_once(word, update).then_some(());
             let get_id = || source.ensure_id().then_some(ControlFlow::Continue(()));
             retry(section, get_id).unwrap_or_else(|| in_shared(block, update));
         }
     }
+}
+
+/// Tries the section once. Out of line, so that an unrolled loop does not repeat the sections.
+#[inline(never)]
+fn try_once(word: usize, update: impl Update) -> bool {
+    // SAFETY: the word is that of a block that was allocated for the source whose mark it has.
+    unsafe { update.by_section(word) }
 }
 
 /// Updates the copy that the calling thread's hint leads to.
