@@ -36,7 +36,9 @@ mod testing;
 mod turn;
 
 pub use append_error::AppendError;
-pub use consumer::{Consumer, Event, Poll};
+#[doc(hidden)]
+pub use consumer::Poll;
+pub use consumer::{Consumer, Event};
 pub use object::{Overflow, Ring};
 
 #[cfg(test)]
