@@ -14,8 +14,8 @@ pub trait Table {
     fn select(&mut self, request: Request, limits: Limits) -> Assignment;
 
     /// Takes the ID of `from` for another CPU: makes its entry unset, fences it, then calls
-    /// [`Space::detach`] with `forget`. The ID is in transit afterwards. Returns `None` if the fence
-    /// was refused; then `from` keeps the ID.
+    /// [`Space::detach`] so that `from` forgets the ID. The ID is in transit afterwards. Returns
+    /// `None` if the fence was refused; then `from` keeps the ID.
     fn steal(&mut self, from: u32) -> Option<u32>;
 
     /// Frees the IDs of all CPUs for which [`Space::is_evicted`] returns `true`, with one fence.
@@ -39,7 +39,7 @@ pub struct Obtained {
 /// [`EXPIRY_MS`](crate::space::EXPIRY_MS), every ID that has not been renewed is evicted. CPUs that
 /// still use theirs take them again, and the others are known to be idle from then on (R7).
 ///
-/// The cost is that of [`Space::adjust_id_count`] and of at most two calls of [`Space::select`], one
+/// The cost is that of [`Space::adjust_id_count`] and of at most two calls of [`Space::select`], an
 /// eviction for each of the two and one steal: at most three fences.
 ///
 /// ```

@@ -49,7 +49,9 @@
 //! # Example
 //!
 //! ```
-//! use percid_rules::space::{SpaceCounters, CpuState, Distance, Assignment, IdState, Limits, Request, Space};
+//! use percid_rules::space::{
+//!     Assignment, CpuState, Distance, IdState, Limits, Request, Space, SpaceCounters,
+//! };
 //!
 //! // A machine with four CPUs; two threads run on it.
 //! let (mut counts, mut cpus, mut ids) =

@@ -94,10 +94,12 @@ impl Modules {
             return vec![self.add(file, Some(parent), &inside, items)];
         }
         let named = named_files(&child.attrs);
-        if named.is_empty() {
-            let own = inside.with_extension("rs");
-            let file = if own.exists() { own } else { inside.join("mod.rs") };
-            return vec![self.add_file(&file, Some(parent), &inside)];
+        let own = inside.with_extension("rs");
+        let own = if own.exists() { own } else { inside.join("mod.rs") };
+        // A file for one platform stands beside the one for the others.
+        let mut added = Vec::new();
+        if own.exists() || named.is_empty() {
+            added.push(self.add_file(&own, Some(parent), &inside));
         }
         // Relative to the folder of this file, which need not be that of its children.
         let beside = file.parent().expect("a file lies in a folder");
@@ -105,7 +107,8 @@ impl Modules {
             let file = beside.join(named);
             self.add_file(&file, Some(parent), file.parent().expect("a file lies in a folder"))
         };
-        named.iter().map(&mut add).collect()
+        added.extend(named.iter().map(&mut add));
+        added
     }
 
     /// Returns the files that define what a path leads to from a module; none for other crates.
@@ -181,22 +184,22 @@ fn is_for_tests(attributes: &[Attribute]) -> bool {
 /// Collects what looks like a path in the tokens of a macro.
 fn names(tokens: TokenStream, paths: &mut Vec<Names>) {
     let mut path = Names::new();
-    let mut continues = false;
+    let mut colons = 0;
     for token in tokens {
         match token {
             TokenTree::Ident(ident) => {
-                if !continues {
+                if colons != 2 {
                     paths.push(std::mem::take(&mut path));
                 }
                 path.push(ident.to_string());
-                continues = false;
+                colons = 0;
             }
-            TokenTree::Punct(punct) => continues = punct.as_char() == ':',
+            TokenTree::Punct(punct) if punct.as_char() == ':' => colons += 1,
             TokenTree::Group(group) => {
                 names(group.stream(), paths);
-                continues = false;
+                colons = 0;
             }
-            TokenTree::Literal(_) => continues = false,
+            TokenTree::Punct(_) | TokenTree::Literal(_) => colons = 0,
         }
     }
     paths.push(path);

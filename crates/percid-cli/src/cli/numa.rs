@@ -83,7 +83,7 @@ where a stage was not reached:
   start delay  armed_ns        until the first pages were armed: the scan delay, or what was
                                left of a period
   until used   seen_ns         until the first access to one was seen
-  filter       wanted_ns       until the first page was to move: the two-stage filter
+  filter       pending_ns      until the first page was to move: the two-stage filter
   moving       moved_ns        until the last page had moved
   moved, looked again, batches pages, rearmed, batches
                                pages that moved, pages that were armed again because one

@@ -20,8 +20,8 @@ const TICK: Duration = Duration::from_millis(100);
 /// The shortest time between any two checks, however short the periods are.
 const SHORTEST: Duration = Duration::from_millis(1);
 
-/// The time between two checks during activity; the time to wait for more work after a notification; and
-/// how long a pass, a look or a move counts as activity.
+/// The time between two checks during activity; the time to wait for more work after a
+/// notification; and how long a pass, a look or a move counts as activity.
 const QUICK: Duration = Duration::from_millis(20);
 const GATHER: Duration = Duration::from_millis(5);
 const BUSY: Duration = Duration::from_millis(300);

@@ -19,8 +19,8 @@ const FEWEST_SAMPLES: usize = 16;
 const GOLDEN: usize = 0x9e37_79b1;
 
 impl Inner {
-    /// Arms again, at a pace, the grains for which further accesses decide, and samples. Returns the
-    /// number of pages.
+    /// Arms again, at a pace, the grains for which further accesses decide, and samples. Returns
+    /// the number of pages.
     pub(super) fn rearm(&self, pace: Pace) -> u64 {
         let unsettled = |entry: &&Arc<RegionRecord>| {
             entry.pages.as_ref().is_some_and(|pages| pages.unsettled(pace) > 0)

@@ -77,6 +77,7 @@ impl<T: Send, F: Fn() -> T> Local<T, F> {
             read.set(Some((mine, found)));
             Some(ControlFlow::Continue(()))
         };
+        let _ = read_lock()?;
         retry(acquire, read_lock)
     }
 

@@ -12,9 +12,10 @@
 //! While the shard is active, only the sections `push` and `pop` of the CPU that has the ID change
 //! it. The first thread that needs a shard *activates* it: it stores
 //! [`ACTIVATING`](shard::ACTIVATING) (by a section, if the word is 0), makes the ID a member of the
-//! stack's set, and stores the top of an empty shard. A drain visits the members: it seizes a shard, takes the items, ends the membership, and
-//! stores 0. Both change the membership only while they own the shard. Hence the invariant: *an
-//! active shard's ID is a member*, so no drain misses one, and the hot path need not mark anything.
+//! stack's set, and stores the top of an empty shard. A drain visits the members: it seizes a
+//! shard, takes the items, ends the membership, and stores 0. Both change the membership only while
+//! they own the shard. Hence the invariant: *an active shard's ID is a member*, so no drain misses
+//! one, and the hot path need not mark anything.
 //!
 //! Full shards move a batch to the shared list, empty ones refill from it. A batch is moved item by
 //! item, each by a separate section, so it is harmless if the thread moves to another CPU in the

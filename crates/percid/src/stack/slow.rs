@@ -1,4 +1,5 @@
-//! The slow paths of a push and a pop: activation, retries, and batches to and from the shared list.
+//! The slow paths of a push and a pop: activation, retries, and batches to and from the shared
+//! list.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
