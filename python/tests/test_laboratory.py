@@ -19,7 +19,7 @@ def intermittent():
 def test_published_figures_stand_beside_simulated_ones(command, intermittent):
     table = intermittent
     told = subprocess.run(
-        [command, "sim", "paper", "intermittent", "--json"], capture_output=True, check=True
+        [command, "sim", "published", "intermittent", "--json"], capture_output=True, check=True
     )
     rows = json.loads(told.stdout)["rows"]
     assert table["model_ns"] == [row["model_ns"] for row in rows]
