@@ -212,6 +212,7 @@ impl Formats {
     }
 
     /// Returns `true` if the event with this number is the one of this name.
+    #[cfg(feature = "files")]
     pub(crate) fn is(&self, id: u64, event: &str) -> bool {
         let layout = usize::try_from(id).ok().and_then(|id| self.layouts.get(id)?.as_ref());
         layout.is_some_and(|layout| layout.event == event)

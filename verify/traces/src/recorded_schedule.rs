@@ -1,8 +1,6 @@
 //! Recordings match the activity of the threads, with tracefs and with perf events, for the whole
 //! system.
 
-use std::time::Duration;
-
 use percid_trace::record::Backend;
 
 use crate::recording::{self, Handicap};
@@ -27,7 +25,7 @@ pub(crate) fn run() -> Verdict {
 /// Runs the negative control of losses: a reader that is slower than the kernel's writes loses
 /// events, and they are counted.
 fn lost(backend: Backend) -> Result<u64, String> {
-    let slow = Handicap { kernel_buffer_kib: 4, pause: Duration::from_secs(6) };
+    let slow = Handicap { kernel_buffer_kib: 4, reads_late: true };
     match recording::of_command(backend, slow)?.recorded.trace.origin.lost {
         0 => Err("nothing was lost by a reader that is too slow".to_owned()),
         lost => Ok(lost),

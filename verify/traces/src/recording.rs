@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use percid_trace::record::{Backend, Options, Recorded, Refusal, Target, record};
 
@@ -31,14 +31,14 @@ pub(crate) struct Recording {
 pub(crate) struct Handicap {
     /// The buffer of each CPU.
     pub(crate) kernel_buffer_kib: u32,
-    /// The pause of the reader.
-    pub(crate) pause: Duration,
+    /// `true` if nothing is read until the workload has written its notes, which it does last.
+    pub(crate) reads_late: bool,
 }
 
 impl Handicap {
     /// None.
     pub(crate) const NONE: Handicap =
-        Handicap { kernel_buffer_kib: KERNEL_BUFFER_KIB, pause: Duration::ZERO };
+        Handicap { kernel_buffer_kib: KERNEL_BUFFER_KIB, reads_late: false };
 }
 
 /// Records the workload, started as a command.
@@ -46,7 +46,11 @@ pub(crate) fn of_command(backend: Backend, handicap: Handicap) -> Result<Recordi
     let path = notes_path();
     let words = words(&path)?;
     let options = options(Target::Command(words), backend, handicap);
-    let pause = |_| std::thread::sleep(handicap.pause);
+    let pause = |_| {
+        if handicap.reads_late {
+            wait_for(&path)
+        }
+    };
     let recorded = record(&options, &AtomicBool::new(false), pause);
     let recorded = whole(recorded)?;
     match recorded.status {
@@ -54,6 +58,15 @@ pub(crate) fn of_command(backend: Backend, handicap: Handicap) -> Result<Recordi
         status => return Err(format!("the workload ended with {status:?}")),
     }
     Ok(Recording { recorded, notes: read_notes(&path)?, is_of_system: false })
+}
+
+/// Waits until a file exists. A workload that never writes it has failed, which the recording
+/// reports: the limit only ends what hangs.
+fn wait_for(path: &Path) {
+    let end = Instant::now() + LIMIT;
+    while !path.exists() && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }
 
 /// Records everything while the workload runs.

@@ -258,28 +258,46 @@ fn all_are_closed_before_the_one_fence_and_none_without_it() {
     }
 }
 
+/// A count of the waits of a thread.
+fn waits_seen() -> &'static AtomicUsize {
+    Box::leak(Box::default())
+}
+
+fn until_waiting(waits: &AtomicUsize) {
+    while waits.load(Relaxed) == 0 {
+        std::thread::yield_now();
+    }
+}
+
 /// A section that took the lock before the fence may keep it for any time.
 #[test]
 fn a_holder_is_waited_for() {
     for source in sources() {
         let local = Local::with_source(source, || 0u64).expect("an available source");
         let (inside, both) = (std::sync::Barrier::new(2), AtomicUsize::new(0));
+        let waits = waits_seen();
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 local.with(|value| {
                     inside.wait();
-                    // Usually enough time for the visitor to arrive.
-                    std::thread::sleep(std::time::Duration::from_millis(20));
+                    until_waiting(waits);
                     *value = 5;
                     both.fetch_add(1, Relaxed);
                 });
             });
             inside.wait();
-            let mut sum = 0;
+            let _watching = steps::watch(move |step| {
+                waits.fetch_add(usize::from(step == Step::Wait), Relaxed);
+                None
+            });
+            let (mut sum, mut two) = (0, false);
             local.for_each(|value| {
-                assert_eq!(both.load(Relaxed), 1, "{source}: two have the value");
+                two |= both.load(Relaxed) == 0;
                 sum += *value;
             });
+            // A visitor that has not waited must not leave the holder waiting for that.
+            waits.fetch_add(1, Relaxed);
+            assert!(!two, "{source}: two have the value");
             assert_eq!(sum, 5, "{source}");
         });
     }
@@ -331,13 +349,15 @@ fn one_visits_at_a_time() {
         make_one(local);
         let (inside, left) = (std::sync::Barrier::new(2), AtomicUsize::new(0));
         let left: &'static AtomicUsize = Box::leak(Box::new(left));
+        let waits = waits_seen();
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 inside.wait();
                 let _watching = steps::watch(move |step| {
-                    if step == Step::Membarrier(Fence::OfAll) {
-                        assert_eq!(left.load(Relaxed), 1, "two visit");
-                    }
+                    let two = step == Step::Membarrier(Fence::OfAll) && left.load(Relaxed) == 0;
+                    // One that has not waited must not leave the first one waiting for that.
+                    waits.fetch_add(usize::from(two || step == Step::Wait), Relaxed);
+                    assert!(!two, "two visit");
                     None
                 });
                 local.for_each(|_| ());
@@ -346,8 +366,7 @@ fn one_visits_at_a_time() {
             local.for_each(|_| {
                 if std::mem::take(&mut first) {
                     inside.wait();
-                    // Usually enough time for the other visitor to arrive.
-                    std::thread::sleep(std::time::Duration::from_millis(50));
+                    until_waiting(waits);
                     left.store(1, Relaxed);
                 }
             });
