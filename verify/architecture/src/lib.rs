@@ -41,10 +41,12 @@ fn no_files_of_a_crate_use_each_other() {
 }
 
 /// Sources of a small crate in which `a` uses `c` by a re-export of `b`, and `c` uses `a` as given.
+/// Another file stands for `c` on another system.
 fn small_crate(c: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let files = [
-        ("lib.rs", "mod a; mod b; mod c;"),
+        ("lib.rs", "mod a; mod b; #[cfg_attr(windows, path = \"other.rs\")] mod c;"),
+        ("other.rs", "pub const C: i32 = 2;"),
         ("a.rs", "pub struct A; fn f() { println!(\"{}\", super::b::C); }"),
         ("b.rs", "pub use super::c::C;"),
         ("c.rs", c),

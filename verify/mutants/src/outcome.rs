@@ -31,6 +31,11 @@ pub enum Outcome {
         /// The output of the compiler.
         output: String,
     },
+    /// A suite ran no test: the catalogue names tests that do not exist.
+    RunsNothing {
+        /// The suite.
+        suite: String,
+    },
     /// The suite that noticed it fails without it too.
     FailsWithout {
         /// The suite.
@@ -61,6 +66,7 @@ impl fmt::Display for Outcome {
                 write!(f, "does not apply: its text is there {times} times, not once")
             }
             Outcome::DoesNotBuild { output } => write!(f, "does not build:\n{output}"),
+            Outcome::RunsNothing { suite } => write!(f, "{suite} runs no test"),
             Outcome::FailsWithout { suite } => {
                 write!(f, "{suite} fails without it too")
             }

@@ -95,7 +95,7 @@ impl Suite {
             Kind::Aborts => words("build -p percid-aborts"),
             _ => self.tests(),
         };
-        if !matches!(self.kind, Kind::Run | Kind::Aborts) {
+        if self.names_tests() {
             arguments.push("--no-run".to_owned());
         }
         self.line(Program::Cargo, arguments)
@@ -108,8 +108,17 @@ impl Suite {
             Kind::Aborts => (Program::Built("percid-aborts"), Vec::new()),
             _ => (Program::Cargo, [self.tests(), vec!["--".to_owned()]].concat()),
         };
+        if self.kind == Kind::Loom {
+            // The largest models are too slow for every run of all tests.
+            arguments.push("--include-ignored".to_owned());
+        }
         arguments.extend(self.arguments.iter().cloned());
         self.line(program, arguments)
+    }
+
+    /// Returns `true` if the suite is tests, of which its arguments select some.
+    pub(crate) fn names_tests(&self) -> bool {
+        !matches!(self.kind, Kind::Run | Kind::Aborts)
     }
 
     /// Returns the tests' command without their names. Tests of a library are built without

@@ -46,8 +46,20 @@ fn first_failure(tree: &Tree, suites: &[Suite]) -> io::Result<Outcome> {
                 hung: ran.ending == Ending::Hung,
             });
         }
+        if suite.names_tests() && tests_passed(&ran.output) == 0 {
+            return Ok(Outcome::RunsNothing { suite: suite.to_string() });
+        }
     }
     Ok(Outcome::Survived)
+}
+
+/// Returns the number of tests that passed, by the summaries in the output of `cargo test`.
+fn tests_passed(output: &str) -> u64 {
+    let counts = output.lines().filter_map(|line| {
+        let (_, counts) = line.split_once("test result: ok. ")?;
+        counts.split_once(" passed")?.0.parse::<u64>().ok()
+    });
+    counts.sum()
 }
 
 /// Returns which of these suites fail although there is no mutant in the tree.
@@ -64,4 +76,17 @@ pub fn fail_without(tree: &Tree, suites: &BTreeSet<String>) -> io::Result<BTreeS
         }
     }
     Ok(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tests_that_are_filtered_out_are_none() {
+        let none = "test result: ok. 0 passed; 0 failed; 3 ignored; 0 measured; 96 filtered out";
+        assert_eq!(tests_passed(none), 0);
+        let two = "test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 94 filtered out";
+        assert_eq!(tests_passed(&format!("{none}\n\n{two}\n")), 2);
+    }
 }

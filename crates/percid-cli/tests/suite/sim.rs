@@ -399,6 +399,10 @@ fn unknown_names_are_answered_with_the_known_ones() {
         ("sim run --workload container --set allowed=1000", "container: line"),
         ("sim run --set threads=8 --set threads=9", "expected once"),
         ("sim run --seeds 1000000 --set threads=1,2", "at most 10000000 runs"),
+        ("sim mask --seeds 1000000 --set threads=1-20", "at most 10000000 runs"),
+        ("sim mask --set threads=1 --set threads=2", "expected once"),
+        ("sim numa --seeds 100000 --set rounds=1-200", "at most 10000000 runs"),
+        ("sim numa --set rounds=1 --set rounds=2", "expected once"),
         ("sim run --html /no/such/folder/page.html", "folder that exists"),
         ("sim published --html /no/such/folder/page.html", "folder that exists"),
     ];
