@@ -3,15 +3,14 @@
 use super::index::ThreadIndex;
 use super::quota::BandwidthIndex;
 use crate::caches::Seen;
+use crate::contract::Breach;
+use crate::contract::holders::{Holders, id_bound};
 use crate::cpu_set::CpuSet;
 use crate::policies::{self, Id, Policy, Thread};
 use crate::random::Random;
 use crate::time::Ns;
 use crate::topology::{Cpu, Topology};
 use crate::workload::GroupIndex;
-
-/// The reason why no policy of the engine returns `Impossible`.
-pub(super) const POSSIBLE: &str = "the engine does what a kernel does";
 
 /// The CPU that touched an area last, and when.
 #[derive(Debug, Clone, Copy)]
@@ -85,6 +84,10 @@ pub(super) struct ProcessState {
     /// Index of the program that it runs.
     pub(super) part: usize,
     pub(super) policy: Box<dyn Policy>,
+    /// The IDs that its running threads have.
+    pub(super) holders: Holders,
+    /// The exclusive upper bound of its IDs.
+    id_bound: u32,
     /// The thread of this process that runs on each CPU.
     running: Vec<Option<Thread>>,
     /// Number of allowed CPUs, for each thread that it ever had.
@@ -115,6 +118,8 @@ impl ProcessState {
         ProcessState {
             part,
             policy,
+            holders: Holders::new(topology.cpus()),
+            id_bound: topology.cpus(),
             running: vec![None; topology.cpus() as usize],
             thread_allowed: Vec::new(),
             allowed: CpuSet::empty(topology.cpus()),
@@ -128,8 +133,7 @@ impl ProcessState {
         }
     }
 
-    /// Returns the policy and its view of the process. The engine notifies the policy as a kernel
-    /// would; see [`POSSIBLE`].
+    /// Returns the policy and its view of the process.
     pub(super) fn parts<'a>(
         &'a mut self,
         now: Ns,
@@ -166,6 +170,7 @@ impl ProcessState {
     /// Adds a new thread with this affinity and returns its number.
     pub(super) fn join(&mut self, affinity: &CpuSet) -> Thread {
         self.users += 1;
+        self.id_bound = id_bound(self.id_bound, self.users);
         self.thread_allowed.push(affinity.len());
         self.allow(affinity);
         self.thread_allowed.len() as Thread - 1
@@ -188,8 +193,19 @@ impl ProcessState {
         self.nr_cpus_allowed = self.allowed.len();
     }
 
+    pub(super) fn id_bound(&self) -> u32 {
+        self.id_bound
+    }
+
+    /// Records that the thread on a CPU uses an ID.
+    #[inline]
+    pub(super) fn use_id(&mut self, cpu: Cpu, id: Id) -> Result<(), Breach> {
+        self.holders.use_id(cpu, id, &self.running)
+    }
+
     /// Begins a new address space for its only thread.
     pub(super) fn exec(&mut self, affinity: &CpuSet) {
+        self.holders.release_all();
         self.areas.clear();
         self.allowed = affinity.clone();
         self.nr_cpus_allowed = affinity.len();

@@ -8,7 +8,7 @@ use super::slots::{CpuSlot, Generation, Ids, Slot, Slots};
 pub(super) const SPEC: PolicySpec = PolicySpec {
     name: "linux-6.13",
     about: "Linux 6.13: a CPU comes back to the ID that it had",
-    create: |topology| Box::new(Slots::<Linux613>::new(topology.cpus())),
+    create: &|topology| Box::new(Slots::<Linux613>::new(topology.cpus())),
 };
 
 struct Linux613;

@@ -8,7 +8,7 @@ use super::slots::{CpuSlot, Generation, Ids, Slot, Slots};
 pub(super) const SPEC: PolicySpec = PolicySpec {
     name: "linux-6.4",
     about: "Linux 6.4 to 6.12: an ID per CPU for as long as it is used, then the first free one",
-    create: |topology| Box::new(Slots::<Linux64>::new(topology.cpus())),
+    create: &|topology| Box::new(Slots::<Linux64>::new(topology.cpus())),
 };
 
 struct Linux64;

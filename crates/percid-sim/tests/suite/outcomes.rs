@@ -107,6 +107,7 @@ fn outcome(
     Simulation::new(&machine, &program, policy, seed)
         .record_spans(100_000)
         .run(&AtomicBool::new(false))
+        .expect("the policy keeps its contract")
 }
 
 /// Returns the hash of an outcome's values: FNV-1a of Fowler, Noll and Vo.
