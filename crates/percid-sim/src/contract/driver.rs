@@ -1,6 +1,6 @@
 //! A process whose policy is called as a scheduler would, step by step, with every rule checked.
 
-use super::holders::{Holders, expect_bound, expect_work, id_bound};
+use super::holders::{Holders, TakenIds, expect_bound, expect_work, id_bound};
 use super::schedule::{Schedule, Step};
 use super::violation::{Breach, Violation};
 use crate::policies::{Impossible, Policy, PolicySpec, Process, Thread};
@@ -30,6 +30,7 @@ pub(super) struct Driver<'a> {
     threads: Vec<ThreadState>,
     running: Vec<Option<Thread>>,
     holders: Holders,
+    taken: TakenIds,
 }
 
 /// Calls a method of the policy with the process's current state.
@@ -70,6 +71,7 @@ impl<'a> Driver<'a> {
             threads: Vec::new(),
             running: vec![None; cpus as usize],
             holders: Holders::new(cpus),
+            taken: TakenIds::default(),
         };
         driver.spawn(schedule.allowed.clamp(1, cpus));
         driver
@@ -130,7 +132,7 @@ impl<'a> Driver<'a> {
 
     fn switch(&mut self, cpu: Cpu, next: Option<Thread>) -> Result<(), Violation> {
         let prev = std::mem::replace(&mut self.running[cpu as usize], next);
-        self.holders.release(cpu);
+        self.holders.release(&mut self.taken, cpu);
         let told = tell!(self, switch, cpu, prev, next);
         self.answered(cpu, next.or(prev).unwrap_or_default(), told)
     }
@@ -141,7 +143,7 @@ impl<'a> Driver<'a> {
         let id = self.answered(cpu, thread, told)?;
         self.charge(cpu, thread)?;
         let kept = expect_bound(id, self.id_bound)
-            .and_then(|()| self.holders.use_id(cpu, id, &self.running));
+            .and_then(|()| self.holders.use_id(&mut self.taken, &self.running, cpu, id));
         kept.map(|()| true).map_err(|breach| self.violation(cpu, thread, breach))
     }
 
@@ -157,7 +159,7 @@ impl<'a> Driver<'a> {
         let overhead = self.policy.take_overhead();
         expect_work(&overhead, self.topology.cpus())
             .map_err(|breach| self.violation(cpu, thread, breach))?;
-        self.holders.fence(cpu, &overhead);
+        self.holders.fence(&mut self.taken, &self.running, cpu, &overhead);
         Ok(())
     }
 
@@ -183,7 +185,7 @@ impl<'a> Driver<'a> {
             }
         }
         self.nr_cpus_allowed = self.thread_allowed[thread as usize];
-        self.holders.release_all();
+        self.holders.release(&mut self.taken, cpu);
         let told = tell!(self, exec, cpu, thread);
         self.answered(cpu, thread, told)?;
         Ok(true)

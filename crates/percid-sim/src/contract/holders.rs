@@ -10,21 +10,43 @@ const NONE: Id = Id::MAX;
 /// The largest number of slow paths, scans or fences of all CPUs that one call may report.
 const MAX_WORK: u32 = 1 << 16;
 
-/// The IDs by CPU, and the same as a set of IDs. A thread has an ID from its first use of the ID
-/// until the thread is switched away from, or until its CPU is fenced.
+/// The IDs of a process that its running threads have. Takes memory from the first ID on.
+#[derive(Debug, Default)]
+pub(crate) struct TakenIds {
+    words: Vec<u64>,
+}
+
+impl TakenIds {
+    /// Adds an ID. Returns `false` if it is in the set already.
+    fn insert(&mut self, id: Id) -> bool {
+        let (word, bit) = (id as usize / 64, 1 << (id % 64));
+        if self.words.len() <= word {
+            self.words.resize(word + 1, 0);
+        }
+        let is_new = self.words[word] & bit == 0;
+        self.words[word] |= bit;
+        is_new
+    }
+
+    fn remove(&mut self, id: Id) {
+        self.words[id as usize / 64] &= !(1 << (id % 64));
+    }
+}
+
+/// The ID that the running thread of each CPU has, of whatever process. A thread has an ID from its
+/// first use of the ID until the thread is switched away from, or until its CPU is fenced.
 #[derive(Debug)]
 pub(crate) struct Holders {
     by_cpu: Vec<Id>,
-    taken: Vec<u64>,
 }
 
 impl Holders {
-    /// Creates the state of a process that does not run, on a machine with this many CPUs.
+    /// Creates the state of a machine that runs nothing.
     pub(crate) fn new(cpus: u32) -> Holders {
-        Holders { by_cpu: vec![NONE; cpus as usize], taken: vec![0; cpus.div_ceil(64) as usize] }
+        Holders { by_cpu: vec![NONE; cpus as usize] }
     }
 
-    /// Records that the thread on a CPU uses an ID. `running` has the process's running threads.
+    /// Records that the thread on a CPU uses an ID. `taken` and `running` are those of its process.
     ///
     /// # Errors
     ///
@@ -33,59 +55,55 @@ impl Holders {
     #[inline]
     pub(crate) fn use_id(
         &mut self,
+        taken: &mut TakenIds,
+        running: &[Option<Thread>],
         cpu: Cpu,
         id: Id,
-        running: &[Option<Thread>],
     ) -> Result<(), Breach> {
-        if self.by_cpu[cpu as usize] == id { Ok(()) } else { self.begin_use(cpu, id, running) }
-    }
-
-    fn begin_use(&mut self, cpu: Cpu, id: Id, running: &[Option<Thread>]) -> Result<(), Breach> {
-        let before = self.by_cpu[cpu as usize];
-        if before != NONE {
-            return Err(Breach::Stable { id, before });
+        let held = &mut self.by_cpu[cpu as usize];
+        match *held {
+            before if before == id => Ok(()),
+            NONE if taken.insert(id) => {
+                *held = id;
+                Ok(())
+            }
+            before => Err(self.breach(running, id, before)),
         }
-        let (word, bit) = (id as usize / 64, 1 << (id % 64));
-        if self.taken.len() <= word {
-            self.taken.resize(word + 1, 0);
-        }
-        if self.taken[word] & bit != 0 {
-            return Err(self.shared(id, running));
-        }
-        self.taken[word] |= bit;
-        self.by_cpu[cpu as usize] = id;
-        Ok(())
     }
 
     #[cold]
-    fn shared(&self, id: Id, running: &[Option<Thread>]) -> Breach {
-        let holds = |&(_, held): &(Cpu, &Id)| *held == id;
+    fn breach(&self, running: &[Option<Thread>], id: Id, before: Id) -> Breach {
+        if before != NONE {
+            return Breach::Stable { id, before };
+        }
+        let holds = |&(cpu, &held): &(Cpu, &Id)| held == id && running[cpu as usize].is_some();
         let holder_cpu = (0..).zip(&self.by_cpu).find(holds).map_or(0, |(cpu, _)| cpu);
         let holder = running[holder_cpu as usize].unwrap_or(0);
         Breach::Unique { id, holder, holder_cpu }
     }
 
-    /// Records that the thread on a CPU no longer has its ID.
+    /// Records that the thread on a CPU, whose process has these IDs, no longer has its ID.
     #[inline]
-    pub(crate) fn release(&mut self, cpu: Cpu) {
+    pub(crate) fn release(&mut self, taken: &mut TakenIds, cpu: Cpu) {
         let id = std::mem::replace(&mut self.by_cpu[cpu as usize], NONE);
         if id != NONE {
-            self.taken[id as usize / 64] &= !(1 << (id % 64));
+            taken.remove(id);
         }
-    }
-
-    /// Records that no thread has an ID any more.
-    pub(crate) fn release_all(&mut self) {
-        self.by_cpu.fill(NONE);
-        self.taken.fill(0);
     }
 
     /// Records the fences in the work that a policy reported for the thread on a CPU. The thread
     /// itself keeps its ID.
-    pub(crate) fn fence(&mut self, by: Cpu, overhead: &Overhead) {
+    pub(crate) fn fence(
+        &mut self,
+        taken: &mut TakenIds,
+        running: &[Option<Thread>],
+        by: Cpu,
+        overhead: &Overhead,
+    ) {
         let all = if overhead.fenced_all > 0 { 0..self.by_cpu.len() as Cpu } else { 0..0 };
-        for cpu in overhead.fenced.into_iter().chain(all).filter(|&cpu| cpu != by) {
-            self.release(cpu);
+        let fenced = overhead.fenced.into_iter().chain(all);
+        for cpu in fenced.filter(|&cpu| cpu != by && running[cpu as usize].is_some()) {
+            self.release(taken, cpu);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! A search for a violation of a policy's contract.
 
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
 use rayon::prelude::*;
@@ -43,8 +44,9 @@ pub struct Finding {
 }
 
 /// Executes random schedules, on all CPUs of this machine, until one breaks the contract. The
-/// result does not depend on the number of CPUs. `control.done` counts schedules.
+/// finding does not depend on the number of CPUs. `control.done` counts schedules.
 pub fn check(entry: &PolicySpec, search: Search, control: &RunControl) -> Found {
+    let runs = AtomicU64::new(0);
     let broken = (0..search.runs).into_par_iter().find_map_first(|run| {
         if control.stop.load(Relaxed) {
             return None;
@@ -52,6 +54,7 @@ pub fn check(entry: &PolicySpec, search: Search, control: &RunControl) -> Found 
         let seed = search.seed.wrapping_add(run);
         let schedule = Schedule::random(seed);
         let execution = execute(entry, &schedule);
+        runs.fetch_add(1, Relaxed);
         control.done.fetch_add(1, Relaxed);
         execution.violation.is_some().then_some((seed, schedule, execution.steps))
     });
@@ -60,5 +63,5 @@ pub fn check(entry: &PolicySpec, search: Search, control: &RunControl) -> Found 
         let (schedule, violation) = shrink(entry, Schedule { steps, ..schedule })?;
         Some(Finding { seed, random_steps, schedule, violation })
     });
-    Found { runs: control.done.load(Relaxed), finding }
+    Found { runs: runs.into_inner(), finding }
 }

@@ -221,7 +221,7 @@ impl<'a> Simulation<'a> {
             self.sampler.note_use(self.now, id, process.bound());
         }
         let work = self.charge(index, cpu);
-        if let Err(breach) = self.processes[index].use_id(cpu, id) {
+        if let Err(breach) = self.processes[index].use_id(&mut self.holders, cpu, id) {
             self.violated(cpu, number, breach);
             return 0;
         }
@@ -373,6 +373,7 @@ impl<'a> Simulation<'a> {
         self.account_memory(index);
         let (state, process) = (&self.threads[thread], &mut self.processes[index]);
         process.exec(&state.affinity);
+        process.release(&mut self.holders, cpu);
         let number = state.number;
         let (policy, view) = process.parts(self.now, &self.cpus.topology);
         if let Err(impossible) = policy.exec(&view, cpu, number) {

@@ -28,7 +28,7 @@ impl Simulation<'_> {
             self.violated(cpu, thread, breach);
             return 0;
         }
-        self.processes[process].holders.fence(cpu, overhead);
+        self.processes[process].fence(&mut self.holders, cpu, overhead);
         let part = self.processes[process].part;
         let mut ns = self.prices[part].work(overhead, self.cpus.topology.cpus());
         if let Some(other) = overhead.fenced {

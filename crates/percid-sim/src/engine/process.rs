@@ -4,9 +4,9 @@ use super::index::ThreadIndex;
 use super::quota::BandwidthIndex;
 use crate::caches::Seen;
 use crate::contract::Breach;
-use crate::contract::holders::{Holders, id_bound};
+use crate::contract::holders::{Holders, TakenIds, id_bound};
 use crate::cpu_set::CpuSet;
-use crate::policies::{self, Id, Policy, Thread};
+use crate::policies::{self, Id, Overhead, Policy, Thread};
 use crate::random::Random;
 use crate::time::Ns;
 use crate::topology::{Cpu, Topology};
@@ -85,7 +85,7 @@ pub(super) struct ProcessState {
     pub(super) part: usize,
     pub(super) policy: Box<dyn Policy>,
     /// The IDs that its running threads have.
-    pub(super) holders: Holders,
+    taken: TakenIds,
     /// The exclusive upper bound of its IDs.
     id_bound: u32,
     /// The thread of this process that runs on each CPU.
@@ -118,7 +118,7 @@ impl ProcessState {
         ProcessState {
             part,
             policy,
-            holders: Holders::new(topology.cpus()),
+            taken: TakenIds::default(),
             id_bound: topology.cpus(),
             running: vec![None; topology.cpus() as usize],
             thread_allowed: Vec::new(),
@@ -163,7 +163,9 @@ impl ProcessState {
         self.running[cpu as usize].is_some()
     }
 
-    pub(super) fn set_running(&mut self, cpu: Cpu, thread: Option<Thread>) {
+    /// Replaces the running thread of a CPU, which no longer has its ID.
+    pub(super) fn set_running(&mut self, holders: &mut Holders, cpu: Cpu, thread: Option<Thread>) {
+        self.release(holders, cpu);
         self.running[cpu as usize] = thread;
     }
 
@@ -199,13 +201,22 @@ impl ProcessState {
 
     /// Records that the thread on a CPU uses an ID.
     #[inline]
-    pub(super) fn use_id(&mut self, cpu: Cpu, id: Id) -> Result<(), Breach> {
-        self.holders.use_id(cpu, id, &self.running)
+    pub(super) fn use_id(&mut self, holders: &mut Holders, cpu: Cpu, id: Id) -> Result<(), Breach> {
+        holders.use_id(&mut self.taken, &self.running, cpu, id)
+    }
+
+    /// Records that the thread on a CPU no longer has its ID.
+    pub(super) fn release(&mut self, holders: &mut Holders, cpu: Cpu) {
+        holders.release(&mut self.taken, cpu);
+    }
+
+    /// Records fences that the policy reported for the thread on a CPU.
+    pub(super) fn fence(&mut self, holders: &mut Holders, by: Cpu, overhead: &Overhead) {
+        holders.fence(&mut self.taken, &self.running, by, overhead);
     }
 
     /// Begins a new address space for its only thread.
     pub(super) fn exec(&mut self, affinity: &CpuSet) {
-        self.holders.release_all();
         self.areas.clear();
         self.allowed = affinity.clone();
         self.nr_cpus_allowed = affinity.len();

@@ -181,8 +181,7 @@ impl Simulation<'_> {
         next: Option<Thread>,
     ) {
         let state = &mut self.processes[process];
-        state.set_running(cpu, next);
-        state.holders.release(cpu);
+        state.set_running(&mut self.holders, cpu, next);
         let (policy, view) = state.parts(self.now, &self.cpus.topology);
         if let Err(impossible) = policy.switch(&view, cpu, prev, next) {
             let thread = next.or(prev).unwrap_or_default();

@@ -14,6 +14,7 @@ use super::thread::ThreadState;
 use super::usage::Sampler;
 use crate::caches::Caches;
 use crate::contract::Violation;
+use crate::contract::holders::Holders;
 use crate::cost::Prices;
 use crate::cpu_set::CpuSet;
 use crate::machine::Machine;
@@ -55,6 +56,8 @@ pub struct Simulation<'a> {
     pub(super) spans_wanted: usize,
     pub(super) notes_found: bool,
     pub(super) sampler: Sampler,
+    /// The IDs that the running threads have.
+    pub(super) holders: Holders,
     /// The first breach of the policy's contract, which ends the run.
     pub(super) violation: Option<Violation>,
     pub(super) outcome: Outcome,
@@ -92,6 +95,7 @@ impl<'a> Simulation<'a> {
             spans_wanted: 0,
             notes_found: false,
             sampler: Sampler::new(program.wakes.map(|wakes| wakes.until)),
+            holders: Holders::new(machine.topology.cpus()),
             violation: None,
             outcome: Outcome::with_parts(program.parts.len()),
         };
