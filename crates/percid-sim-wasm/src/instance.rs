@@ -91,7 +91,7 @@ impl ModulePolicy {
 impl Running {
     fn start(program: &Program, topology: &Arc<Topology>) -> Result<Running, String> {
         let mut store = Store::new(&program.engine, Host::new(topology.clone()));
-        store.limiter(Host::limits);
+        store.limiter(|host| host.limits());
         store.set_fuel(FUEL).map_err(|error| error.to_string())?;
         let instance = program
             .linker
