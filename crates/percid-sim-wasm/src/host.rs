@@ -20,20 +20,21 @@ pub(crate) struct Host {
     now: u64,
     threads: u32,
     allowed_cpus: u32,
-    topology: Arc<Topology>,
+    /// The places of the CPUs, if the module asks for distances.
+    distances: Option<Arc<Topology>>,
     pub(crate) work: Work,
     pub(crate) overhead: Overhead,
     limits: StoreLimits,
 }
 
 impl Host {
-    pub(crate) fn new(topology: Arc<Topology>) -> Host {
+    pub(crate) fn new(distances: Option<Arc<Topology>>) -> Host {
         let limits = StoreLimitsBuilder::new().memory_size(MAX_MEMORY).table_elements(MAX_TABLE);
         Host {
             now: 0,
             threads: 0,
             allowed_cpus: 0,
-            topology,
+            distances,
             work: Work::default(),
             overhead: Overhead::default(),
             limits: limits.build(),
@@ -54,12 +55,13 @@ impl Host {
 
     /// Returns 0 for CPUs of one core, 1 for one last-level cache, 2 for one socket, otherwise 3.
     fn distance(&self, cpu: Cpu, other: Cpu) -> Result<i32, Error> {
-        let cpus = self.topology.cpus();
+        let Some(topology) = &self.distances else { return Ok(0) };
+        let cpus = topology.cpus();
         if cpu >= cpus || other >= cpus {
             let what = format!("distance({cpu}, {other}): expected CPUs below {cpus}");
             return Err(Error::new(what));
         }
-        Ok(self.topology.reach(cpu, other) as i32)
+        Ok(topology.reach(cpu, other) as i32)
     }
 
     fn count(&mut self, what: i32, number: u32) -> Result<(), Error> {

@@ -11,7 +11,7 @@ use wasmi::{
 use crate::host::Host;
 
 /// Limit of the work of one call, in units of the interpreter: an instruction costs about one.
-pub const FUEL: u64 = 50_000_000;
+pub const FUEL: u64 = 5_000_000;
 
 /// The error of all methods after a failure, which [`Policy::failure`] describes.
 const FAILED: Impossible = Impossible("the module has failed");
@@ -21,6 +21,24 @@ pub(crate) struct Program {
     pub(crate) engine: Engine,
     pub(crate) module: Module,
     pub(crate) linker: Linker<Host>,
+    /// The functions of the interface that the module exports.
+    pub(crate) exports: Vec<&'static str>,
+    /// `true` if the module imports the distance of CPUs.
+    pub(crate) asks_distances: bool,
+}
+
+impl Program {
+    /// Returns a function of an instance, if the module exports it. Instances begin often, and a
+    /// vain search takes longer than the look at the list.
+    fn function<P: WasmParams, R: WasmResults>(
+        &self,
+        instance: &Instance,
+        store: &Store<Host>,
+        name: &str,
+    ) -> Option<TypedFunc<P, R>> {
+        let is_there = self.exports.contains(&name);
+        is_there.then(|| instance.get_typed_func(store, name).ok()).flatten()
+    }
 }
 
 type Two = TypedFunc<(i32, i32), ()>;
@@ -44,10 +62,17 @@ struct Running {
     exports: Exports,
 }
 
+/// The machine of a process.
+struct Machine {
+    cpus: u32,
+    /// The places of the CPUs, if the module asks for distances.
+    distances: Option<Arc<Topology>>,
+}
+
 /// The policy of one process.
 pub(crate) struct ModulePolicy {
     program: Arc<Program>,
-    topology: Arc<Topology>,
+    machine: Machine,
     instance: Result<Running, String>,
     /// The work of the instance that failed, or of the program before.
     work_before: Work,
@@ -55,9 +80,10 @@ pub(crate) struct ModulePolicy {
 
 impl ModulePolicy {
     pub(crate) fn new(program: Arc<Program>, topology: &Topology) -> ModulePolicy {
-        let topology = Arc::new(topology.clone());
-        let instance = Running::start(&program, &topology);
-        ModulePolicy { program, topology, instance, work_before: Work::default() }
+        let distances = program.asks_distances.then(|| Arc::new(topology.clone()));
+        let machine = Machine { cpus: topology.cpus(), distances };
+        let instance = Running::start(&program, &machine);
+        ModulePolicy { program, machine, instance, work_before: Work::default() }
     }
 
     /// Calls a function that the module may lack, with the process's current state.
@@ -89,19 +115,18 @@ impl ModulePolicy {
 }
 
 impl Running {
-    fn start(program: &Program, topology: &Arc<Topology>) -> Result<Running, String> {
-        let mut store = Store::new(&program.engine, Host::new(topology.clone()));
+    fn start(program: &Program, machine: &Machine) -> Result<Running, String> {
+        let mut store = Store::new(&program.engine, Host::new(machine.distances.clone()));
         store.limiter(|host| host.limits());
         store.set_fuel(FUEL).map_err(|error| error.to_string())?;
         let instance = program
             .linker
             .instantiate_and_start(&mut store, &program.module)
             .map_err(|error| told("the start of the module", &error))?;
-        let exports = Exports::of(&instance, &store)?;
-        let start = instance.get_typed_func::<i32, ()>(&store, "percid_start");
-        if let Ok(start) = start {
-            let started = start.call(&mut store, topology.cpus() as i32);
-            started.map_err(|error| told("percid_start", &error))?;
+        let exports = Exports::of(program, &instance, &store)?;
+        if let Some(start) = program.function(&instance, &store, "percid_start") {
+            let started = start.call(&mut store, machine.cpus as i32);
+            let () = started.map_err(|error| told("percid_start", &error))?;
         }
         Ok(Running { store, exports })
     }
@@ -122,9 +147,9 @@ impl Running {
 }
 
 impl Exports {
-    fn of(instance: &Instance, store: &Store<Host>) -> Result<Exports, String> {
-        let two = |name: &str| instance.get_typed_func(store, name).ok();
-        let three = |name: &str| instance.get_typed_func(store, name).ok();
+    fn of(program: &Program, instance: &Instance, store: &Store<Host>) -> Result<Exports, String> {
+        let two = |name: &str| program.function(instance, store, name);
+        let three = |name: &str| program.function(instance, store, name);
         Ok(Exports {
             id: instance.get_typed_func(store, "percid_id").map_err(|error| error.to_string())?,
             switch: three("percid_switch"),
@@ -194,7 +219,7 @@ impl Policy for ModulePolicy {
     fn exec(&mut self, process: &Process<'_>, cpu: Cpu, thread: Thread) -> Result<(), Impossible> {
         if matches!(&self.instance, Ok(running) if running.exports.exec.is_none()) {
             self.work_before = self.work();
-            self.instance = Running::start(&self.program, &self.topology);
+            self.instance = Running::start(&self.program, &self.machine);
         }
         self.tell(process, "percid_exec", |exports| exports.exec, (cpu as i32, thread as i32));
         self.expect_running()

@@ -39,7 +39,10 @@ pub fn load(name: &str, module: &[u8]) -> Result<&'static PolicySpec, LoadError>
     expect_exports(&module)?;
     expect_imports(&module)?;
     let linker = imports(&engine).map_err(|error| LoadError(error.to_string()))?;
-    let program = Arc::new(Program { engine, module, linker });
+    let exports = EXPORTS.map(|known| known.name).into_iter();
+    let exports = exports.filter(|name| module.get_export(name).is_some()).collect();
+    let asks_distances = module.imports().any(|import| import.name() == "distance");
+    let program = Arc::new(Program { engine, module, linker, exports, asks_distances });
     let create = move |topology: &Topology| -> Box<dyn Policy> {
         Box::new(ModulePolicy::new(program.clone(), topology))
     };

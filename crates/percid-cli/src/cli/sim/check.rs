@@ -17,7 +17,8 @@ step that the policy keeps its contract:
   work       fences are of CPUs that the machine has, and their number is sensible
   failed     every running thread gets an ID
 
-`percid sim run` checks the same in every run.
+`percid sim run` checks the same in every run. Policies are those of `percid sim run`:
+names, releases, or files of WebAssembly modules.
 
 If a schedule breaks the contract, this command reduces it to few steps, on a small
 machine, and prints them. Every policy is checked. The exit status is 1 if one of them
