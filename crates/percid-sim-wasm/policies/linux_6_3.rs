@@ -26,7 +26,7 @@ struct State {
     cpus: u32,
     /// The IDs that are held.
     taken: [u32; MAX_CPUS / 32],
-    /// Number of threads that have a note.
+    /// Number of threads whose notes have memory.
     notes: usize,
 }
 
@@ -45,17 +45,24 @@ fn state() -> &'static mut State {
 
 /// Returns the note of a thread: 0 without an ID, otherwise one more than its ID, or [`ENDED`].
 fn note(thread: i32) -> &'static mut u32 {
-    let (thread, notes) = (thread as usize, (&raw mut __heap_base).align_offset(4));
-    let notes = (&raw mut __heap_base).wrapping_add(notes).cast::<u32>();
-    let state = state();
-    state.notes = state.notes.max(thread + 1);
-    let end = notes.wrapping_add(thread + 1) as usize;
+    let thread = thread as usize;
+    let notes = (&raw mut __heap_base).cast::<u32>();
+    if thread >= state().notes {
+        provide(notes.wrapping_add(thread + 1) as usize);
+        state().notes = thread + 1;
+    }
+    // SAFETY: the memory has the note's bytes, which begin as zeros, and nothing else uses them.
+    // The linker aligns the first one to 16 bytes.
+    unsafe { &mut *notes.add(thread) }
+}
+
+/// Takes memory up to an address.
+#[cold]
+fn provide(end: usize) {
     let pages = end.div_ceil(65536).saturating_sub(wasm32::memory_size(0));
     if pages > 0 && wasm32::memory_grow(0, pages) == usize::MAX {
         wasm32::unreachable();
     }
-    // SAFETY: the memory has the note's bytes, which begin as zeros, and nothing else uses them.
-    unsafe { &mut *notes.add(thread) }
 }
 
 fn free(id: u32) {
@@ -97,13 +104,16 @@ extern "C" fn percid_switch(_cpu: i32, prev: i32, next: i32) {
             released = core::mem::take(note);
         }
     }
-    let takes_id = next >= 0 && *note(next) != ENDED;
-    // A switch between two threads of the process passes the ID on.
-    match (released, takes_id) {
-        (0, false) => {}
-        (0, true) => *note(next) = obtain() + 1,
-        (released, false) => free(released - 1),
-        (released, true) => *note(next) = released,
+    if next >= 0 {
+        let note = note(next);
+        if *note != ENDED {
+            // A switch between two threads of the process passes the ID on.
+            *note = if released == 0 { obtain() + 1 } else { released };
+            return;
+        }
+    }
+    if released != 0 {
+        free(released - 1);
     }
 }
 
@@ -126,10 +136,11 @@ extern "C" fn percid_exec(_cpu: i32, thread: i32) {
 
 #[unsafe(no_mangle)]
 extern "C" fn percid_id(_cpu: i32, thread: i32) -> i32 {
-    if *note(thread) == 0 {
-        *note(thread) = obtain() + 1;
+    let note = note(thread);
+    if *note == 0 {
+        *note = obtain() + 1;
     }
-    *note(thread) as i32 - 1
+    *note as i32 - 1
 }
 
 #[panic_handler]
