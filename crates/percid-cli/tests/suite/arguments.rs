@@ -61,7 +61,10 @@ fn wrong_arguments_get_one_line_that_says_what_is_allowed() {
         ("bench --html x increments", "where all parts are measured"),
         ("bench wander --html /no/such/folder/x", "folder that exists"),
         ("--seconds 3 sim", "bench"),
-        ("sim nonsense", "run, sweep, mask, published, numa, thread-hash, page, list, show, import"),
+        (
+            "sim nonsense",
+            "run, sweep, mask, published, numa, thread-hash, page, list, show, import",
+        ),
         ("sim run --nonsense", "--workload"),
         ("sim sweep", "--store"),
         ("sim sweep --store x --shard 9/8", "such as 2/8"),
