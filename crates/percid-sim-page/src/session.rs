@@ -44,7 +44,7 @@ struct Request {
 /// assert!(session.document().contains("\"interrupted\": false"));
 ///
 /// let error = Session::new(&request.replace("linux-6.4", "linux-1.0")).unwrap_err();
-/// assert!(error.starts_with("policy linux-1.0: expected one of per-cpu, "));
+/// assert!(error.starts_with("policy linux-1.0: expected one of linux-6.3, "));
 /// # Ok::<(), String>(())
 /// ```
 #[derive(Debug)]
