@@ -24,8 +24,8 @@ use percid_command::version::Version;
 use percid_command::{exit, usage_error};
 pub(crate) use sim::{
     ContractArguments, HashArguments, ImportArguments, MaskArguments, MemoryArguments,
-    PublishedArguments, PublishedPart, RunArguments, ScanRules, Setting, ShowArguments, Shown,
-    SimArguments, SimPart, SweepArguments, ThreadIds, Wanted,
+    PageArguments, PublishedArguments, PublishedPart, RunArguments, ScanRules, Setting,
+    ShowArguments, Shown, SimArguments, SimPart, SweepArguments, ThreadIds, Wanted,
 };
 
 const TOP_ABOUT: &str = "\
