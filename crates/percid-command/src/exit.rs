@@ -39,6 +39,8 @@ pub enum Failure {
         /// The system's error.
         cause: io::Error,
     },
+    /// A policy broke its contract. Exit status 1.
+    Violation(String),
     /// Invalid arguments, or an invalid file that they name. Exit status 2.
     Usage(String),
     /// Ctrl-C came before there was anything to print. Exit status 130.
@@ -68,7 +70,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Failure::Io { what, cause } => write!(f, "{what}: {cause}"),
-            Failure::Usage(what) => write!(f, "{what}"),
+            Failure::Usage(what) | Failure::Violation(what) => write!(f, "{what}"),
             Failure::Interrupted => write!(f, "interrupted"),
         }
     }

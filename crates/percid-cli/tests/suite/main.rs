@@ -9,6 +9,7 @@ mod load;
 mod numa;
 mod percid;
 mod sim;
+mod sim_check;
 mod sim_numa;
 mod sim_page;
 mod sim_sweep;

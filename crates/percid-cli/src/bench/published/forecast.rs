@@ -102,7 +102,7 @@ impl Forecaster {
             let seed = self.conditions.seed.wrapping_add(run);
             let one = Simulation::new(machine, &program, question.policy, seed)
                 .run(&control.stop)
-                .map_err(|violation| Failure::Usage(violation.to_string()))?;
+                .map_err(|violation| Failure::Violation(violation.to_string()))?;
             if control.stop.load(Relaxed) {
                 return Ok(None);
             }

@@ -71,6 +71,12 @@ impl Plan {
         let comparison = self.comparison(spans);
         let events = comparison.expected_events().ok();
         let rows = watched("sim run", events, interrupt, |counters| comparison.simulate(counters));
-        rows.map_err(|fault| Failure::Usage(format!("{}: {fault}", self.workload_name)))
+        rows.map_err(|fault| {
+            let what = format!("{}: {fault}", self.workload_name);
+            match fault {
+                comparison::Failure::Invalid(_) => Failure::Usage(what),
+                comparison::Failure::Violation(_) => Failure::Violation(what),
+            }
+        })
     }
 }
