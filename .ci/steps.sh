@@ -139,6 +139,10 @@ run_test() {
     cargo test --workspace
     # With its export, which is not among the default features.
     cargo test -p percid-opentelemetry --features otlp
+    # The examples of policies in Rust, and the command with the interpreter.
+    rustup target add wasm32-unknown-unknown
+    cargo test -p percid-sim-wasm
+    cargo test -p percid-cli --features wasm --test suite sim_check::
 }
 
 # Tests that say `#[ignore = "slow: ..."]`. Others that are ignored take longer, or are the children of tests.
