@@ -330,7 +330,8 @@ impl Comparison<'_> {
         let spans = if run == 0 { self.spans } else { 0 };
         let Combination { machine, program, events, .. } = combination;
         let simulation = Simulation::new(machine, program, policy, seed);
-        let outcome = simulation.record_spans(spans).run_watched(progress, *events);
+        let simulation = simulation.record_spans(spans).record_usage();
+        let outcome = simulation.run_watched(progress, *events);
         (!is_stopped()).then_some(outcome)
     }
 }

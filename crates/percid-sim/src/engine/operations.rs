@@ -355,6 +355,7 @@ impl<'a> Simulation<'a> {
             }
         }
         self.account_memory(index);
+        self.note_memory_lost(index);
         let (state, process) = (&self.threads[thread], &mut self.processes[index]);
         process.exec(&state.affinity);
         let (policy, view) = process.parts(self.now, &self.cpus.topology);
