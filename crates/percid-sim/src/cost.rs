@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use crate::caches::{BroughtIn, Capacities};
+use crate::caches::{BroughtIn, Capacities, Lost};
 use crate::distances::DIRECT;
 use crate::machine::{Costs, Machine};
 use crate::policies::Overhead;
@@ -123,6 +123,8 @@ pub struct Prices {
     costs: Costs,
     capacities: Capacities,
     memory: Memory,
+    /// Square root of `cooling_ms` in nanoseconds.
+    cooling_root: f64,
 }
 
 impl Prices {
@@ -132,6 +134,7 @@ impl Prices {
             costs: machine.costs.clone(),
             capacities: Capacities::from_machine(machine),
             memory,
+            cooling_root: f64::sqrt(machine.costs.cooling_ms.value * MS as f64),
         }
     }
 
@@ -160,6 +163,11 @@ impl Prices {
     /// The first formula has the same half-life with a wider spread of rates: some data is lost at
     /// once, and some only after hours. `docs/measurements/2026-11.md` has results of others.
     pub fn burst(&self, found: &Found) -> (Class, Ns) {
+        self.burst_with(found, || self.capacities.lost(&found.brought_in))
+    }
+
+    /// Returns the same if the lost shares are known.
+    pub(crate) fn burst_with(&self, found: &Found, lost: impl Fn() -> Lost) -> (Class, Ns) {
         let costs = &self.costs;
         let detour = f64::from(found.detour) / f64::from(DIRECT);
         let cooled = self.cooled(&found.idle);
@@ -167,7 +175,7 @@ impl Prices {
         let (class, ns) = match found.reach {
             None => (Class::FirstTouch, warm + self.first_touch(found.idle.cpu)),
             Some(Reach::Core) => {
-                let own = warm + (1.0 - cooled) * self.refill(&found.brought_in);
+                let own = warm + (1.0 - cooled) * self.refill(&lost());
                 (if own <= HOT * costs.hot_ns.value { Class::Hot } else { Class::Own }, own)
             }
             Some(Reach::L3) => (Class::SameL3, warm + self.transfer(costs.same_l3_ns.value)),
@@ -217,17 +225,14 @@ impl Prices {
     /// Returns the share of a core's warm data that it has lost by idling.
     fn cooled(&self, idle: &Idle) -> f64 {
         let idle = f64::sqrt(idle.core as f64) * f64::sqrt(idle.l3 as f64);
-        let half = self.costs.cooling_ms.value * MS as f64;
-        share(f64::sqrt(idle), f64::sqrt(half))
+        share(f64::sqrt(idle), self.cooling_root)
     }
 
     /// Returns the additional cost of a burst for the part of the area that other data has
     /// displaced.
-    fn refill(&self, brought_in: &BroughtIn) -> f64 {
+    fn refill(&self, lost: &Lost) -> f64 {
         let (l3, memory) = (self.costs.refill_l3_ns.value, self.costs.refill_memory_ns.value);
-        let (core, cache) =
-            (self.capacities.lost_by_core(brought_in), self.capacities.lost_by_l3(brought_in));
-        core * (l3 + cache * (memory - l3))
+        lost.core * (l3 + lost.l3 * (memory - l3))
     }
 
     fn transfer(&self, latency: f64) -> f64 {

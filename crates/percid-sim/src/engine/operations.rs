@@ -8,6 +8,7 @@ use super::process::{POSSIBLE, ProcessState, Together, Touch};
 use super::queue::MAX_WHO;
 use super::simulation::{AREA_BYTES, Simulation};
 use super::thread::{RunState, ThreadState, Turn};
+use crate::caches::Passage;
 use crate::cost::Found;
 use crate::cpu_set::CpuSet;
 use crate::time::Ns;
@@ -119,8 +120,8 @@ impl<'a> Simulation<'a> {
         let state = &mut self.threads[thread];
         if state.data > 0 {
             let (seen, topology) = (state.data_seen, &self.cpus.topology);
-            let seen = self.caches.go_through(topology, state.cpu, seen, state.data, self.now);
-            state.data_seen = Some(seen);
+            let passage = self.caches.go_through(topology, state.cpu, seen, state.data, self.now);
+            state.data_seen = Some(passage.seen);
         }
     }
 
@@ -198,19 +199,19 @@ impl<'a> Simulation<'a> {
         let (policy, view) = process.parts(self.now, &self.cpus.topology);
         let id = policy.id(&view, cpu, state.number).expect(POSSIBLE);
         let last = process.last_touch(id);
-        let found = self.found(cpu, last);
         let seen = last.map(|touch| touch.seen);
         let topology = &self.cpus.topology;
-        let seen = self.caches.go_through(topology, cpu, seen, AREA_BYTES, self.now);
+        let passage = self.caches.go_through(topology, cpu, seen, AREA_BYTES, self.now);
+        let found = self.found(cpu, last, &passage);
         let process = &mut self.processes[index];
-        process.touch(id, Touch { cpu, at: self.now, seen });
+        process.touch(id, Touch { cpu, at: self.now, seen: passage.seen });
         let part = process.part;
         if index == FIRST_PROCESS {
             self.sampler.note_use(self.now, id, process.bound());
         }
         let work = self.charge(index, cpu);
         let prices = &self.prices[part];
-        let (class, first) = prices.burst(&found);
+        let (class, first) = prices.burst_with(&found, || passage.lost);
         let ns = first + Ns::from(times - 1) * prices.hot(&found);
         if timed {
             let outcome = &mut self.outcome.parts[part];
@@ -230,12 +231,11 @@ impl<'a> Simulation<'a> {
     }
 
     /// Returns the state of an area for a burst on a CPU.
-    fn found(&self, cpu: Cpu, last: Option<Touch>) -> Found {
+    fn found(&self, cpu: Cpu, last: Option<Touch>, passage: &Passage) -> Found {
         let topology = &self.cpus.topology;
         let idle = self.cpus.idle_times(cpu, last.map(|touch| touch.at));
-        let seen = last.map(|touch| touch.seen);
         Found {
-            brought_in: self.caches.since(topology, cpu, seen, self.now),
+            brought_in: passage.brought_in,
             sibling_busy: self.cpus.is_sibling_busy(cpu),
             ..Found::new(topology, cpu, last.map(|touch| touch.cpu), idle)
         }
