@@ -90,7 +90,7 @@ impl Capacities {
 
 #[inline]
 fn lost(brought_in: u64, per_byte: f64) -> f64 {
-    // Signed integers convert faster. What exceeds them has displaced all of any cache.
+    // Signed integers convert faster. More bytes than they hold have displaced all of any cache.
     i64::try_from(brought_in).map_or(1.0, |bytes| 1.0 - decay(bytes as f64 * per_byte))
 }
 
