@@ -46,6 +46,7 @@
 //! the line among all lines.
 
 pub mod comparison;
+mod inputs;
 mod line;
 mod outcome;
 mod paper;
@@ -55,6 +56,7 @@ mod ready;
 mod simulation;
 mod workload;
 
+pub use inputs::MaskInputs;
 pub use line::Source;
 pub use outcome::Outcome;
 pub use paper::{Assumption, Paper, PaperFigures, PublishedRow, figures, paper, sweep};

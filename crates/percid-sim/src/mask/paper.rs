@@ -138,17 +138,46 @@ type Latency = fn(&Outcome) -> Option<f64>;
 const MISSES: Latency = |outcome| outcome.miss_latency;
 
 /// Runs with the same parameters and different seeds.
-struct Runs {
+pub(super) struct Runs {
     before: Vec<Outcome>,
     after: Vec<Outcome>,
 }
 
 impl Runs {
     fn simulate(parameters: &Parameters, after: MaskPolicy, count: usize, seed: u64) -> Runs {
+        let never = AtomicBool::new(false);
+        Runs::watched(parameters, after, count, seed, &never).expect("nobody stops it")
+    }
+
+    /// Simulates like [`Runs::simulate`], and returns `None` if `stop` was set.
+    pub(super) fn watched(
+        parameters: &Parameters,
+        after: MaskPolicy,
+        count: usize,
+        seed: u64,
+        stop: &AtomicBool,
+    ) -> Option<Runs> {
         let mut random = Random::new(seed);
-        let mut runs =
-            |policy| (0..count).map(|_| run(parameters, policy, random.below(u64::MAX))).collect();
-        Runs { before: runs(MaskPolicy::SetAlways), after: runs(after) }
+        let mut runs = |policy| {
+            (0..count).map(|_| simulate(parameters, policy, random.below(u64::MAX), stop)).collect()
+        };
+        let before: Option<Vec<Outcome>> = runs(MaskPolicy::SetAlways);
+        let after: Option<Vec<Outcome>> = runs(after);
+        Some(Runs { before: before?, after: after? })
+    }
+
+    /// Returns the six values that are compared with published ones, with their names. A latency
+    /// is 0 if no access missed.
+    pub(super) fn compared(&self) -> [(&'static str, f64); 6] {
+        let figures = self.figures(MISSES);
+        [
+            ("latency before", figures.latency_before.unwrap_or(0.0)),
+            ("latency after", figures.latency_after.unwrap_or(0.0)),
+            ("share before", figures.share_before),
+            ("share after", figures.share_after),
+            ("mean throughput", figures.gain),
+            ("peak throughput", self.peak_gain()),
+        ]
     }
 
     fn figures(&self, latency: Latency) -> PaperFigures {
