@@ -279,7 +279,8 @@ impl Prices {
     /// Returns the share of a core's warm data that it has lost by idling.
     fn cooled(&self, idle: &Idle) -> f64 {
         let Laws { cooling_exponent, cache_weight, .. } = self.laws;
-        let idle = power(idle.core as f64, 1.0 - cache_weight) * power(idle.l3 as f64, cache_weight);
+        let idle =
+            power(idle.core as f64, 1.0 - cache_weight) * power(idle.l3 as f64, cache_weight);
         let half = self.costs.cooling_ms.value * MS as f64;
         share(power(idle, cooling_exponent), power(half, cooling_exponent))
     }
@@ -301,8 +302,8 @@ impl Prices {
         let costs = &self.costs;
         let half = costs.first_touch_cooling_ms.value * MS as f64;
         let exponent = self.laws.first_touch_exponent;
-        let cooled = costs.first_touch_us.value
-            * share(power(idle as f64, exponent), power(half, exponent));
+        let cooled =
+            costs.first_touch_us.value * share(power(idle as f64, exponent), power(half, exponent));
         let memory = match self.memory {
             Memory::ZeroPage => costs.zero_page_share.value,
             Memory::CopyOnWrite | Memory::PreFaulted => 1.0,

@@ -1,7 +1,9 @@
 //! The inputs of the published run of the mask, for a walk over all of them.
 
-use super::parameters::{Arbitration, LATENCIES, PUBLISHED_MACHINE, Parameters, numbers, published};
 use super::paper::Runs;
+use super::parameters::{
+    Arbitration, LATENCIES, PUBLISHED_MACHINE, Parameters, numbers, published,
+};
 use super::policy::MaskPolicy;
 use super::workload::{Spread, Workload};
 use crate::machine::Machine;
@@ -83,8 +85,7 @@ impl Inputs for MaskInputs {
 
     fn cells(&self, seed: u64, progress: &RunControl) -> Option<Vec<(String, f64)>> {
         let parameters = self.parameters()?;
-        let runs =
-            Runs::watched(&parameters, MaskPolicy::TestFirst, RUNS, seed, &progress.stop)?;
+        let runs = Runs::watched(&parameters, MaskPolicy::TestFirst, RUNS, seed, &progress.stop)?;
         progress.done.fetch_add(self.work(), std::sync::atomic::Ordering::Relaxed);
         let figures = runs.compared();
         Some(figures.map(|(name, value)| (name.to_owned(), value)).to_vec())
@@ -131,8 +132,7 @@ mod tests {
     #[test]
     fn an_input_that_is_taken_off_the_list_is_found() {
         for name in ["work_us", "other_socket_ns"] {
-            let list: Vec<Listed> =
-                MASK.into_iter().filter(|listed| listed.name != name).collect();
+            let list: Vec<Listed> = MASK.into_iter().filter(|listed| listed.name != name).collect();
             assert_eq!(unlisted(&list, &[name, "trim_interval_ms"]), [name]);
         }
     }

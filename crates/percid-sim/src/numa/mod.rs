@@ -12,6 +12,7 @@ pub mod comparison;
 pub mod experiment;
 pub mod hash;
 pub mod hash_search;
+pub mod inputs;
 mod locality;
 pub mod outcome;
 mod pages;

@@ -135,7 +135,11 @@ pub const NUMA: [Listed; 32] = [
     Listed::new("main_share", Fitted, "base counts"),
     Listed::new("file_regions", Fitted, "shared_ro against inaccessible; plausible are 14 to 16"),
     Listed::new("data_regions", Fitted, "pid_inactive against inaccessible"),
-    Listed::new("put_off", Fitted, "Linux does; ignore_pid_inactive and elapsed cannot both be met with it"),
+    Listed::new(
+        "put_off",
+        Fitted,
+        "Linux does; ignore_pid_inactive and elapsed cannot both be met with it",
+    ),
     Listed::new("tick_ms", Assumed, "HZ = 250, distributions' default"),
     Listed::new("bound", Published, "the benchmark: the policy of its workers while they prepare"),
     Listed::new("place", Derived, "the benchmark: a policy bound to one node"),
@@ -159,15 +163,25 @@ pub struct InCode {
     pub listed: Listed,
 }
 
-const fn in_code(file: &'static str, name: &'static str, basis: super::basis::Basis, why: &'static str) -> InCode {
+const fn in_code(
+    file: &'static str,
+    name: &'static str,
+    basis: super::basis::Basis,
+    why: &'static str,
+) -> InCode {
     InCode { file, listed: Listed::new(name, basis, why) }
 }
 
 /// The numeric constants of the models' files. A test compares them with the files.
-pub const IN_CODE: [InCode; 20] = [
+pub const IN_CODE: [InCode; 21] = [
     in_code("cost.rs", "DIGITS", Assumed, "rounding of states that are priced together: 3 %"),
     in_code("cost.rs", "HOT", Assumed, "only the name of a class depends on it"),
-    in_code("policies/slots.rs", "PERIOD", Published, "Linux commit 223baf9d17f2; moved as expiry_ms"),
+    in_code(
+        "policies/slots.rs",
+        "PERIOD",
+        Published,
+        "Linux commit 223baf9d17f2; moved as expiry_ms",
+    ),
     in_code("mask/outcome.rs", "SAMPLE_THRESHOLD", Assumed, "no compared figure depends on it"),
     in_code("mask/parameters.rs", "MOST_THREADS", Published, "a limit"),
     in_code("numa/run.rs", "STEP", Assumed, "the time to arm an entry"),
@@ -181,10 +195,21 @@ pub const IN_CODE: [InCode; 20] = [
     in_code("numa/setup.rs", "REMOTE_COST", Fitted, "moved as remote_cost"),
     in_code("numa/setup.rs", "SLOW_COST", Assumed, "moved as slow_cost"),
     in_code("numa/workload/layout.rs", "PAGE", Published, "the processor"),
+    in_code("numa/workload/layout.rs", "MAIN", Published, "the number of a thread"),
     in_code("numa/workload/layout.rs", "FEW", Assumed, "resident pages of a small region"),
     in_code("numa/workload/layout.rs", "SMALL", Assumed, "size of a small region"),
-    in_code("numa/workload/layout.rs", "SEGMENTS", Derived, "ELF programs: segments before the memory"),
-    in_code("numa/workload/layout.rs", "PLACED", Derived, "ELF programs: data regions with known places"),
+    in_code(
+        "numa/workload/layout.rs",
+        "SEGMENTS",
+        Derived,
+        "ELF programs: segments before the memory",
+    ),
+    in_code(
+        "numa/workload/layout.rs",
+        "PLACED",
+        Derived,
+        "ELF programs: data regions with known places",
+    ),
 ];
 
 #[cfg(test)]
@@ -231,7 +256,8 @@ mod tests {
                 ["f64", "Ns", "Cycles", "u32", "u64", "u128", "i64", "usize"].contains(&part)
             };
             let parts = kind.trim_matches(['(', ')']);
-            let is_name = name.chars().all(|c| c.is_ascii_uppercase() || c == '_' || c.is_ascii_digit());
+            let is_name =
+                name.chars().all(|c| c.is_ascii_uppercase() || c == '_' || c.is_ascii_digit());
             (is_name && parts.split(", ").all(numeric)).then_some((start, start + name.len()))
         };
         text.lines().filter_map(|line| name(line).map(|(from, to)| &line[from..to])).collect()

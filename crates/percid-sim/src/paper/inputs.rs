@@ -57,9 +57,11 @@ impl Inputs for Intermittent {
         inputs.extend(laws.all().map(|(name, value)| input(name, value, "")));
         inputs.push(input(EXPIRY, 100.0 * self.setting.expiry_times, ""));
         let counts = TOPOLOGY.iter();
-        inputs.extend(counts.map(|(name, count)| {
-            input(format!("{OF_THE_MACHINE}{name}"), f64::from(*count), "")
-        }));
+        inputs.extend(
+            counts.map(|(name, count)| {
+                input(format!("{OF_THE_MACHINE}{name}"), f64::from(*count), "")
+            }),
+        );
         inputs
     }
 

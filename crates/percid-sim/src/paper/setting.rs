@@ -106,6 +106,14 @@ pub(super) const OF_THE_BENCHMARK: [Listed; 5] = [
         Basis::Fitted,
         "measured elsewhere as about 100 us; fitted to the published table",
     ),
-    Listed::new("jitter_us", Basis::Assumed, "assumption: timer slack and exits from deep idle states"),
-    Listed::new("setup_ms", Basis::Assumed, "assumption: mapping the areas and creating the threads"),
+    Listed::new(
+        "jitter_us",
+        Basis::Assumed,
+        "assumption: timer slack and exits from deep idle states",
+    ),
+    Listed::new(
+        "setup_ms",
+        Basis::Assumed,
+        "assumption: mapping the areas and creating the threads",
+    ),
 ];
