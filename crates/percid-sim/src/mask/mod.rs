@@ -47,6 +47,7 @@
 
 pub mod comparison;
 mod inputs;
+mod left_out;
 mod line;
 mod outcome;
 mod paper;
@@ -57,6 +58,7 @@ mod simulation;
 mod workload;
 
 pub use inputs::MaskInputs;
+pub use left_out::left_out;
 pub use line::Source;
 pub use outcome::Outcome;
 pub use paper::{Assumption, Paper, PaperFigures, PublishedRow, figures, paper, sweep};

@@ -13,6 +13,7 @@ pub mod experiment;
 pub mod hash;
 pub mod hash_search;
 pub mod inputs;
+pub mod left_out;
 mod locality;
 pub mod outcome;
 mod pages;

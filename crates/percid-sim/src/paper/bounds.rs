@@ -84,10 +84,10 @@ pub fn mask(paper: &mask::Paper) -> Vec<Bound> {
     paper.rows.iter().filter_map(bound).collect()
 }
 
-/// Returns the bounds of the NUMA scan: its counts by reason, and its times.
+/// Returns the bounds of the NUMA scan: its counts by reason, unless they are right by construction.
 pub fn numa(paper: &numa::Paper) -> Vec<Bound> {
-    let times = paper.elapsed.cells().map(|(series, cell)| numa_elapsed(series, cell));
-    paper.rows.iter().map(numa_count).chain(times).collect()
+    let can_be_missed = paper.rows.iter().filter(|row| row.kind != Kind::ByConstruction);
+    can_be_missed.map(numa_count).collect()
 }
 
 /// Returns the bound of the time of one series of the NUMA scan: its standard deviation was
@@ -110,8 +110,11 @@ pub fn predictions(predictions: &[Prediction]) -> Vec<Bound> {
     predictions.iter().filter_map(prediction).collect()
 }
 
-/// Returns the bound of one prediction, if it has one.
+/// Returns the bound of one prediction, if it has one and is not right by construction.
 pub fn prediction(prediction: &Prediction) -> Option<Bound> {
+    if prediction.kind == Kind::ByConstruction {
+        return None;
+    }
     let Accepted::Within(least, most) = prediction.bound else { return None };
     let unit = if prediction.unit.is_empty() { "" } else { ", " };
     let name = format!("{}{unit}{}", prediction.what, prediction.unit);

@@ -8,6 +8,7 @@ pub mod findings;
 pub mod fit;
 pub mod inputs;
 pub mod intermittent;
+pub mod leave_one_out;
 pub mod minimise;
 pub mod prediction;
 pub mod predictions;
