@@ -22,16 +22,12 @@ pub fn left_out(seed: u64, progress: &RunControl) -> Option<LeaveOneOut> {
 
 impl Refitted for Scan {
     fn numbers(&self) -> Vec<(&'static str, f64)> {
-        let Setup { workload, system, parameters, .. } = &self.0;
-        vec![
-            ("main_share", parameters.main_share),
-            ("file_regions", f64::from(parameters.file_regions)),
-            ("data_regions", f64::from(parameters.data_regions)),
-            ("preparation_s", workload.preparation.seconds),
-            ("stay_s", parameters.stay as f64 / 1e9),
-            ("speed_gb_s", system.speed / 1e9),
-            ("remote_cost", system.remote_cost),
-        ]
+        numbers(&self.0)
+    }
+
+    fn multiplied(&self, factors: &[f64]) -> Vec<f64> {
+        let setup = self.with(factors).unwrap_or_else(|| self.0.clone());
+        numbers(&setup).into_iter().map(|(_, value)| value).collect()
     }
 
     fn published(&self) -> Vec<(String, Published)> {
@@ -71,6 +67,20 @@ impl Refitted for Scan {
         }
         Some(values)
     }
+}
+
+/// Returns the numbers that are fitted again.
+fn numbers(setup: &Setup) -> Vec<(&'static str, f64)> {
+    let Setup { workload, system, parameters, .. } = setup;
+    vec![
+        ("main_share", parameters.main_share),
+        ("file_regions", f64::from(parameters.file_regions)),
+        ("data_regions", f64::from(parameters.data_regions)),
+        ("preparation_s", workload.preparation.seconds),
+        ("stay_s", parameters.stay as f64 / 1e9),
+        ("speed_gb_s", system.speed / 1e9),
+        ("remote_cost", system.remote_cost),
+    ]
 }
 
 impl Scan {

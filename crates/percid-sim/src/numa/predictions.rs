@@ -246,6 +246,8 @@ fn of_single_patches(seed: u64) -> Vec<Prediction> {
         let mut row = row(what, source, "%", change, published);
         let [least, most] = agreeing_with_deviation(published, 100.0 * deviation / time);
         row.bound = Accepted::Within(least, most);
+        // The base arms nothing, so there is nothing that a single fix could change.
+        row.kind = Kind::ByConstruction;
         row
     };
     let mut rows: Vec<Prediction> = ALONE.iter().map(alone).collect();
@@ -317,28 +319,27 @@ mod tests {
         values
     }
 
-    /// The rows that the one rule for all published values finds wrong, at any seed. They are
-    /// printed as wrong; this list only shows when one changes.
-    const FAILED: [&str; 20] = [
+    /// The rows that the one rule for all published values finds wrong. They are printed as wrong;
+    /// this list only shows when one changes.
+    const FAILED: [&str; 19] = [
         "base: elapsed, standard deviation of 7 runs",
         "base: system time",
         "base: PTE updates",
         "base: PMD updates",
         "base: hint faults",
         "base: local hint faults",
-        "base: hint faults",
         "base: local hint faults in hint faults",
         "base: pages migrated",
+        "selective: elapsed, standard deviation of 7 runs",
         "selective: system time",
         "selective: PTE updates",
         "selective: PMD updates",
         "selective: hint faults",
         "selective: local hint faults",
-        "selective: elapsed, standard deviation of 7 runs",
         "512 CPUs, base: PTE updates of a run",
-        "512 CPUs, selective: PTE updates of a run",
         "512 CPUs, selective: hint faults of a run",
         "512 CPUs, selective: local hint faults of a run",
+        "512 CPUs, selective: pages migrated of a run",
         "512 CPUs: elapsed with the series against without",
     ];
 

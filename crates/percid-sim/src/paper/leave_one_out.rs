@@ -13,6 +13,11 @@ pub trait Refitted: Sync {
     /// Returns the numbers that are fitted again, with their present values.
     fn numbers(&self) -> Vec<(&'static str, f64)>;
 
+    /// Returns the numbers multiplied by these factors, as [`Refitted::simulate`] uses them.
+    fn multiplied(&self, factors: &[f64]) -> Vec<f64> {
+        self.numbers().into_iter().zip(factors).map(|((_, value), factor)| value * factor).collect()
+    }
+
     /// Returns the published values that are fitted and predicted, with their names.
     fn published(&self) -> Vec<(String, Published)>;
 
@@ -83,10 +88,9 @@ pub fn leave_one_out(
         let factors = fit(table, &published, at, seed, progress);
         let model = table.simulate(&factors, seed.wrapping_add(SEEDS_OF_FITS), progress)?[at];
         let (name, published) = published[at].clone();
-        let numbers =
-            table.numbers().into_iter().zip(&factors).map(|((_, value), factor)| value * factor);
+        let numbers = table.multiplied(&factors);
         let error = published.error(model).unwrap_or(f64::INFINITY);
-        Some(LeftOut { name, model, published, error, numbers: numbers.collect() })
+        Some(LeftOut { name, model, published, error, numbers })
     });
     let left_out: Option<Vec<LeftOut>> = left_out.collect();
     let left_out = left_out?;
