@@ -309,8 +309,9 @@ mod tests {
         // The base's sum has the share of a CPU that is computed from it.
         values.push(selective("user_s") + selective("system_s"));
         let words = data_file("other-published.csv").into_iter();
-        values
-            .extend(words.filter(|(name, _)| name.starts_with("numa")).map(|(_, value)| value[0]));
+        // Single fixes change nothing by construction.
+        let words = words.filter(|(name, _)| name.starts_with("numa_512"));
+        values.extend(words.map(|(_, value)| value[0]));
         values
     }
 

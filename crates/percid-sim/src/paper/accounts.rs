@@ -173,7 +173,7 @@ const fn in_code(
 }
 
 /// The numeric constants of the models' files. A test compares them with the files.
-pub const IN_CODE: [InCode; 21] = [
+pub const IN_CODE: [InCode; 29] = [
     in_code("cost.rs", "DIGITS", Assumed, "rounding of states that are priced together: 3 %"),
     in_code("cost.rs", "HOT", Assumed, "only the name of a class depends on it"),
     in_code(
@@ -210,6 +210,24 @@ pub const IN_CODE: [InCode; 21] = [
         Derived,
         "ELF programs: data regions with known places",
     ),
+    in_code("../../percid-rules/src/scan/settings.rs", "MIB", Published, "a unit"),
+    in_code(
+        "../../percid-rules/src/scan/settings.rs",
+        "LOOK",
+        Published,
+        "Linux: memory that a pass may inspect",
+    ),
+    in_code(
+        "../../percid-rules/src/scan/settings.rs",
+        "WINDOW",
+        Published,
+        "Linux: the length of an activity window",
+    ),
+    in_code("../../percid-rules/src/scan/period.rs", "MIN_WELL_PLACED_TENTHS", Published, "Linux"),
+    in_code("../../percid-rules/src/scan/period.rs", "TENTHS", Published, "Linux"),
+    in_code("../../percid-rules/src/scan/visit.rs", "HUGE_PAGE", Published, "the processor"),
+    in_code("../../percid-rules/src/scan/visit.rs", "BLIND_SEQUENCES", Published, "Linux"),
+    in_code("../../percid-rules/src/scan/activity.rs", "GOLDEN", Published, "Linux"),
 ];
 
 #[cfg(test)]
@@ -220,7 +238,7 @@ mod tests {
     use super::*;
 
     /// The files of the models, apart from the engine, whose constants are sizes and limits.
-    const FILES: [&str; 22] = [
+    const FILES: [&str; 26] = [
         "cost.rs",
         "caches.rs",
         "idle_history.rs",
@@ -243,6 +261,10 @@ mod tests {
         "numa/thread.rs",
         "numa/weights.rs",
         "numa/workload/layout.rs",
+        "../../percid-rules/src/scan/settings.rs",
+        "../../percid-rules/src/scan/period.rs",
+        "../../percid-rules/src/scan/visit.rs",
+        "../../percid-rules/src/scan/activity.rs",
     ];
 
     /// Returns the numeric constants of a text before its tests.

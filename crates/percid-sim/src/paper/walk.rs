@@ -13,6 +13,9 @@ pub const MATTERS: f64 = 0.05;
 /// The factors by which inputs are moved.
 const FACTORS: [f64; 2] = [0.5, 2.0];
 
+/// Difference of the seeds of two simulations that share none of the seeds of their runs.
+const OTHER_SEED: u64 = 1 << 40;
+
 /// An input of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Input {
@@ -117,7 +120,7 @@ pub fn walk<T: Inputs>(
     progress: &RunControl,
 ) -> Option<Walk> {
     let before = table.cells(seed, progress)?;
-    let other = table.cells(!seed, progress)?;
+    let other = table.cells(seed ^ OTHER_SEED, progress)?;
     let mut inputs = table.inputs();
     inputs.retain(|input| only.is_empty() || only.contains(&input.name.as_str()));
     let moved = inputs.into_par_iter().map(|input| {

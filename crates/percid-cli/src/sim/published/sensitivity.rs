@@ -102,7 +102,7 @@ impl SensitivityFigures {
         for table in &self.tables {
             page.subsection(table.table, table.told());
             let text = "The cell that changes most, if the number is half or twice as large.";
-            page.chart(&format!("Inputs that matter: {}", table.table), text, table.bars());
+            page.chart(format!("Inputs that matter: {}", table.table), text, table.bars());
             table.table().show_as("All inputs", page);
         }
         page.subsection("Constants in the code", CONSTANTS);
