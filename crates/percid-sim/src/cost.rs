@@ -122,8 +122,7 @@ pub struct Laws {
     pub lines: f64,
     /// Exponent of the law by which a core's own data cools.
     pub cooling_exponent: f64,
-    /// Exponent of the cache's idle time in the mean of both idle times; the core's has the rest
-    /// of 1.
+    /// Exponent of the cache's idle time; the exponent of the core's idle time is 1 less this one.
     pub cache_weight: f64,
     /// Exponent of the law by which the data of page faults cools.
     pub first_touch_exponent: f64,

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// What a number rests on.
+/// The basis of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Basis {
@@ -40,7 +40,7 @@ impl Basis {
 pub struct Listed {
     /// Name of the number.
     pub name: &'static str,
-    /// What it rests on.
+    /// The basis of the number.
     pub basis: Basis,
     /// Its source in words; empty if the file of the machine or of the workload has it.
     pub origin: &'static str,

@@ -27,7 +27,7 @@ const TOPOLOGY: [(&str, u32); 4] =
 const OF_THE_MACHINE: &str = "machine.";
 
 impl Intermittent {
-    /// Returns the published benchmark. Of its runs, one of `part` is simulated.
+    /// Returns the published benchmark; one of `part` of its runs is simulated.
     pub fn published(part: u64) -> Intermittent {
         Intermittent { setting: Setting::published(), part }
     }

@@ -60,7 +60,7 @@ pub struct Moved {
     pub name: String,
     /// Its value, for readers.
     pub value: String,
-    /// What it rests on; `None` if it is not on the list.
+    /// The basis of the input; `None` if it is not on the list.
     pub basis: Option<Basis>,
     /// The source of the value.
     pub origin: String,
