@@ -28,7 +28,7 @@ def cross_validation(seed: int = 1) -> Table:
 
 def predictions(seed: int = 1) -> Table:
     """What the model says where nothing was fitted to it: what, source, unit, model, published,
-    kind, bound."""
+    earlier, kind, bound."""
     return Table(_native.published("predictions", seed))
 
 

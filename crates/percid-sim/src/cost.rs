@@ -114,8 +114,61 @@ fn rounded(time: Ns) -> Ns {
 /// Maximum cost of a burst of class hot, relative to a hot burst.
 const HOT: f64 = 1.05;
 
-/// Number of cache lines that a burst touches.
-const LINES: f64 = 256.0;
+/// The numbers in the formulas of [`Prices::burst`] that no machine file has. The engine always
+/// uses the default.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Laws {
+    /// Number of cache lines that a burst touches.
+    pub lines: f64,
+    /// Exponent of the law by which a core's own data cools.
+    pub cooling_exponent: f64,
+    /// Exponent of the cache's idle time; the exponent of the core's idle time is 1 less this one.
+    pub cache_weight: f64,
+    /// Exponent of the law by which the data of page faults cools.
+    pub first_touch_exponent: f64,
+}
+
+impl Default for Laws {
+    fn default() -> Laws {
+        Laws { lines: 256.0, cooling_exponent: 0.5, cache_weight: 0.5, first_touch_exponent: 1.0 }
+    }
+}
+
+impl Laws {
+    /// Returns all numbers by name.
+    pub fn all(&self) -> [(&'static str, f64); 4] {
+        let Laws { lines, cooling_exponent, cache_weight, first_touch_exponent } = *self;
+        [
+            ("lines", lines),
+            ("cooling_exponent", cooling_exponent),
+            ("cache_weight", cache_weight),
+            ("first_touch_exponent", first_touch_exponent),
+        ]
+    }
+
+    /// Returns a number by its name, mutably.
+    pub fn number_mut(&mut self, name: &str) -> Option<&mut f64> {
+        match name {
+            "lines" => Some(&mut self.lines),
+            "cooling_exponent" => Some(&mut self.cooling_exponent),
+            "cache_weight" => Some(&mut self.cache_weight),
+            "first_touch_exponent" => Some(&mut self.first_touch_exponent),
+            _ => None,
+        }
+    }
+}
+
+/// Returns a power. The exponents of the default laws give the same digits on all platforms and
+/// cost little.
+fn power(base: f64, exponent: f64) -> f64 {
+    if exponent == 0.5 {
+        f64::sqrt(base)
+    } else if exponent == 1.0 {
+        base
+    } else {
+        libm::pow(base, exponent)
+    }
+}
 
 /// The prices of one machine and one kind of memory.
 #[derive(Debug, Clone)]
@@ -123,8 +176,9 @@ pub struct Prices {
     costs: Costs,
     capacities: Capacities,
     memory: Memory,
-    /// Square root of `cooling_ms` in nanoseconds.
-    cooling_root: f64,
+    laws: Laws,
+    /// `cooling_ms` in nanoseconds, to the power of the law's exponent.
+    cooled_half: f64,
 }
 
 impl Prices {
@@ -134,8 +188,17 @@ impl Prices {
             costs: machine.costs.clone(),
             capacities: Capacities::from_machine(machine),
             memory,
-            cooling_root: f64::sqrt(machine.costs.cooling_ms.value * MS as f64),
+            laws: Laws::default(),
+            cooled_half: 0.0,
         }
+        .with_laws(Laws::default())
+    }
+
+    /// Returns the same prices by other laws.
+    #[must_use]
+    pub fn with_laws(self, laws: Laws) -> Prices {
+        let half = self.costs.cooling_ms.value * MS as f64;
+        Prices { laws, cooled_half: power(half, laws.cooling_exponent), ..self }
     }
 
     /// Returns the class and the cost of a burst.
@@ -224,8 +287,10 @@ impl Prices {
 
     /// Returns the share of a core's warm data that it has lost by idling.
     fn cooled(&self, idle: &Idle) -> f64 {
-        let idle = f64::sqrt(idle.core as f64) * f64::sqrt(idle.l3 as f64);
-        share(f64::sqrt(idle), self.cooling_root)
+        let Laws { cooling_exponent, cache_weight, .. } = self.laws;
+        let idle =
+            power(idle.core as f64, 1.0 - cache_weight) * power(idle.l3 as f64, cache_weight);
+        share(power(idle, cooling_exponent), self.cooled_half)
     }
 
     /// Returns the additional cost of a burst for the part of the area that other data has
@@ -236,13 +301,15 @@ impl Prices {
     }
 
     fn transfer(&self, latency: f64) -> f64 {
-        LINES * latency / self.costs.overlap.value
+        self.laws.lines * latency / self.costs.overlap.value
     }
 
     fn first_touch(&self, idle: Ns) -> f64 {
         let costs = &self.costs;
         let half = costs.first_touch_cooling_ms.value * MS as f64;
-        let cooled = costs.first_touch_us.value * share(idle as f64, half);
+        let exponent = self.laws.first_touch_exponent;
+        let cooled =
+            costs.first_touch_us.value * share(power(idle as f64, exponent), power(half, exponent));
         let memory = match self.memory {
             Memory::ZeroPage => costs.zero_page_share.value,
             Memory::CopyOnWrite | Memory::PreFaulted => 1.0,
