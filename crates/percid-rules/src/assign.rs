@@ -1,26 +1,33 @@
-//! The order in which a table obtains an ID for a CPU without one: the number of IDs is adjusted,
-//! the space chooses, and before a steal the expired IDs are evicted.
+//! The order in which a table assigns IDs to CPUs and takes them away: which entries are unset,
+//! when the CPUs are fenced, and when the ID is used for anything else.
 //!
 //! The library's table runs it with fences, the simulator's with modelled costs.
 
-use crate::space::{Assignment, Eviction, Limits, Request, Space};
+use crate::space::{Assignment, Distance, Eviction, Limits, Request, Space};
 
-/// A table from CPUs to IDs, and the operations on it that [`obtain`] needs.
+/// A table from CPUs to IDs. Critical sections read its entries; [`obtain`], [`steal`] and
+/// [`evict`] change them by these effects.
 pub trait Table {
+    /// Returns the table's ID space, and the distance of the second CPU's memory from the first.
+    fn parts(&mut self) -> (Space<'_>, impl Fn(u32, u32) -> Distance);
+
+    /// Makes the entry of `cpu` unset. A section that is in flight may still use the ID.
+    fn unset(&mut self, cpu: u32);
+
+    /// Stores `id` in the entry of `cpu` again, because a fence was refused.
+    fn restore(&mut self, cpu: u32, id: u32);
+
+    /// Fences `cpu`, whose ID is stolen: afterwards no section in flight uses it. Returns `false`
+    /// if that is refused.
+    fn fence(&mut self, cpu: u32) -> bool;
+
+    /// Fences all CPUs, `evicted` of which lose their IDs. Returns `false` if that is refused.
+    fn fence_all(&mut self, evicted: u32) -> bool;
+
     /// Returns the table's ID space.
-    fn space(&mut self) -> Space<'_>;
-
-    /// Calls [`Space::select`] with the distances of this machine.
-    fn select(&mut self, request: Request, limits: Limits) -> Assignment;
-
-    /// Takes the ID of `from` for another CPU: makes its entry unset, fences it, then calls
-    /// [`Space::detach`] so that `from` forgets the ID. The ID is in transit afterwards. Returns
-    /// `None` if the fence was refused; then `from` keeps the ID.
-    fn steal(&mut self, from: u32) -> Option<u32>;
-
-    /// Frees the IDs of all CPUs for which [`Space::is_evicted`] returns `true`, with one fence.
-    /// Returns the number of IDs: 0 if the fence was refused.
-    fn evict(&mut self, eviction: Eviction, now_ms: u64) -> u32;
+    fn space(&mut self) -> Space<'_> {
+        self.parts().0
+    }
 }
 
 /// The result of [`obtain`].
@@ -39,14 +46,14 @@ pub struct Obtained {
 /// [`EXPIRY_MS`](crate::space::EXPIRY_MS), every ID that has not been renewed is evicted. CPUs that
 /// still use theirs take them again, and the others are known to be idle from then on (R7).
 ///
-/// The cost is that of [`Space::adjust_id_count`] and of at most two calls of [`Space::select`], an
-/// eviction for each of the two and one steal: at most three fences.
+/// The cost is that of [`Space::adjust_id_count`] and of at most two calls of [`Space::select`], two
+/// evictions and one steal: at most three fences.
 ///
 /// ```
 /// use percid_rules::assign::{self, Table};
 /// use percid_rules::space::*;
 ///
-/// /// A table without CPUs, so nothing is fenced.
+/// /// A table without CPUs, so there is nothing to unset or to fence.
 /// #[derive(Default)]
 /// struct Modelled {
 ///     counts: SpaceCounters,
@@ -55,22 +62,16 @@ pub struct Obtained {
 /// }
 ///
 /// impl Table for Modelled {
-///     fn space(&mut self) -> Space<'_> {
-///         Space::new(&mut self.counts, &mut self.cpus, &mut self.ids)
+///     fn parts(&mut self) -> (Space<'_>, impl Fn(u32, u32) -> Distance) {
+///         (Space::new(&mut self.counts, &mut self.cpus, &mut self.ids), |_, _| Distance::Far)
 ///     }
-///     fn select(&mut self, request: Request, limits: Limits) -> Assignment {
-///         self.space().select(request, limits, |_, _| Distance::Far)
+///     fn unset(&mut self, _cpu: u32) {}
+///     fn restore(&mut self, _cpu: u32, _id: u32) {}
+///     fn fence(&mut self, _cpu: u32) -> bool {
+///         true
 ///     }
-///     fn steal(&mut self, from: u32) -> Option<u32> {
-///         self.space().detach(from, true)
-///     }
-///     fn evict(&mut self, eviction: Eviction, now_ms: u64) -> u32 {
-///         let evicted = [0, 1].map(|cpu| {
-///             let mut space = self.space();
-///             let id = space.is_evicted(cpu, eviction, now_ms).then(|| space.detach(cpu, false))?;
-///             id.map(|id| space.free(id))
-///         });
-///         evicted.iter().flatten().count() as u32
+///     fn fence_all(&mut self, _evicted: u32) -> bool {
+///         true
 ///     }
 /// }
 ///
@@ -88,21 +89,70 @@ pub struct Obtained {
 pub fn obtain(table: &mut impl Table, request: Request, limits: Limits, now_ms: u64) -> Obtained {
     let eviction = table.space().adjust_id_count(limits, now_ms);
     if eviction != Eviction::None {
-        table.evict(eviction, now_ms);
+        evict(table, |space, cpu| space.is_evicted(cpu, eviction, now_ms));
     }
-    let mut grant = table.select(request, limits);
+    let mut assignment = select(table, request, limits);
     let mut expired = None;
-    if let Assignment::Steal { from, .. } = grant {
+    if let Assignment::Steal { from, .. } = assignment {
         if Some(from) != request.previous_cpu && table.space().scan_due(now_ms) {
             table.space().scanned(now_ms);
-            expired = Some(table.evict(Eviction::Expired, now_ms));
-            grant = table.select(request, limits);
+            let is_expired =
+                |space: &Space<'_>, cpu| space.is_evicted(cpu, Eviction::Expired, now_ms);
+            expired = Some(evict(table, is_expired));
+            assignment = select(table, request, limits);
         }
     }
-    let id = match grant {
+    let id = match assignment {
         Assignment::Free(id) => Some(id),
-        Assignment::Steal { from, .. } => table.steal(from),
+        Assignment::Steal { from, .. } => steal(table, from),
         Assignment::Unavailable => None,
     };
     Obtained { id, expired }
+}
+
+fn select(table: &mut impl Table, request: Request, limits: Limits) -> Assignment {
+    let (mut space, distance) = table.parts();
+    space.select(request, limits, distance)
+}
+
+/// Takes the ID of `from` for another CPU: the ID is in transit afterwards, and `from` forgets it.
+/// Returns `None` if `from` holds none, or keeps it because the fence was refused.
+pub fn steal(table: &mut impl Table, from: u32) -> Option<u32> {
+    let id = table.space().held(from)?;
+    table.unset(from);
+    if !table.fence(from) {
+        // No other CPU can have been given the ID meanwhile, so it may come back.
+        table.restore(from, id);
+        return None;
+    }
+    table.space().detach(from, true)
+}
+
+/// Frees the IDs of all CPUs for which `condemned` returns `true`, with one fence for all of them.
+/// Each CPU remembers its ID as recent. Returns the number of IDs: 0 if the fence was refused.
+pub fn evict(table: &mut impl Table, condemned: impl Fn(&Space<'_>, u32) -> bool) -> u32 {
+    let condemned = |space: Space<'_>, cpu| space.held(cpu).filter(|_| condemned(&space, cpu));
+    let cpus = table.space().cpus();
+    let mut count = 0;
+    for cpu in 0..cpus {
+        if condemned(table.space(), cpu).is_some() {
+            table.unset(cpu);
+            count += 1;
+        }
+    }
+    if count == 0 {
+        return 0;
+    }
+    let fenced = table.fence_all(count);
+    for cpu in 0..cpus {
+        // The space has not changed, except for CPUs that are done: the same ones are chosen.
+        let Some(id) = condemned(table.space(), cpu) else { continue };
+        if fenced {
+            table.space().detach(cpu, false);
+            table.space().free(id);
+        } else {
+            table.restore(cpu, id);
+        }
+    }
+    if fenced { count } else { 0 }
 }

@@ -231,6 +231,11 @@ impl<'a> Space<'a> {
         Space { counts, cpus, ids }
     }
 
+    /// Returns the number of possible CPUs.
+    pub fn cpus(&self) -> u32 {
+        self.cpus.len() as u32
+    }
+
     /// Returns the ID that `cpu` holds.
     pub fn held(&self, cpu: u32) -> Option<u32> {
         self.cpus[cpu as usize].held.checked_sub(1)
@@ -410,7 +415,7 @@ impl<'a> Space<'a> {
     }
 
     fn holders(&self) -> impl Iterator<Item = u32> + '_ {
-        (0..self.cpus.len() as u32).filter(|&cpu| self.cpus[cpu as usize].held != 0)
+        (0..self.cpus()).filter(|&cpu| self.cpus[cpu as usize].held != 0)
     }
 
     fn since(&self, cpu: u32) -> u64 {

@@ -2,9 +2,7 @@
 //! place of fences and signals. An ID is assigned when it is used, not at the switch.
 
 use percid_rules::assign;
-use percid_rules::space::{
-    Assignment, CpuState, Eviction, IdState, Limits, Request, Space, SpaceCounters,
-};
+use percid_rules::space::{CpuState, Distance, IdState, Limits, Request, Space, SpaceCounters};
 
 use super::impossible::Impossible;
 use super::policy::{Id, Overhead, Policy, PolicySpec, Process, Thread, Work};
@@ -87,38 +85,25 @@ struct OnMachine<'a> {
 }
 
 impl assign::Table for OnMachine<'_> {
-    fn space(&mut self) -> Space<'_> {
-        self.table.space()
-    }
-
-    fn select(&mut self, request: Request, limits: Limits) -> Assignment {
+    fn parts(&mut self) -> (Space<'_>, impl Fn(Cpu, Cpu) -> Distance) {
         let topology = self.topology;
-        self.space().select(request, limits, |a, b| topology.distance(a, b))
+        (self.table.space(), |a, b| topology.distance(a, b))
     }
 
-    fn steal(&mut self, from: Cpu) -> Option<Id> {
+    // A section takes no simulated time, so none is in flight: only the fences have a cost.
+    fn unset(&mut self, _cpu: Cpu) {}
+
+    fn restore(&mut self, _cpu: Cpu, _id: Id) {}
+
+    fn fence(&mut self, cpu: Cpu) -> bool {
         self.table.work.steals += 1;
-        self.table.overhead.fenced = Some(from);
-        self.space().detach(from, true)
+        self.table.overhead.fenced = Some(cpu);
+        true
     }
 
-    fn evict(&mut self, eviction: Eviction, now_ms: u64) -> u32 {
-        let cpus = self.table.cpus.len() as Cpu;
-        let mut space = self.space();
-        let mut count = 0;
-        for cpu in 0..cpus {
-            if !space.is_evicted(cpu, eviction, now_ms) {
-                continue;
-            }
-            if let Some(id) = space.detach(cpu, false) {
-                space.free(id);
-                count += 1;
-            }
-        }
-        if count > 0 {
-            self.table.overhead.fenced_all += 1;
-        }
-        count
+    fn fence_all(&mut self, _evicted: u32) -> bool {
+        self.table.overhead.fenced_all += 1;
+        true
     }
 }
 

@@ -1,6 +1,6 @@
 //! Operations on the table that only the proofs use.
 
-use percid_rules::assign::Table as _;
+use percid_rules::assign::{self, Table as _};
 #[cfg(all(test, not(percid_portable)))]
 use percid_rules::space::Space;
 
@@ -16,7 +16,7 @@ pub(crate) fn steal(cpu: u32) -> Option<u32> {
     table.entry(cpu)?.id()?;
     let mut locked = table.try_lock()?;
     locked.space().held(cpu)?;
-    if locked.ready_to_fence() { locked.steal(cpu) } else { None }
+    if locked.ready_to_fence() { assign::steal(&mut locked, cpu) } else { None }
 }
 
 /// Evicts the ID of `cpu` like compaction, and keeps it from being reused at once.
@@ -25,7 +25,8 @@ pub(crate) fn evict(cpu: u32) -> Option<u32> {
     table.entry(cpu)?.id()?;
     let mut locked = table.try_lock()?;
     let id = locked.space().held(cpu)?;
-    let evicted = locked.ready_to_fence() && locked.evict_where(|_, other| other == cpu) == 1;
+    let evicted =
+        locked.ready_to_fence() && assign::evict(&mut locked, |_, other| other == cpu) == 1;
     evicted.then(|| locked.space().reserve(id))?;
     Some(id)
 }
@@ -34,7 +35,7 @@ pub(crate) fn evict(cpu: u32) -> Option<u32> {
 #[cfg(test)]
 pub(crate) fn give(cpu: u32, id: u32) -> bool {
     let Some(mut locked) = installed().and_then(Table::try_lock) else { return false };
-    if let Some(held) = locked.steal(cpu) {
+    if let Some(held) = assign::steal(&mut locked, cpu) {
         locked.space().free(held);
     }
     locked.install(cpu, id, thread::token() as u64, clock::now_ms())
@@ -75,5 +76,8 @@ pub(crate) fn while_locked<T>(body: impl FnOnce() -> T) -> Option<T> {
 #[cfg(all(test, not(percid_portable)))]
 pub(crate) fn forget_all() -> bool {
     let all = |space: &Space<'_>, cpu| space.held(cpu).is_some();
-    installed().and_then(Table::try_lock).map(|mut locked| locked.evict_where(all)).is_some()
+    installed()
+        .and_then(Table::try_lock)
+        .map(|mut locked| assign::evict(&mut locked, all))
+        .is_some()
 }

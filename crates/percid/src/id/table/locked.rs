@@ -1,7 +1,7 @@
 //! Changes of the table under its lock: assignments, steals and evictions.
 
 use percid_rules::assign::{self, Table as _};
-use percid_rules::space::{Assignment, Eviction, Limits, Request, Space};
+use percid_rules::space::{Distance, Limits, Request, Space};
 
 use super::layout::Table;
 use super::places::Places;
@@ -74,7 +74,7 @@ impl Locked {
         }
         let limits = self.limits().ask(now);
         let eviction = self.space().compact(limits);
-        self.evict(eviction, now)
+        assign::evict(self, |space, cpu| space.is_evicted(cpu, eviction, now))
     }
 
     pub(super) fn stats_now(&mut self) -> TableStats {
@@ -120,81 +120,50 @@ impl Locked {
         remember(cpu);
         true
     }
-
-    /// Frees the IDs of all CPUs for which `condemned` returns `true`, with one fence for all of
-    /// them. Each CPU remembers its ID as recent. Returns the number of IDs.
-    pub(super) fn evict_where(&mut self, condemned: impl Fn(&Space<'_>, u32) -> bool) -> u32 {
-        let table = self.table;
-        let cpus = || 0..table.cpus as u32;
-        let mut count = 0;
-        for cpu in cpus().filter(|&cpu| condemned(&self.space(), cpu)) {
-            if let Some(entry) = table.entry(cpu) {
-                entry.unset();
-                count += 1;
-            }
-        }
-        if count == 0 {
-            return 0;
-        }
-        let fenced = fence::all().is_ok();
-        for cpu in cpus() {
-            let mut space = self.space();
-            let (Some(entry), Some(id)) = (table.entry(cpu), space.held(cpu)) else {
-                continue;
-            };
-            if entry.id().is_some() {
-                continue;
-            }
-            if fenced {
-                space.detach(cpu, false);
-                space.free(id);
-            } else {
-                entry.set(id, &table.seen);
-            }
-        }
-        if !fenced {
-            return 0;
-        }
-        self.table_stats().evicted += u64::from(count);
-        self.table_stats().eviction_fences += 1;
-        count
-    }
 }
 
 impl assign::Table for Locked {
-    fn space(&mut self) -> Space<'_> {
+    fn parts(&mut self) -> (Space<'_>, impl Fn(u32, u32) -> Distance) {
         let table = self.table;
         // SAFETY: the lock gives exclusive access to everything in the mapping except the lock and
         // the entries. The three borrows are disjoint and end before the lock is released. All zero
         // is a valid value of each type.
-        unsafe {
+        let space = unsafe {
             Space::new(
                 &mut (*table.header.as_ptr()).counts,
                 std::slice::from_raw_parts_mut(table.states.as_ptr(), table.cpus),
                 std::slice::from_raw_parts_mut(table.ids.as_ptr(), table.cpus),
             )
+        };
+        let places = Places(table.places);
+        (space, move |a, b| places.distance(a, b))
+    }
+
+    fn unset(&mut self, cpu: u32) {
+        if let Some(entry) = self.table.entry(cpu) {
+            entry.unset();
         }
     }
 
-    fn select(&mut self, request: Request, limits: Limits) -> Assignment {
-        let places = Places(self.table.places);
-        self.space().select(request, limits, |a, b| places.distance(a, b))
-    }
-
-    fn steal(&mut self, cpu: u32) -> Option<u32> {
-        let (entry, id) = (self.table.entry(cpu)?, self.space().held(cpu)?);
-        entry.unset();
-        if fence::cpu(cpu).is_err() {
-            // No other CPU can have been given the ID meanwhile, so it may come back.
+    fn restore(&mut self, cpu: u32, id: u32) {
+        if let Some(entry) = self.table.entry(cpu) {
             entry.set(id, &self.table.seen);
-            return None;
         }
-        self.table_stats().stolen += 1;
-        self.space().detach(cpu, true)
     }
 
-    fn evict(&mut self, eviction: Eviction, now: u64) -> u32 {
-        self.evict_where(|space, cpu| space.is_evicted(cpu, eviction, now))
+    fn fence(&mut self, cpu: u32) -> bool {
+        let fenced = fence::cpu(cpu).is_ok();
+        self.table_stats().stolen += u64::from(fenced);
+        fenced
+    }
+
+    fn fence_all(&mut self, evicted: u32) -> bool {
+        let fenced = fence::all().is_ok();
+        if fenced {
+            self.table_stats().evicted += u64::from(evicted);
+            self.table_stats().eviction_fences += 1;
+        }
+        fenced
     }
 }
 

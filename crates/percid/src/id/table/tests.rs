@@ -116,7 +116,7 @@ fn an_id_is_given_when_its_memory_is_open_and_sums_visit_it() {
     assert_eq!((activity.assigned, activity.ids_held, activity.id_bound), (2, 2, 2));
     // A smaller ID that comes later does not hide a larger one.
     let (_, _watching) = watch(granted);
-    assert_eq!(locked.evict_where(|_, cpu| cpu == 3), 1);
+    assert_eq!(assign::evict(&mut locked, |_, cpu| cpu == 3), 1);
     assert_eq!(enter(&mut locked, request(3, ME, None), limits(8, 8), NOW), Some(0));
     assert_eq!(table.seen.end(), 2);
 }
@@ -144,7 +144,7 @@ fn a_thief_unsets_the_entry_fences_that_cpu_and_then_has_the_id() {
         assert_eq!(entries(table)[..2], [None, Some(1)], "unset before the fence");
         granted(step)
     });
-    assert_eq!(locked.steal(0), Some(0));
+    assert_eq!(assign::steal(&mut locked, 0), Some(0));
     assert_eq!(*steps.borrow(), [Step::Membarrier(Fence::OfCpu(0))]);
     assert_eq!(entries(table)[..2], [None, Some(1)]);
     // In transit: not free, and no longer held by the CPU.
@@ -156,7 +156,7 @@ fn a_thief_unsets_the_entry_fences_that_cpu_and_then_has_the_id() {
 fn an_id_stays_where_the_fence_is_refused() {
     let (table, mut locked) = two_ids();
     let (steps, _watching) = watch(|_| Some(Err(libc::EPERM)));
-    assert_eq!(locked.steal(0), None);
+    assert_eq!(assign::steal(&mut locked, 0), None);
     assert_eq!(entries(table)[..2], [Some(0), Some(1)]);
     assert_eq!((locked.space().held(0), locked.stats_now().stolen), (Some(0), 0));
     assert_eq!(fences(&steps), [Fence::OfCpu(0)]);
@@ -176,7 +176,7 @@ fn ids_are_freed_after_one_fence_for_all() {
         assert_eq!(entries(table)[..3], [None, None, Some(2)], "unset before the fence");
         granted(step)
     });
-    assert_eq!(locked.evict_where(|_, cpu| cpu < 2), 2);
+    assert_eq!(assign::evict(&mut locked, |_, cpu| cpu < 2), 2);
     assert_eq!(*steps.borrow(), [Step::Membarrier(Fence::OfAll)]);
     assert_eq!(entries(table)[..3], [None, None, Some(2)]);
     let activity = locked.stats_now();
@@ -187,7 +187,7 @@ fn ids_are_freed_after_one_fence_for_all() {
 fn ids_stay_where_the_fence_for_all_is_refused() {
     let (table, mut locked) = two_ids();
     let (_, _watching) = watch(|_| Some(Err(libc::ENOMEM)));
-    assert_eq!(locked.evict_where(|_, cpu| cpu < 2), 0);
+    assert_eq!(assign::evict(&mut locked, |_, cpu| cpu < 2), 0);
     assert_eq!(entries(table)[..2], [Some(0), Some(1)]);
     let activity = locked.stats_now();
     assert_eq!((activity.evicted, activity.eviction_fences, activity.ids_held), (0, 0, 2));
@@ -197,7 +197,7 @@ fn ids_stay_where_the_fence_for_all_is_refused() {
 fn nothing_is_fenced_for_nothing() {
     let (_, mut locked) = two_ids();
     let (steps, _watching) = watch(granted);
-    assert_eq!(locked.evict_where(|_, _| false), 0);
+    assert_eq!(assign::evict(&mut locked, |_, _| false), 0);
     assert!(steps.borrow().is_empty());
 }
 
@@ -257,7 +257,7 @@ fn a_thread_notes_where_it_took_an_id() {
     assert_eq!((entries(table)[4], entries(table)[6]), (None, Some(0)));
     assert_eq!(previous_cpu(), Some(6));
     // An ID that another thread took on this thread's last CPU stays there.
-    locked.evict_where(|_, cpu| cpu == 6);
+    assign::evict(&mut locked, |_, cpu| cpu == 6);
     drop(locked);
     let address = ptr::from_ref(table).expose_provenance();
     let another = std::thread::spawn(move || {
@@ -306,13 +306,13 @@ fn a_cpu_comes_back_for_what_was_evicted_and_not_for_what_was_stolen() {
     let (table, mut locked) = two_ids();
     let (_, _watching) = watch(granted);
     // Evicted: CPU 1 remembers ID 1, although this thread left ID 0 behind on CPU 0.
-    assert_eq!(locked.evict_where(holders), 2);
+    assert_eq!(assign::evict(&mut locked, holders), 2);
     assert_eq!(enter(&mut locked, request(1, ME, Some(0)), limits(2, 2), NOW), Some(1));
     assert_eq!(enter(&mut locked, request(0, ME, None), limits(2, 2), NOW), Some(0));
     // Stolen: CPU 1 does not remember it.
-    let stolen = locked.steal(1).expect("it has one");
+    let stolen = assign::steal(&mut locked, 1).expect("it has one");
     locked.space().free(stolen);
-    assert_eq!(locked.evict_where(holders), 1);
+    assert_eq!(assign::evict(&mut locked, holders), 1);
     assert_eq!(entries(table), [None; CPUS]);
     assert_eq!(enter(&mut locked, request(1, ME, Some(0)), limits(2, 2), NOW), Some(0));
 }
@@ -326,7 +326,7 @@ fn steals_are_counted_as_steals() {
     for steal in 0..21u32 {
         let cpu = 2 + steal % 14;
         if locked.space().held(cpu).is_some() {
-            assert_eq!(locked.evict_where(|_, other| other == cpu), 1);
+            assert_eq!(assign::evict(&mut locked, |_, other| other == cpu), 1);
         }
         let id = enter(&mut locked, request(cpu, ME, None), wandering, NOW + 2);
         assert!(id.is_some());
@@ -382,7 +382,7 @@ fn the_nearest_free_id_is_taken() {
     for cpu in [4, 3, 2, 1] {
         assert!(enter(&mut locked, request(cpu, ME, None), limits(4, 4), NOW).is_some());
     }
-    assert_eq!(locked.evict_where(holders), 4);
+    assert_eq!(assign::evict(&mut locked, holders), 4);
     assert_eq!(enter(&mut locked, request(0, ME, None), limits(4, 4), NOW), Some(3), "CPU 1's");
     assert_eq!(enter(&mut locked, request(5, ME, Some(2)), limits(4, 4), NOW), Some(2), "its own");
 }
