@@ -145,6 +145,9 @@ run_test() {
 run_slow() {
     require_tools
     local tests
+    # The page of the simulator is tested with the module.
+    rustup target add wasm32-unknown-unknown
+    cargo build --release -p percid-sim-page --target wasm32-unknown-unknown
     mapfile -t tests < <(tests_ignored slow .)
     cargo test --workspace --tests -- --ignored "${tests[@]}"
 }

@@ -26,6 +26,7 @@ mod place;
 pub mod policies;
 pub mod published;
 pub mod random;
+pub mod results;
 pub mod run_control;
 pub mod time;
 pub mod topology;

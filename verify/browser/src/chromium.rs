@@ -114,10 +114,7 @@ impl Browser {
     /// Inspects a page in all frames. The browser starts once: that takes longer than showing a
     /// page.
     fn inspect_all(&self, name: &str, html: &str, frames: &[Frame]) -> Vec<Findings> {
-        let folder = self.folder.join(name);
-        // Remove the results of an earlier run.
-        let _ = fs::remove_dir_all(&folder);
-        fs::create_dir_all(&folder).expect("a folder");
+        let folder = self.emptied(name);
         fs::write(folder.join("page.html"), html).expect("the page is written");
         fs::write(folder.join("probed.html"), probed(html)).expect("its copy is written");
         let window = folder.join("window.html");
@@ -132,6 +129,14 @@ impl Browser {
             assert_eq!(found.dark, frame.scheme == Scheme::Dark, "{name}: shown as {frame:?}");
         }
         found
+    }
+
+    /// Returns the folder of a page, without the results of an earlier run.
+    pub(crate) fn emptied(&self, name: &str) -> PathBuf {
+        let folder = self.folder.join(name);
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).expect("a folder");
+        folder
     }
 
     /// Returns the document after all its scripts have run, as HTML.
@@ -168,7 +173,7 @@ impl Browser {
     }
 
     /// Returns the command with the arguments of every run of the browser.
-    fn command(&self, folder: &Path) -> Command {
+    pub(crate) fn command(&self, folder: &Path) -> Command {
         let mut command = Command::new(self.program);
         // Chromium refuses to be root with its sandbox, and containers often do not permit one; the
         // pages here are our own.

@@ -6,6 +6,7 @@
 
 mod chromium;
 mod findings;
+mod posted;
 
 pub use chromium::{Browser, Frame, Scheme};
 pub use findings::{Chart, Findings, Zoom};

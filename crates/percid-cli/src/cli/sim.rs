@@ -3,6 +3,7 @@
 mod import;
 mod mask;
 mod numa;
+mod page;
 mod published;
 mod run;
 mod setting;
@@ -17,6 +18,7 @@ use super::manual::manual;
 pub(crate) use import::ImportArguments;
 pub(crate) use mask::MaskArguments;
 pub(crate) use numa::{MemoryArguments, ScanRules};
+pub(crate) use page::PageArguments;
 pub(crate) use published::{PublishedArguments, PublishedPart};
 pub(crate) use run::RunArguments;
 pub(crate) use setting::Setting;
@@ -76,6 +78,9 @@ pub(crate) enum SimPart {
     /// Compute how well activity sets of 64 and 128 bits tell threads apart
     #[command(long_about = thread_hash::ABOUT, after_long_help = manual(thread_hash::EXAMPLES))]
     ThreadHash(HashArguments),
+    /// Write the simulator as a web page
+    #[command(long_about = page::ABOUT, after_long_help = manual(page::EXAMPLES))]
+    Page(PageArguments),
     /// Show machines, workloads with their parameters, and policies
     #[command(
         long_about = LIST_ABOUT,

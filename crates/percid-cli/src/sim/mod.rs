@@ -10,6 +10,7 @@ mod list;
 mod mask;
 mod numa;
 mod numbers;
+mod page;
 mod parquet_support;
 mod published;
 mod run;
@@ -31,6 +32,7 @@ pub(crate) fn run(arguments: &SimArguments, json: bool) -> Result<Exit, Failure>
         Some(SimPart::Published(arguments)) => published::run(arguments, json),
         Some(SimPart::Numa(arguments)) => numa::run(arguments, json),
         Some(SimPart::ThreadHash(arguments)) => thread_hash::run(arguments, json),
+        Some(SimPart::Page(arguments)) => page::run(arguments, json),
         Some(SimPart::Show(arguments)) => show::run(arguments, json),
         Some(SimPart::Import(arguments)) => import::run(arguments, json),
         Some(SimPart::List) | None => list::run(json),

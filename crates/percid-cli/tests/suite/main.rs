@@ -10,4 +10,5 @@ mod numa;
 mod percid;
 mod sim;
 mod sim_numa;
+mod sim_page;
 mod sim_sweep;

@@ -119,10 +119,10 @@ impl<'a> Simulation<'a> {
         let mut told = 0;
         let outcome = self.run_reporting(&control.stop, |share| {
             let done = ((units as f64 * share) as u64).min(units);
-            control.done.fetch_add(done.saturating_sub(told), Relaxed);
+            control.add(done.saturating_sub(told));
             told = told.max(done);
         });
-        control.done.fetch_add(units - told, Relaxed);
+        control.add(units - told);
         outcome
     }
 

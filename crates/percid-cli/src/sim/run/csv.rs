@@ -7,7 +7,7 @@ use std::path::Path;
 use percid_command::exit::Failure;
 use percid_sim::columns::{Column, Values};
 
-use super::figures::Results;
+use percid_sim::results::Results;
 
 /// The name that stands for standard output.
 pub(super) const OUTPUT: &str = "-";

@@ -1,7 +1,6 @@
 //! `percid sim run`: a comparison of policies on one machine and workload.
 
 mod csv;
-mod figures;
 mod page;
 mod parquet;
 mod plan;
@@ -12,9 +11,10 @@ use percid_command::exit::{Exit, Failure, complain};
 use percid_command::interrupt::Interrupt;
 use percid_command::output;
 use percid_command::report::{Report, expect_file};
+use percid_sim::results::Results;
 
-use figures::Results;
 use plan::Plan;
+use text::Text;
 
 pub(crate) fn run(arguments: &RunArguments, json: bool) -> Result<Exit, Failure> {
     expect_tables(arguments, json)?;
@@ -22,11 +22,11 @@ pub(crate) fn run(arguments: &RunArguments, json: bool) -> Result<Exit, Failure>
     let report = Report::to(arguments.html.as_deref())?;
     let interrupt = Interrupt::listen()?;
     let rows = plan.simulate(report.is_wanted(), &interrupt)?;
-    let results = Results::new(&plan, rows, interrupt.pressed());
+    let results = Results::new(&plan.comparison(0), rows, interrupt.pressed());
     let printed = match (json, is_printed(arguments)) {
         (true, _) => output::print_json(&results),
         (_, true) => Ok(()),
-        _ => output::print_text(&results),
+        _ => output::print_text(&Text(&results)),
     };
     write_tables(arguments, &results)?;
     if results.interrupted && !json {

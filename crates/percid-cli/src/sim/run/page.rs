@@ -6,11 +6,11 @@ use percid_report::{Axis, Bars, Lines, Page, Span, Timeline};
 use percid_sim::comparison::{InUse, Level, ProgramRow, Row};
 use percid_sim::cost::Class;
 
-use super::figures::Results;
-use crate::sim::numbers::{self, hundredths, optional, plain, settings};
+use crate::sim::numbers::{self, Number, hundredths, optional, plain, settings};
 use crate::sim::span;
 use percid_command::report::lead;
 use percid_command::table::Table;
+use percid_sim::results::Results;
 
 /// Nanoseconds in a millisecond.
 const MS: f64 = 1e6;
@@ -26,9 +26,9 @@ pub(super) fn page(results: &Results) -> Page {
     timelines(results, &mut page);
     let shape = results.machine.shape();
     let parameters = settings(&results.workload.parameters);
-    let numbers = numbers::sentence(results.machine.numbers());
+    let numbers = numbers::sentence(results.machine.numbers.iter().map(Number::from));
     page.section("Simulation", format!("{shape}.\n\n{parameters}\n\n{numbers}"));
-    numbers::table(results.machine.numbers())
+    numbers::table(results.machine.numbers.iter().map(Number::from))
         .show_as("Numbers, and where they come from", &mut page);
     page
 }

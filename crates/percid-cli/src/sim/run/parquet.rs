@@ -4,8 +4,8 @@ use std::path::Path;
 
 use percid_command::exit::Failure;
 
-use super::figures::Results;
 use crate::sim::parquet_support;
+use percid_sim::results::Results;
 
 /// Checks that a file can be written. Called before the simulation.
 pub(super) fn expect_support() -> Result<(), Failure> {

@@ -21,14 +21,14 @@ const SPANS: usize = 20_000;
 /// The requested simulations.
 #[derive(Debug)]
 pub(super) struct Plan {
-    pub(super) machine: Machine,
-    pub(super) workload: Workload,
+    machine: Machine,
+    workload: Workload,
     /// The requested name of the workload.
     workload_name: String,
     policies: Vec<&'static PolicySpec>,
-    pub(super) sweeps: Sweeps,
-    pub(super) seeds: u64,
-    pub(super) seed: u64,
+    sweeps: Sweeps,
+    seeds: u64,
+    seed: u64,
 }
 
 impl Plan {
@@ -48,21 +48,27 @@ impl Plan {
         Ok(Plan { machine, workload, workload_name, policies, sweeps, seeds, seed })
     }
 
-    /// Returns the rows of all runs that were finished before Ctrl-C.
-    pub(super) fn simulate(
-        &self,
-        with_spans: bool,
-        interrupt: &Interrupt,
-    ) -> Result<Vec<Row>, Failure> {
-        let comparison = Comparison {
+    /// Returns the comparison, in which a run records at most `spans` spans.
+    pub(super) fn comparison(&self, spans: usize) -> Comparison<'_> {
+        Comparison {
             machine: &self.machine,
             workload: &self.workload,
             sweeps: &self.sweeps,
             policies: &self.policies,
             seeds: self.seeds,
             seed: self.seed,
-            spans: if with_spans { SPANS / self.policies.len().max(1) } else { 0 },
-        };
+            spans,
+        }
+    }
+
+    /// Returns the rows of all runs that were finished before Ctrl-C.
+    pub(super) fn simulate(
+        &self,
+        with_spans: bool,
+        interrupt: &Interrupt,
+    ) -> Result<Vec<Row>, Failure> {
+        let spans = if with_spans { SPANS / self.policies.len().max(1) } else { 0 };
+        let comparison = self.comparison(spans);
         let events = comparison.expected_events().ok();
         let rows = watched("sim run", events, interrupt, |counters| comparison.simulate(counters));
         rows.map_err(|fault| Failure::Usage(format!("{}: {fault}", self.workload_name)))

@@ -6,14 +6,17 @@ use percid_sim::comparison::{InUse, ProgramRow, Row};
 use percid_sim::cost::Class;
 use percid_sim::engine::{Quiet, Share, Throttling};
 
-use super::figures::Results;
 use crate::sim::numbers::{figure, hundredths, optional, settings};
 use percid_command::text_table::{Align, TextTable};
+use percid_sim::results::Results;
 
-impl fmt::Display for Results {
+/// The results as text.
+pub(super) struct Text<'a>(pub(super) &'a Results);
+
+impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}", self.title())?;
-        let parameters = settings(&self.workload.parameters);
+        writeln!(f, "{}", self.0.title())?;
+        let parameters = settings(&self.0.workload.parameters);
         if !parameters.is_empty() {
             writeln!(f, "  {parameters}")?;
         }
@@ -32,10 +35,10 @@ impl fmt::Display for Results {
             "all runs".to_owned(),
             ["steals", "scans", "slow paths", "work %"].map(|name| (name, Align::Right)),
         );
-        if self.has_quota {
+        if self.0.has_quota {
             table.group("quota, all runs".to_owned(), QUOTA.map(|name| (name, Align::Right)));
         }
-        add_rows(&mut table, self.rows.iter().map(|row| (row, self.cells(row))));
+        add_rows(&mut table, self.0.rows.iter().map(|row| (row, self.cells(row))));
         write!(f, "{table}")?;
         writeln!(
             f,
@@ -50,10 +53,10 @@ impl fmt::Display for Results {
 /// Columns of a CPU quota's effects.
 const QUOTA: [&str; 3] = ["periods", "throttled", "ms"];
 
-impl Results {
+impl Text<'_> {
     /// Writes each program of a workload that lists several.
     fn show_programs(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.rows.iter().all(|row| row.programs.is_empty()) {
+        if self.0.rows.iter().all(|row| row.programs.is_empty()) {
             return Ok(());
         }
         let mut table = TextTable::new([
@@ -68,11 +71,14 @@ impl Results {
         table.group("largest run".to_owned(), largest);
         let all = ["bursts", "run ms"].map(|name| (name, Align::Right));
         table.group("all runs".to_owned(), all);
-        if self.has_quota {
+        if self.0.has_quota {
             table.group("quota, all runs".to_owned(), QUOTA.map(|name| (name, Align::Right)));
         }
         let of_row = |row| move |program| (row, self.program_cells(row, program));
-        add_rows(&mut table, self.rows.iter().flat_map(|row| row.programs.iter().map(of_row(row))));
+        add_rows(
+            &mut table,
+            self.0.rows.iter().flat_map(|row| row.programs.iter().map(of_row(row))),
+        );
         write!(f, "\n{table}")
     }
 
@@ -85,7 +91,7 @@ impl Results {
         let counts = ids.into_iter().chain([program.memory / 1000, program.bursts]);
         cells.extend(counts.map(|count| count.to_string()));
         cells.push(figure(program.expense.run_ns as f64 / 1e6));
-        if self.has_quota {
+        if self.0.has_quota {
             cells.extend(throttling(&program.throttling));
         }
         cells
@@ -93,7 +99,7 @@ impl Results {
 
     fn cells(&self, row: &Row) -> Vec<String> {
         let mut cells = cells(row);
-        if self.has_quota {
+        if self.0.has_quota {
             cells.extend(throttling(&row.throttling));
         }
         cells
@@ -102,7 +108,7 @@ impl Results {
     /// Writes the CPUs and IDs in use while wake-ups were misplaced, and those in the quiet time
     /// after that.
     fn show_in_use(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let all = || self.rows.iter().filter_map(|row| Some((row, row.in_use?, row.quiet?)));
+        let all = || self.0.rows.iter().filter_map(|row| Some((row, row.in_use?, row.quiet?)));
         if all().next().is_none() {
             return Ok(());
         }
