@@ -176,9 +176,12 @@ pub fn set(
     name: &str,
     value: f64,
 ) -> Result<(), Error> {
-    workload
-        .set(name, value)
-        .or_else(|unknown| if machine.has(name) { machine.set(name, value) } else { Err(unknown) })
+    let Err(unknown) = workload.set(name, value) else { return Ok(()) };
+    if !machine.has(name) {
+        let numbers = machine.names().join(", ");
+        return Err(Error::of_file(format!("{unknown}; numbers of the machine are {numbers}")));
+    }
+    machine.set(name, value)
 }
 
 /// One run of one combination with one policy.
