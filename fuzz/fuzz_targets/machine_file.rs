@@ -50,5 +50,5 @@ fn simulate(machine: &Machine) {
     let Ok(program) = workload.program(machine) else { return };
     // Stopped at the first look.
     let stop = AtomicBool::new(true);
-    Simulation::new(machine, &program, &policies::ALL[0], 1).run(&stop);
+    let _ = Simulation::new(machine, &program, &policies::ALL[0], 1).run(&stop);
 }

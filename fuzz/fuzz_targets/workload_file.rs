@@ -33,6 +33,6 @@ fn accepted(workload: &Workload, choice: usize) {
     if program.threads() <= SIMULATED {
         let policy = &policies::ALL[choice % policies::ALL.len()];
         // Stopped at the first look.
-        Simulation::new(machine, &program, policy, 1).run(&AtomicBool::new(true));
+        let _ = Simulation::new(machine, &program, policy, 1).run(&AtomicBool::new(true));
     }
 }

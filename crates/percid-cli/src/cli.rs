@@ -23,9 +23,9 @@ use percid_command::trace::{self, TracePart};
 use percid_command::version::Version;
 use percid_command::{exit, usage_error};
 pub(crate) use sim::{
-    HashArguments, ImportArguments, MaskArguments, MemoryArguments, PageArguments,
-    PublishedArguments, PublishedPart, RunArguments, ScanRules, Setting, ShowArguments, Shown,
-    SimArguments, SimPart, SweepArguments, ThreadIds, Wanted,
+    ContractArguments, HashArguments, ImportArguments, MaskArguments, MemoryArguments,
+    PageArguments, PublishedArguments, PublishedPart, RunArguments, ScanRules, Setting,
+    ShowArguments, Shown, SimArguments, SimPart, SweepArguments, ThreadIds, Wanted,
 };
 
 const TOP_ABOUT: &str = "\

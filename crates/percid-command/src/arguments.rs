@@ -14,7 +14,8 @@ pub enum PolicyChoice {
     One(&'static PolicySpec),
 }
 
-/// Parses a policy's name, a kernel release that has one, or `all`.
+/// Parses a policy's name, a kernel release that has one, the file of a WebAssembly module, or
+/// `all`.
 ///
 /// # Errors
 ///
@@ -23,7 +24,27 @@ pub fn policy(name: &str) -> Result<PolicyChoice, String> {
     if name == "all" {
         return Ok(PolicyChoice::All);
     }
+    if name.ends_with(MODULE) {
+        return module(name).map(PolicyChoice::One);
+    }
     releases::named(name).map(PolicyChoice::One)
+}
+
+/// The ending of the file of a WebAssembly module.
+const MODULE: &str = ".wasm";
+
+/// Loads a policy from a file.
+#[cfg(feature = "wasm")]
+fn module(path: &str) -> Result<&'static PolicySpec, String> {
+    let module = std::fs::read(path).map_err(|error| format!("cannot read the file: {error}"))?;
+    percid_sim_wasm::load(path, &module).map_err(|error| error.to_string())
+}
+
+/// Refuses a policy in a file: the interpreter is not built in.
+#[cfg(not(feature = "wasm"))]
+fn module(_: &str) -> Result<&'static PolicySpec, String> {
+    let remedy = "cargo install percid-cli --features wasm";
+    Err(format!("this percid is built without the feature wasm; install it with `{remedy}`"))
 }
 
 /// Returns the chosen policies, each once, in their order.

@@ -19,6 +19,8 @@ pub enum Exit {
     NoAnswer,
     /// IDs differ from those that a kernel assigned. Exit status 1.
     Differs,
+    /// A policy breaks its contract. Exit status 1.
+    Violated,
     /// Something failed; the results until then were written. Exit status 1.
     Partial,
     /// A check could not be executed. Exit status 3.
@@ -80,7 +82,12 @@ pub fn code(result: Result<Exit, Failure>) -> ExitCode {
         Ok(Exit::NotChecked) => ExitCode::from(3),
         Ok(Exit::Status(status)) => ExitCode::from(status),
         Ok(
-            Exit::WrongCount | Exit::OutOfBounds | Exit::NoAnswer | Exit::Differs | Exit::Partial,
+            Exit::WrongCount
+            | Exit::OutOfBounds
+            | Exit::NoAnswer
+            | Exit::Differs
+            | Exit::Violated
+            | Exit::Partial,
         ) => ExitCode::FAILURE,
         Err(failure) if failure.is_broken_pipe() => ExitCode::SUCCESS,
         Err(Failure::Usage(what)) => refuse(format_args!("{what}")),

@@ -1,11 +1,13 @@
 //! Comparison of policies: each runs with the same machine, workload and seeds.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::atomic::Ordering::Relaxed;
 
 use rayon::prelude::*;
 use serde::Serialize;
 
+use crate::contract::Violation;
 use crate::engine::{
     Expense, Gauge, Outcome, PartOutcome, Quiet, Scheduling, Share, Simulation, Span, Throttling,
     Usage,
@@ -23,6 +25,32 @@ use crate::workload::{Program, Workload};
 /// assert!(percid_sim::comparison::MAX_RUNS >= 1_000_000);
 /// ```
 pub const MAX_RUNS: u64 = 10_000_000;
+
+/// The reason why a comparison has no rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Failure {
+    /// The workload's numbers are inconsistent.
+    Invalid(Error),
+    /// A policy broke its contract.
+    Violation(Violation),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure::Invalid(error)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Invalid(error) => error.fmt(f),
+            Failure::Violation(violation) => violation.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
 
 /// A comparison to simulate.
 #[derive(Debug)]
@@ -225,8 +253,9 @@ impl Comparison<'_> {
     ///
     /// # Errors
     ///
-    /// Returns an error if the workload's numbers are inconsistent for one of the combinations.
-    pub fn simulate(&self, progress: &RunControl) -> Result<Vec<Row>, Error> {
+    /// Returns an error if the workload's numbers are inconsistent for one of the combinations, or
+    /// if a policy breaks its contract: of several violations, that of the first row.
+    pub fn simulate(&self, progress: &RunControl) -> Result<Vec<Row>, Failure> {
         let combinations = self.combinations()?;
         let policies = self.policies;
         let cases: Vec<(&Combination, &'static PolicySpec)> = combinations
@@ -235,7 +264,8 @@ impl Comparison<'_> {
             .collect();
         let rows =
             cases.par_iter().map(|&(combination, policy)| self.row(combination, policy, progress));
-        Ok(rows.collect())
+        let rows: Vec<Result<Row, Failure>> = rows.collect();
+        rows.into_iter().collect()
     }
 
     /// Simulates all runs on all CPUs of this machine, and returns a row with its seed for each run
@@ -245,10 +275,12 @@ impl Comparison<'_> {
     /// # Errors
     ///
     /// Returns the errors of [`simulate`](Comparison::simulate).
-    pub fn each_run(&self, progress: &RunControl) -> Result<Vec<(u64, Row)>, Error> {
+    pub fn each_run(&self, progress: &RunControl) -> Result<Vec<(u64, Row)>, Failure> {
         let combinations = self.combinations()?;
         let rows = self.single_runs(&combinations).into_par_iter();
-        Ok(rows.filter_map(|run| self.one(run, progress)).collect())
+        let rows: Vec<Result<Option<(u64, Row)>, Failure>> =
+            rows.map(|run| self.one(run, progress)).collect();
+        rows.into_iter().filter_map(Result::transpose).collect()
     }
 
     /// Simulates like [`each_run`](Comparison::each_run), but on the calling thread alone.
@@ -256,10 +288,10 @@ impl Comparison<'_> {
     /// # Errors
     ///
     /// Returns the errors of [`simulate`](Comparison::simulate).
-    pub fn each_run_in_turn(&self, progress: &RunControl) -> Result<Vec<(u64, Row)>, Error> {
+    pub fn each_run_in_turn(&self, progress: &RunControl) -> Result<Vec<(u64, Row)>, Failure> {
         let combinations = self.combinations()?;
         let rows = self.single_runs(&combinations).into_iter();
-        Ok(rows.filter_map(|run| self.one(run, progress)).collect())
+        rows.filter_map(|run| self.one(run, progress).transpose()).collect()
     }
 
     fn single_runs<'a>(&self, combinations: &'a [Combination]) -> Vec<SingleRun<'a>> {
@@ -273,11 +305,15 @@ impl Comparison<'_> {
             .collect()
     }
 
-    fn one(&self, single: SingleRun<'_>, progress: &RunControl) -> Option<(u64, Row)> {
+    fn one(
+        &self,
+        single: SingleRun<'_>,
+        progress: &RunControl,
+    ) -> Result<Option<(u64, Row)>, Failure> {
         let SingleRun { combination, policy, run } = single;
         let outcome = self.outcome(combination, policy, run, progress)?;
-        let row = summary(combination, policy.name, vec![outcome]);
-        Some((self.seed.wrapping_add(run), row))
+        let row = |outcome| summary(combination, policy.name, vec![outcome]);
+        Ok(outcome.map(|outcome| (self.seed.wrapping_add(run), row(outcome))))
     }
 
     fn combinations(&self) -> Result<Vec<Combination>, Error> {
@@ -308,12 +344,14 @@ impl Comparison<'_> {
         combination: &Combination,
         policy: &'static PolicySpec,
         progress: &RunControl,
-    ) -> Row {
-        let runs: Vec<Outcome> = (0..self.seeds)
+    ) -> Result<Row, Failure> {
+        let runs: Vec<Result<Option<Outcome>, Failure>> = (0..self.seeds)
             .into_par_iter()
-            .filter_map(|run| self.outcome(combination, policy, run, progress))
+            .map(|run| self.outcome(combination, policy, run, progress))
             .collect();
-        summary(combination, policy.name, runs)
+        let runs: Result<Vec<Outcome>, Failure> =
+            runs.into_iter().filter_map(Result::transpose).collect();
+        Ok(summary(combination, policy.name, runs?))
     }
 
     /// Simulates one run. Returns `None` if it was stopped, because a partial run must not count as
@@ -324,18 +362,18 @@ impl Comparison<'_> {
         policy: &'static PolicySpec,
         run: u64,
         progress: &RunControl,
-    ) -> Option<Outcome> {
+    ) -> Result<Option<Outcome>, Failure> {
         let is_stopped = || progress.stop.load(Relaxed);
         if is_stopped() {
-            return None;
+            return Ok(None);
         }
         let seed = self.seed.wrapping_add(run);
         let spans = if run == 0 { self.spans } else { 0 };
         let Combination { machine, program, events, .. } = combination;
         let simulation = Simulation::new(machine, program, policy, seed);
         let simulation = simulation.record_spans(spans).record_usage();
-        let outcome = simulation.run_watched(progress, *events);
-        (!is_stopped()).then_some(outcome)
+        let outcome = simulation.run_watched(progress, *events).map_err(Failure::Violation)?;
+        Ok((!is_stopped()).then_some(outcome))
     }
 }
 

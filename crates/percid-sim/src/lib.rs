@@ -10,6 +10,7 @@ pub mod caches;
 pub mod columns;
 pub mod comparison;
 pub mod conformance;
+pub mod contract;
 pub mod cost;
 pub mod cpu_list;
 pub mod cpu_set;

@@ -9,9 +9,9 @@ Output:
 Exit status:
   0    everything asked for was measured or simulated
   1    a measurement could not be made, a structure lost or doubled something, a simulated
-       figure is outside its bounds around the published one, a file could not be
-       written, or a process has no balancer or none that answers; what was there was
-       printed
+       figure is outside its bounds around the published one, a policy breaks its
+       contract, a file could not be written, or a process has no balancer or none that
+       answers; what was there was printed
   2    wrong arguments, or a file that is not what it should be (one line on standard error
        says what is allowed)
   3    `percid info --check` could not check what percid's promises rest on

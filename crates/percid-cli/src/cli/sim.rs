@@ -1,5 +1,6 @@
 //! The arguments of `percid sim`, and its manual.
 
+mod check;
 mod import;
 mod mask;
 mod numa;
@@ -15,6 +16,7 @@ use clap::{Args, Subcommand};
 
 use super::manual::manual;
 
+pub(crate) use check::ContractArguments;
 pub(crate) use import::ImportArguments;
 pub(crate) use mask::MaskArguments;
 pub(crate) use numa::{MemoryArguments, ScanRules};
@@ -40,6 +42,7 @@ Examples:
   percid sim                         machines, workloads and policies that there are
   percid sim published                   published results beside simulated ones
   percid sim run --workload thread-pool --set threads=8,32,128 --html report.html
+  percid sim check percid-table
   percid sim numa --workload phases --seeds 1
   percid sim mask --workload hackbench
   percid sim thread-hash --threads 65,129,385";
@@ -63,6 +66,9 @@ pub(crate) enum SimPart {
     /// Simulate policies beside each other
     #[command(long_about = run::ABOUT, after_long_help = manual(run::EXAMPLES))]
     Run(RunArguments),
+    /// Search for a schedule in which a policy breaks its contract
+    #[command(long_about = check::ABOUT, after_long_help = manual(check::EXAMPLES))]
+    Check(ContractArguments),
     /// Simulate a parameter space, run by run, into a folder of Parquet files
     #[command(long_about = sweep::ABOUT, after_long_help = manual(sweep::EXAMPLES))]
     Sweep(SweepArguments),

@@ -4,6 +4,7 @@
 //! and adds them to a report.
 
 mod bounds;
+mod check;
 mod errors;
 mod import;
 mod list;
@@ -27,6 +28,7 @@ use percid_command::exit::{Exit, Failure};
 pub(crate) fn run(arguments: &SimArguments, json: bool) -> Result<Exit, Failure> {
     match &arguments.part {
         Some(SimPart::Run(arguments)) => run::run(arguments, json),
+        Some(SimPart::Check(arguments)) => check::run(arguments, json),
         Some(SimPart::Sweep(arguments)) => sweep(arguments, json),
         Some(SimPart::Mask(arguments)) => mask::run(arguments, json),
         Some(SimPart::Published(arguments)) => published::run(arguments, json),

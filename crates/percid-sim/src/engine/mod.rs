@@ -9,6 +9,7 @@
 //! Events at the same time happen in the order in which they were scheduled. All randomness comes
 //! from one generator, so the same seed gives the same result on every machine.
 
+mod contract;
 mod cpus;
 mod index;
 mod operations;

@@ -4,11 +4,12 @@ use std::rc::Rc;
 
 use super::index::{FIRST_PROCESS, ProcessIndex, ThreadIndex};
 use super::outcome::Span;
-use super::process::{POSSIBLE, ProcessState, Together, Touch};
+use super::process::{ProcessState, Together, Touch};
 use super::queue::MAX_WHO;
 use super::simulation::{AREA_BYTES, Simulation};
 use super::thread::{RunState, ThreadState, Turn};
 use crate::caches::Passage;
+use crate::contract::holders::expect_bound;
 use crate::cost::Found;
 use crate::cpu_set::CpuSet;
 use crate::time::Ns;
@@ -197,7 +198,18 @@ impl<'a> Simulation<'a> {
         let index = state.process;
         let process = &mut self.processes[index];
         let (policy, view) = process.parts(self.now, &self.cpus.topology);
-        let id = policy.id(&view, cpu, state.number).expect(POSSIBLE);
+        let number = state.number;
+        let id = match policy.id(&view, cpu, number) {
+            Ok(id) => id,
+            Err(impossible) => {
+                self.policy_failed(index, cpu, number, impossible);
+                return 0;
+            }
+        };
+        if let Err(breach) = expect_bound(id, process.id_bound()) {
+            self.violated(cpu, number, breach);
+            return 0;
+        }
         let last = process.last_touch(id);
         let seen = last.map(|touch| touch.seen);
         let topology = &self.cpus.topology;
@@ -210,6 +222,10 @@ impl<'a> Simulation<'a> {
             self.sampler.note_use(self.now, id, process.bound());
         }
         let work = self.charge(index, cpu);
+        if let Err(breach) = self.processes[index].use_id(&mut self.holders, cpu, id) {
+            self.violated(cpu, number, breach);
+            return 0;
+        }
         let prices = &self.prices[part];
         let (class, first) = prices.burst_with(&found, || passage.lost);
         let ns = first + Ns::from(times - 1) * prices.hot(&found);
@@ -358,8 +374,12 @@ impl<'a> Simulation<'a> {
         self.note_memory_lost(index);
         let (state, process) = (&self.threads[thread], &mut self.processes[index]);
         process.exec(&state.affinity);
+        process.release(&mut self.holders, cpu);
+        let number = state.number;
         let (policy, view) = process.parts(self.now, &self.cpus.topology);
-        policy.exec(&view, cpu, state.number).expect(POSSIBLE);
+        if let Err(impossible) = policy.exec(&view, cpu, number) {
+            self.policy_failed(index, cpu, number, impossible);
+        }
     }
 
     /// Ends a thread because another one replaces the program. The policy is notified of the

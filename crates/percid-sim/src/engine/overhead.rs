@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::index::{FIRST_PROCESS, ProcessIndex};
 use super::simulation::Simulation;
+use crate::contract::holders::expect_work;
 use crate::policies::Overhead;
 use crate::time::Ns;
 use crate::topology::Cpu;
@@ -22,6 +23,12 @@ impl Simulation<'_> {
         if overhead.slow_paths > 0 && process == FIRST_PROCESS {
             self.sampler.note_slow_path(self.now);
         }
+        if let Err(breach) = expect_work(overhead, self.cpus.topology.cpus()) {
+            let thread = self.cpus[cpu].runs.map_or(0, |thread| self.threads[thread].number);
+            self.violated(cpu, thread, breach);
+            return 0;
+        }
+        self.processes[process].fence(&mut self.holders, cpu, overhead);
         let part = self.processes[process].part;
         let mut ns = self.prices[part].work(overhead, self.cpus.topology.cpus());
         if let Some(other) = overhead.fenced {

@@ -3,15 +3,14 @@
 use super::index::ThreadIndex;
 use super::quota::BandwidthIndex;
 use crate::caches::Seen;
+use crate::contract::Breach;
+use crate::contract::holders::{Holders, TakenIds, id_bound};
 use crate::cpu_set::CpuSet;
-use crate::policies::{self, Id, Policy, Thread};
+use crate::policies::{self, Id, Overhead, Policy, Thread};
 use crate::random::Random;
 use crate::time::Ns;
 use crate::topology::{Cpu, Topology};
 use crate::workload::GroupIndex;
-
-/// The reason why no policy of the engine returns `Impossible`.
-pub(super) const POSSIBLE: &str = "the engine does what a kernel does";
 
 /// The CPU that touched an area last, and when.
 #[derive(Debug, Clone, Copy)]
@@ -85,6 +84,10 @@ pub(super) struct ProcessState {
     /// Index of the program that it runs.
     pub(super) part: usize,
     pub(super) policy: Box<dyn Policy>,
+    /// The IDs that its running threads have.
+    taken: TakenIds,
+    /// The exclusive upper bound of its IDs.
+    id_bound: u32,
     /// The thread of this process that runs on each CPU.
     running: Vec<Option<Thread>>,
     /// Number of allowed CPUs, for each thread that it ever had.
@@ -115,6 +118,8 @@ impl ProcessState {
         ProcessState {
             part,
             policy,
+            taken: TakenIds::default(),
+            id_bound: topology.cpus(),
             running: vec![None; topology.cpus() as usize],
             thread_allowed: Vec::new(),
             allowed: CpuSet::empty(topology.cpus()),
@@ -128,8 +133,7 @@ impl ProcessState {
         }
     }
 
-    /// Returns the policy and its view of the process. The engine notifies the policy as a kernel
-    /// would; see [`POSSIBLE`].
+    /// Returns the policy and its view of the process.
     pub(super) fn parts<'a>(
         &'a mut self,
         now: Ns,
@@ -159,13 +163,16 @@ impl ProcessState {
         self.running[cpu as usize].is_some()
     }
 
-    pub(super) fn set_running(&mut self, cpu: Cpu, thread: Option<Thread>) {
+    /// Replaces the running thread of a CPU, which no longer has its ID.
+    pub(super) fn set_running(&mut self, holders: &mut Holders, cpu: Cpu, thread: Option<Thread>) {
+        self.release(holders, cpu);
         self.running[cpu as usize] = thread;
     }
 
     /// Adds a new thread with this affinity and returns its number.
     pub(super) fn join(&mut self, affinity: &CpuSet) -> Thread {
         self.users += 1;
+        self.id_bound = id_bound(self.id_bound, self.users);
         self.thread_allowed.push(affinity.len());
         self.allow(affinity);
         self.thread_allowed.len() as Thread - 1
@@ -186,6 +193,26 @@ impl ProcessState {
     fn allow(&mut self, affinity: &CpuSet) {
         self.allowed.add_all(affinity);
         self.nr_cpus_allowed = self.allowed.len();
+    }
+
+    pub(super) fn id_bound(&self) -> u32 {
+        self.id_bound
+    }
+
+    /// Records that the thread on a CPU uses an ID.
+    #[inline]
+    pub(super) fn use_id(&mut self, holders: &mut Holders, cpu: Cpu, id: Id) -> Result<(), Breach> {
+        holders.use_id(&mut self.taken, &self.running, cpu, id)
+    }
+
+    /// Records that the thread on a CPU no longer has its ID.
+    pub(super) fn release(&mut self, holders: &mut Holders, cpu: Cpu) {
+        holders.release(&mut self.taken, cpu);
+    }
+
+    /// Records fences that the policy reported for the thread on a CPU.
+    pub(super) fn fence(&mut self, holders: &mut Holders, by: Cpu, overhead: &Overhead) {
+        holders.fence(&mut self.taken, &self.running, by, overhead);
     }
 
     /// Begins a new address space for its only thread.

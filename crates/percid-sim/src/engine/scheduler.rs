@@ -3,7 +3,6 @@
 use std::rc::Rc;
 
 use super::index::{ProcessIndex, ThreadIndex};
-use super::process::POSSIBLE;
 use super::queue::Event;
 use super::simulation::Simulation;
 use super::thread::RunState;
@@ -187,10 +186,13 @@ impl Simulation<'_> {
         prev: Option<Thread>,
         next: Option<Thread>,
     ) {
-        let process = &mut self.processes[process];
-        process.set_running(cpu, next);
-        let (policy, view) = process.parts(self.now, &self.cpus.topology);
-        policy.switch(&view, cpu, prev, next).expect(POSSIBLE);
+        let state = &mut self.processes[process];
+        state.set_running(&mut self.holders, cpu, next);
+        let (policy, view) = state.parts(self.now, &self.cpus.topology);
+        if let Err(impossible) = policy.switch(&view, cpu, prev, next) {
+            let thread = next.or(prev).unwrap_or_default();
+            self.policy_failed(process, cpu, thread, impossible);
+        }
     }
 
     /// Keeps a CPU busy for a time, or until its next tick.

@@ -13,6 +13,8 @@ use super::quota::Bandwidth;
 use super::thread::ThreadState;
 use super::usage::Sampler;
 use crate::caches::Caches;
+use crate::contract::Violation;
+use crate::contract::holders::Holders;
 use crate::cost::Prices;
 use crate::cpu_set::CpuSet;
 use crate::machine::Machine;
@@ -54,6 +56,10 @@ pub struct Simulation<'a> {
     pub(super) spans_wanted: usize,
     pub(super) notes_found: bool,
     pub(super) sampler: Sampler,
+    /// The IDs that the running threads have.
+    pub(super) holders: Holders,
+    /// The first breach of the policy's contract, which ends the run.
+    pub(super) violation: Option<Violation>,
     pub(super) outcome: Outcome,
 }
 
@@ -89,6 +95,8 @@ impl<'a> Simulation<'a> {
             spans_wanted: 0,
             notes_found: false,
             sampler: Sampler::new(program.wakes.map(|wakes| wakes.until)),
+            holders: Holders::new(machine.topology.cpus()),
+            violation: None,
             outcome: Outcome::with_parts(program.parts.len()),
         };
         simulation.begin();
@@ -115,13 +123,21 @@ impl<'a> Simulation<'a> {
     }
 
     /// Simulates until the duration is over, only changes of affinity are left, or `stop` is set.
-    pub fn run(self, stop: &AtomicBool) -> Outcome {
+    ///
+    /// # Errors
+    ///
+    /// Returns the violation if the policy breaks its [contract](crate::policies::Policy#contract).
+    pub fn run(self, stop: &AtomicBool) -> Result<Outcome, Violation> {
         self.run_reporting(stop, |_| {})
     }
 
     /// Simulates like [`run`](Simulation::run), and reports progress: adds `units` to
     /// `control.done` bit by bit, and all of them by the end.
-    pub fn run_watched(self, control: &RunControl, units: u64) -> Outcome {
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of [`run`](Simulation::run).
+    pub fn run_watched(self, control: &RunControl, units: u64) -> Result<Outcome, Violation> {
         let mut told = 0;
         let outcome = self.run_reporting(&control.stop, |share| {
             let done = ((units as f64 * share) as u64).min(units);
@@ -134,7 +150,11 @@ impl<'a> Simulation<'a> {
 
     /// Simulates, and reports the completed share at intervals. It is the share of the duration or,
     /// if there is none, of the expected number of events.
-    fn run_reporting(mut self, stop: &AtomicBool, mut report: impl FnMut(f64)) -> Outcome {
+    fn run_reporting(
+        mut self,
+        stop: &AtomicBool,
+        mut report: impl FnMut(f64),
+    ) -> Result<Outcome, Violation> {
         let end = self.program.duration.unwrap_or(Ns::MAX);
         let mut events = 0u64;
         while let Some((at, ticket, event)) = self.queue.take() {
@@ -145,6 +165,9 @@ impl<'a> Simulation<'a> {
             self.sampler.sample(at, &self.cpus, &self.processes[FIRST_PROCESS]);
             self.now = at;
             self.happen(ticket, event);
+            if self.violation.is_some() {
+                break;
+            }
             events += 1;
             if events.is_multiple_of(EVENTS_PER_LOOK) {
                 report(match self.program.duration {
@@ -252,7 +275,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    fn finish(mut self) -> Outcome {
+    fn finish(mut self) -> Result<Outcome, Violation> {
         for cpu in self.cpus.all() {
             self.end_span(cpu);
             if let Some(thread) = self.cpus[cpu].runs {
@@ -266,18 +289,22 @@ impl<'a> Simulation<'a> {
                 self.account(process);
             }
         }
+        if let Some(violation) = self.violation {
+            return Err(violation);
+        }
         self.outcome.sum_up();
-        Outcome {
+        Ok(Outcome {
             usage: self.sampler.usage,
             quiet: self.sampler.quiet,
             elapsed: self.now,
             ..self.outcome
-        }
+        })
     }
 
     /// Adds the IDs and memory that a process used, and its policy's work, to the outcome.
     fn account(&mut self, process: ProcessIndex) {
         self.account_memory(process);
+        self.expect_no_failure(process);
         let state = &self.processes[process];
         self.outcome.parts[state.part].work += state.policy.work();
     }

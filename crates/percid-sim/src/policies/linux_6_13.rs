@@ -9,13 +9,13 @@ use crate::topology::Topology;
 pub(super) const SPEC: PolicySpec = PolicySpec {
     name: "linux-6.13",
     about: "Linux 6.13: a CPU comes back to the ID that it had",
-    create: |topology| Box::new(Slots::<Linux613>::new(topology.cpus())),
+    create: &|topology| Box::new(Slots::<Linux613>::new(topology.cpus())),
 };
 
 /// The same policy, whose unused IDs expire after half of the time, and after twice the time.
 pub(super) const WITH_OTHER_EXPIRY: [(f64, PolicySpec); 2] = [
-    (0.5, PolicySpec { create: |topology| create(topology, 0.5), ..SPEC }),
-    (2.0, PolicySpec { create: |topology| create(topology, 2.0), ..SPEC }),
+    (0.5, PolicySpec { create: &|topology| create(topology, 0.5), ..SPEC }),
+    (2.0, PolicySpec { create: &|topology| create(topology, 2.0), ..SPEC }),
 ];
 
 fn create(topology: &Topology, expiry_times: f64) -> Box<dyn Policy> {

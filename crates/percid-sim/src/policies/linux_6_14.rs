@@ -9,7 +9,7 @@ use super::slots::{CpuSlot, Generation, Ids, Slots};
 pub(super) const SPEC: PolicySpec = PolicySpec {
     name: "linux-6.14",
     about: "Linux 6.14 to 6.18: as 6.13, and dense again after threads have ended",
-    create: |topology| Box::new(Slots::<Linux614>::new(topology.cpus())),
+    create: &|topology| Box::new(Slots::<Linux614>::new(topology.cpus())),
 };
 
 struct Linux614;

@@ -16,7 +16,7 @@ use crate::topology::Cpu;
 pub(super) const SPEC: PolicySpec = PolicySpec {
     name: "linux-6.19",
     about: "Linux 6.19 and later: an ID per thread, or per CPU if there are many threads",
-    create: |topology| Box::new(Linux619::new(topology.cpus())),
+    create: &|topology| Box::new(Linux619::new(topology.cpus())),
 };
 
 /// The owners of IDs.

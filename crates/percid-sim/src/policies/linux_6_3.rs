@@ -9,7 +9,7 @@ use crate::topology::Cpu;
 pub(super) const SPEC: PolicySpec = PolicySpec {
     name: "linux-6.3",
     about: "Linux 6.3: the first free ID at every switch between processes",
-    create: |topology| Box::new(Linux63::new(topology.cpus())),
+    create: &|topology| Box::new(Linux63::new(topology.cpus())),
 };
 
 #[derive(Debug, Default)]

@@ -27,7 +27,7 @@ mod threads;
 use percid_rules::Generation;
 
 pub use impossible::Impossible;
-pub use policy::{Id, Overhead, Policy, PolicySpec, Process, Thread, Work};
+pub use policy::{Create, Id, Overhead, Policy, PolicySpec, Process, Thread, Work};
 
 /// All policies.
 pub const ALL: &[PolicySpec] = &[

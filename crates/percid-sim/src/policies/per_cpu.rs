@@ -7,7 +7,7 @@ use crate::topology::Cpu;
 pub(super) const SPEC: PolicySpec = PolicySpec {
     name: "per-cpu",
     about: "the number of the CPU: local, and as many as the machine has",
-    create: |_| Box::new(PerCpu),
+    create: &|_| Box::new(PerCpu),
 };
 
 struct PerCpu;

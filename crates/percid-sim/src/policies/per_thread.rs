@@ -8,7 +8,7 @@ use crate::topology::{Cpu, Topology};
 pub(super) const SPEC: PolicySpec = PolicySpec {
     name: "per-thread",
     about: "a number for each living thread: it moves with the thread",
-    create: |_: &Topology| Box::new(PerThread::default()),
+    create: &|_: &Topology| Box::new(PerThread::default()),
 };
 
 #[derive(Default)]

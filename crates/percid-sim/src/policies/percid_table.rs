@@ -13,14 +13,14 @@ use crate::topology::{Cpu, Topology};
 pub(super) const SPEC: PolicySpec = PolicySpec {
     name: "percid-table",
     about: "percid's table from CPU to ID, in user space; extra IDs while steals are frequent",
-    create: |topology| Box::new(PercidTable::new(topology.cpus(), u32::MAX)),
+    create: &|topology| Box::new(PercidTable::new(topology.cpus(), u32::MAX)),
 };
 
 /// The table with strict density.
 pub(super) const STRICT: PolicySpec = PolicySpec {
     name: "percid-table-strict",
     about: "the same without extra IDs: never more than min(allowed CPUs, threads)",
-    create: |topology| Box::new(PercidTable::new(topology.cpus(), 0)),
+    create: &|topology| Box::new(PercidTable::new(topology.cpus(), 0)),
 };
 
 struct PercidTable {

@@ -1,5 +1,7 @@
 //! A policy: the events that it is notified of, its view of a process, and its work.
 
+use std::fmt;
+
 use serde::Serialize;
 
 use super::impossible::Impossible;
@@ -69,6 +71,17 @@ pub struct Overhead {
 /// In all methods, the thread belongs to the process, and `process` describes it after the reported
 /// change.
 ///
+/// # Contract
+///
+/// The engine and [`contract::check`](crate::contract::check) end with a
+/// [`Violation`](crate::contract::Violation) if a policy breaks this:
+///
+/// - An ID is below the number of the machine's CPUs, or below the largest number of threads that
+///   the process has had at a time if that is more.
+/// - No two running threads of a process have one ID.
+/// - A running thread keeps its ID until it is switched away from, until it replaces the program,
+///   or until the policy reports a fence of its CPU ([`Overhead`]).
+///
 /// If an ID is needed and there can be none, methods return [`Impossible`]. After that, the policy
 /// is not called again.
 pub trait Policy: Send {
@@ -115,15 +128,30 @@ pub trait Policy: Send {
     fn take_overhead(&mut self) -> Overhead {
         Overhead::default()
     }
+
+    /// Returns the reason if the policy itself has failed, as a program that it runs may. Its
+    /// methods then return [`Impossible`] if they can.
+    fn failure(&self) -> Option<String> {
+        None
+    }
 }
 
+/// A function that creates a policy, for a process on a machine.
+pub type Create = dyn Fn(&Topology) -> Box<dyn Policy> + Send + Sync;
+
 /// A policy with its name.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct PolicySpec {
     /// The name, as on the command line and in tables.
     pub name: &'static str,
     /// A short description.
     pub about: &'static str,
-    /// Constructor of the policy, for a process on this machine.
-    pub create: fn(&Topology) -> Box<dyn Policy>,
+    /// Constructor of the policy.
+    pub create: &'static Create,
+}
+
+impl fmt::Debug for PolicySpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PolicySpec").field("name", &self.name).finish_non_exhaustive()
+    }
 }

@@ -1,7 +1,7 @@
 //! A process in a test, which reports the test's actions to the policy as a scheduler would.
 
 use super::impossible::Impossible;
-use super::policy::{Id, Policy, PolicySpec, Process, Thread, Work};
+use super::policy::{Create, Id, Policy, PolicySpec, Process, Thread, Work};
 use crate::time::{MS, Ns};
 use crate::topology::{Cpu, Place, Topology};
 
@@ -42,7 +42,7 @@ impl Scenario {
         Scenario::with_policy(cpus, entry.create)
     }
 
-    pub(super) fn with_policy(cpus: u32, create: fn(&Topology) -> Box<dyn Policy>) -> Scenario {
+    pub(super) fn with_policy(cpus: u32, create: &Create) -> Scenario {
         let place = |core| Place { core, l3: 0, socket: 0, node: 0 };
         let topology = Topology::new((0..cpus).map(place).collect());
         Scenario {

@@ -1,16 +1,16 @@
 //! Properties of every policy, for random schedules.
 
 use super::scenario::Scenario;
-use super::{ALL, Id, Impossible, Policy, PolicySpec, Process, Thread, Work};
+use super::{ALL, Create, Id, Impossible, Policy, PolicySpec, Process, Thread, Work};
 use crate::random::Random;
-use crate::topology::{Cpu, Topology};
+use crate::topology::Cpu;
 
 const CPUS: u32 = 6;
 const STEPS: usize = 3000;
 
 /// The properties that a policy guarantees.
 struct Promise {
-    create: fn(&Topology) -> Box<dyn Policy>,
+    create: &'static Create,
     /// `true` if a running thread's ID may be taken away, so that it must request another one.
     revokes: bool,
     /// Exclusive upper bound of IDs: a function of the possible CPUs, the allowed CPUs, and the
@@ -163,7 +163,7 @@ impl Policy for Shares {
 #[test]
 fn a_broken_policy_is_caught() {
     let shares =
-        Promise { create: |_| Box::new(Shares), revokes: false, bound: |possible, _, _| possible };
+        Promise { create: &|_| Box::new(Shares), revokes: false, bound: |possible, _, _| possible };
     let fault = live(&shares, 0).expect_err("two CPUs have one ID");
     assert!(fault.contains("share ID"), "{fault}");
     let per_cpu = super::find("per-cpu").expect("a policy");

@@ -142,7 +142,9 @@ mod tests {
         }
         let program = workload.program(&machine).expect("a program");
         let policy = policies::find("per-cpu").expect("a policy");
-        let found = Simulation::new(&machine, &program, policy, 1).run(&AtomicBool::new(false));
+        let found = Simulation::new(&machine, &program, policy, 1)
+            .run(&AtomicBool::new(false))
+            .expect("the policy keeps its contract");
         let simulated = found.bursts() + found.scheduling.wakes + found.scheduling.ticks;
         (program.expected_events(&machine) as f64, simulated as f64)
     }

@@ -22,6 +22,7 @@ fn run(mut workload: Workload, set: &[(&str, f64)], policy: &str, seed: u64) -> 
     Simulation::new(&machine, &program, policy, seed)
         .record_spans(10_000)
         .run(&AtomicBool::new(false))
+        .expect("the policy keeps its contract")
 }
 
 fn preset(name: &str, set: &[(&str, f64)], policy: &str, seed: u64) -> Outcome {
@@ -128,6 +129,8 @@ fn a_stopped_simulation_ends() {
     let machine = machine();
     let program = workload.program(&machine).expect("a program");
     let policy = policies::find("per-cpu").expect("a policy");
-    let stopped = Simulation::new(&machine, &program, policy, 1).run(&AtomicBool::new(true));
+    let stopped = Simulation::new(&machine, &program, policy, 1)
+        .run(&AtomicBool::new(true))
+        .expect("the policy keeps its contract");
     assert!(stopped.elapsed < 1_000_000_000);
 }

@@ -1,6 +1,7 @@
 //! The tests of this crate in one program, so that it is linked once.
 
 mod conformance;
+mod contract;
 mod cross_validation;
 mod engine;
 mod files;

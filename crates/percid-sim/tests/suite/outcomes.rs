@@ -108,6 +108,7 @@ fn outcome(
         .record_spans(100_000)
         .record_usage()
         .run(&AtomicBool::new(false))
+        .expect("the policy keeps its contract")
 }
 
 /// Returns the hash of an outcome's values: FNV-1a of Fowler, Noll and Vo.

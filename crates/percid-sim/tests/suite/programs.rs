@@ -12,7 +12,9 @@ fn simulated(workload: &Workload, policy: &str, seed: u64) -> Outcome {
     let machine = Machine::preset("epyc-9654").expect("a preset");
     let program = workload.program(&machine).unwrap_or_else(|fault| panic!("{fault}"));
     let policy = policies::find(policy).expect("a policy");
-    Simulation::new(&machine, &program, policy, seed).run(&AtomicBool::new(false))
+    Simulation::new(&machine, &program, policy, seed)
+        .run(&AtomicBool::new(false))
+        .expect("the policy keeps its contract")
 }
 
 fn neighbours(set: &[(&str, f64)], policy: &str, seed: u64) -> Outcome {

@@ -23,6 +23,7 @@ fn run(more: &str, threads: u32, steps: &str, policy: &str) -> Outcome {
     Simulation::new(&machine, &program, policy, 1)
         .record_spans(1_000_000)
         .run(&AtomicBool::new(false))
+        .expect("the policy keeps its contract")
 }
 
 fn quota(max_us: u32, period_us: u32) -> String {
@@ -95,7 +96,9 @@ fn a_throttled_cpu_runs_the_other_process() {
         let workload = Workload::parse(&text).expect("a workload");
         let program = workload.program(&machine).expect("a program");
         let policy = policies::find("per-thread").expect("a policy");
-        Simulation::new(&machine, &program, policy, 1).run(&AtomicBool::new(false))
+        Simulation::new(&machine, &program, policy, 1)
+            .run(&AtomicBool::new(false))
+            .expect("the policy keeps its contract")
     };
     let half = quota(40_000, 100_000);
     let (one, two) = (cpus_used(&pinned(1, &half)), cpus_used(&pinned(2, &half)));
@@ -131,7 +134,9 @@ fn ended_and_confined_threads_leave_their_throttled_cpus() {
     let workload = Workload::parse(&text).expect("a workload");
     let program = workload.program(&machine).expect("a program");
     for policy in policies::ALL {
-        let found = Simulation::new(&machine, &program, policy, 3).run(&AtomicBool::new(false));
+        let found = Simulation::new(&machine, &program, policy, 3)
+            .run(&AtomicBool::new(false))
+            .expect("the policy keeps its contract");
         assert_eq!(found.bursts(), 20 * 50, "{}: every thread came to its end", policy.name);
         assert!(found.throttling.throttled > 0, "{}", policy.name);
     }

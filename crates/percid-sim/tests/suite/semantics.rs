@@ -81,7 +81,7 @@ impl Policy for Scribe {
 static SCRIBE: PolicySpec = PolicySpec {
     name: "scribe",
     about: "writes down what it is told",
-    create: |_| Box::new(Scribe),
+    create: &|_| Box::new(Scribe),
 };
 
 /// Returns a machine with one socket, one cache and this number of cores, each with this number of
@@ -101,7 +101,7 @@ fn simulate(machine: &Machine, workload: &str, policy: &'static PolicySpec, seed
     let workload = Workload::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let program = workload.program(machine).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let simulation = Simulation::new(machine, &program, policy, seed).record_spans(100_000);
-    simulation.run(&AtomicBool::new(false))
+    simulation.run(&AtomicBool::new(false)).expect("the policy keeps its contract")
 }
 
 fn run(cores: u32, workload: &str) -> Outcome {
@@ -423,7 +423,10 @@ fn overcommitted_cpus_make_areas_cold() {
         }
         let program = workload.program(&machine).expect("a program");
         let policy = policies::find("per-cpu").expect("a policy");
-        Simulation::new(&machine, &program, policy, 1).run(&AtomicBool::new(false)).ns_per_burst()
+        Simulation::new(&machine, &program, policy, 1)
+            .run(&AtomicBool::new(false))
+            .expect("the policy keeps its contract")
+            .ns_per_burst()
     };
     let hot = machine.costs.hot_ns.value;
     assert!(cost(2.0, 0.0) < 1.05 * hot, "busy, and nothing displaced");

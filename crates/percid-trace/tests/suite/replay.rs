@@ -124,7 +124,7 @@ impl Policy for OneTurn {
 #[test]
 fn a_policy_that_cannot_go_on_with_one_process_goes_on_with_the_others() {
     let entry =
-        PolicySpec { name: "one-turn", about: "", create: |_| Box::new(OneTurn::default()) };
+        PolicySpec { name: "one-turn", about: "", create: &|_| Box::new(OneTurn::default()) };
     let mut script = Script::default();
     script.process([30], 30).process([40], 40).at(1).switch(0, IDLE, 30).switch(1, IDLE, 40);
     script.at(2).switch(0, 30, IDLE).at(3).switch(0, IDLE, 30).at(4).switch(1, 40, IDLE);

@@ -100,7 +100,9 @@ impl Forecaster {
         let mut all = Outcome::default();
         for run in 0..RUNS {
             let seed = self.conditions.seed.wrapping_add(run);
-            let one = Simulation::new(machine, &program, question.policy, seed).run(&control.stop);
+            let one = Simulation::new(machine, &program, question.policy, seed)
+                .run(&control.stop)
+                .map_err(|violation| Failure::Usage(violation.to_string()))?;
             if control.stop.load(Relaxed) {
                 return Ok(None);
             }

@@ -87,7 +87,10 @@ what a row does not have is empty. `--csv -` prints it in place of the text.
 
 Policies: names from `percid sim list`, or the release of a kernel, as in linux-6.6.30 or
 linux-6.12.48+deb13-amd64: then the one of the kernel's own IDs that this release has.
-Some kernels carry the IDs of a later release: linux-6.6-backport.
+Some kernels carry the IDs of a later release: linux-6.6-backport. Or the file of a
+WebAssembly module, which ends in .wasm, in a percid that is built with the feature wasm:
+docs/how-to/write-a-policy-in-webassembly.md. A policy that breaks its contract (`percid
+sim check --help`) is an error.
 
 Counts are those of all runs together; IDs and memory are those of the run that needed
 most of them. JSON also has `machine` (name, numbers of CPUs, cores, L3 caches, nodes,
